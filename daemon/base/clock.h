@@ -1,0 +1,23 @@
+/* For everyone: time in nanoseconds, and the one clock that rings, batches and streams share. */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+typedef uint64_t nsec_t;
+
+#define NSEC_PER_USEC ((nsec_t)1000)
+#define NSEC_PER_MSEC ((nsec_t)1000000)
+#define NSEC_PER_SEC ((nsec_t)1000000000)
+
+static inline nsec_t timespec_nsec(struct timespec ts) {
+        return (nsec_t)ts.tv_sec * NSEC_PER_SEC + (nsec_t)ts.tv_nsec;
+}
+
+/* clock_gettime(2) of a clock that exists: it can not fail. */
+static inline nsec_t clock_now(clockid_t clock) {
+        struct timespec ts;
+
+        clock_gettime(clock, &ts);
+        return timespec_nsec(ts);
+}

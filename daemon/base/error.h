@@ -1,0 +1,45 @@
+/*
+ * For all of the daemon: what a function can say.
+ *
+ *   0          success
+ *   negative   -errno: fatal to whoever carries it, never compared
+ *   positive   a Refusal: part of the contract, caused by a peer, a configuration or the kernel's no
+ *
+ * The text for people travels beside it in an Explanation; control/status.c turns a Refusal into a wire status.
+ */
+#pragma once
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+typedef enum Refusal {
+        REFUSED_INVALID = 1, /* the request can not be right */
+        REFUSED_NOT_FOUND,   /* what it names is not there */
+        REFUSED_EXISTS,      /* what it makes is there already */
+        REFUSED_DENIED,      /* the peer, or the daemon itself, may not */
+        REFUSED_EXHAUSTED,   /* a limit or quota */
+        REFUSED_UNSUPPORTED, /* this kernel or machine can not */
+        _REFUSED_MAX,
+} Refusal;
+
+typedef struct Explanation {
+        char text[640];     /* for people: what was asked, what was said, why, what to do */
+        const char *reason; /* for programs: a stable word with static lifetime, or NULL */
+        unsigned position;  /* 1 + byte offset of the mistake in an expression or filter, 0 if none */
+} Explanation;
+
+#define EXPLANATION_NULL ((Explanation){ .text = "" })
+
+/* Fills `e` (which may be NULL) and returns `refusal`, so that a refusal is one statement. */
+int refuse(Explanation *e, Refusal refusal, const char *reason, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+
+/* A call that can not fail unless the program is wrong. Stays on in release. */
+#define must(expr)                                                                                                     \
+        ({                                                                                                             \
+                __typeof__(expr) must_ = (expr);                                                                       \
+                assert(must_ >= 0);                                                                                    \
+                must_;                                                                                                 \
+        })

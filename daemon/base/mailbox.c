@@ -1,0 +1,65 @@
+/* An eventfd write is the release, its read the acquire; the queue and the bits carry their own order as well. */
+#include "daemon/base/mailbox.h"
+
+#include "daemon/base/cleanup.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/eventfd.h>
+
+int mailbox_init(Mailbox *m, size_t capacity) {
+        int r;
+
+        *m = MAILBOX_NULL;
+        r = queue_init(&m->mails, capacity);
+        if (r < 0)
+                return r;
+        m->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (m->fd < 0) {
+                r = -errno;
+                queue_deinit(&m->mails);
+                return r;
+        }
+        return 0;
+}
+
+void mailbox_deinit(Mailbox *m) {
+        m->fd = close_fd(m->fd);
+        queue_deinit(&m->mails);
+}
+
+static void mailbox_ring(Mailbox *m) {
+        /* eventfd(2): EAGAIN only at 2^64 - 2, and then the receiver is awake already */
+        ssize_t n = write(m->fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+
+        assert(n == sizeof(uint64_t) || errno == EAGAIN);
+}
+
+bool mailbox_post(Mailbox *m, void *mail) {
+        if (!queue_push(&m->mails, mail))
+                return false;
+        mailbox_ring(m);
+        return true;
+}
+
+void mailbox_ask(Mailbox *m, uint32_t bits) {
+        uint32_t before = atomic_fetch_or_explicit(&m->asks, bits, memory_order_acq_rel);
+
+        if ((before & bits) != bits)
+                mailbox_ring(m);
+}
+
+void mailbox_quiet(Mailbox *m) {
+        uint64_t count;
+        ssize_t n = read(m->fd, &count, sizeof(count));
+
+        assert(n == sizeof(count) || errno == EAGAIN);
+}
+
+uint32_t mailbox_take_asks(Mailbox *m) {
+        return atomic_exchange_explicit(&m->asks, 0, memory_order_acq_rel);
+}
+
+void *mailbox_pop(Mailbox *m) {
+        return queue_pop(&m->mails);
+}

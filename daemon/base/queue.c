@@ -1,0 +1,61 @@
+/*
+ * The producer publishes a slot with a release store of head, the consumer gives it back with a release store of
+ * tail; both indexes only grow and are masked on use.
+ */
+#include "daemon/base/queue.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+int queue_init(Queue *q, size_t capacity) {
+        size_t n = 1;
+
+        assert(capacity > 0 && capacity < SIZE_MAX / 2 / sizeof(void *));
+        while (n < capacity)
+                n *= 2;
+        *q = QUEUE_NULL;
+        q->slots = calloc(n, sizeof(void *));
+        if (!q->slots)
+                return -ENOMEM;
+        q->mask = n - 1;
+        return 0;
+}
+
+void queue_deinit(Queue *q) {
+        free(q->slots);
+        *q = QUEUE_NULL;
+}
+
+bool queue_push(Queue *q, void *item) {
+        size_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
+
+        assert(item);
+        if (head - q->tail_seen > q->mask) {
+                q->tail_seen = atomic_load_explicit(&q->tail, memory_order_acquire);
+                if (head - q->tail_seen > q->mask)
+                        return false;
+        }
+        q->slots[head & q->mask] = item;
+        atomic_store_explicit(&q->head, head + 1, memory_order_release);
+        return true;
+}
+
+void *queue_pop(Queue *q) {
+        size_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+        void *item;
+
+        if (tail == q->head_seen) {
+                q->head_seen = atomic_load_explicit(&q->head, memory_order_acquire);
+                if (tail == q->head_seen)
+                        return NULL;
+        }
+        item = q->slots[tail & q->mask];
+        atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
+        return item;
+}
+
+bool queue_is_empty(const Queue *q) {
+        return atomic_load_explicit(&q->tail, memory_order_acquire) ==
+               atomic_load_explicit(&q->head, memory_order_acquire);
+}

@@ -1,0 +1,38 @@
+/*
+ * For the hand-over of samples between two threads: a bounded lock-free queue of pointers with one producer and one
+ * consumer. Ownership of what a pointer names moves with it. Each side caches the other's index, so that a push or a
+ * pop touches the other's cache line only when the queue looks full or empty.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Queue {
+        void **slots;
+        size_t mask;
+
+        /* written by the producer */
+        _Alignas(64) _Atomic(size_t) head;
+        size_t tail_seen;
+
+        /* written by the consumer */
+        _Alignas(64) _Atomic(size_t) tail;
+        size_t head_seen;
+} Queue;
+
+#define QUEUE_NULL ((Queue){ .slots = NULL })
+
+/* capacity is rounded up to a power of two. -ENOMEM. */
+int queue_init(Queue *q, size_t capacity);
+/* What is still in it is the caller's to pop first: the queue does not know how to free it. */
+void queue_deinit(Queue *q);
+
+/* Producer only; false if full. */
+bool queue_push(Queue *q, void *item);
+/* Consumer only; NULL if empty. */
+void *queue_pop(Queue *q);
+/* Any thread; true only if it was empty at some time during the call. */
+bool queue_is_empty(const Queue *q);

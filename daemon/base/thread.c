@@ -1,0 +1,87 @@
+/* A thread is pinned by itself before its starter goes on, so that a failure to pin is a failure to start. */
+#include "daemon/base/thread.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+_Thread_local ThreadKind thread_kind;
+
+typedef struct Starting {
+        sem_t done;
+        int error;
+} Starting;
+
+void thread_become(ThreadKind kind) {
+        thread_kind = kind;
+}
+
+static int thread_pin(int cpu) {
+        int r;
+        size_t size = CPU_ALLOC_SIZE(cpu + 1);
+        cpu_set_t *set = CPU_ALLOC(cpu + 1);
+
+        if (!set)
+                return -ENOMEM;
+        CPU_ZERO_S(size, set);
+        CPU_SET_S(cpu, size, set);
+        r = sched_setaffinity(0, size, set) < 0 ? -errno : 0;
+        CPU_FREE(set);
+        return r;
+}
+
+static void *thread_main(void *userdata) {
+        Thread *t = userdata;
+        Starting *starting = t->starting;
+        int r = 0;
+
+        thread_kind = t->kind;
+        t->tid = (pid_t)syscall(SYS_gettid);
+        pthread_setname_np(pthread_self(), t->name);
+        if (t->cpu >= 0)
+                r = thread_pin(t->cpu);
+        starting->error = r;
+        sem_post(&starting->done); /* from here on `starting` is gone */
+        if (r == 0)
+                t->result = t->run(t->userdata);
+        return NULL;
+}
+
+int thread_start(Thread *t, ThreadKind kind, const char *name, int cpu, int (*run)(void *userdata), void *userdata) {
+        Starting starting = { .error = 0 };
+        sigset_t all, before;
+        int r;
+
+        *t = (Thread){ .kind = kind, .cpu = cpu, .run = run, .userdata = userdata, .starting = &starting };
+        (void)snprintf(t->name, sizeof(t->name), "%s", name); /* the kernel keeps 15 bytes too */
+        sem_init(&starting.done, 0, 0);
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = -pthread_create(&t->handle, NULL, thread_main, t);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (r == 0) {
+                while (sem_wait(&starting.done) < 0)
+                        assert(errno == EINTR);
+                if (starting.error < 0) {
+                        pthread_join(t->handle, NULL);
+                        r = starting.error;
+                } else
+                        t->started = 1;
+        }
+        sem_destroy(&starting.done);
+        t->starting = NULL;
+        return r;
+}
+
+int thread_join(Thread *t) {
+        if (!t->started)
+                return 0;
+        pthread_join(t->handle, NULL);
+        t->started = 0;
+        return t->result;
+}
