@@ -1,0 +1,72 @@
+/*
+ * For readers: a Record to the wire bytes of field `items` of perfd.v1.Packet, complete with tag and length, so that a
+ * packet is these bytes one after the other. Canonical proto3: zero scalars are left out, varints are shortest. What is
+ * written how is compiled once into an EncodePlan, which is immutable and shared by reference count.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/base/cleanup.h"
+#include "daemon/model/plan.h"
+#include "daemon/model/record.h"
+
+enum {
+        ITEM_E_NO_ROOM = 1, /* does not fit; nothing of `to` is worth keeping */
+        ITEM_E_UNDECODABLE, /* the raw bytes contradict the plan, or a side record of an unknown type */
+};
+
+/* The same values as perfd.v1.Payload. */
+typedef enum Payload {
+        PAYLOAD_FIELDS,
+        PAYLOAD_RAW,
+        PAYLOAD_BOTH,
+        _PAYLOAD_MAX,
+} Payload;
+
+typedef struct EncodePlan {
+        _Atomic(unsigned) n_refs;
+        Plan *plan; /* a reference, or NULL for an event without a format */
+        uint32_t event_id;
+        Payload payload;
+
+        /* the fields that are sent, in the order of the format; point into plan */
+        const PlanField **fields;
+        size_t n_fields;
+        const PlanField **numbers, **texts; /* the same, apart */
+        size_t n_numbers, n_texts;
+        size_t fixed_bound;   /* most bytes of an item without what is dynamic */
+        size_t numbers_bound; /* most bytes of the fixed numbers */
+        uint32_t min_size;    /* raw bytes needed by the fixed places of these fields */
+        bool dynamic;         /* some place is */
+} EncodePlan;
+
+/*
+ * plan: NULL for an event without a format. fields: only these, in the order of the format whatever their order here;
+ * n_fields 0 means all, names that the plan does not have are ignored. With PAYLOAD_RAW no field is sent. NULL: no
+ * memory.
+ */
+EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char *const *fields, size_t n_fields);
+EncodePlan *encode_plan_ref(EncodePlan *p);
+EncodePlan *encode_plan_unref(EncodePlan *p);
+DEFINE_CLEANUP(EncodePlan *, encode_plan_unref)
+
+/*
+ * Bytes beyond an item's end that are needed as room (not kept): varints are stored eight bytes at a time. So an item
+ * of n bytes is sure to fit if room is n + ITEM_SLACK.
+ */
+#define ITEM_SLACK ((size_t)16)
+
+/*
+ * A sample. Callchain addresses are split by their context markers, which are not sent; addresses of other contexts
+ * than kernel and user are dropped. 0, ITEM_E_NO_ROOM or ITEM_E_UNDECODABLE. No allocation; any thread.
+ */
+int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length);
+
+/*
+ * A side record: COMM, FORK, EXIT, MMAP, MMAP2, LOST, LOST_SAMPLES, THROTTLE, UNTHROTTLE. event_id: of the event that a
+ * loss or throttle record belongs to, 0 for records of the host. 0, ITEM_E_NO_ROOM or ITEM_E_UNDECODABLE.
+ */
+int side_item_encode(const Record *r, uint32_t event_id, uint8_t *to, size_t room, size_t *ret_length);
