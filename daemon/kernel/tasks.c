@@ -1,0 +1,91 @@
+/* A thread list is a moment's truth: who needs more looks twice (supervisor-open.c). */
+#include "daemon/kernel/tasks.h"
+
+#include "daemon/base/cleanup.h"
+#include "daemon/base/cpu-list.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define ROOT_PID_NAMESPACE 0xEFFFFFFCU /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+
+DEFINE_CLEANUP(DIR *, closedir)
+
+static int compare_tids(const void *a, const void *b) {
+        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanation *e) {
+        _cleanup_(closedirp) DIR *d = NULL;
+        _cleanup_free_ uint32_t *tids = NULL;
+        struct dirent *entry;
+        char path[64];
+        size_t n = 0;
+
+        (void)snprintf(path, sizeof(path), "/proc/%u/task", pid);
+        d = opendir(path);
+        while (d && (entry = readdir(d))) {
+                char *end;
+                unsigned long tid = strtoul(entry->d_name, &end, 10);
+                uint32_t *more;
+
+                if (*end || tid == 0)
+                        continue;
+                more = reallocarray(tids, n + 1, sizeof(*tids));
+                if (!more)
+                        return -ENOMEM;
+                tids = more;
+                tids[n++] = (uint32_t)tid;
+        }
+        if (n == 0)
+                return refuse(e, REFUSED_NOT_FOUND, "gone", "there is no process %u", pid);
+        qsort(tids, n, sizeof(*tids), compare_tids);
+        *ret_tids = TAKE_PTR(tids);
+        *ret_n = n;
+        return 0;
+}
+
+bool task_exists(uint32_t tid) {
+        char path[32];
+
+        (void)snprintf(path, sizeof(path), "/proc/%u", tid);
+        return access(path, F_OK) == 0;
+}
+
+bool task_comm(uint32_t tid, char ret_comm[static COMM_SIZE]) {
+        _cleanup_close_ int fd = -1;
+        char path[32];
+        ssize_t n;
+
+        (void)snprintf(path, sizeof(path), "/proc/%u/comm", tid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return false;
+        memset(ret_comm, 0, COMM_SIZE);
+        n = read(fd, ret_comm, COMM_SIZE);
+        if (n <= 0)
+                return false;
+        ret_comm[n - 1] = '\0'; /* its newline */
+        return true;
+}
+
+bool tasks_in_root_namespace(void) {
+        struct stat s;
+
+        return stat("/proc/self/ns/pid", &s) == 0 && s.st_ino == ROOT_PID_NAMESPACE;
+}
+
+int cpus_online(uint32_t **ret_cpus, size_t *ret_n, Explanation *e) {
+        _cleanup_fclose_ FILE *f = fopen("/sys/devices/system/cpu/online", "re");
+        char line[1024];
+
+        if (!f || !fgets(line, sizeof(line), f))
+                return refuse(e, REFUSED_UNSUPPORTED, "kernel",
+                              "/sys/devices/system/cpu/online can not be read: is sysfs mounted?");
+        return cpu_list_parse(line, ret_cpus, ret_n, e);
+}

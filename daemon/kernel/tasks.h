@@ -1,0 +1,19 @@
+/* For supervisor and readers: what /proc says of tasks and CPUs. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/base/error.h"
+#include "daemon/model/record.h"
+
+/* The threads of a process, sorted. REFUSED_NOT_FOUND "gone" if there is no such process. */
+int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanation *e);
+bool task_exists(uint32_t tid);
+/* Name of a thread from /proc; false if it is gone. Any thread; no allocation. */
+bool task_comm(uint32_t tid, char ret_comm[static COMM_SIZE]);
+/* Whether pids here are those of the kernel's own view (common_pid of tracepoints). */
+bool tasks_in_root_namespace(void);
+/* The online CPUs, sorted. */
+int cpus_online(uint32_t **ret_cpus, size_t *ret_n, Explanation *e);

@@ -1,0 +1,238 @@
+/*
+ * A filter that PERF_EVENT_IOC_SET_FILTER refuses is only EINVAL: the kernel writes its complaint where the filter was
+ * written by text. So the refused filter is tried once more in a tracing instance of our own, which exists for that
+ * moment, is never enabled and disturbs nobody, and the complaint is read from there.
+ */
+#include "daemon/kernel/tracing.h"
+
+#include "daemon/base/thread.h"
+#include "daemon/kernel/format.h"
+#include "daemon/kernel/near.h"
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
+#include <tracefs.h>
+
+static bool is_mounted(const char *path) {
+        struct statfs s;
+
+        return statfs(path, &s) == 0 && s.f_type == TRACEFS_MAGIC;
+}
+
+int tracing_open(Tracing *t, const char *root, Explanation *e) {
+        static const char standard[] = "/sys/kernel/tracing";
+        bool before;
+        const char *found;
+
+        thread_assert(THREAD_MAIN);
+        *t = TRACING_NULL;
+        before = is_mounted(standard);
+        found = root ? root : tracefs_tracing_dir(); /* mounts it where it belongs */
+        if (!found)
+                return refuse(e, REFUSED_UNSUPPORTED, "no-tracefs",
+                              "tracefs is not mounted on %s and mounting it failed (%m): as root, "
+                              "`mount -t tracefs tracefs %s`; the kernel needs CONFIG_TRACING", standard, standard);
+        t->root = strdup(found);
+        if (!t->root)
+                return -ENOMEM;
+        t->mounted = !root && !before && is_mounted(standard);
+        return 0;
+}
+
+void tracing_close(Tracing *t) {
+        free(t->root);
+        *t = TRACING_NULL;
+}
+
+static int read_file(const char *path, char **ret_text, size_t *ret_length) {
+        _cleanup_fclose_ FILE *f = fopen(path, "re");
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0, length = 0, n;
+
+        if (!f)
+                return -errno;
+        do { /* files of tracefs have no size */
+                if (length + 4096 + 1 > size) {
+                        char *bigger = realloc(text, size = size ? size * 2 : 16384);
+
+                        if (!bigger)
+                                return -ENOMEM;
+                        text = bigger;
+                }
+                n = fread(text + length, 1, size - length - 1, f);
+                length += n;
+        } while (n > 0);
+        if (ferror(f))
+                return -EIO;
+        text[length] = '\0';
+        *ret_text = TAKE_PTR(text);
+        *ret_length = length;
+        return 0;
+}
+
+void tracing_names_free(char **names) {
+        for (char **n = names; n && *n; n++)
+                free(*n);
+        free(names);
+}
+
+static int compare_names(const void *a, const void *b) {
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+typedef struct Names {
+        char **names;
+        size_t n;
+} Names;
+
+static int names_add(Names *l, const char *group, const char *name) {
+        char **names = reallocarray(l->names, l->n + 2, sizeof(*names));
+
+        if (!names)
+                return -ENOMEM;
+        l->names = names;
+        if (asprintf(&names[l->n], "%s:%s", group, name) < 0) {
+                names[l->n] = NULL;
+                return -ENOMEM;
+        }
+        names[++l->n] = NULL;
+        return 0;
+}
+
+static int names_add_group(Names *l, const char *root, const char *group, const char *glob) {
+        char **events = tracefs_system_events(root, group);
+        int r = 0;
+
+        for (char **event = events; event && *event && r == 0; event++)
+                if (fnmatch(glob, *event, 0) == 0 && strcmp(*event, "enable") != 0 && strcmp(*event, "filter") != 0)
+                        r = names_add(l, group, *event);
+        tracefs_list_free(events);
+        return r;
+}
+
+static int tracing_list(const Tracing *t, const char *group_glob, const char *name_glob, Names *ret) {
+        char **groups = tracefs_event_systems(t->root);
+        Names l = { .names = NULL };
+        int r = 0;
+
+        for (char **group = groups; group && *group && r == 0; group++)
+                if (fnmatch(group_glob, *group, 0) == 0)
+                        r = names_add_group(&l, t->root, *group, name_glob);
+        tracefs_list_free(groups);
+        if (r < 0) {
+                tracing_names_free(l.names);
+                return r;
+        }
+        if (l.n > 1)
+                qsort(l.names, l.n, sizeof(*l.names), compare_names);
+        *ret = l;
+        return 0;
+}
+
+/* Unknown, or there but not for us: events/ is only readable with privileges. */
+static int tracing_refuse_unknown(const Tracing *t, const char *group, const char *name, Explanation *e) {
+        _cleanup_free_ char *path = NULL, *wanted = NULL;
+        Names all = { .names = NULL };
+        char near[NEAR_TEXT_SIZE];
+        int r;
+
+        if (asprintf(&path, "%s/events", t->root) < 0 || asprintf(&wanted, "%s:%s", group, name) < 0)
+                return -ENOMEM;
+        if (access(path, R_OK | X_OK) < 0)
+                return refuse(e, REFUSED_DENIED, "no-permission",
+                              "%s can not be read (%m): perfd has to be root or have CAP_DAC_READ_SEARCH", path);
+        r = tracing_list(t, "*", "*", &all);
+        if (r < 0)
+                return r;
+        near_text(wanted, all.names, all.n, near);
+        r = refuse(e, REFUSED_NOT_FOUND, "unknown-event",
+                   "this kernel has no tracepoint %s%s; `perfctl available` lists what it has", wanted, near);
+        tracing_names_free(all.names);
+        return r;
+}
+
+int tracing_load(const Tracing *t, const char *group, const char *name, Plan **ret, Explanation *e) {
+        _cleanup_free_ char *path = NULL, *text = NULL;
+        size_t length;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (strchr(group, '/') || strchr(name, '/') || group[0] == '.' || name[0] == '.')
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s:%s is no name of a tracepoint", group, name);
+        if (asprintf(&path, "%s/events/%s/%s/format", t->root, group, name) < 0)
+                return -ENOMEM;
+        r = read_file(path, &text, &length);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0)
+                return tracing_refuse_unknown(t, group, name, e);
+        return format_parse(group, text, length, ret, e);
+}
+
+int tracing_match(const Tracing *t, const char *group_glob, const char *name_glob, char ***ret_names, size_t *ret_n,
+                  Explanation *e) {
+        Names l = { .names = NULL };
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = tracing_list(t, group_glob, name_glob, &l);
+        if (r < 0)
+                return r;
+        if (l.n == 0) {
+                tracing_names_free(l.names);
+                return tracing_refuse_unknown(t, group_glob, name_glob, e);
+        }
+        *ret_names = l.names;
+        *ret_n = l.n;
+        return 0;
+}
+
+/*
+ * After a refused write the file holds the filter, a line with a caret below the mistake, and
+ * "parse_error: TEXT".
+ */
+static void take_complaint(const char *text, const char *filter, Explanation *e) {
+        const char *said = strstr(text, "parse_error: "), *caret = NULL, *line = text;
+
+        for (const char *p = strchr(text, '\n'); p; p = strchr(line, '\n')) {
+                line = p + 1;
+                if (line[strspn(line, " ")] == '^')
+                        caret = line;
+        }
+        if (!said)
+                return;
+        said += strlen("parse_error: ");
+        (void)refuse(e, REFUSED_INVALID, "bad-filter", "the kernel refuses the filter '%s': %.*s", filter,
+                     (int)strcspn(said, "\n"), said);
+        if (caret && strspn(caret, " ") <= strlen(filter))
+                e->position = 1 + (unsigned)strspn(caret, " ");
+}
+
+void tracing_explain_filter(const Tracing *t, const char *group, const char *name, const char *filter,
+                            Explanation *e) {
+        struct tracefs_instance *instance;
+        char own[32], *text = NULL, *path = NULL;
+        int n;
+
+        (void)refuse(e, REFUSED_INVALID, "bad-filter",
+                     "the kernel refuses the filter '%s' for %s:%s; the fields that it can use are those of "
+                     "`perfctl show %s:%s`", filter, group, name, group, name);
+        (void)snprintf(own, sizeof(own), "perfd-%d", (int)getpid());
+        instance = tracefs_instance_create(own);
+        if (!instance)
+                return; /* the explanation stays general: this is only about saying it better */
+        if (asprintf(&path, "events/%s/%s/filter", group, name) >= 0) {
+                (void)tracefs_instance_file_write(instance, path, filter); /* is to fail */
+                text = tracefs_instance_file_read(instance, path, &n);
+                if (text)
+                        take_complaint(text, filter, e);
+                free(text);
+                free(path);
+        }
+        (void)tracefs_instance_destroy(instance);
+        tracefs_instance_free(instance);
+}

@@ -1,0 +1,38 @@
+/*
+ * For the supervisor: tracefs, by libtracefs. Main thread only. The root is a path, so that a test can lay out its own.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/base/error.h"
+#include "daemon/model/plan.h"
+
+typedef struct Tracing {
+        char *root;   /* "/sys/kernel/tracing"; NULL until opened */
+        bool mounted; /* by us */
+} Tracing;
+
+#define TRACING_NULL ((Tracing){ .root = NULL })
+
+/*
+ * Finds tracefs, mounts it if it is not mounted. root NULL: where Linux has it. REFUSED_UNSUPPORTED "no-tracefs"
+ * if there is none and it can not be mounted.
+ */
+int tracing_open(Tracing *t, const char *root, Explanation *e);
+void tracing_close(Tracing *t);
+
+/* The plan of one tracepoint. REFUSED_NOT_FOUND "unknown-event", with near names, or REFUSED_DENIED. */
+int tracing_load(const Tracing *t, const char *group, const char *name, Plan **ret, Explanation *e);
+
+/*
+ * All tracepoints that match both globs, sorted: "group:name", NULL-terminated, owned by the caller with all strings.
+ * REFUSED_NOT_FOUND if none does.
+ */
+int tracing_match(const Tracing *t, const char *group_glob, const char *name_glob, char ***ret_names, size_t *ret_n,
+                  Explanation *e);
+void tracing_names_free(char **names);
+
+/* What the kernel itself says about a filter that it refused: its text and the position in `filter`. */
+void tracing_explain_filter(const Tracing *t, const char *group, const char *name, const char *filter, Explanation *e);

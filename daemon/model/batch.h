@@ -1,0 +1,82 @@
+/*
+ * What travels from a reader to the dispatcher and back for reuse: an arena of encoded items, and for each an index
+ * entry by which it can be selected and ordered without looking at its bytes. Owned by one thread at a time.
+ *
+ *     entries  | time mask event offset length | ...     capacity BATCH_ENTRIES
+ *     arena    | field `items` of perfd.v1.Packet, complete with tag and length | ...     BATCH_ARENA bytes
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/base/cleanup.h"
+#include "daemon/base/clock.h"
+
+#define BATCH_ARENA ((size_t)64 * 1024)
+#define BATCH_ENTRIES ((size_t)1536)
+#define BATCH_BITS 64 /* subscriptions that can be told apart: bits of BatchEntry.mask */
+
+typedef struct BatchEntry {
+        nsec_t time;
+        uint64_t mask; /* a bit for each subscription that it matched */
+        uint32_t event;
+        uint32_t offset, length; /* in the arena */
+} BatchEntry;
+
+typedef struct Batch {
+        /* written by the reader */
+        uint32_t slot;       /* of its CPU */
+        uint64_t generation; /* of the snapshot that the masks belong to */
+        nsec_t watermark;    /* nothing older will come from this CPU; 0: says nothing */
+        bool sorted;         /* entries are in the order of their time */
+        size_t n_entries, used;
+        uint64_t mask;                /* of all entries */
+        uint32_t matched[BATCH_BITS]; /* entries that have the bit; valid where `mask` has it */
+
+        /* written by the dispatcher */
+        size_t next; /* first entry that is not yet released by the merge */
+
+        BatchEntry *entries;
+        uint8_t *arena;
+} Batch;
+
+/* NULL: no memory. The arena costs no memory before it is written. */
+Batch *batch_new(uint32_t slot);
+Batch *batch_free(Batch *b);
+DEFINE_CLEANUP(Batch *, batch_free)
+
+/* Empty again, for the reader. */
+void batch_reset(Batch *b, uint64_t generation);
+/* Orders the entries by time; equal times stay in their order. */
+void batch_sort(Batch *b);
+
+static inline bool batch_has_entry_room(const Batch *b) {
+        return b->n_entries < BATCH_ENTRIES;
+}
+
+static inline uint8_t *batch_room(const Batch *b, size_t *ret_room) {
+        *ret_room = BATCH_ARENA - b->used;
+        return b->arena + b->used;
+}
+
+/* Makes what was written at batch_room() an entry. */
+static inline void batch_append(Batch *b, nsec_t time, uint64_t mask, uint32_t event, size_t length) {
+        BatchEntry *e = &b->entries[b->n_entries];
+
+        if (b->n_entries > 0 && time < e[-1].time)
+                b->sorted = false;
+        *e = (BatchEntry){ .time = time, .mask = mask, .event = event, .offset = (uint32_t)b->used,
+                           .length = (uint32_t)length };
+        b->n_entries++;
+        b->used += length;
+        for (uint64_t m = mask; m; m &= m - 1) {
+                unsigned bit = (unsigned)__builtin_ctzll(m);
+
+                if (!(b->mask & (1ULL << bit)))
+                        b->matched[bit] = 0;
+                b->mask |= 1ULL << bit;
+                b->matched[bit]++;
+        }
+}

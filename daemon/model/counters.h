@@ -1,0 +1,58 @@
+/*
+ * For the ledger: what happened to one event on one CPU. Every number has a single writer, named at its group, and
+ * may be read by any thread at any time; the cut is a consistent set of them, valid after the reader acknowledged it.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/model/loss.h"
+
+typedef _Atomic(uint64_t) Counter;
+
+/* By the counter's one writer: a plain add, no locked instruction. */
+static inline void counter_add(Counter *c, uint64_t n) {
+        atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+static inline uint64_t counter_get(const Counter *c) {
+        return atomic_load_explicit((Counter *)c, memory_order_relaxed);
+}
+
+/* Taken by the reader at one place of the ring: every record before it is counted, none behind it. */
+typedef struct EventCut {
+        uint64_t count;     /* read(2) of all its fds here */
+        uint64_t ring_lost; /* PERF_FORMAT_LOST of the same read */
+        uint64_t delivered, filtered, doubled;
+        uint64_t lost[_LOSS_MAX]; /* but KERNEL_RING and LATE */
+        bool settled;             /* false: the ring never stood still around the read, the cut is not consistent */
+} EventCut;
+
+typedef struct EventCounters {
+        /* written by the reader */
+        _Alignas(64) Counter delivered; /* given to the dispatcher for at least one subscription */
+        Counter filtered;               /* no subscription wanted it, or it was our own doing */
+        Counter doubled;                /* of a generation that is muted during a live change */
+        Counter lost[_LOSS_MAX];        /* but KERNEL_RING and LATE */
+        EventCut cut;
+
+        /* written by the dispatcher */
+        _Alignas(64) Counter late;
+
+        /* written by the supervisor: of fds that are closed */
+        _Alignas(64) uint64_t closed_count;
+        uint64_t closed_lost;
+} EventCounters;
+
+/* What one ring carried, samples or not. Written by its reader. */
+typedef struct RingCounters {
+        _Alignas(64) Counter records, samples, side_records;
+        Counter unknown_id, undecodable; /* of records that belong to no event */
+        Counter resyncs;                 /* times that the ring's bytes could not be followed */
+        Counter wakeups, batches;
+        Counter pool_waits; /* drains that stopped because no batch was free */
+        uint64_t cut_side_lost; /* as EventCut.ring_lost, of the carrier */
+        uint64_t cut_records, cut_samples, cut_side_records, cut_unknown_id, cut_undecodable;
+} RingCounters;

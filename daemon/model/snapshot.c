@@ -1,0 +1,68 @@
+/* The hash is at most half full, so that a miss ends soon. */
+#include "daemon/model/snapshot.h"
+
+#include <errno.h>
+
+Snapshot *snapshot_new(uint64_t generation, uint32_t n_cpus, size_t n_events) {
+        _cleanup_(snapshot_unrefp) Snapshot *s = calloc(1, sizeof(*s));
+
+        if (!s)
+                return NULL;
+        s->n_refs = 1;
+        s->generation = generation;
+        s->cpus = calloc(n_cpus, sizeof(*s->cpus));
+        s->events = calloc(n_events ? n_events : 1, sizeof(*s->events));
+        if (!s->cpus || !s->events)
+                return NULL;
+        s->n_cpus = n_cpus;
+        s->n_events = n_events;
+        return TAKE_PTR(s);
+}
+
+Snapshot *snapshot_ref(Snapshot *s) {
+        if (s)
+                atomic_fetch_add_explicit(&s->n_refs, 1, memory_order_relaxed);
+        return s;
+}
+
+Snapshot *snapshot_unref(Snapshot *s) {
+        if (!s || atomic_fetch_sub_explicit(&s->n_refs, 1, memory_order_acq_rel) > 1)
+                return NULL;
+        if (s->deinit)
+                s->deinit(s);
+        for (size_t i = 0; i < s->n_events; i++) {
+                event_unref(s->events[i].event);
+                free(s->events[i].routes);
+                free(s->events[i].encodings);
+        }
+        for (uint32_t i = 0; i < s->n_cpus; i++) {
+                free(s->cpus[i].streams);
+                free(s->cpus[i].slots);
+        }
+        free(s->events);
+        free(s->cpus);
+        free(s);
+        return NULL;
+}
+
+int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, size_t n) {
+        SnapshotCpu *c = &s->cpus[slot];
+        uint32_t n_slots = 2;
+
+        while (n_slots < 2 * n)
+                n_slots *= 2;
+        c->slots = calloc(n_slots, sizeof(*c->slots));
+        if (!c->slots)
+                return -ENOMEM;
+        c->mask = n_slots - 1;
+        c->streams = streams;
+        c->n_streams = n;
+        for (size_t i = 0; i < n; i++) {
+                uint32_t k = snapshot_hash(streams[i].id);
+
+                while (c->slots[k & c->mask] != 0)
+                        k++;
+                c->slots[k & c->mask] = (uint32_t)i + 1;
+        }
+        return 0;
+}

@@ -1,0 +1,89 @@
+/*
+ * All that readers need to know, immutable, published by the supervisor (supervisor-publish.c), picked up by each
+ * reader between two drains and acknowledged. Nothing that a snapshot names is freed or closed before every reader
+ * has acknowledged a later one.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/model/event.h"
+
+typedef struct MatchProgram MatchProgram; /* route/match.h */
+typedef struct EncodePlan EncodePlan;     /* encode/item.h */
+typedef struct SampleLayout SampleLayout; /* decode/record.h */
+
+/* Who wants an event: one bit of a batch entry's mask, under a condition, in an encoding. */
+typedef struct Route {
+        uint64_t bit;
+        const MatchProgram *program; /* NULL: always */
+        uint32_t encoding;           /* index into SnapshotEvent.encodings */
+} Route;
+
+typedef struct SnapshotEvent {
+        Event *event;
+        const SampleLayout *layout;
+        Route *routes;
+        size_t n_routes;
+        EncodePlan **encodings;
+        size_t n_encodings;
+        bool exclude_self; /* drop what our own threads did */
+} SnapshotEvent;
+
+/* One perf event fd on one CPU. */
+typedef struct SnapshotStream {
+        uint64_t id; /* PERF_EVENT_IOC_ID */
+        int fd;      /* borrowed: to read(2) its count at a cut */
+        bool muted;  /* another generation of the event speaks: count as doubled */
+        uint32_t event; /* index into Snapshot.events */
+} SnapshotStream;
+
+typedef struct SnapshotCpu {
+        SnapshotStream *streams; /* grouped by event */
+        size_t n_streams;
+        uint32_t *slots; /* open addressing: 1 + index into streams, 0 empty */
+        uint32_t mask;   /* n slots - 1, a power of two */
+} SnapshotCpu;
+
+typedef struct Snapshot {
+        _Atomic(unsigned) n_refs;
+        uint64_t generation;
+        SnapshotEvent *events;
+        size_t n_events;
+        SnapshotCpu *cpus; /* by slot */
+        uint32_t n_cpus;
+        bool active; /* some event is enabled: rings may fill */
+        uint64_t record_bits[4]; /* mask of the subscriptions that want COMM, FORK, EXIT, MMAP2 */
+        uint64_t event_bits;     /* mask of all subscriptions that see loss and throttle records */
+        void (*deinit)(struct Snapshot *s); /* lets the owner drop references to what model/ does not know */
+} Snapshot;
+
+/* One with everything null and one reference. NULL: no memory. */
+Snapshot *snapshot_new(uint64_t generation, uint32_t n_cpus, size_t n_events);
+Snapshot *snapshot_ref(Snapshot *s);
+Snapshot *snapshot_unref(Snapshot *s);
+DEFINE_CLEANUP(Snapshot *, snapshot_unref)
+
+/* Takes `streams` (malloc) and builds the hash. -ENOMEM: nothing taken. */
+int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, size_t n);
+
+static inline uint32_t snapshot_hash(uint64_t id) {
+        return (uint32_t)((id * 0x9E3779B97F4A7C15ULL) >> 32); /* ids are consecutive: spread them */
+}
+
+/* NULL if no stream of this CPU has the id. */
+static inline const SnapshotStream *snapshot_find(const SnapshotCpu *c, uint64_t id) {
+        if (!c->slots)
+                return NULL;
+        for (uint32_t i = snapshot_hash(id);; i++) {
+                uint32_t slot = c->slots[i & c->mask];
+
+                if (slot == 0)
+                        return NULL;
+                if (c->streams[slot - 1].id == id)
+                        return &c->streams[slot - 1];
+        }
+}

@@ -1,0 +1,79 @@
+/*
+ * A cut is one place of the ring with all numbers that belong to it: everything before it was read and counted, and
+ * the kernel's own counts were taken exactly there.
+ *
+ * That is possible because the reader runs on the ring's CPU: a tracepoint writes its record and counts it without
+ * being preempted, so that no event of this CPU can be half counted while this thread looks. If the head did not move
+ * from before the read(2) of the counts until after it, the counts belong to the head.
+ */
+#include "daemon/reader.h"
+
+#include "daemon/kernel/open.h"
+
+#define TRIES 1000 /* between two interrupts or preemptions there is room for one system call */
+
+static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
+        cut->count = cut->ring_lost = 0;
+        for (size_t i = first; i < last; i++) {
+                uint64_t count, lost;
+                int error = open_read(c->streams[i].fd, r->has_lost, &count, &lost);
+
+                if (error < 0)
+                        return error;
+                cut->count += count;
+                cut->ring_lost += lost;
+        }
+        return 0;
+}
+
+/* Streams first to last belong to one event. */
+static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_t last) {
+        EventCounters *counters = &r->snapshot->events[c->streams[first].event].event->counters[r->slot];
+        EventCut cut = { .settled = false };
+        int error;
+
+        for (int i = 0; i < TRIES && !cut.settled; i++) {
+                error = reader_drain(r);
+                if (error == 0)
+                        error = reader_read_counts(r, c, first, last, &cut);
+                if (error != 0)
+                        return error;
+                cut.settled = ring_head(&r->ring) == r->ring.tail;
+        }
+        cut.delivered = counter_get(&counters->delivered);
+        cut.filtered = counter_get(&counters->filtered);
+        cut.doubled = counter_get(&counters->doubled);
+        for (int i = 0; i < _LOSS_MAX; i++)
+                cut.lost[i] = counter_get(&counters->lost[i]);
+        counters->cut = cut;
+        return 0;
+}
+
+static int reader_cut_ring(Reader *r) {
+        RingCounters *c = &r->counters;
+        uint64_t count;
+        int error = open_read(r->carrier_fd, r->has_lost, &count, &c->cut_side_lost);
+
+        if (error < 0)
+                return error;
+        c->cut_records = counter_get(&c->records);
+        c->cut_samples = counter_get(&c->samples);
+        c->cut_side_records = counter_get(&c->side_records);
+        c->cut_unknown_id = counter_get(&c->unknown_id);
+        c->cut_undecodable = counter_get(&c->undecodable);
+        return 0;
+}
+
+int reader_cut(Reader *r) {
+        const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
+        int error;
+
+        for (size_t first = 0, last; first < c->n_streams; first = last) {
+                for (last = first + 1; last < c->n_streams && c->streams[last].event == c->streams[first].event;)
+                        last++;
+                error = reader_cut_event(r, c, first, last);
+                if (error != 0)
+                        return error;
+        }
+        return reader_cut_ring(r);
+}

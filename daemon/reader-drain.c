@@ -1,0 +1,329 @@
+/*
+ * From the ring's bytes to a batch: once for each record, whatever the number of subscribers.
+ *
+ * A record is consumed only when all of its items are in a batch, or its loss is counted. When the items do not fit,
+ * what was begun is taken back and the whole record tried again in an empty batch; when there is no empty batch, the
+ * record stays in the ring, and the kernel counts exactly what it can not write meanwhile.
+ */
+#include "daemon/reader.h"
+
+#include "daemon/decode/fields.h"
+#include "daemon/encode/item.h"
+#include "daemon/kernel/tasks.h"
+#include "daemon/route/match.h"
+
+#include <string.h>
+
+#define PUBLISH_EACH ((uint64_t)64 * 1024) /* bytes of ring that are given back at a time */
+#define MAX_ENCODINGS BATCH_BITS
+
+enum {
+        TAKE_E_FULL = READER_E_STARVED + 1, /* does not fit into what is left of the batch */
+};
+
+void reader_push_batch(Reader *r, bool with_watermark) {
+        Batch *b = r->batch;
+        bool pushed;
+
+        if (!b) {
+                b = queue_pop(&r->free);
+                if (!b)
+                        return; /* only an empty one with a watermark would go: the next one says it */
+                batch_reset(b, r->snapshot->generation);
+        }
+        r->batch = NULL;
+        b->watermark = with_watermark ? r->watermark : 0;
+        batch_sort(b);
+        pushed = queue_push(&r->full, b);
+        assert(pushed); /* as many slots as batches */
+        counter_add(&r->counters.batches, 1);
+        doorbell_ring(r->dispatcher);
+}
+
+/* READER_E_STARVED if the dispatcher has them all; it then asks when one comes back. */
+static int reader_need_batch(Reader *r) {
+        if (r->batch)
+                return 0;
+        r->batch = queue_pop(&r->free);
+        if (!r->batch) {
+                atomic_store_explicit(&r->starving, true, memory_order_seq_cst);
+                r->batch = queue_pop(&r->free); /* one may have come between the look and the word */
+                if (!r->batch) {
+                        counter_add(&r->counters.pool_waits, 1);
+                        return READER_E_STARVED;
+                }
+                atomic_store_explicit(&r->starving, false, memory_order_relaxed);
+        }
+        batch_reset(r->batch, r->snapshot->generation);
+        return 0;
+}
+
+/* The name of a thread: what the last record with the same tid had, the table's, or /proc's. */
+static const char *reader_comm(Reader *r, uint32_t tid, nsec_t time) {
+        uint64_t version = comm_table_version(r->comms);
+
+        if (tid == r->comm_tid && version == r->comm_version)
+                return r->comm;
+        r->comm_version = version;
+        r->comm_tid = tid;
+        if (tid == 0)
+                (void)snprintf(r->comm, sizeof(r->comm), "swapper/%u", r->cpu);
+        else if (!comm_table_get(r->comms, tid, r->comm)) {
+                if (!task_comm(tid, r->comm))
+                        r->comm[0] = '\0'; /* gone before anybody asked */
+                comm_table_set(r->comms, tid, time, r->comm);
+        }
+        return r->comm;
+}
+
+/* What COMM and FORK say of names. */
+static void reader_learn(Reader *r, const Record *record) {
+        char comm[COMM_SIZE];
+
+        if (record->type == PERF_RECORD_COMM)
+                comm_table_set(r->comms, record->comm_record.tid, record->time, record->comm_record.comm);
+        else if (record->type == PERF_RECORD_FORK && comm_table_get(r->comms, record->task.ptid, comm))
+                comm_table_set(r->comms, record->task.tid, record->time, comm);
+}
+
+/* Appends what `length` says was written at the batch's room. */
+static int reader_append(Reader *r, int written, const Record *record, uint64_t mask, uint32_t event, size_t length) {
+        if (written == ITEM_E_NO_ROOM)
+                return TAKE_E_FULL;
+        assert(written == 0);
+        batch_append(r->batch, record->time, mask, event, length);
+        return 0;
+}
+
+/* Where a batch stood before a record, to take back what of the record was already in it. */
+typedef struct Mark {
+        size_t n_entries, used;
+} Mark;
+
+static void reader_take_back(Reader *r, Mark mark) {
+        Batch *b = r->batch;
+
+        for (size_t i = mark.n_entries; i < b->n_entries; i++)
+                for (uint64_t m = b->entries[i].mask; m; m &= m - 1)
+                        b->matched[__builtin_ctzll(m)]--;
+        b->n_entries = mark.n_entries;
+        b->used = mark.used;
+}
+
+/* Which subscriptions want it, by encoding; false if none. */
+static bool reader_match(const SnapshotEvent *e, const Record *record, uint64_t *masks) {
+        bool any = false;
+
+        for (size_t i = 0; i < e->n_encodings; i++)
+                masks[i] = 0;
+        for (size_t i = 0; i < e->n_routes; i++) {
+                const Route *route = &e->routes[i];
+
+                if (!route->program || match_run(route->program, record)) {
+                        masks[route->encoding] |= route->bit;
+                        any = true;
+                }
+        }
+        return any;
+}
+
+static int reader_encode(Reader *r, const SnapshotEvent *e, const Record *record, const uint64_t *masks) {
+        for (size_t i = 0; i < e->n_encodings; i++) {
+                size_t room, length = 0;
+                uint8_t *to;
+                int n;
+
+                if (masks[i] == 0)
+                        continue;
+                if (!batch_has_entry_room(r->batch))
+                        return TAKE_E_FULL;
+                to = batch_room(r->batch, &room);
+                n = item_encode(e->encodings[i], record, to, room, &length);
+                n = reader_append(r, n, record, masks[i], e->event->id, length);
+                if (n != 0)
+                        return n;
+        }
+        return 0;
+}
+
+static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uint8_t *bytes, size_t length) {
+        const SnapshotEvent *e = &r->snapshot->events[stream->event];
+        EventCounters *counters = &e->event->counters[r->slot];
+        uint64_t masks[MAX_ENCODINGS];
+        Record record;
+        int n;
+
+        if (stream->muted) {
+                counter_add(&counters->doubled, 1);
+                return 0;
+        }
+        if (record_decode(e->layout, bytes, length, &record) != 0 ||
+            (e->event->plan && plan_check(e->event->plan, record.raw, record.raw_size) != 0)) {
+                counter_add(&counters->lost[LOSS_UNDECODABLE], 1);
+                return 0;
+        }
+        record.cpu = r->cpu;
+        if (e->n_routes == 0 || (e->exclude_self && record.pid == r->own_pid)) {
+                counter_add(&counters->filtered, 1);
+                return 0;
+        }
+        record.comm = reader_comm(r, record.tid, record.time);
+        if (!reader_match(e, &record, masks)) {
+                counter_add(&counters->filtered, 1);
+                return 0;
+        }
+        n = reader_encode(r, e, &record, masks);
+        if (n == 0)
+                counter_add(&counters->delivered, 1);
+        return n;
+}
+
+/* The subscriptions that want a record of the host. */
+static uint64_t reader_record_bits(const Snapshot *s, uint32_t type) {
+        switch (type) {
+        case PERF_RECORD_COMM:
+                return s->record_bits[0];
+        case PERF_RECORD_FORK:
+                return s->record_bits[1];
+        case PERF_RECORD_EXIT:
+                return s->record_bits[2];
+        case PERF_RECORD_MMAP:
+        case PERF_RECORD_MMAP2:
+                return s->record_bits[3];
+        default:
+                return s->event_bits;
+        }
+}
+
+static uint64_t event_route_bits(const SnapshotEvent *e) {
+        uint64_t bits = 0;
+
+        for (size_t i = 0; i < e->n_routes; i++)
+                bits |= e->routes[i].bit;
+        return bits;
+}
+
+/* stream: NULL for what the carrier wrote. */
+static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8_t *bytes, size_t length) {
+        const SnapshotEvent *e = stream ? &r->snapshot->events[stream->event] : NULL;
+        Record record;
+        uint64_t bits;
+        size_t room, item_length = 0;
+        uint8_t *to;
+        int n;
+
+        if (record_decode(e ? e->layout : &r->side_layout, bytes, length, &record) != 0) {
+                counter_add(&r->counters.undecodable, 1);
+                return 0;
+        }
+        record.cpu = r->cpu;
+        reader_learn(r, &record);
+        bits = e ? event_route_bits(e) : reader_record_bits(r->snapshot, record.type);
+        if (bits) {
+                record.comm = record.type == PERF_RECORD_COMM ? record.comm_record.comm
+                                                              : reader_comm(r, record.tid, record.time);
+                if (!batch_has_entry_room(r->batch))
+                        return TAKE_E_FULL;
+                to = batch_room(r->batch, &room);
+                n = side_item_encode(&record, e ? e->event->id : 0, to, room, &item_length);
+                n = reader_append(r, n, &record, bits, e ? e->event->id : 0, item_length);
+                if (n != 0)
+                        return n;
+        }
+        counter_add(&r->counters.side_records, 1);
+        return 0;
+}
+
+static int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample) {
+        const SnapshotStream *stream = NULL;
+        struct perf_event_header header;
+        uint64_t id;
+
+        memcpy(&header, bytes, sizeof(header));
+        *ret_is_sample = false;
+        if (record_peek_id(bytes, length, &id) != 0) {
+                counter_add(&r->counters.undecodable, 1);
+                return 0;
+        }
+        if (id != r->carrier_id) {
+                stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
+                if (!stream) {
+                        counter_add(&r->counters.unknown_id, 1);
+                        return 0;
+                }
+        }
+        if (header.type != PERF_RECORD_SAMPLE)
+                return reader_take_side(r, stream, bytes, length);
+        if (!stream) { /* a dummy has no samples */
+                counter_add(&r->counters.undecodable, 1);
+                return 0;
+        }
+        *ret_is_sample = true;
+        return reader_take_sample(r, stream, bytes, length);
+}
+
+/* A record that does not fit into an empty batch is lost, and said so. */
+static void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_sample) {
+        const SnapshotStream *stream;
+        uint64_t id = 0;
+
+        (void)record_peek_id(bytes, length, &id); /* reader_take() has peeked it */
+        stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
+        if (stream && is_sample)
+                counter_add(&r->snapshot->events[stream->event].event->counters[r->slot].lost[LOSS_BATCH_POOL], 1);
+        else
+                counter_add(&r->counters.undecodable, 1);
+}
+
+/* READER_E_STARVED: the record was not touched. */
+static int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length) {
+        bool is_sample = false;
+
+        for (;;) {
+                int n = reader_need_batch(r);
+                Mark mark;
+
+                if (n != 0)
+                        return n;
+                mark = (Mark){ r->batch->n_entries, r->batch->used };
+                n = reader_take(r, bytes, length, &is_sample);
+                if (n == 0)
+                        break;
+                reader_take_back(r, mark);
+                if (mark.n_entries == 0) {
+                        reader_lose(r, bytes, length, is_sample);
+                        break;
+                }
+                reader_push_batch(r, false);
+        }
+        counter_add(&r->counters.records, 1);
+        if (is_sample)
+                counter_add(&r->counters.samples, 1);
+        return 0;
+}
+
+int reader_drain(Reader *r) {
+        nsec_t watermark = clock_now(r->clock); /* before the head: what is older is visible then, on this CPU */
+        uint64_t head = ring_head(&r->ring), published = r->ring.tail;
+        const uint8_t *bytes;
+        size_t length;
+        int n, taken = 0;
+
+        while ((n = ring_peek(&r->ring, head, &bytes, &length)) == 0) {
+                taken = reader_take_whole(r, bytes, length);
+                if (taken != 0)
+                        break;
+                ring_consume(&r->ring, length);
+                if (r->ring.tail - published >= PUBLISH_EACH) {
+                        ring_publish(&r->ring);
+                        published = r->ring.tail;
+                }
+        }
+        if (n == RING_E_CORRUPT)
+                counter_add(&r->counters.resyncs, 1);
+        if (r->ring.tail != published)
+                ring_publish(&r->ring);
+        if (taken == 0)
+                r->watermark = watermark;
+        return taken;
+}

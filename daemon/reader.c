@@ -1,0 +1,186 @@
+/*
+ * The loop of a reader: sleep until the ring's watermark, a mail or the flush time; drain; follow the mails; push.
+ *
+ * The decision to doubt is the flush time: a watermark alone would leave the tail of a burst in the ring for ever, and
+ * a fixed timer would wake an idle host. So the poll has a timeout while some event is enabled: short after records
+ * came, doubled with each empty drain, up to IDLE_WAIT with a timer slack of the same size, so that an idle CPU is not
+ * woken for it but only a busy one. Without an enabled event there is no timeout at all.
+ */
+#include "daemon/reader.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#define IDLE_WAIT (128 * NSEC_PER_MSEC)
+#define SLACK_FROM (16 * NSEC_PER_MSEC)
+#define DEFAULT_SLACK (50 * NSEC_PER_USEC)
+#define MAILS 64
+
+int reader_init(Reader *r, size_t pool) {
+        size_t n_batches = pool / (BATCH_ARENA + BATCH_ENTRIES * sizeof(BatchEntry));
+        int error;
+
+        if (n_batches < 2)
+                n_batches = 2;
+        r->mailbox = MAILBOX_NULL;
+        r->full = r->free = QUEUE_NULL;
+        r->snapshot = NULL;
+        r->batch = NULL;
+        r->mail = NULL;
+        r->watermark = 0;
+        r->comm_tid = UINT32_MAX;
+        r->wait = r->flush;
+        if ((error = mailbox_init(&r->mailbox, MAILS)) < 0 || (error = queue_init(&r->full, n_batches)) < 0 ||
+            (error = queue_init(&r->free, n_batches)) < 0)
+                return error;
+        for (size_t i = 0; i < n_batches; i++) {
+                Batch *b = batch_new(r->slot);
+
+                if (!b)
+                        return -ENOMEM;
+                queue_push(&r->free, b); /* as many slots as batches: it is never full */
+        }
+        return sample_layout_init(&r->side_layout, SAMPLE_TYPE_BASE);
+}
+
+void reader_deinit(Reader *r) {
+        Batch *b;
+        ReaderMail *mail;
+
+        while (r->full.slots && (b = queue_pop(&r->full)))
+                batch_free(b);
+        while (r->free.slots && (b = queue_pop(&r->free)))
+                batch_free(b);
+        while (r->mailbox.mails.slots && (mail = mailbox_pop(&r->mailbox))) {
+                snapshot_unref(mail->snapshot);
+                free(mail);
+        }
+        r->batch = batch_free(r->batch);
+        r->snapshot = snapshot_unref(r->snapshot);
+        queue_deinit(&r->full);
+        queue_deinit(&r->free);
+        mailbox_deinit(&r->mailbox);
+        ring_close(&r->ring);
+}
+
+void reader_post(Reader *r, ReaderMail *mail) {
+        bool posted = mailbox_post(&r->mailbox, mail);
+
+        assert(posted); /* main waits for each acknowledgement: MAILS are never on the way */
+}
+
+static void reader_acknowledge(Reader *r, uint64_t sequence) {
+        ssize_t n;
+
+        atomic_store_explicit(&r->acknowledged, sequence, memory_order_release);
+        n = write(r->acknowledge_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+        assert(n == sizeof(uint64_t) || errno == EAGAIN);
+}
+
+static void reader_adopt(Reader *r, Snapshot *snapshot) {
+        reader_push_batch(r, true); /* the masks in it belong to the old one */
+        snapshot_unref(r->snapshot);
+        r->snapshot = snapshot;
+        r->wait = r->flush;
+}
+
+/*
+ * Follows one mail; what it says holds for everything behind the present place of the ring, up to which the caller has
+ * drained. READER_E_STARVED: not yet done.
+ */
+static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
+        int error;
+
+        switch (mail->order) {
+        case READER_ADOPT:
+                reader_adopt(r, mail->snapshot);
+                mail->snapshot = NULL;
+                break;
+        case READER_CUT:
+                error = reader_cut(r);
+                if (error != 0)
+                        return error;
+                reader_push_batch(r, true);
+                atomic_store_explicit(&r->cpu_time, clock_now(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
+                break;
+        case READER_STOP:
+                reader_push_batch(r, true);
+                *ret_stop = true;
+                break;
+        }
+        reader_acknowledge(r, mail->sequence);
+        return 0;
+}
+
+/* Negative: fatal. *ret_stop: the end. */
+static int reader_follow_mails(Reader *r, bool *ret_stop) {
+        while (!*ret_stop && (r->mail || (r->mail = mailbox_pop(&r->mailbox)))) {
+                int error = reader_follow(r, r->mail, ret_stop);
+
+                if (error != 0)
+                        return error;
+                free(r->mail);
+                r->mail = NULL;
+        }
+        return 0;
+}
+
+static void reader_set_wait(Reader *r, nsec_t wait) {
+        if ((wait >= SLACK_FROM) != (r->wait >= SLACK_FROM))
+                (void)prctl(PR_SET_TIMERSLACK, wait >= SLACK_FROM ? IDLE_WAIT : DEFAULT_SLACK); /* only a saving */
+        r->wait = wait;
+}
+
+static void reader_sleep(Reader *r, bool starved) {
+        struct pollfd fds[] = { { .fd = r->mailbox.fd, .events = POLLIN },
+                                { .fd = starved ? -1 : r->carrier_fd, .events = POLLIN } };
+        struct timespec ts = { .tv_sec = (time_t)(r->wait / NSEC_PER_SEC), .tv_nsec = (long)(r->wait % NSEC_PER_SEC) };
+        int n;
+
+        heartbeat_sleep(&r->heartbeat);
+        n = ppoll(fds, 2, r->snapshot->active && !starved ? &ts : NULL, NULL);
+        assert(n >= 0 || errno == EINTR);
+        heartbeat_wake(&r->heartbeat);
+        counter_add(&r->counters.wakeups, 1);
+        if (fds[0].revents)
+                mailbox_quiet(&r->mailbox);
+}
+
+static int reader_run(void *userdata) {
+        Reader *r = userdata;
+        bool stop = false;
+
+        while (!stop) {
+                uint32_t asks = mailbox_take_asks(&r->mailbox);
+                uint64_t before = counter_get(&r->counters.records);
+                int error = reader_drain(r);
+
+                if (error == 0)
+                        error = reader_follow_mails(r, &stop);
+                if (error < 0)
+                        return error;
+                if (error == 0 && ((r->batch && r->batch->n_entries > 0) || (asks & READER_ASK_WATERMARK)))
+                        reader_push_batch(r, true);
+                if (stop)
+                        break;
+                if (counter_get(&r->counters.records) != before)
+                        reader_set_wait(r, r->flush);
+                else if (r->wait < IDLE_WAIT)
+                        reader_set_wait(r, r->wait * 2);
+                reader_sleep(r, error == READER_E_STARVED);
+        }
+        return 0;
+}
+
+int reader_start(Reader *r, Snapshot *snapshot) {
+        char name[32];
+
+        r->snapshot = snapshot;
+        (void)snprintf(name, sizeof(name), "reader-%u", r->cpu);
+        return thread_start(&r->thread, THREAD_READER, name, (int)r->cpu, reader_run, r);
+}
+
+int reader_join(Reader *r) {
+        return thread_join(&r->thread);
+}

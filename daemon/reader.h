@@ -1,0 +1,97 @@
+/*
+ * A reader thread: drains the ring of its CPU, on which it is pinned, into batches. Everything here but the functions
+ * marked for main belongs to the thread from start to join.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/doorbell.h"
+#include "daemon/base/heartbeat.h"
+#include "daemon/base/mailbox.h"
+#include "daemon/base/thread.h"
+#include "daemon/decode/record.h"
+#include "daemon/model/batch.h"
+#include "daemon/model/comm-table.h"
+#include "daemon/model/counters.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/ring/ring.h"
+
+/* Asks, from any thread. */
+enum {
+        READER_ASK_WATERMARK = 1 << 0, /* the merge waits for this CPU */
+        READER_ASK_BATCHES = 1 << 1,   /* free batches have come back */
+};
+
+typedef enum ReaderOrder {
+        READER_ADOPT, /* a snapshot; acknowledged when everything before this moment was read with the old one */
+        READER_CUT,   /* fill the cut of every event and of the ring */
+        READER_STOP,  /* last batch, then end */
+} ReaderOrder;
+
+typedef struct ReaderMail {
+        ReaderOrder order;
+        uint64_t sequence;  /* grows with each mail; acknowledged by Reader.acknowledged */
+        Snapshot *snapshot; /* ADOPT: a reference that moves to the reader */
+} ReaderMail;
+
+typedef struct Reader {
+        /* set by main before the thread starts */
+        Thread thread;
+        uint32_t cpu, slot;
+        clockid_t clock;
+        bool has_lost;
+        int carrier_fd;      /* borrowed; polled, and read at a cut */
+        uint64_t carrier_id; /* stream id of the side records */
+        uint32_t own_pid;
+        nsec_t flush;        /* how long a sample may lie in the ring while it is busy */
+        Ring ring;
+        CommTable *comms;
+        Doorbell *dispatcher;  /* rung after a batch was queued */
+        int acknowledge_fd;    /* eventfd of main, written after an acknowledgement */
+        SampleLayout side_layout;
+
+        /* between threads */
+        Mailbox mailbox;  /* mails from main, asks from any */
+        Queue full, free; /* batches to the dispatcher and back */
+        atomic_bool starving; /* waits for a free batch: the dispatcher is to ask READER_ASK_BATCHES */
+        _Atomic(uint64_t) acknowledged;
+        Heartbeat heartbeat;
+        RingCounters counters;
+        _Atomic(uint64_t) cpu_time; /* ns, of the thread, as of the last cut */
+
+        /* the thread's own */
+        Snapshot *snapshot;
+        Batch *batch;      /* being filled, or NULL */
+        nsec_t watermark;  /* of the last whole drain */
+        nsec_t wait;       /* the present poll timeout */
+        ReaderMail *mail;  /* begun, waits for a whole drain */
+        uint64_t comm_version;
+        uint32_t comm_tid;
+        char comm[COMM_SIZE];
+} Reader;
+
+/*
+ * Main, before start: everything but the fields "set by main" gets its null image; pool: bytes of batches, allocated
+ * here, at least two. -ENOMEM or what eventfd(2) says.
+ */
+int reader_init(Reader *r, size_t pool);
+/* Main. Starts it with `snapshot` (a reference moves). Negative: from thread_start(). */
+int reader_start(Reader *r, Snapshot *snapshot);
+/* Main, after READER_STOP was posted: waits for the end. */
+int reader_join(Reader *r);
+/* Main, after join; accepts half-built ones. Batches that are on the way must have come back or be freed by main. */
+void reader_deinit(Reader *r);
+
+/* Main: posts a mail whose memory moves. */
+void reader_post(Reader *r, ReaderMail *mail);
+
+/* reader-drain.c: on the thread, or by a test or benchmark that has no thread. */
+enum {
+        READER_E_STARVED = 1, /* no free batch: records stay in the ring */
+};
+int reader_drain(Reader *r);
+void reader_push_batch(Reader *r, bool with_watermark);
+/* reader-cut.c */
+int reader_cut(Reader *r);
