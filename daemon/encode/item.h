@@ -14,7 +14,7 @@
 #include "daemon/model/record.h"
 
 enum {
-        ITEM_E_NO_ROOM = 1, /* does not fit; nothing of `to` is worth keeping */
+        ITEM_E_NO_ROOM = 1, /* might not fit; nothing was written */
         ITEM_E_UNDECODABLE, /* the raw bytes contradict the plan, or a side record of an unknown type */
 };
 
@@ -53,15 +53,14 @@ EncodePlan *encode_plan_ref(EncodePlan *p);
 EncodePlan *encode_plan_unref(EncodePlan *p);
 DEFINE_CLEANUP(EncodePlan *, encode_plan_unref)
 
-/*
- * Bytes beyond an item's end that are needed as room (not kept): varints are stored eight bytes at a time. So an item
- * of n bytes is sure to fit if room is n + ITEM_SLACK.
- */
-#define ITEM_SLACK ((size_t)16)
+/* Most bytes that one number takes in an item's packed list: for encode/ itself. */
+size_t encode_number_bound(const PlanField *f);
 
 /*
- * A sample. Callchain addresses are split by their context markers, which are not sent; addresses of other contexts
- * than kernel and user are dropped. 0, ITEM_E_NO_ROOM or ITEM_E_UNDECODABLE. No allocation; any thread.
+ * A sample. The room asked for is the worst case of this very record, so that nothing is checked byte by byte: an item
+ * is refused for room if it could not fit, which in an empty batch means that it is longer than a batch. Callchain
+ * addresses are split by their context markers, which are not sent; addresses of other contexts than kernel and user
+ * are dropped. 0, ITEM_E_NO_ROOM or ITEM_E_UNDECODABLE. No allocation; any thread.
  */
 int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length);
 

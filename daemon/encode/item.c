@@ -1,0 +1,160 @@
+/*
+ * The hot half of encode/: samples. An item is written front to back in one pass; a length that stands before its
+ * content is guessed from half of the worst case, which is near the truth for varints, and put right by moving the
+ * content when it needs another width. A guess from the item before would be better still, but would be state in a
+ * plan that all readers share.
+ */
+#include "daemon/encode/item.h"
+
+#include <assert.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "daemon/encode/item-fields.h"
+#include "daemon/encode/wire.h"
+#include "daemon/model/field.h"
+
+/* The dynamic places of this record: all inside, and how many bytes they can add to an item. */
+static int measure_dynamic(const EncodePlan *p, const Record *r, size_t *ret_numbers, size_t *ret_texts) {
+        size_t numbers = 0, texts = 0;
+        const uint8_t *bytes;
+        uint32_t size;
+
+        for (size_t i = 0; i < p->n_fields; i++) {
+                const PlanField *f = p->fields[i];
+
+                if (f->place == PLACE_FIXED)
+                        continue;
+                if (field_locate(f, r->raw, r->raw_size, &bytes, &size) != 0)
+                        return ITEM_E_UNDECODABLE;
+                if (field_is_number(f))
+                        numbers += size / f->element_size * encode_number_bound(f);
+                else
+                        texts += size;
+        }
+        *ret_numbers = numbers;
+        *ret_texts = texts;
+        return 0;
+}
+
+#define PUT_ARRAY(Type)                                                                                                \
+        for (uint32_t i = 0; i < n; i++) {                                                                             \
+                Type element;                                                                                          \
+                                                                                                                       \
+                memcpy(&element, bytes + (size_t)i * sizeof(element), sizeof(element));                                \
+                to = wire_put_varint(to, (uint64_t)(int64_t)element);                                                  \
+        }                                                                                                              \
+        return to
+
+static uint8_t *put_signed(uint8_t *to, const uint8_t *bytes, uint32_t n, uint32_t element_size) {
+        switch (element_size) {
+        case 8:
+                PUT_ARRAY(int64_t);
+        case 4:
+                PUT_ARRAY(int32_t);
+        case 2:
+                PUT_ARRAY(int16_t);
+        default:
+                PUT_ARRAY(int8_t);
+        }
+}
+
+static uint8_t *put_unsigned(uint8_t *to, const uint8_t *bytes, uint32_t n, uint32_t element_size) {
+        switch (element_size) {
+        case 8:
+                PUT_ARRAY(uint64_t);
+        case 4:
+                PUT_ARRAY(uint32_t);
+        case 2:
+                PUT_ARRAY(uint16_t);
+        default:
+                PUT_ARRAY(uint8_t);
+        }
+}
+
+/* Fixed arrays inline, dynamic ones behind their count. Places were checked before: min_size, measure_dynamic(). */
+static uint8_t *put_numbers(uint8_t *to, const EncodePlan *p, const Record *r, size_t bound) {
+        uint8_t *content, *begin;
+
+        if (p->n_numbers == 0)
+                return to;
+        begin = wire_begin(to, ITEM_NUMBERS, bound / 2, &content);
+        to = content;
+        for (size_t i = 0; i < p->n_numbers; i++) {
+                const PlanField *f = p->numbers[i];
+                const uint8_t *bytes = r->raw + f->offset;
+                uint32_t n = f->count;
+
+                if (f->place != PLACE_FIXED) {
+                        uint32_t size = 0;
+                        int code = field_locate(f, r->raw, r->raw_size, &bytes, &size);
+
+                        assert(code == 0);
+                        n = size / f->element_size;
+                        to = wire_put_varint(to, n);
+                }
+                to = f->kind == FIELD_SIGNED ? put_signed(to, bytes, n, f->element_size)
+                                             : put_unsigned(to, bytes, n, f->element_size);
+        }
+        return wire_end(begin, content, to);
+}
+
+static uint8_t *put_texts(uint8_t *to, const EncodePlan *p, const Record *r) {
+        for (size_t i = 0; i < p->n_texts; i++) {
+                const uint8_t *text = NULL;
+                size_t length = 0;
+                int code = field_text(p->texts[i], r->raw, r->raw_size, &text, &length);
+
+                assert(code == 0);
+                to = wire_put_element(to, ITEM_TEXTS, text, length);
+        }
+        return to;
+}
+
+/* Walks the chain: each address goes to the context that the last marker named. perf_callchain_store_context() */
+static uint8_t *put_callchain_part(uint8_t *to, unsigned field, const Record *r, uint64_t wanted) {
+        uint64_t context = 0, address;
+        uint8_t *content, *begin = wire_begin(to, field, r->n_callchain * sizeof(address), &content), *at = content;
+
+        for (uint64_t i = 0; i < r->n_callchain; i++) {
+                memcpy(&address, r->callchain + i * sizeof(address), sizeof(address));
+                if (address >= (uint64_t)PERF_CONTEXT_MAX)
+                        context = address;
+                else if (context == wanted)
+                        at = wire_put_word(at, address);
+        }
+        return at > content ? wire_end(begin, content, at) : to;
+}
+
+int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
+        size_t raw_size = p->payload != PAYLOAD_FIELDS ? r->raw_size : 0, numbers = 0, texts = 0, bound;
+        uint8_t *begin, *content, *at;
+
+        if (r->raw_size < p->min_size)
+                return ITEM_E_UNDECODABLE;
+        if (p->dynamic && measure_dynamic(p, r, &numbers, &texts) != 0)
+                return ITEM_E_UNDECODABLE;
+        bound = p->fixed_bound + numbers + texts + raw_size + r->n_callchain * sizeof(uint64_t);
+        if (bound + WIRE_SLACK > room)
+                return ITEM_E_NO_ROOM;
+
+        begin = wire_begin(to, PACKET_ITEMS, bound / 2, &content);
+        at = wire_put_fixed64(content, ITEM_TIME, r->time);
+        at = wire_put_number(at, ITEM_EVENT, p->event_id);
+        at = wire_put_number(at, ITEM_CPU, r->cpu);
+        at = wire_put_number(at, ITEM_PID, r->pid);
+        at = wire_put_number(at, ITEM_TID, r->tid);
+        at = wire_put_bytes(at, ITEM_COMM, r->comm, strnlen(r->comm, COMM_SIZE));
+        at = put_numbers(at, p, r, p->numbers_bound + numbers);
+        at = put_texts(at, p, r);
+        at = wire_put_bytes(at, ITEM_RAW, r->raw, raw_size);
+        if (r->n_callchain > 0) {
+                at = put_callchain_part(at, ITEM_KERNEL_CALLCHAIN, r, (uint64_t)PERF_CONTEXT_KERNEL);
+                at = put_callchain_part(at, ITEM_USER_CALLCHAIN, r, (uint64_t)PERF_CONTEXT_USER);
+        }
+        at = wire_put_fixed64(at, ITEM_IP, r->ip);
+        at = wire_put_fixed64(at, ITEM_ADDRESS, r->addr);
+        at = wire_put_number(at, ITEM_PERIOD, r->period);
+        *ret_length = (size_t)(wire_end(begin, content, at) - to);
+        return 0;
+}
