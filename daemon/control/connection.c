@@ -1,0 +1,254 @@
+/*
+ * One connection: whole requests in, responses out, one at a time. A request is only looked at when the response to
+ * the one before has left, so that a peer that does not read holds at most one response. Half a frame has ten
+ * seconds; a whole silence may last for ever.
+ */
+#include "daemon/control/listener.h"
+
+#include "daemon/base/cleanup.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <systemd/sd-journal.h>
+
+#define PATIENCE_USEC 10000000 /* for the rest of a frame, and for taking a response */
+#define REQUESTS_PER_WAKEUP 16
+
+struct Connection {
+        Connection *next;
+        Control *control;
+        int fd;
+        Peer peer;
+        FrameReader in;
+        uint8_t *out;
+        size_t n_out, sent;
+        bool ended;  /* the peer will send no more */
+        bool given;  /* in a handler: the fd left */
+        bool closed; /* in a handler: to be freed when it returns */
+        bool more;   /* whole requests may be left in the buffer: come back without waiting for the peer */
+        sd_event_source *source, *patience;
+};
+
+static int connection_progress(Connection *c);
+
+Connection *connection_free(Connection *c) {
+        for (Connection **p = &c->control->connections; *p; p = &(*p)->next)
+                if (*p == c) {
+                        *p = c->next;
+                        c->control->n_connections--;
+                        break;
+                }
+        sd_event_source_disable_unref(c->source);
+        sd_event_source_disable_unref(c->patience);
+        frame_reader_deinit(&c->in);
+        close_fd(c->fd);
+        free(c->out);
+        free(c);
+        return NULL;
+}
+
+unsigned connection_count_uid(const Control *control, uid_t uid) {
+        unsigned n = 0;
+
+        for (const Connection *c = control->connections; c; c = c->next)
+                n += c->peer.uid == uid;
+        return n;
+}
+
+const Peer *connection_peer(const Connection *c) {
+        return &c->peer;
+}
+
+void connection_set_program(Connection *c, const char *program) {
+        char clean[24];
+        size_t n = 0;
+
+        for (; program[n] && n < sizeof(clean) - 1; n++)
+                clean[n] = program[n] >= ' ' && program[n] < 0x7f ? program[n] : '?'; /* it goes to the log */
+        clean[n] = '\0';
+        (void)snprintf(c->peer.text, sizeof(c->peer.text), "%s%spid %d, uid %u", clean, n ? ", " : "", (int)c->peer.pid,
+                       (unsigned)c->peer.uid);
+}
+
+int connection_respond(Connection *c, Perfd__V1__Response *response) {
+        Perfd__V1__ServerMessage m = PERFD__V1__SERVER_MESSAGE__INIT;
+
+        assert(!c->out);
+        m.body_case = PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE;
+        m.response = response;
+        c->sent = 0;
+        return frame_pack(&m, &c->out, &c->n_out);
+}
+
+bool connection_give(Connection *c, int *ret_fd, uint8_t **ret_unsent, size_t *ret_n_unsent) {
+        if (!frame_reader_is_empty(&c->in) || c->ended)
+                return false;
+        *ret_unsent = TAKE_PTR(c->out);
+        *ret_n_unsent = c->n_out;
+        c->source = sd_event_source_disable_unref(c->source);
+        *ret_fd = TAKE_FD(c->fd);
+        c->given = true;
+        return true;
+}
+
+/* Says in a response of its own what can not be answered as a request, and ends the connection. */
+static int connection_reject(Connection *c, const char *text) {
+        Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
+
+        response.status = PERFD__V1__STATUS__STATUS_INVALID;
+        response.message = (char *)text;
+        response.reason = (char *)"bad-request";
+        c->ended = true;
+        return connection_respond(c, &response);
+}
+
+static int connection_handle(Connection *c, const uint8_t *bytes, size_t length) {
+        Perfd__V1__Request *request = perfd__v1__request__unpack(NULL, length, bytes);
+        int r;
+
+        if (!request)
+                return connection_reject(c, "these bytes are no perfd.v1.Request: see PROTOCOL.md");
+        r = c->control->handler(c->control->userdata, c, request);
+        perfd__v1__request__free_unpacked(request, NULL);
+        return r;
+}
+
+/* Sends what there is to send; true if all of it left. */
+static bool connection_send(Connection *c) {
+        while (c->out && c->sent < c->n_out) {
+                ssize_t n = send(c->fd, c->out + c->sent, c->n_out - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0) {
+                        if (errno != EAGAIN)
+                                c->closed = true; /* the peer is gone: nothing to tell it any more */
+                        return false;
+                }
+                c->sent += (size_t)n;
+        }
+        free(TAKE_PTR(c->out));
+        return true;
+}
+
+/* Handles whole requests while their responses leave at once. */
+static int connection_work(Connection *c) {
+        const uint8_t *message;
+        size_t length;
+        int r;
+
+        c->more = false;
+        for (int i = 0; i < REQUESTS_PER_WAKEUP; i++) {
+                if (!connection_send(c) || c->closed)
+                        return 0;
+                if (c->ended && frame_reader_is_empty(&c->in)) {
+                        c->closed = true;
+                        return 0;
+                }
+                r = frame_reader_next(&c->in, &message, &length);
+                if (r == FRAME_E_NEED_MORE) {
+                        c->closed = c->ended;
+                        return 0;
+                }
+                if (r == FRAME_E_TOO_LONG) {
+                        frame_reader_deinit(&c->in); /* the rest can not be followed */
+                        frame_reader_init(&c->in, FRAME_MAX_REQUEST);
+                        r = connection_reject(c, "the frame is longer than HelloReply.max_request");
+                } else
+                        r = connection_handle(c, message, length);
+                if (r < 0 || c->given)
+                        return r;
+                c->patience = sd_event_source_disable_unref(c->patience); /* it paid: the next debt is a new one */
+        }
+        c->more = true;
+        return 0;
+}
+
+static int on_impatience(sd_event_source *source, uint64_t usec, void *userdata) {
+        Connection *c = userdata;
+
+        sd_journal_print(LOG_NOTICE, "closed %s: half a request, or a response not taken, for %d s", c->peer.text,
+                         PATIENCE_USEC / 1000000);
+        connection_free(c);
+        return 0;
+}
+
+/* The timer runs only while the peer owes us something: an idle connection costs no wakeup. */
+static int connection_set_patience(Connection *c) {
+        bool owes = c->out || !frame_reader_is_empty(&c->in);
+
+        if (!owes) {
+                c->patience = sd_event_source_disable_unref(c->patience);
+                return 0;
+        }
+        if (c->patience)
+                return 0;
+        return sd_event_add_time_relative(c->control->event, &c->patience, CLOCK_MONOTONIC, PATIENCE_USEC, 0,
+                                          on_impatience, c);
+}
+
+static int connection_read(Connection *c) {
+        uint8_t *room;
+        size_t size;
+        ssize_t n;
+        int r;
+
+        r = frame_reader_room(&c->in, &room, &size);
+        if (r < 0)
+                return r;
+        n = recv(c->fd, room, size, MSG_DONTWAIT);
+        if (n > 0)
+                frame_reader_fed(&c->in, (size_t)n);
+        else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+                c->ended = true;
+        return 0;
+}
+
+/* After anything happened. The connection may be gone afterwards. */
+static int connection_progress(Connection *c) {
+        int r = connection_work(c);
+
+        if (r < 0)
+                return r;
+        if (c->closed || c->given) {
+                connection_free(c);
+                return 0;
+        }
+        r = connection_set_patience(c);
+        if (r < 0)
+                return r;
+        return sd_event_source_set_io_events(c->source, c->out || c->more ? EPOLLOUT : EPOLLIN);
+}
+
+static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Connection *c = userdata;
+        int r;
+
+        if ((revents & (EPOLLHUP | EPOLLERR)) && c->out)
+                c->closed = true; /* nobody is there to take the response */
+        if ((revents & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !c->out) {
+                r = connection_read(c);
+                if (r < 0)
+                        return r;
+        }
+        return connection_progress(c);
+}
+
+int connection_new(Control *control, int fd, const Peer *peer) {
+        Connection *c = calloc(1, sizeof(*c));
+        int r;
+
+        if (!c) {
+                close_fd(fd);
+                return -ENOMEM;
+        }
+        *c = (Connection){ .control = control, .fd = fd, .peer = *peer, .next = control->connections };
+        control->connections = c;
+        control->n_connections++;
+        frame_reader_init(&c->in, FRAME_MAX_REQUEST);
+        r = sd_event_add_io(control->event, &c->source, fd, EPOLLIN, on_io, c);
+        if (r < 0)
+                connection_free(c);
+        return r;
+}

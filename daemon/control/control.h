@@ -1,0 +1,79 @@
+/*
+ * For the supervisor: the sockets on which requests come, and the connections on them. Main thread only. What a
+ * request means is the supervisor's (supervisor-requests.c); here is how it arrives, from whom, and how the answer
+ * leaves. A peer can make nothing here fail but its own connection.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "daemon/base/error.h"
+#include "proto/frame.h"
+#include "proto/perfd.pb-c.h"
+
+#define PEER_TEXT_SIZE 64
+
+typedef struct Control Control;
+typedef struct Connection Connection;
+
+/* Who is at the other end: SO_PEERCRED. */
+typedef struct Peer {
+        uid_t uid;
+        gid_t gid;
+        pid_t pid;
+        bool may_change;           /* came by the control socket */
+        char text[PEER_TEXT_SIZE]; /* "perfctl 0.1 (pid 12, uid 0)" */
+} Peer;
+
+/*
+ * One request of one connection. To be answered at once by connection_respond(), or by connection_give() and then
+ * whoever has the socket. Negative: fatal to the daemon.
+ */
+typedef int (*ControlHandler)(void *userdata, Connection *c, const Perfd__V1__Request *request);
+
+typedef struct ControlLimits {
+        unsigned connections;         /* in all */
+        unsigned connections_per_uid;
+} ControlLimits;
+
+struct Control {
+        sd_event *event;
+        ControlLimits limits;
+        ControlHandler handler;
+        void *userdata;
+        struct Listener *listeners;
+        Connection *connections;
+        unsigned n_connections;
+};
+
+void control_init(Control *c, sd_event *event, ControlLimits limits, ControlHandler handler, void *userdata);
+/* Closes all connections and sockets; paths that we made are removed. */
+void control_deinit(Control *c);
+
+/*
+ * Listens on a path: what is left of a dead daemon is replaced, a living one is REFUSED_EXISTS. group NULL: unchanged;
+ * one that does not exist is refused unless the mode gives it nothing.
+ */
+int control_listen(Control *c, const char *path, mode_t mode, const char *group, bool may_change, Explanation *e);
+/* The same on a socket that systemd made; the fd moves. */
+int control_listen_fd(Control *c, int fd, bool may_change);
+
+const Peer *connection_peer(const Connection *c);
+/* The program's own word for itself, for the log. */
+void connection_set_program(Connection *c, const char *program);
+/* 0, or a negative that is fatal: memory. A dead peer is not an error. */
+int connection_respond(Connection *c, Perfd__V1__Response *response);
+/*
+ * The socket leaves: the caller owns the fd and what is still to be sent on it first (malloc), and the connection
+ * is gone. False, and nothing moved, if the peer sent more than its request already.
+ */
+bool connection_give(Connection *c, int *ret_fd, uint8_t **ret_unsent, size_t *ret_n_unsent);
+
+/* status.c: the one place where a Refusal becomes a wire status. */
+Perfd__V1__Status status_of_refusal(int refusal);
+/* A message as a frame in malloc'ed memory. -ENOMEM. */
+int frame_pack(const Perfd__V1__ServerMessage *m, uint8_t **ret_frame, size_t *ret_length);
