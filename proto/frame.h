@@ -33,15 +33,16 @@ void frame_reader_init(FrameReader *r, size_t limit);
 void frame_reader_deinit(FrameReader *r);
 
 /*
- * Room for at least one more byte, to read(2) into, never for more than one longest frame in all, grown only as
- * announced lengths demand; then frame_reader_fed() says how many came. -ENOMEM.
+ * Room to read(2) into, then frame_reader_fed() says how many bytes came. At least one byte, if all whole messages
+ * were taken before; never for more than one longest frame in all, and never for more than twice what has come,
+ * whatever length was announced (but 4 KiB to begin with). -ENOMEM.
  */
 int frame_reader_room(FrameReader *r, uint8_t **ret_room, size_t *ret_size);
 void frame_reader_fed(FrameReader *r, size_t n);
 
-/* The next whole message, valid until the next call of room; 0, FRAME_E_NEED_MORE or FRAME_E_TOO_LONG. */
+/* The next whole message, valid until the next call of room; 0, FRAME_E_NEED_MORE or, then for ever, FRAME_E_TOO_LONG. */
 int frame_reader_next(FrameReader *r, const uint8_t **ret_message, size_t *ret_length);
-/* Bytes of a frame that has begun and is not complete, or whole frames not yet taken. */
+/* False: there are whole messages not yet taken, or a part of one. */
 bool frame_reader_is_empty(const FrameReader *r);
 
 static inline void frame_header_put(uint8_t to[static FRAME_HEADER_SIZE], uint32_t length) {
