@@ -1,0 +1,362 @@
+/*
+ * Walks a document along the table of keys. The walk knows sections, named sections and lists of events, but no key by
+ * its name except where one key's sense depends on another's (event_check()). Values that cross files, such as the
+ * name of a target, are only collected here: check.c looks at them when all files are there.
+ */
+#include "config/build.h"
+
+#include <string.h>
+
+#include "config/array.h"
+#include "config/event-name.h"
+#include "config/name.h"
+#include "config/node.h"
+#include "config/value.h"
+#include "config/words.h"
+
+/* Keys of README and perf that are meant, but not by this version. */
+static const char *const keys_of_later[] = { "args", "counters", "fallback", "interval", "<<" };
+
+static const char *node_kind_word(const Node *n) {
+        return n->kind == NODE_LIST ? "a list" : n->kind == NODE_MAP ? "a mapping" : "one value";
+}
+
+/* The node can not be what it should be: says so, unless something was said already. */
+static void node_refuse(Build *b, const Node *n, const char *label, const char *expected) {
+        if (n->kind == NODE_BROKEN)
+                return;
+        if (node_is_empty(n))
+                config_mistakes_add(b->mistakes, n->at, "%s: found nothing, expected %s", label, expected);
+        else if (n->kind == NODE_TEXT)
+                config_mistakes_add(b->mistakes, n->at, "%s: found %s, expected %s", label, QUOTE(n->text), expected);
+        else
+                config_mistakes_add(b->mistakes, n->at, "%s: found %s, expected %s", label, node_kind_word(n),
+                                    expected);
+}
+
+static void key_refuse(Build *b, const Node *key, const char *pattern) {
+        Nearest near = NEAREST_NULL;
+
+        for (size_t i = 0; i < ARRAY_SIZE(keys_of_later); i++)
+                if (strcmp(keys_of_later[i], key->text) == 0) {
+                        config_mistakes_add(b->mistakes, key->at, "key %s is not known by this version of perfd",
+                                            QUOTE(key->text));
+                        return;
+                }
+        for (size_t i = 0; i < n_config_keys; i++) {
+                const char *last = key_below(&config_keys[i], pattern);
+
+                if (last)
+                        nearest_add(&near, key->text, last);
+        }
+        config_mistakes_add(b->mistakes, key->at, "unknown key %s%s", QUOTE(key->text), HINT(&near));
+}
+
+/* The place of a byte of a text, or of the text if it does not stand in the file as it is. */
+static ConfigPlace node_place(const Node *n, unsigned position) {
+        ConfigPlace at = n->at;
+
+        if (position > 0 && n->shift >= 0)
+                at.column += (unsigned)n->shift + position - 1;
+        return at;
+}
+
+/* A text that is the value of `k`, or one item of it. Gives whether it is set. */
+static int text_build(Build *b, const Key *k, const Node *n, void *object, bool *ret_set) {
+        Explanation e;
+        int r;
+
+        *ret_set = false;
+        if (n->kind != NODE_TEXT || node_is_empty(n)) {
+                node_refuse(b, n, key_label(k), k->range);
+                return 0;
+        }
+        r = value_decode(k, n->text, object, &e);
+        if (r < 0)
+                return r;
+        if (r > 0)
+                config_mistakes_add(b->mistakes, node_place(n, e.position), "%s", e.text);
+        else if (e.text[0])
+                config_mistakes_add_warning(b->mistakes, n->at, "%s", e.text);
+        *ret_set = r == 0;
+        return 0;
+}
+
+static int list_build(Build *b, const Key *k, const Node *n, void *object) {
+        bool set;
+        int r = 0;
+
+        if (node_is_empty(n))
+                return 0;
+        if (n->kind != NODE_LIST)
+                node_refuse(b, n, key_label(k), k->range);
+        for (size_t i = 0; n->kind == NODE_LIST && i < n->n_children && r == 0; i++)
+                r = text_build(b, k, n->children[i], object, &set);
+        return r;
+}
+
+/* Keys that must be there and are not. Without an item of its own, such a key is missing at the start of the map. */
+static void section_check_required(Build *b, const char *pattern, const Node *map, uint64_t seen) {
+        for (size_t i = 0; i < n_config_keys; i++) {
+                const char *last = key_below(&config_keys[i], pattern);
+
+                if (last && config_keys[i].required && !(seen & (uint64_t)1 << i))
+                        config_mistakes_add(b->mistakes, map->at, "key '%s' is missing, expected %s", last,
+                                            config_keys[i].range);
+        }
+}
+
+static int value_build(Build *b, const Key *k, const Node *key, const Node *value, void *object);
+
+/* A mapping whose keys are the rows directly below `pattern`. */
+static int section_build(Build *b, const char *pattern, const Node *map, void *object) {
+        uint64_t seen = 0;
+        int r = 0;
+
+        if (map->kind != NODE_MAP && !node_is_empty(map)) {
+                node_refuse(b, map, *pattern ? pattern : "the file", "a mapping of keys to values");
+                return 0;
+        }
+        for (size_t i = 0; map->kind == NODE_MAP && i + 1 < map->n_children && r == 0; i += 2) {
+                const Key *k = key_find(pattern, map->children[i]->text);
+
+                if (!k) {
+                        key_refuse(b, map->children[i], pattern);
+                        continue;
+                }
+                seen |= (uint64_t)1 << key_index(k);
+                r = value_build(b, k, map->children[i], map->children[i + 1], object);
+        }
+        section_check_required(b, pattern, map, seen);
+        return r;
+}
+
+static ConfigPlace map_place(const Node *map, const char *key) {
+        const Node *n = map->kind == NODE_MAP ? node_find(map, key) : NULL;
+
+        return n ? n->at : (ConfigPlace){ .path = NULL };
+}
+
+/* What one key of an event means for another. `item` is the mapping, or the text that stands for it. */
+static void event_check(Build *b, const ConfigEvent *event, const Node *item) {
+        _cleanup_(event_name_deinit) EventName name = EVENT_NAME_NULL;
+        ConfigPlace period = map_place(item, "period"), frequency = map_place(item, "frequency");
+
+        if (period.path && frequency.path)
+                config_mistakes_add(b->mistakes, period.line > frequency.line ||
+                                    (period.line == frequency.line && period.column > frequency.column) ? period :
+                                    frequency, "period and frequency exclude each other: one sample for each so many "
+                                    "events, or so many samples a second; remove one of them");
+        if (!event->event || event_name_parse(event->event, &name, NULL) != 0)
+                return;
+        if (event->filter && name.kind != EVENT_NAME_TRACEPOINT)
+                config_mistakes_add(b->mistakes, event->filter_at, "filter: only tracepoints have fields to filter on, "
+                                    "and %s is a %s event", QUOTE(event->event), event_name_kind(name.kind));
+        if (event->name && event_name_is_glob(&name))
+                config_mistakes_add(b->mistakes, event->name_at, "name: %s can be several events, which can not all "
+                                    "be %s; remove the name", QUOTE(event->event), QUOTE(event->name));
+}
+
+static int event_build(Build *b, const Node *item) {
+        ConfigEvent event = { .group = b->config->groups[b->config->n_groups - 1].name };
+        bool set;
+        int r;
+
+        if (item->kind == NODE_LIST || item->kind == NODE_BROKEN || node_is_empty(item)) {
+                node_refuse(b, item, "events", "the name of an event, or a mapping with the key 'event'");
+                return 0;
+        }
+        r = values_set_defaults(OWNER_EVENT, &event);
+        if (r == 0)
+                r = item->kind == NODE_MAP
+                            ? section_build(b, "groups.NAME.events[]", item, &event)
+                            : text_build(b, key_find("groups.NAME.events[]", "event"), item, &event, &set);
+        event.at = map_place(item, "event");
+        if (!event.at.path)
+                event.at = item->at;
+        event.filter_at = map_place(item, "filter");
+        event.name_at = map_place(item, "name");
+        if (r == 0)
+                event_check(b, &event, item);
+        if (r == 0 && event.event && !event.name) {
+                event.name = strdup(event.event);
+                event.name_at = event.at;
+                r = event.name ? 0 : -ENOMEM;
+        }
+        if (r == 0 && event.event && !ARRAY_ROOM(b->config->events, b->config->n_events))
+                r = -ENOMEM;
+        if (r == 0 && event.event)
+                b->config->events[b->config->n_events++] = event;
+        else
+                values_deinit(OWNER_EVENT, &event);
+        return r;
+}
+
+static int events_build(Build *b, const Key *k, const Node *list) {
+        int r = 0;
+
+        if (list->kind != NODE_LIST && !node_is_empty(list))
+                node_refuse(b, list, "events", k->range);
+        for (size_t i = 0; list->kind == NODE_LIST && i < list->n_children && r == 0; i++) {
+                if (b->config->n_events >= CONFIG_EVENTS_MAX) {
+                        config_mistakes_add(b->mistakes, list->children[i]->at, "too many events: at most %d",
+                                            CONFIG_EVENTS_MAX);
+                        break;
+                }
+                r = event_build(b, list->children[i]);
+        }
+        return r;
+}
+
+static int group_build(Build *b, const Node *key, const Node *section) {
+        Config *c = b->config;
+        ConfigGroup *g;
+        int r;
+
+        if (!ARRAY_ROOM(c->groups, c->n_groups))
+                return -ENOMEM;
+        g = &c->groups[c->n_groups++];
+        *g = (ConfigGroup){ .name = strdup(key->text), .at = key->at, .target_at = map_place(section, "target") };
+        if (!g->name)
+                return -ENOMEM;
+        r = values_set_defaults(OWNER_GROUP, g);
+        return r != 0 ? r : section_build(b, "groups.NAME", section, g);
+}
+
+/* "host" is every process on every CPU: it may be written, but not made smaller. */
+static void target_check(Build *b, const Node *key, const ConfigTarget *t, const Node *section) {
+        if (strcmp(key->text, "host") == 0 && section->kind == NODE_MAP && section->n_children > 0)
+                config_mistakes_add(b->mistakes, section->at, "target 'host' is the whole host and has no keys: give "
+                                    "this target another name");
+        else if (map_place(section, "inherit").path && t->pids.n_ids == 0 && t->tids.n_ids == 0)
+                config_mistakes_add_warning(b->mistakes, map_place(section, "inherit"),
+                                            "inherit: without pids and tids every process is traced anyway");
+}
+
+static int target_build(Build *b, const Node *key, const Node *section) {
+        Config *c = b->config;
+        ConfigTarget t = { .at = key->at };
+        int r;
+
+        r = values_set_defaults(OWNER_TARGET, &t);
+        if (r == 0)
+                r = section_build(b, "targets.NAME", section, &t);
+        if (r == 0)
+                target_check(b, key, &t, section);
+        if (r == 0 && strcmp(key->text, "host") != 0) {
+                t.name = strdup(key->text);
+                if (t.name && ARRAY_ROOM(c->targets, c->n_targets)) {
+                        c->targets[c->n_targets++] = t;
+                        return 0;
+                }
+                r = -ENOMEM;
+        }
+        free(t.name);
+        values_deinit(OWNER_TARGET, &t);
+        return r;
+}
+
+/* Targets or groups by name. */
+static int named_build(Build *b, const Key *k, const Node *map) {
+        bool is_group = strcmp(k->pattern, "groups") == 0;
+        const char *what = is_group ? "name of a group" : "name of a target";
+        int r = 0;
+
+        if (map->kind != NODE_MAP && !node_is_empty(map))
+                node_refuse(b, map, k->pattern, "a mapping of names");
+        for (size_t i = 0; map->kind == NODE_MAP && i + 1 < map->n_children && r == 0; i += 2) {
+                const Node *key = map->children[i], *section = map->children[i + 1];
+                Explanation e = EXPLANATION_NULL;
+
+                if ((is_group ? b->config->n_groups : b->config->n_targets) >= CONFIG_TARGETS_MAX) {
+                        config_mistakes_add(b->mistakes, key->at, "%s: at most %d", k->pattern, CONFIG_TARGETS_MAX);
+                        break;
+                }
+                if (name_check(what, key->text, &e) != 0)
+                        config_mistakes_add(b->mistakes, node_place(key, e.position), "%s", e.text);
+                r = is_group ? group_build(b, key, section) : target_build(b, key, section);
+        }
+        return r;
+}
+
+/* A switch over the types of keys. */
+static int value_build(Build *b, const Key *k, const Node *key, const Node *value, void *object) {
+        bool set = false;
+        int r;
+
+        switch (k->type) {
+        case KEY_SECTION:
+                return section_build(b, k->pattern, value, object);
+        case KEY_NAMED:
+                return named_build(b, k, value);
+        case KEY_EVENTS:
+                return events_build(b, k, value);
+        case KEY_IDS:
+        case KEY_CHOICES:
+                return list_build(b, k, value, object);
+        case KEY_LATER:
+                config_mistakes_add(b->mistakes, key->at, "%s: %s", key_label(k), k->range);
+                return 0;
+        default:
+                r = text_build(b, k, value, object, &set);
+                if (set && key_owner(k) == OWNER_CONFIG)
+                        b->set[key_index(k)] = value->at;
+                return r;
+        }
+}
+
+int build_init(Build *b, ConfigMistakes *m) {
+        *b = (Build){ .config = config_default(), .mistakes = m };
+        return b->config ? 0 : -ENOMEM;
+}
+
+void build_deinit(Build *b) {
+        config_unref(b->config);
+        *b = BUILD_NULL;
+}
+
+int build_add_file(Build *b, const char *path, ConfigPlace *ret) {
+        Config *c = b->config;
+
+        if (!ARRAY_ROOM(c->paths, c->n_paths))
+                return -ENOMEM;
+        c->paths[c->n_paths] = strdup(path);
+        if (!c->paths[c->n_paths])
+                return -ENOMEM;
+        *ret = (ConfigPlace){ .path = c->paths[c->n_paths], .file = (unsigned)c->n_paths };
+        c->n_paths++;
+        return 0;
+}
+
+int build_feed(Build *b, const char *bytes, size_t length) {
+        _cleanup_(document_deinit) Document d = DOCUMENT_NULL;
+        unsigned file = (unsigned)b->config->n_paths - 1;
+        const char *path = b->config->paths[file];
+        const Key *version = key_find("", "version");
+        int r;
+
+        r = document_decode(path, file, bytes, length, b->mistakes, &d);
+        if (r > 0)
+                b->is_partial = true;
+        if (r != 0)
+                return r > 0 ? 0 : r;
+        if (d.root)
+                r = section_build(b, "", d.root, b->config);
+        if (r == 0 && file == 0 && (!d.root || (d.root->kind == NODE_MAP && !node_find(d.root, "version"))))
+                config_mistakes_add(b->mistakes, (ConfigPlace){ .path = path, .file = file, .line = 1, .column = 1 },
+                                    "key 'version' is missing, expected %s", version->range);
+        return r;
+}
+
+int build_finish(Build *b, Config **ret) {
+        int r = build_check_references(b);
+
+        if (r == 0)
+                r = config_mistakes_finish(b->mistakes);
+        if (r == 0 && b->mistakes->n_errors > 0)
+                r = REFUSED_INVALID;
+        if (r == 0)
+                *ret = TAKE_PTR(b->config);
+        build_deinit(b);
+        return r;
+}

@@ -1,0 +1,31 @@
+/*
+ * For config.c and load.c: a configuration under construction, fed file by file. Mistakes never stop it: it reads on,
+ * and finish() gives a Config only if there were none.
+ */
+#pragma once
+
+#include "config/config.h"
+#include "config/keys.h"
+
+typedef struct Build {
+        Config *config;
+        ConfigMistakes *mistakes;
+        ConfigPlace set[KEYS_MAX]; /* where a key of OWNER_CONFIG was last set; path NULL: never */
+        bool is_partial;           /* a file could not be read whole, so what is missing may stand there */
+} Build;
+
+#define BUILD_NULL ((Build){ .config = NULL })
+
+/* -ENOMEM */
+int build_init(Build *b, ConfigMistakes *m);
+void build_deinit(Build *b);
+
+/* The next file, the first one being the main file. Gives the place of the file as a whole. -ENOMEM. */
+int build_add_file(Build *b, const char *path, ConfigPlace *ret);
+/* The bytes of the file that was added last. -ENOMEM. */
+int build_feed(Build *b, const char *bytes, size_t length);
+/* What can only be seen when all files are there. 0, REFUSED_INVALID, negative. The build is empty afterwards. */
+int build_finish(Build *b, Config **ret);
+
+/* For build.c: check.c's part of finish. -ENOMEM. */
+int build_check_references(Build *b);

@@ -1,0 +1,179 @@
+/*
+ * What can only be known when every file has been read: names that stand twice, targets that no file has, values
+ * that contradict each other. Names are sorted instead of searched, because there may be ten thousand.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "config/build.h"
+#include "config/words.h"
+
+typedef struct NamedPlace {
+        const char *name;
+        ConfigPlace at;
+        size_t index; /* in the order of reading */
+} NamedPlace;
+
+typedef struct NamedPlaces {
+        NamedPlace *items;
+        size_t n_items;
+} NamedPlaces;
+
+static int name_order(const void *left, const void *right) {
+        const NamedPlace *a = left, *b = right;
+        int order = strcmp(a->name, b->name);
+
+        return order != 0 ? order : a->index < b->index ? -1 : a->index > b->index;
+}
+
+static int name_compare(const void *name, const void *item) {
+        return strcmp(name, ((const NamedPlace *)item)->name);
+}
+
+/* Sorts, and says for each name but the first of its kind where the first one stands. */
+static void names_check(Build *b, NamedPlaces *names, const char *what, const char *advice) {
+        size_t first = 0;
+
+        if (names->n_items > 1)
+                qsort(names->items, names->n_items, sizeof(*names->items), name_order);
+        for (size_t i = 1; i < names->n_items; i++) {
+                const NamedPlace *n = &names->items[i], *before = &names->items[first];
+
+                if (strcmp(n->name, before->name) != 0)
+                        first = i;
+                else if (n->at.file == before->at.file)
+                        config_mistakes_add(b->mistakes, n->at, "%s %s stands already in line %u; %s", what,
+                                            QUOTE(n->name), before->at.line, advice);
+                else
+                        config_mistakes_add(b->mistakes, n->at, "%s %s stands already in %s, line %u; %s", what,
+                                            QUOTE(n->name), QUOTE(before->at.path), before->at.line, advice);
+        }
+}
+
+static int names_init(NamedPlaces *names, size_t n) {
+        *names = (NamedPlaces){ .items = calloc(n > 0 ? n : 1, sizeof(NamedPlace)) };
+        return names->items ? 0 : -ENOMEM;
+}
+
+static void names_deinit(NamedPlaces *names) {
+        free(names->items);
+        *names = (NamedPlaces){ .items = NULL };
+}
+
+static void names_add(NamedPlaces *names, const char *name, ConfigPlace at, size_t index) {
+        names->items[names->n_items++] = (NamedPlace){ .name = name, .at = at, .index = index };
+}
+
+static void group_find_target(Build *b, ConfigGroup *g, const NamedPlaces *targets) {
+        const NamedPlace *found = bsearch(g->target_name, targets->items, targets->n_items, sizeof(*targets->items),
+                                          name_compare);
+        Nearest near = NEAREST_NULL;
+
+        if (found) {
+                g->target = found->index;
+                return;
+        }
+        if (b->is_partial || !g->target_at.path)
+                return;
+        for (size_t i = 0; i < targets->n_items; i++)
+                nearest_add(&near, g->target_name, targets->items[i].name);
+        config_mistakes_add(b->mistakes, g->target_at, "target: found %s, which no target under 'targets' is called%s",
+                            QUOTE(g->target_name), HINT(&near));
+}
+
+static int targets_check(Build *b) {
+        _cleanup_(names_deinit) NamedPlaces names = { .items = NULL };
+        Config *c = b->config;
+        int r;
+
+        r = names_init(&names, c->n_targets);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < c->n_targets; i++)
+                names_add(&names, c->targets[i].name, c->targets[i].at, i);
+        names_check(b, &names, "target", "give one of them another name");
+        for (size_t i = 0; i < c->n_groups; i++)
+                group_find_target(b, &c->groups[i], &names);
+        return 0;
+}
+
+static int groups_check(Build *b) {
+        _cleanup_(names_deinit) NamedPlaces names = { .items = NULL };
+        Config *c = b->config;
+        int r;
+
+        r = names_init(&names, c->n_groups);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < c->n_groups; i++)
+                names_add(&names, c->groups[i].name, c->groups[i].at, i);
+        names_check(b, &names, "group", "give one of them another name");
+        return 0;
+}
+
+/* Also hands each event the target of its group: both are in the order of reading. */
+static int events_check(Build *b) {
+        _cleanup_(names_deinit) NamedPlaces names = { .items = NULL };
+        Config *c = b->config;
+        size_t group = 0;
+        int r;
+
+        r = names_init(&names, c->n_events);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < c->n_events; i++) {
+                ConfigEvent *e = &c->events[i];
+
+                while (c->groups[group].name != e->group)
+                        group++;
+                e->target = c->groups[group].target;
+                names_add(&names, e->name, e->name_at, i);
+        }
+        names_check(b, &names, "event name", "give one of them another 'name'");
+        return 0;
+}
+
+static const ConfigPlace *last_set(const Build *b, const char *section, const char *key) {
+        const ConfigPlace *at = &b->set[key_index(key_find(section, key))];
+
+        return at->path ? at : NULL;
+}
+
+static bool is_after(const ConfigPlace *a, const ConfigPlace *b) {
+        if (a->file != b->file)
+                return a->file > b->file;
+        return a->line != b->line ? a->line > b->line : a->column > b->column;
+}
+
+/* Said where the later of both was written; the defaults do not contradict each other. */
+static const ConfigPlace *later_of(const ConfigPlace *a, const ConfigPlace *b) {
+        return !b || (a && is_after(a, b)) ? a : b;
+}
+
+static void settings_check(Build *b) {
+        const ConfigPlace *stream = last_set(b, "listen", "stream"), *control = last_set(b, "listen", "control");
+        const ConfigPlace *per_uid = last_set(b, "connections", "per-uid");
+        Config *c = b->config;
+
+        if (strcmp(c->control_path, c->stream_path) == 0 && later_of(stream, control))
+                config_mistakes_add(b->mistakes, *later_of(stream, control),
+                                    "listen: control and stream are the same path %s, expected one for each",
+                                    QUOTE(c->control_path));
+        if (c->connections_per_uid > c->connections_max && per_uid)
+                config_mistakes_add(b->mistakes, *per_uid,
+                                    "connections.per-uid: found '%llu', expected at most connections.max, %llu",
+                                    (unsigned long long)c->connections_per_uid,
+                                    (unsigned long long)c->connections_max);
+}
+
+int build_check_references(Build *b) {
+        int r;
+
+        settings_check(b);
+        r = targets_check(b);
+        if (r == 0)
+                r = groups_check(b);
+        if (r == 0)
+                r = events_check(b);
+        return r;
+}

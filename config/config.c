@@ -1,0 +1,75 @@
+/*
+ * The object's life. A Config is written only while it is under construction, with one reference; shared it is never
+ * written again, so the threads that hold it need no lock.
+ */
+#include "config/config.h"
+
+#include <string.h>
+
+#include "config/array.h"
+#include "config/build.h"
+#include "config/value.h"
+
+Config *config_default(void) {
+        _cleanup_(config_unrefp) Config *c = calloc(1, sizeof(*c));
+        ConfigTarget *host;
+
+        if (!c)
+                return NULL;
+        c->n_refs = 1;
+        c->version = 1;
+        if (values_set_defaults(OWNER_CONFIG, c) < 0 || !ARRAY_ROOM(c->targets, c->n_targets))
+                return NULL;
+        host = &c->targets[c->n_targets++];
+        *host = (ConfigTarget){ .name = strdup("host") };
+        if (!host->name || values_set_defaults(OWNER_TARGET, host) < 0)
+                return NULL;
+        return TAKE_PTR(c);
+}
+
+int config_parse(const char *path, const char *bytes, size_t length, ConfigMistakes *m, Config **ret) {
+        _cleanup_(build_deinit) Build b = BUILD_NULL;
+        ConfigPlace file;
+        int r;
+
+        r = build_init(&b, m);
+        if (r == 0)
+                r = build_add_file(&b, path, &file);
+        if (r == 0)
+                r = build_feed(&b, bytes, length);
+        return r != 0 ? r : build_finish(&b, ret);
+}
+
+Config *config_ref(Config *c) {
+        if (c)
+                atomic_fetch_add_explicit(&c->n_refs, 1, memory_order_relaxed);
+        return c;
+}
+
+Config *config_unref(Config *c) {
+        if (!c || atomic_fetch_sub_explicit(&c->n_refs, 1, memory_order_acq_rel) > 1)
+                return NULL;
+        for (size_t i = 0; i < c->n_events; i++)
+                values_deinit(OWNER_EVENT, &c->events[i]);
+        free(c->events);
+        for (size_t i = 0; i < c->n_groups; i++) {
+                values_deinit(OWNER_GROUP, &c->groups[i]);
+                free(c->groups[i].name);
+        }
+        free(c->groups);
+        for (size_t i = 0; i < c->n_targets; i++) {
+                values_deinit(OWNER_TARGET, &c->targets[i]);
+                free(c->targets[i].name);
+        }
+        free(c->targets);
+        for (size_t i = 0; i < c->n_paths; i++)
+                free(c->paths[i]);
+        free(c->paths);
+        values_deinit(OWNER_CONFIG, c);
+        free(c);
+        return NULL;
+}
+
+const char *config_clock_name(const Config *c) {
+        return key_choice_word(key_find("", "clock"), c->clock);
+}

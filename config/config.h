@@ -1,0 +1,105 @@
+/*
+ * For the supervisor, and for all who only want to know whether a configuration is right: YAML to one immutable
+ * Config. Needs no privileges and asks the kernel nothing. Each call on its own is for any thread; a Config is shared
+ * by reference count.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "config/mistake.h"
+#include "daemon/base/cleanup.h"
+
+enum {
+        CONFIG_EVENTS_MAX = 10 * 1000,
+        CONFIG_TARGETS_MAX = 10 * 1000, /* and groups as many, and ids in a list */
+        CONFIG_DROP_INS_MAX = 1000,
+};
+
+/* The values of CALLCHAIN_KERNEL and CALLCHAIN_USER in daemon/model/event.h. */
+enum {
+        CONFIG_CALLCHAIN_KERNEL = 1 << 0,
+        CONFIG_CALLCHAIN_USER = 1 << 1,
+};
+
+typedef struct ConfigIds {
+        uint32_t *ids; /* in the order of the file, none twice */
+        size_t n_ids;
+} ConfigIds;
+
+typedef struct ConfigTarget {
+        char *name;
+        ConfigIds pids, tids; /* both empty: every process */
+        char *cpus;           /* CPU list as the kernel writes them, "0-3,8"; NULL is all */
+        bool inherit;         /* children and new threads of pids and tids too */
+        ConfigPlace at;       /* path NULL: built in */
+} ConfigTarget;
+
+typedef struct ConfigEvent {
+        char *event;    /* as in perf list; parses with event_name_parse() */
+        char *name;     /* never NULL: the event's own text by default */
+        const char *group; /* name of its ConfigGroup */
+        size_t target;  /* index in Config.targets */
+        char *filter;   /* of the kernel, tracepoints only; NULL is none */
+        uint64_t period;    /* at most one of both is set; 0 and 0: each occurrence, or the event's default */
+        uint64_t frequency; /* Hz */
+        unsigned callchain; /* CONFIG_CALLCHAIN_ */
+        bool enabled;
+        bool include_self;
+        ConfigPlace at;        /* of the event's text */
+        ConfigPlace name_at;   /* of its name; `at` if it has none */
+        ConfigPlace filter_at; /* of its filter; path NULL if it has none */
+} ConfigEvent;
+
+typedef struct ConfigGroup {
+        char *name;
+        char *target_name;
+        size_t target; /* index in Config.targets */
+        ConfigPlace at, target_at; /* path NULL: not written */
+} ConfigGroup;
+
+typedef struct Config {
+        _Atomic(unsigned) n_refs;
+        uint64_t version;
+        char *control_path, *stream_path; /* of the two sockets, absolute, at most 107 bytes */
+        int clock;                        /* clockid_t */
+        uint64_t ring_size;               /* data bytes of each CPU's ring, a power of two of pages */
+        uint64_t batch_pool;              /* bytes for batches of each CPU */
+        uint64_t subscribers_max;
+        uint64_t subscriber_queue; /* bytes, of each outbox */
+        uint64_t connections_max, connections_per_uid;
+        mode_t control_mode, stream_mode;
+        char *stream_group; /* name or number of the stream socket's group; whether it exists is not checked here */
+        ConfigTarget *targets; /* [0] is the built-in "host" */
+        size_t n_targets;
+        ConfigGroup *groups;
+        size_t n_groups;
+        ConfigEvent *events; /* in the order of files and lines */
+        size_t n_events;
+        char **paths; /* of the files read, in this order; [0] is the main one */
+        size_t n_paths;
+} Config;
+
+/*
+ * Reads `path` and then, in the order of their names, `<path without .yaml>.d/` *.yaml. Returns
+ *   0                  *ret is the configuration, one reference; `m` has warnings at most
+ *   REFUSED_INVALID    `m` has every mistake of every file, those of reading them too
+ *   negative           -ENOMEM, -EMFILE, -ENFILE: nothing can be said about the files
+ * `m` is a null image before, and the caller's to deinit in every case.
+ */
+int config_load(const char *path, ConfigMistakes *m, Config **ret);
+/* The same for the bytes of one main file; `path` is only for messages. */
+int config_parse(const char *path, const char *bytes, size_t length, ConfigMistakes *m, Config **ret);
+/* What holds without any file: the defaults of the table of keys, the host, no events. NULL: no memory. */
+Config *config_default(void);
+
+Config *config_ref(Config *c);
+Config *config_unref(Config *c);
+DEFINE_CLEANUP(Config *, config_unref)
+
+/* "monotonic", as `clock:` is written. */
+const char *config_clock_name(const Config *c);

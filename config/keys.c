@@ -1,0 +1,164 @@
+/*
+ * Rows are written with where their value goes, so that a key is added in one place; a test proves that default
+ * texts are valid values of their own rows.
+ */
+#include "config/keys.h"
+
+#include <assert.h>
+#include <string.h>
+#include <time.h>
+
+#include "config/config.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+#define PID_LIMIT 4194304 /* PID_MAX_LIMIT of a 64-bit Linux */
+
+static const KeyChoice clocks[] = {
+        { "monotonic", CLOCK_MONOTONIC },
+        { "monotonic-raw", CLOCK_MONOTONIC_RAW },
+        { "boottime", CLOCK_BOOTTIME },
+        { "realtime", CLOCK_REALTIME },
+        { NULL },
+};
+
+static const KeyChoice callchains[] = {
+        { "kernel", CONFIG_CALLCHAIN_KERNEL },
+        { "user", CONFIG_CALLCHAIN_USER },
+        { NULL },
+};
+
+#define IN_CONFIG(field) .offset = offsetof(Config, field)
+#define IN_TARGET(field) .offset = offsetof(ConfigTarget, field)
+#define IN_GROUP(field) .offset = offsetof(ConfigGroup, field)
+#define IN_EVENT(field) .offset = offsetof(ConfigEvent, field)
+
+const Key config_keys[] = {
+        { "version", KEY_COUNT, NULL, "1, the only version of this format",
+          "version of the format; the main file must have it",
+          IN_CONFIG(version), .min = 1, .max = 1 },
+
+        { "listen", KEY_SECTION, .help = "the two sockets" },
+        { "listen.control", KEY_PATH, "/run/perfd/control.sock", "an absolute path of at most 107 bytes",
+          "socket for clients that may change what is traced", IN_CONFIG(control_path) },
+        { "listen.stream", KEY_PATH, "/run/perfd/stream.sock", "an absolute path of at most 107 bytes",
+          "socket for clients that may only subscribe", IN_CONFIG(stream_path) },
+
+        { "access", KEY_SECTION, .help = "who may open the sockets" },
+        { "access.control-mode", KEY_MODE, "0600", "an octal file mode from 0000 to 0777",
+          "file mode of listen.control",
+          IN_CONFIG(control_mode) },
+        { "access.stream-mode", KEY_MODE, "0660", "an octal file mode from 0000 to 0777", "file mode of listen.stream",
+          IN_CONFIG(stream_mode) },
+        { "access.stream-group", KEY_ACCOUNT, "perfd", "the name or number of a group", "group of listen.stream",
+          IN_CONFIG(stream_group) },
+
+        { "clock", KEY_CHOICE, "monotonic", "one of monotonic, monotonic-raw, boottime, realtime",
+          "clock of every time stamp", IN_CONFIG(clock), .choices = clocks },
+
+        { "rings", KEY_SECTION, .help = "the kernel's ring buffers" },
+        { "rings.size", KEY_RING_SIZE, "2MiB", "a power of two from 4KiB to 1GiB", "size of the ring of each CPU",
+          IN_CONFIG(ring_size), .min = 4 * KIB, .max = GIB },
+
+        { "batches", KEY_SECTION, .help = "samples on the way from a CPU to the dispatcher" },
+        { "batches.pool", KEY_SIZE, "1MiB", "a size from 256KiB to 1GiB", "memory for the batches of each CPU",
+          IN_CONFIG(batch_pool), .min = 256 * KIB, .max = GIB },
+
+        { "subscribers", KEY_SECTION, .help = "limits of subscribers" },
+        { "subscribers.max", KEY_COUNT, "64", "a whole number from 1 to 1024", "subscribers at the same time",
+          IN_CONFIG(subscribers_max), .min = 1, .max = 1024 },
+        { "subscribers.queue", KEY_SIZE, "8MiB", "a size from 64KiB to 1GiB",
+          "memory for what one subscriber has not yet read",
+          IN_CONFIG(subscriber_queue), .min = 64 * KIB, .max = GIB },
+
+        { "connections", KEY_SECTION, .help = "limits of connections" },
+        { "connections.max", KEY_COUNT, "256", "a whole number from 1 to 10000", "connections at the same time",
+          IN_CONFIG(connections_max), .min = 1, .max = 10000 },
+        { "connections.per-uid", KEY_COUNT, "128", "a whole number from 1 to 10000", "connections of one user",
+          IN_CONFIG(connections_per_uid), .min = 1, .max = 10000 },
+
+        { "targets", KEY_NAMED, .help = "what is traced, by name" },
+        { "targets.NAME.pids", KEY_IDS, NULL, "process ids from 1 to 4194304 in a list, such as [1, 2]",
+          "processes, with all their threads",
+          IN_TARGET(pids), .min = 1, .max = PID_LIMIT },
+        { "targets.NAME.tids", KEY_IDS, NULL, "thread ids from 1 to 4194304 in a list, such as [1, 2]",
+          "single threads",
+          IN_TARGET(tids), .min = 1, .max = PID_LIMIT },
+        { "targets.NAME.cpus", KEY_CPUS, NULL, "a list of CPUs such as \"0-3,8\", none above 8191", "only these CPUs",
+          IN_TARGET(cpus) },
+        { "targets.NAME.inherit", KEY_BOOL, "true", "true or false", "also later children and threads of pids and tids",
+          IN_TARGET(inherit) },
+        { "targets.NAME.cgroup", KEY_LATER, NULL, "cgroup targets are not supported by this version of perfd",
+          "processes of a cgroup; not in this version" },
+
+        { "groups", KEY_NAMED, .help = "events, by name of their group" },
+        { "groups.NAME.target", KEY_NAME, "host", "the name of a target", "target of all events of the group",
+          IN_GROUP(target_name) },
+        { "groups.NAME.events", KEY_EVENTS, NULL, "a list of events", "the events of the group", .required = true },
+        { "groups.NAME.events[].event", KEY_EVENT, NULL, "the name of an event as in perf list", "what is traced",
+          .required = true, IN_EVENT(event) },
+        { "groups.NAME.events[].name", KEY_NAME, NULL, "a name", "what perfd calls it; the event's own name by default",
+          IN_EVENT(name) },
+        { "groups.NAME.events[].filter", KEY_FILTER, NULL, "a filter of at most 4000 bytes",
+          "the kernel's filter on the fields of a tracepoint", IN_EVENT(filter) },
+        { "groups.NAME.events[].period", KEY_COUNT, NULL, "a whole number from 1 to 9223372036854775807",
+          "one sample for each so many events, or nanoseconds of a clock", IN_EVENT(period), .min = 1,
+          .max = INT64_MAX },
+        { "groups.NAME.events[].frequency", KEY_COUNT, NULL, "a whole number from 1 to 1000000",
+          "samples a second, instead of a period", IN_EVENT(frequency), .min = 1, .max = 1000000 },
+        { "groups.NAME.events[].callchain", KEY_CHOICES, NULL, "kernel, user or both in a list, such as [kernel, user]",
+          "whose calls are recorded with each sample", IN_EVENT(callchain), .choices = callchains },
+        { "groups.NAME.events[].enabled", KEY_BOOL, "true", "true or false", "whether it counts from the start",
+          IN_EVENT(enabled) },
+        { "groups.NAME.events[].include-self", KEY_BOOL, "false", "true or false",
+          "whether perfd's own activity is traced too",
+          IN_EVENT(include_self) },
+};
+
+const size_t n_config_keys = ARRAY_SIZE(config_keys);
+_Static_assert(ARRAY_SIZE(config_keys) <= KEYS_MAX, "a set of keys is a uint64_t");
+
+const char *key_below(const Key *k, const char *pattern) {
+        size_t n = strlen(pattern);
+        const char *last = k->pattern + n;
+
+        if (strncmp(k->pattern, pattern, n) != 0)
+                return NULL;
+        if (n > 0 && *last++ != '.')
+                return NULL;
+        return strchr(last, '.') ? NULL : last;
+}
+
+const Key *key_find(const char *pattern, const char *key) {
+        for (size_t i = 0; i < n_config_keys; i++) {
+                const char *last = key_below(&config_keys[i], pattern);
+
+                if (last && strcmp(last, key) == 0)
+                        return &config_keys[i];
+        }
+        return NULL;
+}
+
+KeyOwner key_owner(const Key *k) {
+        if (strncmp(k->pattern, "targets.NAME.", strlen("targets.NAME.")) == 0)
+                return OWNER_TARGET;
+        if (strstr(k->pattern, "[]."))
+                return OWNER_EVENT;
+        return strncmp(k->pattern, "groups.NAME.", strlen("groups.NAME.")) == 0 ? OWNER_GROUP : OWNER_CONFIG;
+}
+
+const char *key_label(const Key *k) {
+        const char *item = strstr(k->pattern, "[]."), *name = strstr(k->pattern, "NAME.");
+
+        return item ? item + strlen("[].") : name ? name + strlen("NAME.") : k->pattern;
+}
+
+const char *key_choice_word(const Key *k, int value) {
+        for (const KeyChoice *c = k->choices; c->word; c++)
+                if (c->value == value)
+                        return c->word;
+        assert(false);
+        return NULL;
+}

@@ -1,0 +1,77 @@
+/*
+ * The table of keys: one row is one key of perfd.yaml. Parser, checks, defaults and hints come from it, and
+ * tests/check/config-keys compares it with perfd.yaml(5). A new key is one row, and one item in the man page.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum KeyType {
+        KEY_SECTION,    /* mapping of the keys below this one */
+        KEY_NAMED,      /* mapping of names to sections */
+        KEY_EVENTS,     /* list of sections; an item may be the event's text alone */
+        KEY_COUNT,      /* uint64_t, from min to max */
+        KEY_SIZE,       /* uint64_t, bytes, from min to max */
+        KEY_RING_SIZE,  /* the same, a power of two of pages */
+        KEY_MODE,       /* mode_t */
+        KEY_BOOL,       /* bool */
+        KEY_CHOICE,     /* int, one of choices */
+        KEY_CHOICES,    /* list: unsigned, some of choices */
+        KEY_PATH,       /* char *, absolute, fits into a socket address */
+        KEY_ACCOUNT,    /* char *, name or number of a group */
+        KEY_NAME,       /* char *, see name_check() */
+        KEY_EVENT,      /* char *, see event_name_parse() */
+        KEY_FILTER,     /* char *, white space made single */
+        KEY_CPUS,       /* char *, CPU list */
+        KEY_IDS,        /* list: ConfigIds, from min to max */
+        KEY_LATER,      /* known, but nothing that this version can do */
+        _KEY_TYPE_MAX,
+} KeyType;
+
+/* What a key's value is a part of. */
+typedef enum KeyOwner {
+        OWNER_CONFIG,
+        OWNER_TARGET,
+        OWNER_GROUP,
+        OWNER_EVENT,
+        _KEY_OWNER_MAX,
+} KeyOwner;
+
+typedef struct KeyChoice {
+        const char *word; /* NULL ends the list */
+        int value;
+} KeyChoice;
+
+typedef struct Key {
+        const char *pattern; /* "groups.NAME.events[].event": NAME is any name, [] an item of the list */
+        KeyType type;
+        const char *default_text; /* as it would be written; NULL: none */
+        const char *range;        /* what is expected, to follow "expected "; KEY_LATER: why it is refused */
+        const char *help;
+        bool required;
+        size_t offset; /* of the value in its owner: Config, ConfigTarget, ConfigGroup, ConfigEvent */
+        uint64_t min, max;
+        const KeyChoice *choices;
+} Key;
+
+/* Rows in the order of the man page. */
+extern const Key config_keys[];
+extern const size_t n_config_keys;
+
+#define KEYS_MAX 64 /* a set of keys fits into a uint64_t by index */
+
+static inline size_t key_index(const Key *k) {
+        return (size_t)(k - config_keys);
+}
+
+/* The row of `pattern`.`key`; with pattern "" a key of the top level. NULL if there is none. */
+const Key *key_find(const char *pattern, const char *key);
+/* The row is directly below `pattern`; gives its last part. NULL if it is not. */
+const char *key_below(const Key *k, const char *pattern);
+KeyOwner key_owner(const Key *k);
+/* For messages: the pattern without what stands for names and items, "rings.size", "filter". */
+const char *key_label(const Key *k);
+/* The word of a choice. */
+const char *key_choice_word(const Key *k, int value);

@@ -1,0 +1,114 @@
+/*
+ * Adding a mistake can not fail for its caller: who finds mistakes goes on to find more, and the lack of memory is
+ * remembered for the end. Parts find them in their own order (syntax, values, references), finish() in the file's.
+ */
+#include "config/mistake.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "config/array.h"
+#include "daemon/base/cleanup.h"
+
+static void mistakes_add(ConfigMistakes *m, ConfigPlace at, bool warning, const char *format, va_list ap) {
+        _cleanup_free_ char *text = NULL, *path = NULL;
+
+        if (m->n_items >= CONFIG_MISTAKES_MAX) {
+                m->n_left_out++;
+                m->n_errors += !warning;
+                return;
+        }
+        path = strdup(at.path);
+        if (vasprintf(&text, format, ap) < 0)
+                text = NULL;
+        if (!path || !text || !ARRAY_ROOM(m->items, m->n_items)) {
+                m->failure = -ENOMEM;
+                return;
+        }
+        m->items[m->n_items] = (ConfigMistake){ .path = TAKE_PTR(path), .text = TAKE_PTR(text), .line = at.line,
+                                                .column = at.column, .warning = warning, .file = at.file,
+                                                .order = (unsigned)m->n_items };
+        m->n_items++;
+        m->n_errors += !warning;
+}
+
+void config_mistakes_add(ConfigMistakes *m, ConfigPlace at, const char *format, ...) {
+        va_list ap;
+
+        va_start(ap, format);
+        mistakes_add(m, at, false, format, ap);
+        va_end(ap);
+}
+
+void config_mistakes_add_warning(ConfigMistakes *m, ConfigPlace at, const char *format, ...) {
+        va_list ap;
+
+        va_start(ap, format);
+        mistakes_add(m, at, true, format, ap);
+        va_end(ap);
+}
+
+static int mistake_order(const void *left, const void *right) {
+        const ConfigMistake *a = left, *b = right;
+
+        if (a->file != b->file)
+                return a->file < b->file ? -1 : 1;
+        if (a->line != b->line)
+                return a->line < b->line ? -1 : 1;
+        if (a->column != b->column)
+                return a->column < b->column ? -1 : 1;
+        return a->order < b->order ? -1 : 1;
+}
+
+/* An alias makes the same text be read twice. */
+static bool mistake_is_same(const ConfigMistake *a, const ConfigMistake *b) {
+        return a->file == b->file && a->line == b->line && a->column == b->column && strcmp(a->text, b->text) == 0;
+}
+
+static void mistake_deinit(ConfigMistake *mistake) {
+        free(mistake->path);
+        free(mistake->text);
+}
+
+int config_mistakes_finish(ConfigMistakes *m) {
+        size_t to = 0;
+
+        if (m->n_items > 1)
+                qsort(m->items, m->n_items, sizeof(*m->items), mistake_order);
+        for (size_t i = 0; i < m->n_items; i++) {
+                if (to > 0 && mistake_is_same(&m->items[to - 1], &m->items[i])) {
+                        m->n_errors -= !m->items[i].warning;
+                        mistake_deinit(&m->items[i]);
+                } else {
+                        m->items[to++] = m->items[i];
+                }
+        }
+        m->n_items = to;
+        if (m->n_left_out > 0 && to > 0) {
+                ConfigMistake *last = &m->items[to - 1];
+                char *text = NULL;
+
+                if (asprintf(&text, "%s (and %zu more mistakes that are not shown)", last->text, m->n_left_out) < 0)
+                        return -ENOMEM;
+                free(last->text);
+                last->text = text;
+        }
+        return m->failure;
+}
+
+void config_mistakes_deinit(ConfigMistakes *m) {
+        for (size_t i = 0; i < m->n_items; i++)
+                mistake_deinit(&m->items[i]);
+        free(m->items);
+        *m = CONFIG_MISTAKES_NULL;
+}
+
+void config_mistake_print(const ConfigMistake *mistake, FILE *to) {
+        const char *kind = mistake->warning ? "warning: " : "";
+
+        if (mistake->line == 0)
+                fprintf(to, "%s: %s%s\n", mistake->path, kind, mistake->text);
+        else
+                fprintf(to, "%s:%u:%u: %s%s\n", mistake->path, mistake->line, mistake->column, kind, mistake->text);
+}

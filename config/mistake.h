@@ -1,0 +1,47 @@
+/* For who reads a configuration: all that is wrong with it, each with its place. One owner, any thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define CONFIG_MISTAKES_MAX 1000 /* kept; those above are counted */
+
+/* Where something stands. `path` belongs to whoever made the place. */
+typedef struct ConfigPlace {
+        const char *path;
+        unsigned file; /* in the order of reading */
+        unsigned line; /* from 1; 0 is the file as a whole */
+        unsigned column; /* from 1, in characters; 0 with line 0 */
+} ConfigPlace;
+
+typedef struct ConfigMistake {
+        char *path;
+        unsigned line, column; /* as in ConfigPlace */
+        char *text;            /* what was found, what was expected; valid UTF-8, one line */
+        bool warning;          /* said, but the configuration is valid */
+        unsigned file, order;
+} ConfigMistake;
+
+typedef struct ConfigMistakes {
+        ConfigMistake *items; /* in the order of files, lines and columns, once the reader has returned */
+        size_t n_items;
+        size_t n_errors;   /* of items, those that are no warnings */
+        size_t n_left_out; /* not kept, because there are too many; the last item says so */
+        int failure;       /* -ENOMEM if one could not be kept: the reader then fails */
+} ConfigMistakes;
+
+#define CONFIG_MISTAKES_NULL ((ConfigMistakes){ .items = NULL })
+
+void config_mistakes_deinit(ConfigMistakes *m);
+
+/* For the parts of config/. */
+void config_mistakes_add(ConfigMistakes *m, ConfigPlace at, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+void config_mistakes_add_warning(ConfigMistakes *m, ConfigPlace at, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+/* Puts them in order, says each only once, and how many were left out. 0 or -ENOMEM. */
+int config_mistakes_finish(ConfigMistakes *m);
+
+/* "PATH:LINE:COLUMN: [warning: ]TEXT\n" */
+void config_mistake_print(const ConfigMistake *mistake, FILE *to);

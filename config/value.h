@@ -1,0 +1,17 @@
+/* For build.c: one written value, checked by its row of the table and put where it goes. Pure, any thread. */
+#pragma once
+
+#include "config/keys.h"
+#include "daemon/base/error.h"
+
+/*
+ * Sets the value of `k` in `object` (a Config, ConfigTarget, ConfigGroup or ConfigEvent, as the pattern says), or adds
+ * one item to it if it is a list. 0; REFUSED_INVALID: `e` says what was found and what is expected, and at which byte;
+ * negative: -ENOMEM. With 0 and a text in `e` the value was repeated, which changes nothing and is worth a warning.
+ */
+int value_decode(const Key *k, const char *text, void *object, Explanation *e);
+
+/* Sets every value of `object` that has a default text. -ENOMEM. */
+int values_set_defaults(KeyOwner owner, void *object);
+/* Frees what all values of `object` own. */
+void values_deinit(KeyOwner owner, void *object);

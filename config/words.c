@@ -1,0 +1,104 @@
+/*
+ * Messages about a configuration quote the configuration, which may come from anyone who may validate. The quote is
+ * decoded strictly, because a message is also a protobuf string, and those must be UTF-8.
+ */
+#include "config/words.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORD_MAX 40
+
+/* Bytes of the UTF-8 character at s if it is valid and may be shown as it is, else 0. */
+static size_t utf8_shown(const unsigned char *s) {
+        static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+        uint32_t c;
+        size_t n;
+
+        if (*s < 0x80)
+                return *s >= 0x20 && *s < 0x7f;
+        n = *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
+        if (*s < 0xc2 || *s > 0xf4)
+                return 0;
+        c = *s & (0x7fu >> n);
+        for (size_t i = 1; i < n; i++) {
+                if ((s[i] & 0xc0) != 0x80)
+                        return 0;
+                c = c << 6 | (s[i] & 0x3f);
+        }
+        if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+                return 0;
+        if (c < 0xa0 || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff)
+                return 0;
+        return n;
+}
+
+char *quote_text(char buffer[static QUOTE_SIZE], const char *text) {
+        const unsigned char *s = (const unsigned char *)text;
+        size_t to = 0;
+
+        buffer[to++] = '\'';
+        while (*s) {
+                size_t n = utf8_shown(s);
+
+                if (to + 10 > QUOTE_SIZE) { /* the longest piece (4), "...", the quote and the zero */
+                        to += (size_t)sprintf(buffer + to, "...");
+                        break;
+                }
+                if (n > 0)
+                        memcpy(buffer + to, s, n);
+                to += n > 0 ? n : (size_t)sprintf(buffer + to, "\\x%02x", *s);
+                s += n > 0 ? n : 1;
+        }
+        buffer[to++] = '\'';
+        buffer[to] = '\0';
+        return buffer;
+}
+
+static unsigned least(unsigned a, unsigned b) {
+        return a < b ? a : b;
+}
+
+/* Letters to add, drop, change, or swap with their neighbour, to make b of a; both at most WORD_MAX long. */
+static unsigned word_distance(const char *a, size_t n_a, const char *b, size_t n_b) {
+        unsigned rows[3][WORD_MAX + 1] = { 0 }, *before = rows[0], *last = rows[1], *row = rows[2];
+
+        for (size_t j = 0; j <= n_b; j++)
+                row[j] = (unsigned)j;
+        for (size_t i = 1; i <= n_a; i++) {
+                unsigned *oldest = before;
+
+                before = last;
+                last = row;
+                row = oldest;
+                row[0] = (unsigned)i;
+                for (size_t j = 1; j <= n_b; j++) {
+                        row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+                        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                                row[j] = least(row[j], before[j - 2] + 1);
+                }
+        }
+        return row[n_b];
+}
+
+void nearest_add(Nearest *n, const char *found, const char *candidate) {
+        size_t n_found = strlen(found), n_candidate = strlen(candidate);
+        unsigned distance, most;
+
+        if (n_found > WORD_MAX || n_candidate > WORD_MAX)
+                return;
+        distance = word_distance(found, n_found, candidate, n_candidate);
+        most = n_candidate > 3 ? (unsigned)n_candidate / 3 : 1;
+        if (distance > most || distance >= n_found || (n->word && distance >= n->distance))
+                return;
+        *n = (Nearest){ .word = candidate, .distance = distance };
+}
+
+char *nearest_hint(const Nearest *n, char buffer[static NEAREST_HINT_SIZE]) {
+        buffer[0] = '\0';
+        if (n->word)
+                (void)snprintf(buffer, NEAREST_HINT_SIZE, "; did you mean '%s'?", n->word); /* at most WORD_MAX */
+        return buffer;
+}
