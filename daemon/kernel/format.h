@@ -12,9 +12,12 @@
  *     unsigned char, u8, __u8 name[n]       UNSIGNED, count n: addresses, identifiers; they are not text
  *     __data_loc, __rel_loc char[]          TEXT, dynamic
  *     __data_loc, __rel_loc T[]             the same kind as T, count 0: a dynamic array
- *     struct, union, sizes like 3 or 16     BYTES
+ *     __data_loc, __rel_loc cpumask_t       UNSIGNED, count 0: the mask's longs
+ *     struct, union, sizes like 3 or 16,    BYTES
+ *     and char arrays shown by __print_hex, %pU
  *
- * Names of values come from __print_symbolic and __print_flags in the print format, hex from its conversions.
+ * Names of values come from __print_symbolic and __print_flags in the print format, hex from its conversions. Values
+ * are named as the field's numbers come: cut to its size, widened by its sign.
  */
 #pragma once
 

@@ -1,0 +1,329 @@
+/* Captured records decode to what the kernel meant, and no cut or lying length is believed or read beyond. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/cleanup.h"
+#include "daemon/decode/record.h"
+#include "tests/unit/kernel-records.h"
+
+#define PLAIN (SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW)
+#define ALL                                                                                                            \
+        (PLAIN | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |        \
+         PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN)
+
+static SampleLayout layout(uint64_t sample_type) {
+        SampleLayout l;
+
+        assert_int_equal(sample_layout_init(&l, sample_type), 0);
+        return l;
+}
+
+/* From memory that is exactly as long, and not aligned, so that a sanitizer sees a read outside. */
+static int decode(uint64_t sample_type, const void *bytes, size_t length, Record *ret, uint8_t **ret_memory) {
+        SampleLayout l = layout(sample_type);
+        uint8_t *memory = malloc(length + 1);
+
+        assert_non_null(memory);
+        memcpy(memory + 1, bytes, length);
+        *ret_memory = memory;
+        return record_decode(&l, memory + 1, length, ret);
+}
+
+#define DECODE(sample_type, words, r)                                                                                  \
+        _cleanup_free_ uint8_t *memory = NULL;                                                                         \
+        assert_int_equal(decode(sample_type, words, sizeof(words), &(r), &memory), 0)
+
+static uint64_t address(const Record *r, uint64_t i) {
+        uint64_t value;
+
+        assert_true(i < r->n_callchain);
+        memcpy(&value, r->callchain + i * sizeof(value), sizeof(value));
+        return value;
+}
+
+static void test_plain_sample(void **state) {
+        static const uint16_t common_type = 443;
+        Record r;
+
+        DECODE(PLAIN, RECORD_SYS_ENTER, r);
+        assert_int_equal(r.type, PERF_RECORD_SAMPLE);
+        assert_int_equal(r.misc, PERF_RECORD_MISC_KERNEL);
+        assert_int_equal(r.stream_id, 0x1a2);
+        assert_int_equal(r.pid, 0x5bd6);
+        assert_int_equal(r.tid, 0x5bd6);
+        assert_true(r.time == 0x270d5280998);
+        assert_int_equal(r.raw_size, 68);
+        assert_ptr_equal(r.raw, memory + 1 + 36);
+        assert_memory_equal(r.raw, &common_type, sizeof(common_type));
+        assert_true(r.cpu == 0 && r.ip == 0 && r.addr == 0 && r.period == 0 && r.n_callchain == 0);
+        assert_string_equal(r.comm, "");
+}
+
+static void test_sample_with_callchain(void **state) {
+        Record r;
+
+        DECODE(PLAIN | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN, RECORD_SWITCH_CHAIN, r);
+        assert_int_equal(r.stream_id, 0x199);
+        assert_int_equal(r.period, 1);
+        assert_int_equal(r.n_callchain, 9);
+        assert_true(address(&r, 0) == (uint64_t)PERF_CONTEXT_KERNEL);
+        assert_true(address(&r, 8) == 0xffffffff81000130);
+        assert_int_equal(r.raw_size, 68);
+        assert_string_equal((const char *)r.raw + 8, "true"); /* prev_comm */
+}
+
+static void test_sample_with_everything(void **state) {
+        Record r;
+
+        DECODE(ALL, RECORD_PAGE_ALLOC, r);
+        assert_int_equal(r.stream_id, 0x19b);
+        assert_true(r.ip == 0xffffffff8161f42b);
+        assert_int_equal(r.pid, 0x5bd6);
+        assert_int_equal(r.period, 1);
+        assert_int_equal(r.n_callchain, 14);
+        assert_true(address(&r, 12) == (uint64_t)PERF_CONTEXT_USER);
+        assert_int_equal(r.raw + r.raw_size - (memory + 1), sizeof(RECORD_PAGE_ALLOC));
+}
+
+static void test_software_sample(void **state) {
+        Record r;
+
+        DECODE(SAMPLE_TYPE_BASE | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
+               RECORD_PAGE_FAULT, r);
+        assert_true(r.ip == 0x557f186cbfab);
+        assert_true(r.addr == 0x7fb51ae00000);
+        assert_int_equal(r.misc, PERF_RECORD_MISC_USER);
+        assert_int_equal(r.n_callchain, 3);
+        assert_true(address(&r, 0) == (uint64_t)PERF_CONTEXT_USER);
+        assert_null(r.raw);
+}
+
+static void check_trailer(const Record *r, uint32_t tid, nsec_t time, uint64_t id) {
+        assert_int_equal(r->tid, tid);
+        assert_true(r->time == time);
+        assert_int_equal(r->stream_id, id);
+}
+
+static void test_mmap(void **state) {
+        Record r;
+        DECODE(PLAIN, RECORD_MMAP, r);
+
+        assert_int_equal(r.type, PERF_RECORD_MMAP);
+        assert_int_equal(r.mmap2.pid, 0x5bec);
+        assert_true(r.mmap2.addr == 0x7f9aca624000 && r.mmap2.len == 0x26000 && r.mmap2.pgoff == 0x1000);
+        assert_string_equal(r.mmap2.filename, "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2");
+        assert_null(r.mmap2.build_id);
+        check_trailer(&r, 0x5bec, 0x270d4012d7c, 0x19f);
+}
+
+static void test_mmap2(void **state) {
+        Record r;
+        DECODE(PLAIN, RECORD_MMAP2, r);
+
+        assert_int_equal(r.mmap2.maj, 0xfe);
+        assert_int_equal(r.mmap2.ino, 0x5125f);
+        assert_int_equal(r.mmap2.prot, 5);
+        assert_int_equal(r.mmap2.flags, 2);
+        assert_string_equal(r.mmap2.filename, "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2");
+        assert_null(r.mmap2.build_id);
+        check_trailer(&r, 0x5bf2, 0x270d44128d6, 0x1a1);
+}
+
+static void test_mmap2_build_id(void **state) {
+        static const uint8_t begin[] = { 0x7e, 0xbc, 0x65, 0xe5 };
+        Record r;
+        DECODE(PLAIN | PERF_SAMPLE_CPU, RECORD_MMAP2_BUILD_ID, r);
+
+        assert_int_equal(r.mmap2.build_id_size, 20);
+        assert_memory_equal(r.mmap2.build_id, begin, sizeof(begin));
+        assert_true(r.mmap2.maj == 0 && r.mmap2.min == 0 && r.mmap2.ino == 0 && r.mmap2.ino_generation == 0);
+        assert_int_equal(r.mmap2.prot, 5);
+        check_trailer(&r, 0x5bef, 0x270d421ce9d, 0x1a0);
+}
+
+static void test_comm(void **state) {
+        Record r;
+        DECODE(PLAIN, RECORD_COMM_EXEC, r);
+
+        assert_int_equal(r.type, PERF_RECORD_COMM);
+        assert_int_equal(r.misc, PERF_RECORD_MISC_COMM_EXEC);
+        assert_int_equal(r.comm_record.pid, 0x5bec);
+        assert_string_equal(r.comm_record.comm, "true");
+        check_trailer(&r, 0x5bec, 0x270d4009c11, 0x19f);
+}
+
+static void test_fork_and_exit(void **state) {
+        Record r;
+
+        {
+                DECODE(PLAIN, RECORD_FORK, r);
+                assert_int_equal(r.type, PERF_RECORD_FORK);
+                assert_true(r.task.pid == 0x5bec && r.task.ppid == 0x5bd6 && r.task.tid == 0x5bec && r.task.ptid == 0x5bd6);
+                check_trailer(&r, 0x5bd6, 0x270d3fe37f6, 0x19f);
+        }
+        {
+                DECODE(PLAIN, RECORD_EXIT, r);
+                assert_int_equal(r.type, PERF_RECORD_EXIT);
+                assert_true(r.task.tid == 0x5bec && r.task.ptid == 0x5bd6 && r.task.time == 0x270d406c961);
+                check_trailer(&r, 0x5bec, 0x270d406c7f3, 0x19f);
+        }
+}
+
+static void test_losses_and_throttles(void **state) {
+        /* header, then LOST_SAMPLES: lost; THROTTLE: time id stream_id; then TID TIME IDENTIFIER */
+        static const uint64_t lost_samples[] = { 0x002800000000000d, 17, 0x0000000800000007, 99, 0x21 };
+        static const uint64_t unthrottle[] = { 0x0038000000000006, 98, 0x22, 0x23, 0x0000000800000007, 99, 0x21 };
+        Record r;
+
+        {
+                DECODE(PLAIN, RECORD_LOST, r);
+                assert_true(r.lost.id == 0x1a2 && r.lost.lost == 461);
+                check_trailer(&r, 0x5bd6, 0x270d528048b, 0x1a2);
+        }
+        {
+                DECODE(PLAIN, lost_samples, r);
+                assert_true(r.lost.id == 0 && r.lost.lost == 17);
+                check_trailer(&r, 8, 99, 0x21);
+        }
+        {
+                DECODE(PLAIN, unthrottle, r);
+                assert_true(r.throttle.time == 98 && r.throttle.id == 0x22 && r.throttle.stream_id == 0x23);
+                check_trailer(&r, 8, 99, 0x21);
+        }
+}
+
+static void test_unknown_type(void **state) {
+        static const uint64_t ksymbol[] = { 0x0028000000000011, 1, 0x0000000800000007, 99, 0x21 };
+        _cleanup_free_ uint8_t *memory = NULL;
+        Record r;
+
+        assert_int_equal(decode(PLAIN, ksymbol, sizeof(ksymbol), &r, &memory), DECODE_E_UNKNOWN_TYPE);
+        assert_int_equal(r.type, PERF_RECORD_KSYMBOL);
+        check_trailer(&r, 8, 99, 0x21);
+}
+
+static void test_peek_id(void **state) {
+        uint64_t id = 0;
+
+        assert_int_equal(record_peek_id((const uint8_t *)RECORD_SYS_ENTER, sizeof(RECORD_SYS_ENTER), &id), 0);
+        assert_int_equal(id, 0x1a2);
+        assert_int_equal(record_peek_id((const uint8_t *)RECORD_EXIT, sizeof(RECORD_EXIT), &id), 0);
+        assert_int_equal(id, 0x19f);
+        assert_int_equal(record_peek_id((const uint8_t *)RECORD_EXIT, 15, &id), DECODE_E_TRUNCATED);
+        assert_int_equal(id, 0x19f);
+}
+
+/* The record's own header made to say the cut length, so that only the parts inside can contradict it. */
+static void check_cuts(uint64_t sample_type, const void *record, size_t length, size_t whole_from) {
+        for (size_t n = 0; n < length; n++) {
+                _cleanup_free_ uint8_t *memory = NULL, *copy = malloc(length);
+                Record r, before;
+                uint16_t size = (uint16_t)n;
+                int code;
+
+                memcpy(copy, record, length);
+                memcpy(copy + 6, &size, sizeof(size));
+                memset(&r, 0x5a, sizeof(r));
+                before = r;
+                code = decode(sample_type, copy, n, &r, &memory);
+                if (n >= whole_from)
+                        continue;
+                assert_true(code == DECODE_E_TRUNCATED || code == DECODE_E_MALFORMED);
+                assert_memory_equal(&r, &before, sizeof(r));
+        }
+}
+
+static void test_cut_records(void **state) {
+        check_cuts(PLAIN, RECORD_SYS_ENTER, sizeof(RECORD_SYS_ENTER), sizeof(RECORD_SYS_ENTER));
+        check_cuts(ALL, RECORD_PAGE_ALLOC, sizeof(RECORD_PAGE_ALLOC), sizeof(RECORD_PAGE_ALLOC));
+        check_cuts(PLAIN, RECORD_FORK, sizeof(RECORD_FORK), sizeof(RECORD_FORK));
+        check_cuts(PLAIN, RECORD_LOST, sizeof(RECORD_LOST), sizeof(RECORD_LOST));
+        /* a trailer may begin earlier while the string still ends before it: the last 24 bytes are some trailer */
+        check_cuts(PLAIN, RECORD_COMM_EXEC, sizeof(RECORD_COMM_EXEC), 16 + sizeof("true") + 24);
+        check_cuts(PLAIN, RECORD_MMAP2, sizeof(RECORD_MMAP2), 72 + 47 + 24);
+}
+
+static void test_lying_lengths(void **state) {
+        uint64_t words[ARRAY_SIZE(RECORD_PAGE_ALLOC)];
+        uint8_t *bytes = (uint8_t *)words, *memory;
+        const struct {
+                size_t offset;
+                uint64_t value;
+                size_t size;
+                int code;
+        } lies[] = {
+                { 6, 8, 2, DECODE_E_MALFORMED },                       /* header: shorter than the record */
+                { 6, sizeof(words) + 8, 2, DECODE_E_TRUNCATED },       /* longer */
+                { 80, UINT64_MAX, 8, DECODE_E_TRUNCATED },             /* callchain */
+                { 80, UINT64_MAX / 8 + 1, 8, DECODE_E_TRUNCATED },     /* whose bytes wrap to few */
+                { 80, 20, 8, DECODE_E_TRUNCATED },                     /* up to the end: no room for raw */
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
+                Record r;
+
+                memcpy(words, RECORD_PAGE_ALLOC, sizeof(words));
+                memcpy(bytes + lies[i].offset, &lies[i].value, lies[i].size);
+                assert_int_equal(decode(ALL, words, sizeof(words), &r, &memory), lies[i].code);
+                free(memory);
+        }
+        memcpy(words, RECORD_SYS_ENTER, sizeof(RECORD_SYS_ENTER));
+        for (uint32_t size = 69; size != 0; size = size == 69 ? UINT32_MAX : 0) {
+                Record r;
+
+                memcpy(bytes + 32, &size, sizeof(size));
+                assert_int_equal(decode(PLAIN, words, sizeof(RECORD_SYS_ENTER), &r, &memory), DECODE_E_TRUNCATED);
+                free(memory);
+        }
+        memcpy(words, RECORD_MMAP2_BUILD_ID, sizeof(RECORD_MMAP2_BUILD_ID));
+        bytes[40] = 21; /* longer than its place */
+        {
+                Record r;
+
+                assert_int_equal(decode(PLAIN | PERF_SAMPLE_CPU, words, sizeof(RECORD_MMAP2_BUILD_ID), &r, &memory),
+                                 DECODE_E_MALFORMED);
+                free(memory);
+        }
+}
+
+static void test_layouts(void **state) {
+        SampleLayout l = { .sample_type = 1 };
+
+        assert_int_equal(sample_layout_init(&l, PLAIN | PERF_SAMPLE_READ), REFUSED_UNSUPPORTED);
+        assert_int_equal(sample_layout_init(&l, PLAIN | PERF_SAMPLE_STACK_USER), REFUSED_UNSUPPORTED);
+        assert_int_equal(l.sample_type, 1);
+        l = layout(ALL);
+        assert_false(l.plain);
+        assert_int_equal(l.head_size, 80);
+        assert_int_equal(l.trailer_size, 48);
+        assert_true(layout(PLAIN).plain);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_plain_sample),
+                cmocka_unit_test(test_sample_with_callchain),
+                cmocka_unit_test(test_sample_with_everything),
+                cmocka_unit_test(test_software_sample),
+                cmocka_unit_test(test_mmap),
+                cmocka_unit_test(test_mmap2),
+                cmocka_unit_test(test_mmap2_build_id),
+                cmocka_unit_test(test_comm),
+                cmocka_unit_test(test_fork_and_exit),
+                cmocka_unit_test(test_losses_and_throttles),
+                cmocka_unit_test(test_unknown_type),
+                cmocka_unit_test(test_peek_id),
+                cmocka_unit_test(test_cut_records),
+                cmocka_unit_test(test_lying_lengths),
+                cmocka_unit_test(test_layouts),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
