@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #define FRAME_HEADER_SIZE 4
-#define FRAME_MAX_REQUEST ((size_t)1 << 20)  /* bytes of message that the daemon reads: HelloReply.max_request */
-#define FRAME_MAX_SERVER ((size_t)16 << 20)  /* bytes of message that the daemon ever sends */
+#define FRAME_MAX_REQUEST ((size_t)1 << 20) /* bytes of message that the daemon reads: HelloReply.max_request */
+#define FRAME_MAX_SERVER ((size_t)16 << 20) /* bytes of message that the daemon ever sends */
 #define PERFD_PROTOCOL 1
 
 enum {

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <stdlib.h>
@@ -244,9 +245,9 @@ static void test_random_cuts(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_byte_at_a_time), cmocka_unit_test(test_as_much_as_fits),
+                cmocka_unit_test(test_byte_at_a_time),   cmocka_unit_test(test_as_much_as_fits),
                 cmocka_unit_test(test_many_in_one_read), cmocka_unit_test(test_limit),
-                cmocka_unit_test(test_growth), cmocka_unit_test(test_not_taken),
+                cmocka_unit_test(test_growth),           cmocka_unit_test(test_not_taken),
                 cmocka_unit_test(test_random_cuts),
         };
 

@@ -1,0 +1,77 @@
+/*
+ * For the dispatcher: what waits for one subscriber, within a budget of bytes, and what became of everything that was
+ * pushed. Dispatcher thread only.
+ *
+ *     items pushed = sent_items + dropped_items + queued_items, at any time
+ *
+ * Packets are numbered when they leave: each takes the next number, and so does each that was dropped, in the place
+ * where it stood. Dropped ones leave a gap there, which is sent as a packet with a number of its own:
+ *
+ *     queue    A  B  gap(3 packets)  F         sequence    1  2  6 (gap: 3 to 5)  7
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/stream/packet.h"
+
+#define OUTBOX_PACKET_COST ((size_t)192)   /* charged for each packet beside its bytes: what holding it takes */
+#define OUTBOX_KEPT_MAX ((size_t)64 << 20) /* bytes of kept packets, which the budget does not bound */
+
+enum {
+        OUTBOX_E_AGAIN = 1, /* more is left: call again when the socket is writable */
+        OUTBOX_E_GONE,      /* the peer closed, or the connection broke */
+        OUTBOX_E_OVERFLOW,  /* this stream has to end */
+};
+
+/* What happens to a packet for which there is no room. The same values as perfd.v1.Overflow. */
+typedef enum Overflow {
+        OVERFLOW_DROP_OLDEST,
+        OVERFLOW_DROP_NEWEST,
+        OVERFLOW_DISCONNECT,
+        _OVERFLOW_MAX,
+} Overflow;
+
+typedef struct OutboxEntry OutboxEntry;
+
+typedef struct Outbox {
+        size_t limit; /* bytes of packets that may be dropped, OUTBOX_PACKET_COST for each included */
+        Overflow overflow;
+        OutboxEntry *head, *tail;
+        OutboxEntry *oldest; /* the first that can be dropped */
+        size_t head_sent;    /* bytes of the head's frame that left already */
+        uint64_t next_sequence;
+
+        /* to be read */
+        size_t queued_bytes, kept_bytes;
+        uint64_t queued_items, sent_items, dropped_items;
+} Outbox;
+
+#define OUTBOX_NULL ((Outbox){ .head = NULL })
+
+void outbox_init(Outbox *o, size_t limit, Overflow overflow);
+/* Also of one that was never initialised but is zero. */
+void outbox_deinit(Outbox *o);
+
+/*
+ * Takes a reference. A packet that is kept gets in and drops nothing; another one if it fits into the limit, or if no
+ * other of its kind waits: so any limit lets something through, and at most one packet is above it. A packet of which
+ * a part was sent is never dropped, and then it may be the new one that is.
+ *
+ * OUTBOX_E_OVERFLOW: with OVERFLOW_DISCONNECT the packet was dropped and is in a gap, so that a last packet may still
+ * be pushed and the rest be sent; or OUTBOX_KEPT_MAX is reached, the packet was not taken, and the stream is broken.
+ * -ENOMEM.
+ */
+int outbox_push(Outbox *o, Packet *p);
+
+/*
+ * As much as the socket takes without waiting, up to a few megabytes. 0 if nothing is left, OUTBOX_E_AGAIN,
+ * OUTBOX_E_GONE, -ENOMEM, or what sendmsg(2) says of a misuse.
+ */
+int outbox_send(Outbox *o, int fd);
+
+static inline bool outbox_is_empty(const Outbox *o) {
+        return !o->head;
+}
