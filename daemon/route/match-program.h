@@ -1,0 +1,80 @@
+/*
+ * The inside of a MatchProgram, for what makes it (match-compile.c) and what runs it (match.c).
+ *
+ * Each instruction is a question with two ways on. Programs are made from their end, so that both ways are known when
+ * an instruction is made: the first two are the answers, and `start` is the last one made, or an answer if nothing is
+ * left to ask.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "daemon/model/plan.h"
+#include "daemon/route/match-pattern.h"
+#include "daemon/route/match.h"
+
+typedef enum MatchOp {
+        MATCH_NO,
+        MATCH_YES,
+
+        /* ((the number at offset & keep) | set) - low <= span, in 64 bits that wrap: every comparison with a constant */
+        MATCH_TEST_U8,
+        MATCH_TEST_U16,
+        MATCH_TEST_U32,
+        MATCH_TEST_U64, /* signed ones too: their order is a range like any other */
+        MATCH_TEST_S8,
+        MATCH_TEST_S16,
+        MATCH_TEST_S32,
+        MATCH_TEST_ELEMENT, /* of element `offset` of fields[text]; `no` without one */
+
+        MATCH_PATTERN,   /* text, pattern, negate */
+        MATCH_SAME_TEXT, /* text, other_text, negate */
+
+        /* Two operands that both come from the record: on a stack, which a comparison begins and leaves empty. */
+        MATCH_PUSH,         /* (the number at offset & keep) | set */
+        MATCH_PUSH_ELEMENT, /* the same of an element; `no` without one */
+        MATCH_PUSH_CONSTANT, /* set */
+        MATCH_BIT_AND,
+        MATCH_BIT_OR,
+        MATCH_COMPARE, /* relation of the second from the top to the top */
+} MatchOp;
+
+#define MATCH_MAX_STACK 16
+#define MATCH_TEXT_COMM UINT16_MAX /* as `text`: the record's comm; else an index into fields */
+
+typedef struct MatchInsn {
+        uint8_t op;
+        uint8_t base; /* of offset: 0 raw bytes, 1 the Record */
+        uint16_t yes, no;
+        union {
+                uint16_t text;
+                struct {
+                        uint8_t width; /* PUSH: bytes */
+                        bool is_signed;
+                };
+                struct {
+                        uint8_t relation; /* COMPARE: a FilterKind */
+                        bool left_signed, right_signed;
+                };
+        };
+        uint32_t offset;
+        union {
+                struct {
+                        uint64_t keep, set, low, span;
+                };
+                struct {
+                        const Pattern *pattern;
+                        uint16_t other_text;
+                        bool negate;
+                };
+        };
+} MatchInsn;
+
+struct MatchProgram {
+        _Atomic(unsigned) n_refs;
+        uint16_t start;
+        uint32_t n_insns, n_fields, n_patterns;
+        MatchInsn *insns;
+        PlanField *fields; /* shapes only: without names and values */
+        Pattern **patterns;
+};

@@ -1,0 +1,328 @@
+/*
+ * Nodes are in post-order, so that two loops do it, without recursion. A number has a mathematical value here: `is_wide`
+ * and `is_signed` say which half of the range -2^63 to 2^64-1 it can reach beyond the common one, so that comparisons
+ * can be right for mixed signs. Only `signed | wide` could reach both: its bits are read as unsigned.
+ */
+#include "daemon/route/match-resolve.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "config/words.h"
+#include "daemon/model/field.h"
+#include "daemon/model/record.h"
+
+typedef struct Resolver {
+        const Filter *filter;
+        const Plan *plan;
+        Operand *operands;
+        const uint16_t *scopes; /* of each node, the root of the comparison or lone number around it */
+        Explanation *e;
+} Resolver;
+
+#define SAMPLE_PART(part, without) { #part, offsetof(Record, part), sizeof(((Record *)0)->part), without }
+
+static const SamplePart sample_parts[] = {
+        SAMPLE_PART(pid, false), SAMPLE_PART(tid, false), SAMPLE_PART(cpu, false),  SAMPLE_PART(time, false),
+        SAMPLE_PART(ip, true),   SAMPLE_PART(addr, true), SAMPLE_PART(period, true), { "comm", offsetof(Record, comm), 0, false },
+};
+
+static const SamplePart *sample_find(const Plan *plan, const char *name) {
+        if (strncmp(name, "sample.", strlen("sample.")) == 0)
+                name += strlen("sample.");
+        for (size_t i = 0; i < ARRAY_SIZE(sample_parts); i++)
+                if (strcmp(sample_parts[i].name, name) == 0 && (!plan || !sample_parts[i].without_plan))
+                        return &sample_parts[i];
+        return NULL;
+}
+
+/* The nearest field with value names in the node's scope. */
+static const PlanField *find_context(const Resolver *r, uint16_t node) {
+        uint16_t end = r->scopes[node], begin = r->filter->nodes[end].first;
+
+        for (uint32_t i = node; i-- > begin;)
+                if (r->operands[i].field && r->operands[i].field->n_values > 0)
+                        return r->operands[i].field;
+        for (uint32_t i = node + 1u; i <= end; i++)
+                if (r->operands[i].field && r->operands[i].field->n_values > 0)
+                        return r->operands[i].field;
+        return NULL;
+}
+
+static void set_constant(Operand *o, uint64_t number, bool negative) {
+        *o = (Operand){ .is_simple = true, .set = number, .is_signed = negative, .depth = 1,
+                        .is_wide = !negative && (int64_t)number < 0 };
+}
+
+/* The number that the field gives when it holds this value, which formats write in 64 bits or in the field's own. */
+static void set_value(Operand *o, const PlanField *f, uint64_t value) {
+        unsigned bits = f->element_size < 8 ? f->element_size * 8 : 64;
+        uint64_t high = bits < 64 ? value >> bits : 0, ones = bits < 64 ? UINT64_MAX >> bits : 0;
+
+        if (high == 0 || high == ones) {
+                uint64_t low = bits < 64 ? value & (((uint64_t)1 << bits) - 1) : value;
+                bool negative = f->kind == FIELD_SIGNED && low >> (bits - 1);
+
+                value = negative && bits < 64 ? low | ones << bits : low;
+                set_constant(o, value, negative);
+        } else
+                set_constant(o, value, false);
+}
+
+static bool resolve_value(Operand *o, const PlanField *context, const char *name) {
+        for (size_t i = 0; context && i < context->n_values; i++)
+                if (strcmp(context->values[i].name, name) == 0) {
+                        set_value(o, context, context->values[i].value);
+                        return true;
+                }
+        return false;
+}
+
+/* What an event has, for a message: as much of it as fits. */
+typedef struct NameList {
+        char text[240];
+        size_t length;
+        bool is_full;
+        Nearest nearest;
+} NameList;
+
+static void list_add(NameList *l, const char *wanted, const char *name) {
+        static const char rest[] = ", ...";
+        const char *comma = l->length > 0 ? ", " : "";
+
+        nearest_add(&l->nearest, wanted, name);
+        if (l->is_full)
+                return;
+        l->is_full = l->length + strlen(comma) + strlen(name) + sizeof(rest) > sizeof(l->text);
+        l->length += (size_t)(l->is_full ? sprintf(l->text + l->length, "%s", rest)
+                                         : sprintf(l->text + l->length, "%s%s", comma, name));
+}
+
+static int refuse_name(const Resolver *r, uint16_t node, const PlanField *context, const char *name) {
+        char event[120] = "this event", where[120] = "";
+        NameList list = { .nearest = NEAREST_NULL };
+        int k;
+
+        for (size_t i = 0; r->plan && i < r->plan->n_fields; i++)
+                list_add(&list, name, r->plan->fields[i].name);
+        for (size_t i = 0; i < ARRAY_SIZE(sample_parts); i++)
+                if (!r->plan || !sample_parts[i].without_plan)
+                        list_add(&list, name, sample_parts[i].name);
+        for (size_t i = 0; context && i < context->n_values; i++)
+                nearest_add(&list.nearest, name, context->values[i].name);
+
+        if (r->plan)
+                (void)snprintf(event, sizeof(event), "%s:%s", r->plan->group, r->plan->name);
+        if (context)
+                (void)snprintf(where, sizeof(where), " and no value of %s", QUOTE(context->name));
+        else if (node > r->filter->nodes[r->scopes[node]].first && r->operands[node - 1].is_text)
+                (void)snprintf(where, sizeof(where), ", and a text is put into quotes");
+        k = refuse(r->e, REFUSED_NOT_FOUND, "unknown-field", "%s is no field of %s%s%s%sIt has: %s", QUOTE(name), event,
+                   where, HINT(&list.nearest), list.nearest.word ? " " : ". ", list.text);
+        if (r->e)
+                r->e->position = r->filter->nodes[node].position + 1;
+        return k;
+}
+
+static int refuse_kind(const Resolver *r, uint16_t node, const char *name, const char *what) {
+        return filter_refuse(r->e, r->filter->nodes[node].position, "%s %s", QUOTE(name), what);
+}
+
+static int resolve_element(const Resolver *r, uint16_t node, const PlanField *f, bool is_array) {
+        const FilterNode *n = &r->filter->nodes[node];
+
+        if (!is_array && n->element >= 0)
+                return refuse_kind(r, node, n->name, "is no array of numbers, so that [ ] can not follow");
+        if (is_array && n->element < 0)
+                return refuse_kind(r, node, n->name, "is an array: name one of its elements, from [0] on");
+        if (is_array && f->place == PLACE_FIXED && (uint32_t)n->element >= f->count)
+                return filter_refuse(r->e, n->position, "%s has the elements 0 to %u, but no %d", QUOTE(n->name),
+                                     f->count - 1, (int)n->element);
+        return 0;
+}
+
+static int resolve_field(const Resolver *r, uint16_t node) {
+        Operand *o = &r->operands[node];
+        const PlanField *f = o->field;
+        uint64_t end = (uint64_t)f->offset + (uint64_t)f->element_size * f->count;
+
+        if (f->kind == FIELD_BYTES)
+                return refuse_kind(r, node, f->name, "is neither a number nor a text, and can not be compared");
+        o->is_text = f->kind == FIELD_TEXT;
+        o->is_certain = f->place == PLACE_FIXED && end <= r->plan->min_size;
+        o->is_signed = f->kind == FIELD_SIGNED;
+        o->is_wide = !o->is_signed && f->element_size == 8;
+        return resolve_element(r, node, f, !o->is_text && (f->count != 1 || f->place != PLACE_FIXED));
+}
+
+static int resolve_name(const Resolver *r, uint16_t node) {
+        const FilterNode *n = &r->filter->nodes[node];
+        Operand *o = &r->operands[node];
+        const PlanField *context;
+
+        o->is_simple = o->has_source = true;
+        o->source = node;
+        o->keep = UINT64_MAX;
+        o->depth = 1;
+        if (o->field)
+                return resolve_field(r, node);
+        if (o->sample) {
+                o->is_text = o->sample->size == 0;
+                o->is_wide = o->sample->size == 8;
+                o->is_certain = true;
+                return resolve_element(r, node, NULL, false);
+        }
+        context = find_context(r, node);
+        if (n->element < 0 && resolve_value(o, context, n->name))
+                return 0;
+        return refuse_name(r, node, context, n->name);
+}
+
+/* A text in quotes where a number is needed: a value name that is no word (prev_state == "R+"), or a character. */
+static int resolve_text(const Resolver *r, uint16_t node) {
+        const FilterNode *n = &r->filter->nodes[node];
+        const PlanField *context = find_context(r, node);
+        Operand *o = &r->operands[node];
+
+        if (n->name && resolve_value(o, context, n->name))
+                return 0;
+        if (n->character) {
+                set_constant(o, n->number, false);
+                return 0;
+        }
+        if (n->name && context)
+                return refuse_name(r, node, context, n->name);
+        return filter_refuse(r->e, n->position, "a text stands where a number is needed");
+}
+
+/* The name of a field that is a text, but stands at `node` where a number is needed. */
+static int refuse_text(const Resolver *r, uint16_t node, const char *what) {
+        return refuse_kind(r, node, r->filter->nodes[node].name, what);
+}
+
+static int resolve_number(const Resolver *r, uint16_t node, const char *what) {
+        if (!r->operands[node].is_text)
+                return 0;
+        return r->filter->nodes[node].kind == FILTER_TEXT ? resolve_text(r, node) : refuse_text(r, node, what);
+}
+
+static int resolve_bits(const Resolver *r, uint16_t node) {
+        const FilterNode *n = &r->filter->nodes[node];
+        const Operand *a = &r->operands[n->left], *b = &r->operands[n->right];
+        bool is_and = n->kind == FILTER_BIT_AND;
+        Operand *o = &r->operands[node];
+        int k;
+
+        k = resolve_number(r, n->left, "is a text and has no bits") ?:
+            resolve_number(r, n->right, "is a text and has no bits");
+        if (k != 0)
+                return k;
+        if (b->has_source || !b->is_simple) { /* the constant, if there is one, is b */
+                const Operand *swap = a;
+
+                a = b;
+                b = swap;
+        }
+        if (is_and) {
+                o->is_signed = a->is_signed && b->is_signed;
+                o->is_wide = (a->is_wide && (b->is_wide || b->is_signed)) || (b->is_wide && a->is_signed);
+        } else {
+                o->is_wide = a->is_wide || b->is_wide;
+                o->is_signed = !o->is_wide && (a->is_signed || b->is_signed);
+        }
+        o->depth = a->depth == b->depth ? (uint8_t)(a->depth + 1) : a->depth > b->depth ? a->depth : b->depth;
+        if (!a->is_simple || !b->is_simple || b->has_source)
+                return 0;
+        o->is_simple = true;
+        o->has_source = a->has_source;
+        o->source = a->source;
+        o->keep = is_and ? a->keep & b->set : a->keep;
+        o->set = is_and ? a->set & b->set : a->set | b->set;
+        o->depth = 1;
+        if (!o->has_source)
+                set_constant(o, o->set, o->is_signed && (int64_t)o->set < 0);
+        return 0;
+}
+
+static int resolve_comparison(const Resolver *r, uint16_t node) {
+        const FilterNode *n = &r->filter->nodes[node];
+        const FilterNode *left = &r->filter->nodes[n->left], *right = &r->filter->nodes[n->right];
+        bool left_text = r->operands[n->left].is_text, right_text = r->operands[n->right].is_text;
+
+        if (n->kind == FILTER_GLOB && !left_text)
+                return refuse_kind(r, n->left, left->name, "is a number, and ~ compares texts with patterns");
+        if (left_text && right_text) {
+                if (n->kind == FILTER_EQUAL || n->kind == FILTER_UNEQUAL || n->kind == FILTER_GLOB)
+                        return 0;
+                return filter_refuse(r->e, n->position, "texts are compared with ==, != and ~, not with %s",
+                                     filter_operator(n->kind));
+        }
+        if (left_text && left->kind == FILTER_NAME)
+                return filter_refuse(r->e, r->filter->nodes[right->first].position,
+                                     "%s is a text, and this a number: a text to compare it with is put into quotes",
+                                     QUOTE(left->name));
+        if (right_text && right->kind == FILTER_NAME)
+                return refuse_text(r, n->right, "is a text, and compared with a number");
+        return left_text ? resolve_text(r, n->left) : right_text ? resolve_text(r, n->right) : 0;
+}
+
+static const char lone[] = "is a text: compare it with another, as in comm == \"bash\"";
+
+static int resolve_node(const Resolver *r, uint16_t node) {
+        const FilterNode *n = &r->filter->nodes[node];
+
+        switch (n->kind) {
+        case FILTER_NUMBER:
+                set_constant(&r->operands[node], n->number, n->negative);
+                return 0;
+        case FILTER_TEXT:
+                r->operands[node].is_text = true;
+                return 0;
+        case FILTER_NAME:
+                return resolve_name(r, node);
+        case FILTER_BIT_AND:
+        case FILTER_BIT_OR:
+                return resolve_bits(r, node);
+        case FILTER_NOT:
+        case FILTER_AND:
+        case FILTER_OR:
+                return resolve_number(r, n->left, lone) ?: resolve_number(r, n->right, lone);
+        default:
+                return resolve_comparison(r, node);
+        }
+}
+
+static void set_scopes(const Filter *f, uint16_t *scopes) {
+        scopes[f->n_nodes - 1] = (uint16_t)(f->n_nodes - 1);
+        for (uint32_t i = f->n_nodes; i-- > 0;) {
+                const FilterNode *n = &f->nodes[i];
+                bool opens = n->kind == FILTER_NOT || n->kind == FILTER_AND || n->kind == FILTER_OR;
+
+                if (filter_is_leaf(n->kind))
+                        continue;
+                scopes[n->left] = opens ? n->left : scopes[i];
+                scopes[n->right] = opens ? n->right : scopes[i];
+        }
+}
+
+int match_resolve(const Filter *f, const Plan *plan, Operand *operands, Explanation *e) {
+        _cleanup_free_ uint16_t *scopes = calloc(f->n_nodes, sizeof(*scopes));
+        Resolver r = { .filter = f, .plan = plan, .operands = operands, .scopes = scopes, .e = e };
+        uint16_t root = (uint16_t)(f->n_nodes - 1);
+        int k = 0;
+
+        if (!scopes)
+                return -ENOMEM;
+        set_scopes(f, scopes);
+        for (uint32_t i = 0; i < f->n_nodes; i++) {
+                operands[i] = (Operand){ .is_text = false };
+                if (f->nodes[i].kind != FILTER_NAME)
+                        continue;
+                operands[i].field = plan_find(plan, f->nodes[i].name);
+                if (!operands[i].field)
+                        operands[i].sample = sample_find(plan, f->nodes[i].name);
+        }
+        for (uint32_t i = 0; i < f->n_nodes && k == 0; i++)
+                k = resolve_node(&r, (uint16_t)i);
+        return k ?: resolve_number(&r, root, lone);
+}

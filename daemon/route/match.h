@@ -1,0 +1,39 @@
+/*
+ * A Filter, compiled for one event. Compiled on the supervisor thread, run by the readers on each sample: no
+ * allocation, no system call, a bounded number of steps.
+ *
+ * Names, in this order: the event's own fields; `sample.NAME`, and NAME if the event has no such field, of what each
+ * sample has: pid, tid, cpu, comm, time (and ip, addr, period where there is no Plan); then, the value names of the
+ * nearest field in the same comparison that has such, to the left before to the right.
+ *
+ * Numbers are compared as the integers that they are, whatever their widths and signs. A comparison whose element or
+ * dynamic field lies outside the record's raw bytes is false, whichever comparison it is.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "daemon/base/cleanup.h"
+#include "daemon/base/error.h"
+#include "daemon/model/plan.h"
+#include "daemon/model/record.h"
+#include "daemon/route/filter.h"
+
+typedef struct MatchProgram MatchProgram; /* immutable, shared between threads by reference count */
+
+/*
+ * `plan` NULL: an event without fields of its own; it need not outlive the call. *ret has one reference.
+ * REFUSED_NOT_FOUND, "unknown-field": the event has no such field, the field no such value name.
+ * REFUSED_INVALID, "bad-expression": it has, but a text is compared with a number, an array is not indexed ...
+ * Both with e->position. -ENOMEM.
+ */
+int filter_compile(const Filter *f, const Plan *plan, MatchProgram **ret, Explanation *e);
+MatchProgram *match_program_ref(MatchProgram *p);
+MatchProgram *match_program_unref(MatchProgram *p);
+DEFINE_CLEANUP(MatchProgram *, match_program_unref)
+
+/*
+ * Whether the sample matches. With a Plan the reader has made sure that r->raw_size >= plan->min_size; r->comm must not
+ * be NULL. Any thread.
+ */
+bool match_run(const MatchProgram *p, const Record *r);
