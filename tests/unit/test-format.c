@@ -6,38 +6,17 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "daemon/kernel/format.h"
+#include "tests/unit/format-file.h"
 
 #define COMMON                                                                                                         \
         "format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                                \
         "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
-static char *read_format(const char *name, size_t *ret_length) {
-        _cleanup_fclose_ FILE *f = NULL;
-        char path[4096], *text = malloc(65536);
-
-        assert_true(snprintf(path, sizeof(path), "%s/%s", FORMATS, name) < (int)sizeof(path));
-        f = fopen(path, "re");
-        assert_non_null(f);
-        assert_non_null(text);
-        *ret_length = fread(text, 1, 65536, f);
-        return text;
-}
-
 static Plan *parse_file(const char *name) {
-        Explanation e = EXPLANATION_NULL;
-        Plan *p = NULL;
-        size_t length;
-        _cleanup_free_ char *text = read_format(name, &length), *group = strdup(name);
+        Plan *p = format_file_plan(name);
 
-        *strchr(group, '.') = '\0';
-        assert_int_equal(format_parse(group, text, length, &p, &e), 0);
-        assert_string_equal(p->group, group);
-        assert_string_equal(p->name, name + strlen(group) + 1);
+        assert_memory_equal(p->group, name, strlen(p->group));
+        assert_string_equal(p->name, name + strlen(p->group) + 1);
         return p;
 }
 
@@ -231,7 +210,7 @@ static void test_refusals(void **state) {
 
 static void test_cut_texts(void **state) {
         size_t length;
-        _cleanup_free_ char *text = read_format("sched.sched_switch", &length);
+        _cleanup_free_ char *text = format_file_read("sched.sched_switch", &length);
 
         for (size_t n = 0; n < length; n++) {
                 Explanation e = EXPLANATION_NULL;
