@@ -13,6 +13,7 @@
 #include "config/node.h"
 #include "config/value.h"
 #include "config/words.h"
+#include "daemon/base/error.h"
 
 /* Keys of README and perf that are meant, but not by this version. */
 static const char *const keys_of_later[] = { "args", "counters", "fallback", "interval", "<<" };
@@ -43,7 +44,7 @@ static void key_refuse(Build *b, const Node *key, const char *pattern) {
                                             QUOTE(key->text));
                         return;
                 }
-        for (size_t i = 0; i < n_config_keys; i++) {
+        for (size_t i = 0; !config_mistakes_is_full(b->mistakes) && i < n_config_keys; i++) {
                 const char *last = key_below(&config_keys[i], pattern);
 
                 if (last)
@@ -137,24 +138,30 @@ static ConfigPlace map_place(const Node *map, const char *key) {
         return n ? n->at : (ConfigPlace){ .path = NULL };
 }
 
-/* What one key of an event means for another. `item` is the mapping, or the text that stands for it. */
-static void event_check(Build *b, const ConfigEvent *event, const Node *item) {
+/* What one key of an event means for another. `item` is the mapping, or the text that stands for it. -ENOMEM. */
+static int event_check(Build *b, const ConfigEvent *event, const Node *item) {
         _cleanup_(event_name_deinit) EventName name = EVENT_NAME_NULL;
         ConfigPlace period = map_place(item, "period"), frequency = map_place(item, "frequency");
+        int r;
 
         if (period.path && frequency.path)
                 config_mistakes_add(b->mistakes, period.line > frequency.line ||
                                     (period.line == frequency.line && period.column > frequency.column) ? period :
                                     frequency, "period and frequency exclude each other: one sample for each so many "
                                     "events, or so many samples a second; remove one of them");
-        if (!event->event || event_name_parse(event->event, &name, NULL) != 0)
-                return;
+        if (!event->event)
+                return 0;
+        r = event_name_parse(event->event, &name, NULL);
+        if (r < 0)
+                return r;
+        assert(r == 0);
         if (event->filter && name.kind != EVENT_NAME_TRACEPOINT)
                 config_mistakes_add(b->mistakes, event->filter_at, "filter: only tracepoints have fields to filter on, "
                                     "and %s is a %s event", QUOTE(event->event), event_name_kind(name.kind));
         if (event->name && event_name_is_glob(&name))
                 config_mistakes_add(b->mistakes, event->name_at, "name: %s can be several events, which can not all "
                                     "be %s; remove the name", QUOTE(event->event), QUOTE(event->name));
+        return 0;
 }
 
 static int event_build(Build *b, const Node *item) {
@@ -177,7 +184,7 @@ static int event_build(Build *b, const Node *item) {
         event.filter_at = map_place(item, "filter");
         event.name_at = map_place(item, "name");
         if (r == 0)
-                event_check(b, &event, item);
+                r = event_check(b, &event, item);
         if (r == 0 && event.event && !event.name) {
                 event.name = strdup(event.event);
                 event.name_at = event.at;

@@ -8,6 +8,8 @@
 #include "config/build.h"
 #include "config/words.h"
 
+#define HINT_TARGETS_MAX 100 /* comparing ten thousand names with ten thousand takes minutes */
+
 typedef struct NamedPlace {
         const char *name;
         ConfigPlace at;
@@ -67,6 +69,7 @@ static void names_add(NamedPlaces *names, const char *name, ConfigPlace at, size
 static void group_find_target(Build *b, ConfigGroup *g, const NamedPlaces *targets) {
         const NamedPlace *found = bsearch(g->target_name, targets->items, targets->n_items, sizeof(*targets->items),
                                           name_compare);
+        size_t n_candidates = targets->n_items;
         Nearest near = NEAREST_NULL;
 
         if (found) {
@@ -75,7 +78,9 @@ static void group_find_target(Build *b, ConfigGroup *g, const NamedPlaces *targe
         }
         if (b->is_partial || !g->target_at.path)
                 return;
-        for (size_t i = 0; i < targets->n_items; i++)
+        if (targets->n_items > HINT_TARGETS_MAX || config_mistakes_is_full(b->mistakes))
+                n_candidates = 0;
+        for (size_t i = 0; i < n_candidates; i++)
                 nearest_add(&near, g->target_name, targets->items[i].name);
         config_mistakes_add(b->mistakes, g->target_at, "target: found %s, which no target under 'targets' is called%s",
                             QUOTE(g->target_name), HINT(&near));

@@ -14,7 +14,7 @@
 static void mistakes_add(ConfigMistakes *m, ConfigPlace at, bool warning, const char *format, va_list ap) {
         _cleanup_free_ char *text = NULL, *path = NULL;
 
-        if (m->n_items >= CONFIG_MISTAKES_MAX) {
+        if (config_mistakes_is_full(m)) {
                 m->n_left_out++;
                 m->n_errors += !warning;
                 return;

@@ -40,6 +40,11 @@ void config_mistakes_add(ConfigMistakes *m, ConfigPlace at, const char *format, 
         __attribute__((format(printf, 3, 4)));
 void config_mistakes_add_warning(ConfigMistakes *m, ConfigPlace at, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+/* Another one would only be counted, so that no work on its text is worth while. */
+static inline bool config_mistakes_is_full(const ConfigMistakes *m) {
+        return m->n_items >= CONFIG_MISTAKES_MAX;
+}
+
 /* Puts them in order, says each only once, and how many were left out. 0 or -ENOMEM. */
 int config_mistakes_finish(ConfigMistakes *m);
 

@@ -1,7 +1,7 @@
 /*
  * libyaml's events and not its document API, because that one loses anchors' places, accepts duplicate keys, and
  * builds whatever it is given: here depth, nodes and anchors are bounded while reading. An alias is a second pointer
- * to the same node, so it costs no memory; what it would cost to walk is its weight, and weights are bounded too.
+ * to the same node, so it costs no memory; what it costs to walk is its weight, and weights are bounded too.
  */
 #include "config/node.h"
 
@@ -80,11 +80,11 @@ static int node_new(NodeReader *r, NodeKind kind, yaml_mark_t mark, Node **ret) 
 }
 
 static int reader_charge(NodeReader *r, ConfigPlace at, size_t weight) {
-        r->weight += weight; /* both are below CONFIG_NODES_MAX */
-        if (r->weight <= CONFIG_NODES_MAX)
+        r->weight += weight; /* neither is much above CONFIG_WEIGHT_MAX */
+        if (r->weight <= CONFIG_WEIGHT_MAX)
                 return 0;
-        config_mistakes_add(r->mistakes, at, "too much in one file: more than %d values, counting what aliases repeat",
-                            CONFIG_NODES_MAX);
+        config_mistakes_add(r->mistakes, at, "too much in one file: more than %d values, counting what aliases repeat "
+                            "and long texts as several", CONFIG_WEIGHT_MAX);
         return REFUSED_INVALID;
 }
 
@@ -146,6 +146,7 @@ static int text_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
         error = node_new(r, NODE_TEXT, event->start_mark, &n);
         if (error != 0)
                 return error;
+        n->weight += event->data.scalar.length / CONFIG_WEIGHT_TEXT;
         n->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
         n->shift = text_shift(event);
         n->text = strndup(value, event->data.scalar.length);
@@ -281,11 +282,14 @@ static const yaml_char_t *event_tag(const yaml_event_t *event) {
 /* The event stays the caller's. */
 static int node_read(NodeReader *r, yaml_event_t *event, Node **ret) {
         const yaml_char_t *tag = event_tag(event);
+        size_t weight = 1;
         int error;
 
         if (event->type == YAML_ALIAS_EVENT)
                 return alias_read(r, event, ret);
-        error = reader_charge(r, place_of(r, event->start_mark), 1);
+        if (event->type == YAML_SCALAR_EVENT)
+                weight += event->data.scalar.length / CONFIG_WEIGHT_TEXT;
+        error = reader_charge(r, place_of(r, event->start_mark), weight);
         if (error != 0)
                 return error;
         if (tag)

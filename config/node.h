@@ -10,7 +10,8 @@
 enum {
         CONFIG_FILE_MAX = 1 << 20,     /* bytes */
         CONFIG_DEPTH_MAX = 16,         /* nested lists and mappings */
-        CONFIG_NODES_MAX = 200 * 1000, /* after every alias is replaced by what it names */
+        CONFIG_WEIGHT_MAX = 200 * 1000, /* of the root, every alias replaced by what it names */
+        CONFIG_WEIGHT_TEXT = 32,       /* bytes of text that weigh as much as one more value */
         CONFIG_ANCHORS_MAX = 256,
 };
 
@@ -29,7 +30,7 @@ typedef struct Node {
         int shift;              /* column of text[0] minus at.column; -1 if the text is not as it stands in the file */
         struct Node **children; /* NODE_LIST: items; NODE_MAP: key, value, key, value */
         size_t n_children;
-        size_t weight; /* nodes that a walk over it meets */
+        size_t weight; /* what a walk over it costs: the nodes that it meets, and their texts */
 } Node;
 
 typedef struct NodeAnchor {

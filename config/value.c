@@ -217,14 +217,16 @@ static bool cpu_range_decode(const char *text, uint64_t *ret_first, uint64_t *re
 static int cpus_decode(const Key *k, const char *text, char **to, Explanation *e) {
         uint64_t seen[CPUS_MAX / 64] = { 0 }, first, last;
         const char *s = text;
+        bool is_repeated = false;
 
         for (;;) {
                 const char *end;
 
                 if (!cpu_range_decode(s, &first, &last, &end))
                         return refuse_value_at(k, text, (size_t)(s - text), e, "which here is no number or range");
-                for (uint64_t cpu = first; cpu <= last; cpu++) {
-                        if (seen[cpu / 64] & (uint64_t)1 << cpu % 64)
+                for (uint64_t cpu = first; cpu <= last && !is_repeated; cpu++) { /* the first is enough to say */
+                        is_repeated = seen[cpu / 64] & (uint64_t)1 << cpu % 64;
+                        if (is_repeated)
                                 (void)refuse(e, REFUSED_EXISTS, NULL, "%s: CPU %u stands here twice", key_label(k),
                                              (unsigned)cpu);
                         seen[cpu / 64] |= (uint64_t)1 << cpu % 64;

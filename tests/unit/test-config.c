@@ -261,7 +261,12 @@ static void test_bounds(void **state) {
         size_t n;
 
         assert_null(check(laughs, strlen(laughs), "f:6:8: too much in one file: more than 200000 values, counting "
-                                                  "what aliases repeat\n"));
+                                                  "what aliases repeat and long texts as several\n"));
+        n = (size_t)sprintf(bytes, "a: &a \"%03200d\"\nb: [*a", 0); /* weighs 101, as often as it is named */
+        for (size_t i = 0; i < 2000; i++)
+                n += (size_t)sprintf(bytes + n, ", *a");
+        assert_null(check(bytes, n, "f:2:7921: too much in one file: more than 200000 values, counting what aliases "
+                                    "repeat and long texts as several\n"));
         memset(bytes, '#', CONFIG_FILE_MAX + 1);
         assert_null(check(bytes, CONFIG_FILE_MAX + 1, "f: too long: 1048577 bytes, expected at most 1048576\n"));
 
