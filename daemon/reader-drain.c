@@ -21,23 +21,39 @@ enum {
         TAKE_E_FULL = READER_E_STARVED + 1, /* does not fit into what is left of the batch */
 };
 
-void reader_push_batch(Reader *r, bool with_watermark) {
-        Batch *b = r->batch;
+static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         bool pushed;
 
-        if (!b) {
-                b = queue_pop(&r->free);
-                if (!b)
-                        return; /* only an empty one with a watermark would go: the next one says it */
-                batch_reset(b, r->snapshot->generation);
-        }
-        r->batch = NULL;
-        b->watermark = with_watermark ? r->watermark : 0;
+        b->watermark = watermark;
         batch_sort(b);
         pushed = queue_push(&r->full, b);
         assert(pushed); /* as many slots as batches */
         counter_add(&r->counters.batches, 1);
         doorbell_ring(r->dispatcher);
+}
+
+void reader_push_batch(Reader *r) {
+        Batch *b = TAKE_PTR(r->batch);
+
+        if (!b) {
+                b = queue_pop(&r->free);
+                if (!b)
+                        return; /* only an empty one would go, and the last that went says how far the ring was read */
+                batch_reset(b, r->snapshot->generation);
+        }
+        reader_push(r, b, r->watermark);
+}
+
+/* In the middle of a drain: the record at the tail is not in it. */
+static void reader_push_full_batch(Reader *r, uint64_t head) {
+        nsec_t watermark = 0;
+
+        if (queue_is_empty(&r->free)) {
+                watermark = reader_horizon(r, head);
+                if (watermark > r->drain_began)
+                        watermark = r->drain_began; /* what comes behind the head is not older than that */
+        }
+        reader_push(r, TAKE_PTR(r->batch), watermark);
 }
 
 /* READER_E_STARVED if the dispatcher has them all; it then asks when one comes back. */
@@ -276,7 +292,7 @@ static void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_
 }
 
 /* READER_E_STARVED: the record was not touched. */
-static int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length) {
+static int reader_take_whole(Reader *r, uint64_t head, const uint8_t *bytes, size_t length) {
         bool is_sample = false;
 
         for (;;) {
@@ -294,7 +310,7 @@ static int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length) {
                         reader_lose(r, bytes, length, is_sample);
                         break;
                 }
-                reader_push_batch(r, false);
+                reader_push_full_batch(r, head);
         }
         counter_add(&r->counters.records, 1);
         if (is_sample)
@@ -303,14 +319,15 @@ static int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length) {
 }
 
 int reader_drain(Reader *r) {
-        nsec_t watermark = clock_now(r->clock); /* before the head: what is older is visible then, on this CPU */
-        uint64_t head = ring_head(&r->ring), published = r->ring.tail;
+        uint64_t head, published = r->ring.tail;
         const uint8_t *bytes;
         size_t length;
         int n, taken = 0;
 
+        r->drain_began = clock_now(r->clock); /* before the head: what is older is visible then, on this CPU */
+        head = ring_head(&r->ring);
         while ((n = ring_peek(&r->ring, head, &bytes, &length)) == 0) {
-                taken = reader_take_whole(r, bytes, length);
+                taken = reader_take_whole(r, head, bytes, length);
                 if (taken != 0)
                         break;
                 ring_consume(&r->ring, length);
@@ -324,6 +341,6 @@ int reader_drain(Reader *r) {
         if (r->ring.tail != published)
                 ring_publish(&r->ring);
         if (taken == 0)
-                r->watermark = watermark;
+                r->watermark = r->drain_began;
         return taken;
 }

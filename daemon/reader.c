@@ -41,7 +41,8 @@ int reader_init(Reader *r, size_t pool) {
                         return -ENOMEM;
                 queue_push(&r->free, b); /* as many slots as batches: it is never full */
         }
-        return sample_layout_init(&r->side_layout, SAMPLE_TYPE_BASE);
+        error = reader_init_horizon(r);
+        return error < 0 ? error : sample_layout_init(&r->side_layout, SAMPLE_TYPE_BASE);
 }
 
 void reader_deinit(Reader *r) {
@@ -58,6 +59,8 @@ void reader_deinit(Reader *r) {
         }
         r->batch = batch_free(r->batch);
         r->snapshot = snapshot_unref(r->snapshot);
+        free(r->horizon.least);
+        r->horizon.least = NULL;
         queue_deinit(&r->full);
         queue_deinit(&r->free);
         mailbox_deinit(&r->mailbox);
@@ -79,7 +82,7 @@ static void reader_acknowledge(Reader *r, uint64_t sequence) {
 }
 
 static void reader_adopt(Reader *r, Snapshot *snapshot) {
-        reader_push_batch(r, true); /* the masks in it belong to the old one */
+        reader_push_batch(r); /* the masks in it belong to the old one */
         snapshot_unref(r->snapshot);
         r->snapshot = snapshot;
         r->wait = r->flush;
@@ -101,11 +104,11 @@ static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
                 error = reader_cut(r);
                 if (error != 0)
                         return error;
-                reader_push_batch(r, true);
+                reader_push_batch(r);
                 atomic_store_explicit(&r->cpu_time, clock_now(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
                 break;
         case READER_STOP:
-                reader_push_batch(r, true);
+                reader_push_batch(r);
                 *ret_stop = true;
                 break;
         }
@@ -161,7 +164,7 @@ static int reader_run(void *userdata) {
                 if (error < 0)
                         return error;
                 if (error == 0 && ((r->batch && r->batch->n_entries > 0) || (asks & READER_ASK_WATERMARK)))
-                        reader_push_batch(r, true);
+                        reader_push_batch(r);
                 if (stop)
                         break;
                 if (counter_get(&r->counters.records) != before)

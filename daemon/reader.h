@@ -36,6 +36,15 @@ typedef struct ReaderMail {
         Snapshot *snapshot; /* ADOPT: a reference that moves to the reader */
 } ReaderMail;
 
+/* Least times of what lies in the ring, by chunks of it: reader-horizon.c. */
+#define HORIZON_CHUNK ((uint64_t)16 * 1024) /* bytes of ring */
+typedef struct Horizon {
+        nsec_t *least;
+        size_t n_chunks;
+        uint64_t scanned; /* every record that begins before it is in a chunk's least */
+        uint64_t chunk;   /* the last one that was written */
+} Horizon;
+
 typedef struct Reader {
         /* set by main before the thread starts */
         Thread thread;
@@ -64,7 +73,9 @@ typedef struct Reader {
         /* the thread's own */
         Snapshot *snapshot;
         Batch *batch;      /* being filled, or NULL */
+        nsec_t drain_began; /* clock before the head of the present drain */
         nsec_t watermark;  /* of the last whole drain */
+        Horizon horizon;
         nsec_t wait;       /* the present poll timeout */
         ReaderMail *mail;  /* begun, waits for a whole drain */
         uint64_t comm_version;
@@ -92,6 +103,10 @@ enum {
         READER_E_STARVED = 1, /* no free batch: records stay in the ring */
 };
 int reader_drain(Reader *r);
-void reader_push_batch(Reader *r, bool with_watermark);
+/* reader-horizon.c: nothing that is still in the ring before `head`, nor behind it, is older. -ENOMEM. */
+int reader_init_horizon(Reader *r);
+nsec_t reader_horizon(Reader *r, uint64_t head);
+/* What there is, with the watermark of the last whole drain; an empty one if there is nothing. */
+void reader_push_batch(Reader *r);
 /* reader-cut.c */
 int reader_cut(Reader *r);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <systemd/sd-journal.h>
+#include "daemon/base/log.h"
 
 #define PATIENCE_USEC 10000000 /* for the rest of a frame, and for taking a response */
 #define REQUESTS_PER_WAKEUP 16
@@ -81,8 +81,12 @@ int connection_respond(Connection *c, Perfd__V1__Response *response) {
         return frame_pack(&m, &c->out, &c->n_out);
 }
 
+bool connection_may_give(const Connection *c) {
+        return frame_reader_is_empty(&c->in) && !c->ended;
+}
+
 bool connection_give(Connection *c, int *ret_fd, uint8_t **ret_unsent, size_t *ret_n_unsent) {
-        if (!frame_reader_is_empty(&c->in) || c->ended)
+        if (!connection_may_give(c))
                 return false;
         *ret_unsent = TAKE_PTR(c->out);
         *ret_n_unsent = c->n_out;
@@ -168,7 +172,7 @@ static int connection_work(Connection *c) {
 static int on_impatience(sd_event_source *source, uint64_t usec, void *userdata) {
         Connection *c = userdata;
 
-        sd_journal_print(LOG_NOTICE, "closed %s: half a request, or a response not taken, for %d s", c->peer.text,
+        log_print(LOG_NOTICE, "closed %s: half a request, or a response not taken, for %d s", c->peer.text,
                          PATIENCE_USEC / 1000000);
         connection_free(c);
         return 0;

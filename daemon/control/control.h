@@ -71,6 +71,7 @@ int connection_respond(Connection *c, Perfd__V1__Response *response);
  * The socket leaves: the caller owns the fd and what is still to be sent on it first (malloc), and the connection
  * is gone. False, and nothing moved, if the peer sent more than its request already.
  */
+bool connection_may_give(const Connection *c);
 bool connection_give(Connection *c, int *ret_fd, uint8_t **ret_unsent, size_t *ret_n_unsent);
 
 /* status.c: the one place where a Refusal becomes a wire status. */

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <systemd/sd-journal.h>
+#include "daemon/base/log.h"
 
 #define BACKLOG 128
 #define PAUSE_USEC 200000 /* without a free fd */
@@ -113,7 +113,7 @@ static int on_connect(sd_event_source *source, int listen_fd, uint32_t revents, 
                 if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
                         return 0;
                 if (fd < 0) {
-                        sd_journal_print(LOG_WARNING, "no new connections for a moment: accept4(2) says %m");
+                        log_print(LOG_WARNING, "no new connections for a moment: accept4(2) says %m");
                         return listener_pause(l);
                 }
                 r = listener_take(l, fd);

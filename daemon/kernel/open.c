@@ -91,12 +91,16 @@ static int explain_ioctl(const char *what, const char *call, Explanation *e) {
         return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s: %s says %s", what, call, strerror(errno));
 }
 
+int open_id(int fd, uint64_t *ret_id, Explanation *e) {
+        if (ioctl(fd, PERF_EVENT_IOC_ID, ret_id) < 0)
+                return explain_ioctl("a perf event", "PERF_EVENT_IOC_ID", e);
+        return 0;
+}
+
 int open_redirect(int fd, int carrier_fd, const char *what, uint64_t *ret_id, Explanation *e) {
         if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, carrier_fd) < 0)
                 return explain_ioctl(what, "PERF_EVENT_IOC_SET_OUTPUT", e);
-        if (ioctl(fd, PERF_EVENT_IOC_ID, ret_id) < 0)
-                return explain_ioctl(what, "PERF_EVENT_IOC_ID", e);
-        return 0;
+        return open_id(fd, ret_id, e);
 }
 
 int open_set_filter(int fd, const char *filter, const char *what, Explanation *e) {

@@ -24,6 +24,7 @@ enum {
  * are no failure of the rest.
  */
 int open_event(const struct perf_event_attr *attr, const char *what, pid_t pid, int cpu, int *ret_fd, Explanation *e);
+int open_id(int fd, uint64_t *ret_id, Explanation *e);
 /* Joins the carrier's ring and learns the fd's stream id. */
 int open_redirect(int fd, int carrier_fd, const char *what, uint64_t *ret_id, Explanation *e);
 /* REFUSED_INVALID without explanation if the kernel does not accept it: tracing_explain_filter() says why. */

@@ -157,7 +157,7 @@ static int tracing_refuse_unknown(const Tracing *t, const char *group, const cha
 
 int tracing_load(const Tracing *t, const char *group, const char *name, Plan **ret, Explanation *e) {
         _cleanup_free_ char *path = NULL, *text = NULL;
-        size_t length;
+        size_t length = 0;
         int r;
 
         thread_assert(THREAD_MAIN);

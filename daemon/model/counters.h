@@ -38,9 +38,6 @@ typedef struct EventCounters {
         Counter lost[_LOSS_MAX];        /* but KERNEL_RING and LATE */
         EventCut cut;
 
-        /* written by the dispatcher */
-        _Alignas(64) Counter late;
-
         /* written by the supervisor: of fds that are closed */
         _Alignas(64) uint64_t closed_count;
         uint64_t closed_lost;

@@ -1,0 +1,153 @@
+/*
+ * The ends of streams, and what the dispatcher knows for the ledger. A closing stream goes on until the merge has
+ * released everything up to the cut that its closing ledger was taken at; then its last packet says how the numbers
+ * stand, its own row included.
+ */
+#include "daemon/dispatcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void subscriber_row(const Dispatcher *d, const Subscriber *s, SubscriberRow *ret) {
+        uint64_t in_merge = channel_pending(d, s->channel);
+
+        *ret = (SubscriberRow){ .id = s->id, .matched = s->matched, .sent = s->outbox.sent_items,
+                                .queued = s->outbox.queued_items + in_merge, .outbox = s->outbox.dropped_items,
+                                .late = s->late, .order = s->order };
+        memcpy(ret->peer, s->peer, sizeof(ret->peer));
+        ret->balanced = ret->matched == ret->sent + ret->queued + ret->outbox + ret->late;
+}
+
+int dispatcher_report(Dispatcher *d, DispatcherReport *report) {
+        size_t n = 0, i = 0;
+
+        for (Channel *c = d->channels; c; c = c->next)
+                for (Subscriber *s = c->subscribers; s; s = s->next)
+                        n++;
+        *report = (DispatcherReport){ .n_subscribers = n, .n_late = d->n_late };
+        report->subscribers = calloc(n + 1, sizeof(*report->subscribers));
+        report->late = calloc(d->n_late + 1, sizeof(*report->late));
+        if (!report->subscribers || !report->late)
+                return -ENOMEM;
+        for (Channel *c = d->channels; c; c = c->next)
+                for (Subscriber *s = c->subscribers; s; s = s->next)
+                        subscriber_row(d, s, &report->subscribers[i++]);
+        if (d->n_late)
+                memcpy(report->late, d->late, d->n_late * sizeof(*d->late));
+        return 0;
+}
+
+static int subscriber_close(Dispatcher *d, Subscriber *s, const DispatcherMail *mail) {
+        if (s->closing)
+                return 0;
+        s->closing_ledger = malloc(mail->n_bytes ? mail->n_bytes : 1);
+        if (!s->closing_ledger)
+                return -ENOMEM;
+        memcpy(s->closing_ledger, mail->bytes, mail->n_bytes);
+        s->n_closing_ledger = mail->n_bytes;
+        s->closing = true;
+        s->close_at = mail->close_at;
+        s->close_reason = mail->reason;
+        d->n_closing++;
+        return 0;
+}
+
+int dispatcher_close(Dispatcher *d, const DispatcherMail *mail) {
+        int r = 0;
+
+        for (Channel *c = d->channels; c; c = c->next)
+                for (Subscriber *s = c->subscribers; s && r >= 0; s = s->next)
+                        if (mail->id == 0 || mail->id == s->id)
+                                r = subscriber_close(d, s, mail);
+        return r;
+}
+
+void subscriber_row_fill(const SubscriberRow *from, Perfd__V1__SubscriberLedger *ret, Perfd__V1__Count *counts,
+                         Perfd__V1__Count **dropped) {
+        static const char *const orders[] = { [STREAM_BY_TIME] = "time", [STREAM_BY_CPU] = "cpu" };
+
+        counts[0] = counts[1] = (Perfd__V1__Count)PERFD__V1__COUNT__INIT;
+        counts[0].reason = (char *)"outbox";
+        counts[0].count = from->outbox;
+        counts[1].reason = (char *)"late";
+        counts[1].count = from->late;
+        dropped[0] = &counts[0];
+        dropped[1] = &counts[1];
+        *ret = (Perfd__V1__SubscriberLedger)PERFD__V1__SUBSCRIBER_LEDGER__INIT;
+        ret->id = from->id;
+        ret->peer = (char *)from->peer;
+        ret->matched = from->matched;
+        ret->sent = from->sent;
+        ret->queued = from->queued;
+        ret->n_dropped = N_SUBSCRIBER_DROPS;
+        ret->dropped = dropped;
+        ret->balanced = from->balanced;
+        ret->order = (char *)orders[from->order];
+}
+
+/* The closing ledger with the subscriber's own row, which nobody can know before everything else is in its outbox. */
+static Packet *subscriber_last_packet(const Dispatcher *d, const Subscriber *s) {
+        Perfd__V1__Ledger *ledger = perfd__v1__ledger__unpack(NULL, s->n_closing_ledger, s->closing_ledger);
+        Perfd__V1__SubscriberLedger row = PERFD__V1__SUBSCRIBER_LEDGER__INIT, *rows[] = { &row };
+        Perfd__V1__Count counts[N_SUBSCRIBER_DROPS], *dropped[N_SUBSCRIBER_DROPS];
+        Perfd__V1__StreamEnd end = PERFD__V1__STREAM_END__INIT;
+        Perfd__V1__Packet message = PERFD__V1__PACKET__INIT;
+        SubscriberRow numbers;
+        Packet *p = NULL;
+        uint8_t *bytes;
+        size_t n;
+
+        if (!ledger)
+                return NULL;
+        subscriber_row(d, s, &numbers);
+        subscriber_row_fill(&numbers, &row, counts, dropped);
+        row.sent += s->outbox.queued_items; /* they leave before this packet does, or it never does */
+        row.queued -= s->outbox.queued_items;
+        ledger->n_subscribers = 1;
+        ledger->subscribers = rows;
+        end.reason = (char *)s->close_reason;
+        end.ledger = ledger;
+        message.end = &end;
+        n = perfd__v1__packet__get_packed_size(&message);
+        bytes = malloc(n);
+        if (bytes && (p = packet_new(n))) {
+                perfd__v1__packet__pack(&message, bytes);
+                packet_append_field(p, bytes, n);
+                packet_seal(p);
+        }
+        free(bytes);
+        ledger->n_subscribers = 0;
+        ledger->subscribers = NULL;
+        perfd__v1__ledger__free_unpacked(ledger, NULL);
+        return p;
+}
+
+static int subscriber_end(Dispatcher *d, Subscriber *s) {
+        Packet *p = subscriber_last_packet(d, s);
+        int r;
+
+        if (!p)
+                return -ENOMEM;
+        r = outbox_push(&s->outbox, p);
+        packet_unref(p);
+        if (r < 0)
+                return r;
+        s->ended = true;
+        d->n_closing--;
+        return subscriber_send(d, s);
+}
+
+/* After a flush: nothing of theirs is in an open packet. */
+int dispatcher_end_closing(Dispatcher *d) {
+        nsec_t until = dispatcher_min_watermark(d);
+        int r = 0;
+
+        for (Channel *c = d->channels; c && r >= 0; c = c->next)
+                for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
+                        next = s->next;
+                        if (s->closing && !s->ended && (s->order == STREAM_BY_CPU || until >= s->close_at))
+                                r = subscriber_end(d, s);
+                }
+        return r;
+}

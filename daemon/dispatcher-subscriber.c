@@ -1,0 +1,266 @@
+/*
+ * Streams: how they begin, and what their peers may still say. A stream ends in one of two ways: closed, with a closing
+ * ledger as its last packet (dispatcher-close.c), or dropped, when the peer is gone or broke the rules. Either way main
+ * hears of it once.
+ */
+#include "daemon/dispatcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include "daemon/base/log.h"
+
+#include "proto/perfd.pb-c.h"
+
+#define STREAM_MAX_REQUEST 4096 /* only `stop` may come */
+
+Subscriber *subscriber_free(Subscriber *s) {
+        if (!s)
+                return NULL;
+        sd_event_source_disable_unref(s->source);
+        frame_reader_deinit(&s->in);
+        outbox_deinit(&s->outbox);
+        for (size_t i = 0; i < s->n_packets; i++)
+                packet_unref(s->packets[i]);
+        free(s->packets);
+        free(s->prelude);
+        free(s->closing_ledger);
+        close_fd(s->fd);
+        free(s);
+        return NULL;
+}
+
+static int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s) {
+        DispatcherWord *word = malloc(sizeof(*word));
+        bool posted;
+
+        if (!word)
+                return -ENOMEM;
+        *word = (DispatcherWord){ .kind = kind, .id = s->id, .bit = s->bit };
+        posted = mailbox_post(&d->words, word);
+        assert(posted); /* two words for each subscriber at most, and main bounds these */
+        return 0;
+}
+
+void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
+        for (Subscriber **p = &s->channel->subscribers; *p; p = &(*p)->next)
+                if (*p == s) {
+                        *p = s->next;
+                        break;
+                }
+        if (s->closing && !s->ended)
+                d->n_closing--;
+        if (why)
+                log_print(LOG_NOTICE, "subscriber %llu (%s) dropped: %s", (unsigned long long)s->id, s->peer, why);
+        if (dispatcher_say(d, DISPATCHER_GONE, s) < 0)
+                abort(); /* main would keep its subscription for ever: better a restart */
+        subscriber_free(s);
+}
+
+static Channel *dispatcher_channel(Dispatcher *d, const Subscriber *s) {
+        Channel *c = d->by_bit[s->order][s->bit];
+
+        if (c)
+                return c;
+        c = calloc(1, sizeof(*c));
+        if (!c)
+                return NULL;
+        *c = (Channel){ .bit = s->bit, .order = s->order, .next = d->channels };
+        d->channels = c;
+        d->by_bit[s->order][s->bit] = c;
+        d->order_bits[s->order] |= 1ULL << s->bit;
+        return c;
+}
+
+/* Entries that wait in the merge and will reach the channel's subscribers, so also one who comes now. */
+uint64_t channel_pending(const Dispatcher *d, const Channel *c) {
+        uint64_t n = 0;
+
+        if (c->order != STREAM_BY_TIME)
+                return 0;
+        for (size_t i = 0; i < d->merge.n; i++) {
+                const Batch *b = d->merge.heap[i];
+
+                if (b->generation < c->since)
+                        continue;
+                for (size_t k = b->next; k < b->n_entries; k++)
+                        n += (b->entries[k].mask >> c->bit) & 1;
+        }
+        return n;
+}
+
+/* The socket is polled for writing only while something waits. */
+static int subscriber_poll(Subscriber *s) {
+        bool waits = s->prelude || !outbox_is_empty(&s->outbox);
+
+        return sd_event_source_set_io_events(s->source, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static int subscriber_send_prelude(Subscriber *s) {
+        while (s->prelude_sent < s->n_prelude) {
+                ssize_t n = send(s->fd, s->prelude + s->prelude_sent, s->n_prelude - s->prelude_sent,
+                                 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return errno == EAGAIN ? OUTBOX_E_AGAIN : OUTBOX_E_GONE;
+                s->prelude_sent += (size_t)n;
+        }
+        free(TAKE_PTR(s->prelude));
+        s->n_prelude = s->prelude_sent = 0;
+        return 0;
+}
+
+/* The subscriber may be gone afterwards. Negative: memory. */
+int subscriber_send(Dispatcher *d, Subscriber *s) {
+        int r = subscriber_send_prelude(s);
+
+        if (r == 0)
+                r = outbox_send(&s->outbox, s->fd);
+        if (r < 0)
+                return r;
+        if (r == OUTBOX_E_GONE) {
+                subscriber_drop(d, s, s->ended ? NULL : "the peer is gone");
+                return 0;
+        }
+        if (r == 0 && s->ended) {
+                subscriber_drop(d, s, NULL);
+                return 0;
+        }
+        return subscriber_poll(s);
+}
+
+/* Into the outbox, and out if nothing else waits. The subscriber may be gone afterwards. */
+int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p) {
+        int r;
+
+        if (s->ended)
+                return 0;
+        r = outbox_push(&s->outbox, p);
+        if (r < 0)
+                return r;
+        if (r == OUTBOX_E_OVERFLOW) {
+                subscriber_drop(d, s, "its outbox is full, and it asked to be disconnected then");
+                return 0;
+        }
+        return subscriber_send(d, s);
+}
+
+static int subscriber_handle(Dispatcher *d, Subscriber *s, const uint8_t *bytes, size_t length) {
+        Perfd__V1__Request *request = perfd__v1__request__unpack(NULL, length, bytes);
+        bool is_stop = request && request->body_case == PERFD__V1__REQUEST__BODY_STOP;
+
+        if (request)
+                perfd__v1__request__free_unpacked(request, NULL);
+        if (!is_stop) {
+                subscriber_drop(d, s, "it sent something else than stop");
+                return 0;
+        }
+        if (s->stop_asked || s->closing)
+                return 0;
+        s->stop_asked = true;
+        return dispatcher_say(d, DISPATCHER_WANTS_CLOSE, s);
+}
+
+static int on_readable(Dispatcher *d, Subscriber *s) {
+        const uint8_t *message;
+        uint8_t *room;
+        size_t size, length;
+        ssize_t n;
+        int r = frame_reader_room(&s->in, &room, &size);
+
+        if (r < 0)
+                return r;
+        n = recv(s->fd, room, size, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return 0;
+        if (n <= 0) {
+                subscriber_drop(d, s, s->ended ? NULL : "the peer closed");
+                return 0;
+        }
+        frame_reader_fed(&s->in, (size_t)n);
+        r = frame_reader_next(&s->in, &message, &length);
+        if (r == FRAME_E_NEED_MORE)
+                return 0;
+        if (r == FRAME_E_TOO_LONG) {
+                subscriber_drop(d, s, "it sent something else than stop");
+                return 0;
+        }
+        return subscriber_handle(d, s, message, length);
+}
+
+typedef struct SourceOwner {
+        Dispatcher *dispatcher;
+        Subscriber *subscriber;
+} SourceOwner;
+
+static int on_socket(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        SourceOwner *owner = userdata;
+
+        if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))
+                return on_readable(owner->dispatcher, owner->subscriber);
+        return subscriber_send(owner->dispatcher, owner->subscriber);
+}
+
+static int subscriber_watch(Dispatcher *d, Subscriber *s) {
+        SourceOwner *owner = malloc(sizeof(*owner));
+        int r;
+
+        if (!owner)
+                return -ENOMEM;
+        *owner = (SourceOwner){ d, s };
+        r = sd_event_add_io(d->event, &s->source, s->fd, EPOLLIN, on_socket, owner);
+        if (r < 0) {
+                free(owner);
+                return r;
+        }
+        return sd_event_source_set_destroy_callback(s->source, free);
+}
+
+int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
+        Channel *c;
+        int r;
+
+        r = dispatcher_flush(d); /* what is in an open packet was before the newcomer */
+        c = r < 0 ? NULL : dispatcher_channel(d, s);
+        if (!c) {
+                subscriber_free(s);
+                return r < 0 ? r : -ENOMEM;
+        }
+        if (!c->subscribers)
+                c->since = s->since;
+        s->channel = c;
+        s->next = c->subscribers;
+        c->subscribers = s;
+        s->matched = channel_pending(d, c);
+        frame_reader_init(&s->in, STREAM_MAX_REQUEST);
+        outbox_init(&s->outbox, s->queue_bytes, s->overflow);
+        r = subscriber_watch(d, s);
+        for (size_t i = 0; i < s->n_packets && r >= 0; i++) /* without sending: a dead peer would end it here */
+                r = outbox_push(&s->outbox, s->packets[i]);
+        return r < 0 ? r : subscriber_send(d, s);
+}
+
+int dispatcher_tell(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_t n) {
+        Packet *p = packet_new(n);
+        int r = 0;
+
+        if (!p)
+                return -ENOMEM;
+        packet_append_field(p, bytes, n);
+        packet_seal(p);
+        for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++) {
+                Channel *c = d->by_bit[order][bit];
+
+                if (!c)
+                        continue;
+                for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
+                        next = s->next;
+                        r = subscriber_push(d, s, p);
+                }
+        }
+        packet_unref(p);
+        return r;
+}

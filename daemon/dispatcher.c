@@ -1,0 +1,288 @@
+/*
+ * The loop of the dispatcher. The order of things in one turn is what makes streams whole: batches are popped first,
+ * then mails are read, then the batches are used, so that a mail which main posted before it published a snapshot is
+ * always known before the first batch of that snapshot; and what has to follow (a ledger, an end) is done after the
+ * queues were emptied once more, so that it follows all that was pushed before it was posted.
+ */
+#include "daemon/dispatcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCHES_PER_TURN 64
+#define EVENTS_PER_TURN 64
+#define MAILS 4096
+
+int dispatcher_init(Dispatcher *d, size_t max_subscribers) {
+        int r;
+
+        d->mailbox = d->words = MAILBOX_NULL;
+        d->doorbell = DOORBELL_NULL;
+        d->merge = MERGE_NULL;
+        if ((r = mailbox_init(&d->mailbox, MAILS)) < 0 ||
+            (r = mailbox_init(&d->words, 2 * max_subscribers + 2)) < 0 || (r = doorbell_init(&d->doorbell)) < 0)
+                return r;
+        d->watermarks = calloc(d->n_readers, sizeof(*d->watermarks));
+        d->asked = calloc(d->n_readers, sizeof(*d->asked));
+        if (!d->watermarks || !d->asked)
+                return -ENOMEM;
+        return sd_event_new(&d->event);
+}
+
+void dispatcher_post(Dispatcher *d, DispatcherMail *mail) {
+        bool posted = mailbox_post(&d->mailbox, mail);
+
+        assert(posted); /* main waits for a report long before MAILS are on the way */
+}
+
+static void mail_free(DispatcherMail *mail) {
+        subscriber_free(mail->subscriber);
+        free(mail->bytes);
+        free(mail);
+}
+
+void dispatcher_report_deinit(DispatcherReport *r) {
+        free(r->subscribers);
+        free(r->late);
+        *r = (DispatcherReport){ .n_subscribers = 0 };
+}
+
+static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
+        int r = 0;
+
+        switch (mail->order) {
+        case DISPATCHER_SUBSCRIBE:
+                r = dispatcher_subscribe(d, mail->subscriber);
+                mail->subscriber = NULL;
+                break;
+        case DISPATCHER_TELL:
+                r = dispatcher_tell(d, mail->bit, mail->bytes, mail->n_bytes);
+                break;
+        case DISPATCHER_REPORT:
+                r = dispatcher_report(d, mail->report);
+                sem_post(mail->done);
+                break;
+        case DISPATCHER_CLOSE:
+                r = dispatcher_close(d, mail);
+                break;
+        case DISPATCHER_QUIT:
+                d->quit = true;
+                break;
+        }
+        return r;
+}
+
+static size_t dispatcher_pop(Dispatcher *d, Batch **batches, size_t max) {
+        size_t n = 0, before;
+
+        do { /* in turns, so that one CPU can not keep the others out */
+                before = n;
+                for (uint32_t i = 0; i < d->n_readers && n < max; i++) {
+                        Batch *b = queue_pop(&d->readers[i].full);
+
+                        if (b)
+                                batches[n++] = b;
+                }
+        } while (n > before && n < max);
+        return n;
+}
+
+static int dispatcher_take_batches(Dispatcher *d, Batch **batches, size_t n) {
+        int r = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                int taken = dispatcher_take_batch(d, batches[i]);
+
+                r = r < 0 ? r : taken;
+        }
+        return r;
+}
+
+/* Everything that was in the queues when this was called. */
+static int dispatcher_empty_queues(Dispatcher *d) {
+        Batch *batches[BATCHES_PER_TURN];
+        size_t n;
+        int r = 0;
+
+        for (uint32_t turns = 0; r >= 0 && turns <= d->n_readers; turns++) {
+                n = dispatcher_pop(d, batches, BATCHES_PER_TURN);
+                if (n == 0)
+                        break;
+                r = dispatcher_take_batches(d, batches, n);
+        }
+        return r;
+}
+
+/* Those that come first at once; those that follow are left in `following`. */
+static int dispatcher_read_mails(Dispatcher *d, DispatcherMail **following, size_t max, size_t *ret_n) {
+        DispatcherMail *mail;
+        size_t n = 0;
+
+        while (n < max && (mail = mailbox_pop(&d->mailbox))) {
+                int r;
+
+                if (mail->order != DISPATCHER_SUBSCRIBE && mail->order != DISPATCHER_TELL) {
+                        following[n++] = mail;
+                        continue;
+                }
+                r = dispatcher_follow(d, mail);
+                mail_free(mail);
+                if (r < 0)
+                        return r;
+        }
+        *ret_n = n;
+        return 0;
+}
+
+static int dispatcher_turn(Dispatcher *d) {
+        Batch *batches[BATCHES_PER_TURN];
+        DispatcherMail *following[8];
+        size_t n_batches, n_following = 0;
+        int r;
+
+        n_batches = dispatcher_pop(d, batches, BATCHES_PER_TURN);
+        r = dispatcher_read_mails(d, following, 8, &n_following);
+        if (r >= 0)
+                r = dispatcher_take_batches(d, batches, n_batches);
+        if (r >= 0 && n_following > 0)
+                r = dispatcher_empty_queues(d);
+        if (r >= 0)
+                r = dispatcher_release(d);
+        for (size_t i = 0; i < n_following; i++) {
+                if (r >= 0)
+                        r = dispatcher_follow(d, following[i]);
+                mail_free(following[i]);
+        }
+        if (r >= 0)
+                r = dispatcher_flush(d);
+        if (r >= 0 && d->n_closing > 0)
+                r = dispatcher_end_closing(d);
+        return r;
+}
+
+/* CPUs that the merge waits for are asked, once the others have waited for `patience`. */
+static uint64_t dispatcher_ask(Dispatcher *d) {
+        nsec_t oldest, now, due;
+
+        if (!merge_oldest(&d->merge, &oldest) && d->n_closing == 0) {
+                d->waiting_since = 0;
+                return UINT64_MAX;
+        }
+        now = clock_now(CLOCK_MONOTONIC);
+        if (d->waiting_since == 0)
+                d->waiting_since = now;
+        due = d->waiting_since + d->patience;
+        if (now < due)
+                return (due - now) / NSEC_PER_USEC + 1;
+        for (uint32_t i = 0; i < d->n_readers; i++)
+                if (!d->asked[i]) {
+                        d->asked[i] = true;
+                        mailbox_ask(&d->readers[i].mailbox, READER_ASK_WATERMARK);
+                }
+        d->waiting_since = now;
+        return d->patience / NSEC_PER_USEC;
+}
+
+static bool dispatcher_has_work(const Dispatcher *d) {
+        if (!queue_is_empty(&d->mailbox.mails))
+                return true;
+        for (uint32_t i = 0; i < d->n_readers; i++)
+                if (!queue_is_empty(&d->readers[i].full))
+                        return true;
+        return false;
+}
+
+static int dispatcher_sleep(Dispatcher *d, uint64_t usec) {
+        int r;
+
+        doorbell_arm(&d->doorbell);
+        if (dispatcher_has_work(d))
+                usec = 0;
+        r = sd_event_prepare(d->event);
+        if (r == 0) {
+                heartbeat_sleep(&d->heartbeat);
+                r = sd_event_wait(d->event, usec);
+                heartbeat_wake(&d->heartbeat);
+        }
+        counter_add(&d->wakeups, 1);
+        for (int i = 0; r > 0 && i < EVENTS_PER_TURN; i++) {
+                r = sd_event_dispatch(d->event);
+                if (r < 0)
+                        break;
+                r = sd_event_prepare(d->event);
+                if (r == 0)
+                        r = sd_event_wait(d->event, 0);
+        }
+        if (r > 0)
+                r = sd_event_dispatch(d->event); /* sd-event wants what it has announced to be dispatched */
+        doorbell_disarm(&d->doorbell);
+        return r < 0 ? r : 0;
+}
+
+static int on_doorbell(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        return 0; /* doorbell_disarm() silences it */
+}
+
+static int on_mailbox(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Dispatcher *d = userdata;
+
+        mailbox_quiet(&d->mailbox);
+        return 0; /* the next turn reads the mails */
+}
+
+static int dispatcher_run(void *userdata) {
+        Dispatcher *d = userdata;
+        int r;
+
+        r = sd_event_add_io(d->event, NULL, d->doorbell.fd, EPOLLIN, on_doorbell, d);
+        if (r >= 0)
+                r = sd_event_add_io(d->event, NULL, d->mailbox.fd, EPOLLIN, on_mailbox, d);
+        while (r >= 0 && !d->quit) {
+                r = dispatcher_turn(d);
+                if (r >= 0 && !d->quit)
+                        r = dispatcher_sleep(d, dispatcher_ask(d));
+        }
+        return r;
+}
+
+int dispatcher_start(Dispatcher *d) {
+        return thread_start(&d->thread, THREAD_DISPATCHER, "dispatcher", -1, dispatcher_run, d);
+}
+
+int dispatcher_join(Dispatcher *d) {
+        return thread_join(&d->thread);
+}
+
+void dispatcher_deinit(Dispatcher *d) {
+        DispatcherMail *mail;
+        void *word;
+
+        for (Channel *c = d->channels, *next; c; c = next) {
+                next = c->next;
+                for (Subscriber *s = c->subscribers, *after; s; s = after) {
+                        after = s->next;
+                        subscriber_free(s);
+                }
+                packet_unref(c->open);
+                free(c);
+        }
+        while (d->mailbox.mails.slots && (mail = mailbox_pop(&d->mailbox)))
+                mail_free(mail);
+        while (d->words.mails.slots && (word = mailbox_pop(&d->words)))
+                free(word);
+        for (size_t i = 0; i < d->merge.n; i++)
+                batch_free(d->merge.heap[i]);
+        merge_deinit(&d->merge);
+        mailbox_deinit(&d->mailbox);
+        mailbox_deinit(&d->words);
+        doorbell_deinit(&d->doorbell);
+        d->event = sd_event_unref(d->event);
+        free(d->watermarks);
+        free(d->asked);
+        free(d->late);
+        d->channels = NULL;
+        d->watermarks = NULL;
+        d->asked = NULL;
+        d->late = NULL;
+}

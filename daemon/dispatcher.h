@@ -1,0 +1,200 @@
+/*
+ * The dispatcher thread: takes batches from all readers, orders them, and gives every subscriber what is his. It owns
+ * the subscribers and their sockets; main speaks with it by mails only, and it never waits for main or for a peer.
+ */
+#pragma once
+
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/doorbell.h"
+#include "daemon/base/heartbeat.h"
+#include "daemon/base/mailbox.h"
+#include "daemon/base/thread.h"
+#include "daemon/model/batch.h"
+#include "daemon/reader.h"
+#include "daemon/route/merge.h"
+#include "daemon/stream/outbox.h"
+#include "proto/frame.h"
+#include "proto/perfd.pb-c.h"
+
+#define SUBSCRIBER_PEER_SIZE 64
+
+typedef enum StreamOrder {
+        STREAM_BY_TIME,
+        STREAM_BY_CPU,
+        _STREAM_ORDER_MAX,
+} StreamOrder;
+
+typedef struct Channel Channel;
+
+/* One stream to one peer. Made by main, the dispatcher's from SUBSCRIBE to GONE. */
+typedef struct Subscriber {
+        /* set by main */
+        uint64_t id;
+        int fd;
+        char peer[SUBSCRIBER_PEER_SIZE];
+        unsigned bit; /* of its subscription in BatchEntry.mask */
+        StreamOrder order;
+        uint64_t since; /* first snapshot generation whose masks have the bit for this subscription */
+        Overflow overflow;
+        size_t queue_bytes;
+        uint8_t *prelude; /* frames that leave before the first packet, malloc */
+        size_t n_prelude;
+        Packet **packets; /* that begin the stream: start, descriptors; references */
+        size_t n_packets;
+
+        /* the dispatcher's */
+        struct Subscriber *next; /* in its channel */
+        Channel *channel;
+        Outbox outbox;
+        FrameReader in;
+        sd_event_source *source;
+        size_t prelude_sent;
+        uint64_t matched; /* as counted by the readers */
+        uint64_t late;
+        bool stop_asked; /* main knows that a closing ledger is wanted */
+        bool closing;    /* ends when the merge has released everything up to `close_at` */
+        bool ended;      /* the last packet is in the outbox */
+        nsec_t close_at;
+        const char *close_reason;
+        uint8_t *closing_ledger; /* packed perfd.v1.Ledger without our own row, malloc */
+        size_t n_closing_ledger;
+} Subscriber;
+
+/* Frees what main made, for one that was never given away, and for the dispatcher's end of it. */
+Subscriber *subscriber_free(Subscriber *s);
+DEFINE_CLEANUP(Subscriber *, subscriber_free)
+
+/* All subscribers of one subscription in one order: they share packets. */
+struct Channel {
+        Channel *next;
+        unsigned bit;
+        StreamOrder order;
+        uint64_t since;
+        Packet *open; /* being filled */
+        Subscriber *subscribers;
+};
+
+typedef enum DispatcherOrder {
+        DISPATCHER_SUBSCRIBE, /* subscriber */
+        DISPATCHER_TELL,      /* bytes: fields of perfd.v1.Packet for the subscribers of `bit` */
+        DISPATCHER_REPORT,    /* fills *report, posts done */
+        DISPATCHER_CLOSE,     /* the subscriber `id` (0: all), with reason, closing ledger in bytes, close_at */
+        DISPATCHER_QUIT,      /* the thread ends */
+} DispatcherOrder;
+
+/* Follows everything that was pushed to a queue before it was posted: REPORT, CLOSE and QUIT; others come first. */
+typedef struct DispatcherMail {
+        DispatcherOrder order;
+        Subscriber *subscriber;
+        unsigned bit;
+        uint64_t id;
+        uint8_t *bytes; /* malloc, moves */
+        size_t n_bytes;
+        const char *reason; /* static */
+        nsec_t close_at;
+        struct DispatcherReport *report;
+        sem_t *done;
+} DispatcherMail;
+
+typedef struct SubscriberRow {
+        uint64_t id, matched, sent, queued, outbox, late;
+        char peer[SUBSCRIBER_PEER_SIZE];
+        StreamOrder order;
+        bool balanced;
+} SubscriberRow;
+
+/* Samples that came too late for every stream that wanted them. */
+typedef struct LateRow {
+        uint32_t event, slot;
+        uint64_t count;
+} LateRow;
+
+typedef struct DispatcherReport {
+        SubscriberRow *subscribers; /* malloc */
+        size_t n_subscribers;
+        LateRow *late; /* malloc */
+        size_t n_late;
+} DispatcherReport;
+
+void dispatcher_report_deinit(DispatcherReport *r);
+
+/* A row as its message, which borrows the row, `counts` and `dropped` (N_SUBSCRIBER_DROPS each). */
+void subscriber_row_fill(const SubscriberRow *from, Perfd__V1__SubscriberLedger *ret, Perfd__V1__Count *counts,
+                         Perfd__V1__Count **dropped);
+#define N_SUBSCRIBER_DROPS 2 /* reasons: outbox, late */
+
+/* To main. */
+typedef enum DispatcherWordKind {
+        DISPATCHER_WANTS_CLOSE, /* the peer said stop: main is to post CLOSE with the closing ledger */
+        DISPATCHER_GONE,        /* the subscriber is no more */
+} DispatcherWordKind;
+
+typedef struct DispatcherWord {
+        DispatcherWordKind kind;
+        uint64_t id;
+        unsigned bit;
+} DispatcherWord;
+
+typedef struct Dispatcher {
+        /* set by main before the thread starts */
+        Thread thread;
+        Reader *readers;
+        uint32_t n_readers;
+        clockid_t clock;
+        nsec_t patience; /* how long the merge waits for a CPU before it asks */
+
+        /* between threads */
+        Mailbox mailbox; /* mails from main */
+        Mailbox words;   /* to main */
+        Doorbell doorbell;
+        Heartbeat heartbeat;
+        Counter wakeups, items;
+
+        /* the thread's own */
+        sd_event *event;
+        bool quit;
+        Channel *channels;
+        Channel *by_bit[_STREAM_ORDER_MAX][BATCH_BITS];
+        uint64_t order_bits[_STREAM_ORDER_MAX]; /* bits that have a channel of this order */
+        Merge merge;
+        nsec_t *watermarks;  /* by slot */
+        bool *asked;         /* by slot: a watermark is on its way */
+        nsec_t released;     /* no time-ordered item older than that will be delivered */
+        nsec_t waiting_since; /* CLOCK_MONOTONIC: the merge waits for some CPU; 0: it does not */
+        LateRow *late;
+        size_t n_late;
+        unsigned n_closing;
+} Dispatcher;
+
+/* Main. max_subscribers bounds the words on their way. -ENOMEM or what a system call says. */
+int dispatcher_init(Dispatcher *d, size_t max_subscribers);
+int dispatcher_start(Dispatcher *d);
+int dispatcher_join(Dispatcher *d);
+void dispatcher_deinit(Dispatcher *d);
+/* Main. The mail moves. */
+void dispatcher_post(Dispatcher *d, DispatcherMail *mail);
+
+/* Inside the thread, one file each: */
+
+/* dispatcher-release.c: what a batch holds, to the packets of the channels. Negative: memory. */
+int dispatcher_take_batch(Dispatcher *d, Batch *b);
+int dispatcher_release(Dispatcher *d);
+int dispatcher_flush(Dispatcher *d);
+nsec_t dispatcher_min_watermark(const Dispatcher *d);
+
+/* dispatcher-subscriber.c: streams begin, go on, end. */
+int dispatcher_subscribe(Dispatcher *d, Subscriber *s);
+int dispatcher_tell(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_t n);
+int dispatcher_close(Dispatcher *d, const DispatcherMail *mail);
+int dispatcher_end_closing(Dispatcher *d);
+int dispatcher_report(Dispatcher *d, DispatcherReport *report);
+/* dispatcher-close.c */
+uint64_t channel_pending(const Dispatcher *d, const Channel *c);
+int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p);
+int subscriber_send(Dispatcher *d, Subscriber *s);
+void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why);

@@ -1,0 +1,133 @@
+/* perfd(8): options, configuration, and the last word on what failed. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/supervisor.h"
+
+#define EXIT_USAGE 2
+
+static const char usage[] =
+        "usage: perfd [--config FILE] [--check] [--runtime-directory DIR] [--ready-fd N]\n"
+        "       perfd --version | --help\n"
+        "\n"
+        "  --config FILE            configuration; perfd.yaml(5)\n"
+        "  --check                  only say whether it is valid\n"
+        "  --runtime-directory DIR  sockets are DIR/control.sock and DIR/stream.sock\n"
+        "  --ready-fd N             gets a newline and is closed when perfd is ready\n";
+
+typedef struct Options {
+        const char *config, *runtime_directory;
+        int ready_fd;
+        bool check;
+} Options;
+
+/* -1: go on, else the exit code. */
+static int parse_options(int argc, char **argv, Options *o) {
+        static const struct option options[] = {
+                { "config", required_argument, NULL, 'c' },
+                { "check", no_argument, NULL, 'k' },
+                { "runtime-directory", required_argument, NULL, 'r' },
+                { "ready-fd", required_argument, NULL, 'f' },
+                { "version", no_argument, NULL, 'V' },
+                { "help", no_argument, NULL, 'h' },
+                { NULL, 0, NULL, 0 },
+        };
+        char *end;
+        int c;
+
+        while ((c = getopt_long(argc, argv, "c:h", options, NULL)) >= 0) {
+                switch (c) {
+                case 'c':
+                        o->config = optarg;
+                        break;
+                case 'k':
+                        o->check = true;
+                        break;
+                case 'r':
+                        o->runtime_directory = optarg;
+                        break;
+                case 'f':
+                        o->ready_fd = (int)strtol(optarg, &end, 10);
+                        if (*end || o->ready_fd < 0) {
+                                fprintf(stderr, "perfd: '%s' is no fd\n", optarg);
+                                return EXIT_USAGE;
+                        }
+                        break;
+                case 'V':
+                        puts("perfd " PERFD_VERSION);
+                        return 0;
+                case 'h':
+                        fputs(usage, stdout);
+                        return 0;
+                default:
+                        fputs(usage, stderr);
+                        return EXIT_USAGE;
+                }
+        }
+        if (optind < argc) {
+                fprintf(stderr, "perfd: '%s' is not expected\n%s", argv[optind], usage);
+                return EXIT_USAGE;
+        }
+        if (o->check && !o->config) {
+                fprintf(stderr, "perfd: --check needs --config FILE\n");
+                return EXIT_USAGE;
+        }
+        return -1;
+}
+
+/* NULL: said why. */
+static Config *load_config(const char *path) {
+        ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
+        Config *c = NULL;
+        int r = 0;
+
+        if (path)
+                r = config_load(path, &mistakes, &c);
+        else
+                c = config_default();
+        for (size_t i = 0; i < mistakes.n_items; i++)
+                config_mistake_print(&mistakes.items[i], stderr);
+        config_mistakes_deinit(&mistakes);
+        if (r < 0 || (r == 0 && !c))
+                fprintf(stderr, "perfd: %s\n", strerror(r ? -r : ENOMEM));
+        return c;
+}
+
+static int fail(int r, const Explanation *e) {
+        log_print(LOG_ERR, "%s", r > 0 || e->text[0] ? e->text : strerror(-r));
+        return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv) {
+        Options o = { .ready_fd = -1 };
+        Supervisor s = { .ready_fd = -1, .acknowledge_fd = -1, .tracing = TRACING_NULL };
+        Explanation e = EXPLANATION_NULL;
+        int r = parse_options(argc, argv, &o);
+
+        if (r >= 0)
+                return r;
+        thread_become(THREAD_MAIN);
+        s.dispatcher.mailbox = s.dispatcher.words = MAILBOX_NULL;
+        s.dispatcher.doorbell = DOORBELL_NULL;
+        s.config = load_config(o.config);
+        if (!s.config)
+                return EXIT_FAILURE;
+        if (o.check) {
+                config_unref(s.config);
+                return EXIT_SUCCESS;
+        }
+        s.ready_fd = o.ready_fd;
+        if ((o.config && !(s.config_path = realpath(o.config, NULL))) ||
+            (o.runtime_directory && !(s.runtime_directory = strdup(o.runtime_directory))))
+                return fail(-errno, &e);
+
+        r = supervisor_start(&s, &e);
+        if (r == 0)
+                r = supervisor_run(&s);
+        r = r != 0 ? fail(r, &e) : EXIT_SUCCESS;
+        supervisor_stop(&s);
+        return r;
+}

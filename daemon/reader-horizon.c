@@ -1,0 +1,86 @@
+/*
+ * What the oldest record is that still lies in the ring, for the moment at which the last free batch leaves in the
+ * middle of a drain. The merge holds batches until every CPU has said how far it is; if this one could say it only at
+ * the end of a drain, for which it has no batch left, both would wait for ever.
+ *
+ * A ring is not quite in the order of time (an interrupt writes its records between another record's clock and its
+ * place), so the next record is not the oldest. Every record's time is looked at once: the least of each chunk is
+ * kept, and only the chunk that is being read is looked at again.
+ */
+#include "daemon/reader.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+int reader_init_horizon(Reader *r) {
+        r->horizon.n_chunks = r->ring.size / HORIZON_CHUNK + 2;
+        r->horizon.scanned = 0;
+        r->horizon.least = calloc(r->horizon.n_chunks, sizeof(nsec_t));
+        return r->horizon.least ? 0 : -ENOMEM;
+}
+
+/* UINT64_MAX if the record has no time that could be ours. */
+static nsec_t record_time(const Reader *r, const uint8_t *bytes, size_t length) {
+        const SnapshotStream *stream;
+        struct perf_event_header header;
+        uint64_t id, at;
+        nsec_t time;
+
+        memcpy(&header, bytes, sizeof(header));
+        if (header.type == PERF_RECORD_SAMPLE) {
+                if (record_peek_id(bytes, length, &id) != 0 ||
+                    !(stream = snapshot_find(&r->snapshot->cpus[r->slot], id)))
+                        return UINT64_MAX;
+                at = r->snapshot->events[stream->event].layout->time;
+        } else
+                at = length - r->side_layout.trailer_size + r->side_layout.trailer_time;
+        if (at + sizeof(time) > length)
+                return UINT64_MAX;
+        memcpy(&time, bytes + at, sizeof(time));
+        return time;
+}
+
+/* The least time of the records that begin in [from, to), and where the first record behind them begins. */
+static nsec_t least_time(const Reader *r, uint64_t from, uint64_t to, uint64_t head, uint64_t *ret_next) {
+        Ring ring = r->ring; /* a second place in the same ring; its scratch is free between two peeks */
+        nsec_t least = UINT64_MAX;
+        const uint8_t *bytes;
+        size_t length;
+
+        ring.tail = from;
+        while (ring.tail < to && ring_peek(&ring, head, &bytes, &length) == 0) {
+                nsec_t time = record_time(r, bytes, length);
+
+                if (time < least)
+                        least = time;
+                ring_consume(&ring, length);
+        }
+        *ret_next = ring.tail;
+        return least;
+}
+
+nsec_t reader_horizon(Reader *r, uint64_t head) {
+        Horizon *h = &r->horizon;
+        uint64_t chunk_end = (r->ring.tail / HORIZON_CHUNK + 1) * HORIZON_CHUNK, next;
+        nsec_t least;
+
+        if (h->scanned < r->ring.tail)
+                h->scanned = r->ring.tail;
+        while (h->scanned < head) {
+                uint64_t chunk = h->scanned / HORIZON_CHUNK, end = (chunk + 1) * HORIZON_CHUNK;
+                nsec_t *kept = &h->least[chunk % h->n_chunks];
+
+                least = least_time(r, h->scanned, end < head ? end : head, head, &next);
+                if (h->scanned == chunk * HORIZON_CHUNK || h->chunk != chunk || least < *kept)
+                        *kept = least;
+                h->chunk = chunk;
+                if (next == h->scanned)
+                        break; /* the ring can not be followed: the drain will say so */
+                h->scanned = next;
+        }
+        least = least_time(r, r->ring.tail, chunk_end < head ? chunk_end : head, head, &next);
+        for (uint64_t chunk = r->ring.tail / HORIZON_CHUNK + 1; chunk * HORIZON_CHUNK < h->scanned; chunk++)
+                if (h->least[chunk % h->n_chunks] < least)
+                        least = h->least[chunk % h->n_chunks];
+        return least;
+}

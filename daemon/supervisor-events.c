@@ -1,0 +1,480 @@
+/*
+ * Changing what is traced while it is traced. One mechanism serves every change, so that none disturbs another event:
+ *
+ *     open     the new fds, disabled, filtered, in their rings           nobody sees them
+ *     publish  every reader knows their stream ids                       still silent
+ *     enable   they write; a replacement is muted and its predecessor speaks
+ *     publish  each reader, at one place of its ring, lets the other speak
+ *     disable  what is to go; publish without it; close
+ *
+ * Everything that can be refused happens before the first enable that matters; what was begun is undone in the
+ * opposite order.
+ */
+#include "daemon/supervisor.h"
+
+#include <fnmatch.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "daemon/kernel/near.h"
+#include "daemon/kernel/open.h"
+
+#define MAX_EVENTS 10000
+
+void event_refs_deinit(EventRefs *r) {
+        for (size_t i = 0; i < r->n; i++)
+                free(r->refs[i].name);
+        free(r->refs);
+        *r = (EventRefs){ .n = 0 };
+}
+
+static int event_refs_add(EventRefs *r, const Event *event) {
+        EventRef *more = reallocarray(r->refs, r->n + 1, sizeof(*more));
+
+        if (!more)
+                return -ENOMEM;
+        r->refs = more;
+        more[r->n] = (EventRef){ .id = event->id, .name = strdup(event->spec.name) };
+        if (!more[r->n].name)
+                return -ENOMEM;
+        r->n++;
+        return 0;
+}
+
+Registration *supervisor_find(const Supervisor *s, const char *name) {
+        for (Registration *r = s->registrations; r; r = r->next)
+                if (strcmp(r->event->spec.name, name) == 0)
+                        return r;
+        return NULL;
+}
+
+/* The carriers write side records only while something is traced. */
+static int supervisor_update_active(Supervisor *s, Explanation *e) {
+        bool active = false;
+
+        for (const Registration *r = s->registrations; r; r = r->next)
+                active |= r->enabled;
+        if (active == s->active)
+                return 0;
+        for (size_t i = 0; i < s->n_cpus; i++) {
+                int error = 0;
+
+                if (active)
+                        error = open_enable(s->carriers[i], "the ring's carrier", e);
+                else
+                        open_disable(s->carriers[i]);
+                if (error != 0)
+                        return error;
+        }
+        s->active = active;
+        return 0;
+}
+
+void registrations_free(Registration *list) {
+        for (Registration *next; list; list = next) {
+                next = list->next;
+                registration_free(list);
+        }
+}
+
+/* Everything named, as a list that is not yet registered. */
+static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration **ret, size_t *ret_n, Explanation *e) {
+        Registration *list = NULL, **end = &list;
+        size_t n_list = 0;
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++) {
+                r = supervisor_resolve(s, &specs[i], end, e);
+                for (; *end; end = &(*end)->next)
+                        n_list++;
+        }
+        for (Registration *a = list; a && r == 0; a = a->next) {
+                if (supervisor_find(s, a->event->spec.name))
+                        r = refuse(e, REFUSED_EXISTS, "exists",
+                                   "there is an event called %s already: remove it, or give this one a --name",
+                                   a->event->spec.name);
+                for (const Registration *b = list; b != a && r == 0; b = b->next)
+                        if (strcmp(a->event->spec.name, b->event->spec.name) == 0)
+                                r = refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", a->event->spec.name);
+        }
+        if (r == 0 && s->n_registrations + n_list > MAX_EVENTS)
+                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "%zu and %zu more are above the %d events of a daemon",
+                           s->n_registrations, n_list, MAX_EVENTS);
+        if (r != 0) {
+                registrations_free(list);
+                return r;
+        }
+        *ret = list;
+        *ret_n = n_list;
+        return 0;
+}
+
+/* Takes the list out of what is registered, disabled and closed. Readers know it, or they do not. */
+static int supervisor_withdraw(Supervisor *s, Registration *list, bool published) {
+        int r = 0;
+
+        for (Registration **p = &s->registrations; *p;) {
+                bool in_list = false;
+
+                for (Registration *g = list; g && !in_list; g = g->next)
+                        in_list = g == *p;
+                if (in_list) { /* new ones are at the end: the list is the rest of the registrations */
+                        *p = NULL;
+                        break;
+                }
+                p = &(*p)->next;
+        }
+        for (Registration *g = list; g; g = g->next) {
+                s->n_registrations--;
+                supervisor_unroute_event(s, g->event);
+                opened_disable(&g->opened);
+        }
+        if (published)
+                r = supervisor_publish(s);
+        if (r == 0)
+                registrations_free(list);
+        return r;
+}
+
+static int enable_list(Supervisor *s, Registration *list, Explanation *e) {
+        for (Registration *r = list; r; r = r->next) {
+                int error;
+
+                if (r->event->spec.disabled)
+                        continue;
+                error = opened_enable(&r->opened, r->event->spec.name, e);
+                if (error != 0)
+                        return error;
+                r->enabled = true;
+        }
+        return supervisor_update_active(s, e);
+}
+
+/* The readers' timers run only while something is enabled, so that they have to hear of it before. */
+static void mark_enabled(Registration *list) {
+        for (Registration *r = list; r; r = r->next)
+                r->enabled = !r->event->spec.disabled;
+}
+
+int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation *e) {
+        Registration **end = &s->registrations;
+        int r = 0;
+
+        while (*end)
+                end = &(*end)->next;
+        *end = list;
+        s->n_registrations += n;
+        for (Registration *g = list; g && r == 0; g = g->next)
+                r = supervisor_route_event(s, g);
+        mark_enabled(list);
+        if (r == 0)
+                r = supervisor_publish(s);
+        if (r != 0) {
+                int error = supervisor_withdraw(s, list, false);
+
+                return error < 0 ? error : r;
+        }
+        r = enable_list(s, list, e);
+        if (r != 0) {
+                int error = supervisor_withdraw(s, list, true);
+
+                return error < 0 ? error : r;
+        }
+        return 0;
+}
+
+int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, EventRefs *ret_refs, Explanation *e) {
+        EventRefs refs = { .n = 0 };
+        Registration *list = NULL;
+        size_t n_list = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = resolve_all(s, specs, n, &list, &n_list, e);
+        for (Registration *g = list; g && r == 0; g = g->next) {
+                r = supervisor_open(s, g, g->event->spec.filter, &g->opened, e);
+                if (r == 0)
+                        r = event_refs_add(&refs, g->event);
+        }
+        if (r != 0)
+                registrations_free(list);
+        else if (list)
+                r = supervisor_register(s, list, n_list, e); /* frees the list if it fails */
+        if (r != 0) {
+                event_refs_deinit(&refs);
+                return r;
+        }
+        *ret_refs = refs;
+        return 0;
+}
+
+/* ---- selections of what is registered ---------------------------------------------------------------------------- */
+
+static bool name_selects(const char *pattern, const Event *event) {
+        if (pattern[0] == '#') {
+                char *end;
+                unsigned long id = strtoul(pattern + 1, &end, 10);
+
+                return !*end && end != pattern + 1 && id == event->id;
+        }
+        return strcmp(pattern, event->spec.name) == 0 || fnmatch(pattern, event->spec.name, 0) == 0;
+}
+
+static int refuse_unknown(const Supervisor *s, const char *name, Explanation *e) {
+        _cleanup_free_ char **names = calloc(s->n_registrations + 1, sizeof(*names));
+        char near[NEAR_TEXT_SIZE] = "";
+        size_t n = 0;
+
+        for (const Registration *r = s->registrations; r && names; r = r->next)
+                names[n++] = r->event->spec.name;
+        if (names)
+                near_text(name, names, n, near);
+        return refuse(e, REFUSED_NOT_FOUND, "unknown-event", "no running event is called %s%s; `perfctl list` shows them",
+                      name, near);
+}
+
+/* Each name selects at least one; ret in malloc'ed memory, in the order of registration, none twice. */
+static int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
+                             Explanation *e) {
+        _cleanup_free_ Registration **selected = calloc(s->n_registrations + 1, sizeof(*selected));
+        size_t n_selected = 0;
+
+        if (!selected)
+                return -ENOMEM;
+        if (n == 0)
+                return refuse(e, REFUSED_INVALID, "bad-request", "no event is named");
+        for (size_t i = 0; i < n; i++) {
+                bool any = false;
+
+                for (Registration *r = s->registrations; r && !any; r = r->next)
+                        any = name_selects(names[i], r->event);
+                if (!any)
+                        return refuse_unknown(s, names[i], e);
+        }
+        for (Registration *r = s->registrations; r; r = r->next)
+                for (size_t i = 0; i < n; i++)
+                        if (name_selects(names[i], r->event)) {
+                                selected[n_selected++] = r;
+                                break;
+                        }
+        *ret = TAKE_PTR(selected);
+        *ret_n = n_selected;
+        return 0;
+}
+
+static int refs_of(Registration *const *selected, size_t n, EventRefs *ret) {
+        EventRefs refs = { .n = 0 };
+
+        for (size_t i = 0; i < n; i++) {
+                int r = event_refs_add(&refs, selected[i]->event);
+
+                if (r < 0) {
+                        event_refs_deinit(&refs);
+                        return r;
+                }
+        }
+        *ret = refs;
+        return 0;
+}
+
+static void supervisor_unlink(Supervisor *s, Registration *r) {
+        for (Registration **p = &s->registrations; *p; p = &(*p)->next)
+                if (*p == r) {
+                        *p = r->next;
+                        r->next = NULL;
+                        s->n_registrations--;
+                        return;
+                }
+}
+
+/* Nothing of this can be refused: all are disabled, read to their end by every reader, and closed. */
+static int supervisor_remove_selected(Supervisor *s, Registration *const *selected, size_t n, Explanation *e) {
+        int r;
+
+        for (size_t i = 0; i < n; i++) {
+                opened_disable(&selected[i]->opened);
+                selected[i]->enabled = false;
+        }
+        for (size_t i = 0; i < n; i++) {
+                supervisor_unlink(s, selected[i]);
+                supervisor_unroute_event(s, selected[i]->event);
+        }
+        r = supervisor_update_active(s, e);
+        if (r == 0)
+                r = supervisor_publish(s);
+        if (r != 0)
+                return r < 0 ? r : -EIO;
+        for (size_t i = 0; i < n; i++) {
+                supervisor_tell_removed(s, selected[i]->event);
+                registration_free(selected[i]);
+        }
+        return 0;
+}
+
+int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e) {
+        _cleanup_free_ Registration **selected = NULL;
+        EventRefs refs = { .n = 0 };
+        size_t n_selected;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = supervisor_select(s, names, n, &selected, &n_selected, e);
+        if (r == 0)
+                r = refs_of(selected, n_selected, &refs);
+        if (r != 0)
+                return r;
+        r = supervisor_remove_selected(s, selected, n_selected, e);
+        if (r < 0) {
+                event_refs_deinit(&refs);
+                return r;
+        }
+        *ret_refs = refs;
+        return 0;
+}
+
+static int supervisor_switch(Supervisor *s, Registration *const *selected, size_t n, bool on, Explanation *e) {
+        size_t done;
+        int r = 0;
+
+        for (done = 0; done < n && r == 0; done++) {
+                if (on)
+                        r = opened_enable(&selected[done]->opened, selected[done]->event->spec.name, e);
+                else
+                        opened_disable(&selected[done]->opened);
+        }
+        if (r != 0) { /* opened_enable() undid its own */
+                for (size_t i = 0; i + 1 < done; i++)
+                        if (!selected[i]->enabled)
+                                opened_disable(&selected[i]->opened);
+                return r;
+        }
+        for (size_t i = 0; i < n; i++)
+                selected[i]->enabled = on;
+        r = supervisor_update_active(s, e);
+        return r == 0 ? supervisor_publish(s) : r;
+}
+
+int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e) {
+        _cleanup_free_ Registration **selected = NULL;
+        EventRefs refs = { .n = 0 };
+        size_t n_selected;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = supervisor_select(s, names, n, &selected, &n_selected, e);
+        if (r == 0)
+                r = refs_of(selected, n_selected, &refs);
+        if (r != 0)
+                return r;
+        r = supervisor_switch(s, selected, n_selected, on, e);
+        if (r != 0) {
+                event_refs_deinit(&refs);
+                return r;
+        }
+        *ret_refs = refs;
+        return 0;
+}
+
+/* ---- make before break ------------------------------------------------------------------------------------------- */
+
+/* What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more. */
+static int registration_keep_counts(const Supervisor *s, Registration *r, const Opened *o) {
+        for (size_t i = 0; i < o->n; i++) {
+                EventCounters *c = &r->event->counters[o->streams[i].slot];
+                uint64_t count, lost;
+                int error = open_read(o->streams[i].fd, s->attr.has_lost, &count, &lost);
+
+                if (error < 0)
+                        return error;
+                c->closed_count += count;
+                c->closed_lost += lost;
+        }
+        return 0;
+}
+
+/* The readers forget `pending`, which is disabled, and it is closed. */
+static int registration_retire_pending(Supervisor *s, Registration *r) {
+        Opened old = r->pending;
+        int error;
+
+        opened_disable(&old);
+        r->pending = OPENED_NULL;
+        error = supervisor_publish(s);
+        if (error != 0) {
+                r->pending = old;
+                return error;
+        }
+        error = registration_keep_counts(s, r, &old);
+        opened_close(&old);
+        return error;
+}
+
+/* Lets `replacement` (moves) speak in the place of what is open. Refused: as before, replacement closed. */
+static int registration_replace(Supervisor *s, Registration *r, Opened *replacement, Explanation *e) {
+        Opened speaking;
+        int error;
+
+        r->pending = *replacement;
+        *replacement = OPENED_NULL;
+        error = supervisor_publish(s);
+        if (error != 0) {
+                opened_close(&r->pending);
+                return error;
+        }
+        error = r->enabled ? opened_enable(&r->pending, r->event->spec.name, e) : 0;
+        if (error != 0) {
+                int undone = registration_retire_pending(s, r);
+
+                return undone < 0 ? undone : error;
+        }
+        speaking = r->opened;
+        r->opened = r->pending;
+        r->pending = speaking;
+        error = supervisor_publish(s);
+        if (error != 0) { /* memory: the readers still listen to the old one */
+                r->pending = r->opened;
+                r->opened = speaking;
+                return error;
+        }
+        return registration_retire_pending(s, r);
+}
+
+int supervisor_refilter(Supervisor *s, Registration *r, Opened *replacement, char *filter, Explanation *e) {
+        int error = registration_replace(s, r, replacement, e);
+
+        if (error != 0) {
+                free(filter);
+                return error;
+        }
+        free(r->event->spec.filter);
+        r->event->spec.filter = filter;
+        return 0;
+}
+
+int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e) {
+        _cleanup_free_ Registration **selected = NULL;
+        _cleanup_free_ char *copy = NULL;
+        Opened replacement = OPENED_NULL;
+        Registration *r;
+        size_t n;
+        int error;
+
+        thread_assert(THREAD_MAIN);
+        error = supervisor_select(s, (char *const[]){ (char *)name }, 1, &selected, &n, e);
+        if (error != 0)
+                return error;
+        if (n > 1)
+                return refuse(e, REFUSED_INVALID, "bad-request", "%s selects %zu events: filters are changed one by one",
+                              name, n);
+        r = selected[0];
+        if (filter && r->source.type != PERF_TYPE_TRACEPOINT)
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s is no tracepoint: only these have a filter in the kernel",
+                              r->event->spec.name);
+        if (filter && !(copy = strdup(filter)))
+                return -ENOMEM;
+        error = supervisor_open(s, r, filter, &replacement, e);
+        if (error == 0)
+                error = supervisor_refilter(s, r, &replacement, TAKE_PTR(copy), e);
+        opened_close(&replacement);
+        return error;
+}

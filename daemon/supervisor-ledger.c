@@ -1,0 +1,239 @@
+/*
+ * The ledger: every reader takes its cut, the dispatcher reports its rows, and here they are put side by side. Each
+ * CPU's cut is consistent in itself; the dispatcher is asked afterwards, so that it has seen all that the cuts count.
+ */
+#include "daemon/supervisor.h"
+
+#include <string.h>
+#include "daemon/base/log.h"
+
+#define REPORT_PATIENCE_S 30
+
+EventCut supervisor_event_totals(const Registration *g) {
+        EventCut sum = { .settled = true };
+
+        for (uint32_t slot = 0; slot < g->event->n_cpus; slot++) {
+                const EventCounters *c = &g->event->counters[slot];
+
+                sum.delivered += counter_get(&c->delivered);
+                sum.filtered += counter_get(&c->filtered);
+                for (int i = 0; i < _LOSS_MAX; i++)
+                        sum.lost[i] += counter_get(&c->lost[i]);
+                sum.lost[LOSS_KERNEL_RING] += c->closed_lost + c->cut.ring_lost;
+        }
+        return sum;
+}
+
+int supervisor_report(Supervisor *s, DispatcherReport *ret) {
+        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        struct timespec deadline;
+        sem_t done;
+
+        if (!mail)
+                return -ENOMEM;
+        sem_init(&done, 0, 0);
+        *mail = (DispatcherMail){ .order = DISPATCHER_REPORT, .report = ret, .done = &done };
+        dispatcher_post(&s->dispatcher, mail);
+        clock_gettime(CLOCK_REALTIME, &deadline);
+        deadline.tv_sec += REPORT_PATIENCE_S;
+        while (sem_timedwait(&done, &deadline) < 0)
+                if (errno != EINTR) {
+                        log_print(LOG_CRIT, "the dispatcher did not answer for %d s: perfd ends to be restarted",
+                                         REPORT_PATIENCE_S);
+                        abort();
+                }
+        sem_destroy(&done);
+        return ret->subscribers && ret->late ? 0 : -ENOMEM;
+}
+
+static int counts_new(const uint64_t *values, const char *const *names, size_t n, Perfd__V1__Count ***ret,
+                      size_t *ret_n) {
+        *ret = calloc(n + 1, sizeof(**ret));
+        if (!*ret)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                Perfd__V1__Count *c = malloc(sizeof(*c));
+
+                if (!c)
+                        return -ENOMEM;
+                perfd__v1__count__init(c);
+                (*ret)[(*ret_n)++] = c;
+                c->count = values[i];
+                if (!(c->reason = strdup(names[i])))
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static uint64_t late_of(const DispatcherReport *report, uint32_t event, uint32_t slot) {
+        for (size_t i = 0; i < report->n_late; i++)
+                if (report->late[i].event == event && report->late[i].slot == slot)
+                        return report->late[i].count;
+        return 0;
+}
+
+/* occurred = delivered + filtered + all of lost. What a muted generation saw besides is not part of occurred. */
+static int event_ledger_fill(const Supervisor *s, const Registration *g, uint32_t slot, uint64_t late,
+                             Perfd__V1__EventLedger *row) {
+        const EventCounters *c = &g->event->counters[slot];
+        const EventCut *cut = &c->cut;
+        uint64_t lost[_LOSS_MAX], sum = 0, count = cut->count + c->closed_count;
+        const char *names[_LOSS_MAX];
+
+        for (int i = 0; i < _LOSS_MAX; i++) {
+                lost[i] = cut->lost[i];
+                names[i] = loss_name((Loss)i);
+        }
+        lost[LOSS_KERNEL_RING] = cut->ring_lost + c->closed_lost;
+        lost[LOSS_LATE] = late;
+        for (int i = 0; i < _LOSS_MAX; i++)
+                sum += lost[i];
+        row->id = g->event->id;
+        row->cpu = s->cpus[slot];
+        row->delivered = cut->delivered - late;
+        row->filtered = cut->filtered;
+        row->doubled = cut->doubled;
+        row->count = count;
+        row->exact = g->event->exact && s->attr.has_lost;
+        row->occurred = row->exact ? count - cut->doubled : row->delivered + row->filtered + sum;
+        row->balanced = cut->settled && row->occurred == row->delivered + row->filtered + sum;
+        if (!(row->name = strdup(g->event->spec.name)))
+                return -ENOMEM;
+        return counts_new(lost, names, _LOSS_MAX, &row->lost, &row->n_lost);
+}
+
+static bool registration_has_slot(const Registration *g, uint32_t slot) {
+        for (size_t i = 0; i < g->opened.n; i++)
+                if (g->opened.streams[i].slot == slot)
+                        return true;
+        return g->event->counters[slot].closed_count > 0;
+}
+
+static int ledger_add_events(const Supervisor *s, const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
+        ledger->events = calloc(s->n_registrations * s->n_cpus + 1, sizeof(*ledger->events));
+        if (!ledger->events)
+                return -ENOMEM;
+        for (const Registration *g = s->registrations; g; g = g->next)
+                for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
+                        Perfd__V1__EventLedger *row;
+                        int r;
+
+                        if (!registration_has_slot(g, slot))
+                                continue;
+                        row = malloc(sizeof(*row));
+                        if (!row)
+                                return -ENOMEM;
+                        perfd__v1__event_ledger__init(row);
+                        ledger->events[ledger->n_events++] = row;
+                        r = event_ledger_fill(s, g, slot, late_of(report, g->event->id, slot), row);
+                        if (r < 0)
+                                return r;
+                }
+        return 0;
+}
+
+static int ledger_add_rings(const Supervisor *s, Perfd__V1__Ledger *ledger) {
+        static const Loss reasons[] = { LOSS_KERNEL_RING, LOSS_UNKNOWN_ID, LOSS_UNDECODABLE };
+        const char *names[ARRAY_SIZE(reasons)];
+
+        for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+                names[i] = loss_name(reasons[i]);
+        ledger->rings = calloc(s->n_cpus + 1, sizeof(*ledger->rings));
+        if (!ledger->rings)
+                return -ENOMEM;
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
+                const RingCounters *c = &s->readers[slot].counters;
+                const uint64_t lost[] = { c->cut_side_lost, c->cut_unknown_id, c->cut_undecodable };
+                Perfd__V1__RingLedger *row = malloc(sizeof(*row));
+                int r;
+
+                if (!row)
+                        return -ENOMEM;
+                perfd__v1__ring_ledger__init(row);
+                ledger->rings[ledger->n_rings++] = row;
+                row->cpu = s->cpus[slot];
+                row->records = c->cut_records;
+                row->samples = c->cut_samples;
+                row->side_records = c->cut_side_records;
+                row->balanced = row->records == row->samples + row->side_records + c->cut_unknown_id + c->cut_undecodable;
+                r = counts_new(lost, names, ARRAY_SIZE(reasons), &row->lost, &row->n_lost);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int ledger_add_subscribers(const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
+        ledger->subscribers = calloc(report->n_subscribers + 1, sizeof(*ledger->subscribers));
+        if (!ledger->subscribers)
+                return -ENOMEM;
+        for (size_t i = 0; i < report->n_subscribers; i++) {
+                Perfd__V1__Count counts[N_SUBSCRIBER_DROPS], *dropped[N_SUBSCRIBER_DROPS];
+                Perfd__V1__SubscriberLedger borrowed;
+                uint8_t bytes[512]; /* the longest row: a peer's text and ten numbers */
+                size_t n;
+
+                subscriber_row_fill(&report->subscribers[i], &borrowed, counts, dropped);
+                n = perfd__v1__subscriber_ledger__pack(&borrowed, bytes);
+                ledger->subscribers[i] = perfd__v1__subscriber_ledger__unpack(NULL, n, bytes);
+                if (!ledger->subscribers[i])
+                        return -ENOMEM;
+                ledger->n_subscribers++;
+        }
+        return 0;
+}
+
+int supervisor_ledger(Supervisor *s, bool with_subscribers, Perfd__V1__Ledger **ret) {
+        DispatcherReport report = { .n_subscribers = 0 };
+        Perfd__V1__Ledger *ledger;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = supervisor_order(s, READER_CUT, NULL);
+        if (r < 0)
+                return r;
+        ledger = malloc(sizeof(*ledger));
+        if (!ledger)
+                return -ENOMEM;
+        perfd__v1__ledger__init(ledger);
+        ledger->loss_exact = s->attr.has_lost;
+        r = supervisor_report(s, &report);
+        if (r == 0)
+                r = ledger_add_events(s, &report, ledger);
+        if (r == 0)
+                r = ledger_add_rings(s, ledger);
+        if (r == 0 && with_subscribers)
+                r = ledger_add_subscribers(&report, ledger);
+        dispatcher_report_deinit(&report);
+        if (r < 0) {
+                perfd__v1__ledger__free_unpacked(ledger, NULL);
+                return r;
+        }
+        *ret = ledger;
+        return 0;
+}
+
+int supervisor_close_stream(Supervisor *s, uint64_t id, const char *reason) {
+        Perfd__V1__Ledger *ledger = NULL;
+        DispatcherMail *mail;
+        int r;
+
+        r = supervisor_ledger(s, false, &ledger);
+        if (r < 0)
+                return r;
+        mail = calloc(1, sizeof(*mail));
+        if (mail) {
+                *mail = (DispatcherMail){ .order = DISPATCHER_CLOSE, .id = id, .reason = reason,
+                                          .close_at = clock_now(s->attr.clock) };
+                mail->n_bytes = perfd__v1__ledger__get_packed_size(ledger);
+                mail->bytes = malloc(mail->n_bytes);
+        }
+        if (mail && mail->bytes) {
+                perfd__v1__ledger__pack(ledger, mail->bytes);
+                dispatcher_post(&s->dispatcher, TAKE_PTR(mail));
+        } else
+                r = -ENOMEM;
+        free(mail);
+        perfd__v1__ledger__free_unpacked(ledger, NULL);
+        return r;
+}

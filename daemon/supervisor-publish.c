@@ -1,0 +1,195 @@
+/*
+ * What is registered and subscribed, as one immutable snapshot to all readers. The supervisor waits for their
+ * acknowledgements: a reader never waits for anything but its batches, which the dispatcher always gives back, so that
+ * the wait is that of a thread being scheduled. A reader that does not answer for long is a bug, and the daemon is
+ * better restarted than half blind.
+ */
+#include "daemon/supervisor.h"
+
+#include <poll.h>
+#include <string.h>
+#include "daemon/base/log.h"
+
+#define ACKNOWLEDGE_PATIENCE_MS 30000
+
+static void snapshot_drop_references(Snapshot *s) {
+        for (size_t i = 0; i < s->n_events; i++) {
+                SnapshotEvent *e = &s->events[i];
+
+                for (size_t k = 0; e->routes && k < e->n_routes; k++)
+                        match_program_unref((MatchProgram *)e->routes[k].program);
+                for (size_t k = 0; e->encodings && k < e->n_encodings; k++)
+                        encode_plan_unref(e->encodings[k]);
+        }
+}
+
+/* The index of an encoding in the event, added if it is new there. Room was made for all. */
+static uint32_t snapshot_encoding(SnapshotEvent *e, EncodePlan *encoding) {
+        for (size_t i = 0; i < e->n_encodings; i++)
+                if (e->encodings[i] == encoding)
+                        return (uint32_t)i;
+        e->encodings[e->n_encodings] = encode_plan_ref(encoding);
+        return (uint32_t)e->n_encodings++;
+}
+
+static int snapshot_add_routes(const Supervisor *s, SnapshotEvent *e) {
+        size_t n = 0;
+
+        for (const Subscription *u = s->subscriptions; u; u = u->next)
+                n++;
+        e->routes = calloc(n + 1, sizeof(*e->routes));
+        e->encodings = calloc(n + 1, sizeof(*e->encodings));
+        if (!e->routes || !e->encodings)
+                return -ENOMEM;
+        for (const Subscription *u = s->subscriptions; u; u = u->next)
+                for (size_t i = 0; i < u->n_routes; i++)
+                        if (u->routes[i].event == e->event)
+                                e->routes[e->n_routes++] = (Route){
+                                        .bit = 1ULL << u->bit,
+                                        .program = match_program_ref(u->routes[i].program),
+                                        .encoding = snapshot_encoding(e, u->routes[i].encoding),
+                                };
+        return 0;
+}
+
+static size_t count_streams(const Opened *o, uint32_t slot) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < o->n; i++)
+                n += o->streams[i].slot == slot;
+        return n;
+}
+
+static size_t put_streams(const Opened *o, uint32_t slot, bool muted, uint32_t event, SnapshotStream *to) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < o->n; i++)
+                if (o->streams[i].slot == slot)
+                        to[n++] = (SnapshotStream){ .id = o->streams[i].id, .fd = o->streams[i].fd, .muted = muted,
+                                                    .event = event };
+        return n;
+}
+
+static int snapshot_add_streams(const Supervisor *s, Snapshot *snapshot, uint32_t slot) {
+        SnapshotStream *streams;
+        uint32_t event = 0;
+        size_t n = 0;
+        int r;
+
+        for (const Registration *g = s->registrations; g; g = g->next)
+                n += count_streams(&g->opened, slot) + count_streams(&g->pending, slot);
+        streams = calloc(n + 1, sizeof(*streams));
+        if (!streams)
+                return -ENOMEM;
+        n = 0;
+        for (const Registration *g = s->registrations; g; g = g->next, event++) {
+                n += put_streams(&g->opened, slot, false, event, streams + n);
+                n += put_streams(&g->pending, slot, true, event, streams + n);
+        }
+        r = snapshot_set_streams(snapshot, slot, streams, n);
+        if (r < 0)
+                free(streams);
+        return r;
+}
+
+static void snapshot_add_record_bits(const Supervisor *s, Snapshot *snapshot) {
+        for (const Subscription *u = s->subscriptions; u; u = u->next) {
+                for (unsigned kind = 0; kind < 4; kind++)
+                        if (u->records & (1U << kind))
+                                snapshot->record_bits[kind] |= 1ULL << u->bit;
+                snapshot->event_bits |= 1ULL << u->bit;
+        }
+}
+
+static int snapshot_build(const Supervisor *s, Snapshot **ret) {
+        _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
+        size_t i = 0;
+        int r;
+
+        snapshot = snapshot_new(s->generation + 1, (uint32_t)s->n_cpus, s->n_registrations);
+        if (!snapshot)
+                return -ENOMEM;
+        snapshot->deinit = snapshot_drop_references;
+        for (const Registration *g = s->registrations; g; g = g->next) {
+                SnapshotEvent *e = &snapshot->events[i++];
+
+                e->event = event_ref(g->event);
+                e->layout = &g->layout;
+                e->exclude_self = g->exclude_self;
+                snapshot->active |= g->enabled;
+                r = snapshot_add_routes(s, e);
+                if (r < 0)
+                        return r;
+        }
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
+                r = snapshot_add_streams(s, snapshot, slot);
+                if (r < 0)
+                        return r;
+        }
+        snapshot_add_record_bits(s, snapshot);
+        *ret = TAKE_PTR(snapshot);
+        return 0;
+}
+
+static bool all_acknowledged(const Supervisor *s) {
+        for (size_t i = 0; i < s->n_readers_started; i++)
+                if (atomic_load_explicit(&s->readers[i].acknowledged, memory_order_acquire) < s->sequence)
+                        return false;
+        return true;
+}
+
+static void supervisor_wait_for_readers(Supervisor *s) {
+        nsec_t deadline = clock_now(CLOCK_MONOTONIC) + ACKNOWLEDGE_PATIENCE_MS * NSEC_PER_MSEC;
+
+        while (!all_acknowledged(s)) {
+                struct pollfd p = { .fd = s->acknowledge_fd, .events = POLLIN };
+                uint64_t count;
+                ssize_t n;
+
+                if (clock_now(CLOCK_MONOTONIC) > deadline) {
+                        log_print(LOG_CRIT, "a reader did not follow for %d s: perfd ends to be restarted",
+                                         ACKNOWLEDGE_PATIENCE_MS / 1000);
+                        abort();
+                }
+                if (poll(&p, 1, 1000) > 0) {
+                        n = read(s->acknowledge_fd, &count, sizeof(count));
+                        assert(n == sizeof(count) || errno == EAGAIN);
+                }
+        }
+}
+
+int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot) {
+        _cleanup_free_ ReaderMail **mails = calloc(s->n_readers_started + 1, sizeof(*mails));
+        size_t n;
+
+        if (!mails)
+                return -ENOMEM;
+        for (n = 0; n < s->n_readers_started && (mails[n] = calloc(1, sizeof(**mails))); n++)
+                ;
+        if (n < s->n_readers_started) { /* all or none */
+                while (n > 0)
+                        free(mails[--n]);
+                return -ENOMEM;
+        }
+        s->sequence++;
+        for (size_t i = 0; i < n; i++) {
+                *mails[i] = (ReaderMail){ .order = order, .sequence = s->sequence, .snapshot = snapshot_ref(snapshot) };
+                reader_post(&s->readers[i], mails[i]);
+        }
+        supervisor_wait_for_readers(s);
+        return 0;
+}
+
+int supervisor_publish(Supervisor *s) {
+        _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = snapshot_build(s, &snapshot);
+        if (r < 0)
+                return r;
+        r = supervisor_order(s, READER_ADOPT, snapshot);
+        if (r == 0)
+                s->generation = snapshot->generation;
+        return r;
+}

@@ -1,0 +1,374 @@
+/*
+ * Start and stop of the daemon: one visible list and its mirror. Stopping follows the data: events are disabled, rings
+ * drained, queues flushed, every stream gets its closing ledger, and only then threads end and fds close.
+ */
+#include "daemon/supervisor.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/base/log.h"
+#include "daemon/kernel/open.h"
+#include "daemon/kernel/tasks.h"
+
+#define COMMS 65536
+#define FLUSH (2 * NSEC_PER_MSEC)  /* how long a sample may lie in a busy ring, and the merge waits for a CPU */
+#define GOODBYE_USEC 5000000       /* for subscribers to take their closing ledger */
+#define WATERMARK_SHARE 8          /* of a ring, that wakes its reader before the flush time */
+#define SELF_FILTER_MAX 2048       /* of the page that PERF_EVENT_IOC_SET_FILTER takes */
+
+/* ---- what is started, in order ----------------------------------------------------------------------------------- */
+
+static void raise_limits(void) {
+        struct rlimit l;
+
+        if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+                l.rlim_cur = l.rlim_max;
+                (void)setrlimit(RLIMIT_NOFILE, &l); /* what does not fit is refused with the limit's name */
+        }
+}
+
+static int start_kernel(Supervisor *s, Explanation *e) {
+        int r;
+
+        raise_limits();
+        s->attr.clock = s->config->clock;
+        s->attr.watermark = (uint32_t)(s->config->ring_size / WATERMARK_SHARE);
+        r = open_probe(&s->attr.has_lost, e);
+        if (r == 0)
+                r = tracing_open(&s->tracing, NULL, e);
+        if (r == 0)
+                r = cpus_online(&s->cpus, &s->n_cpus, e);
+        return r;
+}
+
+static int start_ring(Supervisor *s, uint32_t slot, Explanation *e) {
+        struct perf_event_attr attr = attr_of_carrier(&s->attr);
+        Reader *reader = &s->readers[slot];
+        int r;
+
+        *reader = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock, .has_lost = s->attr.has_lost,
+                            .own_pid = (uint32_t)getpid(), .flush = FLUSH, .comms = &s->comms,
+                            .dispatcher = &s->dispatcher.doorbell, .acknowledge_fd = s->acknowledge_fd,
+                            .ring = RING_NULL, .mailbox = MAILBOX_NULL };
+        r = open_event(&attr, "a ring's carrier", -1, (int)s->cpus[slot], &s->carriers[slot], e);
+        if (r == OPEN_E_OFFLINE)
+                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while perfd started: start it again",
+                              s->cpus[slot]);
+        if (r != 0)
+                return r;
+        reader->carrier_fd = s->carriers[slot];
+        r = ring_open(&reader->ring, s->carriers[slot], s->config->ring_size);
+        if (r < 0)
+                return open_explain_mmap(r, s->config->ring_size, (int)s->cpus[slot], e);
+        r = open_id(s->carriers[slot], &reader->carrier_id, e);
+        return r == 0 ? reader_init(reader, s->config->batch_pool) : r;
+}
+
+static int start_rings(Supervisor *s, Explanation *e) {
+        int r;
+
+        s->acknowledge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (s->acknowledge_fd < 0)
+                return -errno;
+        r = comm_table_init(&s->comms, COMMS);
+        if (r < 0)
+                return r;
+        s->readers = aligned_alloc(64, s->n_cpus * sizeof(*s->readers));
+        s->carriers = malloc(s->n_cpus * sizeof(*s->carriers));
+        if (!s->readers || !s->carriers)
+                return -ENOMEM;
+        memset(s->readers, 0, s->n_cpus * sizeof(*s->readers));
+        for (size_t i = 0; i < s->n_cpus; i++) {
+                s->carriers[i] = -1;
+                s->readers[i].mailbox = MAILBOX_NULL;
+        }
+        s->dispatcher = (Dispatcher){ .readers = s->readers, .n_readers = (uint32_t)s->n_cpus, .clock = s->attr.clock,
+                                      .patience = FLUSH };
+        r = dispatcher_init(&s->dispatcher, s->config->subscribers_max);
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
+                r = start_ring(s, slot, e);
+        return r;
+}
+
+static int start_threads(Supervisor *s, Explanation *e) {
+        int r;
+
+        r = dispatcher_start(&s->dispatcher);
+        if (r < 0)
+                return r;
+        s->dispatcher_started = true;
+        for (size_t i = 0; i < s->n_cpus; i++) {
+                Snapshot *empty = snapshot_new(0, (uint32_t)s->n_cpus, 0);
+
+                if (!empty)
+                        return -ENOMEM;
+                r = reader_start(&s->readers[i], empty);
+                if (r == -EINVAL)
+                        return refuse(e, REFUSED_UNSUPPORTED, "kernel",
+                                      "perfd may not run on CPU %u, whose ring only a thread there can read in order: let it "
+                                      "run on all online CPUs (CPUAffinity=, cpusets)", s->cpus[i]);
+                if (r < 0)
+                        return r;
+                s->n_readers_started++;
+        }
+        return 0;
+}
+
+static int compare_tids(const void *a, const void *b) {
+        pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* Our threads, as ranges of consecutive tids, in the kernel's filter language. */
+static int make_self_filter(Supervisor *s) {
+        _cleanup_free_ pid_t *tids = calloc(s->n_cpus + 2, sizeof(*tids));
+        _cleanup_free_ char *text = malloc(SELF_FILTER_MAX);
+        size_t n = 0, used = 0;
+
+        if (!tids || !text)
+                return -ENOMEM;
+        if (!tasks_in_root_namespace())
+                return 0; /* common_pid is another number than ours: the readers do it */
+        tids[n++] = getpid();
+        tids[n++] = s->dispatcher.thread.tid;
+        for (size_t i = 0; i < s->n_cpus; i++)
+                tids[n++] = s->readers[i].thread.tid;
+        qsort(tids, n, sizeof(*tids), compare_tids);
+        for (size_t i = 0, last; i < n; i = last + 1) {
+                for (last = i; last + 1 < n && tids[last + 1] == tids[last] + 1;)
+                        last++;
+                used += (size_t)snprintf(text + used, SELF_FILTER_MAX - used, "%s(common_pid < %d || common_pid > %d)",
+                                         i ? " && " : "", (int)tids[i], (int)tids[last]);
+                if (used >= SELF_FILTER_MAX)
+                        return 0; /* too scattered: the readers do it */
+        }
+        s->self_filter = TAKE_PTR(text);
+        return 0;
+}
+
+static int listen_on_paths(Supervisor *s, Explanation *e) {
+        _cleanup_free_ char *control = NULL, *stream = NULL;
+        const Config *c = s->config;
+        int r;
+
+        if (s->runtime_directory &&
+            (asprintf(&control, "%s/control.sock", s->runtime_directory) < 0 ||
+             asprintf(&stream, "%s/stream.sock", s->runtime_directory) < 0))
+                return -ENOMEM;
+        r = control_listen(&s->control, control ? control : c->control_path, c->control_mode, NULL, true, e);
+        if (r == 0)
+                r = control_listen(&s->control, stream ? stream : c->stream_path, c->stream_mode,
+                                   s->runtime_directory ? NULL : c->stream_group, false, e);
+        return r;
+}
+
+/* systemd's sockets, by their FileDescriptorName=; else our own paths. */
+static int start_listening(Supervisor *s, Explanation *e) {
+        char **names = NULL;
+        int n, r = 0;
+
+        control_init(&s->control, s->event,
+                     (ControlLimits){ (unsigned)s->config->connections_max, (unsigned)s->config->connections_per_uid },
+                     supervisor_on_request, s);
+        n = sd_listen_fds_with_names(1, &names);
+        if (n < 0)
+                return n;
+        if (n == 0)
+                return listen_on_paths(s, e);
+        for (int i = 0; i < n; i++) {
+                int fd = SD_LISTEN_FDS_START + i;
+                bool control = strcmp(names[i], "control") == 0;
+
+                if (r == 0 && !control && strcmp(names[i], "stream") != 0)
+                        r = refuse(e, REFUSED_INVALID, "bad-config",
+                                   "systemd passed a socket called %s: FileDescriptorName= has to be control or stream",
+                                   names[i]);
+                if (r == 0)
+                        r = control_listen_fd(&s->control, fd, control);
+                free(names[i]);
+        }
+        free(names);
+        return r;
+}
+
+/* ---- signals, watchdog ------------------------------------------------------------------------------------------- */
+
+static int on_goodbye_over(sd_event_source *source, uint64_t usec, void *userdata) {
+        Supervisor *s = userdata;
+
+        log_print(LOG_NOTICE, "%zu subscribers did not take their closing ledger in time", s->n_subscribers);
+        return sd_event_exit(s->event, s->exit_code);
+}
+
+/* Every stream is closed with its ledger; the loop ends when all have taken it, or after a while. */
+static int supervisor_say_goodbye(Supervisor *s) {
+        int r;
+
+        if (s->stopping)
+                return 0;
+        s->stopping = true;
+        (void)sd_notify(0, "STOPPING=1"); /* without a service manager it does nothing */
+        for (Registration *g = s->registrations; g; g = g->next)
+                opened_disable(&g->opened);
+        if (s->n_subscribers == 0)
+                return sd_event_exit(s->event, s->exit_code);
+        r = supervisor_close_stream(s, 0, "shutdown");
+        if (r < 0)
+                return r;
+        return sd_event_add_time_relative(s->event, NULL, CLOCK_MONOTONIC, GOODBYE_USEC, 0, on_goodbye_over, s);
+}
+
+static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+        log_print(LOG_INFO, "stopping on signal %u", si->ssi_signo);
+        return supervisor_say_goodbye(userdata);
+}
+
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+        Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
+        Explanation e = EXPLANATION_NULL;
+        Supervisor *s = userdata;
+        int r;
+
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                         (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
+        r = supervisor_reload(s, &reply, &e);
+        if (r == 0)
+                log_print(LOG_INFO, "reloaded: %u added, %u removed, %u changed, %u kept", reply.added, reply.removed,
+                          reply.changed, reply.kept);
+        else if (r > 0)
+                log_print(LOG_ERR, "not reloaded, everything is as it was: %s", e.text);
+        (void)sd_notify(0, "READY=1");
+        return r < 0 ? r : 0;
+}
+
+static bool threads_are_alive(Supervisor *s) {
+        bool alive = heartbeat_check(&s->dispatcher.heartbeat);
+
+        for (size_t i = 0; i < s->n_readers_started; i++)
+                alive &= heartbeat_check(&s->readers[i].heartbeat);
+        return alive;
+}
+
+/* Fed only if every thread has moved since the last time, or sleeps. */
+static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
+        Supervisor *s = userdata;
+        uint64_t interval;
+
+        if (threads_are_alive(s))
+                (void)sd_notify(0, "WATCHDOG=1");
+        else
+                log_print(LOG_ERR, "a thread neither moves nor sleeps: the watchdog is not fed");
+        if (sd_watchdog_enabled(0, &interval) <= 0)
+                return 0;
+        return sd_event_source_set_time_relative(source, interval / 3) < 0
+                       ? 0
+                       : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int start_loop(Supervisor *s) {
+        static const int terminating[] = { SIGTERM, SIGINT };
+        uint64_t interval;
+        sigset_t set;
+        int r;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        r = sd_event_new(&s->event);
+        for (size_t i = 0; i < ARRAY_SIZE(terminating) && r >= 0; i++)
+                r = sd_event_add_signal(s->event, NULL, terminating[i], on_terminate, s);
+        if (r >= 0)
+                r = sd_event_add_signal(s->event, NULL, SIGHUP, on_reload, s);
+        if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
+                r = sd_event_add_time_relative(s->event, &s->watchdog, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s);
+        return r < 0 ? r : 0;
+}
+
+static int start_hearing(Supervisor *s) {
+        int r = sd_event_add_io(s->event, NULL, s->dispatcher.words.fd, EPOLLIN, supervisor_on_word, s);
+
+        return r < 0 ? r : 0;
+}
+
+/* ---- the list and its mirror ------------------------------------------------------------------------------------- */
+
+int supervisor_start(Supervisor *s, Explanation *e) {
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        s->started = clock_now(CLOCK_MONOTONIC);
+        if ((r = start_loop(s)) != 0 ||          /* signals, watchdog */
+            (r = start_kernel(s, e)) != 0 ||     /* limits, tracefs, CPUs */
+            (r = start_rings(s, e)) != 0 ||      /* a carrier, a ring and batches for each CPU */
+            (r = start_threads(s, e)) != 0 ||    /* dispatcher, readers */
+            (r = start_hearing(s)) != 0 ||       /* what the dispatcher says */
+            (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */
+            (r = supervisor_apply_config(s, e)) != 0 || /* events */
+            (r = start_listening(s, e)) != 0)    /* sockets: whoever connects finds everything there */
+                return r;
+        (void)sd_notify(0, "READY=1");
+        if (s->ready_fd >= 0) {
+                ssize_t n = write(s->ready_fd, "\n", 1);
+
+                if (n != 1)
+                        log_print(LOG_WARNING, "nobody reads the fd of --ready-fd: %m");
+                s->ready_fd = close_fd(s->ready_fd);
+        }
+        log_print(LOG_INFO, "ready: %zu CPUs, %zu events", s->n_cpus, s->n_registrations);
+        return 0;
+}
+
+int supervisor_run(Supervisor *s) {
+        return sd_event_loop(s->event);
+}
+
+void supervisor_stop(Supervisor *s) {
+        control_deinit(&s->control);
+        for (Registration *g = s->registrations; g; g = g->next) {
+                opened_disable(&g->opened);
+                opened_disable(&g->pending);
+        }
+        if (s->n_readers_started > 0 && supervisor_order(s, READER_STOP, NULL) < 0)
+                abort(); /* no memory for a mail: the threads can not be told */
+        for (size_t i = 0; i < s->n_readers_started; i++)
+                (void)reader_join(&s->readers[i]); /* a reader that fails ends the process itself */
+        s->n_readers_started = 0;
+        if (s->dispatcher_started) {
+                DispatcherMail *quit = calloc(1, sizeof(*quit));
+
+                if (!quit)
+                        abort();
+                quit->order = DISPATCHER_QUIT;
+                dispatcher_post(&s->dispatcher, quit);
+                (void)dispatcher_join(&s->dispatcher);
+        }
+        dispatcher_deinit(&s->dispatcher);
+        for (size_t i = 0; s->readers && s->carriers && i < s->n_cpus; i++) {
+                reader_deinit(&s->readers[i]);
+                close_fd(s->carriers[i]);
+        }
+        free(s->readers);
+        free(s->carriers);
+        close_fd(s->acknowledge_fd);
+        supervisor_free_subscriptions(s);
+        registrations_free(s->registrations);
+        comm_table_deinit(&s->comms);
+        free(s->self_filter);
+        free(s->cpus);
+        tracing_close(&s->tracing);
+        sd_event_source_disable_unref(s->watchdog);
+        s->event = sd_event_unref(s->event);
+        config_unref(s->config);
+        free(s->config_path);
+        free(s->runtime_directory);
+        close_fd(s->ready_fd);
+}
