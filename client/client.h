@@ -1,0 +1,66 @@
+/*
+ * For the files of the library among themselves: the client, its stream, and how errors are kept. One thread at a time.
+ */
+#pragma once
+
+#include "client/descriptor.h"
+#include "client/item.h"
+#include "client/perfd.h"
+#include "proto/frame.h"
+#include "proto/perfd.pb-c.h"
+
+typedef enum ClientState {
+        CLIENT_NEW,       /* no connection */
+        CLIENT_READY,     /* one request at a time */
+        CLIENT_STREAMING, /* packets come */
+        CLIENT_ENDED,     /* the end packet came */
+        CLIENT_BROKEN,    /* the connection can not be followed any more */
+} ClientState;
+
+typedef struct Stream {
+        perfd_callbacks callbacks;
+        void *userdata;
+        Descriptors descriptors;
+        struct perfd_item item; /* its arrays are used again for each item */
+        bool started;
+        bool stop_asked;
+        uint64_t sequence; /* of the last packet */
+        uint64_t received; /* items */
+} Stream;
+
+struct perfd_client {
+        char *program;
+        int fd;
+        int timeout; /* ms, -1 for ever */
+        ClientState state;
+        FrameReader in;
+        uint8_t *out; /* one frame that is on its way */
+        size_t n_out, sent;
+        uint64_t last_id;
+        Perfd__V1__ServerMessage *greeting; /* with a HelloReply, or NULL */
+        perfd_error error;
+        char *error_reason, *error_message; /* what `error` points into, or NULL */
+        Stream stream;
+};
+
+/* error.c: keeps it and gives back `code`. A client that can not be followed any more is left BROKEN. */
+int client_fail(perfd_client *c, int code, const char *reason, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+int client_fail_refused(perfd_client *c, const Perfd__V1__Response *response);
+int client_fail_memory(perfd_client *c);
+int client_fail_protocol(perfd_client *c, const char *what);
+void client_error_deinit(perfd_client *c);
+
+/* connection.c */
+
+/* Bytes to the socket and from it, as many as go without waiting. Negative, PERFD_E_CLOSED. */
+int client_send(perfd_client *c);
+int client_receive(perfd_client *c, size_t most, size_t *ret_n);
+/* Frames a request for client_send() and gives it its id. -ENOMEM, PERFD_E_INVALID if the daemon would not read it. */
+int client_push(perfd_client *c, Perfd__V1__Request *request);
+
+/* call.c: sends it and waits for its response, which is to be freed. Refusals are errors. */
+int client_call(perfd_client *c, Perfd__V1__Request *request, Perfd__V1__ServerMessage **ret_message);
+
+/* stream.c */
+void stream_deinit(Stream *s);

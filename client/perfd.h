@@ -1,0 +1,491 @@
+/*
+ * libperfd: the client of perfd, the daemon that owns a host's perf events. libperfd(3) explains it with an example.
+ *
+ * What holds everywhere:
+ *  - A function that can fail returns 0, a negative -errno (memory, a socket that breaks in an unforeseen way), or a
+ *    positive PERFD_E_*; perfd_client_error() then says more. Outputs (ret_*) are untouched on failure.
+ *  - A client and all that comes from it belong to one thread at a time. The caller owns the loop: nothing here starts
+ *    a thread, installs a signal handler, writes a log or ends the process.
+ *  - Times are nanoseconds of the stream's clock, sizes are bytes. Text that comes from the traced host is perfd_text:
+ *    any bytes, with a length and without a terminating zero. Every `const char *` is a C string, never NULL.
+ *  - Structures that the library hands out by pointer may grow at their end; those that the caller fills begin with
+ *    `size`, which their PERFD_*_INIT sets.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+typedef struct perfd_client perfd_client;
+typedef struct perfd_result perfd_result;
+typedef struct perfd_item perfd_item;
+
+enum {
+        PERFD_E_REFUSED = 1, /* the daemon says no: perfd_error.refusal, reason, message, position */
+        PERFD_E_UNREACHABLE, /* nobody listens there, or we may not connect */
+        PERFD_E_CLOSED,      /* the daemon closed the connection without a word */
+        PERFD_E_PROTOCOL,    /* the daemon sent what the protocol does not allow; the connection is of no use any more */
+        PERFD_E_ENDED,       /* the stream has ended, after its `end` callback: nothing more will come */
+        PERFD_E_STATE,       /* not connected, connected already, or the connection is a stream */
+        PERFD_E_INVALID,     /* an argument that can not be right; nothing was sent */
+        PERFD_E_TIMEOUT,     /* no answer within perfd_client_set_timeout() */
+};
+
+/* Why the daemon refused: the kind of mistake. */
+typedef enum perfd_refusal {
+        PERFD_REFUSED_NOT = 0,
+        PERFD_REFUSED_INVALID = 1,     /* the request can not be right */
+        PERFD_REFUSED_NOT_FOUND = 2,
+        PERFD_REFUSED_EXISTS = 3,
+        PERFD_REFUSED_DENIED = 4,      /* this connection, or the daemon itself, may not */
+        PERFD_REFUSED_EXHAUSTED = 5,   /* a limit or quota: reason names it */
+        PERFD_REFUSED_UNSUPPORTED = 6, /* this kernel or machine can not */
+        PERFD_REFUSED_INTERNAL = 7,    /* perfd's fault: see its log */
+        PERFD_REFUSED_VERSION = 8,     /* protocol version not spoken */
+} perfd_refusal;
+
+typedef struct perfd_error {
+        int code;              /* what the function returned; 0 if nothing failed yet */
+        perfd_refusal refusal; /* with PERFD_E_REFUSED */
+        const char *reason;    /* for programs: a stable word, e.g. "unknown-event", "unreachable" */
+        const char *message;   /* for people: what, where, what to do */
+        unsigned position;     /* 1 + byte offset of the mistake in an expression, filter or YAML text; 0 is none */
+} perfd_error;
+
+/* Bytes from the traced host. */
+typedef struct perfd_text {
+        const char *bytes;
+        size_t length;
+} perfd_text;
+
+/* ---- connection ---------------------------------------------------------------------------------------------------*/
+
+/* program: a word for the daemon's log, e.g. "mytool 1.2". NULL: no memory. */
+perfd_client *perfd_client_new(const char *program);
+/* Takes NULL. Closes the connection; results stay valid, items, events and errors do not. */
+void perfd_client_free(perfd_client *client);
+
+/* Most milliseconds that one of the waiting calls below may take; -1, as at first, is for ever. */
+void perfd_client_set_timeout(perfd_client *client, int milliseconds);
+/* Waits for the daemon's greeting. PERFD_E_UNREACHABLE, PERFD_E_REFUSED, PERFD_E_CLOSED, PERFD_E_PROTOCOL, _TIMEOUT. */
+int perfd_client_connect(perfd_client *client, const char *path);
+/* The same on a stream socket that is connected already, e.g. through a tunnel; the fd is the client's from now on. */
+int perfd_client_connect_fd(perfd_client *client, int fd);
+
+/* Of the last function that failed; valid until the next call on this client. */
+const perfd_error *perfd_client_error(const perfd_client *client);
+/* The daemon's version, "" before it is known; and whether this connection may change anything. */
+const char *perfd_client_version(const perfd_client *client);
+bool perfd_client_may_change(const perfd_client *client);
+
+/* ---- requests: each waits for its answer --------------------------------------------------------------------------*/
+
+typedef enum perfd_callchain {
+        PERFD_CALLCHAIN_NONE = 0,
+        PERFD_CALLCHAIN_KERNEL = 1,
+        PERFD_CALLCHAIN_USER = 2,
+        PERFD_CALLCHAIN_BOTH = 3,
+} perfd_callchain;
+
+/* NULL and "" are the same. */
+typedef struct perfd_event_spec {
+        size_t size;
+        const char *event;  /* as in perf list: "sched:sched_switch", "cpu-clock" */
+        const char *name;   /* "": the event's own name */
+        const char *filter; /* the kernel's filter language, tracepoints only */
+        const char *target; /* a target of the configuration; then no pids, tids, cpus */
+        const uint32_t *pids; /* processes with all their threads; none of pids and tids: the whole host */
+        size_t n_pids;
+        const uint32_t *tids; /* single threads */
+        size_t n_tids;
+        const char *cpus;   /* a CPU list, "0-3,8"; "": all online CPUs */
+        bool no_inherit;    /* do not follow children and new threads */
+        uint64_t period;    /* a sample each so many events; at most one of period and frequency */
+        uint64_t frequency; /* samples per second */
+        perfd_callchain callchain;
+        bool disabled;      /* added, but not counting before perfd_enable() */
+        bool include_self;  /* perfd's own activity too */
+} perfd_event_spec;
+
+#define PERFD_EVENT_SPEC_INIT { .size = sizeof(perfd_event_spec) }
+
+/*
+ * ret_result is to be freed; where a request's rows are of no interest it may be NULL. All of a list is changed, or
+ * nothing. Names are names, globs or "#ID". All: PERFD_E_REFUSED, _CLOSED, _PROTOCOL, _STATE, _INVALID, _TIMEOUT.
+ */
+int perfd_status(perfd_client *client, perfd_result **ret_result);
+int perfd_list(perfd_client *client, const char *glob, perfd_result **ret_result);
+int perfd_available(perfd_client *client, const char *glob, bool fields, perfd_result **ret_result);
+int perfd_add(perfd_client *client, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result);
+int perfd_remove(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
+int perfd_enable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
+int perfd_disable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
+int perfd_set_filter(perfd_client *client, const char *name, const char *filter, perfd_result **ret_result);
+int perfd_ledger(perfd_client *client, perfd_result **ret_result);
+/* Mistakes are rows of the result, not an error. A zero byte in the text is PERFD_E_INVALID with its position. */
+int perfd_validate(perfd_client *client, const char *yaml, size_t length, perfd_result **ret_result);
+int perfd_reload(perfd_client *client, perfd_result **ret_result);
+
+/* ---- results ------------------------------------------------------------------------------------------------------*/
+
+typedef enum perfd_kind {
+        PERFD_UNSIGNED = 0,
+        PERFD_SIGNED = 1, /* two's complement: cast to int64_t */
+        PERFD_POINTER = 2,
+        PERFD_BOOL = 3,
+        PERFD_TEXT = 4,   /* up to its terminating zero */
+        PERFD_BYTES = 5,  /* all bytes */
+} perfd_kind;
+
+typedef struct perfd_value_name {
+        uint64_t value;
+        const char *name;
+} perfd_value_name;
+
+typedef struct perfd_field {
+        const char *name;
+        const char *type;  /* as declared: "unsigned long args[6]" */
+        perfd_kind kind;   /* of the elements, if it is an array */
+        uint32_t size;     /* bytes of one element in the kernel's record */
+        uint32_t count;    /* 1: scalar, n: fixed array, 0: dynamic array */
+        const perfd_value_name *values;
+        size_t n_values;
+        bool flags;        /* values are bits or'ed together */
+        const char *delimiter;
+        bool hex;          /* the kernel's own format shows it as hexadecimal */
+        size_t index;      /* in the list of fields that it comes from */
+} perfd_field;
+
+typedef struct perfd_status_row {
+        const char *version;
+        uint32_t pid;
+        uint64_t uptime; /* ns */
+        const char *clock;
+        const char *kernel;
+        const char *config; /* "" without one */
+        uint32_t n_events, n_enabled, n_subscribers, n_connections;
+        uint64_t ring_size; /* of each CPU */
+        uint64_t rss;       /* rings not included */
+        uint32_t n_fds;
+        uint64_t n_samples, n_lost;
+        bool loss_exact;    /* false: the kernel's losses are a lower bound */
+} perfd_status_row;
+
+typedef struct perfd_cpu_row {
+        uint32_t cpu;
+        uint64_t n_records, n_wakeups, n_batches;
+        uint64_t cpu_time; /* ns, of its reader */
+} perfd_cpu_row;
+
+typedef struct perfd_event_row {
+        uint32_t id;
+        const perfd_event_spec *spec; /* spec->name is always set */
+        bool enabled, configured;     /* configured: comes from the configuration, not from a client */
+        uint32_t n_fds;
+        uint64_t delivered, lost;
+} perfd_event_row;
+
+typedef struct perfd_available_row {
+        const char *event;
+        const char *kind;          /* "tracepoint", "software" */
+        const perfd_field *fields; /* if asked for */
+        size_t n_fields;
+} perfd_available_row;
+
+typedef struct perfd_ref_row {
+        uint32_t id;
+        const char *name;
+} perfd_ref_row;
+
+typedef struct perfd_mistake_row {
+        const char *path;
+        uint32_t line, column;
+        const char *text;
+} perfd_mistake_row;
+
+typedef struct perfd_reload_row {
+        uint32_t added, removed, changed, kept;
+} perfd_reload_row;
+
+typedef struct perfd_count {
+        const char *reason;
+        uint64_t count;
+} perfd_count;
+
+/*
+ * `balanced` in the three ledgers: the daemon says so, and the sum, done again here, agrees.
+ * An event on one CPU: occurred = delivered + filtered + all of lost.
+ */
+typedef struct perfd_event_ledger {
+        uint32_t id;
+        const char *name;
+        uint32_t cpu;
+        uint64_t occurred, delivered, filtered;
+        const perfd_count *lost;
+        size_t n_lost;
+        bool balanced;
+        bool exact;       /* occurred is the kernel's own count */
+        uint64_t count;   /* the kernel's count, in the event's unit */
+        uint64_t doubled; /* seen twice during a live change, delivered once; not part of occurred */
+} perfd_event_ledger;
+
+/* A CPU's ring: records = samples + side_records + lost "unknown_id" and "undecodable". */
+typedef struct perfd_ring_ledger {
+        uint32_t cpu;
+        uint64_t records, samples, side_records;
+        const perfd_count *lost;
+        size_t n_lost;
+        bool balanced;
+} perfd_ring_ledger;
+
+/* A subscriber: matched = sent + all of dropped + queued. */
+typedef struct perfd_subscriber_ledger {
+        uint64_t id;
+        const char *peer;
+        uint64_t matched, sent;
+        const perfd_count *dropped;
+        size_t n_dropped;
+        uint64_t queued;
+        bool balanced;
+        const char *order; /* "time", "cpu" */
+} perfd_subscriber_ledger;
+
+/* Takes NULL. */
+void perfd_result_free(perfd_result *result);
+
+/* Row i of its kind, or NULL behind the last one and where the request has no such rows; the result's own. */
+const perfd_status_row *perfd_result_status(const perfd_result *result);
+const perfd_cpu_row *perfd_result_cpu(const perfd_result *result, size_t i);                     /* perfd_status() */
+const perfd_event_row *perfd_result_event(const perfd_result *result, size_t i);                 /* perfd_list() */
+const perfd_available_row *perfd_result_available(const perfd_result *result, size_t i);
+const perfd_ref_row *perfd_result_ref(const perfd_result *result, size_t i);                     /* what was changed */
+const perfd_mistake_row *perfd_result_mistake(const perfd_result *result, size_t i);
+const perfd_reload_row *perfd_result_reload(const perfd_result *result);
+const perfd_event_ledger *perfd_result_event_ledger(const perfd_result *result, size_t i);
+const perfd_ring_ledger *perfd_result_ring_ledger(const perfd_result *result, size_t i);
+const perfd_subscriber_ledger *perfd_result_subscriber_ledger(const perfd_result *result, size_t i);
+
+/* perfd_available(): more match than fit in an answer. */
+bool perfd_result_is_truncated(const perfd_result *result);
+/* A ledger: every row is balanced; and the kernel's losses are exact, not a lower bound. */
+bool perfd_result_is_balanced(const perfd_result *result);
+bool perfd_result_is_loss_exact(const perfd_result *result);
+
+/* ---- streams ------------------------------------------------------------------------------------------------------*/
+
+typedef enum perfd_order {
+        PERFD_ORDER_TIME = 0, /* by time across CPUs */
+        PERFD_ORDER_CPU = 1,  /* of each CPU as it comes: cheapest */
+} perfd_order;
+
+typedef enum perfd_payload {
+        PERFD_PAYLOAD_FIELDS = 0,
+        PERFD_PAYLOAD_RAW = 1,
+        PERFD_PAYLOAD_BOTH = 2,
+} perfd_payload;
+
+/* What the daemon does when this subscriber is too slow for its queue. */
+typedef enum perfd_overflow {
+        PERFD_OVERFLOW_DROP_OLDEST = 0,
+        PERFD_OVERFLOW_DROP_NEWEST = 1,
+        PERFD_OVERFLOW_DISCONNECT = 2,
+} perfd_overflow;
+
+/* What an item is: a sample, or a side record with the meaning of perf_event_open(2). */
+typedef enum perfd_record {
+        PERFD_SAMPLE,
+        PERFD_COMM,
+        PERFD_FORK,
+        PERFD_EXIT,
+        PERFD_MMAP2,
+        PERFD_LOST,
+        PERFD_LOST_SAMPLES,
+        PERFD_THROTTLE,
+        PERFD_UNTHROTTLE,
+} perfd_record;
+
+#define PERFD_RECORD_BIT(record) ((uint32_t)1 << ((record) - PERFD_COMM)) /* COMM, FORK, EXIT, MMAP2 */
+
+typedef struct perfd_subscription {
+        size_t size;
+        const char *const *events; /* names or globs; none: every event, also those added later */
+        size_t n_events;
+        const char *where;         /* filter expression, evaluated in the daemon */
+        const char *const *fields; /* only these of each event; none: all */
+        size_t n_fields;
+        perfd_order order;
+        perfd_payload payload;
+        perfd_overflow overflow;
+        uint64_t queue_bytes;      /* 0: the daemon's default */
+        uint32_t records;          /* PERFD_RECORD_BIT() of each side record wanted */
+} perfd_subscription;
+
+#define PERFD_SUBSCRIPTION_INIT { .size = sizeof(perfd_subscription) }
+
+typedef struct perfd_start {
+        const char *clock;   /* "monotonic", "monotonic-raw", "boottime", "realtime" */
+        int64_t wall_offset; /* add it to a time to get nanoseconds since 1970 */
+        const char *host;
+        const char *kernel;
+        uint32_t n_cpus;
+        perfd_order order;
+        perfd_payload payload;
+        perfd_overflow overflow;
+        uint64_t queue_bytes;
+} perfd_start;
+
+/* Valid until the `removed` callback for it returned, another `event` with this id, or the client's end. */
+typedef struct perfd_event {
+        uint32_t id;
+        const char *name;
+        const char *event;  /* as in perf list */
+        const perfd_field *fields;
+        size_t n_fields;
+        uint64_t period;    /* of every sample; 0 if by frequency */
+        uint64_t frequency;
+        const char *unit;   /* of period: "events", "ns" */
+} perfd_event;
+
+typedef struct perfd_gap_event {
+        uint32_t id;
+        uint64_t items;
+} perfd_gap_event;
+
+/* What this subscriber did not get. */
+typedef struct perfd_gap {
+        const char *reason; /* "outbox" */
+        uint64_t first_sequence, last_sequence;
+        uint64_t items;
+        uint64_t from, to;  /* times of the first and of the last item that is missing */
+        const perfd_gap_event *events;
+        size_t n_events;
+} perfd_gap;
+
+typedef struct perfd_end {
+        const char *reason;         /* "stopped", "shutdown", "overflow", "limit" */
+        uint64_t received;          /* items that came, counted here */
+        const perfd_result *ledger; /* the closing ledger, valid during the callback */
+        const perfd_subscriber_ledger *own; /* the row of this stream, the last one; NULL if there is none */
+} perfd_end;
+
+/*
+ * Called from perfd_client_process(), in the order of the stream; any may be NULL. What they are given is valid until
+ * they return, but for events. They must not free the client; perfd_stream_stop() is allowed.
+ */
+typedef struct perfd_callbacks {
+        size_t size;
+        void (*start)(void *userdata, const perfd_start *start);
+        void (*event)(void *userdata, const perfd_event *event); /* before its first item */
+        void (*item)(void *userdata, const perfd_item *item);
+        void (*gap)(void *userdata, const perfd_gap *gap);       /* at the place of what is missing */
+        void (*removed)(void *userdata, uint32_t id, const char *name);
+        void (*end)(void *userdata, const perfd_end *end);
+} perfd_callbacks;
+
+#define PERFD_CALLBACKS_INIT { .size = sizeof(perfd_callbacks) }
+
+/*
+ * Waits for the daemon's yes; from then on the connection is this stream, which comes by perfd_client_process().
+ * On PERFD_E_REFUSED the connection stays usable for other requests.
+ */
+int perfd_subscribe(perfd_client *client, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
+                    void *userdata);
+/* Asks for the end; what is on its way and the `end` callback still come. A second one does nothing. PERFD_E_STATE. */
+int perfd_stream_stop(perfd_client *client);
+
+/* For poll(2): the socket, -1 if there is none, and what to wait for (POLLIN, POLLOUT). */
+int perfd_client_fd(const perfd_client *client);
+short perfd_client_events(const perfd_client *client);
+/*
+ * Reads and writes what can be without waiting, at most about a megabyte, and calls back for what came. 0: go on
+ * waiting; PERFD_E_ENDED, PERFD_E_CLOSED, PERFD_E_PROTOCOL (also for a gap in the sequence that nobody explains).
+ */
+int perfd_client_process(perfd_client *client);
+
+/* ---- items: valid during the item callback ------------------------------------------------------------------------*/
+
+perfd_record perfd_item_record(const perfd_item *item);
+/* NULL for side records of the host. */
+const perfd_event *perfd_item_event(const perfd_item *item);
+uint64_t perfd_item_time(const perfd_item *item);
+uint32_t perfd_item_cpu(const perfd_item *item);
+uint32_t perfd_item_pid(const perfd_item *item);
+uint32_t perfd_item_tid(const perfd_item *item);
+perfd_text perfd_item_comm(const perfd_item *item);
+/* The tracepoint's raw bytes, if the subscription asked for them. */
+perfd_text perfd_item_raw(const perfd_item *item);
+/* PERFD_CALLCHAIN_KERNEL or _USER: addresses, innermost first. */
+size_t perfd_item_callchain(const perfd_item *item, perfd_callchain part, const uint64_t **ret_addresses);
+uint64_t perfd_item_ip(const perfd_item *item);
+uint64_t perfd_item_address(const perfd_item *item);
+uint64_t perfd_item_period(const perfd_item *item);
+
+typedef struct perfd_value {
+        const perfd_field *field;
+        const uint64_t *numbers; /* number kinds: `count` of them, widened to 64 bits */
+        size_t count;
+        perfd_text text;         /* PERFD_TEXT, PERFD_BYTES */
+} perfd_value;
+
+/* Field i of perfd_item_event()->fields, or by its name. False: there is none. */
+bool perfd_item_get(const perfd_item *item, size_t i, perfd_value *ret_value);
+bool perfd_item_find(const perfd_item *item, const char *name, perfd_value *ret_value);
+
+/*
+ * As people read it: names of values and flags, hexadecimal where the kernel's format is, arrays in braces; texts as
+ * they are. Like snprintf(3): never more than `size` bytes, always ended by a zero, and the return value is the length
+ * that the whole text has.
+ */
+size_t perfd_value_render(const perfd_value *value, char *to, size_t size);
+/* The name of one number of this field, in the same way; 0 if the format has no name for it. */
+size_t perfd_field_render(const perfd_field *field, uint64_t number, char *to, size_t size);
+
+typedef struct perfd_comm_record {
+        uint32_t pid, tid;
+        perfd_text comm;
+        bool exec;
+} perfd_comm_record;
+
+typedef struct perfd_task_record {
+        uint32_t pid, ppid, tid, ptid;
+} perfd_task_record;
+
+typedef struct perfd_mmap2_record {
+        uint32_t pid, tid;
+        uint64_t addr, len, pgoff;
+        uint32_t maj, min;
+        uint64_t ino, ino_generation;
+        perfd_text build_id; /* instead of maj, min, ino, ino_generation */
+        uint32_t prot, flags;
+        perfd_text filename;
+} perfd_mmap2_record;
+
+/* NULL if the item is another record. */
+const perfd_comm_record *perfd_item_comm_record(const perfd_item *item);
+const perfd_task_record *perfd_item_task_record(const perfd_item *item); /* FORK, EXIT */
+const perfd_mmap2_record *perfd_item_mmap2_record(const perfd_item *item);
+/* LOST, LOST_SAMPLES: how many the kernel could not write before this place. THROTTLE, UNTHROTTLE: of which stream. */
+uint64_t perfd_item_lost(const perfd_item *item);
+uint64_t perfd_item_stream_id(const perfd_item *item);
+
+#pragma GCC visibility pop
+
+/* For __attribute__((cleanup)). */
+static inline void perfd_client_freep(perfd_client **client) {
+        perfd_client_free(*client);
+}
+
+static inline void perfd_result_freep(perfd_result **result) {
+        perfd_result_free(*result);
+}
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,217 @@
+/*
+ * The requests. Each builds its message around the caller's own strings, which protobuf-c takes as `char *` although
+ * it only reads them.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/client.h"
+#include "client/request.h"
+#include "client/result.h"
+
+int caller_struct_copy(void *to, size_t size, const void *from) {
+        size_t given;
+
+        memcpy(&given, from, sizeof(given));
+        if (given < sizeof(given))
+                return PERFD_E_INVALID;
+        for (size_t i = size; i < given; i++)
+                if (((const char *)from)[i] != 0) /* of a newer header: what it asks for is not known here */
+                        return PERFD_E_INVALID;
+        memset(to, 0, size);
+        memcpy(to, from, given < size ? given : size);
+        return 0;
+}
+
+int client_fail_size(perfd_client *c, const char *what) {
+        return client_fail(c, PERFD_E_INVALID, "bad-argument",
+                           "%s: its size is not set by the PERFD_*_INIT macro, or it uses what this library lacks", what);
+}
+
+static int client_ask(perfd_client *c, Perfd__V1__Request *request, Perfd__V1__Response__BodyCase expected,
+                      perfd_result **ret_result) {
+        Perfd__V1__ServerMessage *message;
+        perfd_result *result;
+        int r;
+
+        r = client_call(c, request, &message);
+        if (r != 0)
+                return r;
+        if (message->response->body_case != expected) {
+                perfd__v1__server_message__free_unpacked(message, NULL);
+                return client_fail_protocol(c, "an answer to another kind of request");
+        }
+        r = result_new(message, &result);
+        if (r == -ENOMEM)
+                return client_fail_memory(c);
+        if (r != 0)
+                return client_fail_protocol(c, "a field of a kind that does not exist");
+        if (ret_result)
+                *ret_result = result;
+        else
+                perfd_result_free(result);
+        return 0;
+}
+
+static int client_ask_empty(perfd_client *c, Perfd__V1__Request__BodyCase body, Perfd__V1__Response__BodyCase expected,
+                            perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__Empty empty = PERFD__V1__EMPTY__INIT;
+
+        request.body_case = body;
+        request.status = &empty; /* all members of the union are such pointers */
+        return client_ask(c, &request, expected, ret_result);
+}
+
+int perfd_status(perfd_client *c, perfd_result **ret_result) {
+        return client_ask_empty(c, PERFD__V1__REQUEST__BODY_STATUS, PERFD__V1__RESPONSE__BODY_DAEMON, ret_result);
+}
+
+int perfd_ledger(perfd_client *c, perfd_result **ret_result) {
+        return client_ask_empty(c, PERFD__V1__REQUEST__BODY_LEDGER, PERFD__V1__RESPONSE__BODY_LEDGER, ret_result);
+}
+
+int perfd_reload(perfd_client *c, perfd_result **ret_result) {
+        return client_ask_empty(c, PERFD__V1__REQUEST__BODY_RELOAD, PERFD__V1__RESPONSE__BODY_RELOADED, ret_result);
+}
+
+int perfd_list(perfd_client *c, const char *glob, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__ListRequest list = PERFD__V1__LIST_REQUEST__INIT;
+
+        list.glob = wire_string(glob);
+        request.body_case = PERFD__V1__REQUEST__BODY_LIST;
+        request.list = &list;
+        return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_LIST, ret_result);
+}
+
+int perfd_available(perfd_client *c, const char *glob, bool fields, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__AvailableRequest available = PERFD__V1__AVAILABLE_REQUEST__INIT;
+
+        available.glob = wire_string(glob);
+        available.fields = fields;
+        request.body_case = PERFD__V1__REQUEST__BODY_AVAILABLE;
+        request.available = &available;
+        return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_AVAILABLE, ret_result);
+}
+
+static void spec_encode(const perfd_event_spec *spec, Perfd__V1__EventSpec *m, Perfd__V1__Target *t) {
+        perfd__v1__event_spec__init(m);
+        perfd__v1__target__init(t);
+        m->event = wire_string(spec->event);
+        m->name = wire_string(spec->name);
+        m->filter = wire_string(spec->filter);
+        m->period = spec->period;
+        m->frequency = spec->frequency;
+        m->callchain = (Perfd__V1__Callchain)spec->callchain;
+        m->disabled = spec->disabled;
+        m->include_self = spec->include_self;
+        t->name = wire_string(spec->target);
+        t->cpus = wire_string(spec->cpus);
+        t->pids = (uint32_t *)spec->pids;
+        t->n_pids = spec->n_pids;
+        t->tids = (uint32_t *)spec->tids;
+        t->n_tids = spec->n_tids;
+        t->no_inherit = spec->no_inherit;
+        if (*t->name || *t->cpus || t->n_pids > 0 || t->n_tids > 0 || t->no_inherit)
+                m->target = t;
+}
+
+typedef struct WireSpec {
+        Perfd__V1__EventSpec spec;
+        Perfd__V1__Target target;
+} WireSpec;
+
+int perfd_add(perfd_client *c, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__AddRequest add = PERFD__V1__ADD_REQUEST__INIT;
+        WireSpec *wire = calloc(n_specs + 1, sizeof(*wire));
+        Perfd__V1__EventSpec **list = calloc(n_specs + 1, sizeof(*list));
+        size_t stride = n_specs > 0 ? specs[0].size : 0;
+        int r = wire && list ? 0 : client_fail_memory(c);
+
+        for (size_t i = 0; r == 0 && i < n_specs; i++) {
+                perfd_event_spec spec;
+
+                /* the caller's elements are as far apart as his header says */
+                if (caller_struct_copy(&spec, sizeof(spec), (const char *)specs + i * stride) != 0 ||
+                    spec.size != stride)
+                        r = client_fail_size(c, "perfd_event_spec");
+                else {
+                        spec_encode(&spec, &wire[i].spec, &wire[i].target);
+                        list[i] = &wire[i].spec;
+                }
+        }
+        if (r == 0) {
+                add.events = list;
+                add.n_events = n_specs;
+                request.body_case = PERFD__V1__REQUEST__BODY_ADD;
+                request.add = &add;
+                r = client_ask(c, &request, PERFD__V1__RESPONSE__BODY_ADDED, ret_result);
+        }
+        free(list);
+        free(wire);
+        return r;
+}
+
+static int client_select(perfd_client *c, Perfd__V1__Request__BodyCase body, const char *const *names, size_t n_names,
+                         perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__SelectRequest select = PERFD__V1__SELECT_REQUEST__INIT;
+
+        select.names = (char **)names;
+        select.n_names = n_names;
+        request.body_case = body;
+        request.remove = &select; /* the same type for all three */
+        return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_SELECTED, ret_result);
+}
+
+int perfd_remove(perfd_client *c, const char *const *names, size_t n_names, perfd_result **ret_result) {
+        return client_select(c, PERFD__V1__REQUEST__BODY_REMOVE, names, n_names, ret_result);
+}
+
+int perfd_enable(perfd_client *c, const char *const *names, size_t n_names, perfd_result **ret_result) {
+        return client_select(c, PERFD__V1__REQUEST__BODY_ENABLE, names, n_names, ret_result);
+}
+
+int perfd_disable(perfd_client *c, const char *const *names, size_t n_names, perfd_result **ret_result) {
+        return client_select(c, PERFD__V1__REQUEST__BODY_DISABLE, names, n_names, ret_result);
+}
+
+int perfd_set_filter(perfd_client *c, const char *name, const char *filter, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__SetFilterRequest set = PERFD__V1__SET_FILTER_REQUEST__INIT;
+
+        set.name = wire_string(name);
+        set.filter = wire_string(filter);
+        request.body_case = PERFD__V1__REQUEST__BODY_SET_FILTER;
+        request.set_filter = &set;
+        return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_SELECTED, ret_result);
+}
+
+/* The wire's strings end at a zero byte: what stands behind one would be taken as valid without having been read. */
+int perfd_validate(perfd_client *c, const char *yaml, size_t length, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__ValidateRequest validate = PERFD__V1__VALIDATE_REQUEST__INIT;
+        const char *zero = length > 0 ? memchr(yaml, '\0', length) : NULL;
+        char *text;
+        int r;
+
+        if (zero) {
+                r = client_fail(c, PERFD_E_INVALID, "bad-text", "a zero byte: a configuration is text");
+                c->error.position = 1 + (unsigned)(zero - yaml);
+                return r;
+        }
+        text = strndup(yaml ? yaml : "", length);
+        if (!text)
+                return client_fail_memory(c);
+        validate.yaml = text;
+        request.body_case = PERFD__V1__REQUEST__BODY_VALIDATE;
+        request.validate = &validate;
+        r = client_ask(c, &request, PERFD__V1__RESPONSE__BODY_VALIDATED, ret_result);
+        free(text);
+        return r;
+}

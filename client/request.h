@@ -1,0 +1,16 @@
+/* For the library: what all requests need of the caller's arguments. */
+#pragma once
+
+#include "client/client.h"
+
+/*
+ * A structure of the caller, which begins with its size, into ours: members that his header did not know yet are zero.
+ * PERFD_E_INVALID if he sets some that we do not know.
+ */
+int caller_struct_copy(void *to, size_t size, const void *from);
+int client_fail_size(perfd_client *c, const char *what);
+
+/* NULL and "" are the same; protobuf-c only reads it. */
+static inline char *wire_string(const char *s) {
+        return (char *)(s ? s : "");
+}

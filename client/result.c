@@ -1,0 +1,260 @@
+/*
+ * Answers as rows. A row is a plain structure that points into the message: nobody who prints a table wants a function
+ * call for each column, and the library alone makes rows, so that they can grow at their end.
+ */
+#include "client/result.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "client/descriptor.h"
+
+static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
+        perfd_status_row *row = arena_push(&result->arena, 1, sizeof(*row));
+        perfd_cpu_row *cpus = arena_push(&result->arena, m->n_cpus, sizeof(*cpus));
+
+        if (!row || !cpus)
+                return -ENOMEM;
+        *row = (perfd_status_row){
+                .version = m->version,
+                .pid = m->pid,
+                .uptime = m->uptime,
+                .clock = m->clock,
+                .kernel = m->kernel,
+                .config = m->config,
+                .n_events = m->n_events,
+                .n_enabled = m->n_enabled,
+                .n_subscribers = m->n_subscribers,
+                .n_connections = m->n_connections,
+                .ring_size = m->ring_size,
+                .rss = m->rss,
+                .n_fds = m->n_fds,
+                .n_samples = m->n_samples,
+                .n_lost = m->n_lost,
+                .loss_exact = m->loss_exact,
+        };
+        for (size_t i = 0; i < m->n_cpus; i++)
+                cpus[i] = (perfd_cpu_row){
+                        .cpu = m->cpus[i]->cpu,
+                        .n_records = m->cpus[i]->n_records,
+                        .n_wakeups = m->cpus[i]->n_wakeups,
+                        .n_batches = m->cpus[i]->n_batches,
+                        .cpu_time = m->cpus[i]->cpu_time,
+                };
+        result->status = row;
+        result->cpus = cpus;
+        result->n_cpus = m->n_cpus;
+        return 0;
+}
+
+static const perfd_event_spec *spec_new(Arena *arena, const Perfd__V1__EventSpec *m) {
+        static const Perfd__V1__Target host = PERFD__V1__TARGET__INIT;
+        const Perfd__V1__Target *t = m->target ? m->target : &host;
+        perfd_event_spec *spec = arena_push(arena, 1, sizeof(*spec));
+
+        if (!spec)
+                return NULL;
+        *spec = (perfd_event_spec){
+                .size = sizeof(*spec),
+                .event = m->event,
+                .name = m->name,
+                .filter = m->filter,
+                .target = t->name,
+                .pids = t->pids,
+                .n_pids = t->n_pids,
+                .tids = t->tids,
+                .n_tids = t->n_tids,
+                .cpus = t->cpus,
+                .no_inherit = t->no_inherit,
+                .period = m->period,
+                .frequency = m->frequency,
+                .callchain = (perfd_callchain)(m->callchain & PERFD_CALLCHAIN_BOTH),
+                .disabled = m->disabled,
+                .include_self = m->include_self,
+        };
+        return spec;
+}
+
+static int add_events(perfd_result *result, const Perfd__V1__ListReply *m) {
+        static const Perfd__V1__EventSpec nothing = PERFD__V1__EVENT_SPEC__INIT;
+        perfd_event_row *rows = arena_push(&result->arena, m->n_events, sizeof(*rows));
+
+        if (!rows)
+                return -ENOMEM;
+        for (size_t i = 0; i < m->n_events; i++) {
+                const Perfd__V1__EventState *e = m->events[i];
+
+                rows[i] = (perfd_event_row){
+                        .id = e->id,
+                        .spec = spec_new(&result->arena, e->spec ? e->spec : &nothing),
+                        .enabled = e->enabled,
+                        .configured = e->configured,
+                        .n_fds = e->n_fds,
+                        .delivered = e->delivered,
+                        .lost = e->lost,
+                };
+                if (!rows[i].spec)
+                        return -ENOMEM;
+        }
+        result->events = rows;
+        result->n_events = m->n_events;
+        return 0;
+}
+
+static int add_available(perfd_result *result, const Perfd__V1__AvailableReply *m) {
+        perfd_available_row *rows = arena_push(&result->arena, m->n_events, sizeof(*rows));
+
+        if (!rows)
+                return -ENOMEM;
+        for (size_t i = 0; i < m->n_events; i++) {
+                const Perfd__V1__AvailableEvent *e = m->events[i];
+                int r;
+
+                rows[i] = (perfd_available_row){ .event = e->event, .kind = e->kind, .n_fields = e->n_fields };
+                r = fields_new(&result->arena, e->fields, e->n_fields, &rows[i].fields);
+                if (r != 0)
+                        return r;
+        }
+        result->available = rows;
+        result->n_available = m->n_events;
+        result->truncated = m->truncated;
+        return 0;
+}
+
+static int add_refs(perfd_result *result, Perfd__V1__EventRef *const *refs, size_t n) {
+        perfd_ref_row *rows = arena_push(&result->arena, n, sizeof(*rows));
+
+        if (!rows)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                rows[i] = (perfd_ref_row){ .id = refs[i]->id, .name = refs[i]->name };
+        result->refs = rows;
+        result->n_refs = n;
+        return 0;
+}
+
+static int add_mistakes(perfd_result *result, const Perfd__V1__ValidateReply *m) {
+        perfd_mistake_row *rows = arena_push(&result->arena, m->n_mistakes, sizeof(*rows));
+
+        if (!rows)
+                return -ENOMEM;
+        for (size_t i = 0; i < m->n_mistakes; i++)
+                rows[i] = (perfd_mistake_row){
+                        .path = m->mistakes[i]->path,
+                        .line = m->mistakes[i]->line,
+                        .column = m->mistakes[i]->column,
+                        .text = m->mistakes[i]->text,
+                };
+        result->mistakes = rows;
+        result->n_mistakes = m->n_mistakes;
+        return 0;
+}
+
+static int add_reload(perfd_result *result, const Perfd__V1__ReloadReply *m) {
+        perfd_reload_row *row = arena_push(&result->arena, 1, sizeof(*row));
+
+        if (!row)
+                return -ENOMEM;
+        *row = (perfd_reload_row){
+                .added = m->added, .removed = m->removed, .changed = m->changed, .kept = m->kept
+        };
+        result->reload = row;
+        return 0;
+}
+
+static int add_rows(perfd_result *result, const Perfd__V1__Response *m) {
+        switch (m->body_case) {
+        case PERFD__V1__RESPONSE__BODY_DAEMON:
+                return add_status(result, m->daemon);
+        case PERFD__V1__RESPONSE__BODY_LIST:
+                return add_events(result, m->list);
+        case PERFD__V1__RESPONSE__BODY_AVAILABLE:
+                return add_available(result, m->available);
+        case PERFD__V1__RESPONSE__BODY_ADDED:
+                return add_refs(result, m->added->events, m->added->n_events);
+        case PERFD__V1__RESPONSE__BODY_SELECTED:
+                return add_refs(result, m->selected->events, m->selected->n_events);
+        case PERFD__V1__RESPONSE__BODY_LEDGER:
+                return result_add_ledger(result, m->ledger);
+        case PERFD__V1__RESPONSE__BODY_VALIDATED:
+                return add_mistakes(result, m->validated);
+        case PERFD__V1__RESPONSE__BODY_RELOADED:
+                return add_reload(result, m->reloaded);
+        default:
+                return 0;
+        }
+}
+
+int result_new(Perfd__V1__ServerMessage *message, perfd_result **ret_result) {
+        perfd_result *result = calloc(1, sizeof(*result));
+        int r;
+
+        if (!result) {
+                perfd__v1__server_message__free_unpacked(message, NULL);
+                return -ENOMEM;
+        }
+        result->message = message;
+        r = add_rows(result, message->response);
+        if (r != 0)
+                perfd_result_free(result);
+        else
+                *ret_result = result;
+        return r;
+}
+
+int result_new_ledger(const Perfd__V1__Ledger *ledger, perfd_result **ret_result) {
+        perfd_result *result = calloc(1, sizeof(*result));
+
+        if (!result)
+                return -ENOMEM;
+        if (result_add_ledger(result, ledger) < 0) {
+                perfd_result_free(result);
+                return -ENOMEM;
+        }
+        *ret_result = result;
+        return 0;
+}
+
+void perfd_result_free(perfd_result *result) {
+        if (!result)
+                return;
+        arena_deinit(&result->arena);
+        if (result->message)
+                perfd__v1__server_message__free_unpacked(result->message, NULL);
+        free(result);
+}
+
+const perfd_status_row *perfd_result_status(const perfd_result *result) {
+        return result->status;
+}
+
+const perfd_reload_row *perfd_result_reload(const perfd_result *result) {
+        return result->reload;
+}
+
+/* Every kind of row has the same accessor. */
+#define ROW(name, Type, rows)                                                                                          \
+        const Type *perfd_result_##name(const perfd_result *result, size_t i) {                                        \
+                return i < result->n_##rows ? &result->rows[i] : NULL;                                                 \
+        }
+
+ROW(cpu, perfd_cpu_row, cpus)
+ROW(event, perfd_event_row, events)
+ROW(available, perfd_available_row, available)
+ROW(ref, perfd_ref_row, refs)
+ROW(mistake, perfd_mistake_row, mistakes)
+ROW(event_ledger, perfd_event_ledger, event_ledgers)
+ROW(ring_ledger, perfd_ring_ledger, ring_ledgers)
+ROW(subscriber_ledger, perfd_subscriber_ledger, subscriber_ledgers)
+
+bool perfd_result_is_truncated(const perfd_result *result) {
+        return result->truncated;
+}
+
+bool perfd_result_is_balanced(const perfd_result *result) {
+        return result->balanced;
+}
+
+bool perfd_result_is_loss_exact(const perfd_result *result) {
+        return result->loss_exact;
+}

@@ -1,0 +1,31 @@
+/* For the library: a result is the daemon's message and rows that point into it. */
+#pragma once
+
+#include "client/arena.h"
+#include "client/perfd.h"
+#include "proto/perfd.pb-c.h"
+
+struct perfd_result {
+        Arena arena;
+        Perfd__V1__ServerMessage *message; /* NULL for a closing ledger, whose message is the stream's */
+        const perfd_status_row *status;
+        const perfd_reload_row *reload;
+        const perfd_cpu_row *cpus;
+        const perfd_event_row *events;
+        const perfd_available_row *available;
+        const perfd_ref_row *refs;
+        const perfd_mistake_row *mistakes;
+        const perfd_event_ledger *event_ledgers;
+        const perfd_ring_ledger *ring_ledgers;
+        const perfd_subscriber_ledger *subscriber_ledgers;
+        size_t n_cpus, n_events, n_available, n_refs, n_mistakes, n_event_ledgers, n_ring_ledgers, n_subscriber_ledgers;
+        bool truncated, balanced, loss_exact;
+};
+
+/* Takes the message, also when it fails. -ENOMEM, PERFD_E_PROTOCOL. */
+int result_new(Perfd__V1__ServerMessage *message, perfd_result **ret_result);
+/* A ledger alone; the message stays the caller's and has to live longer. -ENOMEM. */
+int result_new_ledger(const Perfd__V1__Ledger *ledger, perfd_result **ret_result);
+
+/* ledger.c: fills the three kinds of ledger rows and balances them. -ENOMEM. */
+int result_add_ledger(perfd_result *result, const Perfd__V1__Ledger *ledger);

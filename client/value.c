@@ -1,0 +1,162 @@
+/*
+ * Values of items, and how people read them. Names of flags follow trace_print_flags_seq(): the first name that fits
+ * takes its bits, what no name has is left as a number.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/item.h"
+
+/* Text that may be longer than its room. */
+typedef struct Render {
+        char *to;
+        size_t size, length;
+} Render;
+
+static void render_bytes(Render *r, const char *bytes, size_t n) {
+        if (r->length < r->size) {
+                size_t room = r->size - r->length;
+
+                memcpy(r->to + r->length, bytes, n < room ? n : room);
+        }
+        r->length += n;
+}
+
+static void render_string(Render *r, const char *s) {
+        render_bytes(r, s, strlen(s));
+}
+
+__attribute__((format(printf, 2, 3))) static void render_number(Render *r, const char *format, ...) {
+        char text[32];
+        va_list ap;
+
+        va_start(ap, format);
+        (void)vsnprintf(text, sizeof(text), format, ap);
+        va_end(ap);
+        render_string(r, text);
+}
+
+static size_t render_end(Render *r) {
+        if (r->size > 0)
+                r->to[r->length < r->size ? r->length : r->size - 1] = '\0';
+        return r->length;
+}
+
+static const char *field_value_name(const perfd_field *f, uint64_t number) {
+        for (size_t i = 0; i < f->n_values; i++)
+                if (f->values[i].value == number)
+                        return f->values[i].name;
+        return NULL;
+}
+
+static bool render_flags(Render *r, const perfd_field *f, uint64_t number) {
+        const char *delimiter = *f->delimiter ? f->delimiter : "|";
+        uint64_t left = number;
+
+        for (size_t i = 0; i < f->n_values && left != 0; i++) {
+                uint64_t bits = f->values[i].value;
+
+                if (bits == 0 || (left & bits) != bits)
+                        continue;
+                if (left != number)
+                        render_string(r, delimiter);
+                render_string(r, f->values[i].name);
+                left &= ~bits;
+        }
+        if (left == number)
+                return false;
+        if (left != 0) {
+                render_string(r, delimiter);
+                render_number(r, "0x%" PRIx64, left);
+        }
+        return true;
+}
+
+/* The number as its field's size has it: a format names -1 of an int by 64 bits or by 32. */
+static uint64_t number_of_size(const perfd_field *f, uint64_t number) {
+        return f->size > 0 && f->size < 8 ? number & (((uint64_t)1 << (8 * f->size)) - 1) : number;
+}
+
+static bool render_name(Render *r, const perfd_field *f, uint64_t number) {
+        const char *name;
+
+        if (f->n_values == 0)
+                return false;
+        name = field_value_name(f, number);
+        if (!name)
+                name = field_value_name(f, number_of_size(f, number));
+        if (name) {
+                render_string(r, name);
+                return true;
+        }
+        return f->flags && render_flags(r, f, number_of_size(f, number));
+}
+
+static void render_plain(Render *r, const perfd_field *f, uint64_t number) {
+        if (f->kind == PERFD_POINTER || f->hex)
+                render_number(r, "0x%" PRIx64, number_of_size(f, number));
+        else if (f->kind == PERFD_SIGNED)
+                render_number(r, "%" PRId64, (int64_t)number);
+        else
+                render_number(r, "%" PRIu64, number);
+}
+
+static void render_element(Render *r, const perfd_field *f, uint64_t number) {
+        if (!render_name(r, f, number))
+                render_plain(r, f, number);
+}
+
+size_t perfd_field_render(const perfd_field *field, uint64_t number, char *to, size_t size) {
+        Render r = { .to = to, .size = size };
+
+        (void)render_name(&r, field, number); /* no name: no text */
+        return render_end(&r);
+}
+
+size_t perfd_value_render(const perfd_value *value, char *to, size_t size) {
+        Render r = { .to = to, .size = size };
+        const perfd_field *f = value->field;
+
+        if (field_is_text(f))
+                render_bytes(&r, value->text.bytes, value->text.length);
+        else if (f->count == 1)
+                render_element(&r, f, value->numbers[0]);
+        else {
+                render_string(&r, "{");
+                for (size_t i = 0; i < value->count; i++) {
+                        if (i > 0)
+                                render_string(&r, ",");
+                        render_element(&r, f, value->numbers[i]);
+                }
+                render_string(&r, "}");
+        }
+        return render_end(&r);
+}
+
+bool perfd_item_get(const perfd_item *item, size_t i, perfd_value *ret_value) {
+        const perfd_field *f;
+        const FieldPlace *place;
+
+        if (!item->places || i >= item->descriptor->event.n_fields)
+                return false;
+        f = &item->descriptor->event.fields[i];
+        place = &item->places[i];
+        if (field_is_text(f))
+                *ret_value = (perfd_value){ .field = f, .text = item->texts[place->first] };
+        else
+                *ret_value = (perfd_value){
+                        .field = f, .numbers = item->numbers.list + place->first, .count = place->count
+                };
+        return true;
+}
+
+bool perfd_item_find(const perfd_item *item, const char *name, perfd_value *ret_value) {
+        if (!item->places)
+                return false;
+        for (size_t i = 0; i < item->descriptor->event.n_fields; i++)
+                if (strcmp(item->descriptor->event.fields[i].name, name) == 0)
+                        return perfd_item_get(item, i, ret_value);
+        return false;
+}

@@ -1,0 +1,192 @@
+/* For tests of the client: packets of a small stream, with one field of each shape. */
+#pragma once
+
+#include "tests/unit/played-daemon.h"
+
+#define PLAYED_EVENT 7
+#define PLAYED_N_FIELDS 6
+
+typedef struct PlayedDescriptor {
+        Perfd__V1__EventDescriptor message;
+        Perfd__V1__FieldDescriptor fields[PLAYED_N_FIELDS], *field_list[PLAYED_N_FIELDS];
+        Perfd__V1__FieldValue values[5], *state_values[2], *flag_values[3];
+} PlayedDescriptor;
+
+static inline void play_value(Perfd__V1__FieldValue *v, uint64_t value, const char *name) {
+        perfd__v1__field_value__init(v);
+        v->value = value;
+        v->name = (char *)name;
+}
+
+/* ret = -1 "state", args = array of 2, flags, list = dynamic array, name = text, blob = bytes */
+static inline void play_descriptor_init(PlayedDescriptor *d, bool dynamic) {
+        static const struct {
+                const char *name, *type;
+                Perfd__V1__FieldKind kind;
+                uint32_t size, count;
+        } fields[PLAYED_N_FIELDS] = {
+                { "state", "int state", PERFD__V1__FIELD_KIND__FIELD_KIND_SIGNED, 4, 1 },
+                { "args", "unsigned long args[2]", PERFD__V1__FIELD_KIND__FIELD_KIND_UNSIGNED, 8, 2 },
+                { "name", "char name[16]", PERFD__V1__FIELD_KIND__FIELD_KIND_TEXT, 1, 16 },
+                { "list", "__data_loc u16[] list", PERFD__V1__FIELD_KIND__FIELD_KIND_UNSIGNED, 2, 0 },
+                { "flags", "u32 flags", PERFD__V1__FIELD_KIND__FIELD_KIND_UNSIGNED, 4, 1 },
+                { "blob", "struct s blob", PERFD__V1__FIELD_KIND__FIELD_KIND_BYTES, 1, 4 },
+        };
+
+        perfd__v1__event_descriptor__init(&d->message);
+        d->message.id = PLAYED_EVENT;
+        d->message.name = (char *)"mine";
+        d->message.event = (char *)"group:event";
+        for (size_t i = 0, n = 0; i < PLAYED_N_FIELDS; i++) {
+                Perfd__V1__FieldDescriptor *f = &d->fields[i];
+
+                perfd__v1__field_descriptor__init(f);
+                f->name = (char *)fields[i].name;
+                f->type = (char *)fields[i].type;
+                f->kind = fields[i].kind;
+                f->size = fields[i].size;
+                f->count = fields[i].count;
+                if (i != 3 || dynamic)
+                        d->field_list[n++] = f;
+                d->message.n_fields = n;
+        }
+        d->message.fields = d->field_list;
+        play_value(&d->values[0], UINT64_MAX, "GONE");
+        play_value(&d->values[1], 1, "HERE");
+        play_value(&d->values[2], 1, "RD");
+        play_value(&d->values[3], 2, "WR");
+        play_value(&d->values[4], 0, "NONE");
+        for (int i = 0; i < 2; i++)
+                d->state_values[i] = &d->values[i];
+        for (int i = 0; i < 3; i++)
+                d->flag_values[i] = &d->values[2 + i];
+        d->fields[0].values = d->state_values;
+        d->fields[0].n_values = 2;
+        d->fields[4].values = d->flag_values;
+        d->fields[4].n_values = 3;
+        d->fields[4].flags = true;
+        d->fields[4].delimiter = (char *)"|";
+}
+
+static inline ProtobufCBinaryData play_text(const char *bytes, size_t n) {
+        return (ProtobufCBinaryData){ .data = (uint8_t *)bytes, .len = n };
+}
+
+/* A sample of the dynamic descriptor: list has 3 elements, name is not UTF-8, flags have a bit without a name. */
+static inline void play_item_init(Perfd__V1__Item *item, uint64_t time) {
+        static uint64_t numbers[] = { UINT64_MAX, 5, UINT64_MAX, 3, 300, 0, 65535, 2 | 64 };
+        static uint64_t kernel[] = { 0xffffffff81000000, 0xffffffff81000042 };
+        static ProtobufCBinaryData texts[2];
+
+        perfd__v1__item__init(item);
+        texts[0] = play_text("a\xff\"b", 4);
+        texts[1] = play_text("\0\1\2\xfe", 4);
+        item->time = time;
+        item->event = PLAYED_EVENT;
+        item->cpu = 1;
+        item->pid = 10;
+        item->tid = 11;
+        item->comm = play_text("a b", 3);
+        item->numbers = numbers;
+        item->n_numbers = 8;
+        item->texts = texts;
+        item->n_texts = 2;
+        item->kernel_callchain = kernel;
+        item->n_kernel_callchain = 2;
+}
+
+static inline void play_start(int fd) {
+        Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
+        Perfd__V1__StreamStart start = PERFD__V1__STREAM_START__INIT;
+        PlayedDescriptor d;
+        Perfd__V1__EventDescriptor *events[] = { &d.message };
+
+        play_descriptor_init(&d, true);
+        start.clock = (char *)"monotonic";
+        start.wall_offset = -5;
+        start.host = (char *)"h";
+        start.n_cpus = 2;
+        p.sequence = 1;
+        p.start = &start;
+        p.events = events;
+        p.n_events = 1;
+        play_packet(fd, &p);
+}
+
+/* n items at times first, first + 1, ... */
+static inline void play_items(int fd, uint64_t sequence, uint64_t first, size_t n) {
+        Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
+        Perfd__V1__Item items[16], *list[16];
+
+        assert(n <= 16);
+        for (size_t i = 0; i < n; i++) {
+                play_item_init(&items[i], first + i);
+                list[i] = &items[i];
+        }
+        p.sequence = sequence;
+        p.items = list;
+        p.n_items = n;
+        play_packet(fd, &p);
+}
+
+static inline void play_gap(int fd, uint64_t first, uint64_t last, uint64_t sequence) {
+        Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
+        Perfd__V1__Gap gap = PERFD__V1__GAP__INIT, *gaps[] = { &gap };
+        Perfd__V1__GapEvent event = PERFD__V1__GAP_EVENT__INIT, *events[] = { &event };
+
+        event.event = PLAYED_EVENT;
+        event.items = 20;
+        gap.reason = (char *)"outbox";
+        gap.first_sequence = first;
+        gap.last_sequence = last;
+        gap.items = 20;
+        gap.from = 200;
+        gap.to = 300;
+        gap.events = events;
+        gap.n_events = 1;
+        p.sequence = sequence;
+        p.gap = gaps;
+        p.n_gap = 1;
+        play_packet(fd, &p);
+}
+
+/* The closing ledger: `sent` to us, and one lost; `wrong` is added to what the event is said to have occurred. */
+static inline void play_end(int fd, uint64_t sequence, uint64_t sent, uint64_t wrong) {
+        Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
+        Perfd__V1__StreamEnd end = PERFD__V1__STREAM_END__INIT;
+        Perfd__V1__Ledger ledger = PERFD__V1__LEDGER__INIT;
+        Perfd__V1__Count lost = PERFD__V1__COUNT__INIT, *counts[] = { &lost };
+        Perfd__V1__EventLedger event = PERFD__V1__EVENT_LEDGER__INIT, *events[] = { &event };
+        Perfd__V1__RingLedger ring = PERFD__V1__RING_LEDGER__INIT, *rings[] = { &ring };
+        Perfd__V1__SubscriberLedger own = PERFD__V1__SUBSCRIBER_LEDGER__INIT, *subscribers[] = { &own };
+
+        lost.reason = (char *)"kernel_ring";
+        lost.count = 1;
+        event.id = PLAYED_EVENT;
+        event.name = (char *)"mine";
+        event.cpu = 1;
+        event.occurred = sent + 1 + wrong;
+        event.delivered = sent;
+        event.lost = counts;
+        event.n_lost = 1;
+        event.balanced = event.exact = true;
+        event.count = sent + 1;
+        ring.cpu = 1;
+        ring.records = ring.samples = sent;
+        ring.balanced = true;
+        own.id = 3;
+        own.peer = (char *)"me";
+        own.matched = own.sent = sent;
+        own.balanced = true;
+        own.order = (char *)"time";
+        ledger.loss_exact = true;
+        ledger.events = events;
+        ledger.rings = rings;
+        ledger.subscribers = subscribers;
+        ledger.n_events = ledger.n_rings = ledger.n_subscribers = 1;
+        end.reason = (char *)"stopped";
+        end.ledger = &ledger;
+        p.sequence = sequence;
+        p.end = &end;
+        play_packet(fd, &p);
+}
