@@ -252,6 +252,7 @@ static void log_restart_needed(const Config *old, const Config *new) {
 }
 
 static int supervisor_change_config(Supervisor *s, Config *c, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        Config *before = s->config; /* may be `c`, and then has no other reference */
         Reload w = { .n_added = 0 };
         uint32_t n_changed = 0;
         int r = reload_prepare(s, c, &w, e);
@@ -265,9 +266,9 @@ static int supervisor_change_config(Supervisor *s, Config *c, Perfd__V1__ReloadR
                 ret->removed = (uint32_t)w.n_removed - n_changed;
                 ret->changed = n_changed + (uint32_t)w.n_refilters;
                 ret->kept = (uint32_t)(w.n_kept - w.n_refilters);
-                log_restart_needed(s->config, c);
-                config_unref(s->config);
+                log_restart_needed(before, c);
                 s->config = config_ref(c);
+                config_unref(before);
         }
         reload_deinit(&w);
         return r;
