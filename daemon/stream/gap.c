@@ -1,4 +1,4 @@
-/* Gaps: counted item by item when a packet is dropped, which is rare, so that nothing is counted for those that are not. */
+/* Gaps: counted item by item when a packet is dropped, so that nothing is counted for those that are not. */
 #include "daemon/stream/gap.h"
 
 #include <errno.h>

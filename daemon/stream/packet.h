@@ -40,7 +40,7 @@ Packet *packet_ref(Packet *p);
 Packet *packet_unref(Packet *p);
 DEFINE_CLEANUP(Packet *, packet_unref)
 
-/* One item: a complete `items` field. False, and nothing changed, if it is full; a new packet of `length` bytes is not. */
+/* One item: a complete `items` field. False, and nothing changed, if it is full; one made for `length` bytes is not. */
 static inline bool packet_append(Packet *p, const uint8_t *field, size_t length, uint32_t event, nsec_t time) {
         if (length > p->capacity - p->length || p->n_items == p->max_items)
                 return false;
@@ -52,7 +52,7 @@ static inline bool packet_append(Packet *p, const uint8_t *field, size_t length,
         return true;
 }
 
-/* Other complete fields: start, descriptors, end. The packet is then kept. False, and nothing changed, if it is full. */
+/* Other complete fields: start, descriptors, end. The packet is kept then. False, and nothing changed, if full. */
 bool packet_append_field(Packet *p, const uint8_t *fields, size_t length);
 
 /* No more is appended, and memory that was not needed is given back. */
