@@ -1,0 +1,397 @@
+"""For the integration tests: a perfd of one's own, loads to trace, subscribers in processes of their own.
+
+A test file is a program: functions called test_*, and at its end
+
+    if __name__ == "__main__":
+        perfd.main(globals())
+
+which runs each of them (or those named as arguments), prints "ok NAME" or "FAIL NAME" and the reason, and ends with
+status 1 if one failed. The folder of the build is $PERFD_BUILD.
+
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as client:
+        client.request(add=pb.AddRequest(events=[pb.EventSpec(event="cpu-clock", period=1000000)]))
+
+However a test ends, its daemon is stopped by SIGTERM, in bounded time, and what does not end with status 0, or has
+complained of an assertion or by a sanitizer, fails the test. Nothing waits by sleeping for so long: wait_until() asks
+for a fact, and gives up in bounded time.
+"""
+import contextlib
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import subscriber
+from subscriber import Client, Refused, pb
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+BUILD = os.environ.get("PERFD_BUILD", os.path.join(HERE, "..", "..", "build"))
+PERFD = os.path.join(BUILD, "daemon", "perfd")
+WORKLOAD = os.environ.get("PERFD_WORKLOAD", os.path.join(BUILD, "tests", "integration", "workload"))
+TRACING = "/sys/kernel/tracing"
+COMPLAINT = re.compile(r"Assertion .* failed|runtime error:|(ERROR|WARNING): \w+Sanitizer|SUMMARY: \w+Sanitizer")
+
+
+def find_sanitizer():
+    """The b_sanitize of the build: "none", "thread", "address,undefined"."""
+    with contextlib.suppress(OSError):
+        with open(os.path.join(BUILD, "meson-info", "intro-buildoptions.json"), encoding="utf-8") as f:
+            return next(o["value"] for o in json.load(f) if o["name"] == "b_sanitize")
+    return "none"
+
+
+SANITIZER = find_sanitizer()
+PATIENCE = 20 if SANITIZER == "none" else 80  # seconds for what takes a moment on an idle machine
+
+
+def check(fact, text):
+    if not fact:
+        raise AssertionError(text)
+
+
+def equal(found, expected, text):
+    check(found == expected, f"{text}: {found!r} instead of {expected!r}")
+
+
+def wait_until(fact, text, seconds=PATIENCE):
+    """Until fact() is true, which it gives back; AssertionError after `seconds`."""
+    end = time.monotonic() + seconds
+    while not (result := fact()):
+        check(time.monotonic() < end, f"not within {seconds} s: {text}")
+        time.sleep(0.01)
+    return result
+
+
+def online_cpus():
+    with open("/sys/devices/system/cpu/online", encoding="ascii") as f:
+        ranges = [r.split("-") for r in f.read().split(",")]
+    return [cpu for r in ranges for cpu in range(int(r[0]), int(r[-1]) + 1)]
+
+
+def refused(client, reason, status=None, **body):
+    """Sends a request that has to be refused for this reason; gives the response."""
+    try:
+        client.request(**body)
+    except Refused as no:
+        equal(no.response.reason, reason, f"the reason of {no.response.message!r}")
+        if status is not None:
+            equal(pb.Status.Name(no.response.status), pb.Status.Name(status), "the status")
+        return no.response
+    raise AssertionError(f"not refused: {body}")
+
+
+def add(client, *specs):
+    """Adds events: names, or dicts with the fields of EventSpec; gives their EventRefs."""
+    specs = [pb.EventSpec(**(spec if isinstance(spec, dict) else {"event": spec})) for spec in specs]
+    return list(client.request(add=pb.AddRequest(events=specs)).added.events)
+
+
+# ---- the daemon ------------------------------------------------------------------------------------------------------
+
+
+class NotStarted(Exception):
+    """perfd ended before it was ready: .status (as subprocess has it) and .stderr."""
+
+    def __init__(self, status, stderr):
+        super().__init__(f"perfd did not start, status {status}: {stderr.strip()}")
+        self.status, self.stderr = status, stderr
+
+
+class Daemon:
+    """A running perfd; use it in a `with`.
+
+    config is the text of its YAML, or None. prefix is a command before it (its process is then a child of .process),
+    the rest goes to subprocess.Popen. directory may be that of another daemon. NotStarted if it ends instead.
+    """
+
+    def __init__(self, config=None, prefix=(), directory=None, **popen):
+        self.own = directory is None
+        self.directory = tempfile.mkdtemp(prefix="perfd-test.") if self.own else directory
+        self.control = os.path.join(self.directory, "control.sock")
+        self.stream = os.path.join(self.directory, "stream.sock")
+        self.log = tempfile.TemporaryFile()
+        self.process, self.judged = None, False
+        try:
+            self.start(config, prefix, popen)
+        except BaseException:
+            self.kill()
+            self.clean_up()
+            raise
+
+    def start(self, config, prefix, popen):
+        ready, theirs = os.pipe()
+        command = [*prefix, PERFD, "--runtime-directory", self.directory, "--ready-fd", str(theirs)]
+        if config is not None:
+            path = os.path.join(self.directory, "perfd.yaml")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(config)
+            command += ["--config", path]
+        try:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                            stderr=self.log, pass_fds=[theirs], **popen)
+        finally:
+            os.close(theirs)
+            with os.fdopen(ready, "rb", buffering=0) as f:
+                if self.process:
+                    check(select.select([f], [], [], PATIENCE)[0], f"not ready within {PATIENCE} s: {self.stderr()}")
+                    is_ready = f.read(1) == b"\n"
+        if not is_ready:
+            status = self.wait()
+            raise NotStarted(status, self.stderr())
+        self.pid = self.process.pid
+        if prefix:
+            with self.client() as client:
+                self.pid = client.request(status=pb.Empty()).daemon.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            self.stop()
+        except AssertionError:
+            if kind is None:
+                raise
+            traceback.print_exc()  # the test has failed already: both are of interest
+        finally:
+            self.kill()
+            if kind is not None:
+                print(f"  perfd said:\n{self.stderr()}", end="")
+            self.clean_up()
+
+    def wait(self):
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"perfd does not end within {PATIENCE} s: {self.stderr()}") from None
+
+    def stop(self):
+        """SIGTERM; the status has to be 0, its stderr clean, its sockets gone. Once."""
+        if self.judged:
+            return
+        self.judged = True
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGTERM)
+        equal(self.wait(), 0, f"the exit status of perfd, which said: {self.stderr().strip()}")
+        check(not (found := COMPLAINT.search(self.stderr())), found and found.group() + "\n" + self.stderr())
+        equal([p for p in (self.control, self.stream) if os.path.exists(p)], [], "sockets that are left behind")
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def clean_up(self):
+        self.log.close()
+        if self.own:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def stderr(self):
+        """What it has said so far."""
+        return os.pread(self.log.fileno(), 1 << 24, 0).decode("utf-8", "replace")
+
+    def client(self, stream=False):
+        """A Client on the control socket, or on the stream socket."""
+        client = Client(self.stream if stream else self.control, program="test")
+        client.socket.settimeout(PATIENCE)
+        return client
+
+    def status(self):
+        with self.client() as client:
+            return client.request(status=pb.Empty()).daemon
+
+    def fds(self):
+        """What its file descriptors are, sorted: "anon_inode:[perf_event]", "socket", paths."""
+        kinds = []
+        for fd in os.listdir(f"/proc/{self.pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                kinds.append(re.sub(r":\[\d+\]$", "", os.readlink(f"/proc/{self.pid}/fd/{fd}")))
+        return sorted(kinds)
+
+    def rss(self):
+        """Bytes of its own memory: without rings, without what is shared with files."""
+        with open(f"/proc/{self.pid}/status", encoding="ascii") as f:
+            return next(int(line.split()[1]) << 10 for line in f if line.startswith("RssAnon:"))
+
+
+def fail_to_start(*words, config=None, status=1, **daemon):
+    """Starts a perfd that has to end with this status and to say these words (re) in its last line of stderr.
+
+    Gives all of stderr. Neither a socket nor anything else may be left in its directory.
+    """
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        os.chmod(directory, 0o777)
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(Daemon(config=config, directory=directory, **daemon))
+            except NotStarted as no:
+                equal(no.status, status, f"the exit status of perfd, which said: {no.stderr.strip()}")
+                check(not (found := COMPLAINT.search(no.stderr)), found and found.group() + "\n" + no.stderr)
+                lines = no.stderr.splitlines()
+                check(lines, "perfd says nothing at all")
+                for word in words:
+                    check(re.search(word, lines[-1]), f"no {word!r} in {lines[-1]!r}")
+                left = sorted(set(os.listdir(directory)) - {"perfd.yaml"})
+                equal(left, [], "left behind")
+                return no.stderr
+        raise AssertionError(f"perfd started, instead of saying {words}")
+
+
+# ---- loads and subscribers -------------------------------------------------------------------------------------------
+
+
+class Line:
+    """A program that is talked to in lines, in bounded time."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.received = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def say(self, word):
+        self.process.stdin.write(word.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def hear(self, seconds=PATIENCE):
+        while b"\n" not in self.received:
+            check(select.select([self.process.stdout], [], [], seconds)[0], f"{self.process.args} is silent for {seconds} s")
+            got = os.read(self.process.stdout.fileno(), 1 << 16)
+            check(got, f"{self.process.args} ended")
+            self.received += got
+        line, self.received = self.received.split(b"\n", 1)
+        return line.decode().split()
+
+
+class Workload(Line):
+    """workload.c: .pids are stopped before the load; after done() they are again, and .counts says what they did."""
+
+    def __init__(self, kind, *numbers, cpus=None):
+        super().__init__([WORKLOAD, kind, *map(str, numbers), *([",".join(map(str, cpus))] if cpus else [])])
+        word, *pids = self.hear()
+        equal(word, "ready", "the first word of the load")
+        self.pids = [int(pid) for pid in pids]
+
+    def go(self):
+        self.say("go")
+
+    def done(self, stop=False, seconds=PATIENCE):
+        """Waits for its end; stop: asks a flood without end for it."""
+        if stop:
+            self.say("stop")
+        word, *counts = self.hear(seconds)
+        equal(word, "done", "the last word of the load")
+        self.counts = [int(count) for count in counts]
+        return self.counts
+
+    def exit(self):
+        self.say("exit")
+        equal(self.process.wait(PATIENCE), 0, "the status of the load")
+
+    def __enter__(self):
+        return self
+
+
+class Subscriber:
+    """subscriber.py in a process of its own: it checks every packet, item and ledger, and broken promises fail it."""
+
+    def __init__(self, daemon, *arguments):
+        before = daemon.status().n_subscribers
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([sys.executable, subscriber.__file__, "--socket", daemon.stream, *arguments],
+                                        stdout=subprocess.PIPE, stderr=self.errors)
+        self.finished = False
+
+        def began():
+            check(self.process.poll() is None, f"the subscriber ended: {self.said()}")
+            return daemon.status().n_subscribers > before
+
+        try:
+            wait_until(began, "the subscription")
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+
+    def said(self):
+        return os.pread(self.errors.fileno(), 1 << 20, 0).decode("utf-8", "replace")
+
+    def finish(self, seconds=PATIENCE, signal_number=signal.SIGINT):
+        """Stops it; gives its lines of JSON. AssertionError if it found a broken promise."""
+        if signal_number:
+            self.process.send_signal(signal_number)
+        out, _ = self.process.communicate(timeout=seconds)
+        equal(self.process.returncode, 0, f"the status of the subscriber, which said: {self.said()}")
+        return [json.loads(line) for line in out.splitlines()]
+
+
+# ---- running tests ---------------------------------------------------------------------------------------------------
+
+
+class Skip(Exception):
+    """Said by a test, with the reason why it can not be run here."""
+
+
+def need_root():
+    if os.geteuid() != 0:
+        print("skipped: only root may trace the host")
+        sys.exit(77)
+
+
+def main(scope, seconds=60):
+    """Runs the tests of a file, each for at most `seconds` (more under a sanitizer)."""
+    need_root()
+    limit = seconds * (1 if SANITIZER == "none" else 4)
+    tests = {name: f for name, f in scope.items() if name.startswith("test_") and callable(f)}
+    failed, skipped = [], []
+
+    def too_long(*_):
+        raise AssertionError(f"it takes more than {limit} s")
+
+    signal.signal(signal.SIGALRM, too_long)
+    for name in sys.argv[1:] or tests:
+        begin = time.monotonic()
+        signal.alarm(limit)
+        try:
+            tests[name]()
+        except Skip as why:
+            skipped.append(name)
+            print(f"skipped {name}: {why}", flush=True)
+            continue
+        except Exception:  # pylint: disable=broad-except
+            failed.append(name)
+            print(f"FAIL {name}")
+            traceback.print_exc(file=sys.stdout)
+            sys.stdout.flush()
+            continue
+        finally:
+            signal.alarm(0)
+        print(f"ok {name} ({time.monotonic() - begin:.1f} s)", flush=True)
+    if failed:
+        sys.exit(1)
+    sys.exit(77 if len(skipped) == len(tests) else 0)
