@@ -1,8 +1,8 @@
 /*
  * Patterns are cut at their stars: the first part must stand at the beginning, the last at the end, and each between is
  * searched behind the one before. Taking the first place for each is enough, so nothing is ever taken back and a
- * hostile pattern can not make a reader's time explode: plain parts are found by memmem(3) in linear time, the others
- * have a bounded length (PATTERN_MAX_SEARCHED).
+ * hostile pattern can not make a reader's time explode: long plain parts are found by memmem(3) in linear time, and what
+ * is tried at each place has a bounded length (PATTERN_MAX_SEARCHED).
  */
 #include "daemon/route/match-pattern.h"
 
@@ -74,8 +74,18 @@ static bool part_match(const Pattern *p, const PatternPart *part, const uint8_t 
 }
 
 static const uint8_t *part_find(const Pattern *p, const PatternPart *part, const uint8_t *text, size_t size) {
-        if (part->plain)
-                return memmem(text, size, p->bytes + part->begin, part->length);
+        const uint8_t *wanted = p->bytes + part->begin, *end = text + size;
+
+        if (part->plain && part->length > PATTERN_MAX_SEARCHED)
+                return memmem(text, size, wanted, part->length);
+        if (part->plain) { /* memmem() prepares itself for longer than this takes */
+                for (; (size_t)(end - text) >= part->length; text++) {
+                        text = memchr(text, *wanted, (size_t)(end - text) - part->length + 1);
+                        if (!text || memcmp(text, wanted, part->length) == 0)
+                                return text;
+                }
+                return NULL;
+        }
         for (; size >= part->length; text++, size--)
                 if (part_match(p, part, text))
                         return text;

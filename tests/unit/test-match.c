@@ -216,14 +216,17 @@ static void test_without_plan(void **state) {
                 { "sample.period == 99", true }, { "period & 1 && addr & 0x8000000000000000", true }, { "comm ~ \"n*\"", true },
                 { "comm == \"\"", false },
         };
-        static const Case sixteen[] = { { "comm == \"0123456789abcdef\"", true }, { "comm ~ \"*f\"", true } };
+        static const Case sixteen[] = { { "comm == \"0123456789abcdef\"", true }, { "comm ~ \"*f\"", true },
+                                        { "comm == \"0123456789abcdefg\"", false }, { "comm == \"0123456789abcde\"", false },
+                                        { "comm == \"0123456789abcde*\"", true }, { "comm != \"1*\"", true } };
         Record r = sample_record(NULL);
 
         r.raw_size = 0;
         CHECK(cases, NULL, &r);
         r.comm = (const char[16]){ '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f' };
         CHECK(sixteen, NULL, &r);
-        assert_true(run("!(comm == \"0123456789abcde\")", NULL, &r));
+        r.comm = "";
+        assert_true(run("comm == \"\" && comm != \"nginx\" && !(comm ~ \"?*\")", NULL, &r));
 }
 
 /* A text in a fixed place, compared with every length around that of the place and of the tests that it becomes. */

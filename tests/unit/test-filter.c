@@ -1,0 +1,257 @@
+/* What is refused, with the exact place and what is said; and the one spelling of what is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "daemon/route/filter.h"
+#include "daemon/route/match.h"
+#include "tests/unit/filter-plan.h"
+
+/* The linker's --wrap=calloc: the call after so many others fails. */
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+static unsigned calls_left = UINT32_MAX;
+
+void *__wrap_calloc(size_t n, size_t size) {
+        return calls_left-- == 0 ? NULL : __real_calloc(n, size);
+}
+
+typedef struct Mistake {
+        const char *expression;
+        unsigned position; /* 1 + byte offset */
+        const char *text;  /* contained in the explanation */
+} Mistake;
+
+static const Mistake parse_mistakes[] = {
+        { "", 1, "ends where a name" }, { " \t", 3, "ends where" }, { "u8 ==", 6, "ends where" }, { "u8 == 1 &&", 11, "ends where" },
+        { "== 1", 1, "found '=='" }, { "u8 == == 1", 7, "found '=='" }, { "u8 1", 4, "found '1' where an operator" },
+        { "u8 = 1", 4, "write ==" }, { "u8 + 1", 4, "no arithmetic" }, { "u8 / 2 == 1", 4, "found '/'" }, { "u8 -1", 4, "no arithmetic" },
+        { "u8 * 2", 4, "found '*'" }, { "-u8 == 1", 1, "belongs to the digits" }, { "u8 << 1", 5, "found '<'" },
+        { "u8 @ 1", 4, "'@'" }, { "u8 == \xc3\xa9", 7, "'\\xc3'" }, { "u8 == 1 and s8", 9, "'&&', not 'and'" },
+        { "u8 == 1 OR s8", 9, "'||', not 'or'" }, { "comm like \"x\"", 6, "~ with a pattern" }, { "u8 == 1; s8", 8, "';'" },
+
+        { "(u8 == 1", 9, "')' of the '(' at 1" }, { "u8 == (1 | (2)", 15, "')' of the '(' at 7" }, { "u8 == 1)", 8, "no '(' is open" },
+        { "()", 2, "found ')'" }, { "(u8 s8)", 5, "')' of the '(' at 1" }, { "args[", 6, "number of an element" },
+        { "args[u8]", 6, "number of an element" }, { "args[-1]", 6, "numbered from 0" }, { "args[65536]", 6, "at most 65535" },
+        { "args[1", 7, "']'" }, { "args[1)", 7, "']'" }, { "5[1]", 2, "found '['" }, { "args[0][1]", 8, "found '['" },
+
+        { "u8 == 0x", 7, "hexadecimal digits" }, { "u8 == 0xg", 9, "'g' is no digit of a hexadecimal" }, { "u8 == 12a", 9, "'a' is no digit" },
+        { "u8 == 08", 8, "octal" }, { "u8 == 1.5", 8, "'.' is no digit" }, { "u64 == 18446744073709551616", 8, "64 bits" },
+        { "u64 == 0x10000000000000000", 8, "64 bits" }, { "s64 == -9223372036854775809", 8, "64 bits" },
+
+        { "comm == \"abc", 9, "unterminated text: expected another \"" }, { "comm == 'abc\"", 9, "another '" },
+        { "comm == \"abc\\", 9, "unterminated" }, { "comm == \"abc\\\"", 9, "unterminated" }, { "comm == \"a\\qb\"", 11, "unknown escape \\q" },
+        { "comm == \"\\x4\"", 10, "two hexadecimal digits" }, { "comm == \"\\x00\"", 10, "never matches" }, { "comm == \"\\0\"", 10, "escape \\0" },
+        { "comm ~ \"a[bc\"", 10, "needs its ]" }, { "comm ~ \"a[]\"", 10, "needs its ]" }, { "comm ~ \"[z-a]\"", 10, "range" },
+        { "comm ~ \"[!\\x01-\\xff]\"", 9, "no character" }, { "comm ~ \"[a", 8, "unterminated" }, { "comm ~ \"[a-\"", 9, "needs its ]" },
+
+        { "!u8 == 1", 1, "!(... == ...)" }, { "!u8 & 1", 1, "!(... & ...)" }, { "u8 && !(s8) | 4", 7, "!(... | ...)" },
+        { "1 < u8 < 5", 8, "do not chain" }, { "u8 & 1 == 1 & s8 == 2", 18, "do not chain" }, { "(u8 == 1) == 1", 2, "no operand of '=='" },
+        { "u8 == (s8 == 1)", 8, "no operand of '=='" }, { "(u8 && s8) & 4", 2, "no operand of '&'" }, { "4 | !u8", 5, "found '!'" },
+        { "u8 & (!s8)", 8, "no operand" }, { "\"abc\"", 1, "neither true nor false" }, { "u8 && \"abc\"", 7, "neither true" },
+        { "!\"abc\"", 2, "neither true" }, { "\"a\" == \"a\"", 8, "neither of which is a field" }, { "comm < \"a\"", 6, "not with <" },
+        { "5 == \"abc\"", 6, "a text with a number" }, { "\"abc\" != 5", 1, "a text with a number" }, { "comm ~ abc", 8, "pattern in quotes" },
+        { "comm ~ 5", 8, "pattern in quotes" }, { "5 ~ \"a\"", 1, "text field at its left" }, { "(u8 & 4) ~ \"a\"", 2, "text field at its left" },
+};
+
+/* Right as expressions, but not for this event. */
+static const struct {
+        Refusal refusal;
+        Mistake mistake;
+} compile_mistakes[] = {
+        { REFUSED_NOT_FOUND, { "u8 == 1 && prev_com == \"a\"", 12, "'prev_com' is no field of test:event; did you mean 'prev_comm'?" } },
+        { REFUSED_NOT_FOUND, { "nothing", 1, "'nothing' is no field of test:event. It has: u8, s8" } },
+        { REFUSED_NOT_FOUND, { "comm == bash", 9, "put into quotes" } },
+        { REFUSED_NOT_FOUND, { "flags & O_CRAET", 9, "no value of 'flags'; did you mean 'O_CREAT'?" } },
+        { REFUSED_NOT_FOUND, { "flags & \"O_CRAET\"", 9, "did you mean 'O_CREAT'?" } },
+        { REFUSED_NOT_FOUND, { "flags && O_CREAT", 10, "'O_CREAT' is no field" } }, /* another comparison */
+        { REFUSED_NOT_FOUND, { "u8 & O_CREAT", 6, "'O_CREAT' is no field" } },
+        { REFUSED_NOT_FOUND, { "flags & O_CREAT[0]", 9, "'O_CREAT' is no field" } },
+        { REFUSED_NOT_FOUND, { "ip == 1", 1, "'ip' is no field" } },
+        { REFUSED_NOT_FOUND, { "sample.u8", 1, "'sample.u8' is no field" } },
+        { REFUSED_NOT_FOUND, { "1 || x", 6, "'x' is no field" } }, /* also where nothing depends on it */
+        { REFUSED_INVALID, { "prev_comm == 5", 14, "'prev_comm' is a text, and this a number" } },
+        { REFUSED_INVALID, { "prev_comm == u8 & 3", 14, "is a text, and this a number" } },
+        { REFUSED_INVALID, { "u8 == prev_comm", 7, "'prev_comm' is a text, and compared with a number" } },
+        { REFUSED_INVALID, { "u8 == \"abc\"", 7, "a text stands where a number" } },
+        { REFUSED_INVALID, { "u8 == \"a\"", 7, "a text stands where a number" } }, /* not a character */
+        { REFUSED_INVALID, { "state == \"R*\"", 10, "a text stands where a number" } },
+        { REFUSED_INVALID, { "u8 ~ \"abc\"", 1, "'u8' is a number" } },
+        { REFUSED_INVALID, { "prev_comm & 4", 1, "has no bits" } },
+        { REFUSED_INVALID, { "4 | prev_comm", 5, "has no bits" } },
+        { REFUSED_INVALID, { "flag && prev_comm", 9, "'prev_comm' is a text: compare it" } },
+        { REFUSED_INVALID, { "comm", 1, "'comm' is a text: compare it" } },
+        { REFUSED_INVALID, { "!comm", 2, "is a text: compare it" } },
+        { REFUSED_INVALID, { "prev_comm < next_comm", 11, "not with <" } },
+        { REFUSED_INVALID, { "prev_comm > 'a'", 11, "not with >" } },
+        { REFUSED_INVALID, { "args == 1", 1, "'args' is an array" } },
+        { REFUSED_INVALID, { "list", 1, "'list' is an array" } },
+        { REFUSED_INVALID, { "args[3] == 1", 1, "'args' has the elements 0 to 2, but no 3" } },
+        { REFUSED_INVALID, { "u8[0] == 1", 1, "'u8' is no array" } },
+        { REFUSED_INVALID, { "cpu[0] == 1", 1, "'cpu' is no array" } },
+        { REFUSED_INVALID, { "prev_comm[0] == 'p'", 1, "'prev_comm' is no array" } },
+        { REFUSED_INVALID, { "blob == 1", 1, "neither a number nor a text" } },
+};
+
+static void check(int k, Refusal refusal, const Mistake *m, const Explanation *e) {
+        const char *reason = refusal == REFUSED_INVALID ? "bad-expression" : "unknown-field";
+
+        if (k != (int)refusal || e->position != m->position || !e->reason || strcmp(e->reason, reason) != 0 ||
+            !strstr(e->text, m->text))
+                fail_msg("%s: expected %d at %u (%s), found %d at %u: %s", m->expression, refusal, m->position, m->text, k,
+                         e->position, e->text);
+}
+
+static void test_parse_mistakes(void **state) {
+        for (size_t i = 0; i < ARRAY_SIZE(parse_mistakes); i++) {
+                Filter *f = (Filter *)&parse_mistakes;
+                Explanation e = EXPLANATION_NULL;
+                int k = filter_parse(parse_mistakes[i].expression, &f, &e);
+
+                check(k, REFUSED_INVALID, &parse_mistakes[i], &e);
+                assert_ptr_equal(f, &parse_mistakes); /* untouched */
+                assert_int_equal(filter_parse(parse_mistakes[i].expression, &f, NULL), REFUSED_INVALID);
+        }
+}
+
+static void test_compile_mistakes(void **state) {
+        _cleanup_(plan_unrefp) Plan *plan = filter_plan_new();
+
+        for (size_t i = 0; i < ARRAY_SIZE(compile_mistakes); i++) {
+                _cleanup_(filter_freep) Filter *f = NULL;
+                MatchProgram *p = (MatchProgram *)&compile_mistakes;
+                Explanation e = EXPLANATION_NULL;
+                int k;
+
+                if (filter_parse(compile_mistakes[i].mistake.expression, &f, &e) != 0)
+                        fail_msg("%s: %s", compile_mistakes[i].mistake.expression, e.text);
+                k = filter_compile(f, plan, &p, &e);
+                check(k, compile_mistakes[i].refusal, &compile_mistakes[i].mistake, &e);
+                assert_ptr_equal(p, &compile_mistakes);
+                assert_int_equal(filter_compile(f, plan, &p, NULL), compile_mistakes[i].refusal);
+        }
+}
+
+static void test_no_plan(void **state) {
+        _cleanup_(filter_freep) Filter *f = NULL;
+        MatchProgram *p = NULL;
+        Explanation e = EXPLANATION_NULL;
+
+        assert_int_equal(filter_parse("perod == 1", &f, &e), 0);
+        assert_int_equal(filter_compile(f, NULL, &p, &e), REFUSED_NOT_FOUND);
+        assert_string_equal(e.text, "'perod' is no field of this event; did you mean 'period'? "
+                                    "It has: pid, tid, cpu, time, ip, addr, period, comm");
+        assert_int_equal(e.position, 1);
+}
+
+/* n times `each`, between `before` and `after` */
+static char *repeat(const char *before, const char *each, size_t n, const char *after) {
+        char *text = calloc(1, strlen(before) + n * strlen(each) + strlen(after) + 1), *end = text;
+
+        assert_non_null(text);
+        end = stpcpy(end, before);
+        for (size_t i = 0; i < n; i++)
+                end = stpcpy(end, each);
+        stpcpy(end, after);
+        return text;
+}
+
+static void check_limit(const char *before, const char *each, size_t n, const char *after, unsigned position, const char *what) {
+        _cleanup_free_ char *text = repeat(before, each, n, after);
+        Filter *f = NULL;
+        Explanation e = EXPLANATION_NULL;
+        int k = filter_parse(text, &f, &e);
+
+        if (position == 0) {
+                if (k != 0)
+                        fail_msg("%s: %s", text, e.text);
+        } else
+                check(k, REFUSED_INVALID, &(Mistake){ text, position, what }, &e);
+        filter_free(f);
+}
+
+static void test_limits(void **state) {
+        check_limit("u8 == 1", " ", 4089, "", 0, NULL);
+        check_limit("u8 == 1", " ", 4090, "", 4097, "4096 bytes");
+        check_limit("u8", "||u8", 255, "", 0, NULL);
+        check_limit("u8", "||u8", 256, "", 3 + 4 * 255 + 2, "256 names");
+        check_limit("", "!", 64, "u8", 0, NULL);
+        check_limit("", "!", 65, "u8", 65, "64 ( and !");
+        check_limit("", "(", 64, "", 65, "ends where");
+        check_limit("", "(", 65, "", 65, "64 ( and !");
+        check_limit("", "!(", 33, "u8", 65, "64 ( and !");
+        check_limit("u8 || (s8) || !s8 || ", "(s8) || ", 100, "s8", 0, NULL); /* beside each other is not deep */
+        check_limit("comm ~ \"*", "?", 64, "*\"", 0, NULL);
+        check_limit("comm ~ \"*", "?", 65, "*\"", 8, "at most 64");
+        check_limit("comm ~ \"*", "a", 1000, "*\"", 0, NULL);
+        check_limit("comm ~ \"", "?", 1000, "*\"", 0, NULL);
+}
+
+static void test_canonical(void **state) {
+        static const char *const same[][2] = {
+                { "a==1", "a == 1" }, { " a == 0x1 ", "a == 1" }, { "((a))==(01)", "a == 1" }, { "a == '\\x01'", "a == '\\x01'" },
+                { "a&&b||c", "a && b || c" }, { "a&&(b||c)", "a && (b || c)" }, { "(a&&(b&&c))", "a && b && c" },
+                { "a||(b||(c&&d))", "a || b || c && d" }, { "a&6==2", "a & 6 == 2" }, { "(a&6)==2", "a & 6 == 2" },
+                { "a&(b|c)&d", "a & (b | c) & d" }, { "a|(b|c&d)", "a | b | c & d" }, { "!(a)", "!a" }, { "!(!(a==-0x10))", "!!(a == -16)" },
+                { "!(a && b)", "!(a && b)" }, { "!(a & 4)", "!(a & 4)" }, { "a == -0", "a == 0" }, { "a[007]<=b[1]", "a[7] <= b[1]" },
+                { "a == 0xffffffffffffffff", "a == 18446744073709551615" }, { "a ~ 'x**\\*?'", "a ~ \"x*\\*?\"" },
+                { "a ~ '[^!a-cb\\]]\\['", "a ~ \"[\\x01- \\\"-\\\\\\^-`d-\\xff]\\[\"" }, { "a == 'it\\'s \"'", "a == \"it\\'s \\\"\"" },
+                { "a != \"\xc3\xa9\\n\"", "a != \"\\xc3\\xa9\\x0a\"" }, { "a == 'x'", "a == 'x'" }, { "a == \"x\"", "a == \"x\"" },
+                { "sample.pid==1", "sample.pid == 1" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(same); i++)
+                for (int k = 0; k < 2; k++) {
+                        _cleanup_(filter_freep) Filter *f = NULL;
+                        _cleanup_free_ char *text = NULL;
+                        Explanation e = EXPLANATION_NULL;
+
+                        if (filter_parse(same[i][k], &f, &e) != 0)
+                                fail_msg("%s: %s", same[i][k], e.text);
+                        text = filter_canonical(f);
+                        assert_string_equal(text, same[i][1]);
+                }
+}
+
+static int make(const char *text, const Plan *plan, Filter **ret_filter, MatchProgram **ret_program) {
+        int k = filter_parse(text, ret_filter, NULL);
+
+        return k ?: filter_compile(*ret_filter, plan, ret_program, NULL);
+}
+
+/* Each allocation fails once: -ENOMEM, and nothing is left behind, as a sanitizer sees. */
+static void test_no_memory(void **state) {
+        _cleanup_(plan_unrefp) Plan *plan = filter_plan_new();
+        unsigned n = 0;
+        int k;
+
+        do {
+                _cleanup_(match_program_unrefp) MatchProgram *program = NULL;
+                _cleanup_(filter_freep) Filter *filter = NULL;
+
+                calls_left = n++;
+                k = make("comm ~ \"*[ab]*\" && u8 == 200 || path != \"x\" && next_comm == \"y\"", plan, &filter, &program);
+                calls_left = UINT32_MAX;
+                assert_true(k == 0 ? program != NULL : k == -ENOMEM && !program);
+        } while (k != 0);
+        assert_int_equal(n, 1 + 5 + 2 + 4 + 3); /* the filter, operands and scopes, the program, three patterns */
+}
+
+static void test_null(void **state) {
+        assert_null(filter_free(NULL));
+        assert_null(match_program_unref(NULL));
+        assert_null(match_program_ref(NULL));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_parse_mistakes), cmocka_unit_test(test_compile_mistakes), cmocka_unit_test(test_no_plan),
+                cmocka_unit_test(test_limits),         cmocka_unit_test(test_canonical),        cmocka_unit_test(test_null),
+                cmocka_unit_test(test_no_memory),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
