@@ -1,46 +1,120 @@
 /*
- * Names come from walking the whole expression tree, because __print_flags() hides in conditions and casts. Only names
- * of a field's own value are taken: those of a part that was shifted out of it would be wrong for the whole.
+ * A print format is any C that the kernel's compiler accepted: statements, helper functions, nested conditions. It is
+ * not parsed as a whole. Calls of __print_flags() and the like are found wherever they stand, and only these are read,
+ * by brackets and commas; so one strange argument does not cost the names in the others.
+ *
+ * Only names of a field's own value are taken, cast or masked: those of a part that was shifted out of it would be
+ * wrong for the whole.
  */
 #include "daemon/kernel/format-names.h"
 
 #include <errno.h>
-#include <event-parse.h>
 #include <string.h>
 
-/*
- * The field that an argument shows: itself, cast, masked, one element of it or handed over as an array. Not shifted or
- * added to, for then the names would be those of another number.
- */
-static PlanField *shown_field(Plan *p, const struct tep_print_arg *arg) {
-        const char *name = NULL;
-        PlanField *f;
+#include "daemon/kernel/format-number.h"
 
-        if (!arg)
+/* The text of adjacent string literals. NULL: it is something else, or there is no memory, which *ret_error says. */
+static char *unquote(Span s, int *ret_error) {
+        _cleanup_free_ char *text = NULL;
+        char *to;
+
+        s = span_trim(s);
+        if (span_is_empty(s))
                 return NULL;
-        switch (arg->type) {
-        case TEP_PRINT_FIELD:
-                name = arg->field.name;
-                break;
-        case TEP_PRINT_DYNAMIC_ARRAY:
-                name = arg->dynarray.field ? arg->dynarray.field->name : NULL;
-                break;
-        case TEP_PRINT_TYPE:
-                return shown_field(p, arg->typecast.item);
-        case TEP_PRINT_OP:
-                if (strcmp(arg->op.op, "[") == 0)
-                        return shown_field(p, arg->op.left);
-                if (strcmp(arg->op.op, "&") != 0)
-                        return NULL;
-                f = shown_field(p, arg->op.left);
-                return f ? f : shown_field(p, arg->op.right);
-        default:
+        to = text = malloc((size_t)(s.end - s.at) + 1);
+        if (!text) {
+                *ret_error = -ENOMEM;
                 return NULL;
         }
-        for (size_t i = 0; name && i < p->n_fields; i++)
-                if (strcmp(p->fields[i].name, name) == 0)
+        for (; !span_is_empty(s); s = span_trim(s)) {
+                const char *behind;
+
+                if (*s.at != '"')
+                        return NULL;
+                behind = span_quoted_end(s.at, s.end);
+                for (const char *at = s.at + 1; at < behind - 1; at++) {
+                        if (*at == '\\' && at + 1 < behind - 1)
+                                at++;
+                        *to++ = *at;
+                }
+                s.at = behind;
+        }
+        *to = '\0';
+        return TAKE_PTR(text);
+}
+
+static PlanField *find_field(Plan *p, Span name) {
+        for (size_t i = 0; i < p->n_fields; i++)
+                if (span_equal(name, p->fields[i].name))
                         return &p->fields[i];
         return NULL;
+}
+
+/* Without brackets around the whole and casts in front, as often as there are. */
+static Span bare(Span s) {
+        for (s = span_trim(s); !span_is_empty(s) && *s.at == '(';) {
+                const char *behind = span_bracket_end(s.at, s.end);
+                Span rest;
+
+                if (!behind)
+                        return s;
+                rest = span_trim((Span){ behind, s.end });
+                if (span_is_empty(rest))
+                        s = span_trim((Span){ s.at + 1, behind - 1 });
+                else if (format_is_word(*rest.at) || *rest.at == '(')
+                        s = rest; /* no operator between: a cast */
+                else
+                        return s;
+        }
+        return s;
+}
+
+static PlanField *shown_array(Plan *p, Span s) {
+        static const char *const calls[] = { "__get_dynamic_array(", "__get_rel_dynamic_array(", "__get_cpumask(",
+                                             "__get_bitmask(" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+                if (span_skip(&s, calls[i]))
+                        return s.end[-1] == ')' ? find_field(p, span_trim((Span){ s.at, s.end - 1 })) : NULL;
+        return NULL;
+}
+
+/* REC->name, or one element of it */
+static PlanField *shown_member(Plan *p, Span s) {
+        Span name;
+
+        if (!span_skip(&s, "REC->"))
+                return NULL;
+        name.at = s.at;
+        while (s.at < s.end && format_is_word(*s.at))
+                s.at++;
+        name.end = s.at;
+        if (!span_is_empty(s) && (*s.at != '[' || span_bracket_end(s.at, s.end) != s.end))
+                return NULL;
+        return find_field(p, name);
+}
+
+/*
+ * The field that an expression shows: itself, cast, masked, one element of it, or handed over as an array. NULL for all
+ * else.
+ */
+static PlanField *shown_field(Plan *p, Span s) {
+        const char *mask;
+        PlanField *f;
+
+        s = bare(s);
+        if (span_is_empty(s) || span_find_outside(s, '?'))
+                return NULL;
+        while ((mask = span_find_outside(s, '&'))) {
+                if (mask + 1 < s.end && mask[1] == '&')
+                        return NULL;
+                f = shown_field(p, (Span){ s.at, mask });
+                if (f)
+                        return f;
+                s = bare((Span){ mask + 1, s.end });
+        }
+        f = shown_array(p, s);
+        return f ? f : shown_member(p, s);
 }
 
 /* The value as the field's numbers come: cut to its size and widened by its sign. */
@@ -50,58 +124,79 @@ static uint64_t field_value(const PlanField *f, uint64_t value) {
         return f->kind == FIELD_SIGNED ? (uint64_t)((int64_t)(value << unused) >> unused) : value << unused >> unused;
 }
 
-/* The first list of a field stays: a second one shows it from another side, under a condition. */
-static int add_values(Plan *p, const struct tep_print_arg *arg, const struct tep_print_flag_sym *values,
-                      const char *delimiter) {
-        PlanField *f = shown_field(p, arg);
+/* { VALUE, "NAME" }. The end of the kernel's own lists, { 0, NULL }, has no name and is left out. */
+static int add_value(PlanField *f, Span s) {
+        _cleanup_free_ char *name = NULL;
+        Span value;
+        uint64_t number;
+        int error = 0;
 
-        if (!f || f->n_values > 0 || !field_is_number(f))
+        if (span_is_empty(s) || *s.at != '{' || s.end[-1] != '}')
                 return 0;
-        for (; values; values = values->next) {
-                if (!values->value || !values->str)
-                        continue;
-                if (delimiter && strcmp(values->str, "0") == 0) /* { 0, NULL }, the end of the kernel's own list */
-                        continue;
-                if (plan_field_add_value(f, field_value(f, strtoull(values->value, NULL, 0)), values->str) < 0)
-                        return -ENOMEM;
-        }
-        if (!delimiter)
+        s = (Span){ s.at + 1, s.end - 1 };
+        if (!span_next_argument(&s, &value) || !format_number(value, &number))
                 return 0;
-        f->flags = true;
-        f->delimiter = strdup(delimiter);
-        return f->delimiter ? 0 : -ENOMEM;
+        name = unquote(s, &error);
+        return name ? plan_field_add_value(f, field_value(f, number), name) : error;
 }
 
-/* `flags ? __print_flags(flags, ...) : "none"` names the zero, if the list does not. */
-static int add_zero(Plan *p, const struct tep_print_arg *choice) {
-        const struct tep_print_arg *otherwise;
+/* A call of __print_flags(EXPRESSION, DELIMITER, VALUES) or __print_symbolic(EXPRESSION, VALUES). */
+static int add_values(Plan *p, Span arguments, bool flags, PlanField **ret_field) {
+        _cleanup_free_ char *delimiter = NULL;
+        Span argument;
         PlanField *f;
+        int error = 0;
 
-        if (!choice || choice->type != TEP_PRINT_OP || strcmp(choice->op.op, ":") != 0 || !choice->op.left)
+        if (!span_next_argument(&arguments, &argument))
                 return 0;
-        otherwise = choice->op.right;
-        if (choice->op.left->type != TEP_PRINT_FLAGS || !otherwise || otherwise->type != TEP_PRINT_ATOM ||
-            !otherwise->atom.atom || !*otherwise->atom.atom)
+        f = shown_field(p, argument);
+        if (!f || f->n_values > 0 || !field_is_number(f))
+                return 0; /* the first list of a field stays: a second one shows it from another side */
+        if (flags) {
+                if (!span_next_argument(&arguments, &argument))
+                        return 0;
+                delimiter = unquote(argument, &error);
+                if (!delimiter)
+                        return error;
+        }
+        while (error == 0 && span_next_argument(&arguments, &argument))
+                error = add_value(f, argument);
+        if (error < 0 || f->n_values == 0)
+                return error;
+        f->flags = flags;
+        f->delimiter = TAKE_PTR(delimiter);
+        *ret_field = f;
+        return 0;
+}
+
+/* FIELD ? __print_flags(FIELD, ...) : "none" names the zero, if the list does not. */
+static int add_zero(Plan *p, PlanField *f, Span before, Span behind) {
+        _cleanup_free_ char *name = NULL;
+        int error = 0;
+
+        before = span_trim(before);
+        behind = span_trim(behind);
+        if (span_is_empty(before) || before.end[-1] != '?' || !span_skip(&behind, ":"))
                 return 0;
-        f = shown_field(p, choice->op.left->flags.field);
-        if (!f || f->n_values == 0)
+        if (shown_field(p, (Span){ before.at, before.end - 1 }) != f)
                 return 0;
         for (size_t i = 0; i < f->n_values; i++)
                 if (f->values[i].value == 0)
                         return 0;
-        return plan_field_add_value(f, 0, otherwise->atom.atom);
+        name = unquote(behind, &error);
+        return name && *name ? plan_field_add_value(f, 0, name) : error;
 }
 
-static void set_hex(Plan *p, const struct tep_print_arg *arg) {
-        PlanField *f = shown_field(p, arg);
+static void set_hex(Plan *p, Span expression) {
+        PlanField *f = shown_field(p, expression);
 
         if (f)
                 f->hex = true;
 }
 
 /* __print_hex() and %pU: a char array that is shown so is no text (uuids), and a zero does not end it. */
-static void set_hex_bytes(Plan *p, const struct tep_print_arg *arg) {
-        PlanField *f = shown_field(p, arg);
+static void set_hex_bytes(Plan *p, Span expression) {
+        PlanField *f = shown_field(p, expression);
 
         if (!f)
                 return;
@@ -110,63 +205,100 @@ static void set_hex_bytes(Plan *p, const struct tep_print_arg *arg) {
                 f->kind = FIELD_BYTES;
 }
 
-static int add_names(Plan *p, const struct tep_print_arg *arg) {
+typedef enum Call {
+        CALL_FLAGS,
+        CALL_SYMBOLIC,
+        CALL_HEX,
+} Call;
+
+static const struct {
+        const char *text;
+        Call call;
+} calls[] = {
+        { "__print_flags(", CALL_FLAGS }, { "__print_flags_u64(", CALL_FLAGS },
+        { "__print_symbolic(", CALL_SYMBOLIC }, { "__print_symbolic_u64(", CALL_SYMBOLIC },
+        { "__print_hex(", CALL_HEX }, { "__print_hex_str(", CALL_HEX },
+};
+
+/* The call that begins at *at inside of an argument, if it is one of these; *at moves on. */
+static int read_call(Plan *p, Span argument, const char **at) {
+        for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+                Span s = { *at, argument.end }, arguments, first;
+                PlanField *f = NULL;
+                const char *behind;
+                int error;
+
+                if (!span_skip(&s, calls[i].text))
+                        continue;
+                behind = span_bracket_end(s.at - 1, s.end);
+                if (!behind)
+                        break;
+                arguments = (Span){ s.at, behind - 1 };
+                if (calls[i].call == CALL_HEX) {
+                        if (span_next_argument(&arguments, &first))
+                                set_hex_bytes(p, first);
+                } else {
+                        error = add_values(p, arguments, calls[i].call == CALL_FLAGS, &f);
+                        if (error == 0 && f)
+                                error = add_zero(p, f, (Span){ argument.at, *at }, (Span){ behind, argument.end });
+                        if (error < 0)
+                                return error;
+                }
+                *at = behind;
+                return 0;
+        }
+        *at += 1;
+        return 0;
+}
+
+static int read_argument(Plan *p, Span argument) {
+        const char *at = argument.at;
         int error = 0;
 
-        for (; arg && error == 0; arg = arg->next)
-                switch (arg->type) {
-                case TEP_PRINT_FLAGS:
-                        error = add_values(p, arg->flags.field, arg->flags.flags,
-                                           arg->flags.delim ? arg->flags.delim : "|");
-                        break;
-                case TEP_PRINT_SYMBOL:
-                        error = add_values(p, arg->symbol.field, arg->symbol.symbols, NULL);
-                        break;
-                case TEP_PRINT_HEX:
-                case TEP_PRINT_HEX_STR:
-                        set_hex_bytes(p, arg->hex.field);
-                        break;
-                case TEP_PRINT_TYPE:
-                        error = add_names(p, arg->typecast.item);
-                        break;
-                case TEP_PRINT_OP:
-                        error = add_names(p, arg->op.left);
-                        if (error == 0)
-                                error = add_names(p, arg->op.right);
-                        if (error == 0 && strcmp(arg->op.op, "?") == 0)
-                                error = add_zero(p, arg->op.right);
-                        break;
-                default:
-                        break;
-                }
+        while (error == 0 && at < argument.end) {
+                if (*at == '"' || *at == '\'')
+                        at = span_quoted_end(at, argument.end);
+                else if (*at == '_' && (at == argument.at || !format_is_word(at[-1])))
+                        error = read_call(p, argument, &at);
+                else
+                        at++;
+        }
         return error;
 }
 
 /* Goes through conversions and arguments side by side; a '*' eats an argument of its own. printf(3) */
-static void add_hex(Plan *p, const char *format, const struct tep_print_arg *arg) {
-        for (const char *at = format; arg && (at = strchr(at, '%')); at++) {
+static void add_hex(Plan *p, const char *format, Span arguments) {
+        Span argument;
+
+        for (const char *at = format; (at = strchr(at, '%')); at++) {
                 at++;
                 for (; *at && strchr("-+ #0123456789.*hlLqjzt", *at); at++)
-                        if (*at == '*' && arg)
-                                arg = arg->next;
+                        if (*at == '*' && !span_next_argument(&arguments, &argument))
+                                return;
                 if (*at == '\0')
                         return;
                 if (*at == '%')
                         continue;
+                if (!span_next_argument(&arguments, &argument))
+                        return;
                 if (*at == 'x' || *at == 'X')
-                        set_hex(p, arg);
+                        set_hex(p, argument);
                 else if (*at == 'p' && at[1] != 'I') /* %pI4: an address, in decimal */
-                        set_hex_bytes(p, arg);
-                arg = arg ? arg->next : NULL;
+                        set_hex_bytes(p, argument);
         }
 }
 
-int format_add_names(Plan *p, const struct tep_event *event) {
-        int error = add_names(p, event->print_fmt.args);
+int format_add_names(Plan *p, Span print) {
+        _cleanup_free_ char *format = NULL;
+        Span arguments = print, argument;
+        int error = 0;
 
-        if (error < 0)
-                return error;
-        if (event->print_fmt.format)
-                add_hex(p, event->print_fmt.format, event->print_fmt.args);
-        return 0;
+        if (!span_next_argument(&arguments, &argument))
+                return 0;
+        format = unquote(argument, &error);
+        if (format)
+                add_hex(p, format, arguments);
+        while (error == 0 && span_next_argument(&arguments, &argument))
+                error = read_argument(p, argument);
+        return error;
 }

@@ -1,9 +1,8 @@
-/* For format.c: what a parsed print format says of the fields. Main thread, as all that touches libtraceevent. */
+/* For format.c: what the print format says of the fields, names of values, flags, and what is shown as hexadecimal. */
 #pragma once
 
+#include "daemon/kernel/format-text.h"
 #include "daemon/model/plan.h"
 
-struct tep_event;
-
-/* Names of values, flags and hex to the plan's fields. -ENOMEM. */
-int format_add_names(Plan *p, const struct tep_event *event);
+/* print: "FORMAT", ARGUMENTS. What is not understood adds nothing. -ENOMEM. */
+int format_add_names(Plan *p, Span print);

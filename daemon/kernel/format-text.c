@@ -1,112 +1,158 @@
 /*
- * libtraceevent reads far outside of a text that is cut, and gives an event with fewer fields for one that it could not
- * parse to the end. So what it gets is known to have the shape that the kernel writes, f_show() in trace_events.c.
+ * A format is lines of one shape and, at the end, C. The lines are taken strictly: what is not as the kernel writes it
+ * is refused as a whole, so that a cut text never becomes an event with fewer fields. Of the C only brackets, strings
+ * and commas are looked at here.
  */
 #include "daemon/kernel/format-text.h"
 
 #include <string.h>
 
-/* `at` moves behind `word`. */
-static bool skip_word(const char **at, const char *end, const char *word) {
+#define DEPTH_MAX 64 /* brackets in brackets: all recursion over a print format ends here */
+
+Span span_trim(Span s) {
+        while (s.at < s.end && isspace((unsigned char)*s.at))
+                s.at++;
+        while (s.at < s.end && isspace((unsigned char)s.end[-1]))
+                s.end--;
+        return s;
+}
+
+bool span_equal(Span s, const char *word) {
         size_t n = strlen(word);
 
-        if ((size_t)(end - *at) < n || memcmp(*at, word, n) != 0)
+        return (size_t)(s.end - s.at) == n && memcmp(s.at, word, n) == 0;
+}
+
+bool span_skip(Span *s, const char *word) {
+        size_t n = strlen(word);
+
+        if ((size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0)
                 return false;
-        *at += n;
+        s->at += n;
         return true;
 }
 
-static bool skip_number(const char **at, const char *end) {
-        const char *begin = *at;
-
-        while (*at < end && isdigit((unsigned char)**at) && *at - begin < 9)
-                (*at)++;
-        return *at > begin;
-}
-
-/* "unsigned long args[6]": words, stars, and brackets around at most one word, up to the ';' */
-static bool skip_declaration(const char **at, const char *end) {
-        const char *begin = *at, *bracket = NULL;
-
-        for (; *at < end && **at != ';'; (*at)++) {
-                if (**at == '[' && (bracket || !format_text_is_word((*at)[-1])))
-                        return false;
-                if (**at == ']' && !bracket)
-                        return false;
-                if (!format_text_is_word(**at) && (bracket ? **at != ']' : **at != ' ' && **at != '*' && **at != '['))
-                        return false;
-                bracket = **at == '[' ? *at : **at == ']' ? NULL : bracket;
-        }
-        return *at < end && !bracket && *at > begin && (format_text_is_word((*at)[-1]) || (*at)[-1] == ']') &&
-               memchr(begin, ' ', (size_t)(*at - begin)) && format_text_is_word(*begin) && !isdigit((unsigned char)*begin);
-}
-
-/* field:DECLARATION;	offset:N;	size:N;	signed:N; */
-static bool skip_field(const char **at, const char *end) {
-        return skip_word(at, end, "\tfield:") && skip_declaration(at, end) && skip_word(at, end, ";\toffset:") &&
-               skip_number(at, end) && skip_word(at, end, ";\tsize:") && skip_number(at, end) &&
-               skip_word(at, end, ";\tsigned:") && skip_number(at, end) && skip_word(at, end, ";\n");
-}
-
-/* Every bracket of an expression has its other half, every string its end. */
-static bool is_balanced(const char *at, const char *end) {
-        char open[64];
-        size_t depth = 0;
-        bool quoted = false;
+const char *span_quoted_end(const char *at, const char *end) {
+        char quote = *at++;
 
         for (; at < end; at++) {
-                if (quoted) {
-                        quoted = *at != '"';
-                        at += *at == '\\';
-                } else if (*at == '"') {
-                        quoted = true;
-                } else if (strchr("([{", *at)) {
-                        if (*at == '\0' || depth == sizeof(open))
-                                return false;
-                        open[depth++] = *at == '(' ? ')' : *at == '[' ? ']' : '}';
-                } else if (strchr(")]}", *at) && (depth == 0 || open[--depth] != *at)) {
-                        return false;
-                }
-        }
-        return !quoted && depth == 0;
-}
-
-bool format_text_check(const char *text, size_t length, int *ret_n_fields) {
-        const char *at = text, *end = text + length, *name;
-        int n = 0;
-
-        if (!skip_word(&at, end, "name: "))
-                return false;
-        for (name = at; at < end && format_text_is_word(*at);)
-                at++;
-        if (at == name || !skip_word(&at, end, "\nID: ") || !skip_number(&at, end) ||
-            !skip_word(&at, end, "\nformat:\n"))
-                return false;
-        while (at < end && *at != 'p') {
-                if (skip_word(&at, end, "\n"))
-                        continue;
-                if (!skip_field(&at, end))
-                        return false;
-                n++;
-        }
-        *ret_n_fields = n;
-        return skip_word(&at, end, "print fmt: \"") && end[-1] == '\n' && is_balanced(at - 1, end);
-}
-
-const char *format_text_call_end(const char *from, const char *end) {
-        bool quoted = false;
-        int depth = 0;
-
-        for (const char *at = from; at < end; at++) {
-                if (*at == '\\' && quoted)
+                if (*at == '\\')
                         at++;
-                else if (*at == '"')
-                        quoted = !quoted;
-                else if (!quoted && *at == '(')
-                        depth++;
-                else if (!quoted && *at == ')' && --depth == 0)
+                else if (*at == quote)
                         return at + 1;
+        }
+        return end;
+}
+
+const char *span_bracket_end(const char *at, const char *end) {
+        char closing[DEPTH_MAX];
+        size_t depth = 0;
+
+        while (at < end) {
+                char c = *at;
+
+                if (c == '"' || c == '\'') {
+                        at = span_quoted_end(at, end);
+                        continue;
+                }
+                at++;
+                if (c == '(' || c == '[' || c == '{') {
+                        if (depth == DEPTH_MAX)
+                                return NULL;
+                        closing[depth++] = c == '(' ? ')' : c == '[' ? ']' : '}';
+                } else if (c == ')' || c == ']' || c == '}') {
+                        if (depth == 0 || closing[--depth] != c)
+                                return NULL;
+                        if (depth == 0)
+                                return at;
+                }
         }
         return NULL;
 }
 
+const char *span_find_outside(Span s, char c) {
+        while (s.at < s.end && *s.at != c) {
+                const char *behind = s.at + 1;
+
+                if (*s.at == '"' || *s.at == '\'')
+                        behind = span_quoted_end(s.at, s.end);
+                else if (*s.at == '(' || *s.at == '[' || *s.at == '{')
+                        behind = span_bracket_end(s.at, s.end);
+                if (!behind)
+                        return NULL;
+                s.at = behind;
+        }
+        return s.at < s.end ? s.at : NULL;
+}
+
+bool span_next_argument(Span *s, Span *ret_argument) {
+        const char *comma;
+
+        if (span_is_empty(span_trim(*s)))
+                return false;
+        comma = span_find_outside(*s, ',');
+        *ret_argument = span_trim((Span){ s->at, comma ? comma : s->end });
+        s->at = comma ? comma + 1 : s->end;
+        return true;
+}
+
+static bool skip_number(Span *s, uint32_t *ret) {
+        const char *begin = s->at;
+        uint32_t value = 0;
+
+        while (s->at < s->end && isdigit((unsigned char)*s->at) && s->at - begin < 9)
+                value = value * 10 + (uint32_t)(*s->at++ - '0');
+        *ret = value;
+        return s->at > begin;
+}
+
+/* Printable and not ';', closed by it. */
+static bool skip_declaration(Span *s, Span *ret) {
+        ret->at = s->at;
+        while (s->at < s->end && *s->at != ';' && isprint((unsigned char)*s->at))
+                s->at++;
+        ret->end = s->at;
+        return s->at > ret->at;
+}
+
+/* field:DECLARATION;	offset:N;	size:N;	signed:N; */
+static bool skip_field(Span *s, FormatField *ret) {
+        uint32_t is_signed;
+
+        if (!span_skip(s, "\tfield:") || !skip_declaration(s, &ret->declaration) || !span_skip(s, ";\toffset:") ||
+            !skip_number(s, &ret->offset) || !span_skip(s, ";\tsize:") || !skip_number(s, &ret->size) ||
+            !span_skip(s, ";\tsigned:") || !skip_number(s, &is_signed) || !span_skip(s, ";\n"))
+                return false;
+        ret->is_signed = is_signed != 0;
+        return true;
+}
+
+int format_text_init(FormatText *t, const char *text, size_t length) {
+        Span s = { text, text + length };
+
+        if (!span_skip(&s, "name: "))
+                return FORMAT_E_BAD;
+        t->name.at = s.at;
+        while (s.at < s.end && format_is_word(*s.at))
+                s.at++;
+        t->name.end = s.at;
+        if (span_is_empty(t->name) || !span_skip(&s, "\nID: ") || !skip_number(&s, &t->id) || !span_skip(&s, "\nformat:\n"))
+                return FORMAT_E_BAD;
+        t->rest = s;
+        return 0;
+}
+
+int format_text_next(FormatText *t, FormatField *ret) {
+        FormatField f;
+
+        while (span_skip(&t->rest, "\n"))
+                ;
+        if (skip_field(&t->rest, &f)) {
+                *ret = f;
+                return 0;
+        }
+        if (!span_skip(&t->rest, "print fmt: ") || span_is_empty(t->rest) || t->rest.end[-1] != '\n')
+                return FORMAT_E_BAD;
+        t->print = (Span){ t->rest.at, t->rest.end - 1 };
+        return FORMAT_E_END;
+}

@@ -1,6 +1,5 @@
 /*
- * For the supervisor: a tracepoint's format, the text that tracefs has in events/GROUP/NAME/format, to a Plan. The only
- * file that touches libtraceevent, which is not thread-safe: main thread.
+ * For the supervisor: a tracepoint's format, the text that tracefs has in events/GROUP/NAME/format, to a Plan.
  *
  *     declared                              kind, shape
  *     (unsigned) char, short, int, long,    UNSIGNED or SIGNED by the format's own `signed:`, of the given size;

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/kernel/format-number.h"
 #include "tests/unit/format-file.h"
 
 #define COMMON                                                                                                         \
@@ -121,8 +122,8 @@ static void test_dynamic_places(void **state) {
         check(rx, "skbaddr", "void * skbaddr", FIELD_POINTER, PLACE_FIXED, 8, 8, 1);
 }
 
-/* "({ int x = ...; })" is no expression to libtraceevent, and still all fields and names come. */
-static void test_names_from_an_unparsable_print_format(void **state) {
+/* Statements, "({ int x = ...; })", between the calls that name values. */
+static void test_names_beside_statements(void **state) {
         _cleanup_(plan_unrefp) Plan *p = parse_file("dma.dma_map_sg");
         const PlanField *f;
 
@@ -188,6 +189,55 @@ static void test_made_fields(void **state) {
         check_value(plan_find(p, "port"), 0, 0xffff, "all");
 }
 
+/* A part of a field, or a constant that only the kernel knows, names nothing. */
+static void test_what_names_nothing(void **state) {
+        _cleanup_(plan_unrefp) Plan *p = parse_text(
+                "\tfield:u32 a;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:u32 b;\toffset:12;\tsize:4;\tsigned:0;\n"
+                "\tfield:u32 c;\toffset:16;\tsize:4;\tsigned:0;\n\tfield:u32 d;\toffset:20;\tsize:4;\tsigned:0;\n\n"
+                "print fmt: \"%s %s %s %s\", __print_symbolic(REC->a >> 3, { 1, \"one\" }), "
+                "__print_symbolic(REC->b, { ENUM_NAME, \"one\" }, { 2, \"two\" }), __print_flags(REC->absent, \"|\", "
+                "{ 1, \"one\" }), REC->d ? __print_flags(REC->c & 0xf, \"|\", { 4, \"f\" \"our, \\\"4\\\")\" }, { 0, NULL }) : \"none\"\n");
+
+        assert_int_equal(plan_find(p, "a")->n_values, 0);
+        assert_int_equal(plan_find(p, "b")->n_values, 1);
+        check_value(plan_find(p, "b"), 0, 2, "two");
+        assert_int_equal(plan_find(p, "c")->n_values, 1); /* "none" is d's */
+        check_value(plan_find(p, "c"), 0, 4, "four, \"4\")");
+}
+
+static void test_constants(void **state) {
+        static const struct {
+                const char *text;
+                bool is_number;
+                uint64_t value;
+        } constants[] = {
+                { "0x1fUL", true, 0x1f },
+                { "017", true, 15 },
+                { " -1 ", true, UINT64_MAX },
+                { "~(1ULL << 63)", true, INT64_MAX },
+                { "( unsigned long)(( gfp_t)((((1UL))) << (5)))", true, 32 },
+                { "1 + 2 * 3 << 1 | 1", true, 15 },
+                { "7 - 2 - 1", true, 4 },
+                { "'A'", true, 65 },
+                { "1 << 64", true, 0 },
+                { "(void *)0", true, 0 },
+                { "1 / 0", false, 0 },
+                { "ENUM", false, 0 },
+                { "1 2", false, 0 },
+                { "(1", false, 0 },
+                { "09", false, 0 },
+                { "", false, 0 },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(constants); i++) {
+                Span s = { constants[i].text, constants[i].text + strlen(constants[i].text) };
+                uint64_t value = 0;
+
+                assert_int_equal(format_number(s, &value), constants[i].is_number);
+                assert_true(value == constants[i].value);
+        }
+}
+
 static void check_refused(const char *text, const char *in_explanation) {
         Explanation e = EXPLANATION_NULL;
         Plan *p = NULL;
@@ -227,10 +277,12 @@ int main(void) {
                 cmocka_unit_test(test_flags_as_expressions),
                 cmocka_unit_test(test_symbols),
                 cmocka_unit_test(test_dynamic_places),
-                cmocka_unit_test(test_names_from_an_unparsable_print_format),
+                cmocka_unit_test(test_names_beside_statements),
                 cmocka_unit_test(test_bytes_are_not_text),
                 cmocka_unit_test(test_system_call),
                 cmocka_unit_test(test_made_fields),
+                cmocka_unit_test(test_what_names_nothing),
+                cmocka_unit_test(test_constants),
                 cmocka_unit_test(test_refusals),
                 cmocka_unit_test(test_cut_texts),
         };
