@@ -78,64 +78,88 @@ static inline uint32_t part32(const uint8_t *from, uint8_t offset, size_t half) 
         return offset == ABSENT ? 0 : load32(from + offset + half * sizeof(uint32_t));
 }
 
-/* | size (4) | size bytes |, and the next part is 8-aligned again: the kernel counts the padding into size. */
-static int decode_raw(const uint8_t *at, size_t left, Record *r) {
-        uint32_t size;
+/*
+ * What a sample does not have is null, field by field: the union of the other types is not part of it, and clearing all
+ * of a Record costs more than decoding.
+ */
+static inline void set_sample(Record *r, const struct perf_event_header *header) {
+        r->type = header->type;
+        r->misc = header->misc;
+        r->cpu = 0;
+        r->ip = r->addr = r->period = 0;
+        r->comm = "";
+        r->raw = NULL;
+        r->raw_size = 0;
+        r->callchain = NULL;
+        r->n_callchain = 0;
+}
 
-        if (left < sizeof(size))
+/* | size (4) | size bytes |, and the next part is 8-aligned again: the kernel counts the padding into size. */
+static inline int check_raw(const uint8_t *at, size_t left, uint32_t *ret_size) {
+        if (left < sizeof(*ret_size))
                 return DECODE_E_TRUNCATED;
-        size = load32(at);
-        if (size > left - sizeof(size))
+        *ret_size = load32(at);
+        return *ret_size > left - sizeof(*ret_size) ? DECODE_E_TRUNCATED : 0;
+}
+
+/* | n | n addresses | */
+static int check_callchain(const uint8_t *at, size_t left, uint64_t *ret_n) {
+        if (left < sizeof(*ret_n))
                 return DECODE_E_TRUNCATED;
-        r->raw = at + sizeof(size);
-        r->raw_size = size;
+        *ret_n = load64(at);
+        return *ret_n > left / sizeof(uint64_t) - 1 ? DECODE_E_TRUNCATED : 0;
+}
+
+static int decode_sample(const SampleLayout *l, const struct perf_event_header *header, const uint8_t *bytes,
+                         Record *ret) {
+        const uint8_t *at = bytes + l->head_size, *end = bytes + header->size, *callchain = NULL, *raw = NULL;
+        uint64_t n_callchain = 0;
+        uint32_t raw_size = 0;
+
+        if (header->size < l->head_size)
+                return DECODE_E_TRUNCATED;
+        if (l->sample_type & PERF_SAMPLE_CALLCHAIN) {
+                if (check_callchain(at, (size_t)(end - at), &n_callchain) != 0)
+                        return DECODE_E_TRUNCATED;
+                callchain = at + sizeof(n_callchain);
+                at = callchain + n_callchain * sizeof(uint64_t);
+        }
+        if (l->sample_type & PERF_SAMPLE_RAW) {
+                if (check_raw(at, (size_t)(end - at), &raw_size) != 0)
+                        return DECODE_E_TRUNCATED;
+                raw = at + sizeof(raw_size);
+        }
+        set_sample(ret, header);
+        ret->stream_id = part64(bytes, l->identifier != ABSENT ? l->identifier : l->id);
+        ret->ip = part64(bytes, l->ip);
+        ret->pid = part32(bytes, l->tid, 0);
+        ret->tid = part32(bytes, l->tid, 1);
+        ret->time = part64(bytes, l->time);
+        ret->addr = part64(bytes, l->addr);
+        ret->cpu = part32(bytes, l->cpu, 0);
+        ret->period = part64(bytes, l->period);
+        ret->callchain = callchain;
+        ret->n_callchain = n_callchain;
+        ret->raw = raw;
+        ret->raw_size = raw_size;
         return 0;
 }
 
-static int decode_sample(const SampleLayout *l, const uint8_t *bytes, size_t length, Record *r) {
-        const uint8_t *at = bytes + l->head_size;
-        size_t left;
-
-        if (length < l->head_size)
-                return DECODE_E_TRUNCATED;
-        left = length - l->head_size;
-        r->stream_id = part64(bytes, l->identifier != ABSENT ? l->identifier : l->id);
-        r->ip = part64(bytes, l->ip);
-        r->pid = part32(bytes, l->tid, 0);
-        r->tid = part32(bytes, l->tid, 1);
-        r->time = part64(bytes, l->time);
-        r->addr = part64(bytes, l->addr);
-        r->cpu = part32(bytes, l->cpu, 0);
-        r->period = part64(bytes, l->period);
-        if (l->sample_type & PERF_SAMPLE_CALLCHAIN) {
-                uint64_t n;
-
-                if (left < sizeof(n))
-                        return DECODE_E_TRUNCATED;
-                n = load64(at);
-                at += sizeof(n);
-                left -= sizeof(n);
-                if (n > left / sizeof(uint64_t))
-                        return DECODE_E_TRUNCATED;
-                r->callchain = at;
-                r->n_callchain = n;
-                at += n * sizeof(uint64_t);
-                left -= n * sizeof(uint64_t);
-        }
-        return l->sample_type & PERF_SAMPLE_RAW ? decode_raw(at, left, r) : 0;
-}
-
 /* What every event of a tracepoint without extras looks like: | header | id | pid tid | time | size raw |. */
-static inline int decode_plain_sample(const uint8_t *bytes, size_t length, Record *r) {
+static inline int decode_plain_sample(const struct perf_event_header *header, const uint8_t *bytes, Record *ret) {
         enum { IDENTIFIER = HEADER_SIZE, PID = IDENTIFIER + 8, TID = PID + 4, TIME = TID + 4, RAW = TIME + 8 };
+        uint32_t raw_size;
 
-        if (length < RAW)
+        if (header->size < RAW || check_raw(bytes + RAW, header->size - RAW, &raw_size) != 0)
                 return DECODE_E_TRUNCATED;
-        r->stream_id = load64(bytes + IDENTIFIER);
-        r->pid = load32(bytes + PID);
-        r->tid = load32(bytes + TID);
-        r->time = load64(bytes + TIME);
-        return decode_raw(bytes + RAW, length - RAW, r);
+        set_sample(ret, header);
+        ret->stream_id = load64(bytes + IDENTIFIER);
+        ret->pid = load32(bytes + PID);
+        ret->tid = load32(bytes + TID);
+        ret->time = load64(bytes + TIME);
+        ret->raw = bytes + RAW + sizeof(raw_size);
+        ret->raw_size = raw_size;
+        return 0;
 }
 
 /* A string that fills the rest of a body: its zero must be there. */
@@ -235,40 +259,37 @@ static int decode_body(const uint8_t *body, size_t left, Record *r) {
         }
 }
 
-static int decode_other(const SampleLayout *l, const uint8_t *bytes, size_t length, Record *r) {
-        size_t left = length - HEADER_SIZE;
+static int decode_other(const SampleLayout *l, const struct perf_event_header *header, const uint8_t *bytes,
+                        Record *ret) {
+        Record r = { .type = header->type, .misc = header->misc, .comm = "" };
+        size_t left = header->size - HEADER_SIZE;
         const uint8_t *trailer;
+        int code;
 
         if (left < l->trailer_size)
                 return DECODE_E_TRUNCATED;
         left -= l->trailer_size;
         trailer = bytes + HEADER_SIZE + left;
-        r->pid = part32(trailer, l->trailer_tid, 0);
-        r->tid = part32(trailer, l->trailer_tid, 1);
-        r->time = part64(trailer, l->trailer_time);
-        r->cpu = part32(trailer, l->trailer_cpu, 0);
-        r->stream_id = part64(trailer, l->trailer_identifier != ABSENT ? l->trailer_identifier : l->trailer_id);
-        return decode_body(bytes + HEADER_SIZE, left, r);
+        r.pid = part32(trailer, l->trailer_tid, 0);
+        r.tid = part32(trailer, l->trailer_tid, 1);
+        r.time = part64(trailer, l->trailer_time);
+        r.cpu = part32(trailer, l->trailer_cpu, 0);
+        r.stream_id = part64(trailer, l->trailer_identifier != ABSENT ? l->trailer_identifier : l->trailer_id);
+        code = decode_body(bytes + HEADER_SIZE, left, &r);
+        if (code == 0 || code == DECODE_E_UNKNOWN_TYPE)
+                *ret = r;
+        return code;
 }
 
 int record_decode(const SampleLayout *l, const uint8_t *bytes, size_t length, Record *ret) {
         struct perf_event_header header;
-        Record r;
-        int code;
 
         if (length < sizeof(header))
                 return DECODE_E_TRUNCATED;
         memcpy(&header, bytes, sizeof(header));
         if (header.size != length)
                 return header.size > length ? DECODE_E_TRUNCATED : DECODE_E_MALFORMED;
-        r = (Record){ .type = header.type, .misc = header.misc, .comm = "" };
         if (header.type != PERF_RECORD_SAMPLE)
-                code = decode_other(l, bytes, length, &r);
-        else if (l->plain)
-                code = decode_plain_sample(bytes, length, &r);
-        else
-                code = decode_sample(l, bytes, length, &r);
-        if (code == 0 || code == DECODE_E_UNKNOWN_TYPE)
-                *ret = r;
-        return code;
+                return decode_other(l, &header, bytes, ret);
+        return l->plain ? decode_plain_sample(&header, bytes, ret) : decode_sample(l, &header, bytes, ret);
 }

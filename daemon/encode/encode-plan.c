@@ -9,8 +9,8 @@
 #include "daemon/encode/wire.h"
 
 /*
- * Most bytes of an item's own scalars, with key: time, ip and address 9 each, event, cpu, pid and tid 6 each, period 11,
- * comm 2 + 16; and of the keys and lengths of the item, its numbers, its raw bytes and two callchains.
+ * Most bytes of an item's own scalars, with key: time, ip and address 9 each, event, cpu, pid and tid 6 each, period
+ * 11, comm 2 + 16; and of the keys and lengths of the item, its numbers, its raw bytes and two callchains.
  */
 #define HEAD_BOUND (3 * (size_t)9 + 4 * 6 + 11 + 18 + 5 * (1 + WIRE_LENGTH_MAX))
 

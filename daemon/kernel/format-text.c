@@ -136,7 +136,8 @@ int format_text_init(FormatText *t, const char *text, size_t length) {
         while (s.at < s.end && format_is_word(*s.at))
                 s.at++;
         t->name.end = s.at;
-        if (span_is_empty(t->name) || !span_skip(&s, "\nID: ") || !skip_number(&s, &t->id) || !span_skip(&s, "\nformat:\n"))
+        if (span_is_empty(t->name) || !span_skip(&s, "\nID: ") || !skip_number(&s, &t->id) ||
+            !span_skip(&s, "\nformat:\n"))
                 return FORMAT_E_BAD;
         t->rest = s;
         return 0;

@@ -165,8 +165,8 @@ static void set_fixed(PlanField *f, const Declaration *d, uint32_t size, bool is
 
 static int refuse_text(const char *group, const char *text, size_t length, Explanation *e) {
         return refuse(e, REFUSED_INVALID, "bad-format",
-                      "the kernel's format of an event in group %s can not be parsed: it begins \"%.*s\"; the event can "
-                      "not be decoded on this kernel", group, length < 60 ? (int)length : 60, text);
+                      "the kernel's format of an event in group %s can not be parsed: it begins \"%.*s\"; the event "
+                      "can not be decoded on this kernel", group, length < 60 ? (int)length : 60, text);
 }
 
 static int add_field(Plan *p, const FormatField *t, Explanation *e) {

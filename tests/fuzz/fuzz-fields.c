@@ -50,7 +50,9 @@ static void count_fields(const Plan *p, const uint8_t *raw, size_t raw_size, siz
                 const PlanField *f = &p->fields[i];
 
                 if (!field_is_number(f)) {
-                        if (field_text(f, raw, raw_size, &text, &length) != 0 || text < raw || text + length > raw + raw_size)
+                        if (field_text(f, raw, raw_size, &text, &length) != 0)
+                                abort();
+                        if (text < raw || text + length > raw + raw_size)
                                 abort();
                         texts++;
                         continue;
@@ -88,7 +90,9 @@ static void check(Plan *p, const uint8_t *raw, size_t raw_size) {
                 abort();
         count_fields(p, raw, raw_size, &numbers, &texts);
         packet = perfd__v1__packet__unpack(NULL, length, item);
-        if (!packet || packet->n_items != 1 || packet->items[0]->n_numbers != numbers || packet->items[0]->n_texts != texts)
+        if (!packet || packet->n_items != 1)
+                abort();
+        if (packet->items[0]->n_numbers != numbers || packet->items[0]->n_texts != texts)
                 abort();
         perfd__v1__packet__free_unpacked(packet, NULL);
 }

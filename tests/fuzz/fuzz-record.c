@@ -21,8 +21,8 @@ static const uint64_t sample_types[] = {
         SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW,
         SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
         SAMPLE_TYPE_BASE | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
-        SAMPLE_TYPE_BASE | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
-                PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW,
+        SAMPLE_TYPE_BASE | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+                PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW,
         0,
 };
 
@@ -44,7 +44,8 @@ static void check(const SampleLayout *l, const uint8_t *bytes, size_t length, En
         (void)record_peek_id(bytes, length, &id);
         if (record_decode(l, bytes, length, &r) != 0)
                 return;
-        code = r.type == PERF_RECORD_SAMPLE ? item_encode(plan, &r, item, ROOM, &n) : side_item_encode(&r, 5, item, ROOM, &n);
+        code = r.type == PERF_RECORD_SAMPLE ? item_encode(plan, &r, item, ROOM, &n)
+                                            : side_item_encode(&r, 5, item, ROOM, &n);
         if (code != 0)
                 abort(); /* there is room for all that fits into a record, and without a plan nothing to contradict */
         must_be_one_item(item, n);

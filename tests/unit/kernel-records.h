@@ -1,6 +1,6 @@
 /*
- * Records as Linux 6.18 (x86-64, little-endian) wrote them into a ring, as u64 words, captured once with a small program
- * on perf_event_open(2). What each says is in test-record.c.
+ * Records as Linux 6.18 (x86-64, little-endian) wrote them into a ring, as u64 words, captured once with a small
+ * program on perf_event_open(2). What each says is in test-record.c.
  */
 #pragma once
 

@@ -113,7 +113,9 @@ static inline void made_plan(MadeSample *m) {
                 f->kind = (FieldKind)made_below(m, _FIELD_KIND_MAX);
                 f->place = made_below(m, 3) ? PLACE_FIXED : made_below(m, 2) ? PLACE_DATA_LOC : PLACE_REL_LOC;
                 f->element_size = field_is_number(f) ? 1u << made_below(m, 4) : 1;
-                f->count = f->place != PLACE_FIXED ? 0 : made_below(m, 2) && field_is_number(f) ? 1 : 1 + made_below(m, 12);
+                f->count = made_below(m, 2) ? 1 + made_below(m, 12) : field_is_number(f) ? 1 : COMM_SIZE;
+                if (f->place != PLACE_FIXED)
+                        f->count = 0;
                 f->offset = m->raw_size + made_below(m, 4);
                 m->raw_size = f->offset + (f->place == PLACE_FIXED ? f->element_size * f->count : 4);
         }

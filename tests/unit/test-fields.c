@@ -23,7 +23,7 @@ typedef struct Sample {
         { format_file_plan(format), (const uint8_t *)(words) + RAW_AT, sizeof(words) - RAW_AT }
 
 static uint64_t number(const Sample *s, const char *name, uint32_t i) {
-        uint64_t value;
+        uint64_t value = 0;
 
         assert_non_null(plan_find(s->plan, name));
         assert_int_equal(field_number(plan_find(s->plan, name), s->raw, s->raw_size, i, &value), 0);
@@ -82,7 +82,10 @@ static void test_exec(void **state) {
 }
 
 static void test_widths_and_signs(void **state) {
-        static const uint8_t raw[] = { 0xff, 0xfe, 0xff, 0xfd, 0xff, 0xff, 0xff, 0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+        static const uint8_t raw[] = { 0xff,                                             /* 1 byte */
+                                       0xfe, 0xff,                                       /* 2 */
+                                       0xfd, 0xff, 0xff, 0xff,                           /* 4 */
+                                       0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff }; /* 8 */
         static const struct {
                 uint32_t offset, size;
                 uint64_t as_unsigned, as_signed;
@@ -94,7 +97,8 @@ static void test_widths_and_signs(void **state) {
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-                PlanField f = { .kind = FIELD_UNSIGNED, .offset = numbers[i].offset, .element_size = numbers[i].size, .count = 1 };
+                uint32_t offset = numbers[i].offset, size = numbers[i].size;
+                PlanField f = { .kind = FIELD_UNSIGNED, .offset = offset, .element_size = size, .count = 1 };
                 uint64_t value;
 
                 assert_int_equal(field_number(&f, raw, sizeof(raw), 0, &value), 0);
@@ -102,7 +106,7 @@ static void test_widths_and_signs(void **state) {
                 f.kind = FIELD_SIGNED;
                 assert_int_equal(field_number(&f, raw, sizeof(raw), 0, &value), 0);
                 assert_true(value == numbers[i].as_signed);
-                assert_int_equal(field_number(&f, raw, numbers[i].offset + numbers[i].size - 1, 0, &value), FIELD_E_OUTSIDE);
+                assert_int_equal(field_number(&f, raw, offset + size - 1, 0, &value), FIELD_E_OUTSIDE);
         }
 }
 

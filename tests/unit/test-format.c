@@ -196,7 +196,8 @@ static void test_what_names_nothing(void **state) {
                 "\tfield:u32 c;\toffset:16;\tsize:4;\tsigned:0;\n\tfield:u32 d;\toffset:20;\tsize:4;\tsigned:0;\n\n"
                 "print fmt: \"%s %s %s %s\", __print_symbolic(REC->a >> 3, { 1, \"one\" }), "
                 "__print_symbolic(REC->b, { ENUM_NAME, \"one\" }, { 2, \"two\" }), __print_flags(REC->absent, \"|\", "
-                "{ 1, \"one\" }), REC->d ? __print_flags(REC->c & 0xf, \"|\", { 4, \"f\" \"our, \\\"4\\\")\" }, { 0, NULL }) : \"none\"\n");
+                "{ 1, \"one\" }), REC->d ? __print_flags(REC->c & 0xf, \"|\", { 4, \"f\" \"our, \\\"4\\\")\" }, "
+                "{ 0, NULL }) : \"none\"\n");
 
         assert_int_equal(plan_find(p, "a")->n_values, 0);
         assert_int_equal(plan_find(p, "b")->n_values, 1);
@@ -251,10 +252,12 @@ static void check_refused(const char *text, const char *in_explanation) {
 static void test_refusals(void **state) {
         check_refused("", "group test");
         check_refused("no format at all\n", "\"no format");
-        check_refused("name: a\nID: 1\n" COMMON "\tfield:int x;\toffset:65533;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n",
-                      "field x at offset 65533");
+        check_refused("name: a\nID: 1\n" COMMON "\tfield:int x;\toffset:65533;\tsize:4;\tsigned:1;\n\n"
+                      "print fmt: \"\"\n", "field x at offset 65533");
         check_refused("name: a\nID: 1\n" COMMON "\tfield:__data_loc char[] x;\toffset:8;\tsize:8;\tsigned:1;\n\n"
                       "print fmt: \"\"\n", "field x");
+        check_refused("name: a\nID: 1\n" COMMON "\tfield:int;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n",
+                      "\"int\"");
         check_refused("name: a\nID: 1\n" COMMON "\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n", "can not be parsed");
 }
 

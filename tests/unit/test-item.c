@@ -142,8 +142,8 @@ static void test_undecodable(void **state) {
 static void print_expected(FILE *f, const MadeSample *m) {
         const Record *r = &m->record;
 
-        fprintf(f, "%lu %u %u %u %u %lu %lu %lu comm ", r->time, m->encode->event_id, r->cpu, r->pid, r->tid, r->ip, r->addr,
-                r->period);
+        fprintf(f, "%lu %u %u %u %u ", r->time, m->encode->event_id, r->cpu, r->pid, r->tid);
+        fprintf(f, "%lu %lu %lu comm ", r->ip, r->addr, r->period);
         for (const char *c = m->comm; *c; c++)
                 fprintf(f, "%02x", (uint8_t)*c);
         fprintf(f, " numbers");
@@ -241,7 +241,8 @@ static void test_side_records_of_tasks(void **state) {
         p = SIDE(RECORD_FORK, 0);
         i = p->items[0];
         assert_int_equal(i->record_case, PERFD__V1__ITEM__RECORD_FORK);
-        assert_true(i->fork->pid == 0x5bec && i->fork->ppid == 0x5bd6 && i->fork->tid == 0x5bec && i->fork->ptid == 0x5bd6);
+        assert_true(i->fork->pid == 0x5bec && i->fork->ppid == 0x5bd6);
+        assert_true(i->fork->tid == 0x5bec && i->fork->ptid == 0x5bd6);
         packet_free(p);
 
         p = SIDE(RECORD_EXIT, 0);
@@ -328,8 +329,8 @@ static void test_descriptors(void **state) {
         size_t n = 0;
         PlanField *f = plan_add_field(plan, "flags", "u32 flags[3]");
 
-        *f = (PlanField){ .name = f->name, .type = f->type, .kind = FIELD_UNSIGNED, .element_size = 4, .count = 3, .hex = true,
-                          .flags = true, .delimiter = strdup("|") };
+        *f = (PlanField){ .name = f->name, .type = f->type, .kind = FIELD_UNSIGNED, .element_size = 4, .count = 3,
+                          .hex = true, .flags = true, .delimiter = strdup("|") };
         assert_int_equal(plan_field_add_value(f, 1, "ONE"), 0);
         f = plan_add_field(plan, "comm", "__data_loc char[] comm");
         *f = (PlanField){ .name = f->name, .type = f->type, .kind = FIELD_TEXT, .place = PLACE_DATA_LOC, .offset = 12,

@@ -165,7 +165,8 @@ static void test_fork_and_exit(void **state) {
         {
                 DECODE(PLAIN, RECORD_FORK, r);
                 assert_int_equal(r.type, PERF_RECORD_FORK);
-                assert_true(r.task.pid == 0x5bec && r.task.ppid == 0x5bd6 && r.task.tid == 0x5bec && r.task.ptid == 0x5bd6);
+                assert_true(r.task.pid == 0x5bec && r.task.ppid == 0x5bd6);
+                assert_true(r.task.tid == 0x5bec && r.task.ptid == 0x5bd6);
                 check_trailer(&r, 0x5bd6, 0x270d3fe37f6, 0x19f);
         }
         {
