@@ -47,7 +47,7 @@ static int subscriber_close(Dispatcher *d, Subscriber *s, const DispatcherMail *
         memcpy(s->closing_ledger, mail->bytes, mail->n_bytes);
         s->n_closing_ledger = mail->n_bytes;
         s->closing = true;
-        s->close_at = mail->close_at;
+        s->close_at = mail->at;
         s->close_reason = mail->reason;
         d->n_closing++;
         return 0;

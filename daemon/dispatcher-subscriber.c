@@ -31,13 +31,13 @@ Subscriber *subscriber_free(Subscriber *s) {
         return NULL;
 }
 
-static int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s) {
+static int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, const char *reason) {
         DispatcherWord *word = malloc(sizeof(*word));
         bool posted;
 
         if (!word)
                 return -ENOMEM;
-        *word = (DispatcherWord){ .kind = kind, .id = s->id, .bit = s->bit };
+        *word = (DispatcherWord){ .kind = kind, .id = s->id, .bit = s->bit, .reason = reason };
         posted = mailbox_post(&d->words, word);
         assert(posted); /* two words for each subscriber at most, and main bounds these */
         return 0;
@@ -53,7 +53,7 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
                 d->n_closing--;
         if (why)
                 log_print(LOG_NOTICE, "subscriber %llu (%s) dropped: %s", (unsigned long long)s->id, s->peer, why);
-        if (dispatcher_say(d, DISPATCHER_GONE, s) < 0)
+        if (dispatcher_say(d, DISPATCHER_GONE, s, NULL) < 0)
                 abort(); /* main would keep its subscription for ever: better a restart */
         subscriber_free(s);
 }
@@ -115,7 +115,11 @@ static int subscriber_send_prelude(Subscriber *s) {
 
 /* The subscriber may be gone afterwards. Negative: memory. */
 int subscriber_send(Dispatcher *d, Subscriber *s) {
-        int r = subscriber_send_prelude(s);
+        int r;
+
+        if (s->held)
+                return 0;
+        r = subscriber_send_prelude(s);
 
         if (r == 0)
                 r = outbox_send(&s->outbox, s->fd);
@@ -132,6 +136,14 @@ int subscriber_send(Dispatcher *d, Subscriber *s) {
         return subscriber_poll(s);
 }
 
+/* Once: main answers with the closing ledger. */
+static int subscriber_ask_close(Dispatcher *d, Subscriber *s, const char *reason) {
+        if (s->close_asked || s->closing)
+                return 0;
+        s->close_asked = true;
+        return dispatcher_say(d, DISPATCHER_WANTS_CLOSE, s, reason);
+}
+
 /* Into the outbox, and out if nothing else waits. The subscriber may be gone afterwards. */
 int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p) {
         int r;
@@ -141,11 +153,13 @@ int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p) {
         r = outbox_push(&s->outbox, p);
         if (r < 0)
                 return r;
-        if (r == OUTBOX_E_OVERFLOW) {
-                subscriber_drop(d, s, "its outbox is full, and it asked to be disconnected then");
+        if (r == OUTBOX_E_OVERFLOW && s->overflow != OVERFLOW_DISCONNECT) {
+                subscriber_drop(d, s, "it does not even take what a stream can not be understood without");
                 return 0;
         }
-        return subscriber_send(d, s);
+        if (r == OUTBOX_E_OVERFLOW)
+                r = subscriber_ask_close(d, s, "overflow"); /* what is dropped meanwhile is in its last gap */
+        return r < 0 ? r : subscriber_send(d, s);
 }
 
 static int subscriber_handle(Dispatcher *d, Subscriber *s, const uint8_t *bytes, size_t length) {
@@ -158,10 +172,7 @@ static int subscriber_handle(Dispatcher *d, Subscriber *s, const uint8_t *bytes,
                 subscriber_drop(d, s, "it sent something else than stop");
                 return 0;
         }
-        if (s->stop_asked || s->closing)
-                return 0;
-        s->stop_asked = true;
-        return dispatcher_say(d, DISPATCHER_WANTS_CLOSE, s);
+        return subscriber_ask_close(d, s, "stopped");
 }
 
 static int on_readable(Dispatcher *d, Subscriber *s) {
@@ -234,33 +245,83 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         s->channel = c;
         s->next = c->subscribers;
         c->subscribers = s;
+        s->held = true;
         s->matched = channel_pending(d, c);
         frame_reader_init(&s->in, STREAM_MAX_REQUEST);
         outbox_init(&s->outbox, s->queue_bytes, s->overflow);
         r = subscriber_watch(d, s);
-        for (size_t i = 0; i < s->n_packets && r >= 0; i++) /* without sending: a dead peer would end it here */
+        for (size_t i = 0; i < s->n_packets && r >= 0; i++)
                 r = outbox_push(&s->outbox, s->packets[i]);
-        return r < 0 ? r : subscriber_send(d, s);
+        return r < 0 ? r : 0;
 }
 
-int dispatcher_tell(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_t n) {
-        Packet *p = packet_new(n);
+static Subscriber *dispatcher_find(const Dispatcher *d, uint64_t id) {
+        for (Channel *c = d->channels; c; c = c->next)
+                for (Subscriber *s = c->subscribers; s; s = s->next)
+                        if (s->id == id)
+                                return s;
+        return NULL;
+}
+
+int dispatcher_begin(Dispatcher *d, uint64_t id) {
+        Subscriber *s = dispatcher_find(d, id);
+
+        if (!s)
+                return 0; /* the peer is gone already */
+        s->held = false;
+        return subscriber_send(d, s);
+}
+
+static int channel_push(Dispatcher *d, Channel *c, Packet *p) {
         int r = 0;
+
+        for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
+                next = s->next; /* a push may end the subscriber */
+                r = subscriber_push(d, s, p);
+        }
+        return r;
+}
+
+static int packet_of_fields(const uint8_t *bytes, size_t n, Packet **ret) {
+        Packet *p = packet_new(n);
 
         if (!p)
                 return -ENOMEM;
         packet_append_field(p, bytes, n);
         packet_seal(p);
-        for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++) {
-                Channel *c = d->by_bit[order][bit];
+        *ret = p;
+        return 0;
+}
 
-                if (!c)
-                        continue;
-                for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
-                        next = s->next;
-                        r = subscriber_push(d, s, p);
-                }
+int dispatcher_describe(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_t n) {
+        _cleanup_(packet_unrefp) Packet *p = NULL;
+        int r = packet_of_fields(bytes, n, &p);
+
+        for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++)
+                if (d->by_bit[order][bit])
+                        r = channel_push(d, d->by_bit[order][bit], p);
+        return r;
+}
+
+/* Behind the event's last item: in the order of each CPU that is now, in the order of time when the merge is so far. */
+void dispatcher_remove(Dispatcher *d, DispatcherMail *mail) {
+        DispatcherMail **end = &d->removals;
+
+        while (*end)
+                end = &(*end)->next;
+        *end = mail;
+}
+
+int dispatcher_tell_removals(Dispatcher *d) {
+        nsec_t until = dispatcher_min_watermark(d);
+        int r = 0;
+
+        while (r >= 0 && d->removals && d->removals->at <= until) {
+                DispatcherMail *mail = d->removals;
+
+                d->removals = mail->next;
+                r = dispatcher_describe(d, mail->bit, mail->bytes, mail->n_bytes);
+                dispatcher_mail_free(mail);
         }
-        packet_unref(p);
         return r;
 }

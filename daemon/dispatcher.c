@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/log.h"
+
 #define BATCHES_PER_TURN 64
 #define EVENTS_PER_TURN 64
 #define MAILS 4096
+#define DISPATCHER_NICE -15 /* behind the readers: their rings are smaller than its queues */
 
 int dispatcher_init(Dispatcher *d, size_t max_subscribers) {
         int r;
@@ -36,7 +39,9 @@ void dispatcher_post(Dispatcher *d, DispatcherMail *mail) {
         assert(posted); /* main waits for a report long before MAILS are on the way */
 }
 
-static void mail_free(DispatcherMail *mail) {
+void dispatcher_mail_free(DispatcherMail *mail) {
+        if (!mail)
+                return;
         subscriber_free(mail->subscriber);
         free(mail->bytes);
         free(mail);
@@ -48,6 +53,7 @@ void dispatcher_report_deinit(DispatcherReport *r) {
         *r = (DispatcherReport){ .n_subscribers = 0 };
 }
 
+/* The mail is used up. */
 static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
         int r = 0;
 
@@ -56,9 +62,15 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 r = dispatcher_subscribe(d, mail->subscriber);
                 mail->subscriber = NULL;
                 break;
-        case DISPATCHER_TELL:
-                r = dispatcher_tell(d, mail->bit, mail->bytes, mail->n_bytes);
+        case DISPATCHER_BEGIN:
+                r = dispatcher_begin(d, mail->id);
                 break;
+        case DISPATCHER_DESCRIBE:
+                r = dispatcher_describe(d, mail->bit, mail->bytes, mail->n_bytes);
+                break;
+        case DISPATCHER_REMOVED:
+                dispatcher_remove(d, mail);
+                return 0; /* it stays until its time */
         case DISPATCHER_REPORT:
                 r = dispatcher_report(d, mail->report);
                 sem_post(mail->done);
@@ -70,6 +82,7 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 d->quit = true;
                 break;
         }
+        dispatcher_mail_free(mail);
         return r;
 }
 
@@ -122,12 +135,11 @@ static int dispatcher_read_mails(Dispatcher *d, DispatcherMail **following, size
         while (n < max && (mail = mailbox_pop(&d->mailbox))) {
                 int r;
 
-                if (mail->order != DISPATCHER_SUBSCRIBE && mail->order != DISPATCHER_TELL) {
+                if (mail->order >= DISPATCHER_BEGIN) {
                         following[n++] = mail;
                         continue;
                 }
                 r = dispatcher_follow(d, mail);
-                mail_free(mail);
                 if (r < 0)
                         return r;
         }
@@ -152,10 +164,13 @@ static int dispatcher_turn(Dispatcher *d) {
         for (size_t i = 0; i < n_following; i++) {
                 if (r >= 0)
                         r = dispatcher_follow(d, following[i]);
-                mail_free(following[i]);
+                else
+                        dispatcher_mail_free(following[i]);
         }
         if (r >= 0)
                 r = dispatcher_flush(d);
+        if (r >= 0 && d->removals)
+                r = dispatcher_tell_removals(d);
         if (r >= 0 && d->n_closing > 0)
                 r = dispatcher_end_closing(d);
         return r;
@@ -165,7 +180,7 @@ static int dispatcher_turn(Dispatcher *d) {
 static uint64_t dispatcher_ask(Dispatcher *d) {
         nsec_t oldest, now, due;
 
-        if (!merge_oldest(&d->merge, &oldest) && d->n_closing == 0) {
+        if (!merge_oldest(&d->merge, &oldest) && d->n_closing == 0 && !d->removals) {
                 d->waiting_since = 0;
                 return UINT64_MAX;
         }
@@ -231,8 +246,7 @@ static int on_mailbox(sd_event_source *source, int fd, uint32_t revents, void *u
         return 0; /* the next turn reads the mails */
 }
 
-static int dispatcher_run(void *userdata) {
-        Dispatcher *d = userdata;
+static int dispatcher_loop(Dispatcher *d) {
         int r;
 
         r = sd_event_add_io(d->event, NULL, d->doorbell.fd, EPOLLIN, on_doorbell, d);
@@ -244,6 +258,20 @@ static int dispatcher_run(void *userdata) {
                         r = dispatcher_sleep(d, dispatcher_ask(d));
         }
         return r;
+}
+
+static int dispatcher_run(void *userdata) {
+        Dispatcher *d = userdata;
+        int r = thread_set_nice(DISPATCHER_NICE);
+
+        if (r < 0)
+                log_print(LOG_NOTICE, "the dispatcher runs at normal priority: %s", strerror(-r));
+        r = dispatcher_loop(d);
+        if (r < 0) {
+                log_print(LOG_CRIT, "the dispatcher can not go on, perfd ends to be restarted: %s", strerror(-r));
+                abort();
+        }
+        return 0;
 }
 
 int dispatcher_start(Dispatcher *d) {
@@ -268,9 +296,13 @@ void dispatcher_deinit(Dispatcher *d) {
                 free(c);
         }
         while (d->mailbox.mails.slots && (mail = mailbox_pop(&d->mailbox)))
-                mail_free(mail);
+                dispatcher_mail_free(mail);
         while (d->words.mails.slots && (word = mailbox_pop(&d->words)))
                 free(word);
+        for (DispatcherMail *next; d->removals; d->removals = next) {
+                next = d->removals->next;
+                dispatcher_mail_free(d->removals);
+        }
         for (size_t i = 0; i < d->merge.n; i++)
                 batch_free(d->merge.heap[i]);
         merge_deinit(&d->merge);

@@ -56,7 +56,8 @@ typedef struct Subscriber {
         size_t prelude_sent;
         uint64_t matched; /* as counted by the readers */
         uint64_t late;
-        bool stop_asked; /* main knows that a closing ledger is wanted */
+        bool held;        /* nothing is sent yet */
+        bool close_asked; /* main knows that a closing ledger is wanted */
         bool closing;    /* ends when the merge has released everything up to `close_at` */
         bool ended;      /* the last packet is in the outbox */
         nsec_t close_at;
@@ -79,15 +80,20 @@ struct Channel {
         Subscriber *subscribers;
 };
 
+/*
+ * The first two come before every batch that was pushed after they were posted, the others follow everything that was
+ * pushed before they were posted.
+ */
 typedef enum DispatcherOrder {
-        DISPATCHER_SUBSCRIBE, /* subscriber */
-        DISPATCHER_TELL,      /* bytes: fields of perfd.v1.Packet for the subscribers of `bit` */
+        DISPATCHER_SUBSCRIBE, /* subscriber: held, so that it collects but hears nothing yet */
+        DISPATCHER_DESCRIBE,  /* bytes: fields of perfd.v1.Packet for the subscribers of `bit` */
+        DISPATCHER_BEGIN,     /* the subscriber `id` hears: the readers know what it wants */
+        DISPATCHER_REMOVED,   /* as DESCRIBE, for when everything older than `at` was released */
         DISPATCHER_REPORT,    /* fills *report, posts done */
-        DISPATCHER_CLOSE,     /* the subscriber `id` (0: all), with reason, closing ledger in bytes, close_at */
+        DISPATCHER_CLOSE,     /* the subscriber `id` (0: all), with reason, closing ledger in bytes, `at` */
         DISPATCHER_QUIT,      /* the thread ends */
 } DispatcherOrder;
 
-/* Follows everything that was pushed to a queue before it was posted: REPORT, CLOSE and QUIT; others come first. */
 typedef struct DispatcherMail {
         DispatcherOrder order;
         Subscriber *subscriber;
@@ -96,7 +102,8 @@ typedef struct DispatcherMail {
         uint8_t *bytes; /* malloc, moves */
         size_t n_bytes;
         const char *reason; /* static */
-        nsec_t close_at;
+        nsec_t at;
+        struct DispatcherMail *next; /* waiting */
         struct DispatcherReport *report;
         sem_t *done;
 } DispatcherMail;
@@ -130,7 +137,7 @@ void subscriber_row_fill(const SubscriberRow *from, Perfd__V1__SubscriberLedger 
 
 /* To main. */
 typedef enum DispatcherWordKind {
-        DISPATCHER_WANTS_CLOSE, /* the peer said stop: main is to post CLOSE with the closing ledger */
+        DISPATCHER_WANTS_CLOSE, /* for `reason`: main is to post CLOSE with the closing ledger */
         DISPATCHER_GONE,        /* the subscriber is no more */
 } DispatcherWordKind;
 
@@ -138,6 +145,7 @@ typedef struct DispatcherWord {
         DispatcherWordKind kind;
         uint64_t id;
         unsigned bit;
+        const char *reason; /* static */
 } DispatcherWord;
 
 typedef struct Dispatcher {
@@ -169,6 +177,7 @@ typedef struct Dispatcher {
         LateRow *late;
         size_t n_late;
         unsigned n_closing;
+        DispatcherMail *removals; /* REMOVED, waiting for the merge, in the order of `at` */
 } Dispatcher;
 
 /* Main. max_subscribers bounds the words on their way. -ENOMEM or what a system call says. */
@@ -189,7 +198,12 @@ nsec_t dispatcher_min_watermark(const Dispatcher *d);
 
 /* dispatcher-subscriber.c: streams begin, go on, end. */
 int dispatcher_subscribe(Dispatcher *d, Subscriber *s);
-int dispatcher_tell(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_t n);
+int dispatcher_begin(Dispatcher *d, uint64_t id);
+int dispatcher_describe(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_t n);
+/* Takes the mail. */
+void dispatcher_remove(Dispatcher *d, DispatcherMail *mail);
+int dispatcher_tell_removals(Dispatcher *d);
+void dispatcher_mail_free(DispatcherMail *mail);
 int dispatcher_close(Dispatcher *d, const DispatcherMail *mail);
 int dispatcher_end_closing(Dispatcher *d);
 int dispatcher_report(Dispatcher *d, DispatcherReport *report);

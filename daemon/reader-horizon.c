@@ -59,6 +59,18 @@ static nsec_t least_time(const Reader *r, uint64_t from, uint64_t to, uint64_t h
         return least;
 }
 
+/* Chunks up to `chunk` are begun: what their place held was of records long gone. */
+static void horizon_begin_chunks(Horizon *h, uint64_t chunk) {
+        uint64_t from = h->chunk + 1;
+
+        if (chunk >= h->n_chunks && from < chunk - h->n_chunks + 1)
+                from = chunk - h->n_chunks + 1;
+        for (; from <= chunk; from++)
+                h->least[from % h->n_chunks] = UINT64_MAX;
+        if (chunk > h->chunk)
+                h->chunk = chunk;
+}
+
 nsec_t reader_horizon(Reader *r, uint64_t head) {
         Horizon *h = &r->horizon;
         uint64_t chunk_end = (r->ring.tail / HORIZON_CHUNK + 1) * HORIZON_CHUNK, next;
@@ -68,18 +80,17 @@ nsec_t reader_horizon(Reader *r, uint64_t head) {
                 h->scanned = r->ring.tail;
         while (h->scanned < head) {
                 uint64_t chunk = h->scanned / HORIZON_CHUNK, end = (chunk + 1) * HORIZON_CHUNK;
-                nsec_t *kept = &h->least[chunk % h->n_chunks];
 
+                horizon_begin_chunks(h, chunk);
                 least = least_time(r, h->scanned, end < head ? end : head, head, &next);
-                if (h->scanned == chunk * HORIZON_CHUNK || h->chunk != chunk || least < *kept)
-                        *kept = least;
-                h->chunk = chunk;
+                if (least < h->least[chunk % h->n_chunks])
+                        h->least[chunk % h->n_chunks] = least;
                 if (next == h->scanned)
                         break; /* the ring can not be followed: the drain will say so */
                 h->scanned = next;
         }
         least = least_time(r, r->ring.tail, chunk_end < head ? chunk_end : head, head, &next);
-        for (uint64_t chunk = r->ring.tail / HORIZON_CHUNK + 1; chunk * HORIZON_CHUNK < h->scanned; chunk++)
+        for (uint64_t chunk = r->ring.tail / HORIZON_CHUNK + 1; chunk <= h->chunk; chunk++)
                 if (h->least[chunk % h->n_chunks] < least)
                         least = h->least[chunk % h->n_chunks];
         return least;

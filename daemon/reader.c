@@ -9,13 +9,17 @@
 #include "daemon/reader.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+
+#include "daemon/base/log.h"
 
 #define IDLE_WAIT (128 * NSEC_PER_MSEC)
 #define SLACK_FROM (16 * NSEC_PER_MSEC)
 #define DEFAULT_SLACK (50 * NSEC_PER_USEC)
 #define MAILS 64
+#define READER_NICE -19 /* what fills the ring is what keeps its reader from the CPU */
 
 int reader_init(Reader *r, size_t pool) {
         size_t n_batches = pool / (BATCH_ARENA + BATCH_ENTRIES * sizeof(BatchEntry));
@@ -150,8 +154,7 @@ static void reader_sleep(Reader *r, bool starved) {
                 mailbox_quiet(&r->mailbox);
 }
 
-static int reader_run(void *userdata) {
-        Reader *r = userdata;
+static int reader_loop(Reader *r) {
         bool stop = false;
 
         while (!stop) {
@@ -172,6 +175,22 @@ static int reader_run(void *userdata) {
                 else if (r->wait < IDLE_WAIT)
                         reader_set_wait(r, r->wait * 2);
                 reader_sleep(r, error == READER_E_STARVED);
+        }
+        return 0;
+}
+
+static int reader_run(void *userdata) {
+        Reader *r = userdata;
+        int error = thread_set_nice(READER_NICE);
+
+        if (error < 0)
+                log_print(LOG_NOTICE, "reader of CPU %u runs at normal priority, and may lose samples when that CPU is busy: %s",
+                          r->cpu, strerror(-error));
+        error = reader_loop(r);
+        if (error < 0) {
+                log_print(LOG_CRIT, "reader of CPU %u can not go on, perfd ends to be restarted: %s", r->cpu,
+                          strerror(-error));
+                abort(); /* a host half watched, and a ledger that does not say so, would be worse */
         }
         return 0;
 }

@@ -42,7 +42,7 @@ typedef struct Horizon {
         nsec_t *least;
         size_t n_chunks;
         uint64_t scanned; /* every record that begins before it is in a chunk's least */
-        uint64_t chunk;   /* the last one that was written */
+        uint64_t chunk;   /* the last one that was begun */
 } Horizon;
 
 typedef struct Reader {

@@ -224,7 +224,7 @@ int supervisor_close_stream(Supervisor *s, uint64_t id, const char *reason) {
         mail = calloc(1, sizeof(*mail));
         if (mail) {
                 *mail = (DispatcherMail){ .order = DISPATCHER_CLOSE, .id = id, .reason = reason,
-                                          .close_at = clock_now(s->attr.clock) };
+                                          .at = clock_now(s->attr.clock) };
                 mail->n_bytes = perfd__v1__ledger__get_packed_size(ledger);
                 mail->bytes = malloc(mail->n_bytes);
         }

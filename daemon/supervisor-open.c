@@ -73,19 +73,35 @@ static int tasks_add(Tasks *t, const uint32_t *ids, size_t n) {
         return 0;
 }
 
+static int tasks_add_process(Tasks *t, uint32_t pid, Explanation *e) {
+        _cleanup_free_ uint32_t *tids = NULL;
+        size_t n = 0;
+        int r = tasks_of_process(pid, &tids, &n, e);
+
+        return r == 0 ? tasks_add(t, tids, n) : r;
+}
+
+/* Children that are there already: a replacement would lose them, and who follows children wants them anyway. */
+static int tasks_add_descendants(Tasks *t, uint32_t pid) {
+        _cleanup_free_ uint32_t *pids = NULL;
+        size_t n = 0;
+        int r = tasks_descendants(pid, &pids, &n);
+
+        for (size_t i = 0; i < n && r >= 0; i++)
+                r = tasks_add_process(t, pids[i], NULL); /* one that is gone by now had its children's parent changed */
+        return r < 0 ? r : 0;
+}
+
 /* Every thread that the spec names, once. A process that is gone is said; that all of them are, is refused. */
 static int tasks_of_spec(const EventSpec *spec, Tasks *t, Explanation *e) {
         int r = tasks_add(t, spec->tids, spec->n_tids);
 
         for (size_t i = 0; i < spec->n_pids && r >= 0; i++) {
-                _cleanup_free_ uint32_t *tids = NULL;
-                size_t n = 0;
-
-                r = tasks_of_process(spec->pids[i], &tids, &n, e);
-                if (r == 0)
-                        r = tasks_add(t, tids, n);
-                else if (r == REFUSED_NOT_FOUND)
+                r = tasks_add_process(t, spec->pids[i], e);
+                if (r == REFUSED_NOT_FOUND)
                         log_print(LOG_NOTICE, "%s: there is no process %u (any more)", spec->name, spec->pids[i]);
+                if (r == 0 && !spec->no_inherit)
+                        r = tasks_add_descendants(t, spec->pids[i]);
         }
         if (r < 0)
                 return r;

@@ -4,6 +4,8 @@
  */
 #include "daemon/supervisor.h"
 
+#include "config/name.h"
+
 #include <string.h>
 
 Registration *registration_free(Registration *r) {
@@ -115,6 +117,9 @@ int supervisor_resolve(Supervisor *s, EventSpec *spec, Registration **ret_list, 
                 return r;
         if (!spec->name && !(spec->name = strdup(spec->event)))
                 return -ENOMEM;
+        r = event_name_is_glob(&name) ? 0 : name_check("the event's name", spec->name, e);
+        if (r != 0)
+                return r;
         if (name.kind == EVENT_NAME_SOFTWARE)
                 return resolve_software(s, spec, &name, ret_list, e);
         if (event_name_is_glob(&name))

@@ -151,7 +151,13 @@ void event_refs_deinit(EventRefs *r);
 int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, EventRefs *ret_refs, Explanation *e);
 int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e);
 int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e);
+/* Each name selects at least one; in malloc'ed memory, in the order of registration, none twice. */
+int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
+                      Explanation *e);
+/* supervisor-replace.c */
 int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e);
+/* Lets `replacement`, opened with `filter` (malloc, moves), speak in the place of what is open. */
+int supervisor_refilter(Supervisor *s, Registration *r, Opened *replacement, char *filter, Explanation *e);
 Registration *supervisor_find(const Supervisor *s, const char *name);
 /* An event or a glob, parsed and looked up: what would be opened for it. supervisor-resolve.c */
 int supervisor_resolve(Supervisor *s, EventSpec *spec, Registration **ret_list, Explanation *e);
@@ -159,12 +165,21 @@ Registration *registration_free(Registration *r);
 void registrations_free(Registration *list);
 /* A list that is resolved and opened, of names that nobody has. It moves; refused: it is closed and freed. */
 int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation *e);
-/* Lets `replacement`, opened with `filter` (malloc, moves), speak in the place of what is open. */
-int supervisor_refilter(Supervisor *s, Registration *r, Opened *replacement, char *filter, Explanation *e);
+
+/* supervisor-subscription.c */
+int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret, Explanation *e);
+/* Each pattern and each field has to mean something now, or it is a mistake; later events may add to it. */
+int subscription_check(const Supervisor *s, const Subscription *u, Explanation *e);
+/* Compiles it for every event that it selects. Refused if it fits none of them. */
+int subscription_compile(const Supervisor *s, Subscription *u, Explanation *e);
+/* The descriptors of routes from *first on, as fields of a packet: as many as fit, at least one. -ENOMEM. */
+int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_bytes, size_t *ret_n);
+Subscription *subscription_free(Subscription *u);
+DEFINE_CLEANUP(Subscription *, subscription_free)
 
 /* supervisor-subscribe.c */
 int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Explanation *e);
-/* Routes of a new event in all subscriptions, and the descriptors to their subscribers. */
+/* supervisor-subscription.c: routes of a new event in all subscriptions, and descriptors to their subscribers. */
 int supervisor_route_event(Supervisor *s, const Registration *r);
 void supervisor_unroute_event(Supervisor *s, const Event *event);
 void supervisor_tell_removed(Supervisor *s, const Event *event);

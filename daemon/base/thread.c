@@ -6,6 +6,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -76,6 +77,11 @@ int thread_start(Thread *t, ThreadKind kind, const char *name, int cpu, int (*ru
         sem_destroy(&starting.done);
         t->starting = NULL;
         return r;
+}
+
+int thread_set_nice(int nice) {
+        /* Linux: nice values belong to threads (sched(7)) */
+        return setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice) < 0 ? -errno : 0;
 }
 
 int thread_join(Thread *t) {

@@ -42,5 +42,10 @@ void thread_become(ThreadKind kind);
  * its tid is known. Negative: from pthread_create(3) or sched_setaffinity(2); then no thread is left.
  */
 int thread_start(Thread *t, ThreadKind kind, const char *name, int cpu, int (*run)(void *userdata), void *userdata);
+/*
+ * Lets the thread that calls run before others by a nice value below 0. What is not permitted (CAP_SYS_NICE, RLIMIT_NICE)
+ * is left: -EACCES or -EPERM, and the caller says so.
+ */
+int thread_set_nice(int nice);
 /* Waits for it and returns what run() returned; 0 if it was never started. */
 int thread_join(Thread *t);

@@ -50,11 +50,79 @@ int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanati
         return 0;
 }
 
-bool task_exists(uint32_t tid) {
-        char path[32];
+typedef struct Family {
+        uint32_t pid, parent;
+        bool ours;
+} Family;
 
-        (void)snprintf(path, sizeof(path), "/proc/%u", tid);
-        return access(path, F_OK) == 0;
+/* 0 if the process is gone. */
+static uint32_t parent_of(uint32_t pid) {
+        _cleanup_close_ int fd = -1;
+        char path[32], stat[512], *end;
+        ssize_t n;
+
+        (void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? -1 : read(fd, stat, sizeof(stat) - 1);
+        if (n <= 0)
+                return 0;
+        stat[n] = '\0';
+        end = strrchr(stat, ')'); /* the comm before it may hold anything; then " S PPID" */
+        return end && strlen(end) > 4 ? (uint32_t)strtoul(end + 4, NULL, 10) : 0;
+}
+
+static int read_families(Family **ret, size_t *ret_n) {
+        _cleanup_(closedirp) DIR *d = opendir("/proc");
+        _cleanup_free_ Family *families = NULL;
+        struct dirent *entry;
+        size_t n = 0;
+
+        while (d && (entry = readdir(d))) {
+                char *end;
+                unsigned long pid = strtoul(entry->d_name, &end, 10);
+                Family *more;
+
+                if (*end || pid == 0)
+                        continue;
+                more = reallocarray(families, n + 1, sizeof(*families));
+                if (!more)
+                        return -ENOMEM;
+                families = more;
+                families[n++] = (Family){ .pid = (uint32_t)pid, .parent = parent_of((uint32_t)pid) };
+        }
+        *ret = TAKE_PTR(families);
+        *ret_n = n;
+        return 0;
+}
+
+int tasks_descendants(uint32_t pid, uint32_t **ret_pids, size_t *ret_n) {
+        _cleanup_free_ Family *families = NULL;
+        uint32_t *pids;
+        size_t n = 0, n_pids = 0;
+        bool grew = true;
+        int r = read_families(&families, &n);
+
+        if (r < 0)
+                return r;
+        pids = malloc((n + 1) * sizeof(*pids));
+        if (!pids)
+                return -ENOMEM;
+        while (grew) { /* a generation each time: pids may wrap, so a parent may come behind its child */
+                grew = false;
+                for (size_t i = 0; i < n; i++) {
+                        bool ours = families[i].parent == pid;
+
+                        for (size_t k = 0; k < n_pids && !ours; k++)
+                                ours = families[i].parent == pids[k];
+                        if (!ours || families[i].ours)
+                                continue;
+                        families[i].ours = grew = true;
+                        pids[n_pids++] = families[i].pid;
+                }
+        }
+        *ret_pids = pids;
+        *ret_n = n_pids;
+        return 0;
 }
 
 bool task_comm(uint32_t tid, char ret_comm[static COMM_SIZE]) {

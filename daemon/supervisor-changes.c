@@ -1,0 +1,191 @@
+/* Requests that change what is traced, or say what a change would do: from messages to specs, from results to messages. */
+#include "daemon/supervisor-requests.h"
+
+#include <string.h>
+
+static int refs_message(const EventRefs *from, Perfd__V1__EventRef ***ret, size_t *ret_n) {
+        Perfd__V1__EventRef **refs = calloc(from->n + 1, sizeof(*refs));
+
+        if (!refs)
+                return -ENOMEM;
+        *ret = refs;
+        for (size_t i = 0; i < from->n; i++) {
+                refs[i] = malloc(sizeof(**refs));
+                if (!refs[i])
+                        return -ENOMEM;
+                perfd__v1__event_ref__init(refs[i]);
+                (*ret_n)++;
+                refs[i]->id = from->refs[i].id;
+                if (!(refs[i]->name = strdup(from->refs[i].name)))
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int target_from_config(const Supervisor *s, const char *name, EventSpec *to, Explanation *e) {
+        for (size_t i = 0; i < s->config->n_targets; i++)
+                if (strcmp(s->config->targets[i].name, name) == 0)
+                        return spec_set_target(to, &s->config->targets[i]);
+        return refuse(e, REFUSED_NOT_FOUND, "bad-target", "the configuration has no target called %s", name);
+}
+
+static int target_from_message(const Supervisor *s, const Perfd__V1__Target *m, EventSpec *to, Explanation *e) {
+        int r;
+
+        if (!m)
+                return 0;
+        if (m->name && *m->name) {
+                if (m->n_pids || m->n_tids || (m->cpus && *m->cpus))
+                        return refuse(e, REFUSED_INVALID, "bad-target", "a target's name (%s) goes without pids, tids and "
+                                      "cpus: its configuration has them", m->name);
+                return target_from_config(s, m->name, to, e);
+        }
+        for (size_t i = 0; i < m->n_pids + m->n_tids; i++) {
+                uint32_t id = i < m->n_pids ? m->pids[i] : m->tids[i - m->n_pids];
+
+                if (id == 0 || id > INT32_MAX)
+                        return refuse(e, REFUSED_INVALID, "bad-target", "%u is no pid or tid", id);
+        }
+        to->no_inherit = m->no_inherit;
+        if ((r = string_set(&to->cpus, m->cpus && *m->cpus ? m->cpus : NULL)) < 0 ||
+            (r = numbers_set(&to->pids, &to->n_pids, m->pids, m->n_pids)) < 0)
+                return r;
+        return numbers_set(&to->tids, &to->n_tids, m->tids, m->n_tids);
+}
+
+static int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e) {
+        int r;
+
+        if (m->callchain > CALLCHAIN_KERNEL + CALLCHAIN_USER)
+                return refuse(e, REFUSED_INVALID, "bad-request", "callchain %d is not known", (int)m->callchain);
+        to->period = m->period;
+        to->frequency = m->frequency;
+        to->callchain = m->callchain;
+        to->disabled = m->disabled;
+        to->include_self = m->include_self;
+        if ((r = string_set(&to->event, m->event)) < 0 ||
+            (r = string_set(&to->name, m->name && *m->name ? m->name : NULL)) < 0 ||
+            (r = string_set(&to->filter, m->filter && *m->filter ? m->filter : NULL)) < 0)
+                return r;
+        return target_from_message(s, m->target, to, e);
+}
+
+int handle_add(Asking *a, Explanation *e) {
+        const Perfd__V1__AddRequest *q = a->request->add;
+        EventSpec *specs = calloc(q->n_events + 1, sizeof(*specs));
+        EventRefs refs = { .n = 0 };
+        int r = 0;
+
+        if (!specs)
+                return -ENOMEM;
+        if (q->n_events == 0)
+                r = refuse(e, REFUSED_INVALID, "bad-request", "no event is named");
+        for (size_t i = 0; i < q->n_events && r == 0; i++)
+                r = spec_from_message(a->supervisor, q->events[i], &specs[i], e);
+        if (r == 0)
+                r = supervisor_add(a->supervisor, specs, q->n_events, &refs, e);
+        if (r == 0) {
+                Perfd__V1__AddReply *reply = malloc(sizeof(*reply));
+
+                if (!reply)
+                        r = -ENOMEM;
+                else {
+                        perfd__v1__add_reply__init(reply);
+                        a->response->body_case = PERFD__V1__RESPONSE__BODY_ADDED;
+                        a->response->added = reply;
+                        r = refs_message(&refs, &reply->events, &reply->n_events);
+                }
+        }
+        for (size_t i = 0; i < q->n_events; i++)
+                event_spec_deinit(&specs[i]);
+        free(specs);
+        event_refs_deinit(&refs);
+        return r;
+}
+
+static int answer_selected(Asking *a, EventRefs *refs) {
+        Perfd__V1__SelectReply *reply = malloc(sizeof(*reply));
+        int r;
+
+        if (!reply)
+                return -ENOMEM;
+        perfd__v1__select_reply__init(reply);
+        a->response->body_case = PERFD__V1__RESPONSE__BODY_SELECTED;
+        a->response->selected = reply;
+        r = refs_message(refs, &reply->events, &reply->n_events);
+        event_refs_deinit(refs);
+        return r;
+}
+
+int handle_remove(Asking *a, Explanation *e) {
+        const Perfd__V1__SelectRequest *q = a->request->remove;
+        EventRefs refs = { .n = 0 };
+        int r = supervisor_remove(a->supervisor, q->names, q->n_names, &refs, e);
+
+        return r == 0 ? answer_selected(a, &refs) : r;
+}
+
+int handle_enable(Asking *a, Explanation *e) {
+        bool on = a->request->body_case == PERFD__V1__REQUEST__BODY_ENABLE;
+        const Perfd__V1__SelectRequest *q = on ? a->request->enable : a->request->disable;
+        EventRefs refs = { .n = 0 };
+        int r = supervisor_enable(a->supervisor, q->names, q->n_names, on, &refs, e);
+
+        return r == 0 ? answer_selected(a, &refs) : r;
+}
+
+int handle_set_filter(Asking *a, Explanation *e) {
+        const Perfd__V1__SetFilterRequest *q = a->request->set_filter;
+
+        return supervisor_set_filter(a->supervisor, q->name ? q->name : "", q->filter && *q->filter ? q->filter : NULL, e);
+}
+
+int handle_validate(Asking *a, Explanation *e) {
+        ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
+        Perfd__V1__ValidateReply *reply = malloc(sizeof(*reply));
+        const char *yaml = a->request->validate->yaml ? a->request->validate->yaml : "";
+        int r;
+
+        if (!reply)
+                return -ENOMEM;
+        perfd__v1__validate_reply__init(reply);
+        a->response->body_case = PERFD__V1__RESPONSE__BODY_VALIDATED;
+        a->response->validated = reply;
+        r = supervisor_validate(a->supervisor, yaml, &mistakes);
+        reply->mistakes = calloc(mistakes.n_items + 1, sizeof(*reply->mistakes));
+        if (!reply->mistakes)
+                r = -ENOMEM;
+        for (size_t i = 0; i < mistakes.n_items && r >= 0; i++) {
+                const ConfigMistake *from = &mistakes.items[i];
+                Perfd__V1__ConfigMistake *m;
+
+                if (from->warning)
+                        continue;
+                m = malloc(sizeof(*m));
+                if (!m) {
+                        r = -ENOMEM;
+                        break;
+                }
+                perfd__v1__config_mistake__init(m);
+                reply->mistakes[reply->n_mistakes++] = m;
+                m->line = from->line;
+                m->column = from->column;
+                m->path = strdup(from->path ? from->path : "");
+                m->text = strdup(from->text);
+                if (!m->path || !m->text)
+                        r = -ENOMEM;
+        }
+        config_mistakes_deinit(&mistakes);
+        return r < 0 ? r : 0;
+}
+
+int handle_reload(Asking *a, Explanation *e) {
+        Perfd__V1__ReloadReply *reply = malloc(sizeof(*reply));
+
+        if (!reply)
+                return -ENOMEM;
+        perfd__v1__reload_reply__init(reply);
+        a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
+        a->response->reloaded = reply;
+        return supervisor_reload(a->supervisor, reply, e);
+}

@@ -1,0 +1,34 @@
+/* Inside the supervisor: one request on its way to its response. Main thread only. */
+#pragma once
+
+#include "daemon/supervisor.h"
+
+typedef struct Asking {
+        Supervisor *supervisor;
+        Connection *connection;
+        const Perfd__V1__Request *request;
+        Perfd__V1__Response *response; /* what it points to is freed as by free_unpacked() */
+        bool answered;                 /* the handler has done it itself */
+} Asking;
+
+/*
+ * Handlers return 0 with the response filled, a Refusal with an explanation, or a negative, which is fatal. One for
+ * each kind of request: the table is in supervisor-requests.c.
+ */
+typedef int (*Handler)(Asking *a, Explanation *e);
+
+/* supervisor-lists.c */
+int handle_list(Asking *a, Explanation *e);
+int handle_available(Asking *a, Explanation *e);
+
+/* supervisor-changes.c */
+int handle_add(Asking *a, Explanation *e);
+int handle_remove(Asking *a, Explanation *e);
+int handle_enable(Asking *a, Explanation *e); /* and disable */
+int handle_set_filter(Asking *a, Explanation *e);
+int handle_validate(Asking *a, Explanation *e);
+int handle_reload(Asking *a, Explanation *e);
+
+/* Copies for messages and specs: NULL and 0 stay so. -ENOMEM. */
+int string_set(char **to, const char *from);
+int numbers_set(uint32_t **to, size_t *ret_n, const uint32_t *from, size_t n);

@@ -1,0 +1,296 @@
+/*
+ * What subscribers want, compiled for each event. Equal wishes share one subscription, so one bit, one program and one
+ * encoding, whatever the number of subscribers; events that come later are added to those whose patterns select them.
+ */
+#include "daemon/supervisor.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/encode/descriptor.h"
+
+#define DESCRIPTORS_SIZE ((size_t)256 * 1024) /* bytes of descriptors in one packet */
+
+static void strings_free(char **strings, size_t n) {
+        for (size_t i = 0; strings && i < n; i++)
+                free(strings[i]);
+        free(strings);
+}
+
+static int strings_copy(char *const *from, size_t n, char ***ret) {
+        char **copy = calloc(n + 1, sizeof(*copy));
+
+        if (!copy)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                if (!(copy[i] = strdup(from[i]))) {
+                        strings_free(copy, n);
+                        return -ENOMEM;
+                }
+        *ret = copy;
+        return 0;
+}
+
+static void route_deinit(SubscriptionRoute *r) {
+        event_unref(r->event);
+        match_program_unref(r->program);
+        encode_plan_unref(r->encoding);
+}
+
+Subscription *subscription_free(Subscription *u) {
+        if (!u)
+                return NULL;
+        for (size_t i = 0; i < u->n_routes; i++)
+                route_deinit(&u->routes[i]);
+        free(u->routes);
+        strings_free(u->patterns, u->n_patterns);
+        strings_free(u->fields, u->n_fields);
+        filter_free(u->filter);
+        free(u->key);
+        free(u);
+        return NULL;
+}
+void supervisor_free_subscriptions(Supervisor *s) {
+        for (Subscription *u = s->subscriptions, *next; u; u = next) {
+                next = u->next;
+                subscription_free(u);
+        }
+        s->subscriptions = NULL;
+}
+
+static bool subscription_selects(const Subscription *u, const Event *event) {
+        bool any = u->n_patterns == 0;
+
+        for (size_t i = 0; i < u->n_patterns && !any; i++)
+                any = strcmp(u->patterns[i], event->spec.name) == 0 || fnmatch(u->patterns[i], event->spec.name, 0) == 0;
+        return any;
+}
+
+/* An encoding that another subscription has for this event already. */
+static EncodePlan *find_encoding(const Supervisor *s, const Subscription *like, const Event *event) {
+        for (const Subscription *u = s->subscriptions; u; u = u->next) {
+                bool same = u->payload == like->payload && u->n_fields == like->n_fields;
+
+                for (size_t i = 0; same && i < u->n_fields; i++)
+                        same = strcmp(u->fields[i], like->fields[i]) == 0;
+                for (size_t i = 0; same && i < u->n_routes; i++)
+                        if (u->routes[i].event == event)
+                                return encode_plan_ref(u->routes[i].encoding);
+        }
+        return NULL;
+}
+
+/* A refusal: the expression does not fit this event. */
+static int subscription_add_route(const Supervisor *s, Subscription *u, const Registration *g, Explanation *e) {
+        SubscriptionRoute route = { .event = NULL }, *more;
+        int r = 0;
+
+        if (u->filter)
+                r = filter_compile(u->filter, g->event->plan, &route.program, e);
+        if (r != 0)
+                return r;
+        more = reallocarray(u->routes, u->n_routes + 1, sizeof(*more));
+        if (more)
+                u->routes = more;
+        route.encoding = find_encoding(s, u, g->event);
+        if (!route.encoding)
+                route.encoding = encode_plan_new(g->event->plan, g->event->id, u->payload, u->fields, u->n_fields);
+        route.event = event_ref(g->event);
+        if (!more || !route.encoding) {
+                route_deinit(&route);
+                return -ENOMEM;
+        }
+        u->routes[u->n_routes++] = route;
+        return 0;
+}
+
+int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_bytes, size_t *ret_n) {
+        Perfd__V1__Packet packet = PERFD__V1__PACKET__INIT;
+        size_t size = 0, i;
+        int r = 0;
+
+        packet.events = calloc(u->n_routes + 1, sizeof(*packet.events));
+        if (!packet.events)
+                return -ENOMEM;
+        for (i = *first; i < u->n_routes && size < DESCRIPTORS_SIZE && r == 0; i++) {
+                const Event *event = u->routes[i].event;
+
+                r = event_descriptor_new(u->routes[i].encoding, event->spec.name, event->spec.event, event->period,
+                                         event->spec.frequency, event->in_ns ? "ns" : "events",
+                                         &packet.events[packet.n_events]);
+                if (r == 0)
+                        size += perfd__v1__event_descriptor__get_packed_size(packet.events[packet.n_events++]);
+        }
+        size = perfd__v1__packet__get_packed_size(&packet);
+        *ret_bytes = r == 0 ? malloc(size ? size : 1) : NULL;
+        if (*ret_bytes) {
+                *ret_n = perfd__v1__packet__pack(&packet, *ret_bytes);
+                *first = i;
+        } else
+                r = -ENOMEM;
+        for (i = 0; i < packet.n_events; i++)
+                perfd__v1__event_descriptor__free_unpacked(packet.events[i], NULL);
+        free(packet.events);
+        return r;
+}
+
+static int supervisor_tell(Supervisor *s, DispatcherOrder order, unsigned bit, uint8_t *bytes, size_t n) {
+        DispatcherMail *mail = calloc(1, sizeof(*mail));
+
+        if (!mail) {
+                free(bytes);
+                return -ENOMEM;
+        }
+        *mail = (DispatcherMail){ .order = order, .bit = bit, .bytes = bytes, .n_bytes = n,
+                                  .at = clock_now(s->attr.clock) };
+        dispatcher_post(&s->dispatcher, mail);
+        return 0;
+}
+
+int supervisor_route_event(Supervisor *s, const Registration *g) {
+        for (Subscription *u = s->subscriptions; u; u = u->next) {
+                size_t first = u->n_routes, n;
+                uint8_t *bytes;
+                int r;
+
+                if (!subscription_selects(u, g->event))
+                        continue;
+                r = subscription_add_route(s, u, g, NULL);
+                if (r > 0)
+                        continue; /* without the field, nothing of this event can match */
+                if (r == 0)
+                        r = subscription_describe(u, &first, &bytes, &n);
+                if (r == 0)
+                        r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->bit, bytes, n);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+void supervisor_unroute_event(Supervisor *s, const Event *event) {
+        for (Subscription *u = s->subscriptions; u; u = u->next)
+                for (size_t i = 0; i < u->n_routes; i++)
+                        if (u->routes[i].event == event) {
+                                route_deinit(&u->routes[i]);
+                                u->routes[i] = u->routes[--u->n_routes];
+                                break;
+                        }
+}
+
+void supervisor_tell_removed(Supervisor *s, const Event *event) {
+        Perfd__V1__EventRef ref = PERFD__V1__EVENT_REF__INIT, *refs[] = { &ref };
+        Perfd__V1__Packet packet = PERFD__V1__PACKET__INIT;
+
+        ref.id = event->id;
+        ref.name = event->spec.name;
+        packet.removed = refs;
+        packet.n_removed = 1;
+        for (const Subscription *u = s->subscriptions; u; u = u->next) {
+                size_t n = perfd__v1__packet__get_packed_size(&packet);
+                uint8_t *bytes;
+
+                if (!subscription_selects(u, event))
+                        continue;
+                bytes = malloc(n);
+                if (bytes)
+                        perfd__v1__packet__pack(&packet, bytes);
+                if (!bytes || supervisor_tell(s, DISPATCHER_REMOVED, u->bit, bytes, n) < 0)
+                        log_print(LOG_WARNING, "no memory to tell subscribers that %s is removed", ref.name);
+        }
+}
+
+int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret, Explanation *e) {
+        _cleanup_(subscription_freep) Subscription *u = calloc(1, sizeof(*u));
+        _cleanup_free_ char *canonical = NULL;
+        size_t size = 0;
+        FILE *f;
+        int r;
+
+        if (!u)
+                return -ENOMEM;
+        if ((unsigned)q->payload >= _PAYLOAD_MAX || (unsigned)q->order >= _STREAM_ORDER_MAX ||
+            (unsigned)q->overflow >= _OVERFLOW_MAX || q->records >= 1U << 4)
+                return refuse(e, REFUSED_INVALID, "bad-request", "payload %d, order %d, overflow %d or records %#x is not known",
+                              (int)q->payload, (int)q->order, (int)q->overflow, q->records);
+        if (q->where && *q->where) {
+                r = filter_parse(q->where, &u->filter, e);
+                if (r != 0)
+                        return r;
+                if (!(canonical = filter_canonical(u->filter)))
+                        return -ENOMEM;
+        }
+        u->payload = (Payload)q->payload;
+        u->records = q->records;
+        if ((r = strings_copy(q->events, q->n_events, &u->patterns)) < 0)
+                return r;
+        u->n_patterns = q->n_events;
+        if ((r = strings_copy(q->fields, q->n_fields, &u->fields)) < 0)
+                return r;
+        u->n_fields = q->n_fields;
+
+        f = open_memstream(&u->key, &size);
+        if (!f)
+                return -ENOMEM;
+        fprintf(f, "%d %u %s", (int)u->payload, u->records, canonical ? canonical : "");
+        for (size_t i = 0; i < u->n_patterns; i++)
+                fprintf(f, "\x1f" "e%s", u->patterns[i]);
+        for (size_t i = 0; i < u->n_fields; i++)
+                fprintf(f, "\x1f" "f%s", u->fields[i]);
+        if (fclose(f) != 0)
+                return -ENOMEM;
+        *ret = TAKE_PTR(u);
+        return 0;
+}
+
+int subscription_check(const Supervisor *s, const Subscription *u, Explanation *e) {
+        for (size_t i = 0; i < u->n_patterns; i++) {
+                bool any = false;
+
+                for (const Registration *g = s->registrations; g && !any; g = g->next)
+                        any = strcmp(u->patterns[i], g->event->spec.name) == 0 ||
+                              fnmatch(u->patterns[i], g->event->spec.name, 0) == 0;
+                if (!any)
+                        return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
+                                      "no running event matches %s: `perfctl list` shows what runs, `perfctl add %s` adds "
+                                      "it", u->patterns[i], u->patterns[i]);
+        }
+        for (size_t i = 0; i < u->n_fields; i++) {
+                bool any = false;
+
+                for (const Registration *g = s->registrations; g && !any; g = g->next)
+                        any = subscription_selects(u, g->event) && g->event->plan &&
+                              plan_find(g->event->plan, u->fields[i]);
+                if (!any)
+                        return refuse(e, REFUSED_NOT_FOUND, "unknown-field",
+                                      "none of the events has a field %s: `perfctl show EVENT` shows what they have",
+                                      u->fields[i]);
+        }
+        return 0;
+}
+
+int subscription_compile(const Supervisor *s, Subscription *u, Explanation *e) {
+        Explanation why = EXPLANATION_NULL, first = EXPLANATION_NULL;
+        int refused = 0;
+
+        for (const Registration *g = s->registrations; g; g = g->next) {
+                int r;
+
+                if (!subscription_selects(u, g->event))
+                        continue;
+                r = subscription_add_route(s, u, g, &why);
+                if (r < 0)
+                        return r;
+                if (r > 0 && !refused) {
+                        refused = r;
+                        first = why;
+                }
+        }
+        if (refused && u->n_routes == 0) { /* it fits none of them */
+                *e = first;
+                return refused;
+        }
+        return 0;
+}
