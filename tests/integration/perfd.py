@@ -117,7 +117,7 @@ class Daemon:
         self.control = os.path.join(self.directory, "control.sock")
         self.stream = os.path.join(self.directory, "stream.sock")
         self.log = tempfile.TemporaryFile()
-        self.process, self.judged = None, False
+        self.process, self.monitor, self.judged, self.last_words = None, None, False, None
         try:
             self.start(config, prefix, popen)
         except BaseException:
@@ -162,9 +162,9 @@ class Daemon:
             traceback.print_exc()  # the test has failed already: both are of interest
         finally:
             self.kill()
+            self.clean_up()
             if kind is not None:
                 print(f"  perfd said:\n{self.stderr()}", end="")
-            self.clean_up()
 
     def wait(self):
         try:
@@ -190,12 +190,17 @@ class Daemon:
             self.process.wait()
 
     def clean_up(self):
+        if self.monitor:
+            self.monitor.socket.close()
+        self.last_words = self.stderr()
         self.log.close()
         if self.own:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def stderr(self):
-        """What it has said so far."""
+        """What it has said so far, or to its end."""
+        if self.last_words is not None:
+            return self.last_words
         return os.pread(self.log.fileno(), 1 << 24, 0).decode("utf-8", "replace")
 
     def client(self, stream=False):
@@ -205,16 +210,25 @@ class Daemon:
         return client
 
     def status(self):
-        with self.client() as client:
-            return client.request(status=pb.Empty()).daemon
+        """A StatusReply, on one connection that stays, so that asking changes nothing."""
+        self.monitor = self.monitor or self.client()
+        return self.monitor.request(status=pb.Empty()).daemon
+
+    def ledger(self):
+        self.status()
+        return self.monitor.request(ledger=pb.Empty()).ledger
 
     def fds(self):
-        """What its file descriptors are, sorted: "anon_inode:[perf_event]", "socket", paths."""
+        """What its file descriptors are, sorted: "anon_inode:[perf_event]", "socket", paths.
+
+        Without the one timer of the main loop, which is made when it is needed first, and kept.
+        """
         kinds = []
         for fd in os.listdir(f"/proc/{self.pid}/fd"):
             with contextlib.suppress(FileNotFoundError):
                 kinds.append(re.sub(r":\[\d+\]$", "", os.readlink(f"/proc/{self.pid}/fd/{fd}")))
-        return sorted(kinds)
+        check(kinds.count("anon_inode:[timerfd]") <= 1, f"more timers than one: {kinds}")
+        return sorted(kind for kind in kinds if kind != "anon_inode:[timerfd]")
 
     def rss(self):
         """Bytes of its own memory: without rings, without what is shared with files."""
@@ -271,7 +285,8 @@ class Line:
 
     def hear(self, seconds=PATIENCE):
         while b"\n" not in self.received:
-            check(select.select([self.process.stdout], [], [], seconds)[0], f"{self.process.args} is silent for {seconds} s")
+            readable, _, _ = select.select([self.process.stdout], [], [], seconds)
+            check(readable, f"{self.process.args}: silent for {seconds} s")
             got = os.read(self.process.stdout.fileno(), 1 << 16)
             check(got, f"{self.process.args} ended")
             self.received += got
