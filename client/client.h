@@ -26,6 +26,7 @@ typedef struct Stream {
         bool stop_asked;
         uint64_t sequence; /* of the last packet */
         uint64_t received; /* items */
+        uint64_t missed;   /* items of gaps */
 } Stream;
 
 struct perfd_client {

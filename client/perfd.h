@@ -127,7 +127,7 @@ int perfd_add(perfd_client *client, const perfd_event_spec *specs, size_t n_spec
 int perfd_remove(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
 int perfd_enable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
 int perfd_disable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
-int perfd_set_filter(perfd_client *client, const char *name, const char *filter, perfd_result **ret_result);
+int perfd_set_filter(perfd_client *client, const char *name, const char *filter); /* "" removes it */
 int perfd_ledger(perfd_client *client, perfd_result **ret_result);
 /* Mistakes are rows of the result, not an error. A zero byte in the text is PERFD_E_INVALID with its position. */
 int perfd_validate(perfd_client *client, const char *yaml, size_t length, perfd_result **ret_result);
@@ -354,7 +354,8 @@ typedef struct perfd_event {
 } perfd_event;
 
 typedef struct perfd_gap_event {
-        uint32_t id;
+        uint32_t id;      /* 0: side records of the host */
+        const char *name; /* "" for these, and where no descriptor came */
         uint64_t items;
 } perfd_gap_event;
 
@@ -370,9 +371,10 @@ typedef struct perfd_gap {
 
 typedef struct perfd_end {
         const char *reason;         /* "stopped", "shutdown", "overflow", "limit" */
-        uint64_t received;          /* items that came, counted here */
+        uint64_t received;          /* items that came, counted here: has to be own->sent */
+        uint64_t missed;            /* items of all gaps: has to be own->dropped "outbox" */
         const perfd_result *ledger; /* the closing ledger, valid during the callback */
-        const perfd_subscriber_ledger *own; /* the row of this stream, the last one; NULL if there is none */
+        const perfd_subscriber_ledger *own; /* the row of this stream; NULL if there is none */
 } perfd_end;
 
 /*

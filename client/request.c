@@ -181,15 +181,21 @@ int perfd_disable(perfd_client *c, const char *const *names, size_t n_names, per
         return client_select(c, PERFD__V1__REQUEST__BODY_DISABLE, names, n_names, ret_result);
 }
 
-int perfd_set_filter(perfd_client *c, const char *name, const char *filter, perfd_result **ret_result) {
+/* The answer has no body. */
+int perfd_set_filter(perfd_client *c, const char *name, const char *filter) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         Perfd__V1__SetFilterRequest set = PERFD__V1__SET_FILTER_REQUEST__INIT;
+        Perfd__V1__ServerMessage *message;
+        int r;
 
         set.name = wire_string(name);
         set.filter = wire_string(filter);
         request.body_case = PERFD__V1__REQUEST__BODY_SET_FILTER;
         request.set_filter = &set;
-        return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_SELECTED, ret_result);
+        r = client_call(c, &request, &message);
+        if (r == 0)
+                perfd__v1__server_message__free_unpacked(message, NULL);
+        return r;
 }
 
 /* The wire's strings end at a zero byte: what stands behind one would be taken as valid without having been read. */

@@ -105,11 +105,17 @@ static int tell_gap(perfd_client *c, const Perfd__V1__Gap *m) {
         if (m->first_sequence != s->sequence + 1 || m->last_sequence < m->first_sequence)
                 return stream_fail(c, PERFD_E_PROTOCOL, "the gap behind it is not where the sequence jumps");
         s->sequence = m->last_sequence;
+        s->missed += m->items;
         events = calloc(m->n_events + 1, sizeof(*events));
         if (!events)
                 return stream_fail(c, -ENOMEM, "");
-        for (size_t i = 0; i < m->n_events; i++)
-                events[i] = (perfd_gap_event){ .id = m->events[i]->event, .items = m->events[i]->items };
+        for (size_t i = 0; i < m->n_events; i++) {
+                const Descriptor *d = descriptors_find(&s->descriptors, m->events[i]->event);
+
+                events[i] = (perfd_gap_event){
+                        .id = m->events[i]->event, .name = d ? d->event.name : "", .items = m->events[i]->items
+                };
+        }
         gap = (perfd_gap){
                 .reason = m->reason,
                 .first_sequence = m->first_sequence,
@@ -158,7 +164,7 @@ static int tell_end(perfd_client *c, const Perfd__V1__StreamEnd *m) {
 
         if (result_new_ledger(m->ledger ? m->ledger : &empty, &ledger) < 0)
                 return stream_fail(c, -ENOMEM, "");
-        end = (perfd_end){ .reason = m->reason, .received = s->received, .ledger = ledger };
+        end = (perfd_end){ .reason = m->reason, .received = s->received, .missed = s->missed, .ledger = ledger };
         if (ledger->n_subscriber_ledgers > 0)
                 end.own = &ledger->subscriber_ledgers[ledger->n_subscriber_ledgers - 1];
         c->state = CLIENT_ENDED;

@@ -1,0 +1,174 @@
+/*
+ * Options may stand before the verb, behind it, and between its arguments; "--" ends them. Not getopt_long(3): it would
+ * need its own copy of each verb's table, takes abbreviations that break when an option is added, and knows no
+ * "did you mean".
+ */
+#include "client/perfctl/command-line.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/perfctl/near.h"
+#include "client/perfctl/text.h"
+
+const Option global_options[] = {
+        { .name = "socket", .argument = "PATH", .help = "the daemon's socket", .words = WORDS_FILES },
+        { .name = "json", .help = "one JSON document on each line" },
+        { .name = "help", .help = "what the verb does" },
+        { .name = "version", .help = "the version of perfctl itself" },
+        { .name = NULL },
+};
+
+static int fail_usage(const Perfctl *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int fail_usage(const Perfctl *p, const char *format, ...) {
+        char *usage, *message;
+        va_list ap;
+
+        va_start(ap, format);
+        must_have(vasprintf(&message, format, ap) < 0 ? NULL : message);
+        va_end(ap);
+        (void)perfctl_fail(p, PERFCTL_USAGE, "%s", message);
+        free(message);
+        if (p->verb) {
+                usage = command_line_usage(p->verb);
+                fprintf(stderr, "usage: %s\n", usage);
+                free(usage);
+        } else
+                fprintf(stderr, "`perfctl help` lists the verbs and options\n");
+        return PERFCTL_USAGE;
+}
+
+static void near_add_options(Near *near, const Option *options) {
+        for (; options && options->name; options++)
+                near_add(near, options->name);
+}
+
+static int fail_unknown_option(const Perfctl *p, const char *name) {
+        Near near = near_of(name);
+
+        near_add_options(&near, global_options);
+        near_add_options(&near, p->verb ? p->verb->options : NULL);
+        return fail_usage(p, "unknown option '--%s'%s%s%s", name, near.best ? ", did you mean '--" : "",
+                          near.best ? near.best : "", near.best ? "'?" : "");
+}
+
+static int fail_unknown_verb(const Perfctl *p, const char *name) {
+        Near near = near_of(name);
+
+        for (size_t i = 0; verbs[i]; i++)
+                if (!verbs[i]->hidden)
+                        near_add(&near, verbs[i]->name);
+        return fail_usage(p, "unknown verb '%s'%s%s%s", name, near.best ? ", did you mean '" : "",
+                          near.best ? near.best : "", near.best ? "'?" : "");
+}
+
+static size_t option_find(const Option *options, const char *name, size_t length) {
+        size_t i = 0;
+
+        for (; options && options[i].name; i++)
+                if (strlen(options[i].name) == length && memcmp(options[i].name, name, length) == 0)
+                        break;
+        return i;
+}
+
+static void set_global(Perfctl *p, const Option *option, const char *value) {
+        if (strcmp(option->name, "socket") == 0)
+                p->socket = value;
+        else if (strcmp(option->name, "json") == 0)
+                p->json = true;
+        else if (strcmp(option->name, "help") == 0)
+                p->help = true;
+        else
+                p->version = true;
+}
+
+/* argv[*i] begins with "--". */
+static int take_option(Perfctl *p, int argc, char **argv, int *i) {
+        const char *text = argv[*i] + 2, *equals = strchr(text, '='), *value;
+        size_t length = equals ? (size_t)(equals - text) : strlen(text), k;
+        const Option *option = NULL;
+        bool global = false;
+
+        k = option_find(p->verb ? p->verb->options : NULL, text, length);
+        if (p->verb && p->verb->options[k].name)
+                option = &p->verb->options[k];
+        else {
+                option = &global_options[option_find(global_options, text, length)];
+                global = true;
+        }
+        if (!option->name) {
+                char *name = must_have(strndup(text, length));
+                int r = fail_unknown_option(p, name);
+
+                free(name);
+                return r;
+        }
+        if (!option->argument && equals)
+                return fail_usage(p, "--%s takes no value", option->name);
+        value = !option->argument ? "" : equals ? equals + 1 : ++*i < argc ? argv[*i] : NULL;
+        if (!value)
+                return fail_usage(p, "--%s needs %s", option->name, option->argument);
+        if (global)
+                set_global(p, option, value);
+        else if (p->options[k])
+                return fail_usage(p, "--%s is given twice", option->name);
+        else
+                p->options[k] = value;
+        return 0;
+}
+
+static int take_word(Perfctl *p, char *word) {
+        if (!p->verb) {
+                p->verb = verb_find(word);
+                return p->verb ? 0 : fail_unknown_verb(p, word);
+        }
+        p->arguments[p->n_arguments++] = word;
+        return 0;
+}
+
+static int check_arguments(const Perfctl *p) {
+        if (!p->verb || p->help || p->version)
+                return 0;
+        if (p->n_arguments < p->verb->min_arguments)
+                return fail_usage(p, "%s", p->n_arguments == 0 ? "its argument is missing" : "an argument is missing");
+        if (p->n_arguments > p->verb->max_arguments)
+                return fail_usage(p, "'%s' is one argument too many", p->arguments[p->verb->max_arguments]);
+        return 0;
+}
+
+int command_line_parse(Perfctl *p, int argc, char **argv) {
+        bool options = true;
+        int r = 0;
+
+        p->arguments = argv; /* never more than were read */
+        for (int i = 1; i < argc && r == 0; i++) {
+                if (p->verb && p->verb->hidden) /* its words are somebody else's command line */
+                        options = false;
+                if (options && strcmp(argv[i], "--") == 0)
+                        options = false;
+                else if (options && strcmp(argv[i], "-h") == 0)
+                        p->help = true;
+                else if (options && strncmp(argv[i], "--", 2) == 0)
+                        r = take_option(p, argc, argv, &i);
+                else if (options && argv[i][0] == '-' && argv[i][1] != '\0' && !p->verb)
+                        r = fail_usage(p, "unknown option '%s'", argv[i]);
+                else
+                        r = take_word(p, argv[i]);
+        }
+        return r == 0 ? check_arguments(p) : r;
+}
+
+char *command_line_usage(const Verb *verb) {
+        char *usage;
+        size_t size;
+        FILE *f = must_have(open_memstream(&usage, &size));
+
+        fprintf(f, "perfctl [--socket PATH] [--json] %s%s%s", verb->name, *verb->arguments ? " " : "", verb->arguments);
+        for (const Option *o = verb->options; o->name; o++)
+                fprintf(f, " [--%s%s%s]", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+        must_have(fclose(f) == 0 ? usage : NULL);
+        return usage;
+}

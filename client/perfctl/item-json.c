@@ -1,0 +1,218 @@
+/*
+ * Items as JSON. A number stays a number, whatever it is called: what the format calls it stands beside `fields` in
+ * `names`, under the same key. So a field has one type in every item of a stream, and jq(1) can ask for either.
+ */
+#include "client/perfctl/item-print.h"
+
+#include <stdlib.h>
+
+#include "client/perfctl/json.h"
+#include "client/perfctl/perfctl.h"
+
+const char *record_name(perfd_record record) {
+        static const char *const names[] = {
+                [PERFD_SAMPLE] = "sample", [PERFD_COMM] = "comm", [PERFD_FORK] = "fork", [PERFD_EXIT] = "exit",
+                [PERFD_MMAP2] = "mmap2", [PERFD_LOST] = "lost", [PERFD_LOST_SAMPLES] = "lost_samples",
+                [PERFD_THROTTLE] = "throttle", [PERFD_UNTHROTTLE] = "unthrottle",
+        };
+
+        return names[record];
+}
+
+static void put_number(Json *j, const perfd_field *f, uint64_t number) {
+        if (f->kind == PERFD_SIGNED)
+                json_put_signed(j, (int64_t)number);
+        else if (f->kind == PERFD_BOOL && number <= 1)
+                json_put_bool(j, number);
+        else
+                json_put_number(j, number);
+}
+
+static void put_value(Json *j, const perfd_value *v) {
+        switch (v->field->kind) {
+        case PERFD_TEXT:
+                json_put_text(j, v->text);
+                return;
+        case PERFD_BYTES:
+                json_put_hex_bytes(j, v->text);
+                return;
+        default:
+                break;
+        }
+        if (v->field->count == 1) {
+                put_number(j, v->field, v->numbers[0]);
+                return;
+        }
+        json_begin(j, '[');
+        for (size_t i = 0; i < v->count; i++)
+                put_number(j, v->field, v->numbers[i]);
+        json_end(j, ']');
+}
+
+/* The name of a number, or null; flags can have names of any length. */
+static void put_name(Json *j, const perfd_field *f, uint64_t number) {
+        char small[512], *text = small;
+        size_t n = perfd_field_render(f, number, small, sizeof(small));
+
+        if (n >= sizeof(small)) {
+                text = must_have(malloc(n + 1));
+                n = perfd_field_render(f, number, text, n + 1);
+        }
+        if (n > 0)
+                json_put_text(j, (perfd_text){ .bytes = text, .length = n });
+        else
+                json_put_null(j);
+        if (text != small)
+                free(text);
+}
+
+static void put_names(Json *j, const perfd_value *v) {
+        json_put_name(j, v->field->name);
+        if (v->field->count == 1) {
+                put_name(j, v->field, v->numbers[0]);
+                return;
+        }
+        json_begin(j, '[');
+        for (size_t i = 0; i < v->count; i++)
+                put_name(j, v->field, v->numbers[i]);
+        json_end(j, ']');
+}
+
+static void put_fields(Json *j, const perfd_item *item) {
+        perfd_value v;
+        bool names = false;
+
+        json_put_name(j, "fields");
+        json_begin(j, '{');
+        for (size_t i = 0; perfd_item_get(item, i, &v); i++) {
+                json_put_name(j, v.field->name);
+                put_value(j, &v);
+                names = names || v.field->n_values > 0;
+        }
+        json_end(j, '}');
+        if (!names)
+                return;
+        json_put_name(j, "names");
+        json_begin(j, '{');
+        for (size_t i = 0; perfd_item_get(item, i, &v); i++)
+                if (v.field->n_values > 0)
+                        put_names(j, &v);
+        json_end(j, '}');
+}
+
+static void put_callchain(Json *j, const perfd_item *item, perfd_callchain part, const char *name) {
+        const uint64_t *addresses;
+        size_t n = perfd_item_callchain(item, part, &addresses);
+
+        if (n == 0)
+                return;
+        json_put_name(j, name);
+        json_begin(j, '[');
+        for (size_t i = 0; i < n; i++)
+                json_put_hex(j, addresses[i]);
+        json_end(j, ']');
+}
+
+static void put_mmap2(Json *j, const perfd_mmap2_record *m) {
+        JSON_NUMBER(j, "pid", m->pid);
+        JSON_NUMBER(j, "tid", m->tid);
+        JSON_NUMBER(j, "addr", m->addr);
+        JSON_NUMBER(j, "len", m->len);
+        JSON_NUMBER(j, "pgoff", m->pgoff);
+        JSON_NUMBER(j, "maj", m->maj);
+        JSON_NUMBER(j, "min", m->min);
+        JSON_NUMBER(j, "ino", m->ino);
+        JSON_NUMBER(j, "ino_generation", m->ino_generation);
+        if (m->build_id.length > 0) {
+                json_put_name(j, "build_id");
+                json_put_hex_bytes(j, m->build_id);
+        }
+        JSON_NUMBER(j, "prot", m->prot);
+        JSON_NUMBER(j, "flags", m->flags);
+        JSON_TEXT(j, "filename", m->filename);
+}
+
+static void put_record(Json *j, const perfd_item *item) {
+        const perfd_comm_record *comm = perfd_item_comm_record(item);
+        const perfd_task_record *task = perfd_item_task_record(item);
+        const perfd_mmap2_record *mmap2 = perfd_item_mmap2_record(item);
+        perfd_record record = perfd_item_record(item);
+
+        json_put_name(j, "record");
+        json_begin(j, '{');
+        if (comm) {
+                JSON_NUMBER(j, "pid", comm->pid);
+                JSON_NUMBER(j, "tid", comm->tid);
+                JSON_TEXT(j, "comm", comm->comm);
+                JSON_BOOL(j, "exec", comm->exec);
+        } else if (task) {
+                JSON_NUMBER(j, "pid", task->pid);
+                JSON_NUMBER(j, "ppid", task->ppid);
+                JSON_NUMBER(j, "tid", task->tid);
+                JSON_NUMBER(j, "ptid", task->ptid);
+        } else if (mmap2)
+                put_mmap2(j, mmap2);
+        else if (record == PERFD_LOST || record == PERFD_LOST_SAMPLES)
+                JSON_NUMBER(j, "lost", perfd_item_lost(item));
+        else
+                JSON_NUMBER(j, "stream_id", perfd_item_stream_id(item));
+        json_end(j, '}');
+}
+
+void item_print_json(Output *o, const perfd_item *item, bool raw) {
+        Json j = json_of(o);
+        const perfd_event *event = perfd_item_event(item);
+
+        json_begin(&j, '{');
+        JSON_STRING(&j, "kind", record_name(perfd_item_record(item)));
+        JSON_NUMBER(&j, "time", perfd_item_time(item));
+        json_put_name(&j, "event");
+        if (event)
+                json_put_string(&j, event->name);
+        else
+                json_put_null(&j);
+        JSON_NUMBER(&j, "cpu", perfd_item_cpu(item));
+        JSON_NUMBER(&j, "pid", perfd_item_pid(item));
+        JSON_NUMBER(&j, "tid", perfd_item_tid(item));
+        JSON_TEXT(&j, "comm", perfd_item_comm(item));
+        put_fields(&j, item);
+        if (perfd_item_record(item) != PERFD_SAMPLE)
+                put_record(&j, item);
+        if (perfd_item_period(item) > 0)
+                JSON_NUMBER(&j, "period", perfd_item_period(item));
+        if (perfd_item_ip(item) > 0)
+                (json_put_name(&j, "ip"), json_put_hex(&j, perfd_item_ip(item)));
+        if (perfd_item_address(item) > 0)
+                (json_put_name(&j, "address"), json_put_hex(&j, perfd_item_address(item)));
+        if (raw && perfd_item_record(item) == PERFD_SAMPLE)
+                (json_put_name(&j, "raw"), json_put_hex_bytes(&j, perfd_item_raw(item)));
+        put_callchain(&j, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain");
+        put_callchain(&j, item, PERFD_CALLCHAIN_USER, "user_callchain");
+        json_end(&j, '}');
+        json_end_line(&j);
+}
+
+void gap_print_json(Output *o, const perfd_gap *gap) {
+        Json j = json_of(o);
+
+        json_begin(&j, '{');
+        JSON_STRING(&j, "kind", "gap");
+        JSON_STRING(&j, "reason", gap->reason);
+        JSON_NUMBER(&j, "items", gap->items);
+        JSON_NUMBER(&j, "from", gap->from);
+        JSON_NUMBER(&j, "to", gap->to);
+        JSON_NUMBER(&j, "first_sequence", gap->first_sequence);
+        JSON_NUMBER(&j, "last_sequence", gap->last_sequence);
+        json_put_name(&j, "events");
+        json_begin(&j, '[');
+        for (size_t i = 0; i < gap->n_events; i++) {
+                json_begin(&j, '{');
+                JSON_NUMBER(&j, "id", gap->events[i].id);
+                JSON_STRING(&j, "event", gap->events[i].name);
+                JSON_NUMBER(&j, "items", gap->events[i].items);
+                json_end(&j, '}');
+        }
+        json_end(&j, ']');
+        json_end(&j, '}');
+        json_end_line(&j);
+}

@@ -1,0 +1,13 @@
+/* For `watch`: what a stream brings, as JSON lines or as text. */
+#pragma once
+
+#include "client/perfctl/output.h"
+#include "client/perfd.h"
+
+void item_print_json(Output *o, const perfd_item *item, bool raw);
+void item_print_text(Output *o, const perfd_item *item, bool raw);
+void gap_print_json(Output *o, const perfd_gap *gap);
+void gap_print_text(Output *o, const perfd_gap *gap);
+
+/* "sample", "comm", ..., as in "kind" */
+const char *record_name(perfd_record record);

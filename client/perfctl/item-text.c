@@ -1,0 +1,155 @@
+/* Items as lines for people: who, where, when, then the fields as the kernel's own format would name them. */
+#include "client/perfctl/item-print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/text.h"
+
+#define WHO_WIDTH ((size_t)24)
+#define NSEC_PER_SEC ((uint64_t)1000000000)
+
+static void put_padding(Output *o, size_t n) {
+        while (n-- > 0)
+                output_put_char(o, ' ');
+}
+
+static size_t digits(uint64_t number) {
+        size_t n = 1;
+
+        while ((number /= 10) > 0)
+                n++;
+        return n;
+}
+
+/* Seconds and nine digits. */
+static void put_time(Output *o, uint64_t nsec) {
+        uint64_t seconds = nsec / NSEC_PER_SEC, rest = nsec % NSEC_PER_SEC;
+        size_t n = digits(seconds), n_rest = digits(rest);
+
+        put_padding(o, n < 7 ? 7 - n : 0);
+        output_put_number(o, seconds);
+        output_put_char(o, '.');
+        output_put(o, "00000000", 9 - n_rest);
+        output_put_number(o, rest);
+}
+
+static void put_who(Output *o, const perfd_item *item) {
+        perfd_text comm = perfd_item_comm(item);
+        uint32_t pid = perfd_item_pid(item), tid = perfd_item_tid(item);
+        size_t width = comm.length + 2 + digits(pid) + digits(tid);
+
+        text_put(o, comm.bytes, comm.length);
+        output_put_char(o, '-');
+        output_put_number(o, pid);
+        output_put_char(o, '/');
+        output_put_number(o, tid);
+        put_padding(o, width < WHO_WIDTH ? WHO_WIDTH - width : 0);
+}
+
+static void put_number_value(Output *o, const perfd_value *v) {
+        char small[512], *text = small;
+        size_t n = perfd_value_render(v, small, sizeof(small));
+
+        if (n >= sizeof(small)) {
+                text = must_have(malloc(n + 1));
+                n = perfd_value_render(v, text, n + 1);
+        }
+        text_put(o, text, n);
+        if (text != small)
+                free(text);
+}
+
+static void put_fields(Output *o, const perfd_item *item) {
+        perfd_value v;
+
+        for (size_t i = 0; perfd_item_get(item, i, &v); i++) {
+                output_put_char(o, ' ');
+                output_put_string(o, v.field->name);
+                output_put_char(o, '=');
+                if (v.field->kind == PERFD_TEXT)
+                        text_put_value(o, v.text);
+                else if (v.field->kind == PERFD_BYTES)
+                        output_put_hex_bytes(o, v.text.bytes, v.text.length);
+                else
+                        put_number_value(o, &v);
+        }
+}
+
+static void put_record(Output *o, const perfd_item *item) {
+        const perfd_comm_record *comm = perfd_item_comm_record(item);
+        const perfd_task_record *task = perfd_item_task_record(item);
+        const perfd_mmap2_record *m = perfd_item_mmap2_record(item);
+        perfd_record record = perfd_item_record(item);
+
+        if (comm) {
+                output_print(o, " pid=%" PRIu32 " tid=%" PRIu32 " comm=", comm->pid, comm->tid);
+                text_put_value(o, comm->comm);
+                output_print(o, " exec=%d", comm->exec);
+        } else if (task)
+                output_print(o, " pid=%" PRIu32 " ppid=%" PRIu32 " tid=%" PRIu32 " ptid=%" PRIu32, task->pid, task->ppid,
+                             task->tid, task->ptid);
+        else if (m) {
+                output_print(o, " pid=%" PRIu32 " tid=%" PRIu32 " addr=0x%" PRIx64 " len=0x%" PRIx64 " pgoff=0x%" PRIx64
+                             " prot=%" PRIu32 " filename=", m->pid, m->tid, m->addr, m->len, m->pgoff, m->prot);
+                text_put_value(o, m->filename);
+        } else if (record == PERFD_LOST || record == PERFD_LOST_SAMPLES)
+                output_print(o, " lost=%" PRIu64, perfd_item_lost(item));
+        else
+                output_print(o, " stream=%" PRIu64, perfd_item_stream_id(item));
+}
+
+static void put_callchain(Output *o, const perfd_item *item, perfd_callchain part, const char *name) {
+        const uint64_t *addresses;
+        size_t n = perfd_item_callchain(item, part, &addresses);
+
+        for (size_t i = 0; i < n; i++)
+                output_print(o, "%16s %16" PRIx64 "\n", i == 0 ? name : "", addresses[i]);
+}
+
+void item_print_text(Output *o, const perfd_item *item, bool raw) {
+        const perfd_event *event = perfd_item_event(item);
+        perfd_record record = perfd_item_record(item);
+
+        put_time(o, perfd_item_time(item));
+        output_put(o, "  ", 2);
+        put_padding(o, perfd_item_cpu(item) < 10 ? 2 : perfd_item_cpu(item) < 100 ? 1 : 0);
+        output_put_number(o, perfd_item_cpu(item));
+        output_put(o, "  ", 2);
+        put_who(o, item);
+        output_put(o, "  ", 2);
+        if (event)
+                output_put_string(o, event->name);
+        if (event && record != PERFD_SAMPLE)
+                output_put_char(o, ' ');
+        if (record != PERFD_SAMPLE) {
+                output_put_string(o, record_name(record));
+                put_record(o, item);
+        }
+        put_fields(o, item);
+        if (perfd_item_period(item) > 0)
+                output_print(o, " period=%" PRIu64, perfd_item_period(item));
+        if (perfd_item_ip(item) > 0)
+                output_print(o, " ip=0x%" PRIx64, perfd_item_ip(item));
+        if (perfd_item_address(item) > 0)
+                output_print(o, " address=0x%" PRIx64, perfd_item_address(item));
+        if (raw && record == PERFD_SAMPLE) {
+                output_put(o, " raw=", 5);
+                output_put_hex_bytes(o, perfd_item_raw(item).bytes, perfd_item_raw(item).length);
+        }
+        output_put_char(o, '\n');
+        put_callchain(o, item, PERFD_CALLCHAIN_KERNEL, "kernel");
+        put_callchain(o, item, PERFD_CALLCHAIN_USER, "user");
+}
+
+void gap_print_text(Output *o, const perfd_gap *gap) {
+        put_time(o, gap->from);
+        output_print(o, "  --- %" PRIu64 " items are missing here (%s), until ", gap->items, gap->reason);
+        put_time(o, gap->to);
+        for (size_t i = 0; i < gap->n_events; i++)
+                output_print(o, "%s%s %" PRIu64, i > 0 ? ", " : ": ",
+                             *gap->events[i].name ? gap->events[i].name : "side records", gap->events[i].items);
+        output_put_char(o, '\n');
+}

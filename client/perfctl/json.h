@@ -1,0 +1,40 @@
+/*
+ * For --json: one document on one line. Strings are always valid UTF-8; a byte that is none is written as the character
+ * of its value, \u0080 to \u00ff. Numbers are written with all their digits, also above 2^53.
+ */
+#pragma once
+
+#include "client/perfctl/output.h"
+#include "client/perfd.h"
+
+typedef struct Json {
+        Output *out;
+        bool comma; /* before the next member */
+} Json;
+
+static inline Json json_of(Output *out) {
+        return (Json){ .out = out };
+}
+
+/* Names of members are ours, or fields of tracepoints, and are escaped like any text. */
+void json_put_name(Json *j, const char *name);
+/* An object or array, '{' '}' '[' ']'; as a member with json_put_name() before it. */
+void json_begin(Json *j, char bracket);
+void json_end(Json *j, char bracket);
+/* The document is complete. */
+void json_end_line(Json *j);
+
+/* Values: of a member behind its name, or elements of an array. */
+void json_put_string(Json *j, const char *string);
+void json_put_text(Json *j, perfd_text text);
+void json_put_number(Json *j, uint64_t number);
+void json_put_signed(Json *j, int64_t number);
+void json_put_bool(Json *j, bool is);
+void json_put_null(Json *j);
+void json_put_hex(Json *j, uint64_t number);      /* "0x..." */
+void json_put_hex_bytes(Json *j, perfd_text text); /* "00ff" */
+
+#define JSON_STRING(j, name, value) (json_put_name((j), (name)), json_put_string((j), (value)))
+#define JSON_NUMBER(j, name, value) (json_put_name((j), (name)), json_put_number((j), (value)))
+#define JSON_BOOL(j, name, value) (json_put_name((j), (name)), json_put_bool((j), (value)))
+#define JSON_TEXT(j, name, value) (json_put_name((j), (name)), json_put_text((j), (value)))

@@ -1,0 +1,199 @@
+/* Zero losses are left out of tables, where they would be most of the text, but never out of JSON. */
+#include "client/perfctl/ledger-rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/perfctl/json.h"
+#include "client/perfctl/table.h"
+
+static void put_counts_json(Json *j, const char *name, const perfd_count *counts, size_t n) {
+        json_put_name(j, name);
+        json_begin(j, '{');
+        for (size_t i = 0; i < n; i++)
+                JSON_NUMBER(j, counts[i].reason, counts[i].count);
+        json_end(j, '}');
+}
+
+static void print_event_json(Output *o, const perfd_event_ledger *e) {
+        Json j = json_of(o);
+
+        json_begin(&j, '{');
+        JSON_STRING(&j, "kind", "event");
+        JSON_STRING(&j, "event", e->name);
+        JSON_NUMBER(&j, "id", e->id);
+        JSON_NUMBER(&j, "cpu", e->cpu);
+        JSON_NUMBER(&j, "occurred", e->occurred);
+        JSON_NUMBER(&j, "delivered", e->delivered);
+        JSON_NUMBER(&j, "filtered", e->filtered);
+        put_counts_json(&j, "lost", e->lost, e->n_lost);
+        JSON_BOOL(&j, "balanced", e->balanced);
+        JSON_BOOL(&j, "exact", e->exact);
+        JSON_NUMBER(&j, "count", e->count);
+        JSON_NUMBER(&j, "doubled", e->doubled);
+        json_end(&j, '}');
+        json_end_line(&j);
+}
+
+static void print_ring_json(Output *o, const perfd_ring_ledger *r) {
+        Json j = json_of(o);
+
+        json_begin(&j, '{');
+        JSON_STRING(&j, "kind", "ring");
+        JSON_NUMBER(&j, "cpu", r->cpu);
+        JSON_NUMBER(&j, "records", r->records);
+        JSON_NUMBER(&j, "samples", r->samples);
+        JSON_NUMBER(&j, "side_records", r->side_records);
+        put_counts_json(&j, "lost", r->lost, r->n_lost);
+        JSON_BOOL(&j, "balanced", r->balanced);
+        json_end(&j, '}');
+        json_end_line(&j);
+}
+
+static void print_subscriber_json(Output *o, const perfd_subscriber_ledger *s) {
+        Json j = json_of(o);
+
+        json_begin(&j, '{');
+        JSON_STRING(&j, "kind", "subscriber");
+        JSON_NUMBER(&j, "id", s->id);
+        JSON_STRING(&j, "peer", s->peer);
+        JSON_STRING(&j, "order", s->order);
+        JSON_NUMBER(&j, "matched", s->matched);
+        JSON_NUMBER(&j, "sent", s->sent);
+        put_counts_json(&j, "dropped", s->dropped, s->n_dropped);
+        JSON_NUMBER(&j, "queued", s->queued);
+        JSON_BOOL(&j, "balanced", s->balanced);
+        json_end(&j, '}');
+        json_end_line(&j);
+}
+
+void ledger_print_json(Output *o, const perfd_result *ledger) {
+        const perfd_event_ledger *e;
+        const perfd_ring_ledger *r;
+        const perfd_subscriber_ledger *s;
+
+        for (size_t i = 0; (e = perfd_result_event_ledger(ledger, i)); i++)
+                print_event_json(o, e);
+        for (size_t i = 0; (r = perfd_result_ring_ledger(ledger, i)); i++)
+                print_ring_json(o, r);
+        for (size_t i = 0; (s = perfd_result_subscriber_ledger(ledger, i)); i++)
+                print_subscriber_json(o, s);
+}
+
+/* "kernel_ring 12, late 3", or "-" for none. */
+static void put_counts(Table *t, const perfd_count *counts, size_t n) {
+        char *text;
+        size_t size;
+        FILE *f = must_have(open_memstream(&text, &size));
+        bool any = false;
+
+        for (size_t i = 0; i < n; i++)
+                if (counts[i].count > 0) {
+                        fprintf(f, "%s%s %" PRIu64, any ? ", " : "", counts[i].reason, counts[i].count);
+                        any = true;
+                }
+        must_have(fclose(f) == 0 ? text : NULL);
+        table_put(t, any ? text : "-");
+        free(text);
+}
+
+static void put_balanced(Table *t, bool balanced) {
+        table_put(t, balanced ? "yes" : "NO");
+}
+
+static void print_events(Output *o, bool human, const perfd_result *ledger) {
+        const perfd_event_ledger *e;
+        Table t;
+
+        TABLE_INIT(&t, human, "EVENT", ">CPU", ">OCCURRED", ">DELIVERED", ">FILTERED", "LOST", "EXACT", "BALANCED");
+        for (size_t i = 0; (e = perfd_result_event_ledger(ledger, i)); i++) {
+                table_put(&t, e->name);
+                table_put_number(&t, e->cpu);
+                table_put_number(&t, e->occurred);
+                table_put_number(&t, e->delivered);
+                table_put_number(&t, e->filtered);
+                put_counts(&t, e->lost, e->n_lost);
+                table_put(&t, e->exact ? "yes" : "no");
+                put_balanced(&t, e->balanced);
+        }
+        table_print(&t, o);
+        table_deinit(&t);
+}
+
+static void print_rings(Output *o, bool human, const perfd_result *ledger) {
+        const perfd_ring_ledger *r;
+        Table t;
+
+        TABLE_INIT(&t, human, "RING", ">CPU", ">RECORDS", ">SAMPLES", ">SIDE RECORDS", "LOST", "BALANCED");
+        for (size_t i = 0; (r = perfd_result_ring_ledger(ledger, i)); i++) {
+                table_put(&t, "ring");
+                table_put_number(&t, r->cpu);
+                table_put_number(&t, r->records);
+                table_put_number(&t, r->samples);
+                table_put_number(&t, r->side_records);
+                put_counts(&t, r->lost, r->n_lost);
+                put_balanced(&t, r->balanced);
+        }
+        table_print(&t, o);
+        table_deinit(&t);
+}
+
+static void print_subscribers(Output *o, bool human, const perfd_result *ledger) {
+        const perfd_subscriber_ledger *s;
+        Table t;
+
+        if (!perfd_result_subscriber_ledger(ledger, 0))
+                return;
+        if (human)
+                output_put_char(o, '\n');
+        TABLE_INIT(&t, human, "SUBSCRIBER", ">ID", "ORDER", ">MATCHED", ">SENT", "DROPPED", ">QUEUED", "BALANCED", "PEER");
+        for (size_t i = 0; (s = perfd_result_subscriber_ledger(ledger, i)); i++) {
+                table_put(&t, "subscriber");
+                table_put_number(&t, s->id);
+                table_put(&t, s->order);
+                table_put_number(&t, s->matched);
+                table_put_number(&t, s->sent);
+                put_counts(&t, s->dropped, s->n_dropped);
+                table_put_number(&t, s->queued);
+                put_balanced(&t, s->balanced);
+                table_put(&t, s->peer);
+        }
+        table_print(&t, o);
+        table_deinit(&t);
+}
+
+void ledger_print_tables(Output *o, bool human, const perfd_result *ledger) {
+        if (perfd_result_event_ledger(ledger, 0)) {
+                print_events(o, human, ledger);
+                if (human)
+                        output_put_char(o, '\n');
+        }
+        print_rings(o, human, ledger);
+        print_subscribers(o, human, ledger);
+}
+
+static size_t count_unbalanced(const perfd_result *ledger) {
+        const perfd_event_ledger *e;
+        const perfd_ring_ledger *r;
+        const perfd_subscriber_ledger *s;
+        size_t n = 0;
+
+        for (size_t i = 0; (e = perfd_result_event_ledger(ledger, i)); i++)
+                n += !e->balanced;
+        for (size_t i = 0; (r = perfd_result_ring_ledger(ledger, i)); i++)
+                n += !r->balanced;
+        for (size_t i = 0; (s = perfd_result_subscriber_ledger(ledger, i)); i++)
+                n += !s->balanced;
+        return n;
+}
+
+int ledger_judge(const Perfctl *p, const perfd_result *ledger) {
+        size_t n = count_unbalanced(ledger);
+
+        if (n == 0)
+                return PERFCTL_OK;
+        return perfctl_fail(p, PERFCTL_FAILED,
+                            "THE LEDGER DOES NOT BALANCE in %zu rows: samples are unaccounted for, which is a bug of perfd",
+                            n);
+}

@@ -1,0 +1,98 @@
+/* A reader that goes away (EPIPE) is kept like any other error: main() knows that it is none. */
+#include "client/perfctl/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "client/perfctl/perfctl.h"
+
+void output_init(Output *o, int fd) {
+        o->fd = fd;
+        o->n = 0;
+        o->error = 0;
+}
+
+/* stdout may be a terminal that another program made non-blocking. */
+static int await_room(int fd) {
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+        return poll(&p, 1, -1) < 0 && errno != EINTR ? errno : 0;
+}
+
+void output_flush(Output *o) {
+        size_t written = 0;
+
+        while (written < o->n && o->error == 0) {
+                ssize_t n = write(o->fd, o->bytes + written, o->n - written);
+
+                if (n >= 0)
+                        written += (size_t)n;
+                else if (errno == EAGAIN)
+                        o->error = await_room(o->fd);
+                else if (errno != EINTR)
+                        o->error = errno;
+        }
+        o->n = 0;
+}
+
+void output_put_slow(Output *o, const char *bytes, size_t n) {
+        while (n > 0) {
+                size_t room = OUTPUT_SIZE - o->n, part = n < room ? n : room;
+
+                memcpy(o->bytes + o->n, bytes, part);
+                o->n += part;
+                bytes += part;
+                n -= part;
+                if (o->n == OUTPUT_SIZE)
+                        output_flush(o);
+        }
+}
+
+void output_put_number(Output *o, uint64_t number) {
+        char digits[20], *at = digits + sizeof(digits);
+
+        do
+                *--at = (char)('0' + number % 10);
+        while ((number /= 10) != 0);
+        output_put(o, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+void output_put_signed(Output *o, int64_t number) {
+        if (number < 0)
+                output_put_char(o, '-');
+        output_put_number(o, number < 0 ? -(uint64_t)number : (uint64_t)number);
+}
+
+void output_put_hex(Output *o, uint64_t number) {
+        char digits[16], *at = digits + sizeof(digits);
+
+        do
+                *--at = "0123456789abcdef"[number & 15];
+        while ((number >>= 4) != 0);
+        output_put(o, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+void output_put_hex_bytes(Output *o, const char *bytes, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                output_put_char(o, "0123456789abcdef"[(unsigned char)bytes[i] >> 4]);
+                output_put_char(o, "0123456789abcdef"[bytes[i] & 15]);
+        }
+}
+
+void output_print(Output *o, const char *format, ...) {
+        char *text;
+        va_list ap;
+        int n;
+
+        va_start(ap, format);
+        n = vasprintf(&text, format, ap);
+        va_end(ap);
+        must_have(n < 0 ? NULL : text);
+        output_put(o, text, (size_t)n);
+        free(text);
+}

@@ -1,0 +1,51 @@
+/* For the verbs: what main() knows when it calls one. The program is one thread and ends with its verb. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/perfctl/output.h"
+#include "client/perfctl/verb.h"
+#include "client/perfd.h"
+
+enum {
+        PERFCTL_OK = 0,
+        PERFCTL_FAILED = 1,
+        PERFCTL_USAGE = 2,
+        PERFCTL_UNREACHABLE = 3,
+};
+
+struct Perfctl {
+        const Verb *verb;
+        const char *socket; /* --socket, or NULL */
+        bool json;
+        bool help, version;
+        bool human;         /* stdout is a terminal */
+        const char *options[VERB_OPTIONS_MAX]; /* as in verb->options; NULL: not given, "": a switch that was */
+        char **arguments;
+        size_t n_arguments;
+        perfd_client *client;
+        Output out;
+};
+
+/* Memory that a command line tool can not go on without: says so and ends. */
+void *must_have(void *memory);
+
+/* The value of an option of this verb, NULL if it was not given. */
+const char *perfctl_get(const Perfctl *p, const char *option);
+
+/* "perfctl: VERB: ..." on stderr; gives `code` back. */
+int perfctl_fail(const Perfctl *p, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/*
+ * What the last call of the library said, on stderr, and the exit status that it means. expression: where the error's
+ * position lies, shown with a caret below it; or NULL.
+ */
+int perfctl_fail_client(const Perfctl *p, const char *expression);
+
+/* To the daemon; 0, or an exit status after a message. */
+int perfctl_connect(Perfctl *p);
+/* The same without a message. */
+int perfctl_connect_quietly(Perfctl *p);
+
+/* main() itself, for tests. */
+int perfctl_run(int argc, char **argv);

@@ -1,0 +1,81 @@
+/* What goes wrong, to stderr: one place that knows how a message, a suggestion and a caret look. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/text.h"
+
+void *must_have(void *memory) {
+        if (!memory) {
+                fputs("perfctl: out of memory\n", stderr);
+                exit(PERFCTL_FAILED);
+        }
+        return memory;
+}
+
+int perfctl_fail(const Perfctl *p, int code, const char *format, ...) {
+        char *message;
+        va_list ap;
+
+        va_start(ap, format);
+        must_have(vasprintf(&message, format, ap) < 0 ? NULL : message);
+        va_end(ap);
+        fputs("perfctl: ", stderr);
+        if (p->verb && !p->verb->hidden)
+                fprintf(stderr, "%s: ", p->verb->name);
+        text_print_message(message);
+        fputc('\n', stderr);
+        free(message);
+        return code;
+}
+
+/* The line of the expression that has the mistake, and a caret below its character. */
+static void show_position(const char *expression, size_t offset) {
+        size_t n = strlen(expression), begin, end;
+
+        if (offset > n)
+                return;
+        for (begin = offset; begin > 0 && expression[begin - 1] != '\n'; begin--)
+                ;
+        end = begin + strcspn(expression + begin, "\n");
+        fputs("  ", stderr);
+        for (size_t i = begin, length; i < end; i += length) {
+                length = utf8_length(expression + i, end - i);
+                if (length == 0 || (length == 1 && (unsigned char)expression[i] < ' ')) {
+                        fputc(length ? ' ' : '?', stderr);
+                        length = 1;
+                } else
+                        (void)fwrite(expression + i, 1, length, stderr);
+        }
+        fputs("\n  ", stderr);
+        for (size_t i = begin, length; i < offset; i += length ? length : 1) {
+                length = utf8_length(expression + i, end - i);
+                fputc(' ', stderr);
+        }
+        fputs("^\n", stderr);
+}
+
+int perfctl_fail_client(const Perfctl *p, const char *expression) {
+        const perfd_error *e = perfd_client_error(p->client);
+
+        (void)perfctl_fail(p, PERFCTL_FAILED, "%s", e->message);
+        if (expression && e->position > 0)
+                show_position(expression, e->position - 1);
+        switch (e->code) {
+        case PERFD_E_UNREACHABLE:
+                return PERFCTL_UNREACHABLE;
+        case PERFD_E_INVALID:
+                return PERFCTL_USAGE;
+        default:
+                return PERFCTL_FAILED;
+        }
+}
+
+const char *perfctl_get(const Perfctl *p, const char *option) {
+        for (size_t i = 0; p->verb->options[i].name; i++)
+                if (strcmp(p->verb->options[i].name, option) == 0)
+                        return p->options[i];
+        abort(); /* a verb asks for what its own table lacks */
+}

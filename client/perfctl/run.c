@@ -1,0 +1,47 @@
+/*
+ * From argv to an exit status. SIGPIPE is ignored, so that a reader that goes away ends a verb in an orderly and quiet
+ * way: EPIPE on stdout is what `perfctl watch | head` means, not a failure.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/perfctl/command-line.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/verb-help.h"
+
+static int run(Perfctl *p) {
+        if (p->version) {
+                output_print(&p->out, "perfctl %s\n", PERFD_VERSION);
+                return PERFCTL_OK;
+        }
+        if (p->verb)
+                return p->help ? help_print_verb(p, p->verb) : p->verb->run(p);
+        help_print_all(p, p->help ? NULL : stderr);
+        return p->help ? PERFCTL_OK : PERFCTL_USAGE;
+}
+
+static int finish(Perfctl *p, int code) {
+        output_flush(&p->out);
+        if (p->out.error != 0 && p->out.error != EPIPE)
+                return perfctl_fail(p, PERFCTL_FAILED, "writing the output: %s", strerror(p->out.error));
+        return code;
+}
+
+int perfctl_run(int argc, char **argv) {
+        static Perfctl p; /* large, and there is one */
+        int r;
+
+        p = (Perfctl){ .human = isatty(STDOUT_FILENO) };
+        output_init(&p.out, STDOUT_FILENO);
+        (void)signal(SIGPIPE, SIG_IGN);
+        r = command_line_parse(&p, argc, argv);
+        if (r == 0)
+                r = run(&p);
+        r = finish(&p, r);
+        perfd_client_free(p.client);
+        p.client = NULL;
+        return r;
+}

@@ -1,0 +1,112 @@
+/* All cells first, then the widths, then the lines. */
+#include "client/perfctl/table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/quantity.h"
+#include "client/perfctl/text.h"
+
+void table_init(Table *t, bool human, const char *const *columns, size_t n_columns) {
+        *t = (Table){ .columns = columns, .n_columns = n_columns, .human = human };
+}
+
+void table_deinit(Table *t) {
+        for (size_t i = 0; i < t->n_cells; i++)
+                free(t->cells[i]);
+        free(t->cells);
+        *t = (Table){ .cells = NULL };
+}
+
+void table_put(Table *t, const char *text) {
+        if (t->n_cells == t->room) {
+                t->room = t->room ? 2 * t->room : 64;
+                t->cells = must_have(reallocarray(t->cells, t->room, sizeof(*t->cells)));
+        }
+        t->cells[t->n_cells++] = must_have(strdup(text));
+}
+
+void table_put_number(Table *t, uint64_t number) {
+        char text[24];
+
+        (void)snprintf(text, sizeof(text), "%" PRIu64, number);
+        table_put(t, text);
+}
+
+void table_put_bytes(Table *t, uint64_t bytes) {
+        char text[QUANTITY_SIZE];
+
+        if (t->human)
+                table_put(t, quantity_show_size(bytes, text));
+        else
+                table_put_number(t, bytes);
+}
+
+void table_put_time(Table *t, uint64_t nsec) {
+        char text[QUANTITY_SIZE];
+
+        if (t->human)
+                table_put(t, quantity_show_time(nsec, text));
+        else
+                table_put_number(t, nsec);
+}
+
+/* Characters, not bytes; what is escaped counts as what it becomes. */
+static size_t text_width(const char *text) {
+        size_t n = strlen(text), width = 0;
+
+        for (size_t i = 0; i < n;) {
+                size_t length = utf8_length(text + i, n - i);
+
+                width += length == 0 || (unsigned char)text[i] < ' ' ? 4 : text[i] == '\\' ? 2 : 1;
+                i += length > 0 ? length : 1;
+        }
+        return width;
+}
+
+static bool is_right(const char *column) {
+        return *column == '>';
+}
+
+static void put_cell(const Table *t, Output *o, size_t column, const char *text, size_t width) {
+        size_t missing = width - text_width(text);
+        bool right = is_right(t->columns[column]), last = column + 1 == t->n_columns;
+
+        for (size_t i = 0; right && i < missing; i++)
+                output_put_char(o, ' ');
+        text_put(o, text, strlen(text));
+        for (size_t i = 0; !right && !last && i < missing; i++)
+                output_put_char(o, ' ');
+        output_put_string(o, last ? "\n" : "  ");
+}
+
+static void print_plain(const Table *t, Output *o) {
+        for (size_t i = 0; i < t->n_cells; i++) {
+                text_put(o, t->cells[i], strlen(t->cells[i]));
+                output_put_char(o, (i + 1) % t->n_columns == 0 ? '\n' : '\t');
+        }
+}
+
+void table_print(const Table *t, Output *o) {
+        size_t *widths;
+
+        if (!t->human) {
+                print_plain(t, o);
+                return;
+        }
+        widths = must_have(calloc(t->n_columns, sizeof(*widths)));
+        for (size_t i = 0; i < t->n_columns; i++)
+                widths[i] = strlen(t->columns[i]) - is_right(t->columns[i]);
+        for (size_t i = 0; i < t->n_cells; i++) {
+                size_t width = text_width(t->cells[i]), *column = &widths[i % t->n_columns];
+
+                *column = width > *column ? width : *column;
+        }
+        for (size_t i = 0; i < t->n_columns; i++)
+                put_cell(t, o, i, t->columns[i] + is_right(t->columns[i]), widths[i]);
+        for (size_t i = 0; i < t->n_cells; i++)
+                put_cell(t, o, i % t->n_columns, t->cells[i], widths[i % t->n_columns]);
+        free(widths);
+}

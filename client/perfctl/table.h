@@ -1,0 +1,31 @@
+/*
+ * For lists: aligned columns under a heading on a terminal; otherwise the same columns without the heading, one tab
+ * between them, for cut(1) and awk(1).
+ */
+#pragma once
+
+#include "client/perfctl/output.h"
+
+typedef struct Table {
+        const char *const *columns; /* headings; one that begins with '>' is of numbers, and right-aligned */
+        size_t n_columns;
+        bool human; /* a terminal */
+        char **cells;
+        size_t n_cells, room;
+} Table;
+
+#define TABLE_COLUMNS(...) ((const char *const[]){ __VA_ARGS__ })
+#define TABLE_INIT(t, human, ...)                                                                                      \
+        table_init((t), (human), TABLE_COLUMNS(__VA_ARGS__), sizeof(TABLE_COLUMNS(__VA_ARGS__)) / sizeof(char *))
+
+/* The headings have to live as long as the table. */
+void table_init(Table *t, bool human, const char *const *columns, size_t n_columns);
+void table_deinit(Table *t);
+
+/* The next cell, row by row. Text is escaped as text_put() does. */
+void table_put(Table *t, const char *text);
+void table_put_number(Table *t, uint64_t number);
+void table_put_bytes(Table *t, uint64_t bytes); /* human: with a unit */
+void table_put_time(Table *t, uint64_t nsec);
+
+void table_print(const Table *t, Output *o);

@@ -1,0 +1,103 @@
+/* Text that may be anything. Plain ASCII is found first and copied as a whole: nearly all of it is. */
+#include "client/perfctl/text.h"
+
+#include <stdio.h>
+
+static bool is_continuation(const char *at, size_t i, size_t n) {
+        return i < n && ((unsigned char)at[i] & 0xc0) == 0x80;
+}
+
+size_t utf8_length(const char *at, size_t n) {
+        unsigned char a = (unsigned char)at[0], b = n > 1 ? (unsigned char)at[1] : 0;
+
+        if (a < 0x80)
+                return 1;
+        if (a < 0xc2 || a > 0xf4 || !is_continuation(at, 1, n))
+                return 0;
+        if (a < 0xe0)
+                return 2;
+        if (!is_continuation(at, 2, n))
+                return 0;
+        if (a < 0xf0)
+                return (a == 0xe0 && b < 0xa0) || (a == 0xed && b > 0x9f) ? 0 : 3;
+        if (!is_continuation(at, 3, n))
+                return 0;
+        return (a == 0xf0 && b < 0x90) || (a == 0xf4 && b > 0x8f) ? 0 : 4;
+}
+
+static bool is_plain(char c) {
+        return c >= ' ' && c < 0x7f && c != '\\';
+}
+
+/* The characters U+0080 to U+009f are controls too. */
+static size_t printable_length(const char *at, size_t n) {
+        size_t length = utf8_length(at, n);
+
+        if (length == 1 && !is_plain(*at))
+                return 0;
+        if (length == 2 && at[0] == '\xc2' && (unsigned char)at[1] < 0xa0)
+                return 0;
+        return length;
+}
+
+void text_put(Output *o, const char *bytes, size_t n) {
+        for (size_t i = 0; i < n;) {
+                size_t plain = i, length;
+
+                while (plain < n && is_plain(bytes[plain]))
+                        plain++;
+                output_put(o, bytes + i, plain - i);
+                i = plain;
+                if (i == n)
+                        return;
+                length = printable_length(bytes + i, n - i);
+                if (length > 0)
+                        output_put(o, bytes + i, length);
+                else if (bytes[i] == '\\')
+                        output_put(o, "\\\\", 2);
+                else {
+                        output_put(o, "\\x", 2);
+                        output_put_hex_bytes(o, bytes + i, 1);
+                }
+                i += length > 0 ? length : 1;
+        }
+}
+
+void text_put_value(Output *o, perfd_text text) {
+        bool quote = text.length == 0;
+
+        for (size_t i = 0; i < text.length && !quote; i++)
+                quote = text.bytes[i] == ' ' || text.bytes[i] == '"' || text.bytes[i] == '=';
+        if (!quote) {
+                text_put(o, text.bytes, text.length);
+                return;
+        }
+        output_put_char(o, '"');
+        for (size_t i = 0, part; i < text.length; i += part) {
+                const char *end = memchr(text.bytes + i, '"', text.length - i);
+
+                part = end ? (size_t)(end - text.bytes) - i : text.length - i;
+                text_put(o, text.bytes + i, part);
+                if (end) {
+                        output_put(o, "\\\"", 2);
+                        part++;
+                }
+        }
+        output_put_char(o, '"');
+}
+
+void text_print_message(const char *message) {
+        size_t n = strlen(message);
+
+        for (size_t i = 0; i < n;) {
+                size_t length = printable_length(message + i, n - i);
+
+                if (length == 0 && (message[i] == '\n' || message[i] == '\t' || message[i] == '\\'))
+                        length = 1;
+                if (length > 0)
+                        (void)fwrite(message + i, 1, length, stderr);
+                else
+                        fprintf(stderr, "\\x%02x", (unsigned char)message[i]);
+                i += length > 0 ? length : 1;
+        }
+}

@@ -1,0 +1,18 @@
+/* For output: bytes from the traced host as people and as JSON readers can bear them. */
+#pragma once
+
+#include "client/perfctl/output.h"
+#include "client/perfd.h"
+
+/* Length of the UTF-8 character at `at`, 0 if there is none (overlong forms and surrogates are none). */
+size_t utf8_length(const char *at, size_t n);
+
+/*
+ * Control characters and what is not UTF-8 as \xHH, so that a traced program can not write to the terminal of who
+ * watches it; a backslash is doubled.
+ */
+void text_put(Output *o, const char *bytes, size_t n);
+/* The same, in double quotes if it is empty or has spaces, quotes or an equals sign. */
+void text_put_value(Output *o, perfd_text text);
+/* For messages: to stderr, line breaks and tabs stay. */
+void text_print_message(const char *message);

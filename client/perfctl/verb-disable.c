@@ -1,0 +1,16 @@
+/* All that are named, or none: the daemon changes the whole list at once. */
+#include "client/perfctl/refs.h"
+
+static int disable_run(Perfctl *p) {
+        return refs_change(p, perfd_disable);
+}
+
+const Verb verb_disable = {
+        .name = "disable",
+        .arguments = "NAME...",
+        .help = "let running events rest, without taking them away",
+        .min_arguments = 1,
+        .max_arguments = VERB_ANY_NUMBER,
+        .words = WORDS_RUNNING,
+        .run = disable_run,
+};

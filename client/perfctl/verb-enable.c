@@ -1,0 +1,16 @@
+/* All that are named, or none: the daemon changes the whole list at once. */
+#include "client/perfctl/refs.h"
+
+static int enable_run(Perfctl *p) {
+        return refs_change(p, perfd_enable);
+}
+
+const Verb verb_enable = {
+        .name = "enable",
+        .arguments = "NAME...",
+        .help = "let running events count",
+        .min_arguments = 1,
+        .max_arguments = VERB_ANY_NUMBER,
+        .words = WORDS_RUNNING,
+        .run = enable_run,
+};

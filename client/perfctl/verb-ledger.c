@@ -1,0 +1,28 @@
+/* Where every sample went: the sums, and whether they are right. */
+#include "client/perfctl/ledger-rows.h"
+
+static int ledger_run(Perfctl *p) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        int r = perfctl_connect(p);
+
+        if (r != 0)
+                return r;
+        if (perfd_ledger(p->client, &result) != 0)
+                return perfctl_fail_client(p, NULL);
+        if (p->json)
+                ledger_print_json(&p->out, result);
+        else
+                ledger_print_tables(&p->out, p->human, result);
+        if (p->human && !p->json && perfd_result_is_balanced(result))
+                output_print(&p->out, "\nall rows balance%s\n",
+                             perfd_result_is_loss_exact(result) ? "" : "; the kernel's own losses are a lower bound");
+        output_flush(&p->out);
+        return ledger_judge(p, result);
+}
+
+const Verb verb_ledger = {
+        .name = "ledger",
+        .arguments = "",
+        .help = "where every sample went: delivered, filtered, lost and why",
+        .run = ledger_run,
+};

@@ -1,0 +1,139 @@
+/* The running events. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/perfctl/json.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/table.h"
+
+static const char *callchain_name(perfd_callchain callchain) {
+        static const char *const names[] = { "", "kernel", "user", "kernel,user" };
+
+        return names[callchain & PERFD_CALLCHAIN_BOTH];
+}
+
+static void put_ids(FILE *f, const char *what, const uint32_t *ids, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                fprintf(f, "%s%" PRIu32, i > 0 ? "," : what, ids[i]);
+        if (n > 0)
+                fputc(' ', f);
+}
+
+/* "host", "nginx", "pid 1,2 cpu 0-3" */
+static void put_target(Table *t, const perfd_event_spec *s) {
+        char *text;
+        size_t size;
+        FILE *f = must_have(open_memstream(&text, &size));
+
+        if (*s->target)
+                fprintf(f, "%s ", s->target);
+        put_ids(f, "pid ", s->pids, s->n_pids);
+        put_ids(f, "tid ", s->tids, s->n_tids);
+        if (*s->cpus)
+                fprintf(f, "cpu %s ", s->cpus);
+        if (s->no_inherit)
+                fputs("no-inherit ", f);
+        must_have(fclose(f) == 0 ? text : NULL);
+        if (size > 0)
+                text[size - 1] = '\0';
+        table_put(t, size > 0 ? text : "host");
+        free(text);
+}
+
+static void put_rate(Table *t, const perfd_event_spec *s) {
+        char text[40] = "";
+
+        if (s->frequency > 0)
+                (void)snprintf(text, sizeof(text), "%" PRIu64 " Hz", s->frequency);
+        else if (s->period > 0)
+                (void)snprintf(text, sizeof(text), "1/%" PRIu64, s->period);
+        table_put(t, *text || !t->human ? text : "-");
+}
+
+static void put_word(Table *t, const char *word) {
+        table_put(t, *word || !t->human ? word : "-");
+}
+
+static void print_table(Perfctl *p, const perfd_result *result) {
+        const perfd_event_row *e;
+        Table t;
+
+        TABLE_INIT(&t, p->human, "NAME", ">ID", "EVENT", "STATE", "TARGET", "RATE", "CALLCHAIN", "FROM", ">FDS",
+                   ">DELIVERED", ">LOST", "FILTER");
+        for (size_t i = 0; (e = perfd_result_event(result, i)); i++) {
+                table_put(&t, e->spec->name);
+                table_put_number(&t, e->id);
+                table_put(&t, e->spec->event);
+                table_put(&t, e->enabled ? "enabled" : "disabled");
+                put_target(&t, e->spec);
+                put_rate(&t, e->spec);
+                put_word(&t, callchain_name(e->spec->callchain));
+                table_put(&t, e->configured ? "config" : "client");
+                table_put_number(&t, e->n_fds);
+                table_put_number(&t, e->delivered);
+                table_put_number(&t, e->lost);
+                put_word(&t, e->spec->filter);
+        }
+        table_print(&t, &p->out);
+        table_deinit(&t);
+}
+
+static void put_ids_json(Json *j, const char *name, const uint32_t *ids, size_t n) {
+        json_put_name(j, name);
+        json_begin(j, '[');
+        for (size_t i = 0; i < n; i++)
+                json_put_number(j, ids[i]);
+        json_end(j, ']');
+}
+
+static void print_json(Perfctl *p, const perfd_event_row *e) {
+        Json j = json_of(&p->out);
+
+        json_begin(&j, '{');
+        JSON_STRING(&j, "name", e->spec->name);
+        JSON_NUMBER(&j, "id", e->id);
+        JSON_STRING(&j, "event", e->spec->event);
+        JSON_BOOL(&j, "enabled", e->enabled);
+        JSON_BOOL(&j, "configured", e->configured);
+        JSON_STRING(&j, "target", e->spec->target);
+        put_ids_json(&j, "pids", e->spec->pids, e->spec->n_pids);
+        put_ids_json(&j, "tids", e->spec->tids, e->spec->n_tids);
+        JSON_STRING(&j, "cpus", e->spec->cpus);
+        JSON_BOOL(&j, "no_inherit", e->spec->no_inherit);
+        JSON_STRING(&j, "filter", e->spec->filter);
+        JSON_NUMBER(&j, "period", e->spec->period);
+        JSON_NUMBER(&j, "frequency", e->spec->frequency);
+        JSON_STRING(&j, "callchain", callchain_name(e->spec->callchain));
+        JSON_BOOL(&j, "include_self", e->spec->include_self);
+        JSON_NUMBER(&j, "fds", e->n_fds);
+        JSON_NUMBER(&j, "delivered", e->delivered);
+        JSON_NUMBER(&j, "lost", e->lost);
+        json_end(&j, '}');
+        json_end_line(&j);
+}
+
+static int list_run(Perfctl *p) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        const perfd_event_row *e;
+        int r = perfctl_connect(p);
+
+        if (r != 0)
+                return r;
+        if (perfd_list(p->client, p->n_arguments > 0 ? p->arguments[0] : NULL, &result) != 0)
+                return perfctl_fail_client(p, NULL);
+        if (!p->json)
+                print_table(p, result);
+        for (size_t i = 0; p->json && (e = perfd_result_event(result, i)); i++)
+                print_json(p, e);
+        return PERFCTL_OK;
+}
+
+const Verb verb_list = {
+        .name = "list",
+        .arguments = "[GLOB]",
+        .help = "the running events",
+        .max_arguments = 1,
+        .words = WORDS_RUNNING,
+        .run = list_run,
+};

@@ -1,0 +1,36 @@
+/* The daemon reads its configuration again; the whole of it comes to hold, or nothing does. */
+#include "client/perfctl/json.h"
+#include "client/perfctl/perfctl.h"
+
+static int reload_run(Perfctl *p) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        const perfd_reload_row *row;
+        Json j = json_of(&p->out);
+        int r = perfctl_connect(p);
+
+        if (r != 0)
+                return r;
+        if (perfd_reload(p->client, &result) != 0)
+                return perfctl_fail_client(p, NULL);
+        row = perfd_result_reload(result);
+        if (!p->json) {
+                output_print(&p->out, "added %u, removed %u, changed %u, kept %u\n", row->added, row->removed,
+                             row->changed, row->kept);
+                return PERFCTL_OK;
+        }
+        json_begin(&j, '{');
+        JSON_NUMBER(&j, "added", row->added);
+        JSON_NUMBER(&j, "removed", row->removed);
+        JSON_NUMBER(&j, "changed", row->changed);
+        JSON_NUMBER(&j, "kept", row->kept);
+        json_end(&j, '}');
+        json_end_line(&j);
+        return PERFCTL_OK;
+}
+
+const Verb verb_reload = {
+        .name = "reload",
+        .arguments = "",
+        .help = "let the daemon read its configuration again",
+        .run = reload_run,
+};

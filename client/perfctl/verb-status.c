@@ -1,0 +1,129 @@
+/* How the daemon is: one line for each fact, then a row for each reader. */
+#include <stdio.h>
+
+#include "client/perfctl/json.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/table.h"
+
+static void print_json(Perfctl *p, const perfd_result *result, const perfd_status_row *s) {
+        Json j = json_of(&p->out);
+        const perfd_cpu_row *cpu;
+
+        json_begin(&j, '{');
+        JSON_STRING(&j, "version", s->version);
+        JSON_NUMBER(&j, "pid", s->pid);
+        JSON_NUMBER(&j, "uptime", s->uptime);
+        JSON_STRING(&j, "clock", s->clock);
+        JSON_STRING(&j, "kernel", s->kernel);
+        JSON_STRING(&j, "config", s->config);
+        JSON_NUMBER(&j, "events", s->n_events);
+        JSON_NUMBER(&j, "enabled", s->n_enabled);
+        JSON_NUMBER(&j, "subscribers", s->n_subscribers);
+        JSON_NUMBER(&j, "connections", s->n_connections);
+        JSON_NUMBER(&j, "ring_size", s->ring_size);
+        JSON_NUMBER(&j, "rss", s->rss);
+        JSON_NUMBER(&j, "fds", s->n_fds);
+        JSON_NUMBER(&j, "samples", s->n_samples);
+        JSON_NUMBER(&j, "lost", s->n_lost);
+        JSON_BOOL(&j, "loss_exact", s->loss_exact);
+        json_put_name(&j, "cpus");
+        json_begin(&j, '[');
+        for (size_t i = 0; (cpu = perfd_result_cpu(result, i)); i++) {
+                json_begin(&j, '{');
+                JSON_NUMBER(&j, "cpu", cpu->cpu);
+                JSON_NUMBER(&j, "records", cpu->n_records);
+                JSON_NUMBER(&j, "wakeups", cpu->n_wakeups);
+                JSON_NUMBER(&j, "batches", cpu->n_batches);
+                JSON_NUMBER(&j, "cpu_time", cpu->cpu_time);
+                json_end(&j, '}');
+        }
+        json_end(&j, ']');
+        json_end(&j, '}');
+        json_end_line(&j);
+}
+
+static void put_fact(Table *t, const char *name, const char *value) {
+        table_put(t, name);
+        table_put(t, value);
+}
+
+static void put_number(Table *t, const char *name, uint64_t value) {
+        table_put(t, name);
+        table_put_number(t, value);
+}
+
+static void put_bytes(Table *t, const char *name, uint64_t value) {
+        table_put(t, name);
+        table_put_bytes(t, value);
+}
+
+static void print_facts(Perfctl *p, const perfd_status_row *s) {
+        Table t;
+
+        TABLE_INIT(&t, p->human, "PERFD", s->version);
+        if (!p->human)
+                put_fact(&t, "version", s->version);
+        put_number(&t, "pid", s->pid);
+        table_put(&t, "uptime");
+        table_put_time(&t, s->uptime);
+        put_fact(&t, "clock", s->clock);
+        put_fact(&t, "kernel", s->kernel);
+        put_fact(&t, "config", *s->config || !p->human ? s->config : "none");
+        put_number(&t, "events", s->n_events);
+        put_number(&t, "enabled", s->n_enabled);
+        put_number(&t, "subscribers", s->n_subscribers);
+        put_number(&t, "connections", s->n_connections);
+        put_bytes(&t, "ring-size", s->ring_size);
+        put_bytes(&t, "rss", s->rss);
+        put_number(&t, "fds", s->n_fds);
+        put_number(&t, "samples", s->n_samples);
+        put_number(&t, "lost", s->n_lost);
+        put_fact(&t, "loss-exact", s->loss_exact ? "yes" : "no");
+        table_print(&t, &p->out);
+        table_deinit(&t);
+}
+
+static void print_cpus(Perfctl *p, const perfd_result *result) {
+        const perfd_cpu_row *cpu;
+        Table t;
+
+        TABLE_INIT(&t, p->human, "CPU", ">RECORDS", ">WAKEUPS", ">BATCHES", ">CPU TIME");
+        for (size_t i = 0; (cpu = perfd_result_cpu(result, i)); i++) {
+                char name[24];
+
+                (void)snprintf(name, sizeof(name), "cpu%u", cpu->cpu);
+                table_put(&t, name);
+                table_put_number(&t, cpu->n_records);
+                table_put_number(&t, cpu->n_wakeups);
+                table_put_number(&t, cpu->n_batches);
+                table_put_time(&t, cpu->cpu_time);
+        }
+        if (p->human)
+                output_put_char(&p->out, '\n');
+        table_print(&t, &p->out);
+        table_deinit(&t);
+}
+
+static int status_run(Perfctl *p) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        int r = perfctl_connect(p);
+
+        if (r != 0)
+                return r;
+        if (perfd_status(p->client, &result) != 0)
+                return perfctl_fail_client(p, NULL);
+        if (p->json)
+                print_json(p, result, perfd_result_status(result));
+        else {
+                print_facts(p, perfd_result_status(result));
+                print_cpus(p, result);
+        }
+        return PERFCTL_OK;
+}
+
+const Verb verb_status = {
+        .name = "status",
+        .arguments = "",
+        .help = "how the daemon is: version, events, memory, readers",
+        .run = status_run,
+};

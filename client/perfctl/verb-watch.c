@@ -1,0 +1,154 @@
+/* The command line of a stream; watch.c runs it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/perfctl/quantity.h"
+#include "client/perfctl/watch.h"
+
+typedef struct Word {
+        const char *word;
+        unsigned value;
+} Word;
+
+static const Word orders[] = { { "time", PERFD_ORDER_TIME }, { "cpu", PERFD_ORDER_CPU }, { NULL, 0 } };
+
+static const Word overflows[] = {
+        { "drop-oldest", PERFD_OVERFLOW_DROP_OLDEST },
+        { "drop-newest", PERFD_OVERFLOW_DROP_NEWEST },
+        { "disconnect", PERFD_OVERFLOW_DISCONNECT },
+        { NULL, 0 },
+};
+
+static const Word records[] = {
+        { "comm", PERFD_RECORD_BIT(PERFD_COMM) },
+        { "fork", PERFD_RECORD_BIT(PERFD_FORK) },
+        { "exit", PERFD_RECORD_BIT(PERFD_EXIT) },
+        { "mmap2", PERFD_RECORD_BIT(PERFD_MMAP2) },
+        { NULL, 0 },
+};
+
+static int find_word(const Perfctl *p, const char *option, const char *text, const Word *words, unsigned *ret) {
+        for (; words->word; words++)
+                if (strcmp(words->word, text) == 0) {
+                        *ret = words->value;
+                        return 0;
+                }
+        for (const Option *o = p->verb->options; o->name; o++)
+                if (strcmp(o->name, option) == 0)
+                        return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is none of: %s", option, text, o->choices);
+        abort(); /* an option that the table lacks */
+}
+
+static int parse_word(const Perfctl *p, const char *option, const Word *words, unsigned *ret) {
+        const char *text = perfctl_get(p, option);
+
+        return text ? find_word(p, option, text, words, ret) : 0;
+}
+
+/* "a,b" to a list in one piece of malloc'ed memory. */
+static const char **split(const char *text, size_t *ret_n) {
+        size_t n = 1, size = strlen(text) + 1;
+        const char **list;
+        char *rest;
+
+        for (const char *comma = text; (comma = strchr(comma, ',')); comma++)
+                n++;
+        list = must_have(malloc(n * sizeof(*list) + size));
+        rest = memcpy(list + n, text, size);
+        for (size_t i = 0; i < n; i++)
+                list[i] = strsep(&rest, ",");
+        *ret_n = n;
+        return list;
+}
+
+static int parse_records(const Perfctl *p, uint32_t *ret) {
+        const char *text = perfctl_get(p, "records");
+        const char **list;
+        size_t n;
+        int r = 0;
+
+        if (!text)
+                return 0;
+        list = split(text, &n);
+        for (size_t i = 0; i < n && r == 0; i++) {
+                unsigned bit = 0;
+
+                r = find_word(p, "records", list[i], records, &bit);
+                *ret |= bit;
+        }
+        free(list);
+        return r;
+}
+
+static int parse_quantities(const Perfctl *p, WatchOptions *o) {
+        const char *count = perfctl_get(p, "count"), *duration = perfctl_get(p, "for"), *queue = perfctl_get(p, "queue");
+
+        if (count && (!quantity_parse_number(count, &o->count) || o->count == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--count: '%s' is no number above 0", count);
+        if (duration && (!quantity_parse_time(duration, &o->duration) || o->duration == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is no time, as in 500ms, 10s, 2m", duration);
+        if (queue && (!quantity_parse_size(queue, &o->subscription.queue_bytes) || o->subscription.queue_bytes == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is no size, as in 64KiB, 4MiB", queue);
+        return 0;
+}
+
+static int parse_options(const Perfctl *p, WatchOptions *o) {
+        const char *fields = perfctl_get(p, "fields");
+        unsigned order = PERFD_ORDER_TIME, overflow = PERFD_OVERFLOW_DROP_OLDEST;
+        int r;
+
+        r = parse_word(p, "order", orders, &order);
+        if (r == 0)
+                r = parse_word(p, "overflow", overflows, &overflow);
+        if (r == 0)
+                r = parse_records(p, &o->subscription.records);
+        if (r == 0)
+                r = parse_quantities(p, o);
+        if (r != 0)
+                return r;
+        o->raw = perfctl_get(p, "raw");
+        o->subscription.events = (const char *const *)p->arguments;
+        o->subscription.n_events = p->n_arguments;
+        o->subscription.where = perfctl_get(p, "where");
+        o->subscription.order = (perfd_order)order;
+        o->subscription.overflow = (perfd_overflow)overflow;
+        o->subscription.payload = o->raw ? PERFD_PAYLOAD_BOTH : PERFD_PAYLOAD_FIELDS;
+        if (fields)
+                o->subscription.fields = split(fields, &o->subscription.n_fields);
+        return 0;
+}
+
+static int verb_watch_run(Perfctl *p) {
+        WatchOptions o = { .subscription = PERFD_SUBSCRIPTION_INIT };
+        int r = parse_options(p, &o);
+
+        if (r == 0)
+                r = perfctl_connect(p);
+        if (r == 0)
+                r = watch_run(p, &o);
+        free((void *)o.subscription.fields);
+        return r;
+}
+
+const Verb verb_watch = {
+        .name = "watch",
+        .arguments = "[EVENT...]",
+        .help = "print samples as they come; Ctrl-C stops and prints the closing ledger",
+        .options = {
+                { .name = "where", .argument = "EXPR", .help = "only samples for which this holds" },
+                { .name = "fields", .argument = "A,B", .help = "only these fields" },
+                { .name = "order", .argument = "time|cpu", .help = "by time across CPUs, or each CPU as it comes",
+                  .choices = "time cpu" },
+                { .name = "raw", .help = "the tracepoint's raw bytes too" },
+                { .name = "count", .argument = "N", .help = "stop after N items" },
+                { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },
+                { .name = "records", .argument = "KIND,...", .help = "side records too: comm, fork, exit, mmap2",
+                  .choices = "comm fork exit mmap2" },
+                { .name = "overflow", .argument = "POLICY", .help = "if we are too slow: drop-oldest, drop-newest, disconnect",
+                  .choices = "drop-oldest drop-newest disconnect" },
+                { .name = "queue", .argument = "SIZE", .help = "the daemon's memory for what we did not read yet: 4MiB" },
+        },
+        .max_arguments = VERB_ANY_NUMBER,
+        .words = WORDS_RUNNING,
+        .run = verb_watch_run,
+};

@@ -1,0 +1,49 @@
+/* What a verb is: the one table (verbs.c) from which parser, help, completion and the check of the man page come. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define VERB_OPTIONS_MAX 16
+
+typedef struct Perfctl Perfctl;
+
+/* What the completion offers for a word. */
+typedef enum Words {
+        WORDS_NONE,
+        WORDS_VERBS,
+        WORDS_RUNNING, /* names of running events */
+        WORDS_OFFERED, /* events that the kernel offers */
+        WORDS_FILES,
+} Words;
+
+typedef struct Option {
+        const char *name;     /* without its dashes */
+        const char *argument; /* "PATH"; NULL: a switch */
+        const char *help;
+        const char *choices;  /* "a b c" for the completion, or NULL */
+        Words words;          /* the same, by asking */
+} Option;
+
+typedef struct Verb {
+        const char *name;
+        const char *arguments; /* "EVENT [FILTER]" */
+        const char *help;      /* one line */
+        Option options[VERB_OPTIONS_MAX]; /* ended by one without a name */
+        size_t min_arguments, max_arguments;
+        Words words;           /* of arguments */
+        bool hidden;
+        int (*run)(Perfctl *p); /* gives the exit status */
+} Verb;
+
+#define VERB_ANY_NUMBER ((size_t)-1)
+
+/* verb-<name>.c */
+extern const Verb verb_status, verb_list, verb_available, verb_show, verb_add, verb_remove, verb_enable, verb_disable,
+        verb_filter, verb_watch, verb_ledger, verb_validate, verb_reload, verb_version, verb_help, verb_complete;
+
+/* verbs.c */
+extern const Verb *const verbs[]; /* ended by NULL */
+extern const Option global_options[]; /* ended by one without a name */
+
+const Verb *verb_find(const char *name);

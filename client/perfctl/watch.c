@@ -1,0 +1,268 @@
+/*
+ * The loop of `watch`. It never ends by itself: whatever says enough (signal, count, time) asks the daemon to stop, and
+ * what comes until the end packet is printed too, because only then the closing ledger can be compared with what came.
+ * A second signal ends the program at once, also while a write to stdout hangs: so it is a handler, not a signalfd(2).
+ */
+#include "client/perfctl/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/perfctl/item-print.h"
+#include "client/perfctl/json.h"
+#include "client/perfctl/ledger-rows.h"
+
+typedef struct Watch {
+        Perfctl *p;
+        const WatchOptions *options;
+        uint64_t printed;
+        uint64_t deadline; /* CLOCK_MONOTONIC, 0: none */
+        bool stopping;
+        bool ended;
+        int code;          /* of the end */
+} Watch;
+
+static int signal_pipe[2] = { -1, -1 };
+
+static void on_signal(int signal) {
+        static volatile sig_atomic_t again;
+        int saved = errno;
+
+        if (again)
+                _exit(PERFCTL_FAILED);
+        again = 1;
+        if (write(signal_pipe[1], "", 1) < 0)
+                _exit(PERFCTL_FAILED); /* an empty pipe takes a byte */
+        errno = saved;
+}
+
+/* SA_RESTART: a write to stdout that is interrupted goes on. */
+static int catch_signals(const Perfctl *p) {
+        struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+
+        if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0 || sigaction(SIGINT, &action, NULL) < 0 ||
+            sigaction(SIGTERM, &action, NULL) < 0)
+                return perfctl_fail(p, PERFCTL_FAILED, "catching signals: %s", strerror(errno));
+        return 0;
+}
+
+static uint64_t now(void) {
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static bool is_full(const Watch *w) {
+        return w->options->count > 0 && w->printed == w->options->count;
+}
+
+static void on_start(void *userdata, const perfd_start *s) {
+        Watch *w = userdata;
+        Json j = json_of(&w->p->out);
+
+        if (!w->p->json)
+                return;
+        json_begin(&j, '{');
+        JSON_STRING(&j, "kind", "start");
+        JSON_STRING(&j, "clock", s->clock);
+        json_put_name(&j, "wall_offset");
+        json_put_signed(&j, s->wall_offset);
+        JSON_STRING(&j, "host", s->host);
+        JSON_STRING(&j, "kernel", s->kernel);
+        JSON_NUMBER(&j, "cpus", s->n_cpus);
+        JSON_STRING(&j, "order", s->order == PERFD_ORDER_TIME ? "time" : "cpu");
+        JSON_NUMBER(&j, "queue_bytes", s->queue_bytes);
+        json_end(&j, '}');
+        json_end_line(&j);
+}
+
+static void on_item(void *userdata, const perfd_item *item) {
+        Watch *w = userdata;
+
+        if (is_full(w))
+                return;
+        if (w->p->json)
+                item_print_json(&w->p->out, item, w->options->raw);
+        else
+                item_print_text(&w->p->out, item, w->options->raw);
+        w->printed++;
+}
+
+static void on_gap(void *userdata, const perfd_gap *gap) {
+        Watch *w = userdata;
+
+        if (is_full(w))
+                return;
+        if (w->p->json)
+                gap_print_json(&w->p->out, gap);
+        else
+                gap_print_text(&w->p->out, gap);
+}
+
+static void on_removed(void *userdata, uint32_t id, const char *name) {
+        Watch *w = userdata;
+        Json j = json_of(&w->p->out);
+
+        if (!w->p->json || is_full(w))
+                return;
+        json_begin(&j, '{');
+        JSON_STRING(&j, "kind", "removed");
+        JSON_STRING(&j, "event", name);
+        JSON_NUMBER(&j, "id", id);
+        json_end(&j, '}');
+        json_end_line(&j);
+}
+
+static void print_end_json(Watch *w, const perfd_end *end) {
+        Json j = json_of(&w->p->out);
+
+        json_begin(&j, '{');
+        JSON_STRING(&j, "kind", "end");
+        JSON_STRING(&j, "reason", end->reason);
+        JSON_NUMBER(&j, "received", end->received);
+        JSON_NUMBER(&j, "missed", end->missed);
+        JSON_BOOL(&j, "loss_exact", perfd_result_is_loss_exact(end->ledger));
+        JSON_BOOL(&j, "balanced", perfd_result_is_balanced(end->ledger));
+        json_end(&j, '}');
+        json_end_line(&j);
+        ledger_print_json(&w->p->out, end->ledger);
+}
+
+static void print_end_text(const perfd_end *end) {
+        static Output err; /* the lines of the stream are stdout's alone */
+
+        output_init(&err, STDERR_FILENO);
+        output_print(&err, "\n%" PRIu64 " items received, %" PRIu64 " missed; %s\n\n", end->received, end->missed,
+                     end->reason);
+        ledger_print_tables(&err, true, end->ledger);
+        output_flush(&err);
+}
+
+static uint64_t dropped_by_outbox(const perfd_subscriber_ledger *own) {
+        for (size_t i = 0; i < own->n_dropped; i++)
+                if (strcmp(own->dropped[i].reason, "outbox") == 0)
+                        return own->dropped[i].count;
+        return 0;
+}
+
+/* The daemon's numbers against our own. */
+static int compare(const Perfctl *p, const perfd_end *end) {
+        if (!end->own)
+                return perfctl_fail(p, PERFCTL_FAILED, "the closing ledger has no row of this subscriber");
+        if (end->own->sent != end->received)
+                return perfctl_fail(p, PERFCTL_FAILED,
+                                    "%" PRIu64 " items came, but the daemon says that it sent %" PRIu64
+                                    ": a bug of perfd", end->received, end->own->sent);
+        if (dropped_by_outbox(end->own) != end->missed)
+                return perfctl_fail(p, PERFCTL_FAILED,
+                                    "gaps speak of %" PRIu64 " items, but the daemon says that it dropped %" PRIu64
+                                    ": a bug of perfd", end->missed, dropped_by_outbox(end->own));
+        return PERFCTL_OK;
+}
+
+static void on_end(void *userdata, const perfd_end *end) {
+        Watch *w = userdata;
+        int ledger, numbers;
+
+        w->ended = true;
+        if (w->p->json)
+                print_end_json(w, end);
+        output_flush(&w->p->out);
+        if (!w->p->json)
+                print_end_text(end);
+        ledger = ledger_judge(w->p, end->ledger);
+        numbers = compare(w->p, end);
+        w->code = ledger != PERFCTL_OK ? ledger : numbers;
+        if (!w->stopping || strcmp(end->reason, "stopped") != 0)
+                w->code = perfctl_fail(w->p, PERFCTL_FAILED, "the daemon ended the stream: %s", end->reason);
+}
+
+static int timeout_ms(const Watch *w) {
+        uint64_t t;
+
+        if (w->stopping || w->deadline == 0)
+                return -1;
+        t = now();
+        if (t >= w->deadline)
+                return 0;
+        t = (w->deadline - t + 999999) / 1000000;
+        return t < 1000000 ? (int)t : 1000000; /* it is asked again */
+}
+
+/*
+ * Until something happens. What was printed leaves before we wait, and not while more is there to be read: a pipe gets
+ * large writes from a fast stream and each line at once from a slow one.
+ */
+static int await(Watch *w, bool *ret_signalled) {
+        struct pollfd fds[] = {
+                { .fd = perfd_client_fd(w->p->client), .events = perfd_client_events(w->p->client) },
+                { .fd = signal_pipe[0], .events = POLLIN },
+                { .fd = w->p->out.fd }, /* tells when its reader is gone, even if there is nothing to print */
+        };
+        int n = w->p->out.n > 0 ? poll(fds, 2, 0) : 0;
+
+        if (n == 0) {
+                output_flush(&w->p->out);
+                n = w->p->out.error ? 0 : poll(fds, 3, timeout_ms(w));
+        }
+        if (n < 0 && errno != EINTR)
+                return perfctl_fail(w->p, PERFCTL_FAILED, "poll: %s", strerror(errno));
+        if (n > 0 && fds[2].revents & (POLLERR | POLLHUP))
+                w->p->out.error = EPIPE;
+        *ret_signalled = n > 0 && fds[1].revents != 0;
+        return 0;
+}
+
+static int loop(Watch *w) {
+        bool enough = false, signalled = false;
+        int r;
+
+        for (;;) {
+                r = await(w, &signalled);
+                if (r != 0)
+                        return r;
+                if (w->p->out.error)
+                        return PERFCTL_OK; /* main says it, unless the reader just went away */
+                r = perfd_client_process(w->p->client);
+                if (r == PERFD_E_ENDED)
+                        return w->code;
+                if (r != 0) {
+                        output_flush(&w->p->out);
+                        return perfctl_fail_client(w->p, NULL);
+                }
+                enough = signalled || is_full(w) || (w->deadline > 0 && now() >= w->deadline);
+                if (!enough || w->stopping)
+                        continue;
+                w->stopping = true;
+                while (read(signal_pipe[0], &(char){ 0 }, 1) > 0)
+                        ;
+                if (perfd_stream_stop(w->p->client) != 0)
+                        return perfctl_fail_client(w->p, NULL);
+        }
+}
+
+int watch_run(Perfctl *p, const WatchOptions *options) {
+        perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
+        Watch w = { .p = p, .options = options };
+        int r = catch_signals(p);
+
+        if (r != 0)
+                return r;
+        callbacks.start = on_start;
+        callbacks.item = on_item;
+        callbacks.gap = on_gap;
+        callbacks.removed = on_removed;
+        callbacks.end = on_end;
+        if (perfd_subscribe(p->client, &options->subscription, &callbacks, &w) != 0)
+                return perfctl_fail_client(p, options->subscription.where);
+        if (options->duration > 0)
+                w.deadline = now() + options->duration;
+        return loop(&w);
+}

@@ -1,0 +1,14 @@
+/* For `watch`: a subscription printed until it ends. */
+#pragma once
+
+#include "client/perfctl/perfctl.h"
+
+typedef struct WatchOptions {
+        perfd_subscription subscription;
+        uint64_t count;    /* items to print; 0: no limit */
+        uint64_t duration; /* ns; 0: no limit */
+        bool raw;
+} WatchOptions;
+
+/* On a client that is connected. An exit status. */
+int watch_run(Perfctl *p, const WatchOptions *options);

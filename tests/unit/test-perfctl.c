@@ -1,0 +1,447 @@
+/*
+ * perfctl as a user runs it: a process with a command line, whose daemon is played here on a socket in a temporary
+ * directory. Output, messages and exit status are compared to the byte.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client/perfctl/near.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/quantity.h"
+#include "client/perfctl/table.h"
+#include "client/perfctl/text.h"
+#include "tests/unit/played-stream.h"
+
+static char directory[64];
+static struct sockaddr_un address = { .sun_family = AF_UNIX };
+static int listener = -1;
+
+typedef struct Ran {
+        pid_t pid;
+        int out, err, daemon; /* daemon: -1 if it does not connect */
+        char text[8192], message[8192];
+        int code;
+} Ran;
+
+static int open_listener(void **state) {
+        strcpy(directory, "/tmp/test-perfctl-XXXXXX");
+        if (!mkdtemp(directory))
+                return -1;
+        (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", directory);
+        listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        setenv("PERFD_SOCKET", address.sun_path, 1);
+        return bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 ? -1 : listen(listener, 4);
+}
+
+static int close_listener(void **state) {
+        close(listener);
+        unlink(address.sun_path);
+        return rmdir(directory);
+}
+
+static void run_start(Ran *r, const char *const *words) {
+        char *argv[16] = { (char *)"perfctl" };
+        int argc = 1, out[2], err[2];
+
+        for (; words[argc - 1]; argc++)
+                argv[argc] = (char *)words[argc - 1];
+        *r = (Ran){ .daemon = -1 };
+        assert_int_equal(pipe(out), 0);
+        assert_int_equal(pipe(err), 0);
+        r->pid = fork();
+        if (r->pid == 0) {
+                dup2(out[1], STDOUT_FILENO);
+                dup2(err[1], STDERR_FILENO);
+                close(out[0]);
+                close(err[0]);
+                exit(perfctl_run(argc, argv));
+        }
+        close(out[1]);
+        close(err[1]);
+        r->out = out[0];
+        r->err = err[0];
+}
+
+/* The connection, greeted. */
+static void run_greet(Ran *r) {
+        r->daemon = accept(listener, NULL, NULL);
+        play_request_free(play_request(r->daemon));
+        play_hello(r->daemon, 1);
+}
+
+static void read_all(int fd, char *to, size_t size) {
+        size_t n = 0;
+        ssize_t part;
+
+        while ((part = read(fd, to + n, size - 1 - n)) > 0)
+                n += (size_t)part;
+        to[n] = '\0';
+        close(fd);
+}
+
+static void run_end(Ran *r) {
+        int status;
+
+        if (r->daemon >= 0)
+                close(r->daemon);
+        read_all(r->out, r->text, sizeof(r->text));
+        read_all(r->err, r->message, sizeof(r->message));
+        waitpid(r->pid, &status, 0);
+        r->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#define assert_ran(r, expected_code, expected_text, expected_message)                                                  \
+        do {                                                                                                           \
+                assert_string_equal((r)->message, expected_message);                                                   \
+                assert_string_equal((r)->text, expected_text);                                                         \
+                assert_int_equal((r)->code, expected_code);                                                            \
+        } while (0)
+
+static void test_usage(void **state) {
+        static const struct {
+                const char *words[5];
+                const char *message; /* its beginning */
+        } cases[] = {
+                { { "wtach" }, "perfctl: unknown verb 'wtach', did you mean 'watch'?\n" },
+                { { "watch", "--wehre", "x" }, "perfctl: watch: unknown option '--wehre', did you mean '--where'?\n" },
+                { { "--jsno", "list" }, "perfctl: unknown option '--jsno', did you mean '--json'?\n" },
+                { { "show" }, "perfctl: show: its argument is missing\nusage: perfctl [--socket PATH] [--json] show EVENT\n" },
+                { { "show", "a", "b" }, "perfctl: show: 'b' is one argument too many\n" },
+                { { "add", "e", "--name" }, "perfctl: add: --name needs NAME\n" },
+                { { "add", "e", "--name=a", "--name=b" }, "perfctl: add: --name is given twice\n" },
+                { { "add", "e", "--disabled=1" }, "perfctl: add: --disabled takes no value\n" },
+                { { "add", "e", "--pid", "1,x" }, "perfctl: add: --pid: '1,x' is no list of numbers, as in 12,13\n" },
+                { { "add", "e", "--period=1", "--frequency=2" },
+                  "perfctl: add: --period and --frequency exclude each other\n" },
+                { { "watch", "--for", "10" }, "perfctl: watch: --for: '10' is no time, as in 500ms, 10s, 2m\n" },
+                { { "watch", "--order", "size" }, "perfctl: watch: --order: 'size' is none of: time cpu\n" },
+        };
+        Ran r;
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                run_start(&r, cases[i].words);
+                run_end(&r);
+                r.message[strlen(cases[i].message)] = '\0';
+                assert_ran(&r, PERFCTL_USAGE, "", cases[i].message);
+        }
+}
+
+static void test_unreachable(void **state) {
+        Ran r;
+
+        run_start(&r, WORDS("--socket", "/nonexistent/s", "list"));
+        run_end(&r);
+        assert_ran(&r, PERFCTL_UNREACHABLE, "",
+                   "perfctl: list: /nonexistent/s does not exist: is perfd running, and is this its socket?\n");
+        run_start(&r, WORDS("list"));
+        close(accept(listener, NULL, NULL)); /* no greeting */
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_UNREACHABLE);
+}
+
+/* The mistake of a filter is shown in the filter. */
+static void test_caret(void **state) {
+        Perfd__V1__Response no = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__Request *request;
+        Ran r;
+
+        run_start(&r, WORDS("add", "a:b", "--filter", "\xc3\xa9 = x", "--pid=3,4", "--callchain", "user,kernel"));
+        run_greet(&r);
+        request = play_request(r.daemon);
+        assert_string_equal(request->add->events[0]->filter, "\xc3\xa9 = x");
+        assert_int_equal(request->add->events[0]->target->pids[1], 4);
+        assert_int_equal(request->add->events[0]->callchain, PERFD__V1__CALLCHAIN__CALLCHAIN_BOTH);
+        play_request_free(request);
+        no.id = 2;
+        no.status = PERFD__V1__STATUS__STATUS_INVALID;
+        no.message = (char *)"the kernel refuses \033[1m";
+        no.reason = (char *)"bad-filter";
+        no.position = 4;
+        play_response(r.daemon, &no);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_FAILED, "", "perfctl: add: the kernel refuses \\x1b[1m\n  \xc3\xa9 = x\n    ^\n");
+}
+
+static void test_list(void **state) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__ListReply list = PERFD__V1__LIST_REPLY__INIT;
+        Perfd__V1__EventState event = PERFD__V1__EVENT_STATE__INIT, *events[] = { &event };
+        Perfd__V1__EventSpec spec = PERFD__V1__EVENT_SPEC__INIT;
+        Perfd__V1__Target target = PERFD__V1__TARGET__INIT;
+        uint32_t pids[] = { 5, 6 };
+        Ran r;
+
+        target.pids = pids;
+        target.n_pids = 2;
+        spec.event = spec.name = (char *)"a:b";
+        spec.filter = (char *)"x > 1";
+        spec.target = &target;
+        event.id = 4;
+        event.enabled = true;
+        event.spec = &spec;
+        event.delivered = UINT64_MAX;
+        list.events = events;
+        list.n_events = 1;
+        yes.id = 2;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_LIST;
+        yes.list = &list;
+        run_start(&r, WORDS("list"));
+        run_greet(&r);
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK,
+                   "a:b\t4\ta:b\tenabled\tpid 5,6\t\t\tclient\t0\t18446744073709551615\t0\tx > 1\n", "");
+        run_start(&r, WORDS("list", "--json"));
+        run_greet(&r);
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK,
+                   "{\"name\":\"a:b\",\"id\":4,\"event\":\"a:b\",\"enabled\":true,\"configured\":false,\"target\":\"\","
+                   "\"pids\":[5,6],\"tids\":[],\"cpus\":\"\",\"no_inherit\":false,\"filter\":\"x > 1\",\"period\":0,"
+                   "\"frequency\":0,\"callchain\":\"\",\"include_self\":false,\"fds\":0,"
+                   "\"delivered\":18446744073709551615,\"lost\":0}\n",
+                   "");
+}
+
+static void test_validate(void **state) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__ValidateReply reply = PERFD__V1__VALIDATE_REPLY__INIT;
+        Perfd__V1__ConfigMistake mistake = PERFD__V1__CONFIG_MISTAKE__INIT, *mistakes[] = { &mistake };
+        Perfd__V1__Request *request;
+        char path[80], expected[160];
+        FILE *f;
+        Ran r;
+
+        (void)snprintf(path, sizeof(path), "%s/c.yaml", directory);
+        f = fopen(path, "w");
+        fputs("version: 2\n", f);
+        fclose(f);
+        mistake.line = 1;
+        mistake.column = 10;
+        mistake.text = (char *)"expected 1";
+        reply.mistakes = mistakes;
+        reply.n_mistakes = 1;
+        yes.id = 2;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_VALIDATED;
+        yes.validated = &reply;
+        run_start(&r, WORDS("validate", path));
+        run_greet(&r);
+        request = play_request(r.daemon);
+        assert_string_equal(request->validate->yaml, "version: 2\n");
+        play_request_free(request);
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        (void)snprintf(expected, sizeof(expected), "%s:1:10: expected 1\n", path);
+        assert_ran(&r, PERFCTL_FAILED, expected, "");
+        unlink(path);
+}
+
+/* Subscribed, with the start and `n` items on their way. */
+static void watch_start(Ran *r, const char *const *words, size_t n) {
+        run_start(r, words);
+        run_greet(r);
+        play_request_free(play_request(r->daemon));
+        play_ok(r->daemon, 2);
+        play_start(r->daemon);
+        play_items(r->daemon, 2, 5000000100, n);
+}
+
+static void await_stop(Ran *r) {
+        Perfd__V1__Request *request = play_request(r->daemon);
+
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_STOP);
+        play_request_free(request);
+}
+
+#define JSON_START                                                                                                     \
+        "{\"kind\":\"start\",\"clock\":\"monotonic\",\"wall_offset\":-5,\"host\":\"h\",\"kernel\":\"\",\"cpus\":2,"      \
+        "\"order\":\"time\",\"queue_bytes\":0}\n"
+#define JSON_ITEM(time)                                                                                                \
+        "{\"kind\":\"sample\",\"time\":" time ",\"event\":\"mine\",\"cpu\":1,\"pid\":10,\"tid\":11,\"comm\":\"a b\","   \
+        "\"fields\":{\"state\":-1,\"args\":[5,18446744073709551615],\"name\":\"a\\u00ff\\\"b\",\"list\":[300,0,65535]," \
+        "\"flags\":66,\"blob\":\"000102fe\"},\"names\":{\"state\":\"GONE\",\"flags\":\"WR|0x40\"},"                     \
+        "\"kernel_callchain\":[\"0xffffffff81000000\",\"0xffffffff81000042\"]}\n"
+#define JSON_LEDGER(occurred, sent, balanced)                                                                          \
+        "{\"kind\":\"event\",\"event\":\"mine\",\"id\":7,\"cpu\":1,\"occurred\":" occurred ",\"delivered\":" sent       \
+        ",\"filtered\":0,\"lost\":{\"kernel_ring\":1},\"balanced\":" balanced ",\"exact\":true,\"count\":4,"            \
+        "\"doubled\":0}\n"                                                                                             \
+        "{\"kind\":\"ring\",\"cpu\":1,\"records\":" sent ",\"samples\":" sent ",\"side_records\":0,\"lost\":{},"        \
+        "\"balanced\":true}\n"                                                                                         \
+        "{\"kind\":\"subscriber\",\"id\":3,\"peer\":\"me\",\"order\":\"time\",\"matched\":" sent ",\"sent\":" sent      \
+        ",\"dropped\":{},\"queued\":0,\"balanced\":true}\n"
+
+/* Two of three items are printed; the third is counted all the same. */
+static void test_watch_json(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch", "--json", "--count", "2"), 3);
+        await_stop(&r);
+        play_end(r.daemon, 3, 3, 0);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK,
+                   JSON_START JSON_ITEM("5000000100") JSON_ITEM("5000000101")
+                   "{\"kind\":\"end\",\"reason\":\"stopped\",\"received\":3,\"missed\":0,\"loss_exact\":true,"
+                   "\"balanced\":true}\n" JSON_LEDGER("4", "3", "true"),
+                   "");
+}
+
+static void await_output(Ran *r) {
+        struct pollfd p = { .fd = r->out, .events = POLLIN };
+
+        assert_int_equal(poll(&p, 1, 10000), 1);
+}
+
+/* SIGINT: what still comes is printed, and the ledger on stderr. */
+static void test_watch_text(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch"), 1);
+        await_output(&r);
+        kill(r.pid, SIGINT);
+        await_stop(&r);
+        play_items(r.daemon, 3, 6000000000, 1);
+        play_end(r.daemon, 4, 2, 0);
+        run_end(&r);
+#define LINE(time)                                                                                                     \
+        "      " time "    1  a b-10/11                 mine state=GONE args={5,18446744073709551615} "                 \
+        "name=\"a\\xff\\\"b\" list={300,0,65535} flags=WR|0x40 blob=000102fe\n"                                         \
+        "          kernel ffffffff81000000\n                 ffffffff81000042\n"
+        assert_string_equal(r.text, LINE("5.000000100") LINE("6.000000000"));
+        assert_string_equal(r.message,
+                            "\n2 items received, 0 missed; stopped\n\n"
+                            "EVENT  CPU  OCCURRED  DELIVERED  FILTERED  LOST           EXACT  BALANCED\n"
+                            "mine     1         3          2         0  kernel_ring 1  yes    yes\n\n"
+                            "RING  CPU  RECORDS  SAMPLES  SIDE RECORDS  LOST  BALANCED\n"
+                            "ring    1        2        2             0  -     yes\n\n"
+                            "SUBSCRIBER  ID  ORDER  MATCHED  SENT  DROPPED  QUEUED  BALANCED  PEER\n"
+                            "subscriber   3  time         2     2  -             0  yes       me\n");
+        assert_int_equal(r.code, PERFCTL_OK);
+}
+
+/* Numbers that do not fit are told and fail: a wrong sum, an item that did not come, an end that nobody asked for. */
+static void test_watch_judges(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch", "--count=1", "--json"), 1);
+        await_stop(&r);
+        play_end(r.daemon, 3, 1, 1);
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_string_equal(r.message, "perfctl: watch: THE LEDGER DOES NOT BALANCE in 1 rows: samples are unaccounted "
+                                       "for, which is a bug of perfd\n");
+
+        watch_start(&r, WORDS("watch", "--for", "1ms", "--json"), 1);
+        await_stop(&r);
+        play_end(r.daemon, 3, 2, 0);
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_string_equal(r.message,
+                            "perfctl: watch: 1 items came, but the daemon says that it sent 2: a bug of perfd\n");
+
+        watch_start(&r, WORDS("watch", "--json"), 1);
+        play_end(r.daemon, 3, 1, 0);
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_string_equal(r.message, "perfctl: watch: the daemon ended the stream: stopped\n");
+
+        watch_start(&r, WORDS("watch", "--json"), 1);
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_string_equal(r.text, JSON_START JSON_ITEM("5000000100"));
+}
+
+/* Whoever reads us went away: no message, no failure, although nothing more comes that could be printed. */
+static void test_watch_reader_gone(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch"), 1);
+        await_output(&r);
+        close(r.out);
+        r.out = open("/dev/null", O_RDONLY);
+        assert_null(play_request(r.daemon));
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "", "");
+}
+
+static void test_complete(void **state) {
+        Ran r;
+
+        run_start(&r, WORDS("complete", "--json", "re"));
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "remove\nreload\n", "");
+        run_start(&r, WORDS("complete", "watch", "x", "--o"));
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "--order\n--overflow\n", "");
+        run_start(&r, WORDS("complete", "watch", "--overflow", "d"));
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "drop-oldest\ndrop-newest\ndisconnect\n", "");
+        run_start(&r, WORDS("complete", "--socket", "/nonexistent/s", "remove", ""));
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "", "");
+        run_start(&r, WORDS("complete", "validate", "x"));
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "<file>\n", "");
+}
+
+static void test_quantities(void **state) {
+        char text[QUANTITY_SIZE];
+        uint64_t n = 7;
+
+        assert_true(quantity_parse_time("500ms", &n));
+        assert_int_equal(n, 500000000);
+        assert_true(quantity_parse_time("2m", &n));
+        assert_int_equal(n, 120000000000);
+        assert_true(quantity_parse_size("64KiB", &n));
+        assert_int_equal(n, 65536);
+        assert_true(quantity_parse_number("18446744073709551615", &n));
+        assert_true(n == UINT64_MAX);
+        assert_false(quantity_parse_number("18446744073709551616", &n));
+        assert_false(quantity_parse_size("18014398509481984K", &n));
+        assert_false(quantity_parse_time("s", &n));
+        assert_false(quantity_parse_number("-1", &n));
+        assert_string_equal(quantity_show_size(1536, text), "1.5 KiB");
+        assert_string_equal(quantity_show_size(UINT64_MAX, text), "16.0 EiB");
+        assert_string_equal(quantity_show_time(90000000000, text), "1 min 30 s");
+}
+
+static void test_utf8(void **state) {
+        static const struct {
+                const char *bytes;
+                size_t length;
+        } cases[] = {
+                { "a", 1 },           { "\xc3\xa9", 2 },     { "\xe2\x82\xac", 3 },     { "\xf0\x9f\x98\x80", 4 },
+                { "\x80", 0 },        { "\xc0\x80", 0 },     { "\xe0\x9f\xbf", 0 },     { "\xed\xa0\x80", 0 },
+                { "\xf0\x8f\xbf\xbf", 0 }, { "\xf4\x90\x80\x80", 0 }, { "\xe2\x82", 0 }, { "\xff", 0 },
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+                assert_int_equal(utf8_length(cases[i].bytes, strlen(cases[i].bytes)), cases[i].length);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_usage),         cmocka_unit_test(test_unreachable),
+                cmocka_unit_test(test_caret),         cmocka_unit_test(test_list),
+                cmocka_unit_test(test_validate),      cmocka_unit_test(test_watch_json),
+                cmocka_unit_test(test_watch_text),    cmocka_unit_test(test_watch_judges),
+                cmocka_unit_test(test_watch_reader_gone), cmocka_unit_test(test_complete),
+                cmocka_unit_test(test_quantities),    cmocka_unit_test(test_utf8),
+        };
+
+        return cmocka_run_group_tests(tests, open_listener, close_listener);
+}
