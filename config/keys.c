@@ -59,11 +59,11 @@ const Key config_keys[] = {
           "clock of every time stamp", IN_CONFIG(clock), .choices = clocks },
 
         { "rings", KEY_SECTION, .help = "the kernel's ring buffers" },
-        { "rings.size", KEY_RING_SIZE, "2MiB", "a power of two from 4KiB to 1GiB", "size of the ring of each CPU",
+        { "rings.size", KEY_RING_SIZE, "4MiB", "a power of two from 4KiB to 1GiB", "size of the ring of each CPU",
           IN_CONFIG(ring_size), .min = 4 * KIB, .max = GIB },
 
         { "batches", KEY_SECTION, .help = "samples on the way from a CPU to the dispatcher" },
-        { "batches.pool", KEY_SIZE, "1MiB", "a size from 256KiB to 1GiB", "memory for the batches of each CPU",
+        { "batches.pool", KEY_SIZE, "2MiB", "a size from 256KiB to 1GiB", "memory for the batches of each CPU",
           IN_CONFIG(batch_pool), .min = 256 * KIB, .max = GIB },
 
         { "subscribers", KEY_SECTION, .help = "limits of subscribers" },

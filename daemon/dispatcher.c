@@ -161,14 +161,14 @@ static int dispatcher_turn(Dispatcher *d) {
                 r = dispatcher_empty_queues(d);
         if (r >= 0)
                 r = dispatcher_release(d);
+        if (r >= 0)
+                r = dispatcher_flush(d); /* what a report counts is in the merge or in an outbox, not between them */
         for (size_t i = 0; i < n_following; i++) {
                 if (r >= 0)
                         r = dispatcher_follow(d, following[i]);
                 else
                         dispatcher_mail_free(following[i]);
         }
-        if (r >= 0)
-                r = dispatcher_flush(d);
         if (r >= 0 && d->removals)
                 r = dispatcher_tell_removals(d);
         if (r >= 0 && d->n_closing > 0)

@@ -32,18 +32,6 @@ static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         doorbell_ring(r->dispatcher);
 }
 
-void reader_push_batch(Reader *r) {
-        Batch *b = TAKE_PTR(r->batch);
-
-        if (!b) {
-                b = queue_pop(&r->free);
-                if (!b)
-                        return; /* only an empty one would go, and the last that went says how far the ring was read */
-                batch_reset(b, r->snapshot->generation);
-        }
-        reader_push(r, b, r->watermark);
-}
-
 /* In the middle of a drain: the record at the tail is not in it. */
 static void reader_push_full_batch(Reader *r, uint64_t head) {
         nsec_t watermark = 0;
@@ -71,6 +59,15 @@ static int reader_need_batch(Reader *r) {
                 atomic_store_explicit(&r->starving, false, memory_order_relaxed);
         }
         batch_reset(r->batch, r->snapshot->generation);
+        return 0;
+}
+
+int reader_push_batch(Reader *r) {
+        int n = reader_need_batch(r);
+
+        if (n != 0)
+                return n;
+        reader_push(r, TAKE_PTR(r->batch), r->watermark);
         return 0;
 }
 
@@ -121,7 +118,8 @@ static void reader_take_back(Reader *r, Mark mark) {
 
         for (size_t i = mark.n_entries; i < b->n_entries; i++)
                 for (uint64_t m = b->entries[i].mask; m; m &= m - 1)
-                        b->matched[__builtin_ctzll(m)]--;
+                        if (--b->matched[__builtin_ctzll(m)] == 0)
+                                b->mask &= ~(m & -m); /* a batch without entries must not look wanted */
         b->n_entries = mark.n_entries;
         b->used = mark.used;
 }

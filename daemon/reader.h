@@ -106,7 +106,10 @@ int reader_drain(Reader *r);
 /* reader-horizon.c: nothing that is still in the ring before `head`, nor behind it, is older. -ENOMEM. */
 int reader_init_horizon(Reader *r);
 nsec_t reader_horizon(Reader *r, uint64_t head);
-/* What there is, with the watermark of the last whole drain; an empty one if there is nothing. */
-void reader_push_batch(Reader *r);
+/*
+ * After a whole drain: what there is, with the watermark up to which it was read; an empty batch if there is nothing.
+ * READER_E_STARVED: there is nothing, and no batch to say so in.
+ */
+int reader_push_batch(Reader *r);
 /* reader-cut.c */
 int reader_cut(Reader *r);

@@ -5,8 +5,9 @@
  *
  *   > subscribed        the stream has begun
  *   SIGTERM             asks for the end
- *   > {"items":N,"backwards":N,"gaps":N,"missed":N,"matched":N,"sent":N,"outbox":N,"late":N,"queued":N,
+ *   > {"items":N,"records":N,"backwards":N,"gaps":N,"missed":N,"matched":N,"sent":N,"outbox":N,"late":N,"queued":N,
  *      "balanced":BOOL,"reason":"stopped","cpus":[N,...]}
+ * records: the items that are no samples. cpus: samples of each CPU.
  * backwards: items older than their predecessor, in the whole stream or, with ORDER cpu, on their own CPU. balanced: the
  * whole closing ledger. Status 0 if the stream ended with its closing ledger.
  */
@@ -25,7 +26,7 @@
 
 typedef struct Seen {
         bool by_time, ended;
-        uint64_t items, backwards, gaps, last;
+        uint64_t items, records, backwards, gaps, last;
         uint64_t cpus[MAX_CPUS], last_of[MAX_CPUS];
 } Seen;
 
@@ -36,7 +37,10 @@ static void on_item(void *userdata, const perfd_item *item) {
         uint64_t *last = s->by_time ? &s->last : &s->last_of[cpu];
 
         s->items++;
-        s->cpus[cpu]++;
+        if (perfd_item_record(item) == PERFD_SAMPLE)
+                s->cpus[cpu]++;
+        else
+                s->records++;
         s->backwards += time < *last;
         *last = time;
 }
@@ -58,9 +62,9 @@ static void on_end(void *userdata, const perfd_end *end) {
         s->ended = end->own && end->received == s->items;
         if (!end->own)
                 return;
-        printf("{\"items\":%llu,\"backwards\":%llu,\"gaps\":%llu,\"missed\":%llu,\"matched\":%llu,\"sent\":%llu,"
+        printf("{\"items\":%llu,\"records\":%llu,\"backwards\":%llu,\"gaps\":%llu,\"missed\":%llu,\"matched\":%llu,\"sent\":%llu,"
                "\"outbox\":%llu,\"late\":%llu,\"queued\":%llu,\"balanced\":%s,\"reason\":\"%s\",\"cpus\":[",
-               (unsigned long long)s->items, (unsigned long long)s->backwards, (unsigned long long)s->gaps,
+               (unsigned long long)s->items, (unsigned long long)s->records, (unsigned long long)s->backwards, (unsigned long long)s->gaps,
                (unsigned long long)end->missed, (unsigned long long)end->own->matched,
                (unsigned long long)end->own->sent, (unsigned long long)dropped(end->own, "outbox"),
                (unsigned long long)dropped(end->own, "late"), (unsigned long long)end->own->queued,

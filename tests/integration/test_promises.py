@@ -1,0 +1,352 @@
+#!/usr/bin/python3
+"""What perfd promises, with loads whose events are known to the last one: the ledger, the order, changes that disturb
+nobody. Fields, targets and side records of real events are compared with what is known of them otherwise."""
+import json
+import os
+import signal
+import subprocess
+import threading
+
+import perfd
+from perfd import Daemon, Subscriber, Workload, add, check, equal, pb
+
+STREAM_CHECK = os.environ.get("PERFD_STREAM_CHECK", os.path.join(perfd.BUILD, "tests", "integration", "stream-check"))
+SLOW = perfd.SANITIZER != "none"
+SYS_ENTER = "raw_syscalls:sys_enter"
+GETPPID = 110 if os.uname().machine == "x86_64" else 173
+CPUS = perfd.online_cpus()[:2]
+
+
+class Checker(perfd.Line):
+    """stream-check.c: counts and checks in C, for floods."""
+
+    def __init__(self, daemon, order, *events, queue=0):
+        super().__init__([STREAM_CHECK, daemon.stream, order, str(queue), *events])
+        equal(self.hear(), ["subscribed"], "the first word of the checker")
+
+    def finish(self, seconds=perfd.PATIENCE):
+        self.process.send_signal(signal.SIGTERM)
+        seen = json.loads(" ".join(self.hear(seconds)))
+        equal(self.process.wait(seconds), 0, "the status of the checker")
+        check(seen["balanced"], f"the closing ledger does not balance: {seen}")
+        equal(seen["sent"], seen["items"], "items sent and received")
+        equal(seen["backwards"], 0, "items older than their predecessor")
+        equal(seen["late"], 0, "items that came too late")
+        equal(seen["missed"], seen["outbox"], "items in gaps and items dropped")
+        return seen
+
+
+def rows_of(ledger, name):
+    """{cpu: row} of one event, each added up here."""
+    rows = {row.cpu: row for row in ledger.events if row.name == name}
+    for row in rows.values():
+        lost = sum(count.count for count in row.lost)
+        equal(row.delivered + row.filtered + lost, row.occurred, f"the sum of {row}")
+        check(row.balanced and row.exact, f"not balanced and exact: {row}")
+    return rows
+
+
+def lost(row, reason="kernel_ring"):
+    return next(count.count for count in row.lost if count.reason == reason)
+
+
+def exact_load(config, calls, order):
+    """Two processes of exactly `calls` calls each; gives the event's rows and what the subscriber saw."""
+    with Daemon(config=config) as daemon, daemon.client() as client, Workload("syscalls", calls, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Checker(daemon, order, "calls", queue=1 << 28) as checker:
+            load.go()
+            equal(load.done(), [calls] * len(CPUS), "calls made")
+            seen = checker.finish()
+            rows = rows_of(daemon.ledger(), "calls")
+        load.exit()
+    equal(sum(row.occurred for row in rows.values()), (calls + 1) * len(CPUS), "calls that occurred")
+    for cpu in CPUS:
+        equal(rows[cpu].occurred, calls + 1, f"calls on CPU {cpu}")
+        equal(seen["cpus"][cpu], rows[cpu].delivered, f"samples of CPU {cpu}")
+    equal(sum(row.filtered for row in rows.values()), 0, "filtered samples")
+    equal(seen["matched"] - seen["records"], sum(row.delivered for row in rows.values()), "samples matched and delivered")
+    return rows, seen
+
+
+def test_ledger_without_loss():
+    for order in ("time", "cpu"):
+        rows, seen = exact_load(None, 100_000 if SLOW else 1_000_000, order)
+        if not SLOW:  # a sanitized daemon may be too slow for the load, and then says so
+            equal([lost(row) for row in rows.values()], [0] * len(rows), "lost with the default rings")
+        equal(seen["outbox"], 0, "dropped")
+
+
+def test_ledger_with_loss():
+    config = "version: 1\nrings: {size: 16KiB}\nbatches: {pool: 256KiB}\n"
+    rows, seen = exact_load(config, 100_000 if SLOW else 1_000_000, "time")
+    check(sum(lost(row) for row in rows.values()) > 0, "rings of 16 KiB lost nothing: the test shows nothing")
+    equal(seen["outbox"], 0, "dropped")
+
+
+def test_order_with_a_stopped_subscriber():
+    wanted = 300_000 if SLOW else 10_000_000
+    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 0, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Checker(daemon, "time", "calls", queue=1 << 28) as steady, Checker(daemon, "time", "calls") as stopped:
+            load.go()
+
+            def delivered():
+                return sum(row.delivered for row in daemon.ledger().events)
+
+            perfd.wait_until(lambda: delivered() > wanted // 4, "the first quarter", 120)
+            stopped.process.send_signal(signal.SIGSTOP)
+            perfd.wait_until(lambda: delivered() > 3 * wanted // 4, "three quarters", 120)
+            stopped.process.send_signal(signal.SIGCONT)
+            perfd.wait_until(lambda: delivered() > wanted, f"{wanted} samples", 120)
+            load.done(stop=True)
+            seen, seen_stopped = steady.finish(60), stopped.finish(60)
+            rows_of(daemon.ledger(), "calls")
+        load.exit()
+    check(seen["items"] >= wanted, f"only {seen['items']} items")
+    equal(seen["outbox"], 0, "dropped for the subscriber that was not stopped")
+    equal(seen["items"], seen["matched"], "items of the subscriber that was not stopped")
+    check(seen_stopped["outbox"] > 0, "nothing was dropped for the stopped one: the test shows nothing")
+    equal(seen_stopped["matched"], seen_stopped["sent"] + seen_stopped["outbox"], "the stopped one's sum")
+
+
+def test_changes_disturb_nobody():
+    rounds = 100 if SLOW else 1000
+    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 20_000, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Checker(daemon, "time", "calls", queue=1 << 28) as checker, \
+             Checker(daemon, "cpu", queue=1 << 26) as everything:
+            load.go()
+            for i in range(rounds):
+                add(client, {"event": "sched:sched_switch", "name": "other", "filter": f"prev_pid != {i + 1}"})
+                client.request(set_filter=pb.SetFilterRequest(name="other", filter=f"prev_pid > {i + 1}"))
+                client.request(remove=pb.SelectRequest(names=["other"]))
+            load.done(stop=True)
+            seen = checker.finish()
+            everything.finish()
+            rows = rows_of(daemon.ledger(), "calls")
+        equal([event.spec.name for event in client.request(list=pb.ListRequest()).list.events], ["calls"], "the list")
+        equal(daemon.status().n_fds, len(perfd.online_cpus()) * (len(load.pids) + 1), "perf fds")
+        load.exit()
+    equal(seen["gaps"], 0, "gaps")
+    equal(seen["items"], sum(row.occurred for row in rows.values()), "items and occurrences")
+    equal(sum(row.doubled for row in rows.values()), 0, "doubled samples of the flood")
+
+
+def test_filter_change_loses_and_doubles_nothing():
+    """The filter of the flood itself changes while it runs, between two that let everything of it pass."""
+    rounds = 20 if SLOW else 200
+    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 20_000, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "filter": f"id == {GETPPID}",
+                     "target": pb.Target(pids=load.pids)})
+        with Checker(daemon, "time", "calls", queue=1 << 28) as checker:
+            load.go()
+            for i in range(rounds):
+                client.request(set_filter=pb.SetFilterRequest(name="calls", filter=f"id == {GETPPID}" +
+                                                              (f" && common_pid != {i + 1}" if i % 2 else "")))
+            counts = load.done(stop=True)
+            seen = checker.finish()
+            rows = rows_of(daemon.ledger(), "calls")
+        load.exit()
+    equal(seen["items"], sum(counts), "items and calls made")
+    equal([rows[cpu].occurred for cpu in CPUS], counts, "occurrences and calls made on each CPU")
+    check(sum(row.doubled for row in rows.values()) > 0, "both generations never overlapped: the test shows nothing")
+
+
+def test_ledger_balances_at_any_time():
+    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 0, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Checker(daemon, "time", "calls", queue=1 << 28) as checker:
+            load.go()
+            last = 0
+            for _ in range(10 if SLOW else 100):
+                ledger = daemon.ledger()
+                occurred = sum(row.occurred for row in rows_of(ledger, "calls").values())
+                check(occurred >= last, "a count went backwards")
+                last = occurred
+                for row in (*ledger.rings, *ledger.subscribers):
+                    check(row.balanced, f"not balanced: {row}")
+            load.done(stop=True)
+            checker.finish(60)
+        load.exit()
+
+
+# ---- events, targets, records ----------------------------------------------------------------------------------------
+
+
+def items_of(daemon, load, *arguments):
+    """What a Subscriber got while a load ran: its items, without the closing ledger."""
+    with Subscriber(daemon, *arguments) as subscriber:
+        load()
+        lines = subscriber.finish()
+    return [line for line in lines if "kind" not in line]
+
+
+def test_fields_and_where():
+    with Daemon() as daemon, daemon.client() as client, Workload("syscalls", 1000, cpus=CPUS[:1]) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls"})
+
+        def run():
+            load.go()
+            load.done()
+
+        items = items_of(daemon, run, "--where", f"id == {GETPPID} && pid == {load.pids[0]} && comm == 'workload'", "calls")
+        load.exit()
+    equal(len(items), 1000, "items")
+    for item in items:
+        equal((item["fields"]["id"], item["pid"], item["tid"], item["comm"], item["cpu"]),
+              (GETPPID, load.pids[0], load.pids[0], "workload", CPUS[0]), "an item")
+        equal(len(item["fields"]["args"]), 6, "arguments")
+
+
+def test_projection_raw_and_callchain():
+    with Daemon() as daemon, daemon.client() as client, Workload("syscalls", 10, cpus=CPUS[:1]) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids), "callchain": "CALLCHAIN_BOTH",
+                     "filter": f"id == {GETPPID}"})
+
+        def run():
+            load.go()
+            load.done()
+
+        with Subscriber(daemon, "--payload", "both", "calls") as whole:
+            items = items_of(daemon, run, "--fields", "id", "calls")
+            both = [line for line in whole.finish() if "kind" not in line]
+        load.exit()
+    equal([item["fields"] for item in items], [{"id": GETPPID}] * 10, "projected fields")
+    equal(len(both), 10, "items with raw bytes")
+    for item in both:
+        check(item["kernel_callchain"] and item["user_callchain"], f"a callchain is empty: {item}")
+        check("raw" in item, "no raw bytes")
+
+
+def test_periods_and_software_events():
+    with Daemon() as daemon, daemon.client() as client, Workload("syscalls", 1000, cpus=CPUS[:1]) as load:
+        target = pb.Target(pids=load.pids, no_inherit=True)
+        add(client, {"event": SYS_ENTER, "name": "tenth", "period": 10, "target": target},
+            {"event": "cpu-clock", "name": "clock", "frequency": 1000},
+            {"event": "page-faults", "name": "faults"})
+
+        def run():
+            load.go()
+            load.done()
+            subprocess.run(["/bin/true"], check=True)
+            perfd.wait_until(lambda: any(e.name == "clock" and e.delivered for e in daemon.ledger().events), "a tick")
+
+        items = items_of(daemon, run)
+        rows = [row for row in daemon.ledger().events if row.name == "tenth"]
+        load.exit()
+    by_event = {name: [i for i in items if i["event"] == name] for name in ("tenth", "clock", "faults")}
+    equal(len(by_event["tenth"]), 100, "each tenth of 1001 calls")
+    equal(sum(row.count for row in rows), 1001, "the kernel's count of calls")
+    check(by_event["clock"] and all(i["ip"] and i["period"] for i in by_event["clock"]), "clock samples")
+    check(by_event["faults"] and all(i["ip"] for i in by_event["faults"]), "page faults")
+
+
+def test_children_and_side_records():
+    with Daemon() as daemon, daemon.client() as client, Workload("execs", 20, cpus=CPUS[:1]) as load:
+        add(client, {"event": "sched:sched_process_exec", "name": "execs", "target": pb.Target(pids=load.pids)},
+            {"event": "sched:sched_process_exec", "name": "alone",
+             "target": pb.Target(pids=load.pids, no_inherit=True)})
+
+        def run():
+            load.go()
+            equal(load.done(), [20], "children that executed")
+
+        items = items_of(daemon, run, "--records")
+        load.exit()
+        rows = daemon.ledger().events
+    samples = [i for i in items if i["event"] == "execs"]
+    equal(len(samples), 20, "exec samples of children")
+    equal([i for i in items if i["event"] == "alone"], [], "samples of what follows no children")
+    equal(sum(r.occurred for r in rows if r.name == "execs"), 20, "execs that occurred")
+    children = {i["pid"] for i in samples}
+    for record in ("fork", "comm_record", "exit", "mmap2"):
+        found = {i["fields"]["pid"] for i in items if i.get("record") == record}
+        check(children <= found, f"{record} records of {children - found} are missing")
+    for item in samples:
+        equal(item["comm"], "workload", "the comm of a child")
+
+
+def test_cpu_lists_and_threads():
+    cpu = CPUS[-1]
+    with Daemon() as daemon, daemon.client() as client, Workload("syscalls", 500, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "there", "filter": f"id == {GETPPID}", "target": pb.Target(cpus=str(cpu))},
+            {"event": SYS_ENTER, "name": "thread", "filter": f"id == {GETPPID}", "target": pb.Target(tids=[load.pids[0]])})
+
+        def run():
+            load.go()
+            load.done()
+
+        items = items_of(daemon, run)
+        load.exit()
+    there = [i for i in items if i["event"] == "there" and i["pid"] in load.pids]
+    equal((len(there), {i["cpu"] for i in there}), (500, {cpu}), "calls on one CPU")
+    thread = [i for i in items if i["event"] == "thread"]
+    equal((len(thread), {i["tid"] for i in thread}), (500, {load.pids[0]}), "calls of one thread")
+
+
+def test_enable_disable_and_globs():
+    with Daemon() as daemon, daemon.client() as client, Workload("syscalls", 100, cpus=CPUS[:1]) as load:
+        refs = add(client, {"event": "raw_syscalls:*", "filter": f"id == {GETPPID}", "disabled": True,
+                            "target": pb.Target(pids=load.pids)})
+        equal([ref.name for ref in refs], ["raw_syscalls:sys_enter", "raw_syscalls:sys_exit"], "what the glob added")
+        equal(daemon.status().n_enabled, 0, "enabled events")
+        client.request(enable=pb.SelectRequest(names=[f"#{refs[1].id}"]))
+
+        def run():
+            load.go()
+            load.done()
+
+        items = items_of(daemon, run)
+        load.exit()
+        client.request(disable=pb.SelectRequest(names=["*"]))
+        equal(daemon.status().n_enabled, 0, "enabled events")
+    equal([i["event"] for i in items], ["raw_syscalls:sys_exit"] * 100, "events of the items")
+    equal(len({i["fields"]["ret"] for i in items}), 1, "different parents of one process")
+
+
+def test_reload():
+    config = "version: 1\ngroups:\n  g:\n    events:\n      - sched:sched_process_exec\n      - {event: %s, name: calls, filter: %s}\n"
+    with Daemon(config=config % (SYS_ENTER, f"id == {GETPPID}")) as daemon, daemon.client() as client:
+        before = {e.spec.name: e.id for e in client.request(list=pb.ListRequest()).list.events}
+        add(client, "sched:sched_process_fork")
+        path = os.path.join(daemon.directory, "perfd.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(config % (SYS_ENTER, "id == 1") + "      - sched:sched_process_exit\n")
+        reply = client.request(reload=pb.Empty()).reloaded
+        equal((reply.added, reply.removed, reply.changed, reply.kept), (1, 0, 1, 1), "what the reload did")
+        after = {e.spec.name: e for e in client.request(list=pb.ListRequest()).list.events}
+        equal({name: after[name].id for name in before}, before, "ids of events that stayed")
+        equal(after["calls"].spec.filter, "id == 1", "the changed filter")
+        check("sched:sched_process_fork" in after, "what a client added is gone")
+        with open(path, "a", encoding="utf-8") as f:
+            f.write("      - sched:no_such_event\n")
+        no = perfd.refused(client, "unknown-event", reload=pb.Empty())
+        check("perfd.yaml:8:" in no.message, f"no place in {no.message!r}")
+        equal({e.spec.name: e.id for e in client.request(list=pb.ListRequest()).list.events},
+              {name: e.id for name, e in after.items()}, "the list after a refused reload")
+
+
+def test_idle():
+    def switches(pid):
+        """{thread: voluntary context switches}"""
+        found = {}
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{tid}/status", encoding="ascii") as f:
+                lines = dict(line.split(":", 1) for line in f)
+            found[lines["Name"].strip()] = int(lines["voluntary_ctxt_switches"])
+        return found
+
+    with Daemon() as daemon, daemon.client() as client:
+        add(client, {"event": "sched:sched_switch"})
+        client.request(disable=pb.SelectRequest(names=["*"]))
+        daemon.status()
+        before = switches(daemon.pid)
+        threading.Event().wait(10)  # the time that is measured, not a way to wait for something
+        equal(switches(daemon.pid), before, "wakeups in 10 s without an enabled event")
+        if not SLOW:
+            check(daemon.rss() < 10 << 20, f"RSS {daemon.rss()}")
+
+
+if __name__ == "__main__":
+    perfd.main(globals(), seconds=180)
