@@ -262,7 +262,7 @@ static int dispatcher_loop(Dispatcher *d) {
 
 static int dispatcher_run(void *userdata) {
         Dispatcher *d = userdata;
-        int r = thread_set_nice(DISPATCHER_NICE);
+        int r = thread_set_urgent(DISPATCHER_NICE);
 
         if (r < 0)
                 log_print(LOG_NOTICE, "the dispatcher runs at normal priority: %s", strerror(-r));

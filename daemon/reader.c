@@ -61,6 +61,10 @@ void reader_deinit(Reader *r) {
                 snapshot_unref(mail->snapshot);
                 free(mail);
         }
+        if (r->mail)
+                snapshot_unref(r->mail->snapshot);
+        free(r->mail);
+        r->mail = NULL;
         r->batch = batch_free(r->batch);
         r->snapshot = snapshot_unref(r->snapshot);
         free(r->horizon.least);
@@ -86,7 +90,7 @@ static void reader_acknowledge(Reader *r, uint64_t sequence) {
 }
 
 static void reader_adopt(Reader *r, Snapshot *snapshot) {
-        reader_push_batch(r); /* the masks in it belong to the old one */
+        (void)reader_push_batch(r); /* the masks in it belong to the old one */
         snapshot_unref(r->snapshot);
         r->snapshot = snapshot;
         r->wait = r->flush;
@@ -108,11 +112,11 @@ static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
                 error = reader_cut(r);
                 if (error != 0)
                         return error;
-                reader_push_batch(r);
+                (void)reader_push_batch(r); /* READER_E_STARVED: there was nothing in it */
                 atomic_store_explicit(&r->cpu_time, clock_now(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
                 break;
         case READER_STOP:
-                reader_push_batch(r);
+                (void)reader_push_batch(r);
                 *ret_stop = true;
                 break;
         }
@@ -156,18 +160,22 @@ static void reader_sleep(Reader *r, bool starved) {
 
 static int reader_loop(Reader *r) {
         bool stop = false;
+        uint32_t asks = 0; /* what was asked stands until it is answered: it is not asked twice */
 
         while (!stop) {
-                uint32_t asks = mailbox_take_asks(&r->mailbox);
                 uint64_t before = counter_get(&r->counters.records);
-                int error = reader_drain(r);
+                int error;
 
+                asks |= mailbox_take_asks(&r->mailbox);
+                error = reader_drain(r);
                 if (error == 0)
                         error = reader_follow_mails(r, &stop);
+                if (error == 0 && ((r->batch && r->batch->n_entries > 0) || (asks & READER_ASK_WATERMARK)))
+                        error = reader_push_batch(r);
                 if (error < 0)
                         return error;
-                if (error == 0 && ((r->batch && r->batch->n_entries > 0) || (asks & READER_ASK_WATERMARK)))
-                        reader_push_batch(r);
+                if (error == 0)
+                        asks = 0;
                 if (stop)
                         break;
                 if (counter_get(&r->counters.records) != before)
@@ -181,7 +189,7 @@ static int reader_loop(Reader *r) {
 
 static int reader_run(void *userdata) {
         Reader *r = userdata;
-        int error = thread_set_nice(READER_NICE);
+        int error = thread_set_urgent(READER_NICE);
 
         if (error < 0)
                 log_print(LOG_NOTICE, "reader of CPU %u runs at normal priority, and may lose samples when that CPU is busy: %s",

@@ -79,7 +79,11 @@ int thread_start(Thread *t, ThreadKind kind, const char *name, int cpu, int (*ru
         return r;
 }
 
-int thread_set_nice(int nice) {
+int thread_set_urgent(int nice) {
+        struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };
+
+        if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0)
+                return 0;
         /* Linux: nice values belong to threads (sched(7)) */
         return setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice) < 0 ? -errno : 0;
 }

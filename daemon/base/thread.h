@@ -43,9 +43,9 @@ void thread_become(ThreadKind kind);
  */
 int thread_start(Thread *t, ThreadKind kind, const char *name, int cpu, int (*run)(void *userdata), void *userdata);
 /*
- * Lets the thread that calls run before others by a nice value below 0. What is not permitted (CAP_SYS_NICE, RLIMIT_NICE)
- * is left: -EACCES or -EPERM, and the caller says so.
+ * How the calling thread is scheduled: SCHED_FIFO at the lowest real-time priority where that is permitted
+ * (CAP_SYS_NICE, RLIMIT_RTPRIO), else `nice`. Negative, from setpriority(2): neither, and the caller says so.
  */
-int thread_set_nice(int nice);
+int thread_set_urgent(int nice);
 /* Waits for it and returns what run() returned; 0 if it was never started. */
 int thread_join(Thread *t);

@@ -1,7 +1,7 @@
 /*
- * The head is the kernel's to write, so it is foreign data as well: a distance above the ring's size, or a record
- * that is shorter than its header, odd, or longer than what is there, can not be followed. Then everything up to the
- * head is given up, which is counted, because a wrong length makes every later boundary a guess.
+ * The head is the kernel's to write, so it is foreign data as well: one that is farther away than the ring is large, or
+ * a record that is shorter than its header, odd, or longer than what is there, can not be followed. Then everything up
+ * to the head is given up, which is counted, because a wrong length makes every later boundary a guess.
  */
 #include "daemon/ring/ring.h"
 
@@ -67,9 +67,9 @@ int ring_peek(Ring *r, uint64_t head, const uint8_t **ret_record, size_t *ret_le
 
         if (available == 0)
                 return RING_E_EMPTY;
-        if (available > r->size || available < sizeof(header))
+        if (available > r->size || available < sizeof(header) || r->tail % 8 != 0)
                 return ring_corrupt(r, head);
-        memcpy(&header, record, sizeof(header)); /* records are 8-aligned, so that a header never wraps */
+        memcpy(&header, record, sizeof(header)); /* 8-aligned, so that a header never wraps */
         if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > available)
                 return ring_corrupt(r, head);
         if (header.size > first) {
