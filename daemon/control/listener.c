@@ -9,6 +9,7 @@
 #include "daemon/base/thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,7 +135,9 @@ int control_listen_fd(Control *c, int fd, bool may_change) {
         }
         *l = (Listener){ .control = c, .fd = fd, .may_change = may_change, .next = c->listeners };
         c->listeners = l;
-        r = sd_event_add_io(c->event, &l->source, fd, EPOLLIN, on_connect, l);
+        /* systemd's sockets block, and on_connect() accepts until there is nobody left */
+        r = fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno
+                                               : sd_event_add_io(c->event, &l->source, fd, EPOLLIN, on_connect, l);
         if (r < 0)
                 listener_free(l);
         return r;
