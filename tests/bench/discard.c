@@ -1,0 +1,142 @@
+/*
+ * The cheapest possible end of a pipe or socket: reads stdin to its end, keeps nothing but sums, and prints them as one
+ * line of JSON.
+ *
+ *   discard frames    perfd's stream: {"bytes":N,"frames":N,"last":"HEX"}, the last frame being the one that ends it
+ *   discard perf      what `perf record -o -` writes: {"bytes":N,"samples":N,"lost":N}
+ *   discard lines     text: {"bytes":N,"lines":N}
+ *
+ * Status 1 if the bytes end in the middle of a frame or record.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK ((size_t)256 << 10)
+#define LAST_MAX ((size_t)16 << 20)
+#define PERF_PIPE_HEADER 16         /* magic, size */
+#define PERF_RECORD_HEADER_TRACING_DATA 66
+
+typedef struct Input {
+        uint8_t bytes[BLOCK];
+        size_t begin, end;
+        uint64_t total;
+} Input;
+
+static Input input;
+static uint8_t last[LAST_MAX];
+
+static bool input_fill(void) {
+        ssize_t n;
+
+        do
+                n = read(STDIN_FILENO, input.bytes, sizeof(input.bytes));
+        while (n < 0 && errno == EINTR);
+        if (n < 0) {
+                perror("discard: stdin");
+                exit(EXIT_FAILURE);
+        }
+        input.begin = 0;
+        input.end = (size_t)n;
+        input.total += (uint64_t)n;
+        return n > 0;
+}
+
+/* n bytes to `to`, or nowhere; how many there were before the end. */
+static size_t input_take(uint8_t *to, size_t n) {
+        size_t taken = 0;
+
+        while (taken < n) {
+                size_t some = input.end - input.begin;
+
+                if (some == 0) {
+                        if (!input_fill())
+                                break;
+                        continue;
+                }
+                if (some > n - taken)
+                        some = n - taken;
+                if (to)
+                        memcpy(to + taken, input.bytes + input.begin, some);
+                input.begin += some;
+                taken += some;
+        }
+        return taken;
+}
+
+static bool discard_frames(void) {
+        uint64_t frames = 0;
+        uint8_t header[4];
+        uint32_t length = 0;
+        size_t n;
+
+        while ((n = input_take(header, sizeof(header))) == sizeof(header)) {
+                length = header[0] | (uint32_t)header[1] << 8 | (uint32_t)header[2] << 16 | (uint32_t)header[3] << 24;
+                if (length > LAST_MAX || input_take(last, length) != length)
+                        return false;
+                frames++;
+        }
+        printf("{\"bytes\":%llu,\"frames\":%llu,\"last\":\"", (unsigned long long)input.total,
+               (unsigned long long)frames);
+        for (uint32_t i = 0; i < length; i++)
+                printf("%02x", last[i]);
+        printf("\"}\n");
+        return n == 0;
+}
+
+static bool discard_perf(void) {
+        uint64_t samples = 0, lost = 0;
+        struct perf_event_header header;
+        size_t n;
+
+        if (input_take(NULL, PERF_PIPE_HEADER) != PERF_PIPE_HEADER)
+                return false;
+        while ((n = input_take((uint8_t *)&header, sizeof(header))) == sizeof(header)) {
+                static uint64_t body[UINT16_MAX / sizeof(uint64_t) + 1];
+                size_t length = header.size - sizeof(header);
+
+                if (header.size < sizeof(header) || input_take((uint8_t *)body, length) != length)
+                        return false;
+                samples += header.type == PERF_RECORD_SAMPLE;
+                if (header.type == PERF_RECORD_LOST)
+                        lost += body[1];
+                if (header.type == PERF_RECORD_HEADER_TRACING_DATA) { /* the formats follow, in whole u64 */
+                        size_t size = ((size_t)(uint32_t)body[0] + 7) / 8 * 8;
+
+                        if (input_take(NULL, size) != size)
+                                return false;
+                }
+        }
+        printf("{\"bytes\":%llu,\"samples\":%llu,\"lost\":%llu}\n", (unsigned long long)input.total,
+               (unsigned long long)samples, (unsigned long long)lost);
+        return n == 0;
+}
+
+static bool discard_lines(void) {
+        uint64_t lines = 0;
+
+        while (input_fill())
+                for (const uint8_t *at = input.bytes, *end = at + input.end;
+                     (at = memchr(at, '\n', (size_t)(end - at))); at++)
+                        lines++;
+        printf("{\"bytes\":%llu,\"lines\":%llu}\n", (unsigned long long)input.total, (unsigned long long)lines);
+        return true;
+}
+
+int main(int argc, char **argv) {
+        static const struct {
+                const char *name;
+                bool (*run)(void);
+        } kinds[] = { { "frames", discard_frames }, { "perf", discard_perf }, { "lines", discard_lines } };
+
+        for (size_t i = 0; argc == 2 && i < sizeof(kinds) / sizeof(*kinds); i++)
+                if (strcmp(argv[1], kinds[i].name) == 0)
+                        return kinds[i].run() ? EXIT_SUCCESS : EXIT_FAILURE;
+        fprintf(stderr, "usage: discard frames | perf | lines\n");
+        return 2;
+}
