@@ -1,0 +1,65 @@
+/* libperfd(3)'s example: who switches on CPU 0, for ten samples. Build with: cc example.c -lperfd */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+
+#include "client/perfd.h"
+
+static void on_item(void *userdata, const perfd_item *item) {
+        unsigned *n = userdata;
+        perfd_text comm = perfd_item_comm(item);
+        perfd_value next;
+
+        if (perfd_item_record(item) != PERFD_SAMPLE || !perfd_item_find(item, "next_comm", &next) || *n == 10)
+                return;
+        printf("%" PRIu64 " %.*s -> %.*s\n", perfd_item_time(item), (int)comm.length, comm.bytes,
+               (int)next.text.length, next.text.bytes);
+        ++*n;
+}
+
+static void on_end(void *userdata, const perfd_end *end) {
+        printf("%" PRIu64 " items came, %" PRIu64 " were missed, the ledger %s\n", end->received, end->missed,
+               perfd_result_is_balanced(end->ledger) ? "balances" : "does not balance");
+}
+
+static int fail(const perfd_client *client, const char *what) {
+        fprintf(stderr, "%s: %s\n", what, perfd_client_error(client)->message);
+        return 1;
+}
+
+static int watch(perfd_client *client, const char *path) {
+        const char *events[] = { "sched:sched_switch" };
+        perfd_subscription subscription = PERFD_SUBSCRIPTION_INIT;
+        perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
+        unsigned n = 0;
+        int r;
+
+        if (perfd_client_connect(client, path) != 0)
+                return fail(client, "connect");
+        subscription.events = events;
+        subscription.n_events = 1;
+        subscription.where = "cpu == 0";
+        callbacks.item = on_item;
+        callbacks.end = on_end;
+        if (perfd_subscribe(client, &subscription, &callbacks, &n) != 0)
+                return fail(client, "subscribe");
+
+        while ((r = perfd_client_process(client)) == 0) {
+                struct pollfd fd = { .fd = perfd_client_fd(client), .events = perfd_client_events(client) };
+
+                if (n == 10 && perfd_stream_stop(client) != 0) /* what is on its way still comes, and the end */
+                        return fail(client, "stop");
+                poll(&fd, 1, -1);
+        }
+        return r == PERFD_E_ENDED ? 0 : fail(client, "stream");
+}
+
+int main(int argc, char **argv) {
+        perfd_client *client = perfd_client_new("example");
+        int r = 1;
+
+        if (client)
+                r = watch(client, argc > 1 ? argv[1] : "/run/perfd/stream.sock");
+        perfd_client_free(client);
+        return r;
+}
