@@ -13,21 +13,21 @@
 nsec_t dispatcher_min_watermark(const Dispatcher *d) {
         nsec_t least = UINT64_MAX;
 
-        for (uint32_t i = 0; i < d->n_readers; i++)
+        for (uint32_t i = 0; i < d->n_lanes; i++)
                 if (d->watermarks[i] < least)
                         least = d->watermarks[i];
         return least;
 }
 
 static void dispatcher_give_back(Dispatcher *d, Batch *b) {
-        Reader *r = &d->readers[b->slot];
-        bool pushed = queue_push(&r->free, b);
+        Lane *l = &d->lanes[b->slot];
+        bool pushed = queue_push(l->free, b);
 
         assert(pushed); /* it came from there */
         atomic_thread_fence(memory_order_seq_cst); /* the other side: reader_need_batch() */
-        if (atomic_load_explicit(&r->starving, memory_order_relaxed)) {
-                atomic_store_explicit(&r->starving, false, memory_order_relaxed);
-                mailbox_ask(&r->mailbox, READER_ASK_BATCHES);
+        if (atomic_load_explicit(l->starving, memory_order_relaxed)) {
+                atomic_store_explicit(l->starving, false, memory_order_relaxed);
+                mailbox_ask(l->reader, READER_ASK_BATCHES);
         }
 }
 

@@ -17,17 +17,19 @@
 #define MAILS 4096
 #define DISPATCHER_NICE -15 /* behind the readers: their rings are smaller than its queues */
 
-int dispatcher_init(Dispatcher *d, size_t max_subscribers) {
+int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_subscribers) {
         int r;
 
+        d->lanes = lanes;
+        d->n_lanes = n_lanes;
         d->mailbox = d->words = MAILBOX_NULL;
         d->doorbell = DOORBELL_NULL;
         d->merge = MERGE_NULL;
         if ((r = mailbox_init(&d->mailbox, MAILS)) < 0 ||
             (r = mailbox_init(&d->words, 2 * max_subscribers + 2)) < 0 || (r = doorbell_init(&d->doorbell)) < 0)
                 return r;
-        d->watermarks = calloc(d->n_readers, sizeof(*d->watermarks));
-        d->asked = calloc(d->n_readers, sizeof(*d->asked));
+        d->watermarks = calloc(d->n_lanes, sizeof(*d->watermarks));
+        d->asked = calloc(d->n_lanes, sizeof(*d->asked));
         if (!d->watermarks || !d->asked)
                 return -ENOMEM;
         return sd_event_new(&d->event);
@@ -91,8 +93,8 @@ static size_t dispatcher_pop(Dispatcher *d, Batch **batches, size_t max) {
 
         do { /* in turns, so that one CPU can not keep the others out */
                 before = n;
-                for (uint32_t i = 0; i < d->n_readers && n < max; i++) {
-                        Batch *b = queue_pop(&d->readers[i].full);
+                for (uint32_t i = 0; i < d->n_lanes && n < max; i++) {
+                        Batch *b = queue_pop(d->lanes[i].full);
 
                         if (b)
                                 batches[n++] = b;
@@ -118,7 +120,7 @@ static int dispatcher_empty_queues(Dispatcher *d) {
         size_t n;
         int r = 0;
 
-        for (uint32_t turns = 0; r >= 0 && turns <= d->n_readers; turns++) {
+        for (uint32_t turns = 0; r >= 0 && turns <= d->n_lanes; turns++) {
                 n = dispatcher_pop(d, batches, BATCHES_PER_TURN);
                 if (n == 0)
                         break;
@@ -190,10 +192,10 @@ static uint64_t dispatcher_ask(Dispatcher *d) {
         due = d->waiting_since + d->patience;
         if (now < due)
                 return (due - now) / NSEC_PER_USEC + 1;
-        for (uint32_t i = 0; i < d->n_readers; i++)
+        for (uint32_t i = 0; i < d->n_lanes; i++)
                 if (!d->asked[i]) {
                         d->asked[i] = true;
-                        mailbox_ask(&d->readers[i].mailbox, READER_ASK_WATERMARK);
+                        mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);
                 }
         d->waiting_since = now;
         return d->patience / NSEC_PER_USEC;
@@ -202,8 +204,8 @@ static uint64_t dispatcher_ask(Dispatcher *d) {
 static bool dispatcher_has_work(const Dispatcher *d) {
         if (!queue_is_empty(&d->mailbox.mails))
                 return true;
-        for (uint32_t i = 0; i < d->n_readers; i++)
-                if (!queue_is_empty(&d->readers[i].full))
+        for (uint32_t i = 0; i < d->n_lanes; i++)
+                if (!queue_is_empty(d->lanes[i].full))
                         return true;
         return false;
 }

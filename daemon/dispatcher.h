@@ -15,7 +15,8 @@
 #include "daemon/base/mailbox.h"
 #include "daemon/base/thread.h"
 #include "daemon/model/batch.h"
-#include "daemon/reader.h"
+#include "daemon/model/counters.h"
+#include "daemon/model/lane.h"
 #include "daemon/route/merge.h"
 #include "daemon/stream/outbox.h"
 #include "proto/frame.h"
@@ -151,8 +152,8 @@ typedef struct DispatcherWord {
 typedef struct Dispatcher {
         /* set by main before the thread starts */
         Thread thread;
-        Reader *readers;
-        uint32_t n_readers;
+        Lane *lanes; /* by slot of the CPU */
+        uint32_t n_lanes;
         clockid_t clock;
         nsec_t patience; /* how long the merge waits for a CPU before it asks */
 
@@ -180,8 +181,8 @@ typedef struct Dispatcher {
         DispatcherMail *removals; /* REMOVED, waiting for the merge, in the order of `at` */
 } Dispatcher;
 
-/* Main. max_subscribers bounds the words on their way. -ENOMEM or what a system call says. */
-int dispatcher_init(Dispatcher *d, size_t max_subscribers);
+/* Main. Lanes are the caller's, filled before start; max_subscribers bounds the words on their way. -ENOMEM, errno. */
+int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_subscribers);
 int dispatcher_start(Dispatcher *d);
 int dispatcher_join(Dispatcher *d);
 void dispatcher_deinit(Dispatcher *d);

@@ -32,15 +32,18 @@ static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         doorbell_ring(r->dispatcher);
 }
 
-/* In the middle of a drain: the record at the tail is not in it. */
-static void reader_push_full_batch(Reader *r, uint64_t head) {
-        nsec_t watermark = 0;
+/* What a batch says that nobody knows a next one behind: nothing that is or comes into the ring is older. */
+static nsec_t reader_last_watermark(Reader *r) {
+        nsec_t now = clock_now(r->clock), least; /* the clock before the head, as in reader_drain() */
 
-        if (queue_is_empty(&r->free)) {
-                watermark = reader_horizon(r, head);
-                if (watermark > r->drain_began)
-                        watermark = r->drain_began; /* what comes behind the head is not older than that */
-        }
+        least = reader_horizon(r, ring_head(&r->ring));
+        return least < now ? least : now;
+}
+
+/* In the middle of a drain: the record at the tail is not in it. */
+static void reader_push_full_batch(Reader *r) {
+        nsec_t watermark = queue_is_empty(&r->free) ? reader_last_watermark(r) : 0;
+
         reader_push(r, TAKE_PTR(r->batch), watermark);
 }
 
@@ -50,7 +53,8 @@ static int reader_need_batch(Reader *r) {
                 return 0;
         r->batch = queue_pop(&r->free);
         if (!r->batch) {
-                atomic_store_explicit(&r->starving, true, memory_order_seq_cst);
+                atomic_store_explicit(&r->starving, true, memory_order_relaxed);
+                atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_give_back() */
                 r->batch = queue_pop(&r->free); /* one may have come between the look and the word */
                 if (!r->batch) {
                         counter_add(&r->counters.pool_waits, 1);
@@ -67,7 +71,7 @@ int reader_push_batch(Reader *r) {
 
         if (n != 0)
                 return n;
-        reader_push(r, TAKE_PTR(r->batch), r->watermark);
+        reader_push(r, TAKE_PTR(r->batch), queue_is_empty(&r->free) ? reader_last_watermark(r) : r->watermark);
         return 0;
 }
 
@@ -290,7 +294,7 @@ static void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_
 }
 
 /* READER_E_STARVED: the record was not touched. */
-static int reader_take_whole(Reader *r, uint64_t head, const uint8_t *bytes, size_t length) {
+static int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length) {
         bool is_sample = false;
 
         for (;;) {
@@ -308,7 +312,7 @@ static int reader_take_whole(Reader *r, uint64_t head, const uint8_t *bytes, siz
                         reader_lose(r, bytes, length, is_sample);
                         break;
                 }
-                reader_push_full_batch(r, head);
+                reader_push_full_batch(r);
         }
         counter_add(&r->counters.records, 1);
         if (is_sample)
@@ -317,15 +321,15 @@ static int reader_take_whole(Reader *r, uint64_t head, const uint8_t *bytes, siz
 }
 
 int reader_drain(Reader *r) {
+        nsec_t began = clock_now(r->clock); /* before the head: what is older is visible then, on this CPU */
         uint64_t head, published = r->ring.tail;
         const uint8_t *bytes;
         size_t length;
         int n, taken = 0;
 
-        r->drain_began = clock_now(r->clock); /* before the head: what is older is visible then, on this CPU */
         head = ring_head(&r->ring);
         while ((n = ring_peek(&r->ring, head, &bytes, &length)) == 0) {
-                taken = reader_take_whole(r, head, bytes, length);
+                taken = reader_take_whole(r, bytes, length);
                 if (taken != 0)
                         break;
                 ring_consume(&r->ring, length);
@@ -339,6 +343,6 @@ int reader_drain(Reader *r) {
         if (r->ring.tail != published)
                 ring_publish(&r->ring);
         if (taken == 0)
-                r->watermark = r->drain_began;
+                r->watermark = began;
         return taken;
 }

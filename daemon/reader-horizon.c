@@ -1,7 +1,8 @@
 /*
- * What the oldest record is that still lies in the ring, for the moment at which the last free batch leaves in the
- * middle of a drain. The merge holds batches until every CPU has said how far it is; if this one could say it only at
- * the end of a drain, for which it has no batch left, both would wait for ever.
+ * How far a reader can say that it is when its last free batch leaves: to the oldest record that still lies in the ring.
+ * The merge holds batches until every CPU has said how far it is; if this one could say it only at the end of a drain,
+ * for which it has no batch left, both would wait for ever. For the same reason the clock is looked at anew: what came
+ * between the beginning of the drain and its head is newer than that beginning, and may be in all batches.
  *
  * A ring is not quite in the order of time (an interrupt writes its records between another record's clock and its
  * place), so the next record is not the oldest. Every record's time is looked at once: the least of each chunk is
@@ -13,8 +14,7 @@
 #include <string.h>
 
 int reader_init_horizon(Reader *r) {
-        r->horizon.n_chunks = r->ring.size / HORIZON_CHUNK + 2;
-        r->horizon.scanned = 0;
+        r->horizon = (Horizon){ .n_chunks = r->ring.size / HORIZON_CHUNK + 2 };
         r->horizon.least = calloc(r->horizon.n_chunks, sizeof(nsec_t));
         return r->horizon.least ? 0 : -ENOMEM;
 }
@@ -32,8 +32,11 @@ static nsec_t record_time(const Reader *r, const uint8_t *bytes, size_t length) 
                     !(stream = snapshot_find(&r->snapshot->cpus[r->slot], id)))
                         return UINT64_MAX;
                 at = r->snapshot->events[stream->event].layout->time;
-        } else
+        } else {
+                if (length < sizeof(header) + r->side_layout.trailer_size)
+                        return UINT64_MAX;
                 at = length - r->side_layout.trailer_size + r->side_layout.trailer_time;
+        }
         if (at + sizeof(time) > length)
                 return UINT64_MAX;
         memcpy(&time, bytes + at, sizeof(time));
@@ -59,38 +62,42 @@ static nsec_t least_time(const Reader *r, uint64_t from, uint64_t to, uint64_t h
         return least;
 }
 
-/* Chunks up to `chunk` are begun: what their place held was of records long gone. */
-static void horizon_begin_chunks(Horizon *h, uint64_t chunk) {
-        uint64_t from = h->chunk + 1;
+/* Begins anew at a place that was not reached record by record. */
+static void horizon_jump(Horizon *h, uint64_t to) {
+        h->scanned = to;
+        h->chunk = to / HORIZON_CHUNK;
+        h->least[h->chunk % h->n_chunks] = UINT64_MAX;
+}
 
-        if (chunk >= h->n_chunks && from < chunk - h->n_chunks + 1)
-                from = chunk - h->n_chunks + 1;
-        for (; from <= chunk; from++)
-                h->least[from % h->n_chunks] = UINT64_MAX;
-        if (chunk > h->chunk)
-                h->chunk = chunk;
+/* Up to the beginning of the next record: in chunks that are begun or passed over by that no record was seen. */
+static void horizon_move(Horizon *h, uint64_t to) {
+        h->scanned = to;
+        while (h->chunk < to / HORIZON_CHUNK)
+                h->least[++h->chunk % h->n_chunks] = UINT64_MAX;
 }
 
 nsec_t reader_horizon(Reader *r, uint64_t head) {
         Horizon *h = &r->horizon;
-        uint64_t chunk_end = (r->ring.tail / HORIZON_CHUNK + 1) * HORIZON_CHUNK, next;
+        uint64_t tail = r->ring.tail, chunk_end = (tail / HORIZON_CHUNK + 1) * HORIZON_CHUNK, next;
         nsec_t least;
 
-        if (h->scanned < r->ring.tail)
-                h->scanned = r->ring.tail;
+        if (head - tail > r->ring.size)
+                return UINT64_MAX; /* can not be followed: the next drain gives all of it up */
+        if (h->scanned < tail || h->scanned > head)
+                horizon_jump(h, tail);
         while (h->scanned < head) {
-                uint64_t chunk = h->scanned / HORIZON_CHUNK, end = (chunk + 1) * HORIZON_CHUNK;
+                uint64_t end = (h->chunk + 1) * HORIZON_CHUNK;
+                nsec_t *kept = &h->least[h->chunk % h->n_chunks];
 
-                horizon_begin_chunks(h, chunk);
                 least = least_time(r, h->scanned, end < head ? end : head, head, &next);
-                if (least < h->least[chunk % h->n_chunks])
-                        h->least[chunk % h->n_chunks] = least;
-                if (next == h->scanned)
-                        break; /* the ring can not be followed: the drain will say so */
-                h->scanned = next;
+                if (least < *kept)
+                        *kept = least;
+                if (next <= h->scanned)
+                        break;
+                horizon_move(h, next);
         }
-        least = least_time(r, r->ring.tail, chunk_end < head ? chunk_end : head, head, &next);
-        for (uint64_t chunk = r->ring.tail / HORIZON_CHUNK + 1; chunk <= h->chunk; chunk++)
+        least = least_time(r, tail, chunk_end < head ? chunk_end : head, head, &next);
+        for (uint64_t chunk = tail / HORIZON_CHUNK + 1; chunk <= h->chunk; chunk++)
                 if (h->least[chunk % h->n_chunks] < least)
                         least = h->least[chunk % h->n_chunks];
         return least;

@@ -15,14 +15,9 @@
 #include "daemon/model/batch.h"
 #include "daemon/model/comm-table.h"
 #include "daemon/model/counters.h"
+#include "daemon/model/lane.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/ring/ring.h"
-
-/* Asks, from any thread. */
-enum {
-        READER_ASK_WATERMARK = 1 << 0, /* the merge waits for this CPU */
-        READER_ASK_BATCHES = 1 << 1,   /* free batches have come back */
-};
 
 typedef enum ReaderOrder {
         READER_ADOPT, /* a snapshot; acknowledged when everything before this moment was read with the old one */
@@ -73,7 +68,6 @@ typedef struct Reader {
         /* the thread's own */
         Snapshot *snapshot;
         Batch *batch;      /* being filled, or NULL */
-        nsec_t drain_began; /* clock before the head of the present drain */
         nsec_t watermark;  /* of the last whole drain */
         Horizon horizon;
         nsec_t wait;       /* the present poll timeout */
@@ -94,6 +88,11 @@ int reader_start(Reader *r, Snapshot *snapshot);
 int reader_join(Reader *r);
 /* Main, after join; accepts half-built ones. Batches that are on the way must have come back or be freed by main. */
 void reader_deinit(Reader *r);
+
+/* What the dispatcher sees of it. */
+static inline Lane reader_lane(Reader *r) {
+        return (Lane){ .full = &r->full, .free = &r->free, .starving = &r->starving, .reader = &r->mailbox };
+}
 
 /* Main: posts a mail whose memory moves. */
 void reader_post(Reader *r, ReaderMail *mail);

@@ -112,7 +112,7 @@ typedef struct Refilter {
 } Refilter;
 
 typedef struct Reload {
-        Registration *added;
+        Registration *added, **end; /* where the next one goes */
         size_t n_added;
         Registration **kept; /* registrations that the new configuration has as well, refiltered ones included */
         size_t n_kept;
@@ -191,8 +191,8 @@ static int reload_prepare_event(Supervisor *s, const Config *c, const ConfigEven
                 if (r == 0 && add)
                         r = supervisor_open(s, g, g->event->spec.filter, &g->opened, e);
                 if (r == 0 && add) {
-                        g->next = w->added;
-                        w->added = g;
+                        *w->end = g;
+                        w->end = &g->next;
                         w->n_added++;
                 } else
                         registration_free(g);
@@ -253,7 +253,7 @@ static void log_restart_needed(const Config *old, const Config *new) {
 
 static int supervisor_change_config(Supervisor *s, Config *c, Perfd__V1__ReloadReply *ret, Explanation *e) {
         Config *before = s->config; /* may be `c`, and then has no other reference */
-        Reload w = { .n_added = 0 };
+        Reload w = { .end = &w.added };
         uint32_t n_changed = 0;
         int r = reload_prepare(s, c, &w, e);
 

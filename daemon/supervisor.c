@@ -80,16 +80,17 @@ static int start_rings(Supervisor *s, Explanation *e) {
                 return r;
         s->readers = aligned_alloc(64, s->n_cpus * sizeof(*s->readers));
         s->carriers = malloc(s->n_cpus * sizeof(*s->carriers));
-        if (!s->readers || !s->carriers)
+        s->lanes = calloc(s->n_cpus, sizeof(*s->lanes));
+        if (!s->readers || !s->carriers || !s->lanes)
                 return -ENOMEM;
         memset(s->readers, 0, s->n_cpus * sizeof(*s->readers));
         for (size_t i = 0; i < s->n_cpus; i++) {
                 s->carriers[i] = -1;
                 s->readers[i].mailbox = MAILBOX_NULL;
+                s->lanes[i] = reader_lane(&s->readers[i]);
         }
-        s->dispatcher = (Dispatcher){ .readers = s->readers, .n_readers = (uint32_t)s->n_cpus, .clock = s->attr.clock,
-                                      .patience = FLUSH };
-        r = dispatcher_init(&s->dispatcher, s->config->subscribers_max);
+        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .patience = FLUSH };
+        r = dispatcher_init(&s->dispatcher, s->lanes, (uint32_t)s->n_cpus, s->config->subscribers_max);
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
                 r = start_ring(s, slot, e);
         return r;
@@ -357,6 +358,7 @@ void supervisor_stop(Supervisor *s) {
                 close_fd(s->carriers[i]);
         }
         free(s->readers);
+        free(s->lanes);
         free(s->carriers);
         close_fd(s->acknowledge_fd);
         supervisor_free_subscriptions(s);

@@ -86,6 +86,7 @@ typedef struct Supervisor {
         int *carriers; /* by slot */
         CommTable comms;
         Reader *readers; /* by slot */
+        Lane *lanes;     /* by slot: of the readers, for the dispatcher */
         size_t n_readers_started;
         Dispatcher dispatcher;
         bool dispatcher_started;

@@ -135,9 +135,11 @@ static void pipeline_init_readers(Pipeline *p) {
 static void pipeline_init_dispatcher(Pipeline *p) {
         Subscriber *s;
 
-        p->dispatcher = (Dispatcher){ .readers = p->readers, .n_readers = p->shape.n_cpus, .clock = CLOCK_MONOTONIC,
-                                      .mailbox = MAILBOX_NULL, .words = MAILBOX_NULL, .doorbell = DOORBELL_NULL };
-        if (dispatcher_init(&p->dispatcher, 1) < 0)
+        p->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC, .mailbox = MAILBOX_NULL, .words = MAILBOX_NULL, .doorbell = DOORBELL_NULL };
+        p->lanes = need(calloc(p->shape.n_cpus, sizeof(*p->lanes)));
+        for (uint32_t slot = 0; slot < p->shape.n_cpus; slot++)
+                p->lanes[slot] = reader_lane(&p->readers[slot]);
+        if (dispatcher_init(&p->dispatcher, p->lanes, p->shape.n_cpus, 1) < 0)
                 fail("no dispatcher");
         if (!p->shape.is_subscribed)
                 return;
@@ -172,6 +174,7 @@ void pipeline_deinit(Pipeline *p) {
                 played_ring_deinit(&p->rings[i]);
         }
         free(p->readers);
+        free(p->lanes);
         free(p->rings);
         comm_table_deinit(&p->comms);
         match_program_unref(p->program);

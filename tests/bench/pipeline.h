@@ -5,6 +5,7 @@
 #pragma once
 
 #include "daemon/dispatcher.h"
+#include "daemon/reader.h"
 #include "daemon/encode/item.h"
 #include "tests/bench/peer.h"
 #include "tests/bench/played-ring.h"
@@ -35,6 +36,7 @@ typedef struct Pipeline {
         SampleLayout layout;
         PlayedRing *rings;
         Reader *readers;
+        Lane *lanes;
         CommTable comms;
         Dispatcher dispatcher;
         Peer peer;

@@ -128,8 +128,8 @@ static void test_defaults(void **state) {
         assert_int_equal(c->stream_mode, 0660);
         assert_string_equal(c->stream_group, "perfd");
         assert_int_equal(c->clock, CLOCK_MONOTONIC);
-        assert_int_equal(c->ring_size, 2 << 20);
-        assert_int_equal(c->batch_pool, 1 << 20);
+        assert_int_equal(c->ring_size, 4 << 20);
+        assert_int_equal(c->batch_pool, 2 << 20);
         assert_int_equal(c->subscribers_max, 64);
         assert_int_equal(c->subscriber_queue, 8 << 20);
         assert_int_equal(c->connections_max, 256);

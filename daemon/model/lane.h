@@ -1,0 +1,24 @@
+/*
+ * What a reader and the dispatcher share: the two queues of one CPU's batches, and how one wakes the other. All of it
+ * belongs to the reader (reader.h), which outlives the dispatcher's use.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "daemon/base/mailbox.h"
+#include "daemon/base/queue.h"
+
+/* What the dispatcher, or anybody, may ask a reader by its mailbox. */
+enum {
+        READER_ASK_WATERMARK = 1 << 0, /* the merge waits for this CPU */
+        READER_ASK_BATCHES = 1 << 1,   /* free batches have come back */
+};
+
+typedef struct Lane {
+        Queue *full;           /* batches from the reader */
+        Queue *free;           /* and back */
+        atomic_bool *starving; /* the reader waits for one that comes back: ask READER_ASK_BATCHES */
+        Mailbox *reader;
+} Lane;
