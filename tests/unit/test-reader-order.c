@@ -1,0 +1,240 @@
+/*
+ * Order across CPUs, in a world whose clock stands still unless the test moves it: readers without threads, a dispatcher
+ * of a few lines that releases up to the least watermark, interrupts that write their records before that of the code
+ * which they interrupt, and records that turn up between a reader's look at the clock and its look at the head. What is
+ * released never goes backwards, nothing is released twice or never, and it always goes on, even with the smallest pool.
+ */
+#include "daemon/route/merge.h"
+#include "tests/unit/reader-checks.h"
+
+#define CLOCK_OF_TEST CLOCK_BOOTTIME /* the readers' */
+#define MAX_CPUS 3
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+
+typedef struct World {
+        Rig rigs[MAX_CPUS];
+        nsec_t watermarks[MAX_CPUS];
+        bool asked[MAX_CPUS], unanswered[MAX_CPUS];
+        uint64_t put[MAX_CPUS], arrived[MAX_CPUS];
+        unsigned n_cpus;
+        uint32_t extra; /* longest raw bytes */
+        unsigned nested; /* most records of one interruption */
+        Merge merge;
+        nsec_t released;
+} World;
+
+static nsec_t now;
+static uint64_t seed;
+static World *world;
+static unsigned burst; /* records that the next look at the clock lets happen before the look at the head */
+static unsigned starved, bursts;
+
+static uint32_t random_below(uint32_t n) {
+        seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+        return (uint32_t)(((seed >> 33) * n) >> 31);
+}
+
+/* A record of a time that is already past: written if there is room. */
+static void world_put(World *w, unsigned cpu, nsec_t time) {
+        Rig *rig = &w->rigs[cpu];
+        uint32_t kind = random_below(20), extra = 8 * random_below(w->extra / 8 + 1);
+
+        if (kind == 0)
+                (void)rig_put_number(rig, 2, WHO(7, 0, time), 2, extra); /* doubled: comes to nobody */
+        else if (kind == 1)
+                (void)rig_put_number(rig, 77, WHO(7, 0, 1), 2, extra); /* unknown: what it says of its time is nothing to us */
+        else if (rig_put_number(rig, 1, WHO(7, 0, time), 3, extra))
+                w->put[cpu]++;
+}
+
+/* The clock of the outer record comes first, its place last. */
+static void world_happen(World *w, unsigned cpu, unsigned depth) {
+        nsec_t time = now++;
+
+        if (depth > 0 && random_below(3) == 0)
+                for (unsigned n = random_below(w->nested + 1); n > 0; n--)
+                        world_happen(w, cpu, depth - 1);
+        world_put(w, cpu, time);
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts) {
+        if (clock != CLOCK_OF_TEST)
+                return __real_clock_gettime(clock, ts);
+        *ts = (struct timespec){ .tv_sec = (time_t)(now / NSEC_PER_SEC), .tv_nsec = (long)(now % NSEC_PER_SEC) };
+        now++;
+        if (burst > 0 && random_below(2)) {
+                bursts++;
+                for (unsigned n = random_below(burst); n > 0; n--)
+                        world_happen(world, random_below(world->n_cpus), 2);
+        }
+        return 0;
+}
+
+/* As the loop in reader.c does. */
+static void world_read(World *w, unsigned cpu) {
+        Reader *r = &w->rigs[cpu].reader;
+
+        if (reader_drain(r) == READER_E_STARVED) {
+                starved++;
+                return;
+        }
+        if (((r->batch && r->batch->n_entries > 0) || w->unanswered[cpu]) && reader_push_batch(r) == 0)
+                w->unanswered[cpu] = false;
+}
+
+static void world_give_back(World *w, Batch *b) {
+        queue_push(&w->rigs[b->slot].reader.free, b);
+}
+
+static void world_take(World *w, unsigned cpu) {
+        Batch *b = queue_pop(&w->rigs[cpu].reader.full);
+
+        if (!b)
+                return;
+        check_batch(b);
+        assert_int_equal(b->slot, cpu);
+        if (b->watermark > w->watermarks[cpu]) {
+                w->watermarks[cpu] = b->watermark;
+                w->asked[cpu] = false;
+        }
+        if (b->n_entries == 0)
+                world_give_back(w, b);
+        else
+                assert_int_equal(merge_add(&w->merge, b), 0);
+}
+
+static void world_release(World *w) {
+        nsec_t until = UINT64_MAX;
+        const BatchEntry *first;
+        bool emptied;
+        size_t n;
+        Batch *b;
+
+        for (unsigned i = 0; i < w->n_cpus; i++)
+                if (w->watermarks[i] < until)
+                        until = w->watermarks[i];
+        while ((n = merge_next(&w->merge, until, &b, &first, &emptied)) > 0) {
+                for (size_t i = 0; i < n; i++) {
+                        if (first[i].time < w->released || first[i].time > until)
+                                fail_msg("%llu after %llu, until %llu", (unsigned long long)first[i].time,
+                                         (unsigned long long)w->released, (unsigned long long)until);
+                        w->released = first[i].time;
+                        w->arrived[b->slot] += first[i].mask & 1; /* a record's other item has another bit */
+                }
+                if (emptied)
+                        world_give_back(w, b);
+        }
+        if (w->merge.n > 0) /* once, as the dispatcher does */
+                for (unsigned i = 0; i < w->n_cpus; i++)
+                        if (!w->asked[i])
+                                w->asked[i] = w->unanswered[i] = true;
+}
+
+/* Everybody does what he can until all has arrived; it has to go on with each turn of all of them. */
+static void world_end(World *w) {
+        for (unsigned idle = 0;;) {
+                uint64_t before = 0, after = 0, missing = 0;
+
+                for (unsigned i = 0; i < w->n_cpus; i++) {
+                        before += w->arrived[i] + w->rigs[i].page->data_tail;
+                        world_read(w, i);
+                }
+                for (unsigned i = 0; i < w->n_cpus; i++)
+                        while (!queue_is_empty(&w->rigs[i].reader.full))
+                                world_take(w, i);
+                world_release(w);
+                for (unsigned i = 0; i < w->n_cpus; i++) {
+                        after += w->arrived[i] + w->rigs[i].page->data_tail;
+                        missing += w->put[i] - w->arrived[i];
+                }
+                if (missing == 0)
+                        return;
+                idle = after > before ? 0 : idle + 1;
+                assert_true(idle < 4); /* nobody waits for somebody who waits for him */
+        }
+}
+
+static void world_run(unsigned round, size_t ring_size, uint32_t extra, unsigned nested, unsigned turns) {
+        World w = { .n_cpus = 1 + round % MAX_CPUS, .extra = extra, .nested = nested, .merge = MERGE_NULL };
+        unsigned most = 1 + round % 7 * 100;
+
+        seed = round + 1000;
+        now = 1000 + random_below(1 << 20);
+        world = &w;
+        burst = 0;
+        for (unsigned i = 0; i < w.n_cpus; i++) {
+                rig_init(&w.rigs[i], ring_size, 2 + round % 2 * 3);
+                w.rigs[i].reader.clock = CLOCK_OF_TEST;
+                for (unsigned n = 2 + round % 2 * 3; n > 0; n--) {
+                        Batch *b = queue_pop(&w.rigs[i].reader.free);
+
+                        b->slot = i; /* whose it is */
+                        queue_push(&w.rigs[i].reader.free, b);
+                }
+        }
+        for (unsigned turn = 0; turn < turns; turn++) {
+                unsigned cpu = random_below(w.n_cpus);
+
+                burst = random_below(4) ? 0 : 1 + random_below(4 * most);
+                switch (random_below(5)) {
+                case 0:
+                        for (unsigned n = random_below(most); n > 0; n--)
+                                world_happen(&w, cpu, 2);
+                        break;
+                case 1:
+                case 2:
+                        world_read(&w, cpu);
+                        break;
+                case 3:
+                        world_take(&w, cpu);
+                        break;
+                default:
+                        world_release(&w);
+                }
+        }
+        burst = 0;
+        world_end(&w);
+        for (unsigned i = 0; i < w.n_cpus; i++) {
+                rig_check_sums(&w.rigs[i]);
+                assert_int_equal(w.arrived[i], w.put[i]);
+                assert_int_equal(counter_get(&rig_counters(&w.rigs[i], RIG_NUMBERS)->delivered), w.put[i]);
+                rig_deinit(&w.rigs[i]);
+        }
+        merge_deinit(&w.merge);
+}
+
+/* Records of 48 to 200 bytes: batches end with their entries or their bytes. */
+static void test_short_records(void **state) {
+        starved = bursts = 0;
+        for (unsigned round = 0; round < 150; round++)
+                world_run(round, (size_t)64 * 1024 << round % 5, 8 * (round % 20), 20, 400);
+        assert_true(starved > 300 && bursts > 300);
+}
+
+/* Of up to 7 KiB: a few to a batch and to a chunk of the ring. */
+static void test_long_records(void **state) {
+        starved = bursts = 0;
+        for (unsigned round = 0; round < 150; round++)
+                world_run(round, (size_t)128 * 1024 << round % 3, 7 * 1024, 2, 200);
+        assert_true(starved > 300 && bursts > 300);
+}
+
+/* Of up to 50 KiB: longer than chunks of the ring, and not nested, because two of them fill all batches. */
+static void test_longest_records(void **state) {
+        starved = bursts = 0;
+        for (unsigned round = 0; round < 150; round++)
+                world_run(round, (size_t)256 * 1024 << round % 3, 50 * 1024, 0, 100);
+        assert_true(starved > 300 && bursts > 300);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_short_records),
+                cmocka_unit_test(test_long_records),
+                cmocka_unit_test(test_longest_records),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

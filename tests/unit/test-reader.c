@@ -1,0 +1,313 @@
+/*
+ * A reader without its thread, record by record: what arrives where, in which batch, and how it is counted; rings that
+ * can not be followed; batches and pools that are full.
+ */
+#include "tests/unit/reader-checks.h"
+
+/* --- each way a record can go --- */
+
+static void test_samples(void **state) {
+        Rig rig;
+
+        rig_init(&rig, 16 * 1024, 2);
+        comm_table_set(&rig.comms, 71, 1, "seven");
+        rig_put_number(&rig, 1, WHO(7, 71, 100), 4, 0);
+        rig_put_number(&rig, 1, WHO(7, 71, 110), 5, 0);
+        rig_put_number(&rig, 1, WHO(7, 0, 120), 1001, 8);
+        rig_put_number(&rig, 2, WHO(7, 71, 130), 1001, 0);             /* muted */
+        rig_put_software(&rig, WHO(RIG_OWN_PID, 4243, 140), 0x1000);    /* ours */
+        rig_put_software(&rig, WHO(8, 71, 150), 0x1000);
+        rig_put_number(&rig, 4, WHO(7, 71, 160), 1, 0);                /* unwanted */
+        rig_put_number(&rig, 77, WHO(7, 71, 170), 1, 0);               /* unknown */
+        rig_put_number(&rig, RIG_CARRIER, WHO(7, 71, 180), 1, 0);      /* a sample of the carrier */
+        rig_put_sample(&rig, 1, WHO(7, 71, 190), "0123456789a", 12);    /* shorter than its plan */
+        rig_put_long(&rig, WHO(9, 71, 200), 16);
+        rig_put_sample(&rig, 5, WHO(9, 71, 210), "01234567\x10\0\x10\0abc", 12); /* its list lies outside */
+
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(rig.page->data_tail, rig.page->data_head);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        TAKE(&rig, { 100, 1, 11, 7, 71, "seven", 4 }, { 110, 1, 11, 7, 71, "seven", 5 }, { 110, 2, 11, 7, 71, "seven", 0 },
+             { 120, 5, 11, 7, 0, "swapper/0", 1001 }, { 120, 2, 11, 7, 0, "swapper/0", 0 }, { 150, 8, 12, 8, 71, "seven", 0 },
+             { 200, 16, 14, 9, 71, "seven", 0 }, { 200, 32, 14, 9, 71, "seven", 16 });
+        check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = 3, .doubled = 1, .undecodable = 1 });
+        check_counts(&rig, RIG_SOFTWARE, (Counts){ .delivered = 1, .filtered = 1 });
+        check_counts(&rig, RIG_UNWANTED, (Counts){ .filtered = 1 });
+        check_counts(&rig, RIG_LONG, (Counts){ .delivered = 1, .undecodable = 1 });
+        check_ring_counts(&rig, (RingCounts){ .records = 12, .samples = 10, .unknown_id = 1, .undecodable = 1 });
+        rig_deinit(&rig);
+}
+
+static void test_side_records(void **state) {
+        Rig rig;
+
+        rig_init(&rig, 16 * 1024, 2);
+        rig_put_comm(&rig, WHO(7, 71, 100), "first");
+        rig_put_fork(&rig, WHO(7, 71, 110), 72);
+        rig_put_number(&rig, 1, WHO(72, 72, 120), 2, 0); /* has its parent's name */
+        rig_put_comm(&rig, WHO(72, 72, 130), "second");
+        rig_put_number(&rig, 1, WHO(72, 72, 140), 2, 0);
+        rig_put_side(&rig, PERF_RECORD_EXIT, RIG_CARRIER, WHO(72, 72, 150), (uint32_t[6]){ 72, 7, 72, 71 }, 24);
+        rig_put_lost(&rig, 1, WHO(0, 0, 160), 3);
+        rig_put_lost(&rig, RIG_CARRIER, WHO(0, 0, 170), 3);
+        rig_put_side(&rig, PERF_RECORD_THROTTLE, 4, WHO(0, 0, 180), (uint64_t[3]){ 180, 4, 4 }, 24); /* nobody wants it */
+        rig_put_side(&rig, PERF_RECORD_LOST, 77, WHO(0, 0, 190), (uint64_t[2]){ 77, 1 }, 16);
+        rig_put_side(&rig, PERF_RECORD_FORK, RIG_CARRIER, WHO(0, 0, 200), (uint64_t[1]){ 7 }, 8); /* truncated */
+        rig_put_side(&rig, 4711, RIG_CARRIER, WHO(0, 0, 210), (uint64_t[1]){ 7 }, 8);
+        rig_put_record(&rig, PERF_RECORD_COMM, 0, "", 0); /* not even an id */
+
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        TAKE(&rig, { 100, 1 << 8, 0, 7, 71, "first" }, { 110, 1 << 8, 0, 7, 71, "first" }, { 120, 1, 11, 72, 72, "first", 2 },
+             { 130, 1 << 8, 0, 72, 72, "second" }, { 140, 1, 11, 72, 72, "second", 2 }, { 150, 1 << 9, 0, 72, 72, "second" },
+             { 160, 7, 11, 0, 0, "swapper/0" }, { 170, 1 << 10, 0, 0, 0, "swapper/0" });
+        check_ring_counts(&rig, (RingCounts){ .records = 13, .samples = 2, .side_records = 7, .unknown_id = 1, .undecodable = 3 });
+        rig_deinit(&rig);
+}
+
+/* Numbers in a ring of one page: every offset at which a record can be cut by its end. */
+static void test_wrap(void **state) {
+        nsec_t time = 0, taken = 0;
+        Rig rig;
+
+        rig_init(&rig, 4096, 2);
+        for (unsigned round = 0; round < 2000; round++) {
+                while (rig_put_number(&rig, 1, WHO(7, 0, time + 1), 2 * time, 8 * (time % 13)))
+                        time++;
+                assert_int_equal(reader_drain(&rig.reader), 0);
+                assert_int_equal(reader_push_batch(&rig.reader), 0);
+                for (Batch *b; (b = queue_pop(&rig.reader.full)); queue_push(&rig.reader.free, b))
+                        for (size_t i = 0; i < b->n_entries; i++, taken++)
+                                check_item(b, &b->entries[i],
+                                           &(Want){ taken + 1, 2 * taken >= 1000 ? 5 : 1, 11, 7, 0, "swapper/0", 2 * taken });
+                assert_int_equal(taken, time);
+        }
+        assert_true(time > 50000);
+        check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = time });
+        rig_deinit(&rig);
+}
+
+/* --- rings that can not be followed --- */
+
+static void test_corrupt(void **state) {
+        static const struct {
+                uint16_t size; /* in the header */
+                uint64_t more; /* bytes behind it until the head */
+        } cases[] = { { 0, 64 }, { 7, 64 }, { 4, 0 }, { 9, 64 }, { 50, 64 }, { 72, 56 }, { 65528, 120 }, { 40, 4 }, { 40, 1 } };
+        RingCounts c = { 0 };
+        uint64_t time = 10;
+        Rig rig;
+
+        rig_init(&rig, 8192, 2);
+        for (unsigned round = 0; round < 300; round++) /* around the ring, several times */
+                for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                        uint8_t junk[256] = { 0 };
+                        struct perf_event_header header = { .type = PERF_RECORD_SAMPLE, .size = cases[i].size };
+
+                        memcpy(junk, &header, sizeof(header));
+                        rig_put_number(&rig, 1, WHO(7, 0, time), 2, 0);
+                        rig_put(&rig, junk, sizeof(header) + cases[i].more);
+                        assert_int_equal(reader_drain(&rig.reader), 0);
+                        c.records++;
+                        c.samples++;
+                        c.resyncs++;
+                        check_ring_counts(&rig, c);
+                        assert_int_equal(rig.page->data_tail, rig.page->data_head);
+                        assert_int_equal(reader_drain(&rig.reader), 0); /* nothing new: no further complaint */
+                        check_ring_counts(&rig, c);
+                        if (rig.page->data_head % 8 != 0) { /* from such a place nothing can be followed ... */
+                                rig_put(&rig, junk, 8 - rig.page->data_head % 8);
+                                assert_int_equal(reader_drain(&rig.reader), 0);
+                                c.resyncs++;
+                        }
+                        rig_put_number(&rig, 1, WHO(7, 0, time + 1), 2, 0); /* ... from this one it goes on */
+                        assert_int_equal(reader_drain(&rig.reader), 0);
+                        c.records++;
+                        c.samples++;
+                        check_ring_counts(&rig, c);
+                        assert_int_equal(reader_push_batch(&rig.reader), 0);
+                        TAKE(&rig, { time, 1, 11, 7, 0, NULL, 2 }, { time + 1, 1, 11, 7, 0, NULL, 2 });
+                        time += 2;
+                }
+        rig_deinit(&rig);
+}
+
+/* A head that is farther away than the ring is large, before and behind, near and far. */
+static void test_head_jumps(void **state) {
+        static const uint64_t jumps[] = { 8192 + 8, 1ULL << 20, 1ULL << 60, UINT64_MAX - 4095, UINT64_MAX - 7, 12345, -64ULL, -(1ULL << 60) };
+        RingCounts c = { 0 };
+        Rig rig;
+
+        rig_init(&rig, 8192, 2);
+        for (size_t i = 0; i < ARRAY_SIZE(jumps); i++) {
+                rig.page->data_head += jumps[i];
+                assert_int_equal(reader_drain(&rig.reader), 0);
+                c.resyncs++;
+                check_ring_counts(&rig, c);
+                assert_int_equal(rig.page->data_tail, rig.page->data_head);
+                if (rig.page->data_head % 8 != 0) {
+                        rig.page->data_head += 8 - rig.page->data_head % 8;
+                        assert_int_equal(reader_drain(&rig.reader), 0);
+                        c.resyncs++;
+                }
+                for (int k = 0; k < 500; k++) { /* through all batches, so that the horizon is asked for as well */
+                        rig_put_number(&rig, 1, WHO(7, 0, 1000 * i + k), 2, 4000);
+                        rig_put_number(&rig, 1, WHO(7, 0, 1000 * i + k), 2, 4000);
+                        c.records += 2;
+                        c.samples += 2;
+                        for (Batch *b; reader_drain(&rig.reader) == READER_E_STARVED;)
+                                while ((b = queue_pop(&rig.reader.full)))
+                                        queue_push(&rig.reader.free, b);
+                }
+                check_ring_counts(&rig, c);
+                assert_int_equal(reader_push_batch(&rig.reader), 0);
+                for (Batch *b; (b = queue_pop(&rig.reader.full));)
+                        queue_push(&rig.reader.free, b);
+        }
+        rig_deinit(&rig);
+}
+
+/* From a head that is no multiple of 8 not even a header can be read: it might wrap. */
+static void test_unaligned(void **state) {
+        RingCounts c = { 0 };
+        Rig rig;
+
+        rig_init(&rig, 8192, 2);
+        memset(rig.data, 16, rig.size);
+        for (uint64_t end = 8192; end < 64 * 8192; end += 8192)
+                for (unsigned short_of = 1; short_of < 8; short_of++) {
+                        rig.reader.ring.tail = end - 1024;
+                        rig.page->data_head = end - short_of;
+                        assert_int_equal(reader_drain(&rig.reader), 0);
+                        c.resyncs++;
+                        assert_int_equal(rig.page->data_tail, end - short_of);
+                        rig.page->data_head = end + 512; /* to an end that is */
+                        assert_int_equal(reader_drain(&rig.reader), 0);
+                        c.resyncs++;
+                        assert_int_equal(rig.page->data_tail, end + 512);
+                        check_ring_counts(&rig, c);
+                }
+        rig_deinit(&rig);
+}
+
+/* --- batches that are full --- */
+
+/* Two items of one record, of which only the first fits: the record goes to the next batch, as if it had never begun. */
+static void test_whole_records(void **state) {
+        Rig rig;
+
+        rig_init(&rig, 256 * 1024, 3);
+        rig_put_number(&rig, 1, WHO(7, 0, 10), 1, 20000);
+        rig_put_long(&rig, WHO(7, 0, 20), 20000); /* raw fits beside it, its list of at most 40000 bytes does not */
+        rig_put_number(&rig, 1, WHO(7, 0, 30), 3, 0);
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        TAKE(&rig, { 10, 1, 11, 7, 0, NULL, 1 }, { 10, 2, 11, 7, 0, NULL, 0 });
+        TAKE(&rig, { 20, 16, 14, 7, 0, NULL, 0 }, { 20, 32, 14, 7, 0, NULL, 20000 }, { 30, 1, 11, 7, 0, NULL, 3 },
+             { 30, 2, 11, 7, 0, NULL, 0 });
+        assert_null(queue_pop(&rig.reader.full));
+        check_counts(&rig, RIG_LONG, (Counts){ .delivered = 1 });
+        check_ring_counts(&rig, (RingCounts){ .records = 3, .samples = 3 });
+        rig_deinit(&rig);
+}
+
+/* The first item of a record that fits no batch does fit: nothing of it stays, not even its bit. */
+static void test_too_long(void **state) {
+        RigWho who = WHO(7, 0, 10);
+        Rig rig;
+
+        rig_init(&rig, 256 * 1024, 2);
+        rig_put_long(&rig, who, 40000);
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        check_counts(&rig, RIG_LONG, (Counts){ .batch_pool = 1 });
+        assert_int_equal(reader_push_batch(&rig.reader), 0); /* as an answer to an ask: a watermark and nothing else */
+        take_batch(&rig, NULL, 0);
+
+        rig_put_long(&rig, who, 40000);
+        rig_put_number(&rig, 1, who, 2, 0);
+        rig_put_long(&rig, who, 40000);
+        rig_put_side(&rig, PERF_RECORD_MMAP, RIG_CARRIER, who, (uint64_t[5]){ 0 }, 40);
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        TAKE(&rig, { 10, 1, 11, 7, 0, NULL, 2 });
+        TAKE(&rig, { 10, 1 << 9, 0, 7, 0, NULL, 0 });
+        check_counts(&rig, RIG_LONG, (Counts){ .batch_pool = 3 });
+        check_ring_counts(&rig, (RingCounts){ .records = 5, .samples = 4, .side_records = 1 });
+        rig_deinit(&rig);
+}
+
+static void test_entries_run_out(void **state) {
+        size_t n = BATCH_ENTRIES / 2 * 2 + BATCH_ENTRIES + 1;
+        Rig rig;
+
+        rig_init(&rig, 512 * 1024, 4);
+        for (size_t i = 0; i < n; i++)
+                rig_put_record(&rig, PERF_RECORD_LOST, 0,
+                               (uint64_t[5]){ RIG_CARRIER, 1, 7, i, RIG_CARRIER }, 40); /* the shortest item */
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        for (size_t left = n; left > 0;) {
+                Batch *b = queue_pop(&rig.reader.full);
+
+                assert_non_null(b);
+                check_batch(b);
+                assert_int_equal(b->n_entries, left < BATCH_ENTRIES ? left : BATCH_ENTRIES);
+                left -= b->n_entries;
+                queue_push(&rig.reader.free, b);
+        }
+        rig_deinit(&rig);
+}
+
+/* --- a pool that is empty --- */
+
+static void test_starved(void **state) {
+        uint64_t n = 0, arrived = 0, tail;
+        Batch *b;
+        Rig rig;
+
+        rig_init(&rig, 1024 * 1024, 2);
+        while (rig_put_number(&rig, 1, WHO(7, 0, n + 1), 2 * n, 8 * (n % 7)))
+                n++;
+        assert_int_equal(reader_drain(&rig.reader), READER_E_STARVED);
+        tail = rig.page->data_tail;
+        assert_true(tail < rig.page->data_head);
+        assert_true(atomic_load(&rig.reader.starving));
+        assert_int_equal(counter_get(&rig.reader.counters.pool_waits), 1);
+        assert_int_equal(reader_drain(&rig.reader), READER_E_STARVED); /* the record was not touched */
+        assert_int_equal(rig.page->data_tail, tail);
+        assert_int_equal(reader_push_batch(&rig.reader), READER_E_STARVED);
+
+        while (arrived < n) { /* one batch back at a time */
+                b = queue_pop(&rig.reader.full);
+                if (!b) {
+                        assert_int_equal(reader_drain(&rig.reader), 0);
+                        assert_int_equal(reader_push_batch(&rig.reader), 0);
+                        continue;
+                }
+                check_batch(b);
+                for (size_t i = 0; i < b->n_entries; i++, arrived++)
+                        check_item(b, &b->entries[i], &(Want){ arrived + 1, 2 * arrived >= 1000 ? 5 : 1, 11, 7, 0, NULL, 2 * arrived });
+                queue_push(&rig.reader.free, b);
+                (void)reader_drain(&rig.reader);
+        }
+        assert_int_equal(arrived, n);
+        check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = n });
+        rig_deinit(&rig);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_samples),
+                cmocka_unit_test(test_side_records),
+                cmocka_unit_test(test_wrap),
+                cmocka_unit_test(test_corrupt),
+                cmocka_unit_test(test_head_jumps),
+                cmocka_unit_test(test_unaligned),
+                cmocka_unit_test(test_whole_records),
+                cmocka_unit_test(test_too_long),
+                cmocka_unit_test(test_entries_run_out),
+                cmocka_unit_test(test_starved),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
