@@ -17,7 +17,6 @@
 #include "daemon/kernel/tasks.h"
 
 #define TRIES 10
-#define RESERVED_FDS 64 /* sockets, eventfds, files that are open for a moment */
 
 typedef struct Tasks {
         uint32_t *ids;
@@ -46,6 +45,10 @@ int opened_enable(const Opened *o, const char *what, Explanation *e) {
 void opened_disable(const Opened *o) {
         for (size_t i = 0; i < o->n; i++)
                 open_disable(o->streams[i].fd);
+}
+
+size_t supervisor_own_fds(size_t n_cpus) {
+        return 64 + 2 * n_cpus; /* sockets, files that are open for a moment; a carrier and a mailbox for each CPU */
 }
 
 size_t supervisor_count_fds(const Supervisor *s) {
@@ -152,7 +155,8 @@ static int slots_of_spec(const Supervisor *s, const EventSpec *spec, uint32_t **
 /* Before anything is opened: does it fit? */
 static int check_fds(const Supervisor *s, const char *what, size_t need, Explanation *e) {
         struct rlimit limit;
-        size_t have = supervisor_count_fds(s) + s->control.n_connections + s->n_subscribers + RESERVED_FDS;
+        size_t have = supervisor_count_fds(s) - s->n_cpus + s->control.n_connections + s->n_subscribers +
+                      supervisor_own_fds(s->n_cpus);
 
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
                 return -errno;
@@ -184,8 +188,12 @@ static int compose_filter(const Supervisor *s, const Registration *r, const char
 static int set_filter(const Supervisor *s, const Registration *r, int fd, const char *filter, const char *composed,
                       Explanation *e) {
         const Plan *plan = r->event->plan;
-        int error = composed ? open_set_filter(fd, composed, r->event->spec.name, e) : 0;
+        int error = 0;
 
+        if (filter && !open_filter_is_closed(filter))
+                error = REFUSED_INVALID;
+        else if (composed)
+                error = open_set_filter(fd, composed, r->event->spec.name, e);
         if (error != REFUSED_INVALID)
                 return error;
         if (!filter)

@@ -23,19 +23,28 @@
 
 /* ---- what is started, in order ----------------------------------------------------------------------------------- */
 
-static void raise_limits(void) {
+/* Asked before anything is opened: whoever is refused an fd later can only say "Too many open files". */
+static int start_limits(Explanation *e) {
+        long n_cpus = sysconf(_SC_NPROCESSORS_ONLN); /* without sysfs it counts the CPUs that we may run on */
+        size_t need = supervisor_own_fds(n_cpus > 0 ? (size_t)n_cpus : 1);
         struct rlimit l;
 
-        if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+        if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+                return -errno;
+        if (l.rlim_cur < l.rlim_max) {
                 l.rlim_cur = l.rlim_max;
                 (void)setrlimit(RLIMIT_NOFILE, &l); /* what does not fit is refused with the limit's name */
         }
+        if (l.rlim_cur >= need)
+                return 0;
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
+                      "perfd needs %zu fds on %ld CPUs before it traces anything, and may have %llu: raise LimitNOFILE= "
+                      "(RLIMIT_NOFILE)", need, n_cpus, (unsigned long long)l.rlim_cur);
 }
 
 static int start_kernel(Supervisor *s, Explanation *e) {
         int r;
 
-        raise_limits();
         s->attr.clock = s->config->clock;
         s->attr.watermark = (uint32_t)(s->config->ring_size / WATERMARK_SHARE);
         r = open_probe(&s->attr.has_lost, e);
@@ -307,8 +316,9 @@ int supervisor_start(Supervisor *s, Explanation *e) {
 
         thread_assert(THREAD_MAIN);
         s->started = clock_now(CLOCK_MONOTONIC);
-        if ((r = start_loop(s)) != 0 ||          /* signals, watchdog */
-            (r = start_kernel(s, e)) != 0 ||     /* limits, tracefs, CPUs */
+        if ((r = start_limits(e)) != 0 ||        /* fds */
+            (r = start_loop(s)) != 0 ||          /* signals, watchdog */
+            (r = start_kernel(s, e)) != 0 ||     /* tracefs, CPUs */
             (r = start_rings(s, e)) != 0 ||      /* a carrier, a ring and batches for each CPU */
             (r = start_threads(s, e)) != 0 ||    /* dispatcher, readers */
             (r = start_hearing(s)) != 0 ||       /* what the dispatcher says */

@@ -128,6 +128,8 @@ int supervisor_open(Supervisor *s, const Registration *r, const char *filter, Op
 void opened_close(Opened *o);
 int opened_enable(const Opened *o, const char *what, Explanation *e);
 void opened_disable(const Opened *o);
+/* Fds that perfd needs on so many CPUs before it traces anything. */
+size_t supervisor_own_fds(size_t n_cpus);
 size_t supervisor_count_fds(const Supervisor *s);
 
 /* supervisor-publish.c */

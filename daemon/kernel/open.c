@@ -79,8 +79,16 @@ int open_event(const struct perf_event_attr *attr, const char *what, pid_t pid, 
 
         thread_assert(THREAD_MAIN);
         fd = open_perf_event(&copy, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-        if (fd < 0)
-                return explain_open(what, errno, pid, cpu, e);
+        if (fd < 0) {
+                int error = errno;
+                long rate = read_sysctl("/proc/sys/kernel/perf_event_max_sample_rate");
+
+                if (error == EINVAL && attr->freq && rate >= 0 && attr->sample_freq > (uint64_t)rate)
+                        return refuse(e, REFUSED_INVALID, "bad-event", "%s: a frequency of %llu is above "
+                                      "kernel.perf_event_max_sample_rate, which is %ld: ask for less or raise it", what,
+                                      (unsigned long long)attr->sample_freq, rate);
+                return explain_open(what, error, pid, cpu, e);
+        }
         *ret_fd = fd;
         return 0;
 }
@@ -103,10 +111,33 @@ int open_redirect(int fd, int carrier_fd, const char *what, uint64_t *ret_id, Ex
         return open_id(fd, ret_id, e);
 }
 
+bool open_filter_is_closed(const char *filter) {
+        size_t depth = 0;
+        char quote = 0;
+
+        for (const char *p = filter; *p; p++) {
+                if (quote)
+                        quote = *p == quote ? 0 : quote;
+                else if (*p == '"' || *p == '\'')
+                        quote = *p;
+                else if (*p == '(')
+                        depth++;
+                else if (*p == ')' && depth-- == 0)
+                        return false;
+        }
+        return depth == 0 && !quote;
+}
+
+/* Parentheses and quotes without their other are EPERM, ENOENT and ESRCH: calc_stack() returns its own -1 to -3. */
+static bool is_filter_error(int error) {
+        return error == EINVAL || error == E2BIG || error == ENOSPC || error == EPERM || error == ENOENT ||
+               error == ESRCH;
+}
+
 int open_set_filter(int fd, const char *filter, const char *what, Explanation *e) {
         if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) == 0)
                 return 0;
-        if (errno == EINVAL || errno == E2BIG || errno == ENOSPC)
+        if (is_filter_error(errno))
                 return REFUSED_INVALID;
         return explain_ioctl(what, "PERF_EVENT_IOC_SET_FILTER", e);
 }

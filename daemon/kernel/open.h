@@ -27,6 +27,11 @@ int open_event(const struct perf_event_attr *attr, const char *what, pid_t pid, 
 int open_id(int fd, uint64_t *ret_id, Explanation *e);
 /* Joins the carrier's ring and learns the fd's stream id. */
 int open_redirect(int fd, int carrier_fd, const char *what, uint64_t *ret_id, Explanation *e);
+/*
+ * Whether each parenthesis and quote has its other, as the kernel reads them (calc_stack()). It has to be asked before a
+ * filter is put into parentheses beside another: there `a) || (b` would be taken, as something else.
+ */
+bool open_filter_is_closed(const char *filter);
 /* REFUSED_INVALID without explanation if the kernel does not accept it: tracing_explain_filter() says why. */
 int open_set_filter(int fd, const char *filter, const char *what, Explanation *e);
 int open_enable(int fd, const char *what, Explanation *e);
