@@ -76,13 +76,13 @@ def online_cpus():
 
 
 def refused(client, reason, status=None, **body):
-    """Sends a request that has to be refused for this reason; gives the response."""
+    """Sends a request that has to be refused for this reason, and with this status ("STATUS_INVALID"); gives the no."""
     try:
         client.request(**body)
     except Refused as no:
         equal(no.response.reason, reason, f"the reason of {no.response.message!r}")
         if status is not None:
-            equal(pb.Status.Name(no.response.status), pb.Status.Name(status), "the status")
+            equal(pb.Status.Name(no.response.status), status, f"the status of {no.response.message!r}")
         return no.response
     raise AssertionError(f"not refused: {body}")
 

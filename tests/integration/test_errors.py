@@ -1,0 +1,400 @@
+#!/usr/bin/python3
+"""Every no of perfd: for which reason, what it says, and that nothing has changed because of what was refused."""
+import contextlib
+import os
+import re
+import resource
+import subprocess
+
+import perfd
+from perfd import Client, Daemon, Refused, Skip, TRACING, check, equal, fail_to_start, pb, refused
+
+SWITCH, WAKEUP = "sched:sched_switch", "sched:sched_wakeup"
+NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+PERFMON = (*NOBODY, "--inh-caps", "+perfmon", "--ambient-caps", "+perfmon")
+
+
+def add(**spec):
+    return {"add": pb.AddRequest(events=[pb.EventSpec(**{"event": WAKEUP, **spec})])}
+
+
+def on(**target):
+    return add(target=pb.Target(**target))
+
+
+def select(*names):
+    return pb.SelectRequest(names=names)
+
+
+def subscribe(**subscription):
+    return {"subscribe": pb.SubscribeRequest(**subscription)}
+
+
+def read(path):
+    with contextlib.suppress(FileNotFoundError), open(path, encoding="ascii") as f:
+        return f.read()
+    return None
+
+
+def state(daemon):
+    """All that a refused change could have left: events, fds, what the kernel holds for us in tracefs."""
+    daemon.status()
+    events = [(e.id, e.spec.SerializeToString(deterministic=True), e.enabled, e.n_fds)
+              for e in daemon.monitor.request(list=pb.ListRequest()).list.events]
+    return {"events": events, "fds": daemon.fds(), "perf fds": daemon.status().n_fds,
+            "subscribers": daemon.status().n_subscribers, "instances": sorted(os.listdir(f"{TRACING}/instances")),
+            "kprobes": read(f"{TRACING}/kprobe_events"), "uprobes": read(f"{TRACING}/uprobe_events")}
+
+
+@contextlib.contextmanager
+def running(config=None):
+    """A daemon with one event that nothing may touch, and a client of it."""
+    with Daemon(config=config) as daemon, daemon.client() as client:
+        perfd.add(client, {"event": SWITCH, "filter": "prev_pid == 1"})
+        before = state(daemon)
+        yield daemon, client
+        equal(state(daemon), before, "what a refused request left")
+
+
+def refuse_all(cases, stream=False):
+    """Rows of reason, status, words (re) of the message, position or None, request."""
+    with running() as (daemon, client), contextlib.ExitStack() as stack:
+        if stream:
+            client = stack.enter_context(daemon.client(stream=True))
+        before = state(daemon)
+        for reason, status, words, position, body in cases:
+            response = refused(client, reason, f"STATUS_{status}", **body)
+            check(re.search(words, response.message), f"no {words!r} in {response.message!r}")
+            if position is not None:
+                equal(response.position, position, f"the position of {response.message!r}")
+            equal(state(daemon), before, f"what {body} left")
+        stack.close()
+
+
+def kernel_complaint(event, text):
+    """What the kernel itself says of a filter, and the column of its caret."""
+    own = f"{TRACING}/instances/perfd-test-{os.getpid()}"
+    os.mkdir(own)
+    try:
+        path = f"{own}/events/{event.replace(':', '/')}/filter"
+        try:
+            with open(path, "w", encoding="ascii") as f:
+                f.write(text)
+        except OSError:
+            lines = read(path).split("\n")
+            said = next(line for line in lines if line.startswith("parse_error: "))
+            caret = next(line for line in lines if line.strip() == "^")
+            return said.removeprefix("parse_error: "), caret.index("^") + 1
+        raise AssertionError(f"the kernel takes {text!r}")
+    finally:
+        os.rmdir(own)
+
+
+# ---- requests --------------------------------------------------------------------------------------------------------
+
+
+def test_unknown_events():
+    refuse_all([
+        ("unknown-event", "NOT_FOUND", f"sched:sched_swich.*{SWITCH}", None, add(event="sched:sched_swich")),
+        ("unknown-event", "NOT_FOUND", f"shced:sched_switch.*{SWITCH}", None, add(event="shced:sched_switch")),
+        ("unknown-event", "NOT_FOUND", r"nonsense:\*", None, add(event="nonsense:*")),
+        ("unknown-event", "NOT_FOUND", "cpu-clok.*'cpu-clock'", None, add(event="cpu-clok")),
+        ("unknown-event", "NOT_FOUND", "group:name", None, add(event="sched_switch")),
+        ("unsupported-event", "UNSUPPORTED", "hardware", None, add(event="cycles")),
+        ("bad-event", "INVALID", "no event is named", None, add(event="")),
+        ("bad-event", "INVALID", "begins with a dot", 7, add(event="sched:../../enable")),
+        ("unknown-event", "NOT_FOUND", SWITCH, None, {"remove": select("sched:sched_swich")}),
+        ("unknown-event", "NOT_FOUND", r"nope\*", None, {"disable": select("nope*")}),
+        ("unknown-event", "NOT_FOUND", "#99", None, {"enable": select("#99")}),
+        ("unknown-event", "NOT_FOUND", "nope", None, {"remove": select(SWITCH, "nope")}),
+        ("bad-request", "INVALID", "no event is named", None, {"remove": select()}),
+        ("unknown-event", "NOT_FOUND", "nope", None, {"set_filter": pb.SetFilterRequest(name="nope", filter="a == 1")}),
+        ("unknown-event", "NOT_FOUND", "sched:sched_swich", None, subscribe(events=["sched:sched_swich"])),
+        ("unknown-event", "NOT_FOUND", r"nope\*", None, subscribe(events=["nope*"])),
+    ])
+
+
+def test_bad_filters():
+    """In the words of the kernel, and with its position."""
+    texts = ["bogus == 1", "pid == 1 && bogus == 1", "pid ==", "(pid == 1", "pid == 1)", "comm > 3", "pid",
+             'comm == "x', "pid == 1 prio == 2", "pid == 1) || (pid == 2"]
+    said = {text: kernel_complaint(WAKEUP, text) for text in texts}
+    refuse_all([("bad-filter", "INVALID", re.escape(said[text][0]), said[text][1], add(filter=text, **more))
+                for text in texts for more in ({}, {"include_self": True}, {"target": pb.Target(pids=[os.getpid()])})])
+    said = {text: kernel_complaint(SWITCH, text) for text in ("bogus == 1", "prev_pid ==")}
+    refuse_all([("bad-filter", "INVALID", re.escape(complaint), position,
+                 {"set_filter": pb.SetFilterRequest(name=SWITCH, filter=text)})
+                for text, (complaint, position) in said.items()])
+    refuse_all([
+        ("bad-filter", "INVALID", "filter", None, add(filter="pid == 1" + " || pid == 1" * 1000)),
+        ("bad-filter", "INVALID", "filter", None, add(filter="pid == 1 &&")),
+        ("bad-filter", "INVALID", "filter", None, add(filter=" ")),
+        ("bad-event", "INVALID", "only tracepoints.*--where", None, add(event="cpu-clock", filter="cpu == 1")),
+    ])
+
+
+def test_bad_expressions():
+    """Whose language is ours, and so the position is that of the first byte that can not be right."""
+    refuse_all([
+        ("bad-expression", "INVALID", "expression ends", 12, subscribe(where="prev_pid ==")),
+        ("bad-expression", "INVALID", "==", 5, subscribe(where="pid = 1")),
+        ("bad-expression", "INVALID", "quotes", 14, subscribe(where="prev_comm == 3")),
+        ("bad-expression", "INVALID", "unterminated", 14, subscribe(where='prev_comm == "x')),
+        ("bad-expression", "INVALID", "chain", 9, subscribe(where="1 < cpu < 3")),
+        ("unknown-field", "NOT_FOUND", "'nosuch'.*prev_comm.*next_prio", 18,
+         subscribe(where="prev_pid == 1 && nosuch == 2")),
+        ("unknown-field", "NOT_FOUND", "nosuch", None, subscribe(fields=["prev_pid", "nosuch"])),
+        ("bad-request", "INVALID", "order 7", None, subscribe(order=7)),
+        ("bad-request", "INVALID", "payload 9", None, subscribe(payload=9)),
+        ("bad-request", "INVALID", "overflow 9", None, subscribe(overflow=9)),
+        ("bad-request", "INVALID", "records", None, subscribe(records=1 << 20)),
+    ], stream=True)
+
+
+def test_bad_specs():
+    gone = os.fork()
+    if gone == 0:
+        os._exit(0)
+    os.waitpid(gone, 0)
+    absent = perfd.online_cpus()[-1] + 1
+    rate = int(read("/proc/sys/kernel/perf_event_max_sample_rate"))
+    clock = {"event": "cpu-clock"}
+    refuse_all([
+        ("bad-event", "INVALID", r"period.*frequency", None, add(**clock, period=1000, frequency=99)),
+        ("bad-event", "INVALID", "period", None, add(**clock, period=1 << 63)),
+        ("bad-event", "INVALID", f"perf_event_max_sample_rate.*{rate}", None, add(**clock, frequency=rate + 1)),
+        ("bad-request", "INVALID", "callchain 9", None, add(callchain=9)),
+        ("gone", "NOT_FOUND", f"{gone}", None, on(pids=[gone])),
+        ("gone", "NOT_FOUND", WAKEUP, None, on(tids=[gone])),
+        ("bad-target", "INVALID", "0 is no pid", None, on(pids=[0])),
+        ("bad-target", "INVALID", "no pid", None, on(tids=[1 << 31])),
+        ("bad-target", "NOT_FOUND", f"CPUs {absent} .*online", None, on(cpus=f"{absent}")),
+        ("bad-target", "INVALID", "0-3,8", 3, on(cpus="0,x")),
+        ("bad-target", "INVALID", "0-3,8", 1, on(cpus="99999999999")),
+        ("bad-target", "NOT_FOUND", "nosuch", None, on(name="nosuch")),
+        ("bad-target", "INVALID", "name", None, on(name="host", cpus="0")),
+        ("exists", "EXISTS", SWITCH, None, add(event=SWITCH)),
+        ("exists", "EXISTS", SWITCH, None, add(name=SWITCH)),
+        ("exists", "EXISTS", SWITCH, None, add(event="sched:sched_*")),
+        ("exists", "EXISTS", "twice", None, {"add": pb.AddRequest(events=[pb.EventSpec(event=WAKEUP)] * 2)}),
+        ("unknown-event", "NOT_FOUND", "sched:nope", None,
+         {"add": pb.AddRequest(events=[pb.EventSpec(event=WAKEUP), pb.EventSpec(event="sched:nope")])}),
+        ("bad-event", "INVALID", "several", None, add(event="sched:*", name="x")),
+        ("bad-name", "INVALID", "a b", 2, add(name="a b")),
+        ("bad-name", "INVALID", "#1", 1, add(name="#1")),
+        ("bad-request", "INVALID", "no event is named", None, {"add": pb.AddRequest()}),
+        ("bad-request", "INVALID", "subscription", None, {"stop": pb.Empty()}),
+        ("version", "VERSION", "protocol 1.*2", None, {"hello": pb.Hello(protocol=2)}),
+        ("bad-config", "INVALID", "without a configuration.*--config", None, {"reload": pb.Empty()}),
+    ])
+
+
+def test_read_only():
+    """The stream socket changes nothing."""
+    refuse_all([("read-only", "DENIED", "control socket", None, body) for body in (
+        add(), {"remove": select(SWITCH)}, {"enable": select(SWITCH)}, {"disable": select(SWITCH)},
+        {"set_filter": pb.SetFilterRequest(name=SWITCH)}, {"reload": pb.Empty()})], stream=True)
+    with Daemon() as daemon:
+        equal([daemon.client(stream).hello.may_change for stream in (False, True)], [True, False], "may_change")
+
+
+def test_too_few_fds_for_an_event():
+    """What is needed, what is left, what to do; and what does fit still fits."""
+    with contextlib.ExitStack() as stack:
+        daemon = stack.enter_context(Daemon(prefix=("prlimit", "--nofile=100:100")))
+        client = stack.enter_context(daemon.client())
+        with perfd.Workload("syscalls", 1, cpus=[0]) as load:
+            n_cpus = len(perfd.online_cpus())
+            before = state(daemon)
+            children = [subprocess.Popen(["sleep", "1000"]) for _ in range(100 // n_cpus)]
+            try:
+                response = refused(client, "too-many-fds", "STATUS_EXHAUSTED", **on(pids=[c.pid for c in children]))
+            finally:
+                for child in children:
+                    child.kill()
+                    child.wait()
+            need, left = re.search(r"needs (\d+) fds.*, (\d+) of", response.message).groups()
+            equal(int(need), len(children) * n_cpus, "the fds needed")
+            check(0 < int(left) < 100, f"{left} fds are left")
+            check("of perfd's 100 are left" in response.message and "LimitNOFILE" in response.message, response.message)
+            equal(state(daemon), before, "what a refused request left")
+            client.request(**on(pids=load.pids))
+
+
+# ---- configuration ---------------------------------------------------------------------------------------------------
+
+MISTAKES = """version: 1
+connections: { max: x }
+nonsense: 1
+rings: { size: 3MiB }
+groups:
+  a:
+    target: nosuch
+    events:
+      - event: cpu-clock
+        period: 1
+        frequency: 2
+"""
+PLACES = [(2, 21, "connections.max"), (3, 1, "nonsense"), (4, 16, "power of two"), (7, 13, "nosuch"),
+          (11, 20, "period")]
+
+
+def test_mistakes_in_the_configuration():
+    """All of them at once, each with its place; whether it is started or only checked."""
+    for command in ([], ["--check"]):
+        with perfd.tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+            f.write(MISTAKES)
+            f.flush()
+            done = subprocess.run([perfd.PERFD, "--config", f.name, *command], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, timeout=perfd.PATIENCE, check=False)
+            equal((done.returncode, done.stdout), (1, ""), f"the status of {command}, and its stdout")
+            lines = done.stderr.splitlines()
+            places = [re.match(rf"{re.escape(f.name)}:(\d+):(\d+): ", line) for line in lines]
+            check(all(places), f"a line without a place: {lines}")
+            equal([(int(p[1]), int(p[2])) for p in places], [p[:2] for p in PLACES], f"the places of {lines}")
+            for line, (_, _, word) in zip(lines, PLACES):
+                check(word in line, f"no {word!r} in {line!r}")
+
+
+def test_check():
+    """--check says it by its status, and touches nothing."""
+    with perfd.tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "perfd.yaml")
+
+        def run(*arguments):
+            done = subprocess.run([perfd.PERFD, *arguments], capture_output=True, text=True, timeout=perfd.PATIENCE,
+                                  check=False)
+            return done.returncode, done.stdout + done.stderr
+
+        with open(path, "w", encoding="ascii") as f:
+            f.write(f"version: 1\nlisten: {{ control: {directory}/c, stream: {directory}/s }}\n"
+                    "groups: { a: { events: [ 'sched:sched_switch' ] } }\n")
+        equal(run("--check", "--config", path), (0, ""), "a valid one")
+        equal(os.listdir(directory), ["perfd.yaml"], "left behind")
+        status, said = run("--check", "--config", path + "x")
+        equal(status, 1, "one that is not there")
+        check(path + "x: " in said and "No such file" in said, said)
+        for wrong in (("--check",), ("--nonsense",), ("argument",), ("--ready-fd", "x")):
+            status, said = run(*wrong)
+            equal(status, 2, f"wrong arguments {wrong}")
+            check("--config FILE" in said or "is no fd" in said, said)
+
+
+def test_configured_events():
+    """What only the kernel can refuse is said with its place, too, and before anybody can connect."""
+    config = "version: 1\ngroups:\n  a:\n    events:\n      - cpu-clock\n"
+    fail_to_start(r"perfd\.yaml:6:9: .*sched:sched_swich.*sched:sched_switch",
+                  config=config + "      - sched:sched_swich\n")
+    fail_to_start(r"perfd\.yaml:7:17: .*Field not found",
+                  config=config + f"      - event: {WAKEUP}\n        filter: bogus == 1\n")
+
+
+def test_reload():
+    """A file with a mistake, and one with an event that the kernel refuses, change nothing."""
+    config = f"version: 1\ngroups: {{ a: {{ events: [ {WAKEUP} ] }} }}\n"
+    with running(config) as (daemon, client):
+        path = os.path.join(daemon.directory, "perfd.yaml")
+        for text, reason, word in ((MISTAKES, "bad-config", "connections.max"),
+                                   (config + "  b: [\n", "bad-config", r"perfd\.yaml:\d+:\d+: "),
+                                   (config.replace("wakeup", "wakeupp").replace("[", "[ cpu-clock,"),
+                                    "unknown-event", WAKEUP),
+                                   (config.replace("a:", "a: { events: [ cpu-clock ] }, b:").replace(WAKEUP, "sched:*"),
+                                    "exists", SWITCH)):
+            with open(path, "w", encoding="ascii") as f:
+                f.write(text)
+            before = state(daemon)
+            response = refused(client, reason, reload=pb.Empty())
+            check(re.search(word, response.message), f"no {word!r} in {response.message!r}")
+            equal(state(daemon), before, f"what the reload of {text!r} left")
+        os.unlink(path)
+        refused(client, "bad-config", reload=pb.Empty())
+        mistakes = client.request(validate=pb.ValidateRequest(yaml=MISTAKES)).validated.mistakes
+        equal([(m.line, m.column) for m in mistakes], [p[:2] for p in PLACES], "the places of the mistakes")
+
+
+# ---- where perfd can not run -----------------------------------------------------------------------------------------
+
+
+def need_paranoid(least):
+    paranoid = int(read("/proc/sys/kernel/perf_event_paranoid"))
+    if paranoid < least:
+        raise Skip(f"kernel.perf_event_paranoid is {paranoid}: everybody may do what has to be refused (needs {least})")
+    return paranoid
+
+
+def test_without_privileges():
+    paranoid = need_paranoid(1)
+    fail_to_start("CAP_PERFMON", f"perf_event_paranoid is {paranoid}", prefix=NOBODY)
+
+
+def test_with_one_privilege():
+    """CAP_PERFMON is enough for software events; what tracepoints need besides is said when they are asked for."""
+    need_paranoid(1)
+    with perfd.tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o777)
+        with Daemon("version: 1\nrings: { size: 64KiB }\n", prefix=PERFMON, directory=directory) as daemon:
+            with daemon.client() as client:
+                perfd.add(client, "context-switches")
+                before = state(daemon)
+                response = refused(client, "no-permission", "STATUS_DENIED", **add())
+                check("CAP_DAC_READ_SEARCH" in response.message, response.message)
+                equal(state(daemon), before, "what a refused request left")
+
+
+def test_locked_memory():
+    need_paranoid(0)
+    fail_to_start("16384 KiB", "perf_event_mlock_kb", "RLIMIT_MEMLOCK .0 KiB", "LimitMEMLOCK", r"rings\.size",
+                  config="version: 1\nrings: { size: 16MiB }\n", prefix=(*PERFMON, "prlimit", "--memlock=0:0"))
+
+
+def test_without_tracefs():
+    """Not mounted, and perfd may not mount it."""
+    hide = "while umount /sys/kernel/tracing 2>/dev/null; do :; done; umount /sys/kernel/debug 2>/dev/null; " \
+           'exec setpriv --bounding-set -sys_admin "$@"'
+    fail_to_start("tracefs is not mounted on /sys/kernel/tracing", "mount -t tracefs",
+                  prefix=("unshare", "-m", "sh", "-c", hide, "sh"))
+
+
+def test_too_few_fds_to_start():
+    """However few they are."""
+    for limit in range(5, 64, 3):
+        said = fail_to_start(rf"\b{limit}\b", "RLIMIT_NOFILE", "LimitNOFILE",
+                             prefix=("prlimit", f"--nofile={limit}:{limit}"))
+        need = int(re.search(r"needs (\d+)", said)[1])
+        check(limit < need <= 64 + 4 * len(perfd.online_cpus()), f"{need} fds are needed, of {limit}")
+    with Daemon(prefix=("prlimit", f"--nofile={need}:{need}")) as daemon:  # what it asks for is enough
+        check(len(daemon.fds()) < need, f"fds: {daemon.fds()}")
+
+
+def test_places_of_sockets():
+    with perfd.tempfile.TemporaryDirectory() as directory:
+        for place, word in ((f"{directory}/none", "folder"), (f"{directory}/{'x' * 110}", "107 bytes")):
+            done = subprocess.run([perfd.PERFD, "--runtime-directory", place], capture_output=True, text=True,
+                                  timeout=perfd.PATIENCE, check=False)
+            equal(done.returncode, 1, f"the status: {done.stderr}")
+            check(word in done.stderr and place in done.stderr, done.stderr)
+
+
+def test_second_daemon():
+    """Where one listens, another one does not; where one has died, it does."""
+    with Daemon() as first, first.client() as client:
+        perfd.add(client, SWITCH)
+        before = state(first)
+        try:
+            with Daemon(directory=first.directory):
+                raise AssertionError("a second daemon runs beside the first")
+        except perfd.NotStarted as no:
+            equal(no.status, 1, "the status of the second")
+            check("another daemon listens on" in no.stderr and first.control in no.stderr, no.stderr)
+        equal(state(first), before, "the first")
+        with first.client(stream=True):
+            pass  # its sockets are still its own
+        os.kill(first.pid, perfd.signal.SIGKILL)
+        first.process.wait()
+        with Daemon(directory=first.directory) as second:
+            equal(second.status().n_events, 0, "events")
+        first.judged = True
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
