@@ -8,6 +8,7 @@
 #include "daemon/base/log.h"
 
 #define REPORT_PATIENCE_S 30
+#define LEDGER_MAX (FRAME_MAX_SERVER - ((size_t)64 << 10)) /* bytes, with room for what is around it in a frame */
 
 EventCut supervisor_event_totals(const Registration *g) {
         EventCut sum = { .settled = true };
@@ -183,6 +184,19 @@ static int ledger_add_subscribers(const DispatcherReport *report, Perfd__V1__Led
         return 0;
 }
 
+/* A ledger is one frame: what is beyond that is left out, and said. */
+static void ledger_truncate(Perfd__V1__Ledger *ledger) {
+        size_t size = perfd__v1__ledger__get_packed_size(ledger);
+
+        while (size > LEDGER_MAX && ledger->n_events > 0) {
+                Perfd__V1__EventLedger *last = ledger->events[--ledger->n_events];
+
+                size -= perfd__v1__event_ledger__get_packed_size(last);
+                perfd__v1__event_ledger__free_unpacked(last, NULL);
+                ledger->truncated = true;
+        }
+}
+
 int supervisor_ledger(Supervisor *s, bool with_subscribers, Perfd__V1__Ledger **ret) {
         DispatcherReport report = { .n_subscribers = 0 };
         Perfd__V1__Ledger *ledger;
@@ -204,6 +218,7 @@ int supervisor_ledger(Supervisor *s, bool with_subscribers, Perfd__V1__Ledger **
                 r = ledger_add_rings(s, ledger);
         if (r == 0 && with_subscribers)
                 r = ledger_add_subscribers(&report, ledger);
+        ledger_truncate(ledger);
         dispatcher_report_deinit(&report);
         if (r < 0) {
                 perfd__v1__ledger__free_unpacked(ledger, NULL);

@@ -186,6 +186,7 @@ int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Reques
                         answer.body_case = PERFD__V1__RESPONSE__BODY__NOT_SET;
                         if (response->status == PERFD__V1__STATUS__STATUS_OK)
                                 answer.status = status_of_refusal(r);
+                        utf8_mend(e.text); /* it may quote what a peer sent, or be cut in a character */
                         answer.message = e.text;
                         answer.reason = (char *)(e.reason ? e.reason : "");
                         answer.position = e.position;

@@ -36,6 +36,9 @@ typedef struct Explanation {
 int refuse(Explanation *e, Refusal refusal, const char *reason, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 
+/* Makes `text` valid UTF-8 for a protobuf string: a byte that begins no whole character becomes '?'. */
+void utf8_mend(char *text);
+
 /* A call that can not fail unless the program is wrong. Stays on in release. */
 #define must(expr)                                                                                                     \
         ({                                                                                                             \

@@ -73,11 +73,19 @@ void connection_set_program(Connection *c, const char *program) {
 
 int connection_respond(Connection *c, Perfd__V1__Response *response) {
         Perfd__V1__ServerMessage m = PERFD__V1__SERVER_MESSAGE__INIT;
+        Perfd__V1__Response too_long = PERFD__V1__RESPONSE__INIT;
 
         assert(!c->out);
         m.body_case = PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE;
         m.response = response;
         c->sent = 0;
+        if (perfd__v1__server_message__get_packed_size(&m) > FRAME_MAX_SERVER) {
+                m.response = &too_long;
+                too_long.id = response->id;
+                too_long.status = PERFD__V1__STATUS__STATUS_EXHAUSTED;
+                too_long.message = (char *)"the answer is longer than the longest frame: ask for less, by a glob";
+                too_long.reason = (char *)"too-long";
+        }
         return frame_pack(&m, &c->out, &c->n_out);
 }
 
