@@ -2,6 +2,8 @@
  * A reader without its thread, record by record: what arrives where, in which batch, and how it is counted; rings that
  * can not be followed; batches and pools that are full.
  */
+#include <fcntl.h>
+
 #include "tests/unit/reader-checks.h"
 
 /* --- each way a record can go --- */
@@ -295,6 +297,50 @@ static void test_starved(void **state) {
         rig_deinit(&rig);
 }
 
+/* --- cuts --- */
+
+/* One place of the ring for all numbers; /dev/zero is an event that says it counted nothing. */
+static void test_cut(void **state) {
+        _cleanup_close_ int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+        const EventCut *cut;
+        Batch *b;
+        Rig rig;
+
+        rig_init(&rig, 256 * 1024, 2);
+        assert_true(zero >= 0);
+        rig.reader.carrier_fd = zero;
+        for (size_t i = 0; i < rig.reader.snapshot->cpus[0].n_streams; i++)
+                rig.reader.snapshot->cpus[0].streams[i].fd = zero;
+        rig_put_long(&rig, WHO(7, 0, 5), 40000);
+        rig_put_number(&rig, 1, WHO(7, 0, 10), 2, 0);
+        rig_put_number(&rig, 2, WHO(7, 0, 20), 2, 0);
+        rig_put_number(&rig, 4, WHO(7, 0, 30), 2, 0);
+        rig_put_comm(&rig, WHO(7, 7, 50), "a");
+        assert_int_equal(reader_cut(&rig.reader), 0);
+        cut = &rig_counters(&rig, RIG_NUMBERS)->cut;
+        assert_true(cut->settled && cut->delivered == 1 && cut->doubled == 1 && cut->filtered == 0);
+        cut = &rig_counters(&rig, RIG_UNWANTED)->cut;
+        assert_true(cut->settled && cut->delivered == 0 && cut->filtered == 1);
+        cut = &rig_counters(&rig, RIG_LONG)->cut;
+        assert_true(cut->settled && cut->lost[LOSS_BATCH_POOL] == 1);
+        assert_int_equal(rig.reader.counters.cut_records, 5);
+        assert_int_equal(rig.reader.counters.cut_samples, 4);
+        assert_int_equal(rig.reader.counters.cut_side_records, 1);
+
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        rig_put_number(&rig, 1, WHO(7, 0, 60), 2, 0);
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        rig_put_number(&rig, 1, WHO(7, 0, 70), 2, 0);
+        assert_int_equal(reader_cut(&rig.reader), READER_E_STARVED); /* to be tried again: no cut goes past a record */
+        assert_int_equal(rig_counters(&rig, RIG_NUMBERS)->cut.delivered, 1);
+        while ((b = queue_pop(&rig.reader.full)))
+                queue_push(&rig.reader.free, b);
+        assert_int_equal(reader_cut(&rig.reader), 0);
+        assert_int_equal(rig_counters(&rig, RIG_NUMBERS)->cut.delivered, 3);
+        rig_deinit(&rig);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_samples),
@@ -307,6 +353,7 @@ int main(void) {
                 cmocka_unit_test(test_too_long),
                 cmocka_unit_test(test_entries_run_out),
                 cmocka_unit_test(test_starved),
+                cmocka_unit_test(test_cut),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
