@@ -17,6 +17,20 @@
 #define MAILS 4096
 #define DISPATCHER_NICE -15 /* behind the readers: their rings are smaller than its queues */
 
+static int on_doorbell(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Dispatcher *d = userdata;
+
+        doorbell_disarm(&d->doorbell); /* a turn follows, whoever else is served before it */
+        return 0;
+}
+
+static int on_mailbox(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Dispatcher *d = userdata;
+
+        mailbox_quiet(&d->mailbox);
+        return 0; /* the next turn reads the mails */
+}
+
 int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_subscribers) {
         int r;
 
@@ -32,7 +46,12 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
         d->asked = calloc(d->n_lanes, sizeof(*d->asked));
         if (!d->watermarks || !d->asked)
                 return -ENOMEM;
-        return sd_event_new(&d->event);
+        r = sd_event_new(&d->event);
+        if (r >= 0)
+                r = sd_event_add_io(d->event, NULL, d->doorbell.fd, EPOLLIN, on_doorbell, d);
+        if (r >= 0)
+                r = sd_event_add_io(d->event, NULL, d->mailbox.fd, EPOLLIN, on_mailbox, d);
+        return r < 0 ? r : 0;
 }
 
 void dispatcher_post(Dispatcher *d, DispatcherMail *mail) {
@@ -237,23 +256,9 @@ static int dispatcher_sleep(Dispatcher *d, uint64_t usec) {
         return r < 0 ? r : 0;
 }
 
-static int on_doorbell(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        return 0; /* doorbell_disarm() silences it */
-}
-
-static int on_mailbox(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        Dispatcher *d = userdata;
-
-        mailbox_quiet(&d->mailbox);
-        return 0; /* the next turn reads the mails */
-}
-
 static int dispatcher_loop(Dispatcher *d) {
-        int r;
+        int r = 0;
 
-        r = sd_event_add_io(d->event, NULL, d->doorbell.fd, EPOLLIN, on_doorbell, d);
-        if (r >= 0)
-                r = sd_event_add_io(d->event, NULL, d->mailbox.fd, EPOLLIN, on_mailbox, d);
         while (r >= 0 && !d->quit) {
                 r = dispatcher_turn(d);
                 if (r >= 0 && !d->quit)
