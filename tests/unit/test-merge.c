@@ -1,0 +1,204 @@
+/*
+ * Batches and their order: one batch is sorted stably, many are merged as a sort of all of them would, up to whatever
+ * time is asked for. And snapshots, by which a reader finds what a record belongs to.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/model/snapshot.h"
+#include "daemon/route/merge.h"
+
+static uint64_t seed;
+
+static uint32_t random_below(uint32_t n) {
+        seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+        return (uint32_t)(((seed >> 33) * n) >> 31);
+}
+
+/* Entries are numbered by `event` in the order in which they were appended. */
+static void fill(Batch *b, size_t n, nsec_t from, uint32_t spread, uint32_t *number) {
+        for (size_t i = 0; i < n; i++) {
+                uint64_t mask = random_below(2) ? 1ULL << random_below(64) : 1ULL << random_below(64) | 5;
+                size_t room;
+
+                memset(batch_room(b, &room), (int)(*number & 0xff), 3);
+                assert_int_equal(room, BATCH_ARENA - 3 * i);
+                batch_append(b, from + random_below(spread) + (random_below(3) ? i : 0), mask, (*number)++, 3);
+        }
+}
+
+static void test_sort(void **state) {
+        for (unsigned round = 0; round < 150; round++) {
+                Batch *b = batch_new(3);
+                uint32_t matched[BATCH_BITS] = { 0 }, number = 0;
+                bool was_sorted = true;
+
+                seed = round;
+                assert_non_null(b);
+                batch_reset(b, 7);
+                fill(b, random_below(round % 10 ? 100 : BATCH_ENTRIES + 1), 100, 1 + round % 7 * 20, &number);
+                for (size_t i = 0; i < b->n_entries; i++) {
+                        was_sorted = was_sorted && (i == 0 || b->entries[i].time >= b->entries[i - 1].time);
+                        for (unsigned bit = 0; bit < BATCH_BITS; bit++)
+                                matched[bit] += b->entries[i].mask >> bit & 1;
+                }
+                assert_int_equal(b->sorted, was_sorted);
+                assert_int_equal(batch_has_entry_room(b), b->n_entries < BATCH_ENTRIES);
+                batch_sort(b);
+                assert_true(b->sorted);
+                assert_int_equal(b->n_entries, number);
+                for (size_t i = 0; i < b->n_entries; i++) {
+                        const BatchEntry *e = &b->entries[i];
+
+                        assert_true(i == 0 || e[-1].time < e->time || (e[-1].time == e->time && e[-1].event < e->event));
+                        assert_int_equal(e->offset, 3 * e->event); /* it still has its own bytes */
+                        assert_int_equal(b->arena[e->offset], e->event & 0xff);
+                }
+                for (unsigned bit = 0; bit < BATCH_BITS; bit++) {
+                        assert_int_equal(b->mask >> bit & 1, matched[bit] > 0);
+                        if (matched[bit])
+                                assert_int_equal(b->matched[bit], matched[bit]);
+                }
+                batch_reset(b, 8);
+                assert_true(b->generation == 8 && b->n_entries == 0 && b->used == 0 && b->mask == 0 && b->next == 0 &&
+                            b->watermark == 0 && b->sorted && b->slot == 3);
+                batch_free(b);
+        }
+}
+
+static int compare_times(const void *a, const void *b) {
+        nsec_t x = *(const nsec_t *)a, y = *(const nsec_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+#define MANY 40
+
+typedef struct Merging {
+        Merge merge;
+        Batch *all[MANY];
+        uint32_t last[MANY]; /* of each batch: 1 + the number of the entry that came last */
+        nsec_t *times;       /* of what was added and has not come, sorted */
+        size_t n_times, n_batches, n_emptied;
+} Merging;
+
+static void merging_add(Merging *m, nsec_t from, uint32_t *number) {
+        Batch *b = batch_new(0);
+
+        assert_non_null(b);
+        b->slot = (uint32_t)m->n_batches;
+        fill(b, 1 + random_below(200), from, 1 + random_below(60), number);
+        batch_sort(b);
+        for (size_t i = 0; i < b->n_entries; i++)
+                m->times[m->n_times++] = b->entries[i].time;
+        qsort(m->times, m->n_times, sizeof(*m->times), compare_times);
+        m->all[m->n_batches++] = b;
+        assert_int_equal(merge_add(&m->merge, b), 0);
+}
+
+/* Everything up to `until`, exactly as the sorted times say, each batch in its own order. */
+static void merging_take(Merging *m, nsec_t until) {
+        const BatchEntry *first;
+        size_t n, taken = 0, expected = 0;
+        nsec_t oldest;
+        bool emptied;
+        Batch *b;
+
+        while (expected < m->n_times && m->times[expected] <= until)
+                expected++;
+        assert_int_equal(merge_oldest(&m->merge, &oldest), m->n_times > 0);
+        if (m->n_times > 0)
+                assert_int_equal(oldest, m->times[0]);
+        while ((n = merge_next(&m->merge, until, &b, &first, &emptied)) > 0) {
+                for (size_t i = 0; i < n; i++, taken++) {
+                        assert_true(taken < expected);
+                        assert_int_equal(first[i].time, m->times[taken]);
+                        assert_ptr_equal(&first[i], &b->entries[m->last[b->slot]++]);
+                }
+                assert_int_equal(emptied, m->last[b->slot] == b->n_entries);
+                m->n_emptied += emptied;
+        }
+        assert_int_equal(taken, expected);
+        m->n_times -= taken;
+        memmove(m->times, m->times + taken, m->n_times * sizeof(*m->times));
+}
+
+static void test_merge(void **state) {
+        for (unsigned round = 0; round < 150; round++) {
+                Merging m = { .merge = MERGE_NULL, .times = calloc(MANY * 200, sizeof(nsec_t)) };
+                uint32_t number = 0;
+                nsec_t until = 0;
+
+                seed = round;
+                assert_non_null(m.times);
+                merging_take(&m, UINT64_MAX);
+                while (m.n_batches < MANY) {
+                        if (random_below(3)) /* also behind what was taken already: late ones are not lost */
+                                merging_add(&m, until + random_below(round % 2 ? 300 : 30), &number);
+                        else {
+                                until += random_below(100);
+                                merging_take(&m, until);
+                        }
+                }
+                merging_take(&m, UINT64_MAX);
+                assert_int_equal(m.n_times, 0);
+                assert_int_equal(m.n_emptied, MANY);
+                assert_int_equal(m.merge.n, 0);
+                merge_deinit(&m.merge);
+                merge_deinit(&m.merge);
+                for (size_t i = 0; i < MANY; i++)
+                        batch_free(m.all[i]);
+                free(m.times);
+        }
+}
+
+/* --- snapshots --- */
+
+/* n streams whose ids all fall into one place of the hash, with others in between that are not there. */
+static void test_colliding_ids(void **state) {
+        Snapshot *s = snapshot_new(5, 3, 0);
+        SnapshotStream *streams = calloc(200, sizeof(*streams));
+        uint64_t missing[50];
+        size_t n = 0, n_missing = 0;
+
+        assert_non_null(s);
+        assert_non_null(streams);
+        assert_null(snapshot_find(&s->cpus[0], 1)); /* nothing is set for this CPU */
+        for (uint64_t id = 1; n < 200 || n_missing < 50; id++)
+                if (n < 200 && (snapshot_hash(id) & 511) == 510) /* they run over the end of the table */
+                        streams[n] = (SnapshotStream){ .id = id, .event = (uint32_t)n }, n++;
+                else if (n == 200 && (snapshot_hash(id) & 511) == 510)
+                        missing[n_missing++] = id;
+        assert_int_equal(snapshot_set_streams(s, 1, streams, n), 0);
+        assert_int_equal(s->cpus[1].mask, 511);
+        for (size_t i = 0; i < n; i++)
+                assert_ptr_equal(snapshot_find(&s->cpus[1], streams[i].id), &streams[i]);
+        for (size_t i = 0; i < n_missing; i++)
+                assert_null(snapshot_find(&s->cpus[1], missing[i]));
+        assert_null(snapshot_find(&s->cpus[1], 0));
+        assert_null(snapshot_find(&s->cpus[1], UINT64_MAX));
+
+        assert_int_equal(snapshot_set_streams(s, 2, calloc(1, sizeof(*streams)), 0), 0);
+        assert_null(snapshot_find(&s->cpus[2], 1));
+        assert_int_equal(snapshot_ref(s)->n_refs, 2);
+        snapshot_unref(s);
+        snapshot_unref(s);
+        assert_null(snapshot_unref(NULL));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_sort),
+                cmocka_unit_test(test_merge),
+                cmocka_unit_test(test_colliding_ids),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
