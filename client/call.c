@@ -63,13 +63,12 @@ static int client_take_response(perfd_client *c, const uint8_t *bytes, size_t le
 
 /* Bytes until the end of the first frame, as far as its length is known. */
 static size_t client_missing(const perfd_client *c) {
-        const uint8_t *frame = c->in.buffer + c->in.begin;
         size_t here = c->in.end - c->in.begin, length = 0;
 
         if (here < FRAME_HEADER_SIZE)
                 return FRAME_HEADER_SIZE - here;
-        for (int i = 0; i < FRAME_HEADER_SIZE; i++)
-                length |= (size_t)frame[i] << (8 * i);
+        for (size_t i = 0; i < FRAME_HEADER_SIZE; i++)
+                length |= (size_t)c->in.buffer[c->in.begin + i] << (8 * i);
         return FRAME_HEADER_SIZE + length - here;
 }
 
