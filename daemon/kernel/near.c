@@ -1,6 +1,7 @@
-/* Distance is that of Levenshtein; a name that contains the other counts as near whatever its length. */
+/* Distance is that of Levenshtein; what is longer than any name of an event is near nothing. */
 #include "daemon/kernel/near.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ static size_t distance(const char *a, const char *b) {
         size_t n = strlen(a), m = strlen(b), row[LONGEST + 1];
 
         if (n > LONGEST || m > LONGEST)
-                return LONGEST;
+                return SIZE_MAX;
         for (size_t k = 0; k <= m; k++)
                 row[k] = k;
         for (size_t i = 1; i <= n; i++) {
