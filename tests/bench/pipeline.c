@@ -135,7 +135,8 @@ static void pipeline_init_readers(Pipeline *p) {
 static void pipeline_init_dispatcher(Pipeline *p) {
         Subscriber *s;
 
-        p->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC, .mailbox = MAILBOX_NULL, .words = MAILBOX_NULL, .doorbell = DOORBELL_NULL };
+        p->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC, .mailbox = MAILBOX_NULL, .words = MAILBOX_NULL,
+                                      .doorbell = DOORBELL_NULL };
         p->lanes = need(calloc(p->shape.n_cpus, sizeof(*p->lanes)));
         for (uint32_t slot = 0; slot < p->shape.n_cpus; slot++)
                 p->lanes[slot] = reader_lane(&p->readers[slot]);
@@ -148,7 +149,7 @@ static void pipeline_init_dispatcher(Pipeline *p) {
         *s = (Subscriber){ .id = 1, .fd = p->peer.fd, .order = p->shape.order, .since = 1,
                            .overflow = OVERFLOW_DROP_OLDEST, .queue_bytes = (size_t)64 << 20 };
         p->peer.fd = -1; /* the dispatcher closes it */
-        if (dispatcher_subscribe(&p->dispatcher, s) < 0)
+        if (dispatcher_subscribe(&p->dispatcher, s) < 0 || dispatcher_begin(&p->dispatcher, s->id) < 0)
                 fail("no subscriber");
         p->subscriber = s;
 }
@@ -226,11 +227,16 @@ void pipeline_turn(Pipeline *p) {
         pipeline_dispatch(p);
         stopwatch_stop(&p->dispatching);
         while (p->subscriber && !outbox_is_empty(&p->subscriber->outbox)) {
+                uint64_t sent = p->subscriber->outbox.sent_items;
+                size_t part = p->subscriber->outbox.head_sent;
+
                 peer_wait(p->subscriber->fd);
                 stopwatch_start(&p->dispatching);
                 if (subscriber_send(&p->dispatcher, p->subscriber) < 0)
                         fail("the dispatcher failed");
                 stopwatch_stop(&p->dispatching);
+                if (p->subscriber->outbox.sent_items == sent && p->subscriber->outbox.head_sent == part)
+                        fail("a socket that can be written to was given nothing");
         }
 }
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "daemon/dispatcher.h"
-#include "daemon/reader.h"
 #include "daemon/encode/item.h"
+#include "daemon/reader.h"
 #include "tests/bench/peer.h"
 #include "tests/bench/played-ring.h"
 #include "tests/bench/stopwatch.h"
