@@ -378,6 +378,21 @@ static void test_watch_reader_gone(void **state) {
         assert_ran(&r, PERFCTL_OK, "", "");
 }
 
+/* The daemon does not answer to the first signal: the second ends us without it. */
+static void test_watch_second_signal(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch"), 1);
+        await_output(&r);
+        kill(r.pid, SIGTERM);
+        await_stop(&r);
+        kill(r.pid, SIGINT);
+        assert_null(play_request(r.daemon)); /* closed, although we did not */
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_string_equal(r.message, "");
+}
+
 static void test_complete(void **state) {
         Ran r;
 
@@ -439,7 +454,8 @@ int main(void) {
                 cmocka_unit_test(test_caret),         cmocka_unit_test(test_list),
                 cmocka_unit_test(test_validate),      cmocka_unit_test(test_watch_json),
                 cmocka_unit_test(test_watch_text),    cmocka_unit_test(test_watch_judges),
-                cmocka_unit_test(test_watch_reader_gone), cmocka_unit_test(test_complete),
+                cmocka_unit_test(test_watch_reader_gone), cmocka_unit_test(test_watch_second_signal),
+                cmocka_unit_test(test_complete),
                 cmocka_unit_test(test_quantities),    cmocka_unit_test(test_utf8),
         };
 
