@@ -14,18 +14,17 @@ void bare_loop_init(BareLoop *l, BareKind kind) {
         if (!l->block || ring_init_memory(&l->ring, l->played.page, PIPELINE_RING) < 0)
                 abort();
         if (kind == BARE_SOCKET)
-                peer_start(&l->peer);
+                peer_open(&l->peer);
 }
 
 void bare_loop_deinit(BareLoop *l) {
         if (l->kind == BARE_SOCKET)
-                peer_join(&l->peer);
+                peer_close(&l->peer);
         ring_close(&l->ring);
         played_ring_deinit(&l->played);
         free(l->block);
 }
 
-/* Waiting for the peer is not our CPU's time. */
 static void bare_send(BareLoop *l) {
         for (size_t sent = 0; sent < l->used;) {
                 ssize_t n = send(l->peer.fd, l->block + sent, l->used - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -34,7 +33,7 @@ static void bare_send(BareLoop *l) {
                         sent += (size_t)n;
                 else if (errno == EAGAIN) {
                         stopwatch_stop(&l->reading);
-                        peer_wait(l->peer.fd);
+                        peer_drain(&l->peer);
                         stopwatch_start(&l->reading);
                 } else if (errno != EINTR) {
                         perror("send");
@@ -78,4 +77,6 @@ void bare_loop_turn(BareLoop *l) {
         ring_publish(&l->ring);
         bare_flush(l);
         stopwatch_stop(&l->reading);
+        if (l->kind == BARE_SOCKET)
+                peer_drain(&l->peer);
 }

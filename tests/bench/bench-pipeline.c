@@ -6,7 +6,7 @@
  *   bench-pipeline [--json PATH] [--quick]
  *
  * Each number is the median of several runs. reader: reader_drain() and the hand-over of batches; dispatcher: from the
- * batch to sendmsg(2), in the same thread, so with batches that are still in its cache. The peer's CPU is not in it.
+ * batch to sendmsg(2), in the same thread, so with batches that are still in its cache. What the peer spends is not in it.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -168,7 +168,7 @@ static int write_json(const char *path, unsigned runs) {
         return EXIT_SUCCESS;
 }
 
-/* To the last CPU; peers, forked before, stay free. */
+/* To the last CPU. */
 static void pin(void) {
         cpu_set_t allowed, one;
         int last = -1;

@@ -1,17 +1,18 @@
-/* For benchmarks: a process at the other end of a Unix stream socket that reads all that comes and keeps nothing. */
+/*
+ * For benchmarks: the other end of a Unix stream socket, emptied by the same thread when the watch stands still. So
+ * nobody is woken: in a virtual machine that costs as much as many samples, and more or less of it by chance.
+ */
 #pragma once
 
-#include <stddef.h>
-#include <sys/types.h>
-
 typedef struct Peer {
-        int fd; /* our end */
-        pid_t pid;
+        int fd;     /* to write to, -1 when it was given away */
+        int theirs; /* what is read */
 } Peer;
 
+#define PEER_NULL ((Peer){ .fd = -1, .theirs = -1 })
+
 /* Ends the program if it can not be had. */
-void peer_start(Peer *p);
-/* Waits until it has read everything and ended; fd is closed here unless it was taken (-1). */
-void peer_join(Peer *p);
-/* Until the socket takes something again. */
-void peer_wait(int fd);
+void peer_open(Peer *p);
+void peer_close(Peer *p);
+/* Reads all that is there. */
+void peer_drain(const Peer *p);

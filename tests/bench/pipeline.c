@@ -144,7 +144,7 @@ static void pipeline_init_dispatcher(Pipeline *p) {
                 fail("no dispatcher");
         if (!p->shape.is_subscribed)
                 return;
-        peer_start(&p->peer);
+        peer_open(&p->peer);
         s = need(calloc(1, sizeof(*s)));
         *s = (Subscriber){ .id = 1, .fd = p->peer.fd, .order = p->shape.order, .since = 1,
                            .overflow = OVERFLOW_DROP_OLDEST, .queue_bytes = (size_t)64 << 20 };
@@ -169,7 +169,7 @@ void pipeline_init(Pipeline *p, const PipelineShape *shape) {
 void pipeline_deinit(Pipeline *p) {
         dispatcher_deinit(&p->dispatcher);
         if (p->subscriber)
-                peer_join(&p->peer);
+                peer_close(&p->peer);
         for (unsigned i = 0; i < p->shape.n_cpus; i++) {
                 reader_deinit(&p->readers[i]);
                 played_ring_deinit(&p->rings[i]);
@@ -217,6 +217,21 @@ static void pipeline_dispatch(Pipeline *p) {
                 fail("the dispatcher failed");
 }
 
+/* The socket was full. */
+static void pipeline_send_rest(Pipeline *p) {
+        const Outbox *o = &p->subscriber->outbox;
+        uint64_t sent = o->sent_items;
+        size_t part = o->head_sent;
+
+        peer_drain(&p->peer);
+        stopwatch_start(&p->dispatching);
+        if (subscriber_send(&p->dispatcher, p->subscriber) < 0)
+                fail("the dispatcher failed");
+        stopwatch_stop(&p->dispatching);
+        if (o->sent_items == sent && o->head_sent == part)
+                fail("a socket that can be written to was given nothing");
+}
+
 void pipeline_turn(Pipeline *p) {
         p->n_samples += pipeline_fill(p->rings, &p->shape, &p->random);
         stopwatch_start(&p->reading);
@@ -226,18 +241,10 @@ void pipeline_turn(Pipeline *p) {
         stopwatch_start(&p->dispatching);
         pipeline_dispatch(p);
         stopwatch_stop(&p->dispatching);
-        while (p->subscriber && !outbox_is_empty(&p->subscriber->outbox)) {
-                uint64_t sent = p->subscriber->outbox.sent_items;
-                size_t part = p->subscriber->outbox.head_sent;
-
-                peer_wait(p->subscriber->fd);
-                stopwatch_start(&p->dispatching);
-                if (subscriber_send(&p->dispatcher, p->subscriber) < 0)
-                        fail("the dispatcher failed");
-                stopwatch_stop(&p->dispatching);
-                if (p->subscriber->outbox.sent_items == sent && p->subscriber->outbox.head_sent == part)
-                        fail("a socket that can be written to was given nothing");
-        }
+        while (p->subscriber && !outbox_is_empty(&p->subscriber->outbox))
+                pipeline_send_rest(p);
+        if (p->subscriber)
+                peer_drain(&p->peer);
 }
 
 void pipeline_check(const Pipeline *p) {
