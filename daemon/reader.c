@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 
 #include "daemon/base/log.h"
+#include "daemon/kernel/open.h"
 
 #define IDLE_WAIT (128 * NSEC_PER_MSEC)
 #define SLACK_FROM (16 * NSEC_PER_MSEC)
@@ -107,6 +108,10 @@ static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
         case READER_ADOPT:
                 reader_adopt(r, mail->snapshot);
                 mail->snapshot = NULL;
+                break;
+        case READER_SWITCH:
+                for (size_t i = 0; i < mail->n_fds && *mail->ret_error == 0; i++)
+                        *mail->ret_error = open_switch(mail->fds[i], mail->on);
                 break;
         case READER_CUT:
                 error = reader_cut(r);

@@ -21,6 +21,7 @@
 
 typedef enum ReaderOrder {
         READER_ADOPT, /* a snapshot; acknowledged when everything before this moment was read with the old one */
+        READER_SWITCH, /* enable or disable streams of this CPU, between two of its events */
         READER_CUT,   /* fill the cut of every event and of the ring */
         READER_STOP,  /* last batch, then end */
 } ReaderOrder;
@@ -29,6 +30,10 @@ typedef struct ReaderMail {
         ReaderOrder order;
         uint64_t sequence;  /* grows with each mail; acknowledged by Reader.acknowledged */
         Snapshot *snapshot; /* ADOPT: a reference that moves to the reader */
+        const int *fds;     /* SWITCH: borrowed until the acknowledgement */
+        size_t n_fds;
+        bool on;
+        int *ret_error; /* SWITCH: where the first failure goes, main's; untouched without one */
 } ReaderMail;
 
 /* Least times of what lies in the ring, by chunks of it: reader-horizon.c. */

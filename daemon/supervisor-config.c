@@ -74,7 +74,7 @@ static int prepare(Supervisor *s, const Config *c, const ConfigEvent *from, Regi
         for (Registration *g = list; g && r == 0; g = g->next)
                 r = supervisor_open(s, g, g->event->spec.filter, &g->opened, e);
         if (r != 0) {
-                registrations_free(list);
+                registrations_free(s, list);
                 return r;
         }
         *ret = list;
@@ -90,7 +90,7 @@ int supervisor_validate(Supervisor *s, const char *yaml, ConfigMistakes *m) {
                 Registration *list = NULL;
                 int found = prepare(s, c, &c->events[i], &list, &e);
 
-                registrations_free(list);
+                registrations_free(s, list);
                 if (found < 0)
                         r = found;
                 if (found > 0)
@@ -122,10 +122,10 @@ typedef struct Reload {
         size_t n_removed;
 } Reload;
 
-static void reload_deinit(Reload *w) {
-        registrations_free(w->added);
+static void reload_deinit(Supervisor *s, Reload *w) {
+        registrations_free(s, w->added);
         for (size_t i = 0; i < w->n_refilters; i++) {
-                opened_close(&w->refilters[i].replacement);
+                opened_close(s, &w->refilters[i].replacement);
                 free(w->refilters[i].filter);
         }
         free(w->refilters);
@@ -195,7 +195,7 @@ static int reload_prepare_event(Supervisor *s, const Config *c, const ConfigEven
                         w->end = &g->next;
                         w->n_added++;
                 } else
-                        registration_free(g);
+                        registration_free(s, g);
         }
         return r;
 }
@@ -270,7 +270,7 @@ static int supervisor_change_config(Supervisor *s, Config *c, Perfd__V1__ReloadR
                 s->config = config_ref(c);
                 config_unref(before);
         }
-        reload_deinit(&w);
+        reload_deinit(s, &w);
         return r;
 }
 

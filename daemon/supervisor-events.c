@@ -14,10 +14,8 @@
 
 #include <fnmatch.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "daemon/kernel/near.h"
-#include "daemon/kernel/open.h"
 
 #define MAX_EVENTS 10000
 
@@ -51,29 +49,25 @@ Registration *supervisor_find(const Supervisor *s, const char *name) {
 /* The carriers write side records only while something is traced. */
 static int supervisor_update_active(Supervisor *s, Explanation *e) {
         bool active = false;
+        int error;
 
         for (const Registration *r = s->registrations; r; r = r->next)
                 active |= r->enabled;
         if (active == s->active)
                 return 0;
-        for (size_t i = 0; i < s->n_cpus; i++) {
-                int error = 0;
-
-                if (active)
-                        error = open_enable(s->carriers[i], "the ring's carrier", e);
-                else
-                        open_disable(s->carriers[i]);
-                if (error != 0)
-                        return error;
-        }
-        s->active = active;
-        return 0;
+        if (active)
+                error = opened_enable(s, (const Opened *const[]){ &s->carrier_streams }, 1, "the ring's carrier", e);
+        else
+                error = opened_disable(s, (const Opened *const[]){ &s->carrier_streams }, 1);
+        if (error == 0)
+                s->active = active;
+        return error;
 }
 
-void registrations_free(Registration *list) {
+void registrations_free(Supervisor *s, Registration *list) {
         for (Registration *next; list; list = next) {
                 next = list->next;
-                registration_free(list);
+                registration_free(s, list);
         }
 }
 
@@ -101,7 +95,7 @@ static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration *
                 r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "%zu and %zu more are above the %d events of a daemon",
                            s->n_registrations, n_list, MAX_EVENTS);
         if (r != 0) {
-                registrations_free(list);
+                registrations_free(s, list);
                 return r;
         }
         *ret = list;
@@ -109,45 +103,53 @@ static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration *
         return 0;
 }
 
-/* Takes the list out of what is registered, disabled and closed. Readers know it, or they do not. */
+/* All of them, or none. What `enabled` says of them is the caller's. */
+static int list_switch(Supervisor *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
+        _cleanup_free_ const Opened **list = calloc(n + 1, sizeof(*list));
+
+        if (!list)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                list[i] = &regs[i]->opened;
+        if (!on)
+                return opened_disable(s, list, n);
+        return opened_enable(s, list, n, n == 1 ? regs[0]->event->spec.name : "one of the events", e);
+}
+
+/* Takes the list, the last of what is registered, out again; it is disabled. Readers know it, or they do not. */
 static int supervisor_withdraw(Supervisor *s, Registration *list, bool published) {
+        Registration **p = &s->registrations;
         int r = 0;
 
-        for (Registration **p = &s->registrations; *p;) {
-                bool in_list = false;
-
-                for (Registration *g = list; g && !in_list; g = g->next)
-                        in_list = g == *p;
-                if (in_list) { /* new ones are at the end: the list is the rest of the registrations */
-                        *p = NULL;
-                        break;
-                }
+        while (*p && *p != list)
                 p = &(*p)->next;
-        }
+        *p = NULL;
         for (Registration *g = list; g; g = g->next) {
                 s->n_registrations--;
                 supervisor_unroute_event(s, g->event);
-                opened_disable(&g->opened);
         }
         if (published)
                 r = supervisor_publish(s);
-        if (r == 0)
-                registrations_free(list);
-        return r;
+        if (r < 0)
+                return r;
+        for (Registration *g = list; g; g = g->next)
+                supervisor_tell_removed(s, g->event);
+        registrations_free(s, list);
+        return supervisor_update_active(s, NULL);
 }
 
-static int enable_list(Supervisor *s, Registration *list, Explanation *e) {
-        for (Registration *r = list; r; r = r->next) {
-                int error;
+static int enable_list(Supervisor *s, Registration *list, size_t n, Explanation *e) {
+        _cleanup_free_ Registration **wanted = calloc(n + 1, sizeof(*wanted));
+        size_t n_wanted = 0;
+        int r;
 
-                if (r->event->spec.disabled)
-                        continue;
-                error = opened_enable(&r->opened, r->event->spec.name, e);
-                if (error != 0)
-                        return error;
-                r->enabled = true;
-        }
-        return supervisor_update_active(s, e);
+        if (!wanted)
+                return -ENOMEM;
+        for (Registration *g = list; g; g = g->next)
+                if (g->enabled)
+                        wanted[n_wanted++] = g;
+        r = supervisor_update_active(s, e);
+        return r == 0 ? list_switch(s, wanted, n_wanted, true, e) : r;
 }
 
 /* The readers' timers run only while something is enabled, so that they have to hear of it before. */
@@ -174,7 +176,7 @@ int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation
 
                 return error < 0 ? error : r;
         }
-        r = enable_list(s, list, e);
+        r = enable_list(s, list, n, e);
         if (r != 0) {
                 int error = supervisor_withdraw(s, list, true);
 
@@ -197,7 +199,7 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, EventRefs *ret_ref
                         r = event_refs_add(&refs, g->event);
         }
         if (r != 0)
-                registrations_free(list);
+                registrations_free(s, list);
         else if (list)
                 r = supervisor_register(s, list, n_list, e); /* frees the list if it fails */
         if (r != 0) {
@@ -286,13 +288,12 @@ static void supervisor_unlink(Supervisor *s, Registration *r) {
 
 /* Nothing of this can be refused: all are disabled, read to their end by every reader, and closed. */
 static int supervisor_remove_selected(Supervisor *s, Registration *const *selected, size_t n, Explanation *e) {
-        int r;
+        int r = list_switch(s, selected, n, false, e);
 
+        if (r != 0)
+                return r;
         for (size_t i = 0; i < n; i++) {
-                opened_disable(&selected[i]->opened);
                 selected[i]->enabled = false;
-        }
-        for (size_t i = 0; i < n; i++) {
                 supervisor_unlink(s, selected[i]);
                 supervisor_unroute_event(s, selected[i]->event);
         }
@@ -303,7 +304,7 @@ static int supervisor_remove_selected(Supervisor *s, Registration *const *select
                 return r < 0 ? r : -EIO;
         for (size_t i = 0; i < n; i++) {
                 supervisor_tell_removed(s, selected[i]->event);
-                registration_free(selected[i]);
+                registration_free(s, selected[i]);
         }
         return 0;
 }
@@ -329,26 +330,31 @@ int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *re
         return 0;
 }
 
+/* The carriers are on before the first event is, and off after the last one. */
 static int supervisor_switch(Supervisor *s, Registration *const *selected, size_t n, bool on, Explanation *e) {
-        size_t done;
+        _cleanup_free_ Registration **changing = calloc(n + 1, sizeof(*changing));
+        size_t n_changing = 0;
         int r = 0;
 
-        for (done = 0; done < n && r == 0; done++) {
-                if (on)
-                        r = opened_enable(&selected[done]->opened, selected[done]->event->spec.name, e);
-                else
-                        opened_disable(&selected[done]->opened);
-        }
-        if (r != 0) { /* opened_enable() undid its own */
-                for (size_t i = 0; i + 1 < done; i++)
-                        if (!selected[i]->enabled)
-                                opened_disable(&selected[i]->opened);
-                return r;
-        }
+        if (!changing)
+                return -ENOMEM;
         for (size_t i = 0; i < n; i++)
-                selected[i]->enabled = on;
-        r = supervisor_update_active(s, e);
-        return r == 0 ? supervisor_publish(s) : r;
+                if (selected[i]->enabled != on)
+                        changing[n_changing++] = selected[i];
+        if (!on)
+                r = list_switch(s, changing, n_changing, false, e);
+        for (size_t i = 0; i < n_changing && r == 0; i++)
+                changing[i]->enabled = on;
+        if (r == 0)
+                r = supervisor_update_active(s, e);
+        if (r == 0)
+                r = supervisor_publish(s);
+        if (r == 0 && on) {
+                r = list_switch(s, changing, n_changing, true, e);
+                for (size_t i = 0; i < n_changing && r > 0; i++)
+                        changing[i]->enabled = false;
+        }
+        return r;
 }
 
 int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e) {
@@ -370,4 +376,15 @@ int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, Even
         }
         *ret_refs = refs;
         return 0;
+}
+
+int supervisor_disable_all(Supervisor *s) {
+        _cleanup_free_ Registration **all = calloc(s->n_registrations + 1, sizeof(*all));
+        size_t n = 0;
+
+        if (!all)
+                return -ENOMEM;
+        for (Registration *r = s->registrations; r; r = r->next)
+                all[n++] = r;
+        return supervisor_switch(s, all, n, false, NULL);
 }

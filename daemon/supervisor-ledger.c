@@ -7,7 +7,7 @@
 #include <string.h>
 #include "daemon/base/log.h"
 
-#define REPORT_PATIENCE_S 30
+#define PATIENCE_S 30
 #define LEDGER_MAX (FRAME_MAX_SERVER - ((size_t)64 << 10)) /* bytes, with room for what is around it in a frame */
 
 EventCut supervisor_event_totals(const Registration *g) {
@@ -27,7 +27,6 @@ EventCut supervisor_event_totals(const Registration *g) {
 
 int supervisor_report(Supervisor *s, DispatcherReport *ret) {
         DispatcherMail *mail = calloc(1, sizeof(*mail));
-        struct timespec deadline;
         sem_t done;
 
         if (!mail)
@@ -35,14 +34,16 @@ int supervisor_report(Supervisor *s, DispatcherReport *ret) {
         sem_init(&done, 0, 0);
         *mail = (DispatcherMail){ .order = DISPATCHER_REPORT, .report = ret, .done = &done };
         dispatcher_post(&s->dispatcher, mail);
-        clock_gettime(CLOCK_REALTIME, &deadline);
-        deadline.tv_sec += REPORT_PATIENCE_S;
-        while (sem_timedwait(&done, &deadline) < 0)
-                if (errno != EINTR) {
-                        log_print(LOG_CRIT, "the dispatcher did not answer for %d s: perfd ends to be restarted",
-                                         REPORT_PATIENCE_S);
+        for (int patience = PATIENCE_S;; patience--) { /* as for the readers */
+                struct timespec second = { .tv_sec = time(NULL) + 1 };
+
+                if (sem_timedwait(&done, &second) == 0)
+                        break;
+                if (errno != EINTR && patience == 0) {
+                        log_print(LOG_CRIT, "the dispatcher did not answer for %d s: perfd ends to be restarted", PATIENCE_S);
                         abort();
                 }
+        }
         sem_destroy(&done);
         return ret->subscribers && ret->late ? 0 : -ENOMEM;
 }

@@ -23,28 +23,18 @@ typedef struct Tasks {
         size_t n;
 } Tasks;
 
-void opened_close(Opened *o) {
+void opened_close(Supervisor *s, Opened *o) {
+        _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
+
         for (size_t i = 0; i < o->n; i++)
-                close_fd(o->streams[i].fd);
+                if (fds)
+                        fds[i] = o->streams[i].fd;
+                else
+                        closer_close(&s->closer, &o->streams[i].fd, 1);
+        if (fds)
+                closer_close(&s->closer, fds, o->n);
         free(o->streams);
         *o = OPENED_NULL;
-}
-
-int opened_enable(const Opened *o, const char *what, Explanation *e) {
-        for (size_t i = 0; i < o->n; i++) {
-                int r = open_enable(o->streams[i].fd, what, e);
-
-                if (r != 0) {
-                        opened_disable(o);
-                        return r;
-                }
-        }
-        return 0;
-}
-
-void opened_disable(const Opened *o) {
-        for (size_t i = 0; i < o->n; i++)
-                open_disable(o->streams[i].fd);
 }
 
 size_t supervisor_own_fds(size_t n_cpus) {
@@ -156,7 +146,8 @@ static int slots_of_spec(const Supervisor *s, const EventSpec *spec, uint32_t **
 static int check_fds(const Supervisor *s, const char *what, size_t need, Explanation *e) {
         struct rlimit limit;
         size_t have = supervisor_count_fds(s) - s->n_cpus + s->control.n_connections + s->n_subscribers +
-                      supervisor_own_fds(s->n_cpus);
+                      supervisor_own_fds(s->n_cpus) +
+                      atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed);
 
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
                 return -errno;
@@ -272,7 +263,7 @@ int supervisor_open(Supervisor *s, const Registration *r, const char *filter, Op
                         *ret = o;
                         return 0;
                 }
-                opened_close(&o);
+                opened_close(s, &o);
                 if (error != 0)
                         return error;
         }

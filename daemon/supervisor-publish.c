@@ -10,7 +10,7 @@
 #include <string.h>
 #include "daemon/base/log.h"
 
-#define ACKNOWLEDGE_PATIENCE_MS 30000
+#define PATIENCE_S 30
 
 static void snapshot_drop_references(Snapshot *s) {
         for (size_t i = 0; i < s->n_events; i++) {
@@ -139,32 +139,30 @@ static bool all_acknowledged(const Supervisor *s) {
 }
 
 static void supervisor_wait_for_readers(Supervisor *s) {
-        nsec_t deadline = clock_now(CLOCK_MONOTONIC) + ACKNOWLEDGE_PATIENCE_MS * NSEC_PER_MSEC;
+        int patience = PATIENCE_S; /* counted in waits that nothing ended: while perfd is stopped, none passes */
 
         while (!all_acknowledged(s)) {
                 struct pollfd p = { .fd = s->acknowledge_fd, .events = POLLIN };
                 uint64_t count;
                 ssize_t n;
 
-                if (clock_now(CLOCK_MONOTONIC) > deadline) {
-                        log_print(LOG_CRIT, "a reader did not follow for %d s: perfd ends to be restarted",
-                                         ACKNOWLEDGE_PATIENCE_MS / 1000);
-                        abort();
-                }
                 if (poll(&p, 1, 1000) > 0) {
                         n = read(s->acknowledge_fd, &count, sizeof(count));
                         assert(n == sizeof(count) || errno == EAGAIN);
+                } else if (patience-- == 0) {
+                        log_print(LOG_CRIT, "a reader did not follow for %d s: perfd ends to be restarted", PATIENCE_S);
+                        abort();
                 }
         }
 }
 
-int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot) {
+int supervisor_order_each(Supervisor *s, const ReaderMail *each) {
         _cleanup_free_ ReaderMail **mails = calloc(s->n_readers_started + 1, sizeof(*mails));
         size_t n;
 
         if (!mails)
                 return -ENOMEM;
-        for (n = 0; n < s->n_readers_started && (mails[n] = calloc(1, sizeof(**mails))); n++)
+        for (n = 0; n < s->n_readers_started && (mails[n] = malloc(sizeof(**mails))); n++)
                 ;
         if (n < s->n_readers_started) { /* all or none */
                 while (n > 0)
@@ -173,11 +171,23 @@ int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot) {
         }
         s->sequence++;
         for (size_t i = 0; i < n; i++) {
-                *mails[i] = (ReaderMail){ .order = order, .sequence = s->sequence, .snapshot = snapshot_ref(snapshot) };
+                *mails[i] = each[i];
+                mails[i]->sequence = s->sequence;
+                mails[i]->snapshot = snapshot_ref(each[i].snapshot);
                 reader_post(&s->readers[i], mails[i]);
         }
         supervisor_wait_for_readers(s);
         return 0;
+}
+
+int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot) {
+        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
+
+        if (!each)
+                return -ENOMEM;
+        for (size_t i = 0; i < s->n_cpus; i++)
+                each[i] = (ReaderMail){ .order = order, .snapshot = snapshot };
+        return supervisor_order_each(s, each);
 }
 
 int supervisor_publish(Supervisor *s) {

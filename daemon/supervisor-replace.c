@@ -30,7 +30,9 @@ static int registration_retire_pending(Supervisor *s, Registration *r) {
         Opened old = r->pending;
         int error;
 
-        opened_disable(&old);
+        error = opened_disable(s, (const Opened *const[]){ &old }, 1);
+        if (error != 0)
+                return error;
         r->pending = OPENED_NULL;
         error = supervisor_publish(s);
         if (error != 0) {
@@ -38,7 +40,7 @@ static int registration_retire_pending(Supervisor *s, Registration *r) {
                 return error;
         }
         error = registration_keep_counts(s, r, &old);
-        opened_close(&old);
+        opened_close(s, &old);
         return error;
 }
 
@@ -51,10 +53,10 @@ static int registration_replace(Supervisor *s, Registration *r, Opened *replacem
         *replacement = OPENED_NULL;
         error = supervisor_publish(s);
         if (error != 0) {
-                opened_close(&r->pending);
+                opened_close(s, &r->pending);
                 return error;
         }
-        error = r->enabled ? opened_enable(&r->pending, r->event->spec.name, e) : 0;
+        error = r->enabled ? opened_enable(s, (const Opened *const[]){ &r->pending }, 1, r->event->spec.name, e) : 0;
         if (error != 0) {
                 int undone = registration_retire_pending(s, r);
 
@@ -108,6 +110,6 @@ int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, E
         error = supervisor_open(s, r, filter, &replacement, e);
         if (error == 0)
                 error = supervisor_refilter(s, r, &replacement, TAKE_PTR(copy), e);
-        opened_close(&replacement);
+        opened_close(s, &replacement);
         return error;
 }

@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-Registration *registration_free(Registration *r) {
+Registration *registration_free(Supervisor *s, Registration *r) {
         if (!r)
                 return NULL;
-        opened_close(&r->opened);
-        opened_close(&r->pending);
+        opened_close(s, &r->opened);
+        opened_close(s, &r->pending);
         event_unref(r->event);
         free(r);
         return NULL;
@@ -29,14 +29,14 @@ static int registration_new(Supervisor *s, EventSpec *spec, Plan *plan, AttrSour
         r->source = source;
         r->event = event_new(++s->last_event_id, spec, plan, (uint32_t)s->n_cpus);
         if (!r->event) {
-                registration_free(r);
+                registration_free(s, r);
                 return -ENOMEM;
         }
         error = attr_plan_event(r->event, source, e);
         if (error == 0)
                 error = sample_layout_init(&r->layout, r->event->sample_type);
         if (error != 0) {
-                registration_free(r);
+                registration_free(s, r);
                 return error;
         }
         r->exclude_self = !r->event->spec.include_self;
@@ -101,7 +101,7 @@ static int resolve_glob(Supervisor *s, EventSpec *spec, const EventName *name, R
                 event_spec_deinit(spec);
                 *ret = list;
         } else
-                registrations_free(list);
+                registrations_free(s, list);
         tracing_names_free(names);
         return r;
 }

@@ -11,7 +11,7 @@
 #include "daemon/base/log.h"
 
 #define QUEUE_MIN ((size_t)64 * 1024)
-#define QUEUE_MAX ((size_t)1 << 30)
+#define QUEUES_OF_UID ((size_t)512 << 20) /* bytes, of all outboxes of one uid */
 
 static int supervisor_take_bit(Supervisor *s, unsigned *ret_bit, Explanation *e) {
         if (s->used_bits == UINT64_MAX)
@@ -120,9 +120,9 @@ static int subscriber_add_packets(const Supervisor *s, Subscriber *sub, const Su
         return 0;
 }
 
-static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, Subscriber **ret) {
+static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, size_t queue_bytes,
+                          Subscriber **ret) {
         _cleanup_(subscriber_freep) Subscriber *sub = calloc(1, sizeof(*sub));
-        size_t queue = q->queue_bytes ? q->queue_bytes : s->config->subscriber_queue;
         int r;
 
         if (!sub)
@@ -133,7 +133,7 @@ static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1_
         sub->since = u->since;
         sub->order = (StreamOrder)q->order;
         sub->overflow = (Overflow)q->overflow;
-        sub->queue_bytes = queue < QUEUE_MIN ? QUEUE_MIN : queue > QUEUE_MAX ? QUEUE_MAX : queue;
+        sub->queue_bytes = queue_bytes;
         r = subscriber_add_packets(s, sub, u, q);
         if (r < 0)
                 return r;
@@ -177,22 +177,58 @@ static int supervisor_begin(Supervisor *s, uint64_t id) {
         return 0;
 }
 
+/* What the peer may have, or why not. */
+static int supervisor_admit(const Supervisor *s, uid_t uid, uint64_t asked, Admission **ret, Explanation *e) {
+        size_t queue = asked ? asked : s->config->subscriber_queue, charged = 0;
+        Admission *a;
+
+        if (s->n_subscribers >= s->config->subscribers_max)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
+                              "%zu subscribers are all that subscribers.max allows", s->n_subscribers);
+        if (queue < QUEUE_MIN)
+                queue = QUEUE_MIN;
+        for (a = s->admissions; a; a = a->next)
+                charged += a->uid == uid ? a->queue_bytes : 0;
+        if (queue > QUEUES_OF_UID - charged)
+                return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
+                              "a queue of %zu bytes: the subscribers of uid %u may have %zu in all, and have %zu; ask for "
+                              "less", queue, (unsigned)uid, QUEUES_OF_UID, charged);
+        a = calloc(1, sizeof(*a));
+        if (!a)
+                return -ENOMEM;
+        *a = (Admission){ .uid = uid, .queue_bytes = queue };
+        *ret = a;
+        return 0;
+}
+
+static void supervisor_discharge(Supervisor *s, uint64_t id) {
+        for (Admission **p = &s->admissions; *p; p = &(*p)->next)
+                if ((*p)->id == id) {
+                        Admission *gone = *p;
+
+                        *p = gone->next;
+                        free(gone);
+                        return;
+                }
+}
+
 int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {
+        _cleanup_free_ Admission *admission = NULL;
         _cleanup_(subscriber_freep) Subscriber *sub = NULL;
         Subscription *u = NULL;
         bool is_new = false;
         int r;
 
         thread_assert(THREAD_MAIN);
-        if (s->n_subscribers >= s->config->subscribers_max)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers", "%zu subscribers are all that subscribers.max "
-                              "allows", s->n_subscribers);
         if (!connection_may_give(c))
                 return refuse(e, REFUSED_INVALID, "bad-request", "nothing may follow subscribe before its response");
+        r = supervisor_admit(s, connection_peer(c)->uid, request->subscribe->queue_bytes, &admission, e);
+        if (r != 0)
+                return r;
         r = supervisor_subscription(s, request->subscribe, &u, &is_new, e);
         if (r != 0)
                 return r;
-        r = subscriber_new(s, u, request->subscribe, &sub);
+        r = subscriber_new(s, u, request->subscribe, admission->queue_bytes, &sub);
         if (r == 0)
                 r = supervisor_hand_over(s, c, request->id, &sub, e);
         if (r == 0 && is_new)
@@ -206,16 +242,20 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
         }
         u->n_subscribers++;
         s->n_subscribers++;
+        admission->id = s->last_subscriber_id;
+        admission->next = s->admissions;
+        s->admissions = TAKE_PTR(admission);
         return 0;
 }
 
-static int supervisor_on_gone(Supervisor *s, unsigned bit) {
+static int supervisor_on_gone(Supervisor *s, uint64_t id, unsigned bit) {
         Subscription *u = s->subscriptions;
 
         while (u && u->bit != bit)
                 u = u->next;
         assert(u && u->n_subscribers > 0);
         s->n_subscribers--;
+        supervisor_discharge(s, id);
         if (--u->n_subscribers > 0)
                 return 0;
         supervisor_end_subscription(s, u);
@@ -234,7 +274,7 @@ int supervisor_on_word(sd_event_source *source, int fd, uint32_t revents, void *
                         r = supervisor_close_stream(s, word->id, word->reason);
                         break;
                 case DISPATCHER_GONE:
-                        r = supervisor_on_gone(s, word->bit);
+                        r = supervisor_on_gone(s, word->id, word->bit);
                         break;
                 }
                 free(word);

@@ -71,6 +71,7 @@ static int start_ring(Supervisor *s, uint32_t slot, Explanation *e) {
         if (r != 0)
                 return r;
         reader->carrier_fd = s->carriers[slot];
+        s->carrier_streams.streams[s->carrier_streams.n++] = (Stream){ .slot = slot, .fd = s->carriers[slot] };
         r = ring_open(&reader->ring, s->carriers[slot], s->config->ring_size);
         if (r < 0)
                 return open_explain_mmap(r, s->config->ring_size, (int)s->cpus[slot], e);
@@ -90,7 +91,8 @@ static int start_rings(Supervisor *s, Explanation *e) {
         s->readers = aligned_alloc(64, s->n_cpus * sizeof(*s->readers));
         s->carriers = malloc(s->n_cpus * sizeof(*s->carriers));
         s->lanes = calloc(s->n_cpus, sizeof(*s->lanes));
-        if (!s->readers || !s->carriers || !s->lanes)
+        s->carrier_streams.streams = calloc(s->n_cpus, sizeof(Stream));
+        if (!s->readers || !s->carriers || !s->lanes || !s->carrier_streams.streams)
                 return -ENOMEM;
         memset(s->readers, 0, s->n_cpus * sizeof(*s->readers));
         for (size_t i = 0; i < s->n_cpus; i++) {
@@ -108,7 +110,9 @@ static int start_rings(Supervisor *s, Explanation *e) {
 static int start_threads(Supervisor *s, Explanation *e) {
         int r;
 
-        r = dispatcher_start(&s->dispatcher);
+        r = closer_start(&s->closer);
+        if (r == 0)
+                r = dispatcher_start(&s->dispatcher);
         if (r < 0)
                 return r;
         s->dispatcher_started = true;
@@ -137,7 +141,7 @@ static int compare_tids(const void *a, const void *b) {
 
 /* Our threads, as ranges of consecutive tids, in the kernel's filter language. */
 static int make_self_filter(Supervisor *s) {
-        _cleanup_free_ pid_t *tids = calloc(s->n_cpus + 2, sizeof(*tids));
+        _cleanup_free_ pid_t *tids = calloc(s->n_cpus + 3, sizeof(*tids));
         _cleanup_free_ char *text = malloc(SELF_FILTER_MAX);
         size_t n = 0, used = 0;
 
@@ -146,6 +150,7 @@ static int make_self_filter(Supervisor *s) {
         if (!tasks_in_root_namespace())
                 return 0; /* common_pid is another number than ours: the readers do it */
         tids[n++] = getpid();
+        tids[n++] = s->closer.thread.tid;
         tids[n++] = s->dispatcher.thread.tid;
         for (size_t i = 0; i < s->n_cpus; i++)
                 tids[n++] = s->readers[i].thread.tid;
@@ -224,8 +229,9 @@ static int supervisor_say_goodbye(Supervisor *s) {
                 return 0;
         s->stopping = true;
         (void)sd_notify(0, "STOPPING=1"); /* without a service manager it does nothing */
-        for (Registration *g = s->registrations; g; g = g->next)
-                opened_disable(&g->opened);
+        r = supervisor_disable_all(s);
+        if (r < 0)
+                return r;
         if (s->n_subscribers == 0)
                 return sd_event_exit(s->event, s->exit_code);
         r = supervisor_close_stream(s, 0, "shutdown");
@@ -344,10 +350,6 @@ int supervisor_run(Supervisor *s) {
 
 void supervisor_stop(Supervisor *s) {
         control_deinit(&s->control);
-        for (Registration *g = s->registrations; g; g = g->next) {
-                opened_disable(&g->opened);
-                opened_disable(&g->pending);
-        }
         if (s->n_readers_started > 0 && supervisor_order(s, READER_STOP, NULL) < 0)
                 abort(); /* no memory for a mail: the threads can not be told */
         for (size_t i = 0; i < s->n_readers_started; i++)
@@ -370,9 +372,15 @@ void supervisor_stop(Supervisor *s) {
         free(s->readers);
         free(s->lanes);
         free(s->carriers);
+        free(s->carrier_streams.streams);
         close_fd(s->acknowledge_fd);
         supervisor_free_subscriptions(s);
-        registrations_free(s->registrations);
+        for (Admission *next; s->admissions; s->admissions = next) {
+                next = s->admissions->next;
+                free(s->admissions);
+        }
+        registrations_free(s, s->registrations);
+        closer_stop(&s->closer);
         comm_table_deinit(&s->comms);
         free(s->self_filter);
         free(s->cpus);

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/event-name.h"
 #include "daemon/base/error.h"
+#include "daemon/closer.h"
 #include "daemon/control/control.h"
 #include "daemon/dispatcher.h"
 #include "daemon/encode/item.h"
@@ -71,6 +72,14 @@ typedef struct Subscription {
         size_t n_routes;
 } Subscription;
 
+/* What a subscriber was granted, charged to its uid until it is gone. */
+typedef struct Admission {
+        struct Admission *next;
+        uint64_t id;
+        uid_t uid;
+        size_t queue_bytes;
+} Admission;
+
 typedef struct Supervisor {
         sd_event *event;
         Config *config;
@@ -83,11 +92,13 @@ typedef struct Supervisor {
         AttrBase attr;
         uint32_t *cpus; /* by slot */
         size_t n_cpus;
-        int *carriers; /* by slot */
+        int *carriers;          /* by slot */
+        Opened carrier_streams; /* the same, to be switched; owns none of them */
         CommTable comms;
         Reader *readers; /* by slot */
         Lane *lanes;     /* by slot: of the readers, for the dispatcher */
         size_t n_readers_started;
+        Closer closer;
         Dispatcher dispatcher;
         bool dispatcher_started;
         int acknowledge_fd;
@@ -102,6 +113,7 @@ typedef struct Supervisor {
         Subscription *subscriptions;
         uint64_t used_bits;
         uint64_t last_subscriber_id;
+        Admission *admissions; /* of every subscriber */
         size_t n_subscribers;
         Control control;
         bool stopping;
@@ -125,9 +137,14 @@ int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e
 
 /* supervisor-open.c: the fds of one registration, disabled, filtered, in their rings. All or none. */
 int supervisor_open(Supervisor *s, const Registration *r, const char *filter, Opened *ret, Explanation *e);
-void opened_close(Opened *o);
-int opened_enable(const Opened *o, const char *what, Explanation *e);
-void opened_disable(const Opened *o);
+/* By the closer. Disabled, and no reader knows them (any more). */
+void opened_close(Supervisor *s, Opened *o);
+/*
+ * supervisor-switch.c: all of the list, by the readers. Refused: all are disabled; `what` is for the explanation.
+ * Negative: memory.
+ */
+int opened_enable(Supervisor *s, const Opened *const *list, size_t n, const char *what, Explanation *e);
+int opened_disable(Supervisor *s, const Opened *const *list, size_t n);
 /* Fds that perfd needs on so many CPUs before it traces anything. */
 size_t supervisor_own_fds(size_t n_cpus);
 size_t supervisor_count_fds(const Supervisor *s);
@@ -137,6 +154,8 @@ size_t supervisor_count_fds(const Supervisor *s);
 int supervisor_publish(Supervisor *s);
 /* Posts a mail to every reader and waits until all have followed it. */
 int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot);
+/* The same with a mail of its own for each reader, by slot; what they borrow is free again afterwards. */
+int supervisor_order_each(Supervisor *s, const ReaderMail *each);
 
 /*
  * supervisor-events.c: what is traced. Each call is done whole or not at all. Specs move into the registrations on
@@ -158,14 +177,16 @@ int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, Even
 int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
                       Explanation *e);
 /* supervisor-replace.c */
+/* For the end: nothing fires any more. */
+int supervisor_disable_all(Supervisor *s);
 int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e);
 /* Lets `replacement`, opened with `filter` (malloc, moves), speak in the place of what is open. */
 int supervisor_refilter(Supervisor *s, Registration *r, Opened *replacement, char *filter, Explanation *e);
 Registration *supervisor_find(const Supervisor *s, const char *name);
 /* An event or a glob, parsed and looked up: what would be opened for it. supervisor-resolve.c */
 int supervisor_resolve(Supervisor *s, EventSpec *spec, Registration **ret_list, Explanation *e);
-Registration *registration_free(Registration *r);
-void registrations_free(Registration *list);
+Registration *registration_free(Supervisor *s, Registration *r);
+void registrations_free(Supervisor *s, Registration *list);
 /* A list that is resolved and opened, of names that nobody has. It moves; refused: it is closed and freed. */
 int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation *e);
 

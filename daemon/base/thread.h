@@ -1,4 +1,4 @@
-/* For the three kinds of thread: who am I, start, join. The only place that creates one. */
+/* For the kinds of thread: who am I, start, join. The only place that creates one. */
 #pragma once
 
 #include <pthread.h>
@@ -11,6 +11,7 @@ typedef enum ThreadKind {
         THREAD_MAIN,
         THREAD_READER,
         THREAD_DISPATCHER,
+        THREAD_CLOSER,
         _THREAD_KIND_MAX,
 } ThreadKind;
 

@@ -142,16 +142,13 @@ int open_set_filter(int fd, const char *filter, const char *what, Explanation *e
         return explain_ioctl(what, "PERF_EVENT_IOC_SET_FILTER", e);
 }
 
-int open_enable(int fd, const char *what, Explanation *e) {
-        if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-                return explain_ioctl(what, "PERF_EVENT_IOC_ENABLE", e);
-        return 0;
+int open_switch(int fd, bool on) {
+        return ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0 ? -errno : 0;
 }
 
-void open_disable(int fd) {
-        int r = ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-
-        assert(r == 0);
+int open_explain_switch(int r, const char *what, Explanation *e) {
+        errno = -r;
+        return explain_ioctl(what, "PERF_EVENT_IOC_ENABLE", e);
 }
 
 int open_read(int fd, bool has_lost, uint64_t *ret_count, uint64_t *ret_lost) {

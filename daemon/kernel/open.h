@@ -34,9 +34,14 @@ int open_redirect(int fd, int carrier_fd, const char *what, uint64_t *ret_id, Ex
 bool open_filter_is_closed(const char *filter);
 /* REFUSED_INVALID without explanation if the kernel does not accept it: tracing_explain_filter() says why. */
 int open_set_filter(int fd, const char *filter, const char *what, Explanation *e);
-int open_enable(int fd, const char *what, Explanation *e);
-/* Can not fail on an open perf event fd. */
-void open_disable(int fd);
+/*
+ * Enables or disables; -errno. Any thread, but for an event that may fire meanwhile it has to be one on the event's own
+ * CPU. From another one it is done by an interrupt, which may land in the middle of a tracepoint: the kernel has then
+ * counted an occurrence whose record it does not write (seen on 6.18).
+ */
+int open_switch(int fd, bool on);
+/* Why open_switch(..., true) failed with -r. */
+int open_explain_switch(int r, const char *what, Explanation *e);
 /* The event's count and, where the kernel knows it, how many of its records found the ring full. */
 int open_read(int fd, bool has_lost, uint64_t *ret_count, uint64_t *ret_lost);
 

@@ -153,6 +153,23 @@ def test_filter_change_loses_and_doubles_nothing():
     check(sum(row.doubled for row in rows.values()) > 0, "both generations never overlapped: the test shows nothing")
 
 
+def test_switching_counts_nothing_that_is_not_written():
+    """An event is disabled and enabled in the middle of its own flood: each occurrence that counts has its record."""
+    rounds = 20 if SLOW else 300
+    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 20_000, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Checker(daemon, "time", "calls", queue=1 << 28) as checker:
+            load.go()
+            for _ in range(rounds):
+                client.request(disable=pb.SelectRequest(names=["calls"]))
+                client.request(enable=pb.SelectRequest(names=["calls"]))
+            load.done(stop=True)
+            seen = checker.finish()
+            rows = rows_of(daemon.ledger(), "calls")
+        load.exit()
+    equal(seen["items"], sum(row.occurred for row in rows.values()), "items and occurrences")
+
+
 def test_ledger_balances_at_any_time():
     with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 0, cpus=CPUS) as load:
         add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})

@@ -1,0 +1,88 @@
+/* A mail is an array of fds; one without fds is the end. */
+#include "daemon/closer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "daemon/base/cleanup.h"
+
+#define MAILS 16384 /* a mail for each event that a daemon may have, and more */
+
+typedef struct CloserMail {
+        size_t n;
+        int fds[];
+} CloserMail;
+
+/* False: the end. */
+static bool closer_follow(Closer *c, CloserMail *mail) {
+        bool go_on = mail->n > 0;
+
+        for (size_t i = 0; i < mail->n; i++) {
+                close_fd(mail->fds[i]);
+                atomic_fetch_sub_explicit(&c->n_pending, 1, memory_order_relaxed);
+        }
+        free(mail);
+        return go_on;
+}
+
+static int closer_run(void *userdata) {
+        Closer *c = userdata;
+
+        for (;;) {
+                struct pollfd p = { .fd = c->mailbox.fd, .events = POLLIN };
+                CloserMail *mail;
+                int n = poll(&p, 1, -1);
+
+                assert(n >= 0 || errno == EINTR);
+                mailbox_quiet(&c->mailbox);
+                while ((mail = mailbox_pop(&c->mailbox)))
+                        if (!closer_follow(c, mail))
+                                return 0;
+        }
+}
+
+int closer_start(Closer *c) {
+        int r = mailbox_init(&c->mailbox, MAILS);
+
+        if (r == 0)
+                r = thread_start(&c->thread, THREAD_CLOSER, "closer", -1, closer_run, c);
+        return r;
+}
+
+static bool closer_post(Closer *c, const int *fds, size_t n) {
+        CloserMail *mail;
+
+        if (!c->thread.started)
+                return false;
+        mail = malloc(sizeof(*mail) + n * sizeof(*fds));
+        if (!mail)
+                return false;
+        mail->n = n;
+        if (n > 0)
+                memcpy(mail->fds, fds, n * sizeof(*fds));
+        atomic_fetch_add_explicit(&c->n_pending, n, memory_order_relaxed);
+        if (mailbox_post(&c->mailbox, mail))
+                return true;
+        atomic_fetch_sub_explicit(&c->n_pending, n, memory_order_relaxed);
+        free(mail);
+        return false;
+}
+
+void closer_close(Closer *c, const int *fds, size_t n) {
+        if (n == 0 || closer_post(c, fds, n))
+                return;
+        for (size_t i = 0; i < n; i++)
+                close_fd(fds[i]);
+}
+
+void closer_stop(Closer *c) {
+        if (c->thread.started) {
+                while (!closer_post(c, NULL, 0))
+                        sched_yield(); /* it is busy with what is in its mailbox, or memory comes back from there */
+                (void)thread_join(&c->thread);
+        }
+        mailbox_deinit(&c->mailbox);
+}

@@ -1,0 +1,66 @@
+/*
+ * Enabling and disabling, by the readers: each does it for the streams of its CPU, on that CPU, so between two of its
+ * events and never in the middle of one. So a count never has an occurrence without its record, and the events beside
+ * it, which the kernel takes out and puts back while it enables one, miss nothing.
+ */
+#include "daemon/supervisor.h"
+
+#include <string.h>
+
+#include "daemon/kernel/open.h"
+
+/* The fds of all of `list`, by slot; where those of a slot begin is in ret_first, which has n_cpus + 1 entries. */
+static int collect_fds(const Supervisor *s, const Opened *const *list, size_t n, int **ret_fds, size_t *ret_first) {
+        size_t n_fds = 0;
+        int *fds;
+
+        for (size_t i = 0; i < n; i++)
+                n_fds += list[i]->n;
+        fds = malloc((n_fds + 1) * sizeof(*fds));
+        if (!fds)
+                return -ENOMEM;
+        n_fds = 0;
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
+                ret_first[slot] = n_fds;
+                for (size_t i = 0; i < n; i++)
+                        for (size_t k = 0; k < list[i]->n; k++)
+                                if (list[i]->streams[k].slot == slot)
+                                        fds[n_fds++] = list[i]->streams[k].fd;
+        }
+        ret_first[s->n_cpus] = n_fds;
+        *ret_fds = fds;
+        return 0;
+}
+
+static int switch_all(Supervisor *s, const Opened *const *list, size_t n, bool on) {
+        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
+        _cleanup_free_ size_t *first = calloc(s->n_cpus + 1, sizeof(*first));
+        _cleanup_free_ int *errors = calloc(s->n_cpus + 1, sizeof(*errors)), *fds = NULL;
+        int r;
+
+        if (!each || !first || !errors)
+                return -ENOMEM;
+        r = collect_fds(s, list, n, &fds, first);
+        if (r < 0)
+                return r;
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                each[slot] = (ReaderMail){ .order = READER_SWITCH, .fds = fds + first[slot], .on = on,
+                                           .n_fds = first[slot + 1] - first[slot], .ret_error = &errors[slot] };
+        r = supervisor_order_each(s, each);
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
+                r = errors[slot];
+        return r;
+}
+
+int opened_enable(Supervisor *s, const Opened *const *list, size_t n, const char *what, Explanation *e) {
+        int r = switch_all(s, list, n, true), undone;
+
+        if (r == 0 || r == -ENOMEM)
+                return r;
+        undone = opened_disable(s, list, n);
+        return undone < 0 ? undone : open_explain_switch(r, what, e);
+}
+
+int opened_disable(Supervisor *s, const Opened *const *list, size_t n) {
+        return switch_all(s, list, n, false);
+}
