@@ -104,10 +104,12 @@ bool connection_give(Connection *c, int *ret_fd, uint8_t **ret_unsent, size_t *r
         return true;
 }
 
-/* Says in a response of its own what can not be answered as a request, and ends the connection. */
+/* Says in a response of its own what can not be answered as a request, and ends the connection: what follows is lost. */
 static int connection_reject(Connection *c, const char *text) {
         Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
 
+        frame_reader_deinit(&c->in);
+        frame_reader_init(&c->in, FRAME_MAX_REQUEST);
         response.status = PERFD__V1__STATUS__STATUS_INVALID;
         response.message = (char *)text;
         response.reason = (char *)"bad-request";
@@ -141,6 +143,7 @@ static bool connection_send(Connection *c) {
                 c->sent += (size_t)n;
         }
         free(TAKE_PTR(c->out));
+        c->n_out = 0;
         return true;
 }
 
@@ -163,11 +166,9 @@ static int connection_work(Connection *c) {
                         c->closed = c->ended;
                         return 0;
                 }
-                if (r == FRAME_E_TOO_LONG) {
-                        frame_reader_deinit(&c->in); /* the rest can not be followed */
-                        frame_reader_init(&c->in, FRAME_MAX_REQUEST);
+                if (r == FRAME_E_TOO_LONG)
                         r = connection_reject(c, "the frame is longer than HelloReply.max_request");
-                } else
+                else
                         r = connection_handle(c, message, length);
                 if (r < 0 || c->given)
                         return r;
