@@ -1,6 +1,6 @@
 /*
  * For format.c and format-names.c: a tracepoint's format as text, as f_show() of trace_events.c writes it. Pure; parts
- * are spans of the caller's text, which need not end with a zero.
+ * are spans, which need not end with a zero.
  */
 #pragma once
 
@@ -9,31 +9,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-        FORMAT_E_END = 1, /* no more fields; then .print is what stands behind "print fmt: " */
-        FORMAT_E_BAD,     /* not a format */
-};
-
 typedef struct Span {
         const char *at, *end;
 } Span;
 
-typedef struct FormatField {
-        Span declaration; /* "unsigned long args[6]" */
-        uint32_t offset, size;
-        bool is_signed;
-} FormatField;
-
 typedef struct FormatText {
-        Span name;
-        uint32_t id;
-        Span print; /* "FORMAT", ARGUMENTS */
-        Span rest;
+        char *head;   /* owned: all but the print format, which is "" here, for libtraceevent */
+        Span print;   /* in the caller's text: "FORMAT", ARGUMENTS */
+        Span refused; /* what is not as the kernel writes it */
 } FormatText;
 
-/* Name and id; then fields, the common ones too, in their order. */
+#define FORMAT_TEXT_NULL ((FormatText){ .head = NULL })
+
+/* REFUSED_INVALID: nothing for libtraceevent; see .refused. -ENOMEM. */
 int format_text_init(FormatText *t, const char *text, size_t length);
-int format_text_next(FormatText *t, FormatField *ret);
+void format_text_deinit(FormatText *t);
+/* The next field in *head as it is declared, "unsigned long args[6]", the common ones too; false: no more. */
+bool format_text_next(const char **head, Span *ret_declaration);
 
 static inline bool format_is_word(char c) {
         return isalnum((unsigned char)c) || c == '_';

@@ -1,63 +1,21 @@
 /*
- * What a field is, is decided from its declaration and the kernel's own size and sign. This and the names of values are
- * read by a parser of our own, because libtraceevent, made for the same, ends the whole program on print formats that
- * it does not understand (a member without a field in __print_flags() is enough), leaks, and names no value of an event
- * with one argument that is beyond it. Nothing here needs more than the text, so any thread could.
+ * libtraceevent reads the fields: names, types, places, sizes, signs. What a field is, is decided from these here,
+ * because libtraceevent calls every array of small elements a string and leaves some element sizes at zero. Only texts
+ * that passed a check get there, and without their print formats: format-text.c and format-names.c say why.
+ *
+ * A handle is made for each format: that costs less than 1 us, and one that lives on would keep every event that was
+ * ever looked at.
  */
 #include "daemon/kernel/format.h"
 
+#include <event-parse.h>
 #include <string.h>
 
 #include "daemon/base/thread.h"
 #include "daemon/kernel/format-names.h"
 #include "daemon/kernel/format-text.h"
 
-/* A declaration taken apart. Strings are owned. */
-typedef struct Declaration {
-        char *text;  /* "unsigned long args[6]" */
-        char *type;  /* "unsigned long" */
-        char *name;  /* "args" */
-        bool array;  /* with [] behind the name */
-        uint32_t n;  /* between these, 0 if it is no number */
-        FieldPlace place;
-} Declaration;
-
-static void declaration_deinit(Declaration *d) {
-        free(d->text);
-        free(d->type);
-        free(d->name);
-}
-
-/* The last word before `end`. */
-static Span last_word(const char *at, const char *end) {
-        Span s = span_trim((Span){ at, end });
-
-        for (s.at = s.end; s.at > at && format_is_word(s.at[-1]);)
-                s.at--;
-        return s;
-}
-
-/* -ENOMEM, or REFUSED_INVALID if there is no name, or no type, in it. */
-static int declaration_init(Declaration *d, Span s) {
-        Span place = s, name;
-        const char *bracket;
-
-        *d = (Declaration){ .place = span_skip(&place, "__data_loc ")  ? PLACE_DATA_LOC
-                                     : span_skip(&place, "__rel_loc ") ? PLACE_REL_LOC
-                                                                       : PLACE_FIXED };
-        bracket = d->place == PLACE_FIXED ? memchr(s.at, '[', (size_t)(s.end - s.at)) : NULL;
-        name = last_word(s.at, bracket ? bracket : s.end);
-        if (span_is_empty(name) || span_is_empty(span_trim((Span){ s.at, name.at })))
-                return REFUSED_INVALID;
-        if (bracket) {
-                d->array = true;
-                d->n = (uint32_t)strtoul(bracket + 1, NULL, 10); /* ends at the ']' or the declaration's ';' */
-        }
-        d->text = strndup(s.at, (size_t)(s.end - s.at));
-        d->type = strndup(s.at, (size_t)(name.at - s.at));
-        d->name = strndup(name.at, (size_t)(name.end - name.at));
-        return d->text && d->type && d->name ? 0 : -ENOMEM;
-}
+DEFINE_CLEANUP(struct tep_handle *, tep_free)
 
 /* `type` has `word` as a whole word */
 static bool has_word(const char *type, const char *word) {
@@ -101,28 +59,28 @@ static bool is_number_size(uint64_t size) {
 }
 
 /* char, but not unsigned char and not a pointer to it */
-static bool is_text(const char *type) {
-        return has_word(type, "char") && !has_word(type, "unsigned") && !strchr(type, '*');
+static bool is_text(const struct tep_format_field *t, const char *type) {
+        return has_word(type, "char") && !has_word(type, "unsigned") && !(t->flags & TEP_FIELD_IS_POINTER);
 }
 
 static bool is_cpumask(const char *type) {
         return has_word(type, "cpumask_t");
 }
 
-static bool is_pointer(const char *type) {
-        return strchr(type, '*') && !is_cpumask(type);
+static bool is_pointer(const struct tep_format_field *t) {
+        return (t->flags & TEP_FIELD_IS_POINTER) && !is_cpumask(t->type);
 }
 
-static bool is_aggregate(const char *type) {
-        return (has_word(type, "struct") || has_word(type, "union")) && !strchr(type, '*');
+static bool is_aggregate(const struct tep_format_field *t, const char *type) {
+        return (has_word(type, "struct") || has_word(type, "union")) && !(t->flags & TEP_FIELD_IS_POINTER);
 }
 
-static FieldKind number_kind(const char *type, bool is_signed) {
-        if (is_pointer(type))
+static FieldKind number_kind(const struct tep_format_field *t, const char *type) {
+        if (is_pointer(t))
                 return FIELD_POINTER;
         if (has_word(type, "bool") || has_word(type, "_Bool"))
                 return FIELD_BOOL;
-        return is_signed ? FIELD_SIGNED : FIELD_UNSIGNED;
+        return t->flags & TEP_FIELD_IS_SIGNED ? FIELD_SIGNED : FIELD_UNSIGNED;
 }
 
 static void set_bytes(PlanField *f, FieldKind kind, uint32_t count) {
@@ -131,96 +89,122 @@ static void set_bytes(PlanField *f, FieldKind kind, uint32_t count) {
         f->count = count;
 }
 
-static void set_dynamic(PlanField *f, const Declaration *d, bool is_signed) {
-        uint32_t element = is_pointer(d->type) ? (uint32_t)sizeof(void *) : element_size(d->type);
+static void set_dynamic(PlanField *f, const struct tep_format_field *t, const char *type) {
+        uint32_t element = is_pointer(t) ? (uint32_t)sizeof(void *) : element_size(type);
 
-        f->place = d->place;
-        if (is_text(d->type)) {
+        f->place = t->flags & TEP_FIELD_IS_RELATIVE ? PLACE_REL_LOC : PLACE_DATA_LOC;
+        if (is_text(t, type)) {
                 set_bytes(f, FIELD_TEXT, 0);
-        } else if (is_aggregate(d->type) || element == 0) {
+        } else if (is_aggregate(t, type) || element == 0) {
                 set_bytes(f, FIELD_BYTES, 0);
         } else {
-                f->kind = number_kind(d->type, is_signed);
+                f->kind = number_kind(t, type);
                 f->element_size = element;
                 f->count = 0;
-                f->hex = is_cpumask(d->type);
+                f->hex = is_cpumask(type);
         }
 }
 
-static void set_fixed(PlanField *f, const Declaration *d, uint32_t size, bool is_signed) {
-        uint32_t element = size;
+/* 0: not known. Of an expression, "[6 * 2]" on old kernels, libtraceevent takes the last number. */
+static uint32_t array_length(const struct tep_format_field *t) {
+        const char *bracket = strchr(t->type, '[');
 
-        if (d->array)
-                element = d->n > 0 && size % d->n == 0 ? size / d->n : element_size(d->type);
-        if (d->array && is_text(d->type)) {
+        return bracket && bracket[1 + strspn(bracket + 1, "0123456789")] == ']' ? t->arraylen : 0;
+}
+
+static void set_fixed(PlanField *f, const struct tep_format_field *t, const char *type) {
+        bool array = t->flags & TEP_FIELD_IS_ARRAY;
+        uint32_t size = (uint32_t)t->size, element = size, n = array_length(t);
+
+        if (array)
+                element = n > 0 && size % n == 0 ? size / n : element_size(type);
+        if (array && is_text(t, type)) {
                 set_bytes(f, FIELD_TEXT, size);
-        } else if (is_aggregate(d->type) || !is_number_size(element) || size % element != 0) {
+        } else if (is_aggregate(t, type) || !is_number_size(element) || size % element != 0) {
                 set_bytes(f, FIELD_BYTES, size);
         } else {
-                f->kind = number_kind(d->type, is_signed);
+                f->kind = number_kind(t, type);
                 f->element_size = element;
                 f->count = size / element;
         }
 }
 
-static int refuse_text(const char *group, const char *text, size_t length, Explanation *e) {
+static int refuse_text(const char *group, Span s, Explanation *e) {
+        int n = 0;
+
+        while (s.at + n < s.end && n < 60 && isprint((unsigned char)s.at[n]))
+                n++;
         return refuse(e, REFUSED_INVALID, "bad-format",
                       "the kernel's format of an event in group %s can not be parsed: it begins \"%.*s\"; the event "
-                      "can not be decoded on this kernel", group, length < 60 ? (int)length : 60, text);
+                      "can not be decoded on this kernel", group, n, s.at);
 }
 
-static int add_field(Plan *p, const FormatField *t, Explanation *e) {
-        _cleanup_(declaration_deinit) Declaration d = { .text = NULL };
-        uint64_t end = (uint64_t)t->offset + t->size;
+static int add_field(Plan *p, const struct tep_format_field *t, Span declaration, Explanation *e) {
+        _cleanup_free_ char *declared = NULL, *type = NULL;
+        int64_t end = (int64_t)t->offset + t->size;
+        bool dynamic = t->flags & TEP_FIELD_IS_DYNAMIC;
         PlanField *f;
-        int code;
 
-        code = declaration_init(&d, t->declaration);
-        if (code > 0)
-                return refuse_text(p->group, t->declaration.at, (size_t)(t->declaration.end - t->declaration.at), e);
-        if (code < 0)
-                return code;
-        if (end > FORMAT_MAX_SIZE || (d.place != PLACE_FIXED && t->size != sizeof(uint32_t)))
+        if (!format_is_word(*t->name)) /* "int *" */
+                return refuse_text(p->group, declaration, e);
+        if (t->offset < 0 || t->size < 0 || end > (int64_t)FORMAT_MAX_SIZE || (dynamic && t->size != sizeof(uint32_t)))
                 return refuse(e, REFUSED_INVALID, "bad-format",
-                              "the kernel's format of %s:%s puts field %s at offset %u with size %u, where no record "
-                              "has it; the event can not be decoded on this kernel", p->group, p->name, d.name,
+                              "the kernel's format of %s:%s puts field %s at offset %d with size %d, where no record "
+                              "has it; the event can not be decoded on this kernel", p->group, p->name, t->name,
                               t->offset, t->size);
-        if (t->size == 0 || strncmp(d.name, "common_", strlen("common_")) == 0)
+        if (t->size == 0)
                 return 0; /* "char buf[]" has no size in ftrace's own events only */
-        f = plan_add_field(p, d.name, d.text);
+        declared = strndup(declaration.at, (size_t)(declaration.end - declaration.at));
+        type = strndup(t->type, strcspn(t->type, "[")); /* it is "char[16]" there */
+        f = declared && type ? plan_add_field(p, t->name, declared) : NULL;
         if (!f)
                 return -ENOMEM;
-        f->offset = t->offset;
-        if (d.place != PLACE_FIXED)
-                set_dynamic(f, &d, t->is_signed);
+        f->offset = (uint32_t)t->offset;
+        if (dynamic)
+                set_dynamic(f, t, type);
         else
-                set_fixed(f, &d, t->size, t->is_signed);
+                set_fixed(f, t, type);
         if (end > p->min_size)
                 p->min_size = (uint32_t)end;
         return 0;
 }
 
+/* Fields and their declarations go side by side, after the common ones. */
+static int add_fields(Plan *p, const struct tep_event *event, const char *head, Explanation *e) {
+        Span declaration;
+        int code = 0;
+
+        for (int i = 0; i < event->format.nr_common; i++)
+                (void)format_text_next(&head, &declaration);
+        for (const struct tep_format_field *f = event->format.fields; f && code == 0; f = f->next)
+                code = format_text_next(&head, &declaration) ? add_field(p, f, declaration, e) : 0;
+        return code;
+}
+
 int format_parse(const char *group, const char *text, size_t length, Plan **ret, Explanation *e) {
+        _cleanup_(format_text_deinit) FormatText t = FORMAT_TEXT_NULL;
+        _cleanup_(tep_freep) struct tep_handle *tep = NULL;
         _cleanup_(plan_unrefp) Plan *p = NULL;
-        _cleanup_free_ char *name = NULL;
-        FormatField field;
-        FormatText t;
+        struct tep_event *event = NULL;
         int code;
 
         thread_assert(THREAD_MAIN);
-        if (format_text_init(&t, text, length) != 0)
-                return refuse_text(group, text, length, e);
-        name = strndup(t.name.at, (size_t)(t.name.end - t.name.at));
-        p = name ? plan_new(t.id, group, name) : NULL;
+        code = format_text_init(&t, text, length);
+        if (code != 0)
+                return code < 0 ? code : refuse_text(group, t.refused, e);
+        tep = tep_alloc();
+        if (!tep)
+                return -ENOMEM;
+        tep_set_loglevel(TEP_LOG_NONE); /* of the whole library: what it has to say is in its result */
+        (void)tep_parse_format(tep, &event, t.head, strlen(t.head), group); /* 0 even for what it could not read */
+        if (!event || (event->flags & TEP_EVENT_FL_FAILED))
+                return refuse_text(group, t.refused, e);
+        p = plan_new((uint32_t)event->id, group, event->name);
         if (!p)
                 return -ENOMEM;
-        while ((code = format_text_next(&t, &field)) == 0) {
-                code = add_field(p, &field, e);
-                if (code != 0)
-                        return code;
-        }
-        if (code != FORMAT_E_END)
-                return refuse_text(group, text, length, e);
+        code = add_fields(p, event, t.head, e);
+        if (code != 0)
+                return code;
         code = format_add_names(p, t.print);
         if (code < 0)
                 return code;

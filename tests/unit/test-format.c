@@ -189,6 +189,26 @@ static void test_made_fields(void **state) {
         check_value(plan_find(p, "port"), 0, 0xffff, "all");
 }
 
+/* As older kernels, kernels that Clang built, and ftrace's own events have them. */
+static void test_declarations_of_other_kernels(void **state) {
+        _cleanup_(plan_unrefp) Plan *p = parse_text(
+                "\tfield:const char __attribute__((btf_type_tag(\"user\"))) * path;\toffset:8;\tsize:8;\tsigned:0;\n"
+                "\tfield:__u8 to[sizeof(struct in6_addr)];\toffset:16;\tsize:16;\tsigned:0;\n"
+                "\tfield:u16 six[6 * 2];\toffset:32;\tsize:24;\tsigned:0;\n"
+                "\tfield:unsigned char[4] four;\toffset:56;\tsize:4;\tsigned:0;\n"
+                "\tfield:char comm[TASK_COMM_LEN];\toffset:60;\tsize:16;\tsigned:0;\n"
+                "\tfield:char buf[];\toffset:76;\tsize:0;\tsigned:0;\n\n"
+                "print fmt: \"%s\", REC->comm\n");
+
+        assert_int_equal(p->n_fields, 5);
+        assert_int_equal(p->min_size, 76);
+        check(p, "path", "const char * path", FIELD_POINTER, PLACE_FIXED, 8, 8, 1);
+        check(p, "to", "__u8 to[sizeof(struct in6_addr)]", FIELD_UNSIGNED, PLACE_FIXED, 16, 1, 16);
+        check(p, "six", "u16 six[6 * 2]", FIELD_UNSIGNED, PLACE_FIXED, 32, 2, 12);
+        check(p, "four", "unsigned char[4] four", FIELD_UNSIGNED, PLACE_FIXED, 56, 1, 4);
+        check(p, "comm", "char comm[TASK_COMM_LEN]", FIELD_TEXT, PLACE_FIXED, 60, 1, 16);
+}
+
 /* A part of a field, or a constant that only the kernel knows, names nothing. */
 static void test_what_names_nothing(void **state) {
         _cleanup_(plan_unrefp) Plan *p = parse_text(
@@ -259,6 +279,19 @@ static void test_refusals(void **state) {
         check_refused("name: a\nID: 1\n" COMMON "\tfield:int;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n",
                       "\"int\"");
         check_refused("name: a\nID: 1\n" COMMON "\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n", "can not be parsed");
+        check_refused("name: a\nID: 1\n" COMMON "\tfield:int x;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n", "name: a");
+        check_refused("name: a\nID: 1\n" COMMON "\tfield:int *;\toffset:8;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n",
+                      "\"int *\"");
+        check_refused("name: a\nID: 1\n" COMMON "\tfield:int x;\toffset:4294967295;\tsize:4;\tsigned:1;\n\n"
+                      "print fmt: \"\"\n", "field x at offset -1");
+        /* libtraceevent would crash at the first of these and leak at the others */
+        check_refused("name: a\nID: 1\n" COMMON "\tfield:int x[\x01", "name: a");
+        check_refused("name: a\nID: 1\n" COMMON "\tfield:int x[\x01\n\nprint fmt: \"\"\n", "name: a");
+        check_refused("name: a\nID: 1\n" COMMON "field :int;\n\nprint fmt: \"\"\n", "\"int\"");
+        check_refused("name: a\nID: 1\n" COMMON "\tfield:int LOCAL_PR_FMT;\toffset:8;\tsize:4;\tsigned:1;\n\n"
+                      "print fmt: \"\"\n", "name: a");
+        check_refused("name: a\nID: 1\n" COMMON "\tfield:int __attribute__((x y;\toffset:8;\tsize:4;\tsigned:1;\n\n"
+                      "print fmt: \"\"\n", "name: a");
 }
 
 static void test_cut_texts(void **state) {
@@ -284,6 +317,7 @@ int main(void) {
                 cmocka_unit_test(test_bytes_are_not_text),
                 cmocka_unit_test(test_system_call),
                 cmocka_unit_test(test_made_fields),
+                cmocka_unit_test(test_declarations_of_other_kernels),
                 cmocka_unit_test(test_what_names_nothing),
                 cmocka_unit_test(test_constants),
                 cmocka_unit_test(test_refusals),
