@@ -84,16 +84,12 @@ struct perf_event_attr attr_of_event(const AttrBase *base, const Event *event, A
         return attr;
 }
 
-uint64_t attr_carrier_sample_type(void) {
-        return PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-}
-
 struct perf_event_attr attr_of_carrier(const AttrBase *base) {
         struct perf_event_attr attr = attr_start(base);
 
         attr.type = PERF_TYPE_SOFTWARE;
         attr.config = PERF_COUNT_SW_DUMMY;
-        attr.sample_type = attr_carrier_sample_type();
+        attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
         attr.comm = attr.comm_exec = attr.task = attr.mmap = attr.mmap2 = 1;
         return attr;
 }

@@ -34,4 +34,3 @@ struct perf_event_attr attr_of_event(const AttrBase *base, const Event *event, A
 
 /* The carrier of a ring: a dummy that owns the mapping and writes the host's side records. Disabled. */
 struct perf_event_attr attr_of_carrier(const AttrBase *base);
-uint64_t attr_carrier_sample_type(void);

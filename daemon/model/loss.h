@@ -9,4 +9,3 @@ typedef enum Loss {
 } Loss;
 
 const char *loss_name(Loss loss);
-const char *loss_help(Loss loss);
