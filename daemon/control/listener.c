@@ -144,9 +144,10 @@ int control_listen_fd(Control *c, int fd, bool may_change) {
 }
 
 static bool is_alive(const struct sockaddr_un *address) {
-        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-        return fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+        /* unix(7), EAGAIN: so many wait for it already that it is there, if busy */
+        return fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN);
 }
 
 static int set_access(const char *path, mode_t mode, const char *group, Explanation *e) {

@@ -232,7 +232,7 @@ static void test_give(void **state) {
         fd = peer_new(&d);
         n = put_simple(bytes, 1, PERFD__V1__REQUEST__BODY_SUBSCRIBE);
         peer_write(fd, bytes, n + put_simple(bytes + n, 2, PERFD__V1__REQUEST__BODY_STATUS)); /* more behind it */
-        expect_refused(&d, fd, &in, PERFD__V1__STATUS__STATUS_INVALID, "");
+        expect_refused(&d, fd, &in, PERFD__V1__STATUS__STATUS_INVALID, NULL);
         expect_ok(&d, fd, &in, 2);
         assert_int_equal(d.n_not_given, 1);
         assert_int_equal(d.control.n_connections, 1);

@@ -1,0 +1,198 @@
+/* Sockets: what is found at their path, who may open them, what is left of them; and refusals as wire statuses. */
+#include "tests/unit/control-rig.h"
+
+static void address_of(const Daemon *d, struct sockaddr_un *ret) {
+        *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+        strcpy(ret->sun_path, d->path);
+}
+
+static void expect_refusal(Daemon *d, const char *path, mode_t mode, const char *group, int refusal, const char *said) {
+        Explanation e = EXPLANATION_NULL;
+        struct Listener *before = d->control.listeners;
+
+        assert_int_equal(control_listen(&d->control, path, mode, group, true, &e), refusal);
+        if (!strstr(e.text, said))
+                fail_msg("'%s' does not say '%s'", e.text, said);
+        assert_ptr_equal(d->control.listeners, before);
+}
+
+static void test_paths(void **state) {
+        char long_path[200], path[128];
+        Daemon d;
+
+        daemon_init(&d, LIMITS);
+        memset(long_path, 'a', sizeof(long_path) - 1);
+        long_path[sizeof(long_path) - 1] = '\0';
+        expect_refusal(&d, long_path, 0600, NULL, REFUSED_INVALID, "longer than the 107 bytes");
+        (void)snprintf(path, sizeof(path), "%s/no/socket", d.folder);
+        expect_refusal(&d, path, 0600, NULL, REFUSED_DENIED, "does its folder exist?");
+        expect_refusal(&d, d.path, 0600, NULL, REFUSED_EXISTS, "another daemon listens");
+        (void)snprintf(path, sizeof(path), "%s/other", d.folder);
+        expect_refusal(&d, path, 0660, "no-such-group-here", REFUSED_NOT_FOUND, "systemd-sysusers");
+        assert_int_equal(access(path, F_OK), -1); /* nothing half-made is left */
+        daemon_deinit(&d);
+}
+
+static void test_modes(void **state) {
+        static const mode_t modes[] = { 0600, 0660, 0666 };
+        mode_t mask = umask(0077);
+
+        for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+                Explanation e = EXPLANATION_NULL;
+                char path[128];
+                struct stat s;
+                Daemon d;
+
+                daemon_init(&d, LIMITS);
+                (void)snprintf(path, sizeof(path), "%s/other", d.folder);
+                assert_int_equal(control_listen(&d.control, path, modes[i], i == 0 ? "no-such-group-here" : NULL, false, &e), 0);
+                assert_int_equal(stat(path, &s), 0);
+                assert_int_equal(s.st_mode & 07777, modes[i]);
+                daemon_deinit(&d); /* removes the folder, so both paths are gone */
+        }
+        assert_int_equal(umask(mask), 0077); /* it is as it was */
+}
+
+static void test_left_behind(void **state) {
+        _cleanup_close_ int dead = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        Explanation e = EXPLANATION_NULL;
+        struct sockaddr_un address;
+        Daemon d;
+        PEER_READER(in);
+        int fd;
+
+        daemon_init(&d, LIMITS);
+        control_deinit(&d.control);
+        address_of(&d, &address);
+        assert_int_equal(bind(dead, (struct sockaddr *)&address, sizeof(address)), 0);
+        dead = close_fd(dead);
+        control_init(&d.control, d.event, LIMITS, handle, &d);
+        assert_int_equal(control_listen(&d.control, d.path, 0600, NULL, false, &e), 0);
+        fd = peer_new(&d);
+        peer_ask(&d, fd, 3, PERFD__V1__REQUEST__BODY_STATUS);
+        expect_ok(&d, fd, &in, 3);
+        close_fd(fd);
+        daemon_deinit(&d);
+}
+
+/* A daemon that accepts nobody, with all places before it taken, is not dead, and is not waited for. */
+static void test_alive_but_busy(void **state) {
+        _cleanup_close_ int busy = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        struct sockaddr_un address;
+        int waiting[64];
+        size_t n = 0;
+        Daemon d;
+
+        daemon_init(&d, LIMITS);
+        control_deinit(&d.control);
+        address_of(&d, &address);
+        assert_int_equal(bind(busy, (struct sockaddr *)&address, sizeof(address)), 0);
+        assert_int_equal(listen(busy, 0), 0);
+        for (;; n++) {
+                assert_true(n < 64);
+                waiting[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+                if (connect(waiting[n], (struct sockaddr *)&address, sizeof(address)) < 0)
+                        break;
+        }
+        assert_int_equal(errno, EAGAIN);
+        control_init(&d.control, d.event, LIMITS, handle, &d);
+        alarm(20); /* instead of a test that hangs */
+        expect_refusal(&d, d.path, 0600, NULL, REFUSED_EXISTS, "another daemon listens");
+        alarm(0);
+        assert_int_equal(access(d.path, F_OK), 0);
+        for (size_t i = 0; i <= n; i++)
+                close_fd(waiting[i]);
+        unlink(d.path);
+        daemon_deinit(&d);
+}
+
+/* As systemd gives it: it blocks, and its file is not ours. */
+static void test_given(void **state) {
+        struct sockaddr_un address;
+        Daemon d;
+        PEER_READER(in);
+        int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+
+        daemon_init(&d, LIMITS);
+        control_deinit(&d.control);
+        address_of(&d, &address);
+        assert_int_equal(bind(listening, (struct sockaddr *)&address, sizeof(address)), 0);
+        assert_int_equal(listen(listening, 10), 0);
+        control_init(&d.control, d.event, LIMITS, handle, &d);
+        assert_int_equal(control_listen_fd(&d.control, listening, false), 0);
+        fd = peer_new(&d);
+        peer_ask(&d, fd, 3, PERFD__V1__REQUEST__BODY_STATUS);
+        expect_ok(&d, fd, &in, 3);
+        control_deinit(&d.control);
+        assert_int_equal(access(d.path, F_OK), 0);
+        unlink(d.path);
+        expect_nothing(&d, fd, &in, true);
+        close_fd(fd);
+        daemon_deinit(&d);
+}
+
+/* Whom the log names, whatever the program calls itself. */
+static void test_peer_text(void **state) {
+        static const struct {
+                const char *program, *expected;
+        } cases[] = {
+                { "perfctl 0.1", "perfctl 0.1, pid " }, { "", "pid " }, { "a\nb\x1b[31m", "a?b?[31m, pid " },
+                { "a name that is longer than it may be", "a name that is longer t, pid " },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+                Perfd__V1__Hello hello = PERFD__V1__HELLO__INIT;
+                Perfd__V1__ServerMessage *m;
+                uint8_t bytes[256];
+                char expected[128];
+                Daemon d;
+                PEER_READER(in);
+                bool is_end;
+                int fd;
+
+                daemon_init(&d, LIMITS);
+                fd = peer_new(&d);
+                request.body_case = PERFD__V1__REQUEST__BODY_HELLO;
+                request.hello = &hello;
+                hello.program = (char *)cases[i].program;
+                peer_write(fd, bytes, put_request(bytes, &request));
+                m = peer_read(&d, fd, &in, &is_end);
+                assert_non_null(m);
+                (void)snprintf(expected, sizeof(expected), "%s%d, uid %u", cases[i].expected, (int)getpid(), (unsigned)getuid());
+                assert_string_equal(m->response->message, expected);
+                perfd__v1__server_message__free_unpacked(m, NULL);
+                close_fd(fd);
+                daemon_deinit(&d);
+        }
+}
+
+static void test_statuses(void **state) {
+        static const Perfd__V1__Status expected[] = {
+                [0] = PERFD__V1__STATUS__STATUS_INTERNAL,
+                [REFUSED_INVALID] = PERFD__V1__STATUS__STATUS_INVALID,
+                [REFUSED_NOT_FOUND] = PERFD__V1__STATUS__STATUS_NOT_FOUND,
+                [REFUSED_EXISTS] = PERFD__V1__STATUS__STATUS_EXISTS,
+                [REFUSED_DENIED] = PERFD__V1__STATUS__STATUS_DENIED,
+                [REFUSED_EXHAUSTED] = PERFD__V1__STATUS__STATUS_EXHAUSTED,
+                [REFUSED_UNSUPPORTED] = PERFD__V1__STATUS__STATUS_UNSUPPORTED,
+                [_REFUSED_MAX] = PERFD__V1__STATUS__STATUS_INTERNAL,
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+                assert_int_equal(status_of_refusal((int)i), expected[i]);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_paths),
+                cmocka_unit_test(test_modes),
+                cmocka_unit_test(test_left_behind),
+                cmocka_unit_test(test_alive_but_busy),
+                cmocka_unit_test(test_given),
+                cmocka_unit_test(test_peer_text),
+                cmocka_unit_test(test_statuses),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
