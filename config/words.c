@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORD_MAX 40
+#define WORD_MAX 96 /* bytes: any GROUP:NAME of the kernel, and long keys; more is near nothing */
 
 /* Bytes of the UTF-8 character at s if it is valid and may be shown as it is, else 0. */
 static size_t utf8_shown(const unsigned char *s) {

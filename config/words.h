@@ -25,7 +25,7 @@ typedef struct Nearest {
 /* A candidate is near if at most a third of it (but always one letter) is wrong. Keeps the pointer. */
 void nearest_add(Nearest *n, const char *found, const char *candidate);
 
-#define NEAREST_HINT_SIZE 80
+#define NEAREST_HINT_SIZE 120
 /* "; did you mean 'x'?", or "" if nothing is near. */
 char *nearest_hint(const Nearest *n, char buffer[static NEAREST_HINT_SIZE]);
 #define HINT(n) nearest_hint((n), (char[NEAREST_HINT_SIZE]){ 0 })

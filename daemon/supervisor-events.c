@@ -15,7 +15,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "daemon/kernel/near.h"
+#include "config/words.h"
 
 #define MAX_EVENTS 10000
 
@@ -221,16 +221,12 @@ static bool name_selects(const char *pattern, const Event *event) {
 }
 
 static int refuse_unknown(const Supervisor *s, const char *name, Explanation *e) {
-        _cleanup_free_ char **names = calloc(s->n_registrations + 1, sizeof(*names));
-        char near[NEAR_TEXT_SIZE] = "";
-        size_t n = 0;
+        Nearest near = NEAREST_NULL;
 
-        for (const Registration *r = s->registrations; r && names; r = r->next)
-                names[n++] = r->event->spec.name;
-        if (names)
-                near_text(name, names, n, near);
-        return refuse(e, REFUSED_NOT_FOUND, "unknown-event", "no running event is called %s%s; `perfctl list` shows them",
-                      name, near);
+        for (const Registration *r = s->registrations; r; r = r->next)
+                nearest_add(&near, name, r->event->spec.name);
+        return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
+                      "no running event is called %s: `perfctl list` shows them%s", name, HINT(&near));
 }
 
 int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,

@@ -1,8 +1,8 @@
 /*
  * Own code beside a library that can do the same, because libtraceevent 1.7.1 ends the program on some print formats,
- * __print_flags(REC->absent, ...) of a member that is no field is enough; it leaks at kvm_inj_exception; it gives the value 0 to
- * { ENUM_NAME, "one" } if the kernel left the name of the enum there; and names nothing at all if any argument is
- * beyond it, a statement or a call of a kernel function, as in dma_map_sg.
+ * __print_flags(REC->absent, ...) of a member that is no field is enough; it leaks at kvm_inj_exception; it gives the
+ * value 0 to { ENUM_NAME, "one" } if the kernel left the name of the enum there; and names nothing at all if any
+ * argument is beyond it, a statement or a call of a kernel function, as in dma_map_sg.
  *
  * A print format is any C that the kernel's compiler accepted: statements, helper functions, nested conditions. It is
  * not parsed as a whole. Calls of __print_flags() and the like are found wherever they stand, and only these are read,

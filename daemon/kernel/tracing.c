@@ -5,9 +5,9 @@
  */
 #include "daemon/kernel/tracing.h"
 
+#include "config/words.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/format.h"
-#include "daemon/kernel/near.h"
 
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -137,7 +137,7 @@ static int tracing_list(const Tracing *t, const char *group_glob, const char *na
 static int tracing_refuse_unknown(const Tracing *t, const char *group, const char *name, Explanation *e) {
         _cleanup_free_ char *path = NULL, *wanted = NULL;
         Names all = { .names = NULL };
-        char near[NEAR_TEXT_SIZE];
+        Nearest near = NEAREST_NULL;
         int r;
 
         if (asprintf(&path, "%s/events", t->root) < 0 || asprintf(&wanted, "%s:%s", group, name) < 0)
@@ -148,9 +148,10 @@ static int tracing_refuse_unknown(const Tracing *t, const char *group, const cha
         r = tracing_list(t, "*", "*", &all);
         if (r < 0)
                 return r;
-        near_text(wanted, all.names, all.n, near);
+        for (size_t i = 0; i < all.n; i++)
+                nearest_add(&near, wanted, all.names[i]);
         r = refuse(e, REFUSED_NOT_FOUND, "unknown-event",
-                   "this kernel has no tracepoint %s%s; `perfctl available` lists what it has", wanted, near);
+                   "this kernel has no tracepoint %s: `perfctl available` lists what it has%s", wanted, HINT(&near));
         tracing_names_free(all.names);
         return r;
 }

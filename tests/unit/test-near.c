@@ -6,50 +6,44 @@
 
 #include <cmocka.h>
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "config/words.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/cpu-list.h"
-#include "daemon/kernel/near.h"
-
-static char *const names[] = {
-        (char *)"sched_switch", (char *)"sched_waking", (char *)"sched_wakeup", (char *)"sys_enter_openat",
-        (char *)"sys_enter_open", (char *)"x", (char *)"sched_switching",
-};
 
 static void check_near(const char *wanted, const char *expected) {
-        char text[NEAR_TEXT_SIZE];
+        static const char *const names[] = { "sched_switch", "sched_waking", "sched_wakeup", "sys_enter_openat",
+                                             "sys_enter_open", "x", "sched_switching" };
+        Nearest near = NEAREST_NULL;
 
-        memset(text, '#', sizeof(text));
-        near_text(wanted, names, ARRAY_SIZE(names), text);
-        assert_string_equal(text, expected);
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                nearest_add(&near, wanted, names[i]);
+        assert_string_equal(HINT(&near), expected);
 }
 
 static void test_near(void **state) {
-        char *long_names[3], longest[301], text[NEAR_TEXT_SIZE];
+        Nearest near = NEAREST_NULL;
+        char longest[98], hint[NEAREST_HINT_SIZE];
 
-        check_near("sched_swich", ": did you mean sched_switch or sched_switching?");
-        check_near("sched_witching", ": did you mean sched_switching, sched_switch or sched_waking?");
-        check_near("sys_enter_opena", ": did you mean sys_enter_openat or sys_enter_open?"); /* the first of two as near */
+        check_near("sched_swich", "; did you mean 'sched_switch'?");
+        check_near("shced_switch", "; did you mean 'sched_switch'?");
+        check_near("sched_witching", "; did you mean 'sched_switching'?");
+        check_near("sys_enter_opena", "; did you mean 'sys_enter_openat'?"); /* the first of two as near */
         check_near("entirely_else", "");
-        check_near("", ": did you mean x?");
-        near_text("x", names, 0, text);
-        assert_string_equal(text, "");
+        check_near("", "");
+        assert_string_equal(HINT(&near), "");
 
-        /* what is too long to be compared is not near, and what does not fit is cut */
-        memset(longest, 'a', 300);
-        longest[300] = '\0';
+        /* what is too long to be compared is not near; the longest that is not fits */
+        memset(longest, 'a', 97);
+        longest[97] = '\0';
         check_near(longest, "");
-        for (size_t i = 0; i < 3; i++) {
-                long_names[i] = strndup(longest, 94 + i);
-                assert_non_null(long_names[i]);
-        }
-        near_text(long_names[0], long_names, 3, text);
-        assert_int_equal(strlen(text), NEAR_TEXT_SIZE - 1);
-        assert_int_equal(strncmp(text, ": did you mean aaaa", 19), 0);
-        for (size_t i = 0; i < 3; i++)
-                free(long_names[i]);
+        nearest_add(&near, longest, longest + 1);
+        nearest_add(&near, longest + 1, longest);
+        assert_null(near.word);
+        nearest_add(&near, longest + 2, longest + 1);
+        assert_ptr_equal(near.word, longest + 1);
+        assert_int_equal(strlen(nearest_hint(&near, hint)), strlen("; did you mean ''?") + 96);
 }
 
 static void check_cpus(const char *text, size_t n, const uint32_t *expected) {
