@@ -346,11 +346,13 @@ def test_reload():
 
 def test_idle():
     def switches(pid):
-        """{thread: voluntary context switches}"""
+        """{thread: voluntary context switches}, None while one of them still runs."""
         found = {}
         for tid in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{tid}/status", encoding="ascii") as f:
                 lines = dict(line.split(":", 1) for line in f)
+            if not lines["State"].strip().startswith("S"):
+                return None
             found[lines["Name"].strip()] = int(lines["voluntary_ctxt_switches"])
         return found
 
@@ -360,7 +362,7 @@ def test_idle():
         add(client, {"event": "sched:sched_switch"})
         client.request(disable=pb.SelectRequest(names=["*"]))
         daemon.status()
-        before = switches(daemon.pid)
+        before = perfd.wait_until(lambda: switches(daemon.pid), "all threads asleep")
         threading.Event().wait(10)  # the time that is measured, not a way to wait for something
         equal(switches(daemon.pid), before, "wakeups in 10 s without an enabled event")
         if not SLOW:
