@@ -3,8 +3,9 @@
  * wakeups cost. The bare loops beside it are run in turns with it, so that ratios hold where times do not: another
  * machine, another day, a busy neighbour.
  *
- *   bench-pipeline [--json PATH] [--quick]
+ *   bench-pipeline [--json PATH] [--quick] [--only TEXT]
  *
+ * --only: bare loops, and those rows whose names have the text: for a profiler.
  * Each number is the median of several runs. reader: reader_drain() and the hand-over of batches; dispatcher: from the
  * batch to sendmsg(2), in the same thread, so with batches that are still in its cache. What the peer spends is not in it.
  */
@@ -37,6 +38,7 @@ typedef struct Case {
                 Pipeline pipeline;
         };
         Cost runs[RUNS], median;
+        bool is_left_out;
 } Case;
 
 #define ONE_CPU .n_cpus = 1, .n_busy = 1, .order = STREAM_BY_CPU
@@ -60,6 +62,8 @@ static Case cases[] = {
 };
 
 static void case_init(Case *c) {
+        if (c->is_left_out)
+                return;
         if (c->is_bare)
                 bare_loop_init(&c->loop, c->bare);
         else
@@ -67,6 +71,8 @@ static void case_init(Case *c) {
 }
 
 static void case_deinit(Case *c) {
+        if (c->is_left_out)
+                return;
         if (c->is_bare)
                 bare_loop_deinit(&c->loop);
         else
@@ -100,6 +106,8 @@ static Cost case_run_pipeline(Pipeline *p, unsigned turns) {
 }
 
 static Cost case_run(Case *c, unsigned turns) {
+        if (c->is_left_out)
+                return (Cost){ .both = 0 };
         return c->is_bare ? case_run_bare(&c->loop, turns) : case_run_pipeline(&c->pipeline, turns);
 }
 
@@ -132,6 +140,8 @@ static void print_table(void) {
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 const Cost *m = &cases[i].median;
 
+                if (cases[i].is_left_out)
+                        continue;
                 printf("%-40s %7.1f %10.1f %7.1f %8.2f %16.2f", cases[i].name, m->reader, m->dispatcher, m->both,
                        m->both / cases[COPY].median.both, m->both / cases[COPY_AND_SOCKET].median.both);
                 if (stopwatch_counter >= 0)
@@ -153,6 +163,8 @@ static int write_json(const char *path, unsigned runs) {
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 const Cost *m = &cases[i].median;
 
+                if (cases[i].is_left_out)
+                        continue;
                 fprintf(f, "%s\n{\"name\":\"%s\",\"reader_ns\":%.2f,\"dispatcher_ns\":%.2f,\"ns\":%.2f,"
                         "\"x_copy\":%.3f,\"x_copy_socket\":%.3f", i ? "," : "", cases[i].name, m->reader, m->dispatcher,
                         m->both, m->both / cases[COPY].median.both, m->both / cases[COPY_AND_SOCKET].median.both);
@@ -193,8 +205,12 @@ int main(int argc, char **argv) {
                         turns = TURNS_QUICK;
                 } else if (strcmp(argv[i], "--json") == 0 && i + 1 < argc)
                         json = argv[++i];
-                else {
-                        fprintf(stderr, "usage: bench-pipeline [--json PATH] [--quick]\n");
+                else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+                        i++;
+                        for (size_t k = 0; k < ARRAY_SIZE(cases); k++)
+                                cases[k].is_left_out = !cases[k].is_bare && !strstr(cases[k].name, argv[i]);
+                } else {
+                        fprintf(stderr, "usage: bench-pipeline [--json PATH] [--quick] [--only TEXT]\n");
                         return 2;
                 }
         }
