@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-
-
 nsec_t dispatcher_min_watermark(const Dispatcher *d) {
         nsec_t least = UINT64_MAX;
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "daemon/base/log.h"
+
 static int refs_message(const EventRefs *from, Perfd__V1__EventRef ***ret, size_t *ret_n) {
         Perfd__V1__EventRef **refs = calloc(from->n + 1, sizeof(*refs));
 
@@ -29,6 +31,16 @@ static int target_from_config(const Supervisor *s, const char *name, EventSpec *
         return refuse(e, REFUSED_NOT_FOUND, "bad-target", "the configuration has no target called %s", name);
 }
 
+/* They are opened once; supervisor-open.c leaves the others out. */
+static void log_duplicates(const uint32_t *ids, size_t n, const char *what) {
+        for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; k < i; k++)
+                        if (ids[k] == ids[i]) {
+                                log_print(LOG_NOTICE, "%s %u is named more than once: ignored", what, ids[i]);
+                                return; /* said once */
+                        }
+}
+
 static int target_from_message(const Supervisor *s, const Perfd__V1__Target *m, EventSpec *to, Explanation *e) {
         int r;
 
@@ -46,6 +58,8 @@ static int target_from_message(const Supervisor *s, const Perfd__V1__Target *m, 
                 if (id == 0 || id > INT32_MAX)
                         return refuse(e, REFUSED_INVALID, "bad-target", "%u is no pid or tid", id);
         }
+        log_duplicates(m->pids, m->n_pids, "pid");
+        log_duplicates(m->tids, m->n_tids, "tid");
         to->no_inherit = m->no_inherit;
         if ((r = string_set(&to->cpus, m->cpus && *m->cpus ? m->cpus : NULL)) < 0 ||
             (r = numbers_set(&to->pids, &to->n_pids, m->pids, m->n_pids)) < 0)

@@ -64,13 +64,6 @@ static int supervisor_update_active(Supervisor *s, Explanation *e) {
         return error;
 }
 
-void registrations_free(Supervisor *s, Registration *list) {
-        for (Registration *next; list; list = next) {
-                next = list->next;
-                registration_free(s, list);
-        }
-}
-
 /* Everything named, as a list that is not yet registered. */
 static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration **ret, size_t *ret_n, Explanation *e) {
         Registration *list = NULL, **end = &list;

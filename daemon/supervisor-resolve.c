@@ -18,6 +18,13 @@ Registration *registration_free(Supervisor *s, Registration *r) {
         return NULL;
 }
 
+void registrations_free(Supervisor *s, Registration *list) {
+        for (Registration *next; list; list = next) {
+                next = list->next;
+                registration_free(s, list);
+        }
+}
+
 /* A registration of `spec` (moves) for one source. */
 static int registration_new(Supervisor *s, EventSpec *spec, Plan *plan, AttrSource source, Registration **ret,
                             Explanation *e) {
