@@ -37,11 +37,18 @@ static inline uint64_t wire_spread(uint64_t value) {
         return (value & 0x007f007f007f007f) | ((value & 0x3f803f803f803f80) << 1);
 }
 
+/* Most numbers of most samples fit into one byte, and the same ones each time, so that the branch is known beforehand. */
 static inline uint8_t *wire_put_varint(uint8_t *to, uint64_t value) {
         const uint64_t more = 0x8080808080808080;
-        size_t size = wire_varint_size(value);
-        uint64_t word = wire_spread(value);
+        uint64_t word;
+        size_t size;
 
+        if (value < 0x80) {
+                *to = (uint8_t)value;
+                return to + 1;
+        }
+        size = wire_varint_size(value);
+        word = wire_spread(value);
         if (size <= 8) {
                 word = htole64(word | (more & (((uint64_t)1 << (8 * (size - 1))) - 1)));
                 memcpy(to, &word, sizeof(word));
