@@ -176,12 +176,16 @@ static inline EventCounters *rig_counters(const Rig *rig, size_t event) {
         return &rig->reader.snapshot->events[event].event->counters[0];
 }
 
+static inline bool rig_has_room(const Rig *rig, size_t length) {
+        return rig->page->data_head + length - __atomic_load_n(&rig->page->data_tail, __ATOMIC_ACQUIRE) <= rig->size;
+}
+
 /* As perf_output_begin() and perf_output_end(): false, and nothing written, if the ring is full. */
 static inline bool rig_put(Rig *rig, const void *bytes, size_t length) {
-        uint64_t head = rig->page->data_head, tail = __atomic_load_n(&rig->page->data_tail, __ATOMIC_ACQUIRE);
+        uint64_t head = rig->page->data_head;
         size_t at = head & (rig->size - 1), first = rig->size - at < length ? rig->size - at : length;
 
-        if (head + length - tail > rig->size)
+        if (!rig_has_room(rig, length))
                 return false;
         memcpy(rig->data + at, bytes, first);
         memcpy(rig->data, (const uint8_t *)bytes + first, length - first);
@@ -208,12 +212,13 @@ typedef struct RigWho {
 /* A tracepoint's; raw_size is 4 less than a multiple of 8, as the kernel makes it. */
 static inline bool rig_put_sample(Rig *rig, uint64_t id, RigWho who, const void *raw, uint32_t raw_size) {
         static _Thread_local uint8_t body[64 * 1024];
-        size_t n = 0;
 
-        memcpy(body + n, &id, 8);
-        memcpy(body + n + 8, &who, 16);
-        memcpy(body + n + 24, &raw_size, 4);
-        memcpy(body + n + 28, raw, raw_size);
+        if (!rig_has_room(rig, 36 + (size_t)raw_size))
+                return false;
+        memcpy(body, &id, 8);
+        memcpy(body + 8, &who, 16);
+        memcpy(body + 24, &raw_size, 4);
+        memcpy(body + 28, raw, raw_size);
         return rig_put_record(rig, PERF_RECORD_SAMPLE, 0, body, 28 + raw_size);
 }
 
