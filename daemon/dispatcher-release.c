@@ -99,10 +99,10 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
         int r = 0;
 
         counter_add(&d->items, b->n_entries);
-        if (b->watermark > d->watermarks[b->slot]) {
+        if (b->watermark > 0)
+                d->asked[b->slot] = false; /* that was the answer, be it nothing new */
+        if (b->watermark > d->watermarks[b->slot])
                 d->watermarks[b->slot] = b->watermark;
-                d->asked[b->slot] = false;
-        }
         dispatcher_count_matched(d, b);
         for (size_t i = 0; by_cpu && i < b->n_entries && r >= 0; i++)
                 r = dispatcher_append(d, STREAM_BY_CPU, by_cpu, b, &b->entries[i]);

@@ -197,11 +197,22 @@ static int dispatcher_turn(Dispatcher *d) {
         return r;
 }
 
-/* CPUs that the merge waits for are asked, once the others have waited for `patience`. */
-static uint64_t dispatcher_ask(Dispatcher *d) {
-        nsec_t oldest, now, due;
+/* What every CPU has to have passed before something that waits can go on; false if nothing waits. */
+static bool dispatcher_awaited(const Dispatcher *d, nsec_t *ret_time) {
+        bool waits = merge_oldest(&d->merge, ret_time);
 
-        if (!merge_oldest(&d->merge, &oldest) && d->n_closing == 0 && !d->removals) {
+        if (d->n_closing > 0 || d->removals) { /* as of now: what they wait for is in the past */
+                *ret_time = clock_now(d->clock);
+                waits = true;
+        }
+        return waits;
+}
+
+/* CPUs that others wait for are asked, once these have waited for `patience`. For how long to sleep, us. */
+static uint64_t dispatcher_ask(Dispatcher *d) {
+        nsec_t awaited, now, due;
+
+        if (!dispatcher_awaited(d, &awaited)) {
                 d->waiting_since = 0;
                 return UINT64_MAX;
         }
@@ -212,7 +223,7 @@ static uint64_t dispatcher_ask(Dispatcher *d) {
         if (now < due)
                 return (due - now) / NSEC_PER_USEC + 1;
         for (uint32_t i = 0; i < d->n_lanes; i++)
-                if (!d->asked[i]) {
+                if (!d->asked[i] && d->watermarks[i] < awaited) {
                         d->asked[i] = true;
                         mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);
                 }
