@@ -97,7 +97,10 @@ static Config *load_config(const char *path) {
 }
 
 static int fail(int r, const Explanation *e) {
-        log_print(LOG_ERR, "%s", r > 0 || e->text[0] ? e->text : strerror(-r));
+        if (r > 0 || e->text[0])
+                log_print(LOG_ERR, "%s", e->text);
+        else
+                log_print(LOG_ERR, "a system call failed that perfd can not do without: %s", strerror(-r));
         return EXIT_FAILURE;
 }
 

@@ -75,28 +75,33 @@ static int tasks_add_process(Tasks *t, uint32_t pid, Explanation *e) {
 }
 
 /* Children that are there already: a replacement would lose them, and who follows children wants them anyway. */
-static int tasks_add_descendants(Tasks *t, uint32_t pid) {
+static int tasks_add_descendants(Tasks *t, uint32_t pid, Explanation *e) {
         _cleanup_free_ uint32_t *pids = NULL;
         size_t n = 0;
-        int r = tasks_descendants(pid, &pids, &n);
+        int r = tasks_descendants(pid, &pids, &n, e);
 
-        for (size_t i = 0; i < n && r >= 0; i++)
-                r = tasks_add_process(t, pids[i], NULL); /* one that is gone by now had its children's parent changed */
-        return r < 0 ? r : 0;
+        for (size_t i = 0; i < n && r == 0; i++) {
+                r = tasks_add_process(t, pids[i], e);
+                if (r == REFUSED_NOT_FOUND)
+                        r = 0; /* gone by now: its children have got another parent */
+        }
+        return r;
 }
 
 /* Every thread that the spec names, once. A process that is gone is said; that all of them are, is refused. */
 static int tasks_of_spec(const EventSpec *spec, Tasks *t, Explanation *e) {
         int r = tasks_add(t, spec->tids, spec->n_tids);
 
-        for (size_t i = 0; i < spec->n_pids && r >= 0; i++) {
+        for (size_t i = 0; i < spec->n_pids && r == 0; i++) {
                 r = tasks_add_process(t, spec->pids[i], e);
-                if (r == REFUSED_NOT_FOUND)
-                        log_print(LOG_NOTICE, "%s: there is no process %u (any more)", spec->name, spec->pids[i]);
                 if (r == 0 && !spec->no_inherit)
-                        r = tasks_add_descendants(t, spec->pids[i]);
+                        r = tasks_add_descendants(t, spec->pids[i], e);
+                if (r == REFUSED_NOT_FOUND) {
+                        log_print(LOG_NOTICE, "%s: there is no process %u (any more)", spec->name, spec->pids[i]);
+                        r = 0;
+                }
         }
-        if (r < 0)
+        if (r != 0)
                 return r;
         return t->n == 0 && spec->n_pids > 0 ? REFUSED_NOT_FOUND : 0; /* explained by tasks_of_process() */
 }

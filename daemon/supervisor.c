@@ -107,6 +107,12 @@ static int start_rings(Supervisor *s, Explanation *e) {
         return r;
 }
 
+static int explain_thread(int r, Explanation *e) {
+        return refuse(e, REFUSED_EXHAUSTED, "kernel",
+                      "a thread can not be started: %s; perfd has one for each CPU and a few more: raise TasksMax= "
+                      "(RLIMIT_NPROC) or the memory that it may use", strerror(-r));
+}
+
 static int start_threads(Supervisor *s, Explanation *e) {
         int r;
 
@@ -114,7 +120,7 @@ static int start_threads(Supervisor *s, Explanation *e) {
         if (r == 0)
                 r = dispatcher_start(&s->dispatcher);
         if (r < 0)
-                return r;
+                return explain_thread(r, e);
         s->dispatcher_started = true;
         for (size_t i = 0; i < s->n_cpus; i++) {
                 Snapshot *empty = snapshot_new(0, (uint32_t)s->n_cpus, 0);
@@ -127,7 +133,7 @@ static int start_threads(Supervisor *s, Explanation *e) {
                                       "perfd may not run on CPU %u, whose ring only a thread there can read in order: let it "
                                       "run on all online CPUs (CPUAffinity=, cpusets)", s->cpus[i]);
                 if (r < 0)
-                        return r;
+                        return explain_thread(r, e);
                 s->n_readers_started++;
         }
         return 0;

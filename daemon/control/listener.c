@@ -193,7 +193,7 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
                               strerror(-r));
         r = set_access(path, mode, group, e);
         if (r == 0 && listen(fd, BACKLOG) < 0)
-                r = -errno;
+                r = refuse(e, REFUSED_DENIED, "no-permission", "%s can not be listened on: %m", path);
         if (r == 0)
                 r = control_listen_fd(c, TAKE_FD(fd), may_change);
         if (r == 0) {

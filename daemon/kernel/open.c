@@ -52,11 +52,12 @@ static int explain_no_fds(const char *what, int error, Explanation *e) {
 static int explain_open(const char *what, int error, pid_t pid, int cpu, Explanation *e) {
         switch (error) {
         case ENODEV:
+        case ESRCH:
+                if (pid > 0 && error == ESRCH)
+                        return OPEN_E_EXITED;
                 if (cpu >= 0 && pid == -1)
                         return OPEN_E_OFFLINE;
                 break;
-        case ESRCH:
-                return OPEN_E_EXITED;
         case EACCES:
         case EPERM:
                 return explain_denied(what, error, e);
@@ -173,6 +174,8 @@ int open_probe(bool *ret_has_lost, Explanation *e) {
                 *ret_has_lost = true;
                 return 0;
         }
+        if (errno != EINVAL) /* what an older kernel says; the rest has nothing to do with it */
+                return explain_open("a software event", errno, 0, -1, e);
         attr.read_format = 0;
         r = open_event(&attr, "a software event", 0, -1, &fd, e);
         if (r == 0)

@@ -20,6 +20,21 @@ static int compare_tids(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
+/* Only what is really gone is "gone": a process that can not be looked at for lack of an fd is still there. */
+static int explain_proc(const char *path, uint32_t pid, int error, Explanation *e) {
+        if (error == ENOENT || error == ESRCH)
+                return refuse(e, REFUSED_NOT_FOUND, "gone", "there is no process %u", pid);
+        if (error == ENOMEM)
+                return -ENOMEM;
+        if (error == EMFILE || error == ENFILE)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
+                              "no fd is left to read %s; raise LimitNOFILE= (RLIMIT_NOFILE) or trace less", path);
+        if (error == EACCES || error == EPERM)
+                return refuse(e, REFUSED_DENIED, "no-permission",
+                              "%s can not be read: %s; is /proc mounted with hidepid?", path, strerror(error));
+        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s", path, strerror(error));
+}
+
 int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanation *e) {
         _cleanup_(closedirp) DIR *d = NULL;
         _cleanup_free_ uint32_t *tids = NULL;
@@ -29,7 +44,9 @@ int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanati
 
         (void)snprintf(path, sizeof(path), "/proc/%u/task", pid);
         d = opendir(path);
-        while (d && (entry = readdir(d))) {
+        if (!d)
+                return explain_proc(path, pid, errno, e);
+        while ((entry = readdir(d))) {
                 char *end;
                 unsigned long tid = strtoul(entry->d_name, &end, 10);
                 uint32_t *more;
@@ -43,7 +60,7 @@ int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanati
                 tids[n++] = (uint32_t)tid;
         }
         if (n == 0)
-                return refuse(e, REFUSED_NOT_FOUND, "gone", "there is no process %u", pid);
+                return explain_proc(path, pid, ESRCH, e);
         qsort(tids, n, sizeof(*tids), compare_tids);
         *ret_tids = TAKE_PTR(tids);
         *ret_n = n;
@@ -55,8 +72,7 @@ typedef struct Family {
         bool ours;
 } Family;
 
-/* 0 if the process is gone. */
-static uint32_t parent_of(uint32_t pid) {
+static int parent_of(uint32_t pid, uint32_t *ret_parent, Explanation *e) {
         _cleanup_close_ int fd = -1;
         char path[32], stat[512], *end;
         ssize_t n;
@@ -65,44 +81,53 @@ static uint32_t parent_of(uint32_t pid) {
         fd = open(path, O_RDONLY | O_CLOEXEC);
         n = fd < 0 ? -1 : read(fd, stat, sizeof(stat) - 1);
         if (n <= 0)
-                return 0;
+                return explain_proc(path, pid, n < 0 ? errno : ESRCH, e);
         stat[n] = '\0';
         end = strrchr(stat, ')'); /* the comm before it may hold anything; then " S PPID" */
-        return end && strlen(end) > 4 ? (uint32_t)strtoul(end + 4, NULL, 10) : 0;
+        *ret_parent = end && strlen(end) > 4 ? (uint32_t)strtoul(end + 4, NULL, 10) : 0;
+        return 0;
 }
 
-static int read_families(Family **ret, size_t *ret_n) {
+static int read_families(Family **ret, size_t *ret_n, Explanation *e) {
         _cleanup_(closedirp) DIR *d = opendir("/proc");
         _cleanup_free_ Family *families = NULL;
         struct dirent *entry;
         size_t n = 0;
 
-        while (d && (entry = readdir(d))) {
+        if (!d)
+                return explain_proc("/proc", 0, errno, e);
+        while ((entry = readdir(d))) {
                 char *end;
                 unsigned long pid = strtoul(entry->d_name, &end, 10);
-                Family *more;
+                Family *more, one = { .pid = (uint32_t)pid };
+                int r;
 
                 if (*end || pid == 0)
                         continue;
+                r = parent_of(one.pid, &one.parent, e);
+                if (r == REFUSED_NOT_FOUND || r == REFUSED_DENIED)
+                        continue; /* gone, or hidden from us with all its children */
+                if (r != 0)
+                        return r;
                 more = reallocarray(families, n + 1, sizeof(*families));
                 if (!more)
                         return -ENOMEM;
                 families = more;
-                families[n++] = (Family){ .pid = (uint32_t)pid, .parent = parent_of((uint32_t)pid) };
+                families[n++] = one;
         }
         *ret = TAKE_PTR(families);
         *ret_n = n;
         return 0;
 }
 
-int tasks_descendants(uint32_t pid, uint32_t **ret_pids, size_t *ret_n) {
+int tasks_descendants(uint32_t pid, uint32_t **ret_pids, size_t *ret_n, Explanation *e) {
         _cleanup_free_ Family *families = NULL;
         uint32_t *pids;
         size_t n = 0, n_pids = 0;
         bool grew = true;
-        int r = read_families(&families, &n);
+        int r = read_families(&families, &n, e);
 
-        if (r < 0)
+        if (r != 0)
                 return r;
         pids = malloc((n + 1) * sizeof(*pids));
         if (!pids)

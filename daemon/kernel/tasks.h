@@ -8,10 +8,10 @@
 #include "daemon/base/error.h"
 #include "daemon/model/record.h"
 
-/* The threads of a process, sorted. REFUSED_NOT_FOUND "gone" if there is no such process. */
+/* The threads of a process, sorted. REFUSED_NOT_FOUND "gone" if there is no such process; or why it is not known. */
 int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanation *e);
-/* The children of a process, their children and so on, as far as they still have their parents. -ENOMEM. */
-int tasks_descendants(uint32_t pid, uint32_t **ret_pids, size_t *ret_n);
+/* The children of a process, their children and so on, as far as they still have their parents. */
+int tasks_descendants(uint32_t pid, uint32_t **ret_pids, size_t *ret_n, Explanation *e);
 /* Name of a thread from /proc; false if it is gone. Any thread; no allocation. */
 bool task_comm(uint32_t tid, char ret_comm[static COMM_SIZE]);
 /* Whether pids here are those of the kernel's own view (common_pid of tracepoints). */

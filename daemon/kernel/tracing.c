@@ -103,10 +103,27 @@ static int names_add(Names *l, const char *group, const char *name) {
         return 0;
 }
 
-static int names_add_group(Names *l, const char *root, const char *group, const char *glob) {
-        char **events = tracefs_system_events(root, group);
+static int explain_unreadable(const char *path, int error, Explanation *e) {
+        if (error == ENOMEM)
+                return -ENOMEM;
+        if (error == EACCES || error == EPERM)
+                return refuse(e, REFUSED_DENIED, "no-permission",
+                              "%s can not be read (%s): perfd has to be root or have CAP_DAC_READ_SEARCH", path,
+                              strerror(error));
+        if (error == EMFILE || error == ENFILE)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
+                              "no fd is left to read %s: raise LimitNOFILE= (RLIMIT_NOFILE) or trace less", path);
+        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s", path, strerror(error));
+}
+
+static int names_add_group(Names *l, const char *root, const char *group, const char *glob, Explanation *e) {
+        char **events;
         int r = 0;
 
+        errno = 0;
+        events = tracefs_system_events(root, group);
+        if (!events && errno != 0 && errno != ENOENT) /* a group may go with its module */
+                return explain_unreadable(group, errno, e);
         for (char **event = events; event && *event && r == 0; event++)
                 if (fnmatch(glob, *event, 0) == 0 && strcmp(*event, "enable") != 0 && strcmp(*event, "filter") != 0)
                         r = names_add(l, group, *event);
@@ -114,16 +131,20 @@ static int names_add_group(Names *l, const char *root, const char *group, const 
         return r;
 }
 
-static int tracing_list(const Tracing *t, const char *group_glob, const char *name_glob, Names *ret) {
-        char **groups = tracefs_event_systems(t->root);
+static int tracing_list(const Tracing *t, const char *group_glob, const char *name_glob, Names *ret, Explanation *e) {
         Names l = { .names = NULL };
+        char **groups;
         int r = 0;
 
+        errno = 0;
+        groups = tracefs_event_systems(t->root);
+        if (!groups && errno != 0)
+                return explain_unreadable(t->root, errno, e);
         for (char **group = groups; group && *group && r == 0; group++)
                 if (fnmatch(group_glob, *group, 0) == 0)
-                        r = names_add_group(&l, t->root, *group, name_glob);
+                        r = names_add_group(&l, t->root, *group, name_glob, e);
         tracefs_list_free(groups);
-        if (r < 0) {
+        if (r != 0) {
                 tracing_names_free(l.names);
                 return r;
         }
@@ -143,10 +164,9 @@ static int tracing_refuse_unknown(const Tracing *t, const char *group, const cha
         if (asprintf(&path, "%s/events", t->root) < 0 || asprintf(&wanted, "%s:%s", group, name) < 0)
                 return -ENOMEM;
         if (access(path, R_OK | X_OK) < 0)
-                return refuse(e, REFUSED_DENIED, "no-permission",
-                              "%s can not be read (%m): perfd has to be root or have CAP_DAC_READ_SEARCH", path);
-        r = tracing_list(t, "*", "*", &all);
-        if (r < 0)
+                return explain_unreadable(path, errno, e);
+        r = tracing_list(t, "*", "*", &all, e);
+        if (r != 0)
                 return r;
         for (size_t i = 0; i < all.n; i++)
                 nearest_add(&near, wanted, all.names[i]);
@@ -167,10 +187,10 @@ int tracing_load(const Tracing *t, const char *group, const char *name, Plan **r
         if (asprintf(&path, "%s/events/%s/%s/format", t->root, group, name) < 0)
                 return -ENOMEM;
         r = read_file(path, &text, &length);
-        if (r == -ENOMEM)
-                return r;
-        if (r < 0)
+        if (r == -ENOENT)
                 return tracing_refuse_unknown(t, group, name, e);
+        if (r < 0)
+                return explain_unreadable(path, -r, e);
         return format_parse(group, text, length, ret, e);
 }
 
@@ -180,8 +200,8 @@ int tracing_match(const Tracing *t, const char *group_glob, const char *name_glo
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = tracing_list(t, group_glob, name_glob, &l);
-        if (r < 0)
+        r = tracing_list(t, group_glob, name_glob, &l, e);
+        if (r != 0)
                 return r;
         if (l.n == 0) {
                 tracing_names_free(l.names);
