@@ -35,7 +35,7 @@ groups:
       - {{ event: cpu-clock, frequency: 99, enabled: false }}
 """
 FIRST_OF_MAIN = "perfd.yaml"  # before it is opened, libraries are loaded: their failures are the linker's to report
-# the sanitizers' own calls would fail as well
+# calls of the sanitizers' own, when a program starts: they would fail as well
 OF_SANITIZERS = {"openat", "mmap", "mprotect", "read", "clone3", "prlimit64"}
 
 
@@ -290,7 +290,7 @@ def fail_each_add(syscall, errors, specs, paths=(), missing=None, step=1):
     missing: {error: how many fds an event may lack because of it}, where the error says that a CPU or a task is gone.
     step: from the 20th call on only each so many.
     """
-    need_strace(syscall)
+    need_strace()
     outcomes, wrong, tried = {}, [], 0
     with Daemon(config=CONFIG) as daemon, daemon.client() as client:
         adding = Adding(daemon, client, specs)
