@@ -91,7 +91,7 @@ int handle_list(Asking *a, Explanation *e) {
                 m->enabled = g->enabled;
                 m->configured = g->event->spec.configured;
                 m->n_fds = (uint32_t)g->opened.n;
-                t = supervisor_event_totals(g);
+                t = supervisor_event_totals(s, g);
                 m->delivered = t.delivered;
                 for (int i = 0; i < _LOSS_MAX; i++)
                         m->lost += t.lost[i];

@@ -84,7 +84,7 @@ static int handle_status(Asking *a, Explanation *e) {
         reply->uptime = clock_now(CLOCK_MONOTONIC) - s->started;
         reply->n_events = (uint32_t)s->n_registrations;
         for (const Registration *g = s->registrations; g; g = g->next) {
-                EventCut t = supervisor_event_totals(g);
+                EventCut t = supervisor_event_totals(s, g);
 
                 reply->n_enabled += g->enabled;
                 for (int i = 0; i < _LOSS_MAX; i++)

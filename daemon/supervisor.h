@@ -215,7 +215,7 @@ int supervisor_ledger(Supervisor *s, bool with_subscribers, Perfd__V1__Ledger **
 /* Posts the end to one subscriber, or all (0). */
 int supervisor_close_stream(Supervisor *s, uint64_t id, const char *reason);
 int supervisor_report(Supervisor *s, DispatcherReport *ret);
-EventCut supervisor_event_totals(const Registration *r);
+EventCut supervisor_event_totals(const Supervisor *s, const Registration *r);
 
 /* supervisor-requests.c */
 int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request);

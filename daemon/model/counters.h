@@ -26,7 +26,7 @@ typedef struct EventCut {
         uint64_t count;     /* read(2) of all its fds here */
         uint64_t ring_lost; /* PERF_FORMAT_LOST of the same read */
         uint64_t delivered, filtered, doubled;
-        uint64_t lost[_LOSS_MAX]; /* but KERNEL_RING and LATE */
+        uint64_t lost[_LOSS_MAX]; /* but those of the kernel, and LATE */
         bool settled;             /* false: the ring never stood still around the read, the cut is not consistent */
 } EventCut;
 
@@ -35,7 +35,7 @@ typedef struct EventCounters {
         _Alignas(64) Counter delivered; /* given to the dispatcher for at least one subscription */
         Counter filtered;               /* no subscription wanted it, or it was our own doing */
         Counter doubled;                /* of a generation that is muted during a live change */
-        Counter lost[_LOSS_MAX];        /* but KERNEL_RING and LATE */
+        Counter lost[_LOSS_MAX];        /* but those of the kernel, and LATE */
         EventCut cut;
 
         /* written by the supervisor: of fds that are closed */
