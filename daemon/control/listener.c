@@ -143,11 +143,28 @@ int control_listen_fd(Control *c, int fd, bool may_change) {
         return r;
 }
 
-static bool is_alive(const struct sockaddr_un *address) {
-        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+/* Removes the socket of a daemon that is dead; everything else that is there is refused. */
+static int make_way(const char *path, const struct sockaddr_un *address, Explanation *e) {
+        _cleanup_close_ int fd = -1;
+        struct stat st;
 
+        if (lstat(path, &st) < 0)
+                return 0; /* bind(2) says what else is wrong */
+        if (!S_ISSOCK(st.st_mode))
+                return refuse(e, REFUSED_EXISTS, "exists", "%s is no socket, and in the way: remove it, or set listen", path);
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
         /* unix(7), EAGAIN: so many wait for it already that it is there, if busy */
-        return fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN);
+        if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
+                return refuse(e, REFUSED_EXISTS, "exists", "another daemon listens on %s already: stop it, or set listen",
+                              path);
+        if (errno != ECONNREFUSED && errno != ENOENT)
+                return refuse(e, REFUSED_DENIED, "no-permission", "whether a daemon listens on %s can not be found out: %m",
+                              path);
+        if (unlink(path) < 0 && errno != ENOENT)
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s is in the way and can not be removed: %m", path);
+        return 0;
 }
 
 static int set_access(const char *path, mode_t mode, const char *group, Explanation *e) {
@@ -177,14 +194,12 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
                 return refuse(e, REFUSED_INVALID, "bad-config", "%s is longer than the %zu bytes of a socket's path", path,
                               sizeof(address.sun_path) - 1);
         strcpy(address.sun_path, path);
-        if (is_alive(&address))
-                return refuse(e, REFUSED_EXISTS, "exists", "another daemon listens on %s already: stop it, or set listen",
-                              path);
+        r = make_way(path, &address, e);
+        if (r != 0)
+                return r;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return -errno;
-        if (unlink(path) < 0 && errno != ENOENT)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s is in the way and can not be removed: %m", path);
         before = umask(0777); /* closed to all until set_access() */
         r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
         umask(before);

@@ -76,6 +76,25 @@ static void test_left_behind(void **state) {
 }
 
 /* A daemon that accepts nobody, with all places before it taken, is not dead, and is not waited for. */
+/* What somebody else keeps there is not removed, whatever connect(2) says of it. */
+static void test_no_socket(void **state) {
+        Explanation e = EXPLANATION_NULL;
+        Daemon d;
+        FILE *f;
+
+        daemon_init(&d, LIMITS);
+        control_deinit(&d.control);
+        control_init(&d.control, d.event, LIMITS, handle, &d);
+        f = fopen(d.path, "w");
+        assert_non_null(f);
+        fclose(f);
+        assert_int_equal(control_listen(&d.control, d.path, 0600, NULL, false, &e), REFUSED_EXISTS);
+        assert_non_null(strstr(e.text, "is no socket"));
+        assert_int_equal(access(d.path, F_OK), 0);
+        assert_int_equal(unlink(d.path), 0);
+        daemon_deinit(&d);
+}
+
 static void test_alive_but_busy(void **state) {
         _cleanup_close_ int busy = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         struct sockaddr_un address;
@@ -188,6 +207,7 @@ int main(void) {
                 cmocka_unit_test(test_paths),
                 cmocka_unit_test(test_modes),
                 cmocka_unit_test(test_left_behind),
+                cmocka_unit_test(test_no_socket),
                 cmocka_unit_test(test_alive_but_busy),
                 cmocka_unit_test(test_given),
                 cmocka_unit_test(test_peer_text),
