@@ -172,6 +172,30 @@ int dispatcher_release(Dispatcher *d) {
         return r;
 }
 
+/*
+ * A reader whose batches are all in the merge, and all newer than what it has still to read: an interrupt wrote more
+ * than a whole pool before the record that it interrupted got its place. Without a batch it can not go on, and without
+ * it the merge can not. Its batches are released then, and what comes behind them is late, and counted so.
+ */
+void dispatcher_unblock(Dispatcher *d) {
+        nsec_t oldest;
+
+        for (uint32_t slot = 0; slot < d->n_lanes && merge_oldest(&d->merge, &oldest); slot++) {
+                Lane *l = &d->lanes[slot];
+
+                if (d->watermarks[slot] >= oldest || !queue_is_empty(l->full) ||
+                    !atomic_load_explicit(l->starving, memory_order_relaxed))
+                        continue;
+                for (size_t i = 0; i < d->merge.n; i++) {
+                        const Batch *b = d->merge.heap[i];
+                        nsec_t newest = b->entries[b->n_entries - 1].time;
+
+                        if (b->slot == slot && newest > d->watermarks[slot])
+                                d->watermarks[slot] = newest;
+                }
+        }
+}
+
 /* A channel whose last subscriber left. */
 static void dispatcher_remove_channel(Dispatcher *d, Channel *c) {
         for (Channel **p = &d->channels; *p; p = &(*p)->next)

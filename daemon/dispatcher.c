@@ -222,6 +222,7 @@ static uint64_t dispatcher_ask(Dispatcher *d) {
         due = d->waiting_since + d->patience;
         if (now < due)
                 return (due - now) / NSEC_PER_USEC + 1;
+        dispatcher_unblock(d);
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 if (!d->asked[i] && d->watermarks[i] < awaited) {
                         d->asked[i] = true;

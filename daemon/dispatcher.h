@@ -194,6 +194,8 @@ void dispatcher_post(Dispatcher *d, DispatcherMail *mail);
 /* dispatcher-release.c: what a batch holds, to the packets of the channels. Negative: memory. */
 int dispatcher_take_batch(Dispatcher *d, Batch *b);
 int dispatcher_release(Dispatcher *d);
+/* When nothing could be released for a while. */
+void dispatcher_unblock(Dispatcher *d);
 int dispatcher_flush(Dispatcher *d);
 nsec_t dispatcher_min_watermark(const Dispatcher *d);
 

@@ -1,0 +1,166 @@
+/*
+ * The dispatcher without its thread: batches by hand, one subscriber in the order of time. What has to be released is,
+ * nothing before its time, and a reader that can not go on without its batches does not stop everybody.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "daemon/dispatcher.h"
+
+#define N_LANES 2
+#define EVENT 7
+
+typedef struct Rig {
+        Queue full[N_LANES], free[N_LANES];
+        atomic_bool starving[N_LANES];
+        Mailbox readers[N_LANES];
+        Lane lanes[N_LANES];
+        Dispatcher dispatcher;
+        Subscriber *subscriber;
+        int peer;
+} Rig;
+
+static void rig_init(Rig *r) {
+        Subscriber *s = calloc(1, sizeof(*s));
+        int fds[2];
+
+        memset(r, 0, sizeof(*r));
+        for (int i = 0; i < N_LANES; i++) {
+                assert_int_equal(queue_init(&r->full[i], 8), 0);
+                assert_int_equal(queue_init(&r->free[i], 8), 0);
+                assert_int_equal(mailbox_init(&r->readers[i], 2), 0);
+                r->lanes[i] = (Lane){ &r->full[i], &r->free[i], &r->starving[i], &r->readers[i] };
+        }
+        r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };
+        assert_int_equal(dispatcher_init(&r->dispatcher, r->lanes, N_LANES, 1), 0);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+        r->peer = fds[1];
+        *s = (Subscriber){ .id = 1, .fd = fds[0], .order = STREAM_BY_TIME, .since = 1, .queue_bytes = 1 << 20 };
+        r->subscriber = s;
+        assert_int_equal(dispatcher_subscribe(&r->dispatcher, s), 0);
+        assert_int_equal(dispatcher_begin(&r->dispatcher, 1), 0);
+}
+
+static void rig_deinit(Rig *r) {
+        Batch *b;
+
+        dispatcher_deinit(&r->dispatcher);
+        for (int i = 0; i < N_LANES; i++) {
+                while ((b = queue_pop(&r->free[i])))
+                        batch_free(b);
+                queue_deinit(&r->full[i]);
+                queue_deinit(&r->free[i]);
+                mailbox_deinit(&r->readers[i]);
+        }
+        close_fd(r->peer);
+}
+
+/* A batch of one item for each time, of which the subscriber wants every one. */
+static void rig_take(Rig *r, uint32_t slot, nsec_t watermark, const nsec_t *times, size_t n) {
+        static const uint8_t item[] = { 0x22, 0x00 }; /* field `items`, empty */
+        Batch *b = batch_new(slot);
+
+        assert_non_null(b);
+        batch_reset(b, 1);
+        b->watermark = watermark;
+        for (size_t i = 0; i < n; i++) {
+                size_t room;
+
+                memcpy(batch_room(b, &room), item, sizeof(item));
+                batch_append(b, times[i], 1, EVENT, sizeof(item));
+        }
+        batch_sort(b);
+        assert_int_equal(dispatcher_take_batch(&r->dispatcher, b), 0);
+        assert_int_equal(dispatcher_release(&r->dispatcher), 0);
+        assert_int_equal(dispatcher_flush(&r->dispatcher), 0);
+}
+
+#define TAKE(r, slot, watermark, ...)                                                                                  \
+        rig_take(r, slot, watermark, (const nsec_t[]){ __VA_ARGS__ }, sizeof((const nsec_t[]){ __VA_ARGS__ }) / 8)
+
+static SubscriberRow rig_row(Rig *r) {
+        DispatcherReport report;
+        SubscriberRow row;
+
+        assert_int_equal(dispatcher_report(&r->dispatcher, &report), 0);
+        assert_int_equal(report.n_subscribers, 1);
+        row = report.subscribers[0];
+        dispatcher_report_deinit(&report);
+        assert_true(row.balanced);
+        return row;
+}
+
+static void test_watermarks(void **state) {
+        Rig r;
+
+        rig_init(&r);
+        TAKE(&r, 0, 30, 10, 20, 40);
+        assert_int_equal(rig_row(&r).sent, 0); /* nothing is known of the other CPU */
+        TAKE(&r, 1, 20, 15);
+        assert_int_equal(rig_row(&r).sent, 3); /* 10, 15, 20 */
+        assert_int_equal(rig_row(&r).queued, 1);
+        TAKE(&r, 1, 100, 35);
+        assert_int_equal(rig_row(&r).sent, 3); /* 35 is newer than what CPU 0 has said */
+        TAKE(&r, 0, 100, 50);
+        assert_int_equal(rig_row(&r).sent, 6);
+        assert_int_equal(rig_row(&r).queued, 0);
+        rig_deinit(&r);
+}
+
+static void test_late_is_counted(void **state) {
+        DispatcherReport report;
+        Rig r;
+
+        rig_init(&r);
+        TAKE(&r, 1, 100, 60);
+        TAKE(&r, 0, 100, 70);
+        TAKE(&r, 0, 200, 65, 80); /* CPU 0 had said that nothing older than 100 would come */
+        TAKE(&r, 1, 200, 90);
+        assert_int_equal(rig_row(&r).late, 1);
+        assert_int_equal(rig_row(&r).sent, 4);
+        assert_int_equal(dispatcher_report(&r.dispatcher, &report), 0);
+        assert_int_equal(report.n_late, 1);
+        assert_int_equal(report.late[0].event, EVENT);
+        assert_int_equal(report.late[0].slot, 0);
+        assert_int_equal(report.late[0].count, 1);
+        dispatcher_report_deinit(&report);
+        rig_deinit(&r);
+}
+
+static void test_unblock(void **state) {
+        Rig r;
+
+        rig_init(&r);
+        TAKE(&r, 1, 1000);
+        TAKE(&r, 0, 5, 20, 30); /* its reader has still one of 5 to read */
+        dispatcher_unblock(&r.dispatcher);
+        assert_int_equal(dispatcher_release(&r.dispatcher), 0);
+        assert_int_equal(rig_row(&r).sent, 0); /* it has batches: it will go on */
+        atomic_store(&r.starving[0], true);
+        dispatcher_unblock(&r.dispatcher);
+        assert_int_equal(dispatcher_release(&r.dispatcher), 0);
+        assert_int_equal(dispatcher_flush(&r.dispatcher), 0);
+        assert_int_equal(rig_row(&r).sent, 2);
+        assert_false(atomic_load(&r.starving[0])); /* and asked to go on */
+        assert_int_equal(mailbox_take_asks(&r.readers[0]) & READER_ASK_BATCHES, READER_ASK_BATCHES);
+        TAKE(&r, 0, 1000, 5, 40);
+        assert_int_equal(rig_row(&r).late, 1);
+        assert_int_equal(rig_row(&r).sent, 3);
+        rig_deinit(&r);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_watermarks),
+                cmocka_unit_test(test_late_is_counted),
+                cmocka_unit_test(test_unblock),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
