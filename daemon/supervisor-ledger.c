@@ -55,9 +55,9 @@ int supervisor_report(Supervisor *s, DispatcherReport *ret) {
         for (int patience = PATIENCE_S;; patience--) { /* as for the readers */
                 struct timespec second;
 
-                clock_gettime(CLOCK_MONOTONIC, &second);
+                clock_gettime(CLOCK_REALTIME, &second); /* not time(2), which lags: its next second may be over */
                 second.tv_sec++;
-                if (sem_clockwait(&done, CLOCK_MONOTONIC, &second) == 0)
+                if (sem_timedwait(&done, &second) == 0)
                         break;
                 if (errno != EINTR && patience <= 0) {
                         log_print(LOG_CRIT, "the dispatcher did not answer for %d s: perfd ends to be restarted", PATIENCE_S);
