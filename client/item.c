@@ -9,23 +9,7 @@
 
 #include "client/record.h"
 #include "client/wire.h"
-
-enum {
-        ITEM_TIME = 1,
-        ITEM_EVENT = 2,
-        ITEM_CPU = 3,
-        ITEM_PID = 4,
-        ITEM_TID = 5,
-        ITEM_COMM = 6,
-        ITEM_NUMBERS = 7,
-        ITEM_TEXTS = 8,
-        ITEM_RAW = 9,
-        ITEM_KERNEL_CALLCHAIN = 10,
-        ITEM_USER_CALLCHAIN = 11,
-        ITEM_IP = 12,
-        ITEM_ADDRESS = 13,
-        ITEM_PERIOD = 14,
-};
+#include "proto/item-fields.h"
 
 static int grow(void *list, size_t *room, size_t needed, size_t size) {
         void **p = list, *bigger;

@@ -1,10 +1,7 @@
 /* Side records are rare beside samples, but a host that forks a lot sends many: read directly too. */
 #include "client/record.h"
 
-enum {
-        ITEM_COMM_RECORD = 20, /* and on from there in the order of perfd_record */
-        ITEM_UNTHROTTLE = 27,
-};
+#include "proto/item-fields.h"
 
 static void comm_set(perfd_comm_record *r, const WireField *f) {
         switch (f->key) {
@@ -92,7 +89,7 @@ int record_decode(struct perfd_item *item, const WireField *field) {
 
         if (number < ITEM_COMM_RECORD || number > ITEM_UNTHROTTLE || (field->key & 7) != WIRE_BYTES)
                 return 0;
-        item->record = (perfd_record)(PERFD_COMM + (number - ITEM_COMM_RECORD));
+        item->record = (perfd_record)(PERFD_COMM + (number - ITEM_COMM_RECORD)); /* numbered in the same order */
         switch (item->record) {
         case PERFD_COMM:
                 item->comm_record = (perfd_comm_record){ .comm = { .bytes = "" } };

@@ -11,7 +11,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "daemon/encode/item-fields.h"
+#include "proto/item-fields.h"
 #include "daemon/encode/wire.h"
 #include "daemon/model/field.h"
 

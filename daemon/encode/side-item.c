@@ -6,7 +6,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "daemon/encode/item-fields.h"
+#include "proto/item-fields.h"
 #include "daemon/encode/item.h"
 #include "daemon/encode/wire.h"
 

@@ -1,4 +1,4 @@
-/* For encode/: field numbers of perfd.v1.Packet and perfd.v1.Item, which the direct writers need as constants. */
+/* For those who read or write items directly: the field numbers of perfd.v1.Packet and perfd.v1.Item. */
 #pragma once
 
 enum {
