@@ -265,6 +265,14 @@ static int refs_of(Registration *const *selected, size_t n, EventRefs *ret) {
         return 0;
 }
 
+/* What a change is about, and what its answer says if it succeeds. */
+static int select_with_refs(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
+                            EventRefs *ret_refs, Explanation *e) {
+        int r = supervisor_select(s, names, n, ret, ret_n, e);
+
+        return r == 0 ? refs_of(*ret, *ret_n, ret_refs) : r;
+}
+
 static void supervisor_unlink(Supervisor *s, Registration *r) {
         for (Registration **p = &s->registrations; *p; p = &(*p)->next)
                 if (*p == r) {
@@ -305,9 +313,7 @@ int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *re
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = supervisor_select(s, names, n, &selected, &n_selected, e);
-        if (r == 0)
-                r = refs_of(selected, n_selected, &refs);
+        r = select_with_refs(s, names, n, &selected, &n_selected, &refs, e);
         if (r != 0)
                 return r;
         r = supervisor_remove_selected(s, selected, n_selected, e);
@@ -317,6 +323,16 @@ int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *re
         }
         *ret_refs = refs;
         return 0;
+}
+
+/* What carriers and readers have to know of it. */
+static int supervisor_mark(Supervisor *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
+        int r;
+
+        for (size_t i = 0; i < n; i++)
+                regs[i]->enabled = on;
+        r = supervisor_update_active(s, e);
+        return r == 0 ? supervisor_publish(s) : r;
 }
 
 /* The carriers are on before the first event is, and off after the last one. */
@@ -332,16 +348,14 @@ static int supervisor_switch(Supervisor *s, Registration *const *selected, size_
                         changing[n_changing++] = selected[i];
         if (!on)
                 r = list_switch(s, changing, n_changing, false, e);
-        for (size_t i = 0; i < n_changing && r == 0; i++)
-                changing[i]->enabled = on;
         if (r == 0)
-                r = supervisor_update_active(s, e);
-        if (r == 0)
-                r = supervisor_publish(s);
-        if (r == 0 && on) {
+                r = supervisor_mark(s, changing, n_changing, on, e);
+        if (r == 0 && on)
                 r = list_switch(s, changing, n_changing, true, e);
-                for (size_t i = 0; i < n_changing && r > 0; i++)
-                        changing[i]->enabled = false;
+        if (r > 0) { /* as before: none of them is on */
+                int undone = supervisor_mark(s, changing, n_changing, false, NULL);
+
+                r = undone < 0 ? undone : r;
         }
         return r;
 }
@@ -353,9 +367,7 @@ int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, Even
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = supervisor_select(s, names, n, &selected, &n_selected, e);
-        if (r == 0)
-                r = refs_of(selected, n_selected, &refs);
+        r = select_with_refs(s, names, n, &selected, &n_selected, &refs, e);
         if (r != 0)
                 return r;
         r = supervisor_switch(s, selected, n_selected, on, e);
