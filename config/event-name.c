@@ -15,7 +15,7 @@
         "this version of perfd knows tracepoints (group:name, such as sched:sched_switch) and software events (such "  \
         "as cpu-clock)"
 
-static const SoftwareEvent software_table[] = {
+static const NumberedEvent software_table[] = {
         { "cpu-clock", NULL, PERF_COUNT_SW_CPU_CLOCK, "ns", "time of the CPU" },
         { "task-clock", NULL, PERF_COUNT_SW_TASK_CLOCK, "ns", "time that a task runs" },
         { "page-faults", "faults", PERF_COUNT_SW_PAGE_FAULTS, "events", "page faults, minor and major" },
@@ -104,7 +104,7 @@ static bool claims_software_modifier(const char *text) {
         const char *colon = strchr(text, ':');
 
         for (size_t i = 0; colon && i < ARRAY_SIZE(software_table); i++) {
-                const SoftwareEvent *s = &software_table[i];
+                const NumberedEvent *s = &software_table[i];
 
                 if (base_is(text, s->name) || (s->alias && base_is(text, s->alias)))
                         return true;
@@ -117,11 +117,11 @@ static bool claims_word(const char *text) {
 }
 
 static int parse_software(const char *text, EventName *ret, Explanation *e) {
-        const SoftwareEvent *s = software_event_find(text);
+        const NumberedEvent *s = software_event_find(text);
         Nearest near = NEAREST_NULL;
 
         if (s) {
-                *ret = (EventName){ .kind = EVENT_NAME_SOFTWARE, .software = s };
+                *ret = (EventName){ .kind = EVENT_NAME_SOFTWARE, .numbered = s, .config = s->config };
                 return 0;
         }
         for (size_t i = 0; i < ARRAY_SIZE(software_table); i++) {
@@ -195,6 +195,10 @@ static const EventForm forms[] = {
         { "a tracepoint", claims_all, parse_tracepoint },
 };
 
+bool event_name_has_fields(const EventName *n) {
+        return n->kind == EVENT_NAME_TRACEPOINT;
+}
+
 int event_name_parse(const char *text, EventName *ret, Explanation *e) {
         size_t length = strlen(text);
 
@@ -242,14 +246,14 @@ const char *event_name_kind(EventNameKind kind) {
         return words[kind];
 }
 
-const SoftwareEvent *software_events(size_t *ret_n) {
+const NumberedEvent *software_events(size_t *ret_n) {
         *ret_n = ARRAY_SIZE(software_table);
         return software_table;
 }
 
-const SoftwareEvent *software_event_find(const char *name) {
+const NumberedEvent *software_event_find(const char *name) {
         for (size_t i = 0; i < ARRAY_SIZE(software_table); i++) {
-                const SoftwareEvent *s = &software_table[i];
+                const NumberedEvent *s = &software_table[i];
 
                 if (strcmp(s->name, name) == 0 || (s->alias && strcmp(s->alias, name) == 0))
                         return s;

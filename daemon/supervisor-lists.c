@@ -120,7 +120,7 @@ static int available_add(Perfd__V1__AvailableReply *reply, const char *event, co
 
 static int available_add_software(const char *glob, Perfd__V1__AvailableReply *reply) {
         size_t n;
-        const SoftwareEvent *events = software_events(&n);
+        const NumberedEvent *events = software_events(&n);
 
         for (size_t i = 0; i < n; i++)
                 if (fnmatch(glob, events[i].name, 0) == 0 || (events[i].alias && fnmatch(glob, events[i].alias, 0) == 0)) {

@@ -52,7 +52,7 @@ static int registration_new(Supervisor *s, EventSpec *spec, Plan *plan, AttrSour
 }
 
 static int resolve_software(Supervisor *s, EventSpec *spec, const EventName *name, Registration **ret, Explanation *e) {
-        return registration_new(s, spec, NULL, (AttrSource){ PERF_TYPE_SOFTWARE, name->software->config }, ret, e);
+        return registration_new(s, spec, NULL, (AttrSource){ PERF_TYPE_SOFTWARE, name->config }, ret, e);
 }
 
 static int resolve_tracepoint(Supervisor *s, EventSpec *spec, const char *group, const char *name, Registration **ret,

@@ -7,7 +7,7 @@
 
 int main(void) {
         size_t n;
-        const SoftwareEvent *events = software_events(&n);
+        const NumberedEvent *events = software_events(&n);
 
         for (size_t i = 0; i < n_config_keys; i++) {
                 const Key *k = &config_keys[i];

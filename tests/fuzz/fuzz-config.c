@@ -21,7 +21,7 @@ static void check_event_name(const char *text) {
 
         assert(r >= 0);
         assert((r == 0) == (e.text[0] == '\0') && e.position <= strlen(text) + 1);
-        assert(r > 0 || (name.kind == EVENT_NAME_SOFTWARE) == (name.software != NULL));
+        assert(r > 0 || (name.kind == EVENT_NAME_SOFTWARE) == (name.numbered != NULL));
         assert(r == 0 || (!name.group && e.position > 0));
         event_name_deinit(&name);
 }

@@ -40,7 +40,7 @@ static void test_tracepoints(void **state) {
                 assert_string_equal(n.group, cases[i].group);
                 assert_string_equal(n.name, cases[i].name);
                 assert_int_equal(event_name_is_glob(&n), cases[i].is_glob);
-                assert_null(n.software);
+                assert_null(n.numbered);
                 event_name_deinit(&n);
                 assert_null(n.group);
         }
@@ -68,15 +68,15 @@ static void test_software(void **state) {
                 { "cgroup-switches", PERF_COUNT_SW_CGROUP_SWITCHES, "events" },
         };
         size_t n_events, n_names = 0;
-        const SoftwareEvent *events = software_events(&n_events);
+        const NumberedEvent *events = software_events(&n_events);
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 EventName n = EVENT_NAME_NULL;
 
                 assert_int_equal(event_name_parse(cases[i].text, &n, NULL), 0);
                 assert_int_equal(n.kind, EVENT_NAME_SOFTWARE);
-                assert_int_equal(n.software->config, cases[i].config);
-                assert_string_equal(n.software->unit, cases[i].unit);
+                assert_int_equal(n.numbered->config, cases[i].config);
+                assert_string_equal(n.numbered->unit, cases[i].unit);
                 assert_null(n.group);
                 assert_false(event_name_is_glob(&n));
                 event_name_deinit(&n);
