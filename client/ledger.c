@@ -122,10 +122,29 @@ static int add_subscribers(perfd_result *result, const Perfd__V1__Ledger *ledger
         return 0;
 }
 
+static int add_probes(perfd_result *result, const Perfd__V1__Ledger *ledger) {
+        perfd_probe_ledger *rows = arena_push(&result->arena, ledger->n_probes, sizeof(*rows));
+
+        if (!rows)
+                return -ENOMEM;
+        for (size_t i = 0; i < ledger->n_probes; i++)
+                rows[i] = (perfd_probe_ledger){
+                        .id = ledger->probes[i]->id,
+                        .name = ledger->probes[i]->name,
+                        .hits = ledger->probes[i]->hits,
+                        .missed = ledger->probes[i]->missed,
+                        .known = ledger->probes[i]->known,
+                };
+        result->probe_ledgers = rows;
+        result->n_probe_ledgers = ledger->n_probes;
+        return 0;
+}
+
 int result_add_ledger(perfd_result *result, const Perfd__V1__Ledger *ledger) {
         result->balanced = true;
         result->loss_exact = ledger->loss_exact;
-        if (add_events(result, ledger) < 0 || add_rings(result, ledger) < 0 || add_subscribers(result, ledger) < 0)
+        if (add_events(result, ledger) < 0 || add_rings(result, ledger) < 0 ||
+            add_subscribers(result, ledger) < 0 || add_probes(result, ledger) < 0)
                 return -ENOMEM;
         return 0;
 }

@@ -65,6 +65,15 @@ typedef struct perfd_text {
         size_t length;
 } perfd_text;
 
+typedef enum perfd_kind {
+        PERFD_UNSIGNED = 0,
+        PERFD_SIGNED = 1, /* two's complement: cast to int64_t */
+        PERFD_POINTER = 2,
+        PERFD_BOOL = 3,
+        PERFD_TEXT = 4,   /* up to its terminating zero */
+        PERFD_BYTES = 5,  /* all bytes */
+} perfd_kind;
+
 /* ---- connection ---------------------------------------------------------------------------------------------------*/
 
 /* program: a word for the daemon's log, e.g. "mytool 1.2". NULL: no memory. */
@@ -112,9 +121,41 @@ typedef struct perfd_event_spec {
         perfd_callchain callchain;
         bool disabled;      /* added, but not counting before perfd_enable() */
         bool include_self;  /* perfd's own activity too */
+        const char *const *cgroups; /* paths or globs, which are followed */
+        size_t n_cgroups;
+        const char *const *containers; /* full or short ids */
+        size_t n_containers;
+        const char *const *units; /* of systemd */
+        size_t n_units;
+        const char *args;   /* probes: fetch args, "file=%di:x64 name=+0(%si):string" */
+        uint32_t maxactive; /* kretprobe: calls at the same time that are followed; 0: the kernel's default */
+        uint64_t interval;  /* ns: the counts are read and sent so often; 0: not at all */
+        const char *fallback; /* "cpu-clock": taken if this machine can not count the hardware event */
+        const char *const *attr; /* fields of perf_event_attr, "exclude-user=true": perfd.yaml(5) */
+        size_t n_attr;
+        const char *const *fields; /* external events only: "user:text", "code:u32" */
+        size_t n_fields;
 } perfd_event_spec;
 
 #define PERFD_EVENT_SPEC_INIT { .size = sizeof(perfd_event_spec) }
+
+/* A value of an external event's field; of the kind that its type asks for ("s32": PERFD_SIGNED). */
+typedef struct perfd_external_value {
+        perfd_kind kind; /* PERFD_UNSIGNED, _SIGNED, _BOOL: number; PERFD_TEXT, _BYTES: text */
+        uint64_t number; /* two's complement if signed */
+        perfd_text text;
+} perfd_external_value;
+
+typedef struct perfd_external_sample {
+        size_t size;
+        const char *event; /* the name of a running external event */
+        uint64_t time;
+        uint32_t pid, tid, cpu;
+        const perfd_external_value *values; /* in the order of the event's fields, all of them */
+        size_t n_values;
+} perfd_external_sample;
+
+#define PERFD_EXTERNAL_SAMPLE_INIT { .size = sizeof(perfd_external_sample) }
 
 /*
  * ret_result is to be freed; where a request's rows are of no interest it may be NULL. All of a list is changed, or
@@ -124,6 +165,8 @@ int perfd_status(perfd_client *client, perfd_result **ret_result);
 int perfd_list(perfd_client *client, const char *glob, perfd_result **ret_result);
 int perfd_available(perfd_client *client, const char *glob, bool fields, perfd_result **ret_result);
 int perfd_add(perfd_client *client, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result);
+/* The same, but they are removed when this connection closes. */
+int perfd_add_temporary(perfd_client *client, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result);
 int perfd_remove(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
 int perfd_enable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
 int perfd_disable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
@@ -132,17 +175,12 @@ int perfd_ledger(perfd_client *client, perfd_result **ret_result);
 /* Mistakes are rows of the result, not an error. A zero byte in the text is PERFD_E_INVALID with its position. */
 int perfd_validate(perfd_client *client, const char *yaml, size_t length, perfd_result **ret_result);
 int perfd_reload(perfd_client *client, perfd_result **ret_result);
+/* What this host lets the daemon do: it tries each thing, which takes a moment. */
+int perfd_doctor(perfd_client *client, perfd_result **ret_result);
+/* Samples of running external events: all are taken, or none. The times are of perfd_status_row.clock, and not 0. */
+int perfd_emit(perfd_client *client, const perfd_external_sample *samples, size_t n_samples, perfd_result **ret_result);
 
 /* ---- results ------------------------------------------------------------------------------------------------------*/
-
-typedef enum perfd_kind {
-        PERFD_UNSIGNED = 0,
-        PERFD_SIGNED = 1, /* two's complement: cast to int64_t */
-        PERFD_POINTER = 2,
-        PERFD_BOOL = 3,
-        PERFD_TEXT = 4,   /* up to its terminating zero */
-        PERFD_BYTES = 5,  /* all bytes */
-} perfd_kind;
 
 typedef struct perfd_value_name {
         uint64_t value;
@@ -176,12 +214,14 @@ typedef struct perfd_status_row {
         uint32_t n_fds;
         uint64_t n_samples, n_lost;
         bool loss_exact;    /* false: the kernel's losses are a lower bound */
+        uint32_t n_closing; /* fds that trace nothing any more and wait to be closed */
 } perfd_status_row;
 
 typedef struct perfd_cpu_row {
         uint32_t cpu;
         uint64_t n_records, n_wakeups, n_batches;
         uint64_t cpu_time; /* ns, of its reader */
+        uint64_t n_pool_waits; /* drains that stopped because the dispatcher had all batches */
 } perfd_cpu_row;
 
 typedef struct perfd_event_row {
@@ -190,6 +230,9 @@ typedef struct perfd_event_row {
         bool enabled, configured;     /* configured: comes from the configuration, not from a client */
         uint32_t n_fds;
         uint64_t delivered, lost;
+        bool fallen_back;   /* spec->fallback is counted instead */
+        const char *place;  /* probes: what resolved, with file and build id */
+        uint64_t n_targets; /* tasks or cgroups that it has fds on; 0: whole CPUs */
 } perfd_event_row;
 
 typedef struct perfd_available_row {
@@ -197,6 +240,8 @@ typedef struct perfd_available_row {
         const char *kind;          /* "tracepoint", "software" */
         const perfd_field *fields; /* if asked for */
         size_t n_fields;
+        const char *help;          /* often "" */
+        const char *unit;          /* of its count: "ns", "events" */
 } perfd_available_row;
 
 typedef struct perfd_ref_row {
@@ -213,6 +258,19 @@ typedef struct perfd_mistake_row {
 typedef struct perfd_reload_row {
         uint32_t added, removed, changed, kept;
 } perfd_reload_row;
+
+typedef struct perfd_emitted_row {
+        uint32_t taken;
+        uint32_t late; /* of these: older than what the streams in the order of time had delivered */
+} perfd_emitted_row;
+
+typedef struct perfd_doctor_row {
+        const char *topic;  /* "events", "probes", "targets", "limits", "service" */
+        const char *what;   /* "kprobes", "PERF_FORMAT_LOST" */
+        bool works;
+        const char *found;  /* what was tried and what Linux said */
+        const char *remedy; /* the smallest one; "" if it works */
+} perfd_doctor_row;
 
 typedef struct perfd_count {
         const char *reason;
@@ -257,6 +315,14 @@ typedef struct perfd_subscriber_ledger {
         const char *order; /* "time", "cpu" */
 } perfd_subscriber_ledger;
 
+/* What the kernel itself could not even count: hits of a probe while it was busy. Of the whole host. */
+typedef struct perfd_probe_ledger {
+        uint32_t id; /* of the event */
+        const char *name;
+        uint64_t hits, missed;
+        bool known;  /* false: this kernel does not count them for this kind of probe */
+} perfd_probe_ledger;
+
 /* Takes NULL. */
 void perfd_result_free(perfd_result *result);
 
@@ -271,6 +337,9 @@ const perfd_reload_row *perfd_result_reload(const perfd_result *result);
 const perfd_event_ledger *perfd_result_event_ledger(const perfd_result *result, size_t i);
 const perfd_ring_ledger *perfd_result_ring_ledger(const perfd_result *result, size_t i);
 const perfd_subscriber_ledger *perfd_result_subscriber_ledger(const perfd_result *result, size_t i);
+const perfd_probe_ledger *perfd_result_probe_ledger(const perfd_result *result, size_t i);
+const perfd_emitted_row *perfd_result_emitted(const perfd_result *result);
+const perfd_doctor_row *perfd_result_doctor(const perfd_result *result, size_t i);
 
 /* perfd_available(): more match than fit in an answer. */
 bool perfd_result_is_truncated(const perfd_result *result);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client/client.h"
+#include "client/event-spec.h"
 #include "client/request.h"
 #include "client/result.h"
 
@@ -30,8 +31,8 @@ int client_fail_size(perfd_client *c, const char *what) {
                            "%s: its size is not set by the PERFD_*_INIT macro, or it uses what this library lacks", what);
 }
 
-static int client_ask(perfd_client *c, Perfd__V1__Request *request, Perfd__V1__Response__BodyCase expected,
-                      perfd_result **ret_result) {
+int client_ask(perfd_client *c, Perfd__V1__Request *request, Perfd__V1__Response__BodyCase expected,
+               perfd_result **ret_result) {
         Perfd__V1__ServerMessage *message;
         perfd_result *result;
         int r;
@@ -77,6 +78,10 @@ int perfd_reload(perfd_client *c, perfd_result **ret_result) {
         return client_ask_empty(c, PERFD__V1__REQUEST__BODY_RELOAD, PERFD__V1__RESPONSE__BODY_RELOADED, ret_result);
 }
 
+int perfd_doctor(perfd_client *c, perfd_result **ret_result) {
+        return client_ask_empty(c, PERFD__V1__REQUEST__BODY_DOCTOR, PERFD__V1__RESPONSE__BODY_DOCTOR, ret_result);
+}
+
 int perfd_list(perfd_client *c, const char *glob, perfd_result **ret_result) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         Perfd__V1__ListRequest list = PERFD__V1__LIST_REQUEST__INIT;
@@ -98,63 +103,57 @@ int perfd_available(perfd_client *c, const char *glob, bool fields, perfd_result
         return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_AVAILABLE, ret_result);
 }
 
-static void spec_encode(const perfd_event_spec *spec, Perfd__V1__EventSpec *m, Perfd__V1__Target *t) {
-        perfd__v1__event_spec__init(m);
-        perfd__v1__target__init(t);
-        m->event = wire_string(spec->event);
-        m->name = wire_string(spec->name);
-        m->filter = wire_string(spec->filter);
-        m->period = spec->period;
-        m->frequency = spec->frequency;
-        m->callchain = (Perfd__V1__Callchain)spec->callchain;
-        m->disabled = spec->disabled;
-        m->include_self = spec->include_self;
-        t->name = wire_string(spec->target);
-        t->cpus = wire_string(spec->cpus);
-        t->pids = (uint32_t *)spec->pids;
-        t->n_pids = spec->n_pids;
-        t->tids = (uint32_t *)spec->tids;
-        t->n_tids = spec->n_tids;
-        t->no_inherit = spec->no_inherit;
-        if (*t->name || *t->cpus || t->n_pids > 0 || t->n_tids > 0 || t->no_inherit)
-                m->target = t;
+/* The caller's elements are as far apart as his header says. */
+static int specs_encode(perfd_client *c, const perfd_event_spec *specs, size_t n, Arena *arena,
+                        Perfd__V1__AddRequest *add) {
+        WireSpec *wire = arena_push(arena, n, sizeof(*wire));
+        size_t stride = n > 0 ? specs[0].size : 0;
+
+        add->events = arena_push(arena, n, sizeof(*add->events));
+        if (!wire || !add->events)
+                return client_fail_memory(c);
+        for (size_t i = 0; i < n; i++) {
+                const char *wrong = "";
+                perfd_event_spec spec;
+                int r;
+
+                if (caller_struct_copy(&spec, sizeof(spec), (const char *)specs + i * stride) != 0 || spec.size != stride)
+                        return client_fail_size(c, "perfd_event_spec");
+                r = spec_encode(&spec, arena, &wire[i], &wrong);
+                if (r < 0)
+                        return client_fail_memory(c);
+                if (r != 0)
+                        return client_fail(c, PERFD_E_INVALID, "bad-argument",
+                                           "'%s' is neither NAME=VALUE, as attr needs it, nor NAME:TYPE, as fields do",
+                                           wrong);
+                add->events[add->n_events++] = &wire[i].message;
+        }
+        return 0;
 }
 
-typedef struct WireSpec {
-        Perfd__V1__EventSpec spec;
-        Perfd__V1__Target target;
-} WireSpec;
-
-int perfd_add(perfd_client *c, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result) {
+static int client_add(perfd_client *c, const perfd_event_spec *specs, size_t n, bool while_connected,
+                      perfd_result **ret_result) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         Perfd__V1__AddRequest add = PERFD__V1__ADD_REQUEST__INIT;
-        WireSpec *wire = calloc(n_specs + 1, sizeof(*wire));
-        Perfd__V1__EventSpec **list = calloc(n_specs + 1, sizeof(*list));
-        size_t stride = n_specs > 0 ? specs[0].size : 0;
-        int r = wire && list ? 0 : client_fail_memory(c);
+        Arena arena = ARENA_NULL;
+        int r = specs_encode(c, specs, n, &arena, &add);
 
-        for (size_t i = 0; r == 0 && i < n_specs; i++) {
-                perfd_event_spec spec;
-
-                /* the caller's elements are as far apart as his header says */
-                if (caller_struct_copy(&spec, sizeof(spec), (const char *)specs + i * stride) != 0 ||
-                    spec.size != stride)
-                        r = client_fail_size(c, "perfd_event_spec");
-                else {
-                        spec_encode(&spec, &wire[i].spec, &wire[i].target);
-                        list[i] = &wire[i].spec;
-                }
-        }
         if (r == 0) {
-                add.events = list;
-                add.n_events = n_specs;
+                add.while_connected = while_connected;
                 request.body_case = PERFD__V1__REQUEST__BODY_ADD;
                 request.add = &add;
                 r = client_ask(c, &request, PERFD__V1__RESPONSE__BODY_ADDED, ret_result);
         }
-        free(list);
-        free(wire);
+        arena_deinit(&arena);
         return r;
+}
+
+int perfd_add(perfd_client *c, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result) {
+        return client_add(c, specs, n_specs, false, ret_result);
+}
+
+int perfd_add_temporary(perfd_client *c, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result) {
+        return client_add(c, specs, n_specs, true, ret_result);
 }
 
 static int client_select(perfd_client *c, Perfd__V1__Request__BodyCase body, const char *const *names, size_t n_names,

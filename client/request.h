@@ -10,6 +10,10 @@
 int caller_struct_copy(void *to, size_t size, const void *from);
 int client_fail_size(perfd_client *c, const char *what);
 
+/* Sends it and takes the rows of its answer. ret_result may be NULL. */
+int client_ask(perfd_client *c, Perfd__V1__Request *request, Perfd__V1__Response__BodyCase expected,
+               perfd_result **ret_result);
+
 /* NULL and "" are the same; protobuf-c only reads it. */
 static inline char *wire_string(const char *s) {
         return (char *)(s ? s : "");

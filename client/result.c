@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "client/descriptor.h"
+#include "client/event-spec.h"
 
 static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
         perfd_status_row *row = arena_push(&result->arena, 1, sizeof(*row));
@@ -32,6 +33,7 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                 .n_samples = m->n_samples,
                 .n_lost = m->n_lost,
                 .loss_exact = m->loss_exact,
+                .n_closing = m->n_closing,
         };
         for (size_t i = 0; i < m->n_cpus; i++)
                 cpus[i] = (perfd_cpu_row){
@@ -40,39 +42,12 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                         .n_wakeups = m->cpus[i]->n_wakeups,
                         .n_batches = m->cpus[i]->n_batches,
                         .cpu_time = m->cpus[i]->cpu_time,
+                        .n_pool_waits = m->cpus[i]->n_pool_waits,
                 };
         result->status = row;
         result->cpus = cpus;
         result->n_cpus = m->n_cpus;
         return 0;
-}
-
-static const perfd_event_spec *spec_new(Arena *arena, const Perfd__V1__EventSpec *m) {
-        static const Perfd__V1__Target host = PERFD__V1__TARGET__INIT;
-        const Perfd__V1__Target *t = m->target ? m->target : &host;
-        perfd_event_spec *spec = arena_push(arena, 1, sizeof(*spec));
-
-        if (!spec)
-                return NULL;
-        *spec = (perfd_event_spec){
-                .size = sizeof(*spec),
-                .event = m->event,
-                .name = m->name,
-                .filter = m->filter,
-                .target = t->name,
-                .pids = t->pids,
-                .n_pids = t->n_pids,
-                .tids = t->tids,
-                .n_tids = t->n_tids,
-                .cpus = t->cpus,
-                .no_inherit = t->no_inherit,
-                .period = m->period,
-                .frequency = m->frequency,
-                .callchain = (perfd_callchain)(m->callchain & PERFD_CALLCHAIN_BOTH),
-                .disabled = m->disabled,
-                .include_self = m->include_self,
-        };
-        return spec;
 }
 
 static int add_events(perfd_result *result, const Perfd__V1__ListReply *m) {
@@ -86,12 +61,15 @@ static int add_events(perfd_result *result, const Perfd__V1__ListReply *m) {
 
                 rows[i] = (perfd_event_row){
                         .id = e->id,
-                        .spec = spec_new(&result->arena, e->spec ? e->spec : &nothing),
+                        .spec = spec_decode(e->spec ? e->spec : &nothing, &result->arena),
                         .enabled = e->enabled,
                         .configured = e->configured,
                         .n_fds = e->n_fds,
                         .delivered = e->delivered,
                         .lost = e->lost,
+                        .fallen_back = e->fallen_back,
+                        .place = e->place,
+                        .n_targets = e->n_targets,
                 };
                 if (!rows[i].spec)
                         return -ENOMEM;
@@ -110,7 +88,9 @@ static int add_available(perfd_result *result, const Perfd__V1__AvailableReply *
                 const Perfd__V1__AvailableEvent *e = m->events[i];
                 int r;
 
-                rows[i] = (perfd_available_row){ .event = e->event, .kind = e->kind, .n_fields = e->n_fields };
+                rows[i] = (perfd_available_row){
+                        .event = e->event, .kind = e->kind, .n_fields = e->n_fields, .help = e->help, .unit = e->unit
+                };
                 r = fields_new(&result->arena, e->fields, e->n_fields, &rows[i].fields);
                 if (r != 0)
                         return r;
@@ -162,6 +142,34 @@ static int add_reload(perfd_result *result, const Perfd__V1__ReloadReply *m) {
         return 0;
 }
 
+static int add_emitted(perfd_result *result, const Perfd__V1__EmitReply *m) {
+        perfd_emitted_row *row = arena_push(&result->arena, 1, sizeof(*row));
+
+        if (!row)
+                return -ENOMEM;
+        *row = (perfd_emitted_row){ .taken = m->taken, .late = m->late };
+        result->emitted = row;
+        return 0;
+}
+
+static int add_doctor(perfd_result *result, const Perfd__V1__DoctorReply *m) {
+        perfd_doctor_row *rows = arena_push(&result->arena, m->n_rows, sizeof(*rows));
+
+        if (!rows)
+                return -ENOMEM;
+        for (size_t i = 0; i < m->n_rows; i++)
+                rows[i] = (perfd_doctor_row){
+                        .topic = m->rows[i]->topic,
+                        .what = m->rows[i]->what,
+                        .works = m->rows[i]->works,
+                        .found = m->rows[i]->found,
+                        .remedy = m->rows[i]->remedy,
+                };
+        result->doctors = rows;
+        result->n_doctors = m->n_rows;
+        return 0;
+}
+
 static int add_rows(perfd_result *result, const Perfd__V1__Response *m) {
         switch (m->body_case) {
         case PERFD__V1__RESPONSE__BODY_DAEMON:
@@ -180,6 +188,10 @@ static int add_rows(perfd_result *result, const Perfd__V1__Response *m) {
                 return add_mistakes(result, m->validated);
         case PERFD__V1__RESPONSE__BODY_RELOADED:
                 return add_reload(result, m->reloaded);
+        case PERFD__V1__RESPONSE__BODY_EMITTED:
+                return add_emitted(result, m->emitted);
+        case PERFD__V1__RESPONSE__BODY_DOCTOR:
+                return add_doctor(result, m->doctor);
         default:
                 return 0;
         }
@@ -232,6 +244,10 @@ const perfd_reload_row *perfd_result_reload(const perfd_result *result) {
         return result->reload;
 }
 
+const perfd_emitted_row *perfd_result_emitted(const perfd_result *result) {
+        return result->emitted;
+}
+
 /* Every kind of row has the same accessor. */
 #define ROW(name, Type, rows)                                                                                          \
         const Type *perfd_result_##name(const perfd_result *result, size_t i) {                                        \
@@ -246,6 +262,8 @@ ROW(mistake, perfd_mistake_row, mistakes)
 ROW(event_ledger, perfd_event_ledger, event_ledgers)
 ROW(ring_ledger, perfd_ring_ledger, ring_ledgers)
 ROW(subscriber_ledger, perfd_subscriber_ledger, subscriber_ledgers)
+ROW(probe_ledger, perfd_probe_ledger, probe_ledgers)
+ROW(doctor, perfd_doctor_row, doctors)
 
 bool perfd_result_is_truncated(const perfd_result *result) {
         return result->truncated;

@@ -10,6 +10,7 @@ struct perfd_result {
         Perfd__V1__ServerMessage *message; /* NULL for a closing ledger, whose message is the stream's */
         const perfd_status_row *status;
         const perfd_reload_row *reload;
+        const perfd_emitted_row *emitted;
         const perfd_cpu_row *cpus;
         const perfd_event_row *events;
         const perfd_available_row *available;
@@ -18,7 +19,10 @@ struct perfd_result {
         const perfd_event_ledger *event_ledgers;
         const perfd_ring_ledger *ring_ledgers;
         const perfd_subscriber_ledger *subscriber_ledgers;
-        size_t n_cpus, n_events, n_available, n_refs, n_mistakes, n_event_ledgers, n_ring_ledgers, n_subscriber_ledgers;
+        const perfd_probe_ledger *probe_ledgers;
+        const perfd_doctor_row *doctors;
+        size_t n_cpus, n_events, n_available, n_refs, n_mistakes, n_event_ledgers, n_ring_ledgers, n_subscriber_ledgers,
+                n_probe_ledgers, n_doctors;
         bool truncated, balanced, loss_exact;
 };
 
@@ -27,5 +31,5 @@ int result_new(Perfd__V1__ServerMessage *message, perfd_result **ret_result);
 /* A ledger alone; the message stays the caller's and has to live longer. -ENOMEM. */
 int result_new_ledger(const Perfd__V1__Ledger *ledger, perfd_result **ret_result);
 
-/* ledger.c: fills the three kinds of ledger rows and balances them. -ENOMEM. */
+/* ledger.c: fills the four kinds of ledger rows and balances them. -ENOMEM. */
 int result_add_ledger(perfd_result *result, const Perfd__V1__Ledger *ledger);
