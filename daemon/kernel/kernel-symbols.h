@@ -1,0 +1,37 @@
+/*
+ * For probes: names and addresses of the kernel's functions, as /proc/kallsyms lists them. Whatever stands in the text
+ * is foreign: lines that can not be right are left out. Any thread.
+ *
+ *     ffffffff812009c0 t kzalloc_noprof.constprop.0
+ *     0000000000000000 t nf_hook_slow	[nf_conntrack]       addresses are 0 for who may not see them (kptr_restrict)
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/base/error.h"
+
+#define KERNEL_SYMBOLS_PATH "/proc/kallsyms"
+#define KERNEL_SYMBOL_SIZE 512 /* KSYM_NAME_LEN since Linux 6.1, with the zero */
+
+enum {
+        KERNEL_SYMBOLS_E_HIDDEN = _REFUSED_MAX, /* there is no list to look into: only the kernel knows */
+};
+
+/* The list, in malloc'ed memory. KERNEL_SYMBOLS_E_HIDDEN if it can not be read or is empty. -ENOMEM. */
+int kernel_symbols_read(const char *path, char **ret_text, size_t *ret_length);
+
+/*
+ * Of alternates the first that means one function, into `ret`. A name that is not there itself also means what the
+ * compiler made of it: NAME.isra.N, NAME.constprop.N, NAME.llvm.N and combinations, at last NAME.part.N, never NAME.cold.
+ * REFUSED_NOT_FOUND "unknown-symbol" with the nearest name. REFUSED_INVALID "ambiguous-symbol" if several functions have
+ * the name, with their addresses where they can be seen: a probe would trace one of them, and which one is up to the
+ * kernel's version.
+ */
+int kernel_symbols_find(const char *text, size_t length, char *const *names, size_t n_names,
+                        char ret[static KERNEL_SYMBOL_SIZE], Explanation *e);
+
+/* "vfs_read+0x10": the function that an address is in; false if none is known. */
+bool kernel_symbols_name(const char *text, size_t length, uint64_t address, char ret[static KERNEL_SYMBOL_SIZE + 20]);

@@ -1,0 +1,290 @@
+/*
+ * A path is looked up once, into an O_PATH fd, and everything after that is about this fd: an offset of one file put into
+ * another, because a package was upgraded in between, would be a breakpoint in the middle of an instruction of a running
+ * program. Below /proc/PID/root a link that begins with a slash is one of that process's file system, as the process
+ * itself would follow it, and not of ours.
+ */
+#include "daemon/kernel/probe-place.h"
+
+#include "config/words.h"
+#include "daemon/base/cleanup.h"
+#include "daemon/kernel/elf-file.h"
+#include "daemon/kernel/kernel-symbols.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+DEFINE_CLEANUP(ElfFile *, elf_file_close)
+
+void probe_places_deinit(ProbePlaces *p) {
+        for (size_t i = 0; i < p->n_sites; i++)
+                free(p->sites[i].args);
+        free(p->sites);
+        strings_deinit(&p->symbols);
+        free(p->label);
+        free(p->text);
+        free(p->path);
+        close_fd(p->fd);
+        *p = PROBE_PLACES_NULL;
+}
+
+char *probe_kernel_text(const char *symbol, uint64_t offset) {
+        char name[KERNEL_SYMBOL_SIZE + 20] = "", *ret;
+        _cleanup_free_ char *list = NULL;
+        size_t length;
+        int r;
+
+        if (symbol && offset == 0)
+                return strdup(symbol);
+        if (symbol)
+                return asprintf(&ret, "%s+0x%" PRIx64, symbol, offset) < 0 ? NULL : ret;
+        if (kernel_symbols_read(KERNEL_SYMBOLS_PATH, &list, &length) == 0 &&
+            kernel_symbols_name(list, length, offset, name))
+                r = asprintf(&ret, "0x%" PRIx64 " (%s)", offset, name);
+        else
+                r = asprintf(&ret, "0x%" PRIx64, offset);
+        return r < 0 ? NULL : ret;
+}
+
+static int add_site(ProbePlaces *p, uint64_t offset, uint64_t semaphore, char *args) {
+        ProbeSite *more = reallocarray(p->sites, p->n_sites + 1, sizeof(*more));
+
+        if (!more) {
+                free(args);
+                return -ENOMEM;
+        }
+        p->sites = more;
+        more[p->n_sites++] = (ProbeSite){ .offset = offset, .semaphore = semaphore, .args = args };
+        return 0;
+}
+
+int probe_places_take_symbol(ProbePlaces *p, const char *symbol) {
+        _cleanup_free_ char *label = NULL, *text = probe_kernel_text(symbol, p->sites[0].offset);
+
+        if (!text || (symbol ? !(label = strdup(symbol))
+                             : asprintf(&label, "0x%" PRIx64, p->sites[0].offset) < 0 && !(label = NULL)))
+                return -ENOMEM;
+        free(p->label);
+        free(p->text);
+        p->label = TAKE_PTR(label);
+        p->text = TAKE_PTR(text);
+        return 0;
+}
+
+static int find_in_kernel(const ProbePlace *place, ProbePlaces *p, Explanation *e) {
+        _cleanup_free_ char *list = NULL;
+        char symbol[KERNEL_SYMBOL_SIZE];
+        size_t length;
+        int r;
+
+        if (place->n_symbols == 0) {
+                p->is_known = true;
+                r = add_site(p, place->address, 0, NULL);
+                return r < 0 ? r : probe_places_take_symbol(p, NULL);
+        }
+        r = add_site(p, place->offset, 0, NULL);
+        if (r == 0)
+                r = kernel_symbols_read(KERNEL_SYMBOLS_PATH, &list, &length);
+        if (r == KERNEL_SYMBOLS_E_HIDDEN)
+                r = strings_copy(place->symbols, place->n_symbols, &p->symbols);
+        else if (r == 0) {
+                r = kernel_symbols_find(list, length, place->symbols, place->n_symbols, symbol, e);
+                if (r == 0)
+                        r = strings_add(&p->symbols, symbol);
+                p->is_known = true;
+        }
+        return r != 0 ? r : probe_places_take_symbol(p, p->symbols.items[0]);
+}
+
+/* 0 or -errno. */
+static int open_path(const char *path, int *ret_fd) {
+        struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+        _cleanup_free_ char *root = NULL;
+        _cleanup_close_ int root_fd = -1;
+        int fd, n = 0;
+
+        if (sscanf(path, "/proc/%*[0-9]/root/%n", &n) == 0 && n > 0) {
+                root = strndup(path, (size_t)n);
+                if (!root)
+                        return -ENOMEM;
+                root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+                if (root_fd < 0)
+                        return -errno;
+                fd = (int)syscall(SYS_openat2, root_fd, path + n, &how, sizeof(how));
+                if (fd >= 0 || errno != ENOSYS) { /* Linux 5.6 */
+                        *ret_fd = fd;
+                        return fd < 0 ? -errno : 0;
+                }
+        }
+        fd = open(path, O_PATH | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        *ret_fd = fd;
+        return 0;
+}
+
+static bool is_same_file(int fd, dev_t device, ino_t inode) {
+        struct stat s;
+
+        return fstat(fd, &s) == 0 && s.st_dev == device && s.st_ino == inode;
+}
+
+bool probe_places_is_same_file(const ProbePlaces *p) {
+        struct stat s;
+
+        return stat(p->path, &s) == 0 && is_same_file(p->fd, s.st_dev, s.st_ino);
+}
+
+static int open_file(ProbePlaces *p, ElfFile **ret, Explanation *e) {
+        _cleanup_(elf_file_closep) ElfFile *f = NULL;
+        char by_fd[64];
+        dev_t device;
+        ino_t inode;
+        int r = open_path(p->path, &p->fd), error = -r;
+
+        if (r == 0 && !probe_places_is_same_file(p)) { /* a link in another root */
+                (void)snprintf(by_fd, sizeof(by_fd), "/proc/self/fd/%d", p->fd);
+                r = elf_file_open(by_fd, ret, e);
+                return r;
+        }
+        r = elf_file_open(p->path, &f, e); /* says why, if it can not be opened at all */
+        if (r != 0)
+                return r;
+        elf_file_inode(f, &device, &inode);
+        if (p->fd < 0 || !is_same_file(p->fd, device, inode))
+                return refuse(e, REFUSED_NOT_FOUND, "no-file", "%s was replaced while it was looked at%s%s: try again",
+                              QUOTE(p->path), error ? ": " : "", error ? strerror(error) : "");
+        *ret = TAKE_PTR(f);
+        return 0;
+}
+
+/* " (3 sites, build id 3f5a...)", or nothing to say */
+static void describe_file(const ElfFile *f, size_t n_sites, char *ret, size_t size) {
+        uint8_t id[BUILD_ID_SIZE_MAX];
+        size_t n_id = elf_file_build_id(f, id), n = 0;
+
+        ret[0] = '\0';
+        if (n_sites > 1)
+                n += (size_t)snprintf(ret, size, " (%zu sites", n_sites);
+        if (n_id > 0)
+                n += (size_t)snprintf(ret + n, size - n, "%sbuild id ", n > 0 ? ", " : " (");
+        for (size_t i = 0; i < n_id; i++)
+                n += (size_t)snprintf(ret + n, size - n, "%02x", id[i]);
+        if (n > 0)
+                (void)snprintf(ret + n, size - n, ")");
+}
+
+/* The first alternate that resolves; of refusals the first that is more than "not there". */
+static int find_in_file(const ElfFile *f, const ProbePlace *place, ElfPlace *ret, Explanation *e) {
+        int first = 0;
+
+        if (place->n_symbols == 0)
+                return elf_file_find_address(f, place->address, ret, e);
+        for (size_t i = 0; i < place->n_symbols; i++) {
+                Explanation said = EXPLANATION_NULL;
+                int r = elf_file_find(f, place->symbols[i], place->offset, ret, &said);
+
+                if (r <= 0)
+                        return r;
+                if (first != 0 && (first != REFUSED_NOT_FOUND || r == REFUSED_NOT_FOUND))
+                        continue;
+                first = r;
+                if (e)
+                        *e = said;
+        }
+        return first;
+}
+
+static int find_symbol(const EventName *name, const ElfFile *f, ProbePlaces *p, Explanation *e) {
+        char file[128], where[sizeof(((ElfPlace *)0)->symbol) + 20];
+        ElfPlace found;
+        int r = find_in_file(f, &name->place, &found, e);
+
+        if (r == 0)
+                r = add_site(p, found.file_offset, 0, NULL);
+        if (r != 0)
+                return r;
+        if (name->place.n_symbols == 0)
+                (void)snprintf(where, sizeof(where), "0x%" PRIx64, name->place.address);
+        else if (name->place.offset == 0)
+                (void)snprintf(where, sizeof(where), "%s", found.symbol);
+        else
+                (void)snprintf(where, sizeof(where), "%s+0x%" PRIx64, found.symbol, name->place.offset);
+        describe_file(f, 1, file, sizeof(file));
+        p->label = strdup(where);
+        if (!p->label || asprintf(&p->text, "%s:%s%s", p->path, where, file) < 0) {
+                p->text = NULL;
+                return -ENOMEM;
+        }
+        return 0;
+}
+
+static int take_sites(const ElfProbe *probes, size_t n, ProbePlaces *p, Explanation *ret_left_out) {
+        for (size_t i = 0; i < n; i++) {
+                Explanation said = EXPLANATION_NULL;
+                char *args = elf_probe_fetch_args(&probes[i], &said);
+
+                if (!args)
+                        return -ENOMEM;
+                if (said.text[0])
+                        *ret_left_out = said;
+                if (!*args) {
+                        free(args);
+                        args = NULL;
+                }
+                if (add_site(p, probes[i].file_offset, probes[i].semaphore_offset, args) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int find_static(const EventName *name, const ElfFile *f, ProbePlaces *p, Explanation *e) {
+        Explanation left_out = EXPLANATION_NULL;
+        ElfProbe *probes;
+        char file[128];
+        size_t n;
+        int r = elf_file_probes(f, name->group, name->name, &probes, &n, e);
+
+        if (r != 0)
+                return r;
+        r = take_sites(probes, n, p, &left_out);
+        elf_probes_free(probes, n);
+        if (r < 0)
+                return r;
+        describe_file(f, n, file, sizeof(file));
+        if (asprintf(&p->label, "%s_%s", name->group, name->name) < 0) {
+                p->label = NULL;
+                return -ENOMEM;
+        }
+        if (asprintf(&p->text, "%s:%s:%s%s%s%s", p->path, name->group, name->name, file, left_out.text[0] ? "; " : "",
+                     left_out.text) < 0) {
+                p->text = NULL;
+                return -ENOMEM;
+        }
+        return 0;
+}
+
+int probe_places_find(const EventName *name, ProbePlaces *ret, Explanation *e) {
+        _cleanup_(probe_places_deinit) ProbePlaces p = PROBE_PLACES_NULL;
+        _cleanup_(elf_file_closep) ElfFile *f = NULL;
+        int r;
+
+        if (name->kind == EVENT_NAME_KPROBE)
+                r = find_in_kernel(&name->place, &p, e);
+        else {
+                p.path = strdup(name->path);
+                r = p.path ? open_file(&p, &f, e) : -ENOMEM;
+                if (r == 0)
+                        r = name->kind == EVENT_NAME_USDT ? find_static(name, f, &p, e) : find_symbol(name, f, &p, e);
+        }
+        if (r != 0)
+                return r;
+        *ret = p;
+        p = PROBE_PLACES_NULL;
+        return 0;
+}

@@ -1,0 +1,42 @@
+/*
+ * For probe.c: where a probe goes: the kernel's symbols, or the sites in a file. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/event-name.h"
+#include "daemon/base/error.h"
+#include "daemon/base/strings.h"
+
+typedef struct ProbeSite {
+        uint64_t offset;    /* kernel: behind the symbol, or without one the address; user: in the file */
+        uint64_t semaphore; /* in the file, 0: none */
+        char *args;         /* fetch args of a static probe's own arguments, NULL: none */
+} ProbeSite;
+
+typedef struct ProbePlaces {
+        Strings symbols; /* kernel: to be tried in this order, one if it is known; none: an address */
+        bool is_known;   /* kernel: the symbol, or the address, is */
+        char *label;     /* for the name in tracefs */
+        char *text;      /* for people; of a kernel's place that is not known: of the first symbol */
+        ProbeSite *sites;
+        size_t n_sites; /* at least one */
+        int fd;         /* user: O_PATH, so that it is the same file to the end; -1 for the kernel */
+        char *path;     /* user: as the user wrote it */
+} ProbePlaces;
+
+#define PROBE_PLACES_NULL ((ProbePlaces){ .fd = -1 })
+
+/* Refusals are those of kernel_symbols_find() and of elf_file_. */
+int probe_places_find(const EventName *name, ProbePlaces *ret, Explanation *e);
+void probe_places_deinit(ProbePlaces *p);
+/* Takes a symbol for the known one: label and text are its. -ENOMEM. */
+int probe_places_take_symbol(ProbePlaces *p, const char *symbol);
+/* Whether `path` still leads to the file. */
+bool probe_places_is_same_file(const ProbePlaces *p);
+
+/* "vfs_read+0x10", "0xffffffff812009c0 (kzalloc_noprof+0x0)". symbol NULL: offset is an address. NULL: no memory. */
+char *probe_kernel_text(const char *symbol, uint64_t offset);

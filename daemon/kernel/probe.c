@@ -1,0 +1,290 @@
+/*
+ * A probe of the PMU is only an attr: nothing has to be undone, and what defines it dies with the fds. So that is what a
+ * probe is wherever it can be. What has to be named (fetch args, maxactive) is defined in tracefs; and so is everything on
+ * a kernel without the PMU (before 4.17).
+ */
+#include "daemon/kernel/probe.h"
+
+#include "daemon/base/cleanup.h"
+#include "daemon/base/log.h"
+#include "daemon/base/thread.h"
+#include "daemon/kernel/open.h"
+#include "daemon/kernel/pmu.h"
+#include "daemon/kernel/probe-dynamic.h"
+#include "daemon/kernel/probe-names.h"
+#include "daemon/kernel/probe-place.h"
+#include "daemon/kernel/whole-file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct Probe {
+        bool is_kernel, is_return, is_dynamic;
+        ProbePlaces places;
+
+        /* PMU */
+        uint32_t type;
+        uint64_t config; /* without the semaphore */
+        unsigned semaphore_bit;
+        char *target; /* what config1 points at: a symbol or a path; NULL: config2 is an address */
+
+        /* dynamic */
+        char *root; /* of tracefs */
+        char group[PROBE_GROUP_SIZE];
+        char (*names)[PROBE_NAME_SIZE]; /* by site */
+        size_t n_defined;
+};
+
+/* Lets the PMU do it; REFUSED_UNSUPPORTED if it can not. */
+static int take_pmu(Probe *p, Explanation *e) {
+        const char *pmu = p->is_kernel ? "kprobe" : "uprobe";
+        bool has_semaphore = false;
+        unsigned bit;
+        int r;
+
+        for (size_t i = 0; i < p->places.n_sites; i++) {
+                has_semaphore = has_semaphore || p->places.sites[i].semaphore != 0;
+                if (p->places.sites[i].semaphore > UINT32_MAX)
+                        return refuse(e, REFUSED_UNSUPPORTED, "no-pmu", "ref_ctr_offset has 32 bits");
+        }
+        r = pmu_type(PMU_ROOT, pmu, &p->type, e);
+        if (r == 0 && p->is_return) {
+                r = pmu_format_bit(PMU_ROOT, pmu, "retprobe", &bit, e);
+                if (r == 0)
+                        p->config = UINT64_C(1) << bit;
+        }
+        if (r == 0 && has_semaphore)
+                r = pmu_format_bit(PMU_ROOT, pmu, "ref_ctr_offset", &p->semaphore_bit, e);
+        return r;
+}
+
+static ProbeAttr pmu_attr(const Probe *p, size_t i) {
+        const ProbeSite *s = &p->places.sites[i];
+
+        return (ProbeAttr){ .type = p->type, .config = p->config | s->semaphore << p->semaphore_bit,
+                            .config1 = (uintptr_t)p->target, .config2 = s->offset };
+}
+
+/* Whether the kernel knows a symbol, where it does not let us look: an event of our own that is never enabled. */
+static int try_symbol(const Probe *p, Explanation *e) {
+        ProbeAttr a = pmu_attr(p, 0);
+        struct perf_event_attr attr = { .type = a.type, .size = sizeof(attr), .config = a.config,
+                                        .config1 = a.config1, .config2 = a.config2, .disabled = 1 };
+        int fd = open_perf_event(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+        if (fd < 0 && errno == ENOENT)
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "this kernel has no function '%s'",
+                              p->places.label);
+        if (fd < 0 && errno == EADDRNOTAVAIL)
+                return refuse(e, REFUSED_INVALID, "ambiguous-symbol", "several functions of this kernel go by the name "
+                              "'%s': name one by its address", p->places.label);
+        close_fd(fd);
+        return 0; /* whatever else is wrong is said when it is opened to be used */
+}
+
+static int set_target(Probe *p, const char *symbol) {
+        free(p->target);
+        p->target = NULL;
+        if (p->is_kernel && !symbol)
+                return 0;
+        if (p->is_kernel)
+                p->target = strdup(symbol);
+        else if (asprintf(&p->target, "/proc/self/fd/%d", p->places.fd) < 0)
+                p->target = NULL;
+        return p->target ? 0 : -ENOMEM;
+}
+
+/* What stands behind the name in a definition. */
+static char *definition_place(const Probe *p, size_t site, const char *symbol) {
+        const ProbeSite *s = &p->places.sites[site];
+        char *text, semaphore[24] = "", by_fd[32];
+        int n;
+
+        if (p->is_kernel) {
+                if (symbol && s->offset > 0)
+                        n = asprintf(&text, "%s+0x%" PRIx64, symbol, s->offset);
+                else
+                        n = symbol ? asprintf(&text, "%s", symbol) : asprintf(&text, "0x%" PRIx64, s->offset);
+                return n < 0 ? NULL : text;
+        }
+        if (s->semaphore != 0)
+                (void)snprintf(semaphore, sizeof(semaphore), "(0x%" PRIx64 ")", s->semaphore);
+        (void)snprintf(by_fd, sizeof(by_fd), "/proc/self/fd/%d", p->places.fd);
+        n = asprintf(&text, "%s:0x%" PRIx64 "%s",
+                     probe_path_is_plain(p->places.path) && probe_places_is_same_file(&p->places) ? p->places.path : by_fd,
+                     s->offset, semaphore);
+        return n < 0 ? NULL : text;
+}
+
+static int define_site(Probe *p, const ProbeRequest *q, size_t site, const char *symbol, const ProbeArgs *args,
+                       Explanation *e) {
+        const ProbeSite *s = &p->places.sites[site];
+        _cleanup_free_ char *place = definition_place(p, site, symbol);
+        ProbeArgs own = { .text = s->args };
+        ProbeDefinition d = { .root = p->root, .is_kernel = p->is_kernel, .is_return = p->is_return,
+                              .maxactive = q->maxactive, .group = p->group, .name = p->names[site], .place = place,
+                              .args = q->args || !s->args ? args : &own, .what = p->places.text,
+                              .has_semaphore = s->semaphore != 0 };
+        int r;
+
+        if (!place)
+                return -ENOMEM;
+        /* a second definition of a name would be put under the first one, as another place of the same event */
+        for (unsigned attempt = 0;; attempt++) {
+                probe_name(p->is_return ? 'r' : 'p', q->id, attempt, site, p->places.label, p->names[site]);
+                if (!probe_definition_exists(p->root, p->group, p->names[site]))
+                        break;
+        }
+        r = probe_definition_add(&d, e);
+        if (r != 0)
+                return r;
+        p->n_defined++;
+        if (!p->is_kernel && strncmp(place, p->places.path, strlen(p->places.path)) == 0 &&
+            !probe_places_is_same_file(&p->places))
+                return refuse(e, REFUSED_NOT_FOUND, "no-file", "%s was replaced while it was looked at: try again",
+                              p->places.path);
+        return 0;
+}
+
+static int define(Probe *p, const ProbeRequest *q, const char *symbol, const ProbeArgs *args, Explanation *e) {
+        if (!p->is_dynamic) {
+                int r = set_target(p, symbol);
+
+                return r == 0 && p->is_kernel && !p->places.is_known ? try_symbol(p, e) : r;
+        }
+        for (size_t i = 0; i < p->places.n_sites; i++) {
+                int r = define_site(p, q, i, symbol, args, e);
+
+                if (r != 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Kernel symbols that could not be looked up: the first that the kernel takes. */
+static int define_first(Probe *p, const ProbeRequest *q, const ProbeArgs *args, Explanation *e) {
+        size_t n = p->places.symbols.n;
+        int r;
+
+        if (n == 0)
+                return define(p, q, NULL, args, e);
+        for (size_t i = 0; i < n; i++) {
+                const char *symbol = p->places.symbols.items[i];
+
+                r = probe_places_take_symbol(&p->places, symbol);
+                if (r == 0)
+                        r = define(p, q, symbol, args, e);
+                if (r != REFUSED_NOT_FOUND)
+                        return r;
+        }
+        return r;
+}
+
+static int name_owner(Probe *p, const Tracing *t, Explanation *e) {
+        ProbeOwner self;
+        int r = probe_owner_self(&self, e);
+
+        if (r != 0)
+                return r;
+        probe_owner_group(&self, p->group);
+        p->root = strdup(t->root);
+        p->names = calloc(p->places.n_sites, sizeof(*p->names));
+        return p->root && p->names ? 0 : -ENOMEM;
+}
+
+int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanation *e) {
+        _cleanup_(probe_args_deinit) ProbeArgs args = PROBE_ARGS_NULL;
+        _cleanup_(probe_freep) Probe *p = NULL;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (q->maxactive > 0 && !(q->name->kind == EVENT_NAME_KPROBE && q->name->is_return))
+                return refuse(e, REFUSED_INVALID, "bad-maxactive", "maxactive is for kretprobe only");
+        r = probe_args_parse(q->args, &args, e);
+        if (r != 0)
+                return r;
+        p = calloc(1, sizeof(*p));
+        if (!p)
+                return -ENOMEM;
+        p->places = PROBE_PLACES_NULL;
+        p->is_kernel = q->name->kind == EVENT_NAME_KPROBE;
+        p->is_return = q->name->is_return;
+        r = probe_places_find(q->name, &p->places, e);
+        if (r != 0)
+                return r;
+        p->is_dynamic = *args.text || q->maxactive > 0;
+        for (size_t i = 0; i < p->places.n_sites && !q->args; i++)
+                p->is_dynamic = p->is_dynamic || p->places.sites[i].args;
+        if (!p->is_dynamic) {
+                r = take_pmu(p, NULL);
+                if (r < 0)
+                        return r;
+                p->is_dynamic = r != 0;
+        }
+        r = p->is_dynamic ? name_owner(p, t, e) : 0;
+        if (r == 0)
+                r = define_first(p, q, &args, e);
+        if (r != 0)
+                return r;
+        if (p->is_dynamic)
+                p->places.fd = close_fd(p->places.fd); /* tracefs holds the file now */
+        *ret = TAKE_PTR(p);
+        return 0;
+}
+
+Probe *probe_free(Probe *p) {
+        if (!p)
+                return NULL;
+        for (size_t i = 0; i < p->n_defined; i++) {
+                int r = probe_definition_remove(p->root, p->is_kernel, p->group, p->names[i]);
+
+                if (r < 0)
+                        log_print(LOG_WARNING, "the probe %s/%s (%s) stays in %s/%s_events: %s%s", p->group, p->names[i],
+                                  p->places.text, p->root, p->is_kernel ? "kprobe" : "uprobe", strerror(-r),
+                                  r == -EBUSY ? "; someone else uses it. The next perfd that starts removes it" : "");
+        }
+        probe_places_deinit(&p->places);
+        free(p->target);
+        free(p->root);
+        free(p->names);
+        free(p);
+        return NULL;
+}
+
+size_t probe_n_attrs(const Probe *p) {
+        return p->places.n_sites;
+}
+
+ProbeAttr probe_attr(const Probe *p, size_t i) {
+        assert(i < p->places.n_sites);
+        if (!p->is_dynamic)
+                return pmu_attr(p, i);
+        return (ProbeAttr){ .type = PERF_TYPE_TRACEPOINT, .is_dynamic = true, .group = p->group, .name = p->names[i] };
+}
+
+const char *probe_text(const Probe *p) {
+        return p->places.text;
+}
+
+bool probe_read_profile(const Tracing *t, const Probe *p, uint64_t *ret_hits, uint64_t *ret_missed) {
+        _cleanup_free_ char *events_path = probe_file(t->root, p->is_kernel, "events"), *events = NULL;
+        _cleanup_free_ char *profile_path = probe_file(t->root, p->is_kernel, "profile"), *profile = NULL;
+        uint64_t hits = 0, missed = 0;
+        size_t length;
+
+        if (!p->is_dynamic || !events_path || !profile_path || whole_file_read(events_path, &events, &length) < 0 ||
+            whole_file_read(profile_path, &profile, &length) < 0)
+                return false;
+        for (size_t i = 0; i < p->places.n_sites; i++) {
+                uint64_t site_hits, site_missed;
+
+                if (!probe_profile_find(events, profile, p->is_kernel, p->group, p->names[i], &site_hits, &site_missed))
+                        return false;
+                hits += site_hits;
+                missed += site_missed;
+        }
+        *ret_hits = hits;
+        *ret_missed = missed;
+        return true;
+}

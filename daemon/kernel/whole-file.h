@@ -1,0 +1,7 @@
+/* For kernel/: files of tracefs and procfs, which have no size before they are read. */
+#pragma once
+
+#include <stddef.h>
+
+/* All of it, with a zero behind it, in malloc'ed memory. -errno. Any thread. */
+int whole_file_read(const char *path, char **ret_text, size_t *ret_length);
