@@ -16,6 +16,13 @@
 
 #include "daemon/base/error.h"
 
+#ifndef PERF_ATTR_SIZE_VER7
+#define PERF_ATTR_SIZE_VER7 128 /* sig_data */
+#endif
+#ifndef PERF_ATTR_SIZE_VER8
+#define PERF_ATTR_SIZE_VER8 136 /* config3, Linux 6.3 */
+#endif
+
 typedef struct AttrField AttrField; /* a row of the table */
 
 typedef struct AttrSetting {
@@ -25,7 +32,7 @@ typedef struct AttrSetting {
 
 /* REFUSED_INVALID "bad-attr" with what is allowed and, for an unknown name, the nearest one; REFUSED_INVALID also for
  * fields that perfd sets itself (disabled, sample-id-all, use-clockid, clockid, inherit, freq, size, type, config), which
- * says by what key a user sets them. */
+ * says by what key a user sets them. e->position is a byte of `text`, 0 if the name is what is wrong. */
 int attr_setting_parse(const char *name, const char *text, AttrSetting *ret, Explanation *e);
 /* "exclude-user" */
 const char *attr_field_name(const AttrField *f);
@@ -36,13 +43,18 @@ const AttrField *attr_field_at(size_t i);
 const char *attr_field_values(const AttrField *f);
 const char *attr_field_help(const AttrField *f);
 
+/*
+ * What can only be seen before they are applied: a field that is set twice, or beside another one that has the same
+ * bytes: wakeup-events and wakeup-watermark, bp-* and config1 or config2. REFUSED_INVALID "bad-attr".
+ */
+int attr_settings_check(const AttrSetting *settings, size_t n, const char *what, Explanation *e);
 /* Puts settings on top of what is in `attr`: sample-type adds bits, everything else replaces. */
 void attr_settings_apply(const AttrSetting *settings, size_t n, struct perf_event_attr *attr);
 /*
- * What contradicts itself, by the names of the fields: a period beside a frequency, wakeup-events beside
- * wakeup-watermark, precise-ip above 3, bp-* beside config1/2, a stack of user space whose size is no multiple of 8 or
- * above 65528, registers without their sample-type bit and the other way round, branch-sample-type without
- * branch-stack, ... REFUSED_INVALID "bad-attr".
+ * What contradicts itself, by the names of the fields: registers, a user's stack, a branch stack or AUX bytes without
+ * their sample-type bit and the other way round, a stack of user space whose size is no multiple of 8 or above 65528,
+ * sample-max-stack without a callchain, weight beside weight-struct, bp-type on what is no breakpoint, everything
+ * excluded, ... `what` begins the message. REFUSED_INVALID "bad-attr".
  */
 int attr_check(const struct perf_event_attr *attr, const char *what, Explanation *e);
 /* The smallest PERF_ATTR_SIZE_VERn that holds every field that is set: older kernels accept it. Bytes. */
