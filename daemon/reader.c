@@ -47,7 +47,7 @@ int reader_init(Reader *r, size_t pool) {
                 queue_push(&r->free, b); /* as many slots as batches: it is never full */
         }
         error = reader_init_horizon(r);
-        return error < 0 ? error : sample_layout_init(&r->side_layout, SAMPLE_TYPE_BASE);
+        return error < 0 ? error : sample_layout_init_type(&r->side_layout, SAMPLE_TYPE_BASE);
 }
 
 void reader_deinit(Reader *r) {

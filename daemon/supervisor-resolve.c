@@ -41,7 +41,7 @@ static int registration_new(Supervisor *s, EventSpec *spec, Plan *plan, AttrSour
         }
         error = attr_plan_event(r->event, source, e);
         if (error == 0)
-                error = sample_layout_init(&r->layout, r->event->sample_type);
+                error = sample_layout_init_type(&r->layout, r->event->sample_type);
         if (error != 0) {
                 registration_free(s, r);
                 return error;

@@ -7,18 +7,18 @@
  *     others   | header (8) | body of the type | TID TIME ID STREAM_ID CPU IDENTIFIER |
  *
  * The middle part and the trailer hold only what attr.sample_type asked for, so their offsets are computed once in a
- * SampleLayout. Bytes behind the last known part are allowed in samples and in bodies: newer kernels append.
+ * SampleLayout. Bytes behind the last known part are allowed in samples and in bodies: newer kernels append. What few
+ * events ask for, before the callchain and behind the raw bytes, is read elsewhere (record-parts.c), so that the common
+ * samples do not pay for it.
  */
-#include "daemon/decode/record.h"
+#include "daemon/decode/record-bytes.h"
 
 #define ABSENT 0xff
 #define HEADER_SIZE sizeof(struct perf_event_header)
-#define BUILD_ID_MAX 20
 
 #define SAMPLE_TYPES                                                                                                   \
         ((uint64_t)(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |  \
-                    PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |                    \
-                    PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW))
+                    PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW))
 
 static uint8_t place(uint64_t sample_type, uint64_t bit, uint8_t *at) {
         uint8_t offset = *at;
@@ -29,12 +29,40 @@ static uint8_t place(uint64_t sample_type, uint64_t bit, uint8_t *at) {
         return offset;
 }
 
-int sample_layout_init(SampleLayout *l, uint64_t sample_type) {
-        uint8_t at = HEADER_SIZE, behind = 0;
+static void place_trailer(SampleLayout *l, uint64_t sample_type) {
+        uint8_t at = 0;
 
-        if (sample_type & ~SAMPLE_TYPES)
+        l->trailer_tid = place(sample_type, PERF_SAMPLE_TID, &at);
+        l->trailer_time = place(sample_type, PERF_SAMPLE_TIME, &at);
+        l->trailer_id = place(sample_type, PERF_SAMPLE_ID, &at);
+        (void)place(sample_type, PERF_SAMPLE_STREAM_ID, &at);
+        l->trailer_cpu = place(sample_type, PERF_SAMPLE_CPU, &at);
+        l->trailer_identifier = place(sample_type, PERF_SAMPLE_IDENTIFIER, &at);
+        l->trailer_size = at;
+}
+
+/* Both weights are one word, of which a sample has one. */
+static bool has_two_weights(uint64_t sample_type) {
+        return (sample_type & PERF_SAMPLE_WEIGHT) && (sample_type & PERF_SAMPLE_WEIGHT_STRUCT);
+}
+
+int sample_layout_init(SampleLayout *l, const struct perf_event_attr *attr) {
+        uint64_t sample_type = attr->sample_type;
+        uint8_t at = HEADER_SIZE;
+
+        if (sample_type & ~(SAMPLE_TYPES | sample_parts) || has_two_weights(sample_type) ||
+            attr->read_format & ~read_formats || attr->branch_sample_type >= BRANCH_COUNTERS << 1)
                 return REFUSED_UNSUPPORTED;
-        *l = (SampleLayout){ .sample_type = sample_type, .plain = sample_type == (SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW) };
+        *l = (SampleLayout){
+                .sample_type = sample_type,
+                .plain = sample_type == (SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW),
+                .parts = (uint32_t)(sample_type & sample_parts),
+                .read_format = attr->read_format,
+                .branch_hw_index = attr->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX,
+                .branch_counters = attr->branch_sample_type & BRANCH_COUNTERS,
+                .user_registers = attr->sample_regs_user,
+                .interrupt_registers = attr->sample_regs_intr,
+        };
         l->identifier = place(sample_type, PERF_SAMPLE_IDENTIFIER, &at);
         l->ip = place(sample_type, PERF_SAMPLE_IP, &at);
         l->tid = place(sample_type, PERF_SAMPLE_TID, &at);
@@ -45,29 +73,8 @@ int sample_layout_init(SampleLayout *l, uint64_t sample_type) {
         l->cpu = place(sample_type, PERF_SAMPLE_CPU, &at);
         l->period = place(sample_type, PERF_SAMPLE_PERIOD, &at);
         l->head_size = at;
-
-        l->trailer_tid = place(sample_type, PERF_SAMPLE_TID, &behind);
-        l->trailer_time = place(sample_type, PERF_SAMPLE_TIME, &behind);
-        l->trailer_id = place(sample_type, PERF_SAMPLE_ID, &behind);
-        (void)place(sample_type, PERF_SAMPLE_STREAM_ID, &behind);
-        l->trailer_cpu = place(sample_type, PERF_SAMPLE_CPU, &behind);
-        l->trailer_identifier = place(sample_type, PERF_SAMPLE_IDENTIFIER, &behind);
-        l->trailer_size = behind;
+        place_trailer(l, attr->sample_id_all ? sample_type : 0);
         return 0;
-}
-
-static inline uint64_t load64(const uint8_t *from) {
-        uint64_t value;
-
-        memcpy(&value, from, sizeof(value));
-        return value;
-}
-
-static inline uint32_t load32(const uint8_t *from) {
-        uint32_t value;
-
-        memcpy(&value, from, sizeof(value));
-        return value;
 }
 
 static inline uint64_t part64(const uint8_t *from, uint8_t offset) {
@@ -90,6 +97,7 @@ static inline void set_sample(Record *r, const struct perf_event_header *header)
         r->comm = "";
         r->raw = NULL;
         r->raw_size = 0;
+        r->parts = 0;
         r->callchain = NULL;
         r->n_callchain = 0;
 }
@@ -110,14 +118,13 @@ static int check_callchain(const uint8_t *at, size_t left, uint64_t *ret_n) {
         return *ret_n > left / sizeof(uint64_t) - 1 ? DECODE_E_TRUNCATED : 0;
 }
 
-static int decode_sample(const SampleLayout *l, const struct perf_event_header *header, const uint8_t *bytes,
-                         Record *ret) {
-        const uint8_t *at = bytes + l->head_size, *end = bytes + header->size, *callchain = NULL, *raw = NULL;
+/* `at`: where the callchain begins. *ret_at is the end of what it reads. */
+static inline int decode_from_callchain(const SampleLayout *l, const struct perf_event_header *header,
+                                        const uint8_t *bytes, const uint8_t *at, Record *ret, const uint8_t **ret_at) {
+        const uint8_t *end = bytes + header->size, *callchain = NULL, *raw = NULL;
         uint64_t n_callchain = 0;
         uint32_t raw_size = 0;
 
-        if (header->size < l->head_size)
-                return DECODE_E_TRUNCATED;
         if (l->sample_type & PERF_SAMPLE_CALLCHAIN) {
                 if (check_callchain(at, (size_t)(end - at), &n_callchain) != 0)
                         return DECODE_E_TRUNCATED;
@@ -128,6 +135,7 @@ static int decode_sample(const SampleLayout *l, const struct perf_event_header *
                 if (check_raw(at, (size_t)(end - at), &raw_size) != 0)
                         return DECODE_E_TRUNCATED;
                 raw = at + sizeof(raw_size);
+                at = raw + raw_size;
         }
         set_sample(ret, header);
         ret->stream_id = part64(bytes, l->identifier != ABSENT ? l->identifier : l->id);
@@ -142,6 +150,42 @@ static int decode_sample(const SampleLayout *l, const struct perf_event_header *
         ret->n_callchain = n_callchain;
         ret->raw = raw;
         ret->raw_size = raw_size;
+        *ret_at = at;
+        return 0;
+}
+
+static int decode_sample(const SampleLayout *l, const struct perf_event_header *header, const uint8_t *bytes,
+                         Record *ret) {
+        const uint8_t *at;
+
+        if (header->size < l->head_size)
+                return DECODE_E_TRUNCATED;
+        return decode_from_callchain(l, header, bytes, bytes + l->head_size, ret, &at);
+}
+
+__attribute__((cold, noinline)) static int decode_rare_sample(const SampleLayout *l,
+                                                              const struct perf_event_header *header,
+                                                              const uint8_t *bytes, Record *ret) {
+        Cursor c = { bytes + l->head_size, bytes + header->size };
+        RecordExtra extra = { .id = 0 };
+        Record r;
+        int code = 0;
+
+        if (header->size < l->head_size)
+                return DECODE_E_TRUNCATED;
+        if (l->parts & PERF_SAMPLE_READ)
+                code = record_decode_read(l, &c, &extra.read);
+        if (code == 0)
+                code = decode_from_callchain(l, header, bytes, c.at, &r, &c.at);
+        if (code == 0)
+                code = record_decode_parts(l, &c, &extra);
+        if (code != 0)
+                return code;
+        extra.id = part64(bytes, l->id);
+        extra.stream_id = part64(bytes, l->stream_id);
+        r.parts = l->parts;
+        r.extra = extra;
+        *ret = r;
         return 0;
 }
 
@@ -162,103 +206,6 @@ static inline int decode_plain_sample(const struct perf_event_header *header, co
         return 0;
 }
 
-/* A string that fills the rest of a body: its zero must be there. */
-static int decode_string(const uint8_t *at, size_t left, const char **ret) {
-        if (!memchr(at, 0, left))
-                return DECODE_E_MALFORMED;
-        *ret = (const char *)at;
-        return 0;
-}
-
-static int decode_comm(const uint8_t *body, size_t left, Record *r) {
-        if (left < 8)
-                return DECODE_E_TRUNCATED;
-        r->comm_record.pid = load32(body);
-        r->comm_record.tid = load32(body + 4);
-        return decode_string(body + 8, left - 8, &r->comm_record.comm);
-}
-
-static int decode_task(const uint8_t *body, size_t left, Record *r) {
-        if (left < 24)
-                return DECODE_E_TRUNCATED;
-        r->task.pid = load32(body);
-        r->task.ppid = load32(body + 4);
-        r->task.tid = load32(body + 8);
-        r->task.ptid = load32(body + 12);
-        r->task.time = load64(body + 16);
-        return 0;
-}
-
-/* | pid tid | addr | len | pgoff |, then MMAP: filename; MMAP2: maj min ino generation or build id, prot, flags. */
-static int decode_mmap(const uint8_t *body, size_t left, Record *r) {
-        enum { SHORT = 32, IDENTITY = SHORT, IDENTITY_SIZE = 24, LONG = IDENTITY + IDENTITY_SIZE + 8 };
-        size_t fixed = r->type == PERF_RECORD_MMAP2 ? LONG : SHORT;
-
-        if (left < fixed)
-                return DECODE_E_TRUNCATED;
-        r->mmap2.pid = load32(body);
-        r->mmap2.tid = load32(body + 4);
-        r->mmap2.addr = load64(body + 8);
-        r->mmap2.len = load64(body + 16);
-        r->mmap2.pgoff = load64(body + 24);
-        if (r->type == PERF_RECORD_MMAP2) {
-                if (r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) { /* | size (1) | 0 (3) | build id (20) | */
-                        r->mmap2.build_id_size = body[IDENTITY];
-                        if (r->mmap2.build_id_size > BUILD_ID_MAX)
-                                return DECODE_E_MALFORMED;
-                        r->mmap2.build_id = body + IDENTITY + 4;
-                } else {
-                        r->mmap2.maj = load32(body + IDENTITY);
-                        r->mmap2.min = load32(body + IDENTITY + 4);
-                        r->mmap2.ino = load64(body + IDENTITY + 8);
-                        r->mmap2.ino_generation = load64(body + IDENTITY + 16);
-                }
-                r->mmap2.prot = load32(body + IDENTITY + IDENTITY_SIZE);
-                r->mmap2.flags = load32(body + IDENTITY + IDENTITY_SIZE + 4);
-        }
-        return decode_string(body + fixed, left - fixed, &r->mmap2.filename);
-}
-
-static int decode_lost(const uint8_t *body, size_t left, Record *r) {
-        bool has_id = r->type == PERF_RECORD_LOST;
-
-        if (left < (has_id ? 16 : 8))
-                return DECODE_E_TRUNCATED;
-        r->lost.id = has_id ? load64(body) : 0;
-        r->lost.lost = load64(body + (has_id ? 8 : 0));
-        return 0;
-}
-
-static int decode_throttle(const uint8_t *body, size_t left, Record *r) {
-        if (left < 24)
-                return DECODE_E_TRUNCATED;
-        r->throttle.time = load64(body);
-        r->throttle.id = load64(body + 8);
-        r->throttle.stream_id = load64(body + 16);
-        return 0;
-}
-
-static int decode_body(const uint8_t *body, size_t left, Record *r) {
-        switch (r->type) {
-        case PERF_RECORD_COMM:
-                return decode_comm(body, left, r);
-        case PERF_RECORD_FORK:
-        case PERF_RECORD_EXIT:
-                return decode_task(body, left, r);
-        case PERF_RECORD_MMAP:
-        case PERF_RECORD_MMAP2:
-                return decode_mmap(body, left, r);
-        case PERF_RECORD_LOST:
-        case PERF_RECORD_LOST_SAMPLES:
-                return decode_lost(body, left, r);
-        case PERF_RECORD_THROTTLE:
-        case PERF_RECORD_UNTHROTTLE:
-                return decode_throttle(body, left, r);
-        default:
-                return DECODE_E_UNKNOWN_TYPE;
-        }
-}
-
 static int decode_other(const SampleLayout *l, const struct perf_event_header *header, const uint8_t *bytes,
                         Record *ret) {
         Record r = { .type = header->type, .misc = header->misc, .comm = "" };
@@ -275,8 +222,8 @@ static int decode_other(const SampleLayout *l, const struct perf_event_header *h
         r.time = part64(trailer, l->trailer_time);
         r.cpu = part32(trailer, l->trailer_cpu, 0);
         r.stream_id = part64(trailer, l->trailer_identifier != ABSENT ? l->trailer_identifier : l->trailer_id);
-        code = decode_body(bytes + HEADER_SIZE, left, &r);
-        if (code == 0 || code == DECODE_E_UNKNOWN_TYPE)
+        code = record_decode_body(l, bytes + HEADER_SIZE, left, &r);
+        if (code == 0)
                 *ret = r;
         return code;
 }
@@ -291,5 +238,7 @@ int record_decode(const SampleLayout *l, const uint8_t *bytes, size_t length, Re
                 return header.size > length ? DECODE_E_TRUNCATED : DECODE_E_MALFORMED;
         if (header.type != PERF_RECORD_SAMPLE)
                 return decode_other(l, &header, bytes, ret);
-        return l->plain ? decode_plain_sample(&header, bytes, ret) : decode_sample(l, &header, bytes, ret);
+        if (l->plain)
+                return decode_plain_sample(&header, bytes, ret);
+        return l->parts ? decode_rare_sample(l, &header, bytes, ret) : decode_sample(l, &header, bytes, ret);
 }

@@ -16,16 +16,14 @@
 enum {
         DECODE_E_TRUNCATED = 1, /* ends before what it says, or what its layout says, that it holds */
         DECODE_E_MALFORMED,     /* a length or a string in it can not be right */
-        DECODE_E_UNKNOWN_TYPE,  /* not a type that is decoded; header and trailer (time, pid, id) are */
 };
 
 /* What every event of perfd is opened with, so that the commonest samples have one shape. */
 #define SAMPLE_TYPE_BASE ((uint64_t)(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME))
 
 /*
- * Where the parts of a record lie for one attr.sample_type (with attr.sample_id_all set): offsets of the parts of a
- * sample from its beginning, and of the trailer of all other records from the trailer's beginning; 0xff: not there.
- * Immutable, may be shared and copied.
+ * Where the parts of a record lie for one attr: offsets of the parts of a sample from its beginning, and of the trailer
+ * of all other records from the trailer's beginning; 0xff: not there. Immutable, may be shared and copied.
  */
 typedef struct SampleLayout {
         uint64_t sample_type;
@@ -34,13 +32,27 @@ typedef struct SampleLayout {
         uint8_t head_size; /* of a sample's fixed parts, header included */
         uint8_t trailer_tid, trailer_time, trailer_id, trailer_cpu, trailer_identifier;
         uint8_t trailer_size;
+
+        /* for what is not in every sample */
+        uint32_t parts; /* bits of sample_type that go to Record.extra */
+        uint64_t read_format;
+        bool branch_hw_index, branch_counters;
+        uint64_t user_registers, interrupt_registers; /* masks */
 } SampleLayout;
 
 /*
- * Any combination of IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD, CALLCHAIN, RAW; everything else is
- * REFUSED_UNSUPPORTED.
+ * By all of attr that shapes a record: sample_type, read_format, branch_sample_type, sample_regs_user, sample_regs_intr,
+ * sample_id_all. Of a group in which any event has PERF_SAMPLE_BRANCH_COUNTERS, the samples of all have them: then attr
+ * has to say so. REFUSED_UNSUPPORTED for bits whose place in a record is not known.
  */
-int sample_layout_init(SampleLayout *l, uint64_t sample_type);
+int sample_layout_init(SampleLayout *l, const struct perf_event_attr *attr);
+
+/* Of an event of perfd whose attr has nothing in it that shapes records but this sample type. */
+static inline int sample_layout_init_type(SampleLayout *l, uint64_t sample_type) {
+        struct perf_event_attr attr = { .size = sizeof(attr), .sample_type = sample_type, .sample_id_all = 1 };
+
+        return sample_layout_init(l, &attr);
+}
 
 /*
  * The stream id of a record without knowing its layout yet: PERF_SAMPLE_IDENTIFIER is the first u64 of a sample and,
@@ -59,6 +71,7 @@ static inline int record_peek_id(const uint8_t *bytes, size_t length, uint64_t *
 
 /*
  * Fills all of *ret but what only the ring's reader knows: comm is "" and cpu is 0 unless the layout has it. ret is
- * untouched on DECODE_E_TRUNCATED and DECODE_E_MALFORMED. MMAP comes as mmap2 with what it has; type stays MMAP.
+ * untouched on DECODE_E_TRUNCATED and DECODE_E_MALFORMED. MMAP comes as mmap2 with what it has; type stays MMAP. A type
+ * that is not known is no mistake: it comes as `unknown`.
  */
 int record_decode(const SampleLayout *l, const uint8_t *bytes, size_t length, Record *ret);

@@ -114,3 +114,26 @@ int event_descriptor_new(const EncodePlan *p, const char *name, const char *even
         *ret = TAKE_PTR(d);
         return 0;
 }
+
+static void counter_descriptor_free(Perfd__V1__CounterDescriptor *d) {
+        perfd__v1__counter_descriptor__free_unpacked(d, NULL);
+}
+DEFINE_CLEANUP(Perfd__V1__CounterDescriptor *, counter_descriptor_free)
+
+int event_descriptor_add_counter(Perfd__V1__EventDescriptor *d, const char *event, const char *unit, double scale) {
+        _cleanup_(counter_descriptor_freep) Perfd__V1__CounterDescriptor *c = malloc(sizeof(*c));
+        Perfd__V1__CounterDescriptor **list;
+
+        if (!c)
+                return -ENOMEM;
+        perfd__v1__counter_descriptor__init(c);
+        c->scale = scale == 1 ? 0 : scale;
+        if (set_string(&c->event, event) < 0 || set_string(&c->unit, unit) < 0)
+                return -ENOMEM;
+        list = reallocarray(d->counters, d->n_counters + 1, sizeof(*list));
+        if (!list)
+                return -ENOMEM;
+        d->counters = list;
+        d->counters[d->n_counters++] = TAKE_PTR(c);
+        return 0;
+}

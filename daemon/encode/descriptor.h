@@ -20,3 +20,9 @@ int field_descriptors_new(const Plan *plan, Perfd__V1__FieldDescriptor ***ret_fi
  */
 int event_descriptor_new(const EncodePlan *p, const char *name, const char *event, uint64_t period, uint64_t frequency,
                          const char *unit, Perfd__V1__EventDescriptor **ret);
+
+/*
+ * Appends what one of the event's counters is, in the order of ReadValues. unit of its value: "events", "ns", "Joules";
+ * scale: value times this is in the unit, 1 if it is so already. -ENOMEM.
+ */
+int event_descriptor_add_counter(Perfd__V1__EventDescriptor *d, const char *event, const char *unit, double scale);

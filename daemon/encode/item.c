@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "proto/item-fields.h"
+#include "daemon/encode/sample-parts.h"
 #include "daemon/encode/wire.h"
 #include "daemon/model/field.h"
 
@@ -155,10 +156,37 @@ static uint8_t *put_callchain_part(uint8_t *to, unsigned field, const Record *r,
         return at > content ? wire_end(begin, content, at) : to;
 }
 
+/*
+ * The item as if there were no rare parts, then these behind it, where their field numbers belong, and the length put
+ * right: so the common item does not carry even a question for them in its middle.
+ */
+__attribute__((cold, noinline)) static int encode_with_parts(const EncodePlan *p, const Record *r, uint8_t *to,
+                                                             size_t room, size_t *ret_length) {
+        size_t bound = sample_parts_bound(r) + WIRE_LENGTH_MAX, length;
+        uint8_t *begin, *content;
+        Record common = *r;
+        int code;
+
+        if (bound > room)
+                return ITEM_E_NO_ROOM;
+        common.parts = 0;
+        code = item_encode(p, &common, to, room - bound, &length);
+        if (code != 0)
+                return code;
+        begin = wire_put_key(to, WIRE_KEY(PACKET_ITEMS, WIRE_BYTES));
+        for (content = begin; *content & 0x80; content++)
+                ;
+        content++;
+        *ret_length = (size_t)(wire_end(begin, content, sample_parts_put(to + length, r)) - to);
+        return 0;
+}
+
 int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
         size_t raw_size = p->payload != PAYLOAD_FIELDS ? r->raw_size : 0, numbers = 0, texts = 0, bound;
         uint8_t *begin, *content, *at;
 
+        if (__builtin_expect(r->parts != 0, 0))
+                return encode_with_parts(p, r, to, room, ret_length);
         if (r->raw_size < p->min_size)
                 return ITEM_E_UNDECODABLE;
         if (p->dynamic && measure_dynamic(p, r, &numbers, &texts) != 0)

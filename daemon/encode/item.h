@@ -15,7 +15,7 @@
 
 enum {
         ITEM_E_NO_ROOM = 1, /* might not fit; nothing was written */
-        ITEM_E_UNDECODABLE, /* the raw bytes contradict the plan, or a side record of an unknown type */
+        ITEM_E_UNDECODABLE, /* the raw bytes contradict the plan, or a sample where a side record should be */
 };
 
 /* The same values as perfd.v1.Payload. */
@@ -65,7 +65,14 @@ size_t encode_number_bound(const PlanField *f);
 int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length);
 
 /*
- * A side record: COMM, FORK, EXIT, MMAP, MMAP2, LOST, LOST_SAMPLES, THROTTLE, UNTHROTTLE. event_id: of the event that a
- * loss or throttle record belongs to, 0 for records of the host. 0, ITEM_E_NO_ROOM or ITEM_E_UNDECODABLE.
+ * A side record, also one of a type that is not known. event_id: of the event that it belongs to (losses, throttles,
+ * reads), 0 for records of the host. 0, ITEM_E_NO_ROOM or ITEM_E_UNDECODABLE.
  */
 int side_item_encode(const Record *r, uint32_t event_id, uint8_t *to, size_t room, size_t *ret_length);
+
+/*
+ * What the reader of a CPU read from an event's fds at an interval: an item with a READ record of n counters, in the
+ * order of the event's descriptor. 0 or ITEM_E_NO_ROOM.
+ */
+int read_item_encode(uint32_t event_id, uint32_t cpu, nsec_t time, const ReadCount *values, size_t n, uint8_t *to,
+                     size_t room, size_t *ret_length);

@@ -73,7 +73,7 @@ static void run(const Case *c) {
         SampleLayout l;
         nsec_t begin;
 
-        if (!encode || !records || sample_layout_init(&l, SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW) != 0)
+        if (!encode || !records || sample_layout_init_type(&l, SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW) != 0)
                 exit(EXIT_FAILURE);
         make_records(records, c);
 

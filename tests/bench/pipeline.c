@@ -160,7 +160,7 @@ void pipeline_init(Pipeline *p, const PipelineShape *shape) {
         p->random = 88172645463325252;
         p->plan = format_file_plan(played_events[shape->event].format);
         p->program = shape->where ? compile(shape->where, p->plan) : NULL;
-        if (sample_layout_init(&p->layout, SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW) != 0)
+        if (sample_layout_init_type(&p->layout, SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW) != 0)
                 fail("no layout");
         pipeline_init_readers(p);
         pipeline_init_dispatcher(p);

@@ -1,7 +1,8 @@
 /*
  * Any bytes as a kernel record, by several layouts: what decodes must be encodable, and what is encoded must be one
  * item for protobuf-c. The first byte of the input chooses the layout, the rest is the record, with the header's size
- * set right when its second bit says so, so that the parts inside are reached.
+ * set right when the highest bit says so, so that the parts inside are reached. With the next bit the layout is of the
+ * input's own making, from eight bytes before the record, so that every combination of parts is found.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "proto/perfd.pb-c.h"
 
 #define FIX_SIZE 0x80
+#define OWN_LAYOUT 0x40
 #define ROOM ((size_t)512 * 1024)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -51,23 +53,44 @@ static void check(const SampleLayout *l, const uint8_t *bytes, size_t length, En
         must_be_one_item(item, n);
 }
 
+/* | sample type (4) | read format (1) | branches (1) | registers of user space (1) | of the interrupt (1) | */
+static int own_layout(const uint8_t *bytes, size_t length, SampleLayout *l) {
+        struct perf_event_attr attr = { .sample_id_all = 1 };
+        uint32_t sample_type;
+
+        if (length < 8)
+                return REFUSED_UNSUPPORTED;
+        memcpy(&sample_type, bytes, sizeof(sample_type));
+        attr.sample_type = sample_type;
+        attr.read_format = bytes[4];
+        attr.branch_sample_type = (uint64_t)bytes[5] << 12; /* up to PERF_SAMPLE_BRANCH_COUNTERS */
+        attr.sample_regs_user = (uint64_t)bytes[6] << 56 | bytes[6];
+        attr.sample_regs_intr = bytes[7];
+        return sample_layout_init(l, &attr);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         _cleanup_(encode_plan_unrefp) EncodePlan *plan = encode_plan_new(NULL, 1, PAYLOAD_RAW, NULL, 0);
         _cleanup_free_ uint8_t *record = NULL;
+        size_t skip = 1;
         SampleLayout l;
         uint16_t size;
 
         if (length < 1 || length > UINT16_MAX || !plan)
                 return 0;
-        record = malloc(length); /* exactly as long, and unaligned: the record begins at 1 */
+        if (bytes[0] & OWN_LAYOUT) {
+                if (own_layout(bytes + 1, length - 1, &l) != 0)
+                        return 0;
+                skip = 9;
+        } else if (sample_layout_init_type(&l, sample_types[(bytes[0] & ~FIX_SIZE) % ARRAY_SIZE(sample_types)]) != 0)
+                abort();
+        record = malloc(length - skip + 1); /* exactly as long, and unaligned: the record begins at 1 */
         if (!record)
                 return 0;
-        memcpy(record, bytes, length);
-        size = (uint16_t)(length - 1);
+        memcpy(record + 1, bytes + skip, length - skip);
+        size = (uint16_t)(length - skip);
         if ((bytes[0] & FIX_SIZE) && size >= 8)
                 memcpy(record + 1 + 6, &size, sizeof(size));
-        if (sample_layout_init(&l, sample_types[(bytes[0] & ~FIX_SIZE) % ARRAY_SIZE(sample_types)]) != 0)
-                abort();
         check(&l, record + 1, size, plan);
         return 0;
 }

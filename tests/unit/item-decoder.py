@@ -1,5 +1,6 @@
 """Reads packets of one item each, a little-endian u32 length before each, by the ordinary Python protobuf package, and
-prints every value of the item on one line. Says so if the same message, serialised by that package, has other bytes."""
+prints every value of the item on one line. Says so if the same message, serialised by that package, has other bytes.
+With --canonical behind the file, that is all that it says."""
 import struct
 import sys
 
@@ -7,6 +8,7 @@ sys.path.insert(0, sys.argv[1])  # where protoc put perfd_pb2.py
 import perfd_pb2  # noqa: E402
 
 data = open(sys.argv[2], "rb").read()
+only_bytes = sys.argv[3:] == ["--canonical"]
 at = 0
 while at < len(data):
     (length,) = struct.unpack_from("<I", data, at)
@@ -16,6 +18,10 @@ while at < len(data):
     (i,) = packet.items
     if packet.SerializeToString(deterministic=True) != packet_bytes:
         print("not canonical", packet_bytes.hex())
+    if only_bytes:
+        continue
     print(i.time, i.event, i.cpu, i.pid, i.tid, i.ip, i.address, i.period, "comm", i.comm.hex(),
           "numbers", *i.numbers, "texts", *["'%s'" % t.hex() for t in i.texts], "raw", i.raw.hex(),
           "kernel", *i.kernel_callchain, "user", *i.user_callchain)
+if only_bytes:
+    print("canonical" if data else "empty")

@@ -147,9 +147,9 @@ static inline void rig_init(Rig *rig, size_t size, size_t n_batches) {
         memset(rig->memory, 0, page_size + size);
         rig->page = (struct perf_event_mmap_page *)rig->memory;
         rig->data = rig->memory + page_size;
-        r = sample_layout_init(&rig->plain, SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW);
+        r = sample_layout_init_type(&rig->plain, SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW);
         assert(r == 0);
-        r = sample_layout_init(&rig->software, SAMPLE_TYPE_BASE | PERF_SAMPLE_IP);
+        r = sample_layout_init_type(&rig->software, SAMPLE_TYPE_BASE | PERF_SAMPLE_IP);
         assert(r == 0);
         r = comm_table_init(&rig->comms, 1024);
         assert(r == 0);

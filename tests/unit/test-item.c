@@ -210,7 +210,7 @@ static Perfd__V1__Packet *side(uint64_t sample_type, const void *words, size_t s
         SampleLayout l;
         Record r;
 
-        assert_int_equal(sample_layout_init(&l, sample_type), 0);
+        assert_int_equal(sample_layout_init_type(&l, sample_type), 0);
         assert_int_equal(record_decode(&l, words, size, &r), 0);
         r.comm = "someone";
         assert_int_equal(side_item_encode(&r, event, bytes, ROOM, &length), 0);

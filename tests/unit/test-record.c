@@ -12,6 +12,7 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/decode/record.h"
 #include "tests/unit/kernel-records.h"
+#include "tests/unit/side-records.h"
 
 #define PLAIN (SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW)
 #define ALL                                                                                                            \
@@ -21,7 +22,7 @@
 static SampleLayout layout(uint64_t sample_type) {
         SampleLayout l;
 
-        assert_int_equal(sample_layout_init(&l, sample_type), 0);
+        assert_int_equal(sample_layout_init_type(&l, sample_type), 0);
         return l;
 }
 
@@ -201,13 +202,90 @@ static void test_losses_and_throttles(void **state) {
 }
 
 static void test_unknown_type(void **state) {
-        static const uint64_t ksymbol[] = { 0x0028000000000011, 1, 0x0000000800000007, 99, 0x21 };
-        _cleanup_free_ uint8_t *memory = NULL;
+        Record r;
+        DECODE(PLAIN, RECORD_NEWER, r);
+
+        assert_int_equal(r.type, 77);
+        assert_int_equal(r.misc, 3);
+        assert_int_equal(r.unknown.size, 16);
+        assert_memory_equal(r.unknown.bytes, RECORD_NEWER + 1, 16);
+        check_trailer(&r, 8, 99, 0x21);
+}
+
+static void test_switches(void **state) {
         Record r;
 
-        assert_int_equal(decode(PLAIN, ksymbol, sizeof(ksymbol), &r, &memory), DECODE_E_UNKNOWN_TYPE);
-        assert_int_equal(r.type, PERF_RECORD_KSYMBOL);
-        check_trailer(&r, 8, 99, 0x21);
+        {
+                DECODE(PLAIN, RECORD_SWITCH_IN, r);
+                assert_int_equal(r.type, PERF_RECORD_SWITCH);
+                check_trailer(&r, 8, 99, 0x21);
+        }
+        {
+                DECODE(PLAIN, RECORD_SWITCH_OUT, r);
+                assert_true(r.switch_record.next_prev_pid == 5 && r.switch_record.next_prev_tid == 6);
+                assert_int_equal(r.misc, PERF_RECORD_MISC_SWITCH_OUT);
+                check_trailer(&r, 8, 99, 0x21);
+        }
+}
+
+static void test_records_of_tasks(void **state) {
+        Record r;
+
+        {
+                DECODE(PLAIN, RECORD_NAMESPACES, r);
+                assert_true(r.namespaces.pid == 7 && r.namespaces.tid == 8 && r.namespaces.n == 2);
+                assert_true(record_word(r.namespaces.list, 0) == 4 && record_word(r.namespaces.list, 3) == 0xf0000076);
+                check_trailer(&r, 8, 99, 0x21);
+        }
+        {
+                DECODE(PLAIN, RECORD_CGROUP, r);
+                assert_int_equal(r.cgroup.id, 0x1234);
+                assert_string_equal(r.cgroup.path, "/b/see");
+        }
+        {
+                DECODE(PLAIN, RECORD_ITRACE_START, r);
+                assert_true(r.itrace_start.pid == 10 && r.itrace_start.tid == 11);
+        }
+}
+
+static void test_records_of_code(void **state) {
+        static const uint8_t poked[] = { 0xbb, 0xee, 0xcc, 0xdd, 0x11 };
+        Record r;
+
+        {
+                DECODE(PLAIN, RECORD_KSYMBOL, r);
+                assert_true(r.ksymbol.addr == 0xffffffffc0000000 && r.ksymbol.len == 0x40);
+                assert_true(r.ksymbol.type == PERF_RECORD_KSYMBOL_TYPE_BPF);
+                assert_int_equal(r.ksymbol.flags, PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER);
+                assert_string_equal(r.ksymbol.name, "bf_prog");
+                check_trailer(&r, 8, 99, 0x21);
+        }
+        {
+                DECODE(PLAIN, RECORD_BPF_EVENT, r);
+                assert_true(r.bpf_event.type == PERF_BPF_EVENT_PROG_LOAD && r.bpf_event.id == 42);
+                assert_int_equal(r.bpf_event.flags, 0);
+                assert_memory_equal(r.bpf_event.tag, RECORD_BPF_EVENT + 2, 8);
+        }
+        {
+                DECODE(PLAIN, RECORD_TEXT_POKE, r);
+                assert_true(r.text_poke.addr == 0xffffffff81000000);
+                assert_true(r.text_poke.old_len == 2 && r.text_poke.new_len == 3);
+                assert_memory_equal(r.text_poke.bytes, poked, sizeof(poked));
+        }
+}
+
+static void test_records_of_aux(void **state) {
+        Record r;
+
+        {
+                DECODE(PLAIN, RECORD_AUX, r);
+                assert_true(r.aux.offset == 4096 && r.aux.size == 512 && r.aux.flags == PERF_AUX_FLAG_TRUNCATED);
+        }
+        {
+                DECODE(PLAIN, RECORD_HW_ID, r);
+                assert_int_equal(r.aux_output_hw_id.hw_id, 0x77);
+                check_trailer(&r, 8, 99, 0x21);
+        }
 }
 
 static void test_peek_id(void **state) {
@@ -249,6 +327,14 @@ static void test_cut_records(void **state) {
         /* a trailer may begin earlier while the string still ends before it: the last 24 bytes are some trailer */
         check_cuts(PLAIN, RECORD_COMM_EXEC, sizeof(RECORD_COMM_EXEC), 16 + sizeof("true") + 24);
         check_cuts(PLAIN, RECORD_MMAP2, sizeof(RECORD_MMAP2), 72 + 47 + 24);
+        check_cuts(PLAIN, RECORD_NAMESPACES, sizeof(RECORD_NAMESPACES), sizeof(RECORD_NAMESPACES));
+        check_cuts(PLAIN, RECORD_KSYMBOL, sizeof(RECORD_KSYMBOL), sizeof(RECORD_KSYMBOL));
+        check_cuts(PLAIN, RECORD_BPF_EVENT, sizeof(RECORD_BPF_EVENT), sizeof(RECORD_BPF_EVENT));
+        check_cuts(PLAIN, RECORD_CGROUP, sizeof(RECORD_CGROUP), 16 + sizeof("/b/see") + 24);
+        check_cuts(PLAIN, RECORD_TEXT_POKE, sizeof(RECORD_TEXT_POKE), 20 + 5 + 24);
+        check_cuts(PLAIN, RECORD_AUX, sizeof(RECORD_AUX), sizeof(RECORD_AUX));
+        check_cuts(PLAIN, RECORD_ITRACE_START, sizeof(RECORD_ITRACE_START), sizeof(RECORD_ITRACE_START));
+        check_cuts(PLAIN, RECORD_HW_ID, sizeof(RECORD_HW_ID), sizeof(RECORD_HW_ID));
 }
 
 static void test_lying_lengths(void **state) {
@@ -294,17 +380,36 @@ static void test_lying_lengths(void **state) {
         }
 }
 
+static int init_attr(struct perf_event_attr attr, SampleLayout *l) {
+        return sample_layout_init(l, &attr);
+}
+
 static void test_layouts(void **state) {
         SampleLayout l = { .sample_type = 1 };
 
-        assert_int_equal(sample_layout_init(&l, PLAIN | PERF_SAMPLE_READ), REFUSED_UNSUPPORTED);
-        assert_int_equal(sample_layout_init(&l, PLAIN | PERF_SAMPLE_STACK_USER), REFUSED_UNSUPPORTED);
+        assert_int_equal(sample_layout_init_type(&l, 1 << 25), REFUSED_UNSUPPORTED);
+        assert_int_equal(sample_layout_init_type(&l, PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT), REFUSED_UNSUPPORTED);
+        assert_int_equal(init_attr((struct perf_event_attr){ .read_format = 32 }, &l), REFUSED_UNSUPPORTED);
+        assert_int_equal(init_attr((struct perf_event_attr){ .branch_sample_type = 1 << 20 }, &l), REFUSED_UNSUPPORTED);
         assert_int_equal(l.sample_type, 1);
         l = layout(ALL);
         assert_false(l.plain);
         assert_int_equal(l.head_size, 80);
         assert_int_equal(l.trailer_size, 48);
         assert_true(layout(PLAIN).plain);
+        assert_int_equal(init_attr((struct perf_event_attr){ .sample_type = ALL }, &l), 0); /* no sample_id_all */
+        assert_int_equal(l.trailer_size, 0);
+}
+
+static void test_kinds(void **state) {
+        assert_int_equal(record_kind_of(PERF_RECORD_MMAP), RECORD_KIND_MMAP2);
+        assert_int_equal(record_kind_of(PERF_RECORD_SWITCH_CPU_WIDE), RECORD_KIND_SWITCH);
+        assert_int_equal(record_kind_of(PERF_RECORD_AUX_OUTPUT_HW_ID), RECORD_KIND_AUX_OUTPUT_HW_ID);
+        assert_int_equal(record_kind_of(PERF_RECORD_LOST_SAMPLES), _RECORD_KIND_MAX);
+        assert_int_equal(record_kind_of(PERF_RECORD_SAMPLE), _RECORD_KIND_MAX);
+        assert_int_equal(record_kind_of(0), RECORD_KIND_UNKNOWN);
+        assert_int_equal(record_kind_of(22), RECORD_KIND_UNKNOWN);
+        assert_int_equal(record_kind_of(UINT32_MAX), RECORD_KIND_UNKNOWN);
 }
 
 int main(void) {
@@ -320,10 +425,15 @@ int main(void) {
                 cmocka_unit_test(test_fork_and_exit),
                 cmocka_unit_test(test_losses_and_throttles),
                 cmocka_unit_test(test_unknown_type),
+                cmocka_unit_test(test_switches),
+                cmocka_unit_test(test_records_of_tasks),
+                cmocka_unit_test(test_records_of_code),
+                cmocka_unit_test(test_records_of_aux),
                 cmocka_unit_test(test_peek_id),
                 cmocka_unit_test(test_cut_records),
                 cmocka_unit_test(test_lying_lengths),
                 cmocka_unit_test(test_layouts),
+                cmocka_unit_test(test_kinds),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
