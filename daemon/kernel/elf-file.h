@@ -52,7 +52,11 @@ typedef struct ElfProbe {
         char *provider, *name;
         uint64_t file_offset;      /* of the nop */
         uint64_t semaphore_offset; /* in the file, 0: none */
+        /* Another writable segment, mapped earlier, has the same page of the file (lld does that in small programs). The
+         * kernel raises the semaphore there, so that programs started after the probe was enabled do not see it. */
+        bool semaphore_is_shadowed;
         char *arguments;           /* "8@%rdi -4@8(%rsp)", as in the note */
+        uint16_t machine;          /* EM_X86_64, ...: what the arguments are written for */
 } ElfProbe;
 
 /* All sites that match (globs; NULL: all). REFUSED_NOT_FOUND "unknown-probe" with near names. */

@@ -1,0 +1,130 @@
+/* Opening an ELF file, and where its addresses lie in it. What is believed of it: elf-load.c. */
+#include "daemon/kernel/elf-layout.h"
+
+#include "config/words.h"
+#include "daemon/base/cleanup.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define FILE_SIZE_MAX (UINT64_C(1) << 36) /* address space that a file may ask of us */
+
+DEFINE_CLEANUP(ElfFile *, elf_file_close)
+
+static int explain_open(const char *path, int error, Explanation *e) {
+        if (error == ENOENT || error == ENOTDIR)
+                return refuse(e, REFUSED_NOT_FOUND, "no-file", "there is no file %s", QUOTE(path));
+        if (error == EACCES || error == EPERM)
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be opened: %s", QUOTE(path), strerror(error));
+        if (error == EMFILE || error == ENFILE)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "no fd is left to read %s", QUOTE(path));
+        if (error == ENOMEM)
+                return -ENOMEM;
+        return refuse(e, REFUSED_NOT_FOUND, "no-file", "%s can not be opened: %s", QUOTE(path), strerror(error));
+}
+
+static ElfFile *elf_file_new(const char *path) {
+        ElfFile *f = calloc(1, sizeof(*f));
+
+        if (!f)
+                return NULL;
+        f->fd = -1;
+        f->path = strdup(path);
+        if (!f->path)
+                return elf_file_close(f);
+        return f;
+}
+
+int elf_file_open(const char *path, ElfFile **ret, Explanation *e) {
+        _cleanup_(elf_file_closep) ElfFile *f = elf_file_new(path);
+        struct stat status;
+        int r;
+
+        if (!f)
+                return -ENOMEM;
+        f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would have us wait for a writer */
+        if (f->fd < 0 || fstat(f->fd, &status) < 0)
+                return explain_open(path, errno, e);
+        if (!S_ISREG(status.st_mode))
+                return elf_file_refuse(f, e, "is no regular file");
+        if (status.st_size == 0 || (uint64_t)status.st_size > FILE_SIZE_MAX)
+                return elf_file_refuse(f, e, "is no ELF file: it has %jd bytes", (intmax_t)status.st_size);
+        f->device = status.st_dev;
+        f->inode = status.st_ino;
+        f->image = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (f->image == MAP_FAILED) {
+                f->image = NULL;
+                return refuse(e, REFUSED_EXHAUSTED, "no-memory", "no address space is left for %s of %jd bytes",
+                              QUOTE(path), (intmax_t)status.st_size);
+        }
+        f->size = (size_t)status.st_size;
+        f->pages = calloc((f->size - 1) / ELF_PAGE_SIZE + 1, sizeof(*f->pages));
+        if (!f->pages)
+                return -ENOMEM;
+        r = elf_file_load_all(f, e);
+        if (r == 0)
+                *ret = TAKE_PTR(f);
+        return r;
+}
+
+int elf_file_open_memory(const void *bytes, size_t size, const char *path, ElfFile **ret, Explanation *e) {
+        _cleanup_(elf_file_closep) ElfFile *f = elf_file_new(path);
+        int r;
+
+        if (!f)
+                return -ENOMEM;
+        f->image = (char *)bytes; /* elf_memory() does not write to it */
+        f->size = size;
+        r = elf_file_load_all(f, e);
+        if (r == 0)
+                *ret = TAKE_PTR(f);
+        return r;
+}
+
+ElfFile *elf_file_close(ElfFile *f) {
+        if (!f)
+                return NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(f->tables); i++)
+                elf_table_deinit(&f->tables[i]);
+        if (f->elf)
+                (void)elf_end(f->elf);
+        if (f->fd >= 0 && f->image)
+                (void)munmap(f->image, f->size);
+        f->fd = close_fd(f->fd);
+        free(f->pages);
+        free(f->segments);
+        free(f->path);
+        free(f);
+        return NULL;
+}
+
+size_t elf_file_build_id(const ElfFile *f, uint8_t ret_id[static BUILD_ID_SIZE_MAX]) {
+        memcpy(ret_id, f->build_id, f->n_build_id);
+        return f->n_build_id;
+}
+
+void elf_file_inode(const ElfFile *f, dev_t *ret_device, ino_t *ret_inode) {
+        *ret_device = f->device;
+        *ret_inode = f->inode;
+}
+
+const ElfSegment *elf_file_segment(const ElfFile *f, uint64_t address) {
+        for (size_t i = 0; i < f->n_segments; i++)
+                if (address - f->segments[i].address < f->segments[i].size)
+                        return &f->segments[i];
+        return NULL;
+}
+
+int elf_file_find_address(const ElfFile *f, uint64_t address, ElfPlace *ret, Explanation *e) {
+        const ElfSegment *s = elf_file_segment(f, address);
+
+        if (!s || !s->is_executable)
+                return refuse(e, REFUSED_INVALID, "bad-address", "0x%" PRIx64 " is no address of code in %s%s", address,
+                              QUOTE(f->path), s ? ": it lies in data" : "");
+        *ret = (ElfPlace){ .address = address, .file_offset = address - s->address + s->offset };
+        return 0;
+}
