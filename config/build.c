@@ -1,29 +1,23 @@
 /*
- * Walks a document along the table of keys. The walk knows sections, named sections and lists of events, but no key by
- * its name except where one key's sense depends on another's (event_check()). Values that cross files, such as the
- * name of a target, are only collected here: check.c looks at them when all files are there.
+ * Walks a document along the table of keys. The walk knows sections, named sections and lists, but no key by its name;
+ * where one key's sense depends on another's, build-event.c and build-target.c look. Values that cross files, such as
+ * the name of a target, are only collected: check.c looks at them when all files are there.
  */
 #include "config/build.h"
 
 #include <string.h>
 
 #include "config/array.h"
-#include "config/event-name.h"
+#include "config/build-walk.h"
 #include "config/name.h"
-#include "config/node.h"
 #include "config/value.h"
 #include "config/words.h"
-#include "daemon/base/error.h"
-
-/* Keys of README and perf that are meant, but not by this version. */
-static const char *const keys_of_later[] = { "args", "counters", "fallback", "interval", "<<" };
 
 static const char *node_kind_word(const Node *n) {
         return n->kind == NODE_LIST ? "a list" : n->kind == NODE_MAP ? "a mapping" : "one value";
 }
 
-/* The node can not be what it should be: says so, unless something was said already. */
-static void node_refuse(Build *b, const Node *n, const char *label, const char *expected) {
+void node_refuse(Build *b, const Node *n, const char *label, const char *expected) {
         if (n->kind == NODE_BROKEN)
                 return;
         if (node_is_empty(n))
@@ -38,12 +32,10 @@ static void node_refuse(Build *b, const Node *n, const char *label, const char *
 static void key_refuse(Build *b, const Node *key, const char *pattern) {
         Nearest near = NEAREST_NULL;
 
-        for (size_t i = 0; i < ARRAY_SIZE(keys_of_later); i++)
-                if (strcmp(keys_of_later[i], key->text) == 0) {
-                        config_mistakes_add(b->mistakes, key->at, "key %s is not known by this version of perfd",
-                                            QUOTE(key->text));
-                        return;
-                }
+        if (strcmp(key->text, "<<") == 0) {
+                config_mistakes_add(b->mistakes, key->at, "key '<<': there are no merge keys here");
+                return;
+        }
         for (size_t i = 0; !config_mistakes_is_full(b->mistakes) && i < n_config_keys; i++) {
                 const char *last = key_below(&config_keys[i], pattern);
 
@@ -53,8 +45,7 @@ static void key_refuse(Build *b, const Node *key, const char *pattern) {
         config_mistakes_add(b->mistakes, key->at, "unknown key %s%s", QUOTE(key->text), HINT(&near));
 }
 
-/* The place of a byte of a text, or of the text if it does not stand in the file as it is. */
-static ConfigPlace node_place(const Node *n, unsigned position) {
+ConfigPlace node_place(const Node *n, unsigned position) {
         ConfigPlace at = n->at;
 
         if (position > 0 && n->shift >= 0)
@@ -62,8 +53,7 @@ static ConfigPlace node_place(const Node *n, unsigned position) {
         return at;
 }
 
-/* A text that is the value of `k`, or one item of it. Gives whether it is set. */
-static int text_build(Build *b, const Key *k, const Node *n, void *object, bool *ret_set) {
+int text_build(Build *b, const Key *k, const Node *n, void *object, bool *ret_set) {
         Explanation e;
         int r;
 
@@ -81,6 +71,12 @@ static int text_build(Build *b, const Key *k, const Node *n, void *object, bool 
                 config_mistakes_add_warning(b->mistakes, n->at, "%s", e.text);
         *ret_set = r == 0;
         return 0;
+}
+
+ConfigPlace map_place(const Node *map, const char *key) {
+        const Node *n = map->kind == NODE_MAP ? node_find(map, key) : NULL;
+
+        return n ? n->at : (ConfigPlace){ .path = NULL };
 }
 
 static int list_build(Build *b, const Key *k, const Node *n, void *object) {
@@ -109,8 +105,7 @@ static void section_check_required(Build *b, const char *pattern, const Node *ma
 
 static int value_build(Build *b, const Key *k, const Node *key, const Node *value, void *object);
 
-/* A mapping whose keys are the rows directly below `pattern`. */
-static int section_build(Build *b, const char *pattern, const Node *map, void *object) {
+int section_build(Build *b, const char *pattern, const Node *map, void *object) {
         uint64_t seen = 0;
         int r = 0;
 
@@ -129,137 +124,6 @@ static int section_build(Build *b, const char *pattern, const Node *map, void *o
                 r = value_build(b, k, map->children[i], map->children[i + 1], object);
         }
         section_check_required(b, pattern, map, seen);
-        return r;
-}
-
-static ConfigPlace map_place(const Node *map, const char *key) {
-        const Node *n = map->kind == NODE_MAP ? node_find(map, key) : NULL;
-
-        return n ? n->at : (ConfigPlace){ .path = NULL };
-}
-
-/* What one key of an event means for another. `item` is the mapping, or the text that stands for it. -ENOMEM. */
-static int event_check(Build *b, const ConfigEvent *event, const Node *item) {
-        _cleanup_(event_name_deinit) EventName name = EVENT_NAME_NULL;
-        ConfigPlace period = map_place(item, "period"), frequency = map_place(item, "frequency");
-        int r;
-
-        if (period.path && frequency.path)
-                config_mistakes_add(b->mistakes, period.line > frequency.line ||
-                                    (period.line == frequency.line && period.column > frequency.column) ? period :
-                                    frequency, "period and frequency exclude each other: one sample for each so many "
-                                    "events, or so many samples a second; remove one of them");
-        if (!event->event)
-                return 0;
-        r = event_name_parse(event->event, &name, NULL);
-        if (r < 0)
-                return r;
-        assert(r == 0);
-        if (event->filter && name.kind != EVENT_NAME_TRACEPOINT)
-                config_mistakes_add(b->mistakes, event->filter_at, "filter: only tracepoints have fields to filter on, "
-                                    "and %s is a %s event", QUOTE(event->event), event_name_kind(name.kind));
-        if (event->name && event_name_is_glob(&name))
-                config_mistakes_add(b->mistakes, event->name_at, "name: %s can be several events, which can not all "
-                                    "be %s; remove the name", QUOTE(event->event), QUOTE(event->name));
-        return 0;
-}
-
-static int event_build(Build *b, const Node *item) {
-        ConfigEvent event = { .group = b->config->groups[b->config->n_groups - 1].name };
-        bool set;
-        int r;
-
-        if (item->kind == NODE_LIST || item->kind == NODE_BROKEN || node_is_empty(item)) {
-                node_refuse(b, item, "events", "the name of an event, or a mapping with the key 'event'");
-                return 0;
-        }
-        r = values_set_defaults(OWNER_EVENT, &event);
-        if (r == 0)
-                r = item->kind == NODE_MAP
-                            ? section_build(b, "groups.NAME.events[]", item, &event)
-                            : text_build(b, key_find("groups.NAME.events[]", "event"), item, &event, &set);
-        event.at = map_place(item, "event");
-        if (!event.at.path)
-                event.at = item->at;
-        event.filter_at = map_place(item, "filter");
-        event.name_at = map_place(item, "name");
-        if (r == 0)
-                r = event_check(b, &event, item);
-        if (r == 0 && event.event && !event.name) {
-                event.name = strdup(event.event);
-                event.name_at = event.at;
-                r = event.name ? 0 : -ENOMEM;
-        }
-        if (r == 0 && event.event && !ARRAY_ROOM(b->config->events, b->config->n_events))
-                r = -ENOMEM;
-        if (r == 0 && event.event)
-                b->config->events[b->config->n_events++] = event;
-        else
-                values_deinit(OWNER_EVENT, &event);
-        return r;
-}
-
-static int events_build(Build *b, const Key *k, const Node *list) {
-        int r = 0;
-
-        if (list->kind != NODE_LIST && !node_is_empty(list))
-                node_refuse(b, list, "events", k->range);
-        for (size_t i = 0; list->kind == NODE_LIST && i < list->n_children && r == 0; i++) {
-                if (b->config->n_events >= CONFIG_EVENTS_MAX) {
-                        config_mistakes_add(b->mistakes, list->children[i]->at, "too many events: at most %d",
-                                            CONFIG_EVENTS_MAX);
-                        break;
-                }
-                r = event_build(b, list->children[i]);
-        }
-        return r;
-}
-
-static int group_build(Build *b, const Node *key, const Node *section) {
-        Config *c = b->config;
-        ConfigGroup *g;
-        int r;
-
-        if (!ARRAY_ROOM(c->groups, c->n_groups))
-                return -ENOMEM;
-        g = &c->groups[c->n_groups++];
-        *g = (ConfigGroup){ .name = strdup(key->text), .at = key->at, .target_at = map_place(section, "target") };
-        if (!g->name)
-                return -ENOMEM;
-        r = values_set_defaults(OWNER_GROUP, g);
-        return r != 0 ? r : section_build(b, "groups.NAME", section, g);
-}
-
-/* "host" is every process on every CPU: it may be written, but not made smaller. */
-static void target_check(Build *b, const Node *key, const ConfigTarget *t, const Node *section) {
-        if (strcmp(key->text, "host") == 0 && section->kind == NODE_MAP && section->n_children > 0)
-                config_mistakes_add(b->mistakes, section->at, "target 'host' is the whole host and has no keys: give "
-                                    "this target another name");
-        else if (map_place(section, "inherit").path && t->pids.n_ids == 0 && t->tids.n_ids == 0)
-                config_mistakes_add_warning(b->mistakes, map_place(section, "inherit"),
-                                            "inherit: without pids and tids every process is traced anyway");
-}
-
-static int target_build(Build *b, const Node *key, const Node *section) {
-        Config *c = b->config;
-        ConfigTarget t = { .at = key->at };
-        int r;
-
-        r = values_set_defaults(OWNER_TARGET, &t);
-        if (r == 0)
-                r = section_build(b, "targets.NAME", section, &t);
-        if (r == 0)
-                target_check(b, key, &t, section);
-        if (r == 0 && strcmp(key->text, "host") != 0) {
-                t.name = strdup(key->text);
-                if (t.name && ARRAY_ROOM(c->targets, c->n_targets)) {
-                        c->targets[c->n_targets++] = t;
-                        return 0;
-                }
-                r = -ENOMEM;
-        }
-        free(t.name);
-        values_deinit(OWNER_TARGET, &t);
         return r;
 }
 
@@ -298,12 +162,16 @@ static int value_build(Build *b, const Key *k, const Node *key, const Node *valu
                 return named_build(b, k, value);
         case KEY_EVENTS:
                 return events_build(b, k, value);
+        case KEY_ATTR:
+                return attr_build(b, k, value, object);
+        case KEY_FIELDS:
+                return fields_build(b, k, value, object);
         case KEY_IDS:
         case KEY_CHOICES:
+        case KEY_CGROUPS:
+        case KEY_WORDS:
+        case KEY_COUNTERS:
                 return list_build(b, k, value, object);
-        case KEY_LATER:
-                config_mistakes_add(b->mistakes, key->at, "%s: %s", key_label(k), k->range);
-                return 0;
         default:
                 r = text_build(b, k, value, object, &set);
                 if (set && key_owner(k) == OWNER_CONFIG)

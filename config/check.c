@@ -116,6 +116,16 @@ static int groups_check(Build *b) {
         return 0;
 }
 
+/* What a client emits has no process or CPU to choose: its samples say where they are from. */
+static void external_check(Build *b, const ConfigEvent *e) {
+        const ConfigTarget *t = &b->config->targets[e->target];
+
+        if (strncmp(e->event, "external:", strlen("external:")) == 0 &&
+            (t->pids.n_ids || t->tids.n_ids || t->cgroups.n || t->containers.n || t->units.n || t->cpus))
+                config_mistakes_add(b->mistakes, e->at, "%s is emitted by clients and has no target, but its group has "
+                                    "%s; move it to a group without one", QUOTE(e->event), QUOTE(t->name));
+}
+
 /* Also hands each event the target of its group: both are in the order of reading. */
 static int events_check(Build *b) {
         _cleanup_(names_deinit) NamedPlaces names = { .items = NULL };
@@ -132,40 +142,30 @@ static int events_check(Build *b) {
                 while (c->groups[group].name != e->group)
                         group++;
                 e->target = c->groups[group].target;
+                external_check(b, e);
                 names_add(&names, e->name, e->name_at, i);
         }
         names_check(b, &names, "event name", "give one of them another 'name'");
         return 0;
 }
 
-static const ConfigPlace *last_set(const Build *b, const char *section, const char *key) {
-        const ConfigPlace *at = &b->set[key_index(key_find(section, key))];
-
-        return at->path ? at : NULL;
+/* Path NULL: never. */
+static ConfigPlace last_set(const Build *b, const char *section, const char *key) {
+        return b->set[key_index(key_find(section, key))];
 }
 
-static bool is_after(const ConfigPlace *a, const ConfigPlace *b) {
-        if (a->file != b->file)
-                return a->file > b->file;
-        return a->line != b->line ? a->line > b->line : a->column > b->column;
-}
-
-/* Said where the later of both was written; the defaults do not contradict each other. */
-static const ConfigPlace *later_of(const ConfigPlace *a, const ConfigPlace *b) {
-        return !b || (a && is_after(a, b)) ? a : b;
-}
-
+/* Contradictions are said where the later of both was written; the defaults do not contradict each other. */
 static void settings_check(Build *b) {
-        const ConfigPlace *stream = last_set(b, "listen", "stream"), *control = last_set(b, "listen", "control");
-        const ConfigPlace *per_uid = last_set(b, "connections", "per-uid");
+        ConfigPlace socket = config_place_later(last_set(b, "listen", "stream"), last_set(b, "listen", "control"));
+        ConfigPlace per_uid = last_set(b, "connections", "per-uid");
         Config *c = b->config;
 
-        if (strcmp(c->control_path, c->stream_path) == 0 && later_of(stream, control))
-                config_mistakes_add(b->mistakes, *later_of(stream, control),
+        if (strcmp(c->control_path, c->stream_path) == 0 && socket.path)
+                config_mistakes_add(b->mistakes, socket,
                                     "listen: control and stream are the same path %s, expected one for each",
                                     QUOTE(c->control_path));
-        if (c->connections_per_uid > c->connections_max && per_uid)
-                config_mistakes_add(b->mistakes, *per_uid,
+        if (c->connections_per_uid > c->connections_max && per_uid.path)
+                config_mistakes_add(b->mistakes, per_uid,
                                     "connections.per-uid: found '%llu', expected at most connections.max, %llu",
                                     (unsigned long long)c->connections_per_uid,
                                     (unsigned long long)c->connections_max);

@@ -13,17 +13,24 @@
 
 #include "config/mistake.h"
 #include "daemon/base/cleanup.h"
+#include "daemon/base/strings.h"
 
 enum {
         CONFIG_EVENTS_MAX = 10 * 1000,
         CONFIG_TARGETS_MAX = 10 * 1000, /* and groups as many, and ids in a list */
         CONFIG_DROP_INS_MAX = 1000,
+        CONFIG_FIELDS_MAX = 64, /* of an external event */
 };
 
 /* The values of CALLCHAIN_KERNEL and CALLCHAIN_USER in daemon/model/event.h. */
 enum {
         CONFIG_CALLCHAIN_KERNEL = 1 << 0,
         CONFIG_CALLCHAIN_USER = 1 << 1,
+};
+
+enum {
+        CONFIG_FALLBACK_NONE = 0,
+        CONFIG_FALLBACK_CPU_CLOCK = 1,
 };
 
 typedef struct ConfigIds {
@@ -33,18 +40,27 @@ typedef struct ConfigIds {
 
 typedef struct ConfigTarget {
         char *name;
-        ConfigIds pids, tids; /* both empty: every process */
+        ConfigIds pids, tids; /* if one is not empty, cgroups, containers and units are */
+        Strings cgroups;      /* paths or globs, without ".." */
+        Strings containers;   /* ids or names; none of these three and no ids: every process */
+        Strings units;        /* of systemd, perhaps globs */
         char *cpus;           /* CPU list as the kernel writes them, "0-3,8"; NULL is all */
         bool inherit;         /* children and new threads of pids and tids too */
         ConfigPlace at;       /* path NULL: built in */
 } ConfigTarget;
 
 typedef struct ConfigEvent {
-        char *event;    /* as in perf list; parses with event_name_parse() */
-        char *name;     /* never NULL: the event's own text by default */
+        char *event;    /* as in perf list, "{a,b}" for a group; parses with event_names_parse(), has no white space */
+        char *name;     /* never NULL: the event's own text by default; for counters: the name of their group */
         const char *group; /* name of its ConfigGroup */
         size_t target;  /* index in Config.targets */
-        char *filter;   /* of the kernel, tracepoints only; NULL is none */
+        char *filter;   /* of the kernel, only where event_name_has_fields(), but not of external events; NULL is none */
+        char *args;     /* fetch args, probes only; NULL is none */
+        uint64_t maxactive; /* kretprobes only; 0 is the kernel's default */
+        uint64_t interval;  /* ns between two reads of the count; 0 is never */
+        int fallback;       /* CONFIG_FALLBACK_, hardware cycles only */
+        Strings attr;       /* "name=value": each parses with attr_setting_parse(), and together they pass attr_check() */
+        Strings fields;     /* "name:type", external events only; no name twice */
         uint64_t period;    /* at most one of both is set; 0 and 0: each occurrence, or the event's default */
         uint64_t frequency; /* Hz */
         unsigned callchain; /* CONFIG_CALLCHAIN_ */
@@ -58,6 +74,8 @@ typedef struct ConfigEvent {
 typedef struct ConfigGroup {
         char *name;
         char *target_name;
+        Strings counters;  /* have become one event of the group's name */
+        uint64_t interval; /* ns, of the counters */
         size_t target; /* index in Config.targets */
         ConfigPlace at, target_at; /* path NULL: not written */
 } ConfigGroup;

@@ -14,6 +14,9 @@
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 
+#define MSEC UINT64_C(1000000) /* ns */
+#define HOUR (UINT64_C(3600) * 1000 * MSEC)
+
 #define PID_LIMIT 4194304 /* PID_MAX_LIMIT of a 64-bit Linux */
 
 static const KeyChoice clocks[] = {
@@ -27,6 +30,11 @@ static const KeyChoice clocks[] = {
 static const KeyChoice callchains[] = {
         { "kernel", CONFIG_CALLCHAIN_KERNEL },
         { "user", CONFIG_CALLCHAIN_USER },
+        { NULL },
+};
+
+static const KeyChoice fallbacks[] = {
+        { "cpu-clock", CONFIG_FALLBACK_CPU_CLOCK },
         { NULL },
 };
 
@@ -88,26 +96,45 @@ const Key config_keys[] = {
           IN_TARGET(tids), .min = 1, .max = PID_LIMIT },
         { "targets.NAME.cpus", KEY_CPUS, NULL, "a list of CPUs such as \"0-3,8\", none above 8191", "only these CPUs",
           IN_TARGET(cpus) },
+        { "targets.NAME.cgroups", KEY_CGROUPS, NULL,
+          "cgroups in a list, by path or glob, such as [system.slice/nginx.service, \"user.slice/**\"]",
+          "processes of cgroups, and of those below them", IN_TARGET(cgroups) },
+        { "targets.NAME.cgroup", KEY_CGROUP, NULL, "the path of a cgroup or a glob, such as system.slice/nginx.service",
+          "one more of cgroups", IN_TARGET(cgroups) },
+        { "targets.NAME.containers", KEY_WORDS, NULL, "containers in a list, by id or name, such as [3dcb1a9f0e4c]",
+          "processes of containers", IN_TARGET(containers) },
+        { "targets.NAME.units", KEY_WORDS, NULL, "units of systemd in a list, such as [nginx.service]",
+          "processes of units", IN_TARGET(units) },
         { "targets.NAME.inherit", KEY_BOOL, "true", "true or false", "also later children and threads of pids and tids",
           IN_TARGET(inherit) },
-        { "targets.NAME.cgroup", KEY_LATER, NULL, "cgroup targets are not supported by this version of perfd",
-          "processes of a cgroup; not in this version" },
 
         { "groups", KEY_NAMED, .help = "events, by name of their group" },
         { "groups.NAME.target", KEY_NAME, "host", "the name of a target", "target of all events of the group",
           IN_GROUP(target_name) },
-        { "groups.NAME.events", KEY_EVENTS, NULL, "a list of events", "the events of the group", .required = true },
+        { "groups.NAME.counters", KEY_COUNTERS, NULL, "names of events in a list, such as [cycles, instructions]",
+          "counters that are scheduled as one and read at one moment, instead of events", IN_GROUP(counters) },
+        { "groups.NAME.interval", KEY_DURATION, "1s", "a duration from 1ms to 1h, such as 100ms",
+          "how often the counters are read", IN_GROUP(interval), .min = MSEC, .max = HOUR },
+        { "groups.NAME.events", KEY_EVENTS, NULL, "a list of events", "the events of the group" },
         { "groups.NAME.events[].event", KEY_EVENT, NULL, "the name of an event as in perf list", "what is traced",
           .required = true, IN_EVENT(event) },
         { "groups.NAME.events[].name", KEY_NAME, NULL, "a name", "what perfd calls it; the event's own name by default",
           IN_EVENT(name) },
         { "groups.NAME.events[].filter", KEY_FILTER, NULL, "a filter of at most 4000 bytes",
-          "the kernel's filter on the fields of a tracepoint", IN_EVENT(filter) },
+          "the kernel's filter on the fields of a tracepoint or probe", IN_EVENT(filter) },
+        { "groups.NAME.events[].args", KEY_ARGS, NULL, "fetch args of at most 4000 bytes, such as 'file=%di:x64'",
+          "what a probe records, in the kernel's language", IN_EVENT(args) },
+        { "groups.NAME.events[].maxactive", KEY_COUNT, NULL, "a whole number from 1 to 4096",
+          "kretprobe: calls at the same time that are followed", IN_EVENT(maxactive), .min = 1, .max = 4096 },
         { "groups.NAME.events[].period", KEY_COUNT, NULL, "a whole number from 1 to 9223372036854775807",
           "one sample for each so many events, or nanoseconds of a clock", IN_EVENT(period), .min = 1,
           .max = INT64_MAX },
         { "groups.NAME.events[].frequency", KEY_COUNT, NULL, "a whole number from 1 to 1000000",
           "samples a second, instead of a period", IN_EVENT(frequency), .min = 1, .max = 1000000 },
+        { "groups.NAME.events[].interval", KEY_DURATION, NULL, "a duration from 1ms to 1h, such as 1s or 100ms",
+          "how often the count itself is read", IN_EVENT(interval), .min = MSEC, .max = HOUR },
+        { "groups.NAME.events[].fallback", KEY_CHOICE, NULL, "cpu-clock",
+          "what is sampled if this machine can not count cycles", IN_EVENT(fallback), .choices = fallbacks },
         { "groups.NAME.events[].callchain", KEY_CHOICES, NULL, "kernel, user or both in a list, such as [kernel, user]",
           "whose calls are recorded with each sample", IN_EVENT(callchain), .choices = callchains },
         { "groups.NAME.events[].enabled", KEY_BOOL, "true", "true or false", "whether it counts from the start",
@@ -115,6 +142,11 @@ const Key config_keys[] = {
         { "groups.NAME.events[].include-self", KEY_BOOL, "false", "true or false",
           "whether perfd's own activity is traced too",
           IN_EVENT(include_self) },
+        { "groups.NAME.events[].attr", KEY_ATTR, NULL, "a mapping of fields of perf_event_attr, such as {exclude-hv: true}",
+          "what else perf_event_open(2) is asked for", IN_EVENT(attr) },
+        { "groups.NAME.events[].fields", KEY_FIELDS, NULL,
+          "a mapping of names to u8 u16 u32 u64 s8 s16 s32 s64 bool text bytes, such as {user: text, code: u32}",
+          "what samples of an external event consist of", IN_EVENT(fields) },
 };
 
 const size_t n_config_keys = ARRAY_SIZE(config_keys);

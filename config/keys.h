@@ -12,9 +12,12 @@ typedef enum KeyType {
         KEY_SECTION,    /* mapping of the keys below this one */
         KEY_NAMED,      /* mapping of names to sections */
         KEY_EVENTS,     /* list of sections; an item may be the event's text alone */
+        KEY_ATTR,       /* mapping: Strings "name=value", see attr-setting.h */
+        KEY_FIELDS,     /* mapping, or list of names and types: Strings "name:type" */
         KEY_COUNT,      /* uint64_t, from min to max */
         KEY_SIZE,       /* uint64_t, bytes, from min to max */
         KEY_RING_SIZE,  /* the same, a power of two of pages */
+        KEY_DURATION,   /* uint64_t, ns, from min to max */
         KEY_MODE,       /* mode_t */
         KEY_BOOL,       /* bool */
         KEY_CHOICE,     /* int, one of choices */
@@ -22,11 +25,15 @@ typedef enum KeyType {
         KEY_PATH,       /* char *, absolute, fits into a socket address */
         KEY_ACCOUNT,    /* char *, name or number of a group */
         KEY_NAME,       /* char *, see name_check() */
-        KEY_EVENT,      /* char *, see event_name_parse() */
-        KEY_FILTER,     /* char *, white space made single */
+        KEY_EVENT,      /* char *, see event_names_parse(); without white space */
+        KEY_FILTER,     /* char *, line breaks and the white space around them made single */
+        KEY_ARGS,       /* char *, all white space made single */
         KEY_CPUS,       /* char *, CPU list */
         KEY_IDS,        /* list: ConfigIds, from min to max */
-        KEY_LATER,      /* known, but nothing that this version can do */
+        KEY_CGROUP,     /* Strings, one path or glob */
+        KEY_CGROUPS,    /* list: the same */
+        KEY_WORDS,      /* list: Strings, ids or names without spaces */
+        KEY_COUNTERS,   /* list: Strings, each may be a member of a group, see event_names_parse() */
         _KEY_TYPE_MAX,
 } KeyType;
 
@@ -48,7 +55,7 @@ typedef struct Key {
         const char *pattern; /* "groups.NAME.events[].event": NAME is any name, [] an item of the list */
         KeyType type;
         const char *default_text; /* as it would be written; NULL: none */
-        const char *range;        /* what is expected, to follow "expected "; KEY_LATER: why it is refused */
+        const char *range;        /* what is expected, to follow "expected " */
         const char *help;
         bool required;
         size_t offset; /* of the value in its owner: Config, ConfigTarget, ConfigGroup, ConfigEvent */

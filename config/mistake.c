@@ -49,6 +49,16 @@ void config_mistakes_add_warning(ConfigMistakes *m, ConfigPlace at, const char *
         va_end(ap);
 }
 
+ConfigPlace config_place_later(ConfigPlace a, ConfigPlace b) {
+        if (!a.path || !b.path)
+                return a.path ? a : b;
+        if (a.file != b.file)
+                return a.file > b.file ? a : b;
+        if (a.line != b.line)
+                return a.line > b.line ? a : b;
+        return a.column > b.column ? a : b;
+}
+
 static int mistake_order(const void *left, const void *right) {
         const ConfigMistake *a = left, *b = right;
 

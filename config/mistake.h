@@ -15,6 +15,9 @@ typedef struct ConfigPlace {
         unsigned column; /* from 1, in characters; 0 with line 0 */
 } ConfigPlace;
 
+/* The one that stands behind the other; a place whose path is NULL is none. */
+ConfigPlace config_place_later(ConfigPlace a, ConfigPlace b);
+
 typedef struct ConfigMistake {
         char *path;
         unsigned line, column; /* as in ConfigPlace */

@@ -6,23 +6,18 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/un.h>
 
 #include "config/array.h"
 #include "config/config.h"
-#include "config/event-name.h"
-#include "config/name.h"
+#include "config/value-text.h"
 #include "config/words.h"
 
-#define CPUS_MAX 8192 /* NR_CPUS of the largest kernels */
-#define FILTER_MAX 4000
-
-static int refuse_value(const Key *k, const char *text, Explanation *e, const char *more) {
+int refuse_value(const Key *k, const char *text, Explanation *e, const char *more) {
         return refuse(e, REFUSED_INVALID, "bad-value", "%s: found %s, expected %s%s", key_label(k), QUOTE(text),
                       k->range, more);
 }
 
-static int refuse_value_at(const Key *k, const char *text, size_t offset, Explanation *e, const char *why) {
+int refuse_value_at(const Key *k, const char *text, size_t offset, Explanation *e, const char *why) {
         int r = refuse(e, REFUSED_INVALID, "bad-value", "%s: found %s, %s; expected %s", key_label(k), QUOTE(text), why,
                        k->range);
 
@@ -30,8 +25,7 @@ static int refuse_value_at(const Key *k, const char *text, size_t offset, Explan
         return r;
 }
 
-/* Digits only: no sign, no space, no overflow. Gives what follows them. */
-static bool number_decode(const char *text, uint64_t *ret, const char **ret_end) {
+bool number_decode(const char *text, uint64_t *ret, const char **ret_end) {
         uint64_t n = 0;
         const char *s = text;
 
@@ -115,6 +109,29 @@ static int size_decode(const Key *k, const char *text, uint64_t *to, Explanation
         return 0;
 }
 
+static int duration_decode(const Key *k, const char *text, uint64_t *to, Explanation *e) {
+        static const struct {
+                const char *word;
+                uint64_t ns;
+        } units[] = { { "ns", 1 },           { "us", 1000 },          { "ms", 1000 * 1000 }, { "s", 1000 * 1000 * 1000 },
+                      { "min", 60000000000 }, { "h", 3600000000000 } };
+        const char *unit;
+        uint64_t n;
+
+        if (!number_decode(text, &n, &unit))
+                return refuse_value(k, text, e, "");
+        unit += strspn(unit, " ");
+        for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+                if (strcmp(units[i].word, unit) != 0)
+                        continue;
+                if (__builtin_mul_overflow(n, units[i].ns, &n) || n < k->min || n > k->max)
+                        return refuse_value(k, text, e, "");
+                *to = n;
+                return 0;
+        }
+        return refuse_value_at(k, text, (size_t)(unit - text), e, "whose unit is none of ns, us, ms, s, min, h");
+}
+
 static int mode_decode(const Key *k, const char *text, mode_t *to, Explanation *e) {
         const char *digits = strncmp(text, "0o", 2) == 0 ? text + 2 : text;
         mode_t mode = 0;
@@ -186,120 +203,6 @@ static int ids_add(const Key *k, const char *text, ConfigIds *to, Explanation *e
         return 0;
 }
 
-static int text_set(const char *text, char **to) {
-        char *copy = strdup(text);
-
-        if (!copy)
-                return -ENOMEM;
-        free(*to);
-        *to = copy;
-        return 0;
-}
-
-/* One number or range of a CPU list, which ends with the text or a comma. */
-static bool cpu_range_decode(const char *text, uint64_t *ret_first, uint64_t *ret_last, const char **ret_end) {
-        uint64_t first, last;
-        const char *end;
-
-        if (!number_decode(text, &first, &end))
-                return false;
-        last = first;
-        if (*end == '-' && !number_decode(end + 1, &last, &end))
-                return false;
-        if ((*end && *end != ',') || last < first || last >= CPUS_MAX)
-                return false;
-        *ret_first = first;
-        *ret_last = last;
-        *ret_end = end;
-        return true;
-}
-
-static int cpus_decode(const Key *k, const char *text, char **to, Explanation *e) {
-        uint64_t seen[CPUS_MAX / 64] = { 0 }, first, last;
-        const char *s = text;
-        bool is_repeated = false;
-
-        for (;;) {
-                const char *end;
-
-                if (!cpu_range_decode(s, &first, &last, &end))
-                        return refuse_value_at(k, text, (size_t)(s - text), e, "which here is no number or range");
-                for (uint64_t cpu = first; cpu <= last && !is_repeated; cpu++) { /* the first is enough to say */
-                        is_repeated = seen[cpu / 64] & (uint64_t)1 << cpu % 64;
-                        if (is_repeated)
-                                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: CPU %u stands here twice", key_label(k),
-                                             (unsigned)cpu);
-                        seen[cpu / 64] |= (uint64_t)1 << cpu % 64;
-                }
-                if (!*end)
-                        return text_set(text, to);
-                s = end + 1;
-        }
-}
-
-static int path_decode(const Key *k, const char *text, char **to, Explanation *e) {
-        size_t length = strlen(text);
-
-        if (text[0] != '/' || text[length - 1] == '/')
-                return refuse_value(k, text, e, "");
-        if (length >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
-                return refuse_value(k, text, e, "");
-        for (size_t i = 0; i < length; i++)
-                if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-                        return refuse_value_at(k, text, i, e, "which has a control character in it");
-        return text_set(text, to);
-}
-
-static int account_decode(const Key *k, const char *text, char **to, Explanation *e) {
-        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-        size_t length = strlen(text);
-
-        if (length == 0 || length > 32 || strspn(text, letters) != length || text[0] == '-' || text[0] == '.')
-                return refuse_value(k, text, e, "");
-        return text_set(text, to);
-}
-
-static int name_decode(const Key *k, const char *text, char **to, Explanation *e) {
-        int r = name_check(key_label(k), text, e);
-
-        return r != 0 ? r : text_set(text, to);
-}
-
-static int event_decode(const Key *k, const char *text, char **to, Explanation *e) {
-        _cleanup_(event_name_deinit) EventName n = EVENT_NAME_NULL;
-        int r = event_name_parse(text, &n, e);
-
-        if (r != 0)
-                return r < 0 ? r : REFUSED_INVALID;
-        return text_set(text, to);
-}
-
-/* A filter may be folded over lines: to the kernel white space is white space. */
-static int filter_decode(const Key *k, const char *text, char **to, Explanation *e) {
-        _cleanup_free_ char *single = calloc(1, strlen(text) + 1);
-        size_t n = 0;
-
-        if (!single)
-                return -ENOMEM;
-        for (size_t i = 0; text[i]; i++) {
-                bool is_space = strchr(" \t\r\n", text[i]);
-
-                if (!is_space && ((unsigned char)text[i] < ' ' || text[i] == 0x7f))
-                        return refuse_value_at(k, text, i, e, "which has a control character in it");
-                if (!is_space || (n > 0 && text[i] != '\n' && text[i] != '\r'))
-                        single[n++] = text[i];
-                else if (n > 0 && single[n - 1] != ' ')
-                        single[n++] = ' ';
-        }
-        while (n > 0 && strchr(" \t", single[n - 1]))
-                single[--n] = '\0';
-        if (n == 0 || n > FILTER_MAX)
-                return refuse_value(k, text, e, "");
-        free(*to);
-        *to = TAKE_PTR(single);
-        return 0;
-}
-
 /* A switch over the types of keys. */
 int value_decode(const Key *k, const char *text, void *object, Explanation *e) {
         void *to = (char *)object + k->offset;
@@ -311,6 +214,8 @@ int value_decode(const Key *k, const char *text, void *object, Explanation *e) {
         case KEY_SIZE:
         case KEY_RING_SIZE:
                 return size_decode(k, text, to, e);
+        case KEY_DURATION:
+                return duration_decode(k, text, to, e);
         case KEY_MODE:
                 return mode_decode(k, text, to, e);
         case KEY_BOOL:
@@ -331,12 +236,22 @@ int value_decode(const Key *k, const char *text, void *object, Explanation *e) {
                 return event_decode(k, text, to, e);
         case KEY_FILTER:
                 return filter_decode(k, text, to, e);
+        case KEY_ARGS:
+                return args_decode(k, text, to, e);
         case KEY_CPUS:
                 return cpus_decode(k, text, to, e);
+        case KEY_CGROUP:
+        case KEY_CGROUPS:
+                return cgroups_add(k, text, to, e);
+        case KEY_WORDS:
+                return words_add(k, text, to, e);
+        case KEY_COUNTERS:
+                return counters_add(k, text, to, e);
         case KEY_SECTION:
         case KEY_NAMED:
         case KEY_EVENTS:
-        case KEY_LATER:
+        case KEY_ATTR:
+        case KEY_FIELDS:
         case _KEY_TYPE_MAX:
                 break;
         }
@@ -353,9 +268,18 @@ static void value_deinit(const Key *k, void *object) {
         case KEY_NAME:
         case KEY_EVENT:
         case KEY_FILTER:
+        case KEY_ARGS:
         case KEY_CPUS:
                 free(*(char **)value);
                 *(char **)value = NULL;
+                break;
+        case KEY_CGROUP:
+        case KEY_CGROUPS:
+        case KEY_WORDS:
+        case KEY_COUNTERS:
+        case KEY_ATTR:
+        case KEY_FIELDS:
+                strings_deinit(value);
                 break;
         case KEY_IDS:
                 free(((ConfigIds *)value)->ids);

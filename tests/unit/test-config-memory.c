@@ -73,6 +73,18 @@ static void test_valid(void **state) {
               "targets: {t: &t {pids: [1, 2, 3], tids: [4], cpus: \"0-3\"}, u: *t}\n"
               "groups: {g: {target: t, events: [cs, {event: 's:a', name: b, filter: 'a == 1', callchain: [user]}]}}\n",
               0, 80);
+        check("version: 1\n"
+              "targets: {t: {cgroups: [a, 'b*'], containers: [c], units: [u.service]}}\n"
+              "groups:\n"
+              "  g: {target: t, counters: [cycles, 'cpu/event=1,umask=2/u'], interval: 1s}\n"
+              "  h:\n"
+              "    events:\n"
+              "      - {event: 'kretprobe:a|b', args: 'a=%di', maxactive: 1, attr: {pinned: true, sample-type: read}}\n"
+              "      - {event: 'uprobe:/x:a@@B', filter: a}\n"
+              "      - {event: 'external:e', fields: [a: u8, 'b: text']}\n"
+              "      - 'usdt:/x:a:b'\n"
+              "      - '{cs, mem:0x10:w}:u'\n",
+              0, 120);
 }
 
 static void test_mistakes(void **state) {

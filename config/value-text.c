@@ -1,0 +1,227 @@
+/*
+ * Values that stay texts: each is kept as it will be used, and what can be no such text is refused with the byte. What
+ * a text names need not exist: that is seen where it is used.
+ */
+#include "config/value-text.h"
+
+#include <string.h>
+#include <sys/un.h>
+
+#include "config/event-name.h"
+#include "config/name.h"
+#include "config/words.h"
+#include "daemon/base/cleanup.h"
+
+#define CPUS_MAX 8192 /* NR_CPUS of the largest kernels */
+#define FILTER_MAX 4000
+#define CGROUP_MAX 4095 /* PATH_MAX */
+#define WORD_MAX 255    /* NAME_MAX */
+#define SPACE " \t\r\n"
+
+static int text_set(const char *text, char **to) {
+        char *copy = strdup(text);
+
+        if (!copy)
+                return -ENOMEM;
+        free(*to);
+        *to = copy;
+        return 0;
+}
+
+/* One number or range of a CPU list, which ends with the text or a comma. */
+static bool cpu_range_decode(const char *text, uint64_t *ret_first, uint64_t *ret_last, const char **ret_end) {
+        uint64_t first, last;
+        const char *end;
+
+        if (!number_decode(text, &first, &end))
+                return false;
+        last = first;
+        if (*end == '-' && !number_decode(end + 1, &last, &end))
+                return false;
+        if ((*end && *end != ',') || last < first || last >= CPUS_MAX)
+                return false;
+        *ret_first = first;
+        *ret_last = last;
+        *ret_end = end;
+        return true;
+}
+
+int cpus_decode(const Key *k, const char *text, char **to, Explanation *e) {
+        uint64_t seen[CPUS_MAX / 64] = { 0 }, first, last;
+        const char *s = text;
+        bool is_repeated = false;
+
+        for (;;) {
+                const char *end;
+
+                if (!cpu_range_decode(s, &first, &last, &end))
+                        return refuse_value_at(k, text, (size_t)(s - text), e, "which here is no number or range");
+                for (uint64_t cpu = first; cpu <= last && !is_repeated; cpu++) { /* the first is enough to say */
+                        is_repeated = seen[cpu / 64] & (uint64_t)1 << cpu % 64;
+                        if (is_repeated)
+                                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: CPU %u stands here twice", key_label(k),
+                                             (unsigned)cpu);
+                        seen[cpu / 64] |= (uint64_t)1 << cpu % 64;
+                }
+                if (!*end)
+                        return text_set(text, to);
+                s = end + 1;
+        }
+}
+
+int path_decode(const Key *k, const char *text, char **to, Explanation *e) {
+        size_t length = strlen(text);
+
+        if (text[0] != '/' || text[length - 1] == '/')
+                return refuse_value(k, text, e, "");
+        if (length >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+                return refuse_value(k, text, e, "");
+        for (size_t i = 0; i < length; i++)
+                if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+                        return refuse_value_at(k, text, i, e, "which has a control character in it");
+        return text_set(text, to);
+}
+
+int account_decode(const Key *k, const char *text, char **to, Explanation *e) {
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+        size_t length = strlen(text);
+
+        if (length == 0 || length > 32 || strspn(text, letters) != length || text[0] == '-' || text[0] == '.')
+                return refuse_value(k, text, e, "");
+        return text_set(text, to);
+}
+
+int name_decode(const Key *k, const char *text, char **to, Explanation *e) {
+        int r = name_check(key_label(k), text, e);
+
+        return r != 0 ? r : text_set(text, to);
+}
+
+/* As it is kept, so that the same event has the same text: braces may be written with spaces and over lines. */
+int event_decode(const Key *k, const char *text, char **to, Explanation *e) {
+        _cleanup_(event_names_deinit) EventNames n = EVENT_NAMES_NULL;
+        _cleanup_free_ char *dense = NULL;
+        size_t length = 0;
+        int r = event_names_parse(text, &n, e);
+
+        if (r != 0)
+                return r < 0 ? r : REFUSED_INVALID;
+        dense = strdup(text);
+        if (!dense)
+                return -ENOMEM;
+        for (const char *s = text; *s; s++)
+                if (!strchr(SPACE, *s))
+                        dense[length++] = *s;
+        dense[length] = '\0';
+        free(*to);
+        *to = TAKE_PTR(dense);
+        return 0;
+}
+
+/* A filter may be folded over lines: to the kernel white space is white space. */
+int filter_decode(const Key *k, const char *text, char **to, Explanation *e) {
+        _cleanup_free_ char *single = calloc(1, strlen(text) + 1);
+        size_t n = 0;
+
+        if (!single)
+                return -ENOMEM;
+        for (size_t i = 0; text[i]; i++) {
+                bool is_space = strchr(" \t\r\n", text[i]);
+
+                if (!is_space && ((unsigned char)text[i] < ' ' || text[i] == 0x7f))
+                        return refuse_value_at(k, text, i, e, "which has a control character in it");
+                if (!is_space || (n > 0 && text[i] != '\n' && text[i] != '\r'))
+                        single[n++] = text[i];
+                else if (n > 0 && single[n - 1] != ' ')
+                        single[n++] = ' ';
+        }
+        while (n > 0 && strchr(" \t", single[n - 1]))
+                single[--n] = '\0';
+        if (n == 0 || n > FILTER_MAX)
+                return refuse_value(k, text, e, "");
+        free(*to);
+        *to = TAKE_PTR(single);
+        return 0;
+}
+
+int args_decode(const Key *k, const char *text, char **to, Explanation *e) {
+        _cleanup_free_ char *single = calloc(1, strlen(text) + 1);
+        size_t n = 0;
+
+        if (!single)
+                return -ENOMEM;
+        for (size_t i = 0; text[i]; i++) {
+                bool is_space = strchr(SPACE, text[i]);
+
+                if (!is_space && ((unsigned char)text[i] < ' ' || text[i] == 0x7f))
+                        return refuse_value_at(k, text, i, e, "which has a control character in it");
+                if (!is_space)
+                        single[n++] = text[i];
+                else if (n > 0 && single[n - 1] != ' ')
+                        single[n++] = ' ';
+        }
+        if (n > 0 && single[n - 1] == ' ')
+                single[--n] = '\0';
+        if (n == 0 || n > FILTER_MAX)
+                return refuse_value(k, text, e, "");
+        free(*to);
+        *to = TAKE_PTR(single);
+        return 0;
+}
+
+/* One more of a list. With 0 and a text in `e` it is in the list already. */
+static int list_add(const Key *k, const char *text, Strings *to, Explanation *e) {
+        for (size_t i = 0; i < to->n; i++)
+                if (strcmp(to->items[i], text) == 0) {
+                        (void)refuse(e, REFUSED_EXISTS, NULL, "%s: %s stands here twice", key_label(k), QUOTE(text));
+                        return 0;
+                }
+        if (to->n >= CONFIG_TARGETS_MAX)
+                return refuse(e, REFUSED_INVALID, "bad-value", "%s: more than %d in one list", key_label(k),
+                              CONFIG_TARGETS_MAX);
+        return strings_add(to, text);
+}
+
+int cgroups_add(const Key *k, const char *text, Strings *to, Explanation *e) {
+        size_t length = strlen(text);
+
+        if (length == 0 || length > CGROUP_MAX)
+                return refuse_value(k, text, e, "");
+        for (size_t i = 0; i < length; i++)
+                if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+                        return refuse_value_at(k, text, i, e, "which has a control character in it");
+        for (size_t i = 0; i < length; i += strcspn(text + i, "/") + 1)
+                if (strncmp(text + i, "..", 2) == 0 && (text[i + 2] == '/' || text[i + 2] == '\0'))
+                        return refuse_value_at(k, text, i, e, "which leads out of its place by '..'");
+        return list_add(k, text, to, e);
+}
+
+int words_add(const Key *k, const char *text, Strings *to, Explanation *e) {
+        size_t length = strlen(text);
+
+        if (length == 0 || length > WORD_MAX)
+                return refuse_value(k, text, e, "");
+        for (size_t i = 0; i < length; i++)
+                if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f)
+                        return refuse_value_at(k, text, i, e, "which has a space or control character in it");
+        return list_add(k, text, to, e);
+}
+
+int counters_add(const Key *k, const char *text, Strings *to, Explanation *e) {
+        _cleanup_(event_names_deinit) EventNames n = EVENT_NAMES_NULL;
+        _cleanup_free_ char *group = NULL;
+        int r;
+
+        if (asprintf(&group, "{%s}", text) < 0) {
+                group = NULL; /* asprintf(3) leaves it undefined */
+                return -ENOMEM;
+        }
+        r = event_names_parse(group, &n, e);
+        if (r == 0 && n.n_members != 1)
+                return refuse_value(k, text, e, ": one event each");
+        if (r > 0 && e->position > 1)
+                e->position--;
+        if (r != 0)
+                return r < 0 ? r : REFUSED_INVALID;
+        return list_add(k, n.texts[0], to, e);
+}
