@@ -182,7 +182,7 @@ static int list_add(const Key *k, const char *text, Strings *to, Explanation *e)
         return strings_add(to, text);
 }
 
-int cgroups_add(const Key *k, const char *text, Strings *to, Explanation *e) {
+int cgroup_name_add(const Key *k, const char *text, Strings *to, Explanation *e) {
         size_t length = strlen(text);
 
         if (length == 0 || length > CGROUP_MAX)

@@ -24,6 +24,6 @@ int args_decode(const Key *k, const char *text, char **to, Explanation *e);
 int cpus_decode(const Key *k, const char *text, char **to, Explanation *e);
 
 /* One more item of a list. */
-int cgroups_add(const Key *k, const char *text, Strings *to, Explanation *e);
+int cgroup_name_add(const Key *k, const char *text, Strings *to, Explanation *e);
 int words_add(const Key *k, const char *text, Strings *to, Explanation *e);
 int counters_add(const Key *k, const char *text, Strings *to, Explanation *e);

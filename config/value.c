@@ -242,7 +242,7 @@ int value_decode(const Key *k, const char *text, void *object, Explanation *e) {
                 return cpus_decode(k, text, to, e);
         case KEY_CGROUP:
         case KEY_CGROUPS:
-                return cgroups_add(k, text, to, e);
+                return cgroup_name_add(k, text, to, e);
         case KEY_WORDS:
                 return words_add(k, text, to, e);
         case KEY_COUNTERS:

@@ -1,4 +1,4 @@
-/* A mail is an array of fds; one without fds is the end. */
+/* A mail is an array of fds, or a probe; one without either is the end. */
 #include "daemon/closer.h"
 
 #include <errno.h>
@@ -13,17 +13,19 @@
 
 typedef struct CloserMail {
         size_t n;
+        Probe *probe; /* or NULL */
         int fds[];
 } CloserMail;
 
 /* False: the end. */
 static bool closer_follow(Closer *c, CloserMail *mail) {
-        bool go_on = mail->n > 0;
+        bool go_on = mail->n > 0 || mail->probe;
 
         for (size_t i = 0; i < mail->n; i++) {
                 close_fd(mail->fds[i]);
                 atomic_fetch_sub_explicit(&c->n_pending, 1, memory_order_relaxed);
         }
+        probe_free(mail->probe); /* whatever was open on it came before it */
         free(mail);
         return go_on;
 }
@@ -52,7 +54,7 @@ int closer_start(Closer *c) {
         return r;
 }
 
-static bool closer_post(Closer *c, const int *fds, size_t n) {
+static bool closer_post(Closer *c, const int *fds, size_t n, Probe *probe) {
         CloserMail *mail;
 
         if (!c->thread.started)
@@ -61,6 +63,7 @@ static bool closer_post(Closer *c, const int *fds, size_t n) {
         if (!mail)
                 return false;
         mail->n = n;
+        mail->probe = probe;
         if (n > 0)
                 memcpy(mail->fds, fds, n * sizeof(*fds));
         atomic_fetch_add_explicit(&c->n_pending, n, memory_order_relaxed);
@@ -72,15 +75,20 @@ static bool closer_post(Closer *c, const int *fds, size_t n) {
 }
 
 void closer_close(Closer *c, const int *fds, size_t n) {
-        if (n == 0 || closer_post(c, fds, n))
+        if (n == 0 || closer_post(c, fds, n, NULL))
                 return;
         for (size_t i = 0; i < n; i++)
                 close_fd(fds[i]);
 }
 
+void closer_remove_probe(Closer *c, Probe *probe) {
+        if (probe && !closer_post(c, NULL, 0, probe))
+                probe_free(probe);
+}
+
 void closer_stop(Closer *c) {
         if (c->thread.started) {
-                while (!closer_post(c, NULL, 0))
+                while (!closer_post(c, NULL, 0, NULL))
                         sched_yield(); /* it is busy with what is in its mailbox, or memory comes back from there */
                 (void)thread_join(&c->thread);
         }

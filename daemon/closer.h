@@ -10,6 +10,7 @@
 
 #include "daemon/base/mailbox.h"
 #include "daemon/base/thread.h"
+#include "daemon/kernel/probe.h"
 
 typedef struct Closer {
         Thread thread;
@@ -23,5 +24,7 @@ typedef struct Closer {
 int closer_start(Closer *c);
 /* Main. The fds move; those that can not be handed over are closed here and now. */
 void closer_close(Closer *c, const int *fds, size_t n);
+/* Main. Removes the definition of a probe, behind all fds that were given before. Moves; NULL is nothing. */
+void closer_remove_probe(Closer *c, Probe *probe);
 /* Main: closes what is pending and ends. Accepts one that was never started. */
 void closer_stop(Closer *c);

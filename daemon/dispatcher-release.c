@@ -9,12 +9,12 @@
 #include <stdlib.h>
 
 nsec_t dispatcher_min_watermark(const Dispatcher *d) {
-        nsec_t least = UINT64_MAX;
+        nsec_t least = UINT64_MAX, window = atomic_load_explicit(&d->window, memory_order_relaxed);
 
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 if (d->watermarks[i] < least)
                         least = d->watermarks[i];
-        return least;
+        return least == UINT64_MAX ? least : least > window ? least - window : 0;
 }
 
 static void dispatcher_give_back(Dispatcher *d, Batch *b) {
@@ -167,8 +167,10 @@ int dispatcher_release(Dispatcher *d) {
                 if (emptied)
                         dispatcher_give_back(d, b);
         }
-        if (any)
+        if (any) {
                 d->waiting_since = 0;
+                atomic_store_explicit(&d->released_until, d->released, memory_order_relaxed);
+        }
         return r;
 }
 
@@ -183,7 +185,7 @@ void dispatcher_unblock(Dispatcher *d) {
         for (uint32_t slot = 0; slot < d->n_lanes && merge_oldest(&d->merge, &oldest); slot++) {
                 Lane *l = &d->lanes[slot];
 
-                if (d->watermarks[slot] >= oldest || !queue_is_empty(l->full) ||
+                if (!d->live[slot] || d->watermarks[slot] >= oldest || !queue_is_empty(l->full) ||
                     !atomic_load_explicit(l->starving, memory_order_relaxed))
                         continue;
                 for (size_t i = 0; i < d->merge.n; i++) {

@@ -44,14 +44,22 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
                 return r;
         d->watermarks = calloc(d->n_lanes, sizeof(*d->watermarks));
         d->asked = calloc(d->n_lanes, sizeof(*d->asked));
-        if (!d->watermarks || !d->asked)
+        d->live = calloc(d->n_lanes, sizeof(*d->live));
+        if (!d->watermarks || !d->asked || !d->live)
                 return -ENOMEM;
+        for (uint32_t i = 0; i < d->n_lanes; i++)
+                d->live[i] = true;
         r = sd_event_new(&d->event);
         if (r >= 0)
                 r = sd_event_add_io(d->event, NULL, d->doorbell.fd, EPOLLIN, on_doorbell, d);
         if (r >= 0)
                 r = sd_event_add_io(d->event, NULL, d->mailbox.fd, EPOLLIN, on_mailbox, d);
         return r < 0 ? r : 0;
+}
+
+void dispatcher_set_lane(Dispatcher *d, uint32_t slot, bool live, bool waited_for) {
+        d->live[slot] = live;
+        d->watermarks[slot] = waited_for ? 0 : DISPATCHER_NOT_WAITED_FOR;
 }
 
 void dispatcher_post(Dispatcher *d, DispatcherMail *mail) {
@@ -99,6 +107,16 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
         case DISPATCHER_CLOSE:
                 r = dispatcher_close(d, mail);
                 break;
+        case DISPATCHER_LANE_ON:
+                d->live[mail->slot] = true;
+                d->watermarks[mail->slot] = mail->at;
+                sem_post(mail->done);
+                break;
+        case DISPATCHER_LANE_OFF: /* all that it pushed has been taken */
+                d->live[mail->slot] = d->asked[mail->slot] = false;
+                d->watermarks[mail->slot] = DISPATCHER_NOT_WAITED_FOR;
+                sem_post(mail->done);
+                break;
         case DISPATCHER_QUIT:
                 d->quit = true;
                 break;
@@ -113,7 +131,7 @@ static size_t dispatcher_pop(Dispatcher *d, Batch **batches, size_t max) {
         do { /* in turns, so that one CPU can not keep the others out */
                 before = n;
                 for (uint32_t i = 0; i < d->n_lanes && n < max; i++) {
-                        Batch *b = queue_pop(d->lanes[i].full);
+                        Batch *b = d->live[i] ? queue_pop(d->lanes[i].full) : NULL;
 
                         if (b)
                                 batches[n++] = b;
@@ -201,6 +219,8 @@ static int dispatcher_turn(Dispatcher *d) {
 static bool dispatcher_awaited(const Dispatcher *d, nsec_t *ret_time) {
         bool waits = merge_oldest(&d->merge, ret_time);
 
+        if (waits)
+                *ret_time += atomic_load_explicit(&d->window, memory_order_relaxed);
         if (d->n_closing > 0 || d->removals) { /* as of now: what they wait for is in the past */
                 *ret_time = clock_now(d->clock);
                 waits = true;
@@ -236,7 +256,7 @@ static bool dispatcher_has_work(const Dispatcher *d) {
         if (!queue_is_empty(&d->mailbox.mails))
                 return true;
         for (uint32_t i = 0; i < d->n_lanes; i++)
-                if (!queue_is_empty(d->lanes[i].full))
+                if (d->live[i] && !queue_is_empty(d->lanes[i].full))
                         return true;
         return false;
 }
@@ -330,10 +350,12 @@ void dispatcher_deinit(Dispatcher *d) {
         doorbell_deinit(&d->doorbell);
         d->event = sd_event_unref(d->event);
         free(d->watermarks);
+        free(d->live);
         free(d->asked);
         free(d->late);
         d->channels = NULL;
         d->watermarks = NULL;
+        d->live = NULL;
         d->asked = NULL;
         d->late = NULL;
 }

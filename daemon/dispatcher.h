@@ -23,6 +23,7 @@
 #include "proto/perfd.pb-c.h"
 
 #define SUBSCRIBER_PEER_SIZE 64
+#define DISPATCHER_NOT_WAITED_FOR UINT64_MAX /* the watermark of a lane that the merge does not wait for */
 
 typedef enum StreamOrder {
         STREAM_BY_TIME,
@@ -92,6 +93,8 @@ typedef enum DispatcherOrder {
         DISPATCHER_REMOVED,   /* as DESCRIBE, for when everything older than `at` was released */
         DISPATCHER_REPORT,    /* fills *report, posts done */
         DISPATCHER_CLOSE,     /* the subscriber `id` (0: all), with reason, closing ledger in bytes, `at` */
+        DISPATCHER_LANE_ON,   /* the CPU `slot` has a reader, and nothing of it is older than `at`; posts done */
+        DISPATCHER_LANE_OFF,  /* its reader has ended; posts done */
         DISPATCHER_QUIT,      /* the thread ends */
 } DispatcherOrder;
 
@@ -104,6 +107,7 @@ typedef struct DispatcherMail {
         size_t n_bytes;
         const char *reason; /* static */
         nsec_t at;
+        uint32_t slot;
         struct DispatcherMail *next; /* waiting */
         struct DispatcherReport *report;
         sem_t *done;
@@ -156,6 +160,7 @@ typedef struct Dispatcher {
         uint32_t n_lanes;
         clockid_t clock;
         nsec_t patience; /* how long the merge waits for a CPU before it asks */
+        bool *live;      /* by slot: the lane has somebody at its other end; the thread's own afterwards */
 
         /* between threads */
         Mailbox mailbox; /* mails from main */
@@ -163,6 +168,8 @@ typedef struct Dispatcher {
         Doorbell doorbell;
         Heartbeat heartbeat;
         Counter wakeups, items;
+        _Atomic(nsec_t) released_until; /* what is older comes too late for streams in the order of time */
+        _Atomic(nsec_t) window; /* how long samples of clients are waited for; written by main, 0 without such events */
 
         /* the thread's own */
         sd_event *event;
@@ -183,6 +190,8 @@ typedef struct Dispatcher {
 
 /* Main. Lanes are the caller's, filled before start; max_subscribers bounds the words on their way. -ENOMEM, errno. */
 int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_subscribers);
+/* Main, before start: a lane that nobody serves yet, or one that the merge does not wait for. All are served and waited for. */
+void dispatcher_set_lane(Dispatcher *d, uint32_t slot, bool live, bool waited_for);
 int dispatcher_start(Dispatcher *d);
 int dispatcher_join(Dispatcher *d);
 void dispatcher_deinit(Dispatcher *d);

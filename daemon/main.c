@@ -11,17 +11,20 @@
 
 static const char usage[] =
         "usage: perfd [--config FILE] [--check] [--runtime-directory DIR] [--ready-fd N]\n"
+        "       perfd --check-host [--json] [--config FILE]\n"
         "       perfd --version | --help\n"
         "\n"
         "  --config FILE            configuration; perfd.yaml(5)\n"
         "  --check                  only say whether it is valid\n"
+        "  --check-host             only say what this host, these privileges and limits allow\n"
+        "  --json                   the same, one JSON document on each line\n"
         "  --runtime-directory DIR  sockets are DIR/control.sock and DIR/stream.sock\n"
         "  --ready-fd N             gets a newline and is closed when perfd is ready\n";
 
 typedef struct Options {
         const char *config, *runtime_directory;
         int ready_fd;
-        bool check;
+        bool check, check_host, json;
 } Options;
 
 /* -1: go on, else the exit code. */
@@ -29,6 +32,8 @@ static int parse_options(int argc, char **argv, Options *o) {
         static const struct option options[] = {
                 { "config", required_argument, NULL, 'c' },
                 { "check", no_argument, NULL, 'k' },
+                { "check-host", no_argument, NULL, 'd' },
+                { "json", no_argument, NULL, 'j' },
                 { "runtime-directory", required_argument, NULL, 'r' },
                 { "ready-fd", required_argument, NULL, 'f' },
                 { "version", no_argument, NULL, 'V' },
@@ -45,6 +50,12 @@ static int parse_options(int argc, char **argv, Options *o) {
                         break;
                 case 'k':
                         o->check = true;
+                        break;
+                case 'd':
+                        o->check_host = true;
+                        break;
+                case 'j':
+                        o->json = true;
                         break;
                 case 'r':
                         o->runtime_directory = optarg;
@@ -73,6 +84,14 @@ static int parse_options(int argc, char **argv, Options *o) {
         }
         if (o->check && !o->config) {
                 fprintf(stderr, "perfd: --check needs --config FILE\n");
+                return EXIT_USAGE;
+        }
+        if (o->json && !o->check_host) {
+                fprintf(stderr, "perfd: --json is for --check-host\n");
+                return EXIT_USAGE;
+        }
+        if (o->check && o->check_host) {
+                fprintf(stderr, "perfd: --check and --check-host exclude each other\n");
                 return EXIT_USAGE;
         }
         return -1;
@@ -106,7 +125,7 @@ static int fail(int r, const Explanation *e) {
 
 int main(int argc, char **argv) {
         Options o = { .ready_fd = -1 };
-        Supervisor s = { .ready_fd = -1, .acknowledge_fd = -1, .tracing = TRACING_NULL, .closer = CLOSER_NULL };
+        Supervisor s = { .ready_fd = -1, .acknowledge_fd = -1, .hotplug_fd = -1, .tracing = TRACING_NULL, .closer = CLOSER_NULL };
         Explanation e = EXPLANATION_NULL;
         int r = parse_options(argc, argv, &o);
 
@@ -121,6 +140,11 @@ int main(int argc, char **argv) {
         if (o.check) {
                 config_unref(s.config);
                 return EXIT_SUCCESS;
+        }
+        if (o.check_host) {
+                r = supervisor_check_host(s.config, o.json);
+                config_unref(s.config);
+                return r < 0 ? fail(r, &e) : r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
         }
         s.ready_fd = o.ready_fd;
         if ((o.config && !(s.config_path = realpath(o.config, NULL))) ||

@@ -12,16 +12,19 @@
 
 #define TRIES 1000 /* between two interrupts or preemptions there is room for one system call */
 
-static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
+static int reader_read_counts(const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
         cut->count = cut->ring_lost = 0;
         for (size_t i = first; i < last; i++) {
-                uint64_t count, lost;
-                int error = open_read(c->streams[i].fd, r->has_lost, &count, &lost);
+                ReadCount read;
+                int error;
 
+                if (c->streams[i].member > 0)
+                        continue; /* it counts for its leader, and has no samples */
+                error = open_read(c->streams[i].fd, c->streams[i].read_format, &read);
                 if (error < 0)
                         return error;
-                cut->count += count;
-                cut->ring_lost += lost;
+                cut->count += read.value;
+                cut->ring_lost += read.lost;
         }
         return 0;
 }
@@ -35,7 +38,7 @@ static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_
         for (int i = 0; i < TRIES && !cut.settled; i++) {
                 error = reader_drain(r);
                 if (error == 0)
-                        error = reader_read_counts(r, c, first, last, &cut);
+                        error = reader_read_counts(c, first, last, &cut);
                 if (error != 0)
                         return error;
                 cut.settled = ring_head(&r->ring) == r->ring.tail;
@@ -51,11 +54,12 @@ static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_
 
 static int reader_cut_ring(Reader *r) {
         RingCounters *c = &r->counters;
-        uint64_t count;
-        int error = open_read(r->carrier_fd, r->has_lost, &count, &c->cut_side_lost);
+        ReadCount read;
+        int error = open_read(r->carrier_fd, r->carrier_read_format, &read);
 
         if (error < 0)
                 return error;
+        c->cut_side_lost = c->closed_side_lost + read.lost;
         c->cut_records = counter_get(&c->records);
         c->cut_samples = counter_get(&c->samples);
         c->cut_side_records = counter_get(&c->side_records);

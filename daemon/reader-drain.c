@@ -47,8 +47,7 @@ static void reader_push_full_batch(Reader *r) {
         reader_push(r, TAKE_PTR(r->batch), watermark);
 }
 
-/* READER_E_STARVED if the dispatcher has them all; it then asks when one comes back. */
-static int reader_need_batch(Reader *r) {
+int reader_need_batch(Reader *r) {
         if (r->batch)
                 return 0;
         r->batch = queue_pop(&r->free);
@@ -196,21 +195,11 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
         return n;
 }
 
-/* The subscriptions that want a record of the host. */
+/* The subscriptions that want a record of this type, whoever wrote it. */
 static uint64_t reader_record_bits(const Snapshot *s, uint32_t type) {
-        switch (type) {
-        case PERF_RECORD_COMM:
-                return s->record_bits[0];
-        case PERF_RECORD_FORK:
-                return s->record_bits[1];
-        case PERF_RECORD_EXIT:
-                return s->record_bits[2];
-        case PERF_RECORD_MMAP:
-        case PERF_RECORD_MMAP2:
-                return s->record_bits[3];
-        default:
-                return s->event_bits;
-        }
+        unsigned kind = record_kind_of(type);
+
+        return kind < _RECORD_KIND_MAX ? s->record_bits[kind] : s->event_bits;
 }
 
 static uint64_t event_route_bits(const SnapshotEvent *e) {
@@ -236,7 +225,9 @@ static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8
         }
         record.cpu = r->cpu;
         reader_learn(r, &record);
-        bits = e ? event_route_bits(e) : reader_record_bits(r->snapshot, record.type);
+        bits = e ? event_route_bits(e) : 0;
+        if (!e || record_kind_of(record.type) < _RECORD_KIND_MAX)
+                bits |= reader_record_bits(r->snapshot, record.type);
         if (bits) {
                 record.comm = record.type == PERF_RECORD_COMM ? record.comm_record.comm
                                                               : reader_comm(r, record.tid, record.time);

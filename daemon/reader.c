@@ -36,6 +36,7 @@ int reader_init(Reader *r, size_t pool) {
         r->watermark = 0;
         r->comm_tid = UINT32_MAX;
         r->wait = r->flush;
+        r->next_read = UINT64_MAX;
         if ((error = mailbox_init(&r->mailbox, MAILS)) < 0 || (error = queue_init(&r->full, n_batches)) < 0 ||
             (error = queue_init(&r->free, n_batches)) < 0)
                 return error;
@@ -48,6 +49,15 @@ int reader_init(Reader *r, size_t pool) {
         }
         error = reader_init_horizon(r);
         return error < 0 ? error : sample_layout_init_type(&r->side_layout, SAMPLE_TYPE_BASE);
+}
+
+void reader_renew(Reader *r) {
+        r->snapshot = snapshot_unref(r->snapshot);
+        r->watermark = 0;
+        r->wait = r->flush;
+        r->next_read = UINT64_MAX;
+        r->comm_tid = UINT32_MAX;
+        r->horizon.scanned = UINT64_MAX; /* beyond any head: it begins anew */
 }
 
 void reader_deinit(Reader *r) {
@@ -151,7 +161,10 @@ static void reader_set_wait(Reader *r, nsec_t wait) {
 static void reader_sleep(Reader *r, bool starved) {
         struct pollfd fds[] = { { .fd = r->mailbox.fd, .events = POLLIN },
                                 { .fd = starved ? -1 : r->carrier_fd, .events = POLLIN } };
-        struct timespec ts = { .tv_sec = (time_t)(r->wait / NSEC_PER_SEC), .tv_nsec = (long)(r->wait % NSEC_PER_SEC) };
+        nsec_t now = r->next_read == UINT64_MAX ? 0 : clock_now(r->clock);
+        nsec_t due = r->next_read == UINT64_MAX ? UINT64_MAX : r->next_read > now ? r->next_read - now : 0;
+        nsec_t wait = due < r->wait ? due : r->wait;
+        struct timespec ts = { .tv_sec = (time_t)(wait / NSEC_PER_SEC), .tv_nsec = (long)(wait % NSEC_PER_SEC) };
         int n;
 
         heartbeat_sleep(&r->heartbeat);
@@ -175,6 +188,8 @@ static int reader_loop(Reader *r) {
                 error = reader_drain(r);
                 if (error == 0)
                         error = reader_follow_mails(r, &stop);
+                if (error == 0)
+                        error = reader_read_intervals(r, &r->next_read);
                 if (error == 0 && ((r->batch && r->batch->n_entries > 0) || (asks & READER_ASK_WATERMARK)))
                         error = reader_push_batch(r);
                 if (error < 0)

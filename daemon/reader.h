@@ -50,9 +50,9 @@ typedef struct Reader {
         Thread thread;
         uint32_t cpu, slot;
         clockid_t clock;
-        bool has_lost;
         int carrier_fd;      /* borrowed; polled, and read at a cut */
         uint64_t carrier_id; /* stream id of the side records */
+        uint64_t carrier_read_format; /* of its attr */
         uint32_t own_pid;
         nsec_t flush;        /* how long a sample may lie in the ring while it is busy */
         Ring ring;
@@ -76,6 +76,7 @@ typedef struct Reader {
         nsec_t watermark;  /* of the last whole drain */
         Horizon horizon;
         nsec_t wait;       /* the present poll timeout */
+        nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
         ReaderMail *mail;  /* begun, waits for a whole drain */
         uint64_t comm_version;
         uint32_t comm_tid;
@@ -91,6 +92,8 @@ int reader_init(Reader *r, size_t pool);
 int reader_start(Reader *r, Snapshot *snapshot);
 /* Main, after READER_STOP was posted: waits for the end. */
 int reader_join(Reader *r);
+/* Main, after join: ready to be started again, on a new ring. */
+void reader_renew(Reader *r);
 /* Main, after join; accepts half-built ones. Batches that are on the way must have come back or be freed by main. */
 void reader_deinit(Reader *r);
 
@@ -107,6 +110,10 @@ enum {
         READER_E_STARVED = 1, /* no free batch: records stay in the ring */
 };
 int reader_drain(Reader *r);
+/* Makes sure that there is a batch to fill. READER_E_STARVED if the dispatcher has them all; it then asks when one is back. */
+int reader_need_batch(Reader *r);
+/* reader-interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */
+int reader_read_intervals(Reader *r, nsec_t *ret_next);
 /* reader-horizon.c: nothing that is still in the ring before `head`, nor behind it, is older. -ENOMEM. */
 int reader_init_horizon(Reader *r);
 nsec_t reader_horizon(Reader *r, uint64_t head);

@@ -24,66 +24,6 @@ static int refs_message(const EventRefs *from, Perfd__V1__EventRef ***ret, size_
         return 0;
 }
 
-static int target_from_config(const Supervisor *s, const char *name, EventSpec *to, Explanation *e) {
-        for (size_t i = 0; i < s->config->n_targets; i++)
-                if (strcmp(s->config->targets[i].name, name) == 0)
-                        return spec_set_target(to, &s->config->targets[i]);
-        return refuse(e, REFUSED_NOT_FOUND, "bad-target", "the configuration has no target called %s", name);
-}
-
-/* They are opened once; supervisor-open.c leaves the others out. */
-static void log_duplicates(const uint32_t *ids, size_t n, const char *what) {
-        for (size_t i = 0; i < n; i++)
-                for (size_t k = 0; k < i; k++)
-                        if (ids[k] == ids[i]) {
-                                log_print(LOG_NOTICE, "%s %u is named more than once: ignored", what, ids[i]);
-                                return; /* said once */
-                        }
-}
-
-static int target_from_message(const Supervisor *s, const Perfd__V1__Target *m, EventSpec *to, Explanation *e) {
-        int r;
-
-        if (!m)
-                return 0;
-        if (m->name && *m->name) {
-                if (m->n_pids || m->n_tids || (m->cpus && *m->cpus))
-                        return refuse(e, REFUSED_INVALID, "bad-target", "a target's name (%s) goes without pids, tids and "
-                                      "cpus: its configuration has them", m->name);
-                return target_from_config(s, m->name, to, e);
-        }
-        for (size_t i = 0; i < m->n_pids + m->n_tids; i++) {
-                uint32_t id = i < m->n_pids ? m->pids[i] : m->tids[i - m->n_pids];
-
-                if (id == 0 || id > INT32_MAX)
-                        return refuse(e, REFUSED_INVALID, "bad-target", "%u is no pid or tid", id);
-        }
-        log_duplicates(m->pids, m->n_pids, "pid");
-        log_duplicates(m->tids, m->n_tids, "tid");
-        to->no_inherit = m->no_inherit;
-        if ((r = string_set(&to->cpus, m->cpus && *m->cpus ? m->cpus : NULL)) < 0 ||
-            (r = numbers_set(&to->pids, &to->n_pids, m->pids, m->n_pids)) < 0)
-                return r;
-        return numbers_set(&to->tids, &to->n_tids, m->tids, m->n_tids);
-}
-
-static int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e) {
-        int r;
-
-        if (m->callchain > CALLCHAIN_KERNEL + CALLCHAIN_USER)
-                return refuse(e, REFUSED_INVALID, "bad-request", "callchain %d is not known", (int)m->callchain);
-        to->period = m->period;
-        to->frequency = m->frequency;
-        to->callchain = m->callchain;
-        to->disabled = m->disabled;
-        to->include_self = m->include_self;
-        if ((r = string_set(&to->event, m->event)) < 0 ||
-            (r = string_set(&to->name, m->name && *m->name ? m->name : NULL)) < 0 ||
-            (r = string_set(&to->filter, m->filter && *m->filter ? m->filter : NULL)) < 0)
-                return r;
-        return target_from_message(s, m->target, to, e);
-}
-
 int handle_add(Asking *a, Explanation *e) {
         const Perfd__V1__AddRequest *q = a->request->add;
         EventSpec *specs = calloc(q->n_events + 1, sizeof(*specs));
@@ -97,7 +37,8 @@ int handle_add(Asking *a, Explanation *e) {
         for (size_t i = 0; i < q->n_events && r == 0; i++)
                 r = spec_from_message(a->supervisor, q->events[i], &specs[i], e);
         if (r == 0)
-                r = supervisor_add(a->supervisor, specs, q->n_events, &refs, e);
+                r = supervisor_add(a->supervisor, specs, q->n_events,
+                                   q->while_connected ? connection_id(a->connection) : 0, &refs, e);
         if (r == 0) {
                 Perfd__V1__AddReply *reply = malloc(sizeof(*reply));
 

@@ -33,18 +33,26 @@ int spec_set_target(EventSpec *spec, const ConfigTarget *t) {
         spec->no_inherit = !t->inherit;
         if (strcmp(t->name, "host") != 0 && (r = string_copy(t->name, &spec->target)) < 0)
                 return r;
-        if ((r = string_copy(t->cpus, &spec->cpus)) < 0 || (r = ids_copy(&t->pids, &spec->pids, &spec->n_pids)) < 0)
+        if ((r = string_copy(t->cpus, &spec->cpus)) < 0 || (r = ids_copy(&t->pids, &spec->pids, &spec->n_pids)) < 0 ||
+            (r = strings_copy(t->cgroups.items, t->cgroups.n, &spec->cgroups)) < 0 ||
+            (r = strings_copy(t->containers.items, t->containers.n, &spec->containers)) < 0 ||
+            (r = strings_copy(t->units.items, t->units.n, &spec->units)) < 0)
                 return r;
         return ids_copy(&t->tids, &spec->tids, &spec->n_tids);
 }
 
 static int spec_from_config(const Config *c, const ConfigEvent *from, EventSpec *ret) {
         EventSpec spec = { .period = from->period, .frequency = from->frequency, .callchain = from->callchain,
-                           .disabled = !from->enabled, .include_self = from->include_self, .configured = true };
+                           .disabled = !from->enabled, .include_self = from->include_self, .configured = true,
+                           .maxactive = (uint32_t)from->maxactive, .interval = from->interval };
         int r;
 
         if ((r = string_copy(from->event, &spec.event)) < 0 || (r = string_copy(from->name, &spec.name)) < 0 ||
-            (r = string_copy(from->filter, &spec.filter)) < 0 || (r = spec_set_target(&spec, &c->targets[from->target])) < 0) {
+            (r = string_copy(from->filter, &spec.filter)) < 0 || (r = string_copy(from->args, &spec.args)) < 0 ||
+            (r = string_copy(from->fallback ? "cpu-clock" : NULL, &spec.fallback)) < 0 ||
+            (r = strings_copy(from->attr.items, from->attr.n, &spec.attr)) < 0 ||
+            (r = strings_copy(from->fields.items, from->fields.n, &spec.fields)) < 0 ||
+            (r = spec_set_target(&spec, &c->targets[from->target])) < 0) {
                 event_spec_deinit(&spec);
                 return r;
         }
@@ -71,6 +79,8 @@ static int prepare(Supervisor *s, const Config *c, const ConfigEvent *from, Regi
 
         if (r == 0)
                 r = supervisor_resolve(s, &spec, &list, e);
+        if (r == 0)
+                r = supervisor_check_room(s, list, e);
         for (Registration *g = list; g && r == 0; g = g->next)
                 r = supervisor_open(s, g, g->event->spec.filter, &g->opened, e);
         if (r != 0) {
@@ -188,6 +198,8 @@ static int reload_prepare_event(Supervisor *s, const Config *c, const ConfigEven
                 g->next = NULL;
                 if (r == 0)
                         r = reload_event(s, w, g, &add, e);
+                if (r == 0 && add)
+                        r = supervisor_check_room(s, g, e);
                 if (r == 0 && add)
                         r = supervisor_open(s, g, g->event->spec.filter, &g->opened, e);
                 if (r == 0 && add) {

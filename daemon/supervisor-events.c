@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "config/words.h"
+#include "daemon/base/log.h"
 
 #define MAX_EVENTS 10000
 
@@ -52,7 +53,8 @@ static int supervisor_update_active(Supervisor *s, Explanation *e) {
         int error;
 
         for (const Registration *r = s->registrations; r; r = r->next)
-                active |= r->enabled;
+                active |= r->enabled && !r->event->external;
+        supervisor_update_window(s);
         if (active == s->active)
                 return 0;
         if (active)
@@ -131,18 +133,23 @@ static int supervisor_withdraw(Supervisor *s, Registration *list, bool published
         return supervisor_update_active(s, NULL);
 }
 
-static int enable_list(Supervisor *s, Registration *list, size_t n, Explanation *e) {
+/* Those of a new list that are to be on. */
+static int switch_list(Supervisor *s, Registration *list, size_t n, bool on, Explanation *e) {
         _cleanup_free_ Registration **wanted = calloc(n + 1, sizeof(*wanted));
         size_t n_wanted = 0;
-        int r;
 
         if (!wanted)
                 return -ENOMEM;
         for (Registration *g = list; g; g = g->next)
                 if (g->enabled)
                         wanted[n_wanted++] = g;
-        r = supervisor_update_active(s, e);
-        return r == 0 ? list_switch(s, wanted, n_wanted, true, e) : r;
+        return list_switch(s, wanted, n_wanted, on, e);
+}
+
+static int enable_list(Supervisor *s, Registration *list, size_t n, Explanation *e) {
+        int r = supervisor_update_active(s, e);
+
+        return r == 0 ? switch_list(s, list, n, true, e) : r;
 }
 
 /* The readers' timers run only while something is enabled, so that they have to hear of it before. */
@@ -170,6 +177,14 @@ int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation
                 return error < 0 ? error : r;
         }
         r = enable_list(s, list, n, e);
+        if (r == 0) {
+                r = supervisor_follow_cgroups(s, list, e);
+                if (r > 0) { /* they are on by now */
+                        int error = switch_list(s, list, n, false, NULL);
+
+                        r = error < 0 ? error : r;
+                }
+        }
         if (r != 0) {
                 int error = supervisor_withdraw(s, list, true);
 
@@ -178,7 +193,7 @@ int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation
         return 0;
 }
 
-int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, EventRefs *ret_refs, Explanation *e) {
+int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, uint64_t owner, EventRefs *ret_refs, Explanation *e) {
         EventRefs refs = { .n = 0 };
         Registration *list = NULL;
         size_t n_list = 0;
@@ -186,7 +201,10 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, EventRefs *ret_ref
 
         thread_assert(THREAD_MAIN);
         r = resolve_all(s, specs, n, &list, &n_list, e);
+        if (r == 0)
+                r = supervisor_check_room(s, list, e);
         for (Registration *g = list; g && r == 0; g = g->next) {
+                g->owner = owner;
                 r = supervisor_open(s, g, g->event->spec.filter, &g->opened, e);
                 if (r == 0)
                         r = event_refs_add(&refs, g->event);
@@ -323,6 +341,24 @@ int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *re
         }
         *ret_refs = refs;
         return 0;
+}
+
+void supervisor_on_connection_gone(void *userdata, uint64_t id) {
+        Supervisor *s = userdata;
+        _cleanup_free_ Registration **owned = calloc(s->n_registrations + 1, sizeof(*owned));
+        size_t n = 0;
+        int r;
+
+        for (Registration *g = s->registrations; owned && g; g = g->next)
+                if (g->owner == id)
+                        owned[n++] = g;
+        if (owned && n == 0)
+                return;
+        r = owned ? supervisor_remove_selected(s, owned, n, NULL) : -ENOMEM;
+        if (r < 0) {
+                log_print(LOG_CRIT, "the events of a connection that is gone can not be removed: %s", strerror(-r));
+                (void)sd_event_exit(s->event, r);
+        }
 }
 
 /* What carriers and readers have to know of it. */

@@ -30,7 +30,7 @@ static uint64_t event_unwritten(const Supervisor *s, const Event *event, uint32_
 EventCut supervisor_event_totals(const Supervisor *s, const Registration *g) {
         EventCut sum = { .settled = true };
 
-        for (uint32_t slot = 0; slot < g->event->n_cpus; slot++) {
+        for (uint32_t slot = 0; slot < g->event->n_slots; slot++) {
                 const EventCounters *c = &g->event->counters[slot];
 
                 sum.delivered += counter_get(&c->delivered);
@@ -43,6 +43,29 @@ EventCut supervisor_event_totals(const Supervisor *s, const Registration *g) {
         return sum;
 }
 
+int supervisor_cut(Supervisor *s) {
+        int r = supervisor_order(s, READER_CUT, NULL);
+
+        if (r == 0)
+                supervisor_cut_external(s);
+        return r;
+}
+
+void supervisor_wait_for_dispatcher(sem_t *done) {
+        for (int patience = PATIENCE_S;; patience--) { /* as for the readers */
+                struct timespec second;
+
+                clock_gettime(CLOCK_REALTIME, &second); /* not time(2), which lags: its next second may be over */
+                second.tv_sec++;
+                if (sem_timedwait(done, &second) == 0)
+                        break;
+                if (errno != EINTR && patience <= 0) {
+                        log_print(LOG_CRIT, "the dispatcher did not answer for %d s: perfd ends to be restarted", PATIENCE_S);
+                        abort();
+                }
+        }
+}
+
 int supervisor_report(Supervisor *s, DispatcherReport *ret) {
         DispatcherMail *mail = calloc(1, sizeof(*mail));
         sem_t done;
@@ -52,18 +75,7 @@ int supervisor_report(Supervisor *s, DispatcherReport *ret) {
         sem_init(&done, 0, 0);
         *mail = (DispatcherMail){ .order = DISPATCHER_REPORT, .report = ret, .done = &done };
         dispatcher_post(&s->dispatcher, mail);
-        for (int patience = PATIENCE_S;; patience--) { /* as for the readers */
-                struct timespec second;
-
-                clock_gettime(CLOCK_REALTIME, &second); /* not time(2), which lags: its next second may be over */
-                second.tv_sec++;
-                if (sem_timedwait(&done, &second) == 0)
-                        break;
-                if (errno != EINTR && patience <= 0) {
-                        log_print(LOG_CRIT, "the dispatcher did not answer for %d s: perfd ends to be restarted", PATIENCE_S);
-                        abort();
-                }
-        }
+        supervisor_wait_for_dispatcher(&done);
         sem_destroy(&done);
         return ret->subscribers && ret->late ? 0 : -ENOMEM;
 }
@@ -112,12 +124,13 @@ static int event_ledger_fill(const Supervisor *s, const Registration *g, uint32_
         for (int i = 0; i < _LOSS_MAX; i++)
                 sum += lost[i];
         row->id = g->event->id;
-        row->cpu = s->cpus[slot];
+        row->external = slot == s->n_cpus;
+        row->cpu = row->external ? 0 : s->cpus[slot];
         row->delivered = cut->delivered - late;
         row->filtered = cut->filtered;
         row->doubled = cut->doubled;
         row->count = count;
-        row->exact = g->event->exact && s->attr.has_lost;
+        row->exact = g->event->exact && (s->attr.has_lost || row->external);
         row->occurred = row->exact ? count - cut->doubled : row->delivered + row->filtered + sum;
         row->balanced = cut->settled && row->occurred == row->delivered + row->filtered + sum;
         if (!(row->name = strdup(g->event->spec.name)))
@@ -129,15 +142,17 @@ static bool registration_has_slot(const Registration *g, uint32_t slot) {
         for (size_t i = 0; i < g->opened.n; i++)
                 if (g->opened.streams[i].slot == slot)
                         return true;
+        if (g->event->external)
+                return slot == g->event->n_slots - 1;
         return g->event->counters[slot].closed_count > 0;
 }
 
 static int ledger_add_events(const Supervisor *s, const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
-        ledger->events = calloc(s->n_registrations * s->n_cpus + 1, sizeof(*ledger->events));
+        ledger->events = calloc(s->n_registrations * (s->n_cpus + 1) + 1, sizeof(*ledger->events));
         if (!ledger->events)
                 return -ENOMEM;
         for (const Registration *g = s->registrations; g; g = g->next)
-                for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
+                for (uint32_t slot = 0; slot < g->event->n_slots; slot++) {
                         Perfd__V1__EventLedger *row;
                         int r;
 
@@ -225,7 +240,7 @@ int supervisor_ledger(Supervisor *s, bool with_subscribers, Perfd__V1__Ledger **
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = supervisor_order(s, READER_CUT, NULL);
+        r = supervisor_cut(s);
         if (r < 0)
                 return r;
         ledger = malloc(sizeof(*ledger));

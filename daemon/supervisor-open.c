@@ -1,27 +1,18 @@
 /*
- * The fds of one event: for each task (or the whole CPU) and each CPU one, disabled, filtered and redirected into the
- * CPU's ring before anybody can see them.
+ * The fds of one event: for each task, cgroup or whole CPU, on each CPU, one for the event, or one for each member of its
+ * group; disabled, filtered and redirected into the CPU's ring before anybody can see them.
  *
- * A process is opened thread by thread, because perf_event_open(2) follows children only from where they are born. A
- * thread that appears while the others are opened may have been followed or missed, and which of both is not to be
+ * A thread that appears while the others are opened may have been followed or missed, and which of both is not to be
  * seen; then all are closed and opened anew.
  */
 #include "daemon/supervisor.h"
 
 #include <string.h>
 #include <sys/resource.h>
-#include "daemon/base/log.h"
 
-#include "daemon/base/cpu-list.h"
 #include "daemon/kernel/open.h"
-#include "daemon/kernel/tasks.h"
 
 #define TRIES 10
-
-typedef struct Tasks {
-        uint32_t *ids;
-        size_t n;
-} Tasks;
 
 void opened_close(Supervisor *s, Opened *o) {
         _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
@@ -42,115 +33,20 @@ size_t supervisor_own_fds(size_t n_cpus) {
 }
 
 size_t supervisor_count_fds(const Supervisor *s) {
-        size_t n = s->n_cpus;
+        size_t n = 0;
 
+        for (size_t slot = 0; slot < s->n_cpus; slot++)
+                n += s->online[slot];
         for (const Registration *r = s->registrations; r; r = r->next)
                 n += r->opened.n + r->pending.n;
         return n;
 }
 
-static int tasks_add(Tasks *t, const uint32_t *ids, size_t n) {
-        uint32_t *more = reallocarray(t->ids, t->n + n + 1, sizeof(*more));
+/* ---- before anything is opened: does it fit? --------------------------------------------------------------------- */
 
-        if (!more)
-                return -ENOMEM;
-        t->ids = more;
-        for (size_t i = 0; i < n; i++) {
-                bool known = false;
-
-                for (size_t k = 0; k < t->n && !known; k++)
-                        known = t->ids[k] == ids[i];
-                if (!known)
-                        t->ids[t->n++] = ids[i];
-        }
-        return 0;
-}
-
-static int tasks_add_process(Tasks *t, uint32_t pid, Explanation *e) {
-        _cleanup_free_ uint32_t *tids = NULL;
-        size_t n = 0;
-        int r = tasks_of_process(pid, &tids, &n, e);
-
-        return r == 0 ? tasks_add(t, tids, n) : r;
-}
-
-/* Children that are there already: a replacement would lose them, and who follows children wants them anyway. */
-static int tasks_add_descendants(Tasks *t, uint32_t pid, Explanation *e) {
-        _cleanup_free_ uint32_t *pids = NULL;
-        size_t n = 0;
-        int r = tasks_descendants(pid, &pids, &n, e);
-
-        for (size_t i = 0; i < n && r == 0; i++) {
-                r = tasks_add_process(t, pids[i], e);
-                if (r == REFUSED_NOT_FOUND)
-                        r = 0; /* gone by now: its children have got another parent */
-        }
-        return r;
-}
-
-/* Every thread that the spec names, once. A process that is gone is said; that all of them are, is refused. */
-static int tasks_of_spec(const EventSpec *spec, Tasks *t, Explanation *e) {
-        int r = tasks_add(t, spec->tids, spec->n_tids);
-
-        for (size_t i = 0; i < spec->n_pids && r == 0; i++) {
-                r = tasks_add_process(t, spec->pids[i], e);
-                if (r == 0 && !spec->no_inherit)
-                        r = tasks_add_descendants(t, spec->pids[i], e);
-                if (r == REFUSED_NOT_FOUND) {
-                        log_print(LOG_NOTICE, "%s: there is no process %u (any more)", spec->name, spec->pids[i]);
-                        r = 0;
-                }
-        }
-        if (r != 0)
-                return r;
-        return t->n == 0 && spec->n_pids > 0 ? REFUSED_NOT_FOUND : 0; /* explained by tasks_of_process() */
-}
-
-static bool tasks_contain(const Tasks *all, const Tasks *some) {
-        for (size_t i = 0; i < some->n; i++) {
-                bool found = false;
-
-                for (size_t k = 0; k < all->n && !found; k++)
-                        found = all->ids[k] == some->ids[i];
-                if (!found)
-                        return false;
-        }
-        return true;
-}
-
-/* The slots of the CPUs that the spec names and that have a reader. */
-static int slots_of_spec(const Supervisor *s, const EventSpec *spec, uint32_t **ret_slots, size_t *ret_n,
-                         Explanation *e) {
-        _cleanup_free_ uint32_t *slots = calloc(s->n_cpus, sizeof(*slots)), *wanted = NULL;
-        size_t n = 0, n_wanted = 0;
-        int r;
-
-        if (!slots)
-                return -ENOMEM;
-        if (spec->cpus) {
-                r = cpu_list_parse(spec->cpus, &wanted, &n_wanted, e);
-                if (r != 0)
-                        return r;
-        }
-        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
-                bool take = !spec->cpus;
-
-                for (size_t i = 0; i < n_wanted && !take; i++)
-                        take = wanted[i] == s->cpus[slot];
-                if (take)
-                        slots[n++] = slot;
-        }
-        if (n == 0)
-                return refuse(e, REFUSED_NOT_FOUND, "bad-target", "none of the CPUs %s is online", spec->cpus);
-        *ret_slots = TAKE_PTR(slots);
-        *ret_n = n;
-        return 0;
-}
-
-/* Before anything is opened: does it fit? */
 static int check_fds(const Supervisor *s, const char *what, size_t need, Explanation *e) {
         struct rlimit limit;
-        size_t have = supervisor_count_fds(s) - s->n_cpus + s->control.n_connections + s->n_subscribers +
+        size_t have = supervisor_count_fds(s) + s->control.n_connections + s->n_subscribers +
                       supervisor_own_fds(s->n_cpus) +
                       atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed);
 
@@ -159,21 +55,49 @@ static int check_fds(const Supervisor *s, const char *what, size_t need, Explana
         if (have + need <= limit.rlim_cur)
                 return 0;
         return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                      "%s needs %zu fds (tasks times CPUs), %zu of perfd's %llu are left; raise LimitNOFILE= "
-                      "(RLIMIT_NOFILE) or trace fewer tasks or CPUs", what, need,
+                      "%s needs %zu fds (tasks or cgroups times CPUs times members), %zu of perfd's %llu are left; raise "
+                      "LimitNOFILE= (RLIMIT_NOFILE) or trace fewer tasks, CPUs or events", what, need,
                       have < limit.rlim_cur ? (size_t)limit.rlim_cur - have : 0, (unsigned long long)limit.rlim_cur);
 }
 
-static bool is_host(const EventSpec *spec) {
-        return spec->n_pids == 0 && spec->n_tids == 0;
+static int count_needed(Supervisor *s, const Registration *g, size_t *ret, Explanation *e) {
+        _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
+        _cleanup_free_ uint32_t *slots = NULL;
+        size_t n_slots = 0;
+        int r = supervisor_find_whoms(s, &g->event->spec, &whoms, e);
+
+        if (r == 0)
+                r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+        if (r == 0)
+                *ret = whoms.n * n_slots * g->plan.n_attrs;
+        return r;
 }
+
+int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e) {
+        size_t need = 0, one = 0, n = 0;
+
+        for (const Registration *g = list, *before = NULL; g; before = g, g = g->next) {
+                /* the matches of a glob have one target: who is in it is looked up once */
+                bool same = before && before->plan.n_attrs == g->plan.n_attrs && !before->cpus && !g->cpus &&
+                            event_spec_same_target(&before->event->spec, &g->event->spec);
+                int r = g->event->external ? 0 : same ? 0 : count_needed(s, g, &one, e);
+
+                if (r != 0)
+                        return r;
+                need += g->event->external ? 0 : one;
+                n++;
+        }
+        return check_fds(s, n == 1 ? list->event->spec.name : "what was asked for", need, e);
+}
+
+/* ---- filters ----------------------------------------------------------------------------------------------------- */
 
 /* What the user wants and what keeps our own threads out, as one filter. NULL in *ret: none. */
 static int compose_filter(const Supervisor *s, const Registration *r, const char *filter, char **ret) {
-        bool exclude = s->self_filter && !r->event->spec.include_self && is_host(&r->event->spec);
+        bool exclude = s->self_filter && !r->event->spec.include_self && event_spec_is_host(&r->event->spec);
 
         *ret = NULL;
-        if (r->source.type != PERF_TYPE_TRACEPOINT || (!filter && !exclude))
+        if (r->plan.attrs[0].type != PERF_TYPE_TRACEPOINT || (!filter && !exclude))
                 return 0;
         if (filter && exclude)
                 return asprintf(ret, "(%s) && (%s)", filter, s->self_filter) < 0 ? -ENOMEM : 0;
@@ -198,81 +122,150 @@ static int set_filter(const Supervisor *s, const Registration *r, int fd, const 
         return error;
 }
 
-static int open_stream(Supervisor *s, const Registration *r, const char *filter, const char *composed, int pid,
-                       uint32_t slot, Opened *o, Explanation *e) {
-        struct perf_event_attr attr = attr_of_event(&s->attr, r->event, r->source, pid >= 0);
-        const char *what = r->event->spec.name;
-        _cleanup_close_ int fd = -1;
-        uint64_t id;
-        int error;
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-        error = open_event(&attr, what, pid, (int)s->cpus[slot], &fd, e);
-        if (error == 0)
-                error = set_filter(s, r, fd, filter, composed, e);
-        if (error == 0)
-                error = open_redirect(fd, s->carriers[slot], what, &id, e);
-        if (error == 0)
-                o->streams[o->n++] = (Stream){ .slot = slot, .fd = TAKE_FD(fd), .id = id };
-        return error;
+typedef struct Opening {
+        Supervisor *supervisor;
+        const Registration *registration;
+        const char *filter;
+        char *composed;
+        Opened opened;
+} Opening;
+
+/* As precise as this machine can: from 3 down. */
+static int open_attr(const Registration *g, size_t i, bool for_task, OpenPlace place, int *ret_fd, Explanation *e) {
+        struct perf_event_attr attr = attr_for(&g->plan, i, for_task, g->event->spec.no_inherit);
+        const char *what = g->event->n_members > i ? g->event->members[i].event : g->event->spec.name;
+        int r;
+
+        if (i > 0 && !g->plan.is_group)
+                what = g->event->spec.name;
+        if (!g->plan.precise_max)
+                return open_event(&attr, what, place, ret_fd, e);
+        for (attr.precise_ip = 3;; attr.precise_ip--) {
+                r = open_event(&attr, what, place, ret_fd, e);
+                if (r != REFUSED_UNSUPPORTED || attr.precise_ip == 0)
+                        return r;
+        }
 }
 
-static int open_streams(Supervisor *s, const Registration *r, const char *filter, const Tasks *tasks, Opened *o,
-                        Explanation *e) {
-        _cleanup_free_ char *composed = NULL;
-        _cleanup_free_ uint32_t *slots = NULL;
-        size_t n_slots = 0, n_tasks = tasks->n ? tasks->n : 1;
-        int error;
+/* Attr i for one whom on one CPU. Only what can write into the ring is led there. */
+static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, int leader_fd, int *ret_fd,
+                       Explanation *e) {
+        const Registration *g = o->registration;
+        Supervisor *s = o->supervisor;
+        OpenPlace place = { .pid = whom->pid, .is_cgroup = whom->is_cgroup, .cpu = (int)s->cpus[slot],
+                            .leader_fd = leader_fd, .config3 = g->plan.config3[i] };
+        bool is_leader = i == 0 || !g->plan.is_group;
+        _cleanup_close_ int fd = -1;
+        uint64_t id;
+        int r;
 
-        error = slots_of_spec(s, &r->event->spec, &slots, &n_slots, e);
-        if (error == 0)
-                error = check_fds(s, r->event->spec.name, n_tasks * n_slots, e);
-        if (error == 0)
-                error = compose_filter(s, r, filter, &composed);
-        if (error != 0)
-                return error;
-        o->streams = calloc(n_tasks * n_slots, sizeof(*o->streams));
-        if (!o->streams)
-                return -ENOMEM;
-        for (size_t i = 0; i < n_tasks * n_slots; i++) {
-                int pid = tasks->n ? (int)tasks->ids[i / n_slots] : -1;
-
-                error = open_stream(s, r, filter, composed, pid, slots[i % n_slots], o, e);
-                if (error != 0 && error != OPEN_E_OFFLINE && error != OPEN_E_EXITED)
-                        return error;
-        }
-        if (o->n == 0)
-                return refuse(e, REFUSED_NOT_FOUND, "gone", "%s: %s", r->event->spec.name,
-                              tasks->n ? "its tasks are gone" : "its CPUs are offline");
+        r = open_attr(g, i, whom->pid >= 0 && !whom->is_cgroup, place, &fd, e);
+        if (r == 0 && is_leader && g->plan.attrs[i].type == PERF_TYPE_TRACEPOINT)
+                r = set_filter(s, g, fd, o->filter, o->composed, e);
+        if (r == 0)
+                r = is_leader ? open_redirect(fd, s->carriers[slot], g->event->spec.name, &id, e) : open_id(fd, &id, e);
+        if (r != 0)
+                return r;
+        *ret_fd = fd;
+        o->opened.streams[o->opened.n++] = (Stream){ .slot = slot, .member = is_leader ? 0 : (uint32_t)i,
+                                                     .fd = TAKE_FD(fd), .id = id, .whom = whom->id,
+                                                     .is_cgroup = whom->is_cgroup };
         return 0;
 }
 
-int supervisor_open(Supervisor *s, const Registration *r, const char *filter, Opened *ret, Explanation *e) {
-        int error;
+/* All attrs for one whom on one CPU: a group, or the sites of a probe. */
+static int open_attrs(Opening *o, const Whom *whom, uint32_t slot, Explanation *e) {
+        const AttrPlan *plan = &o->registration->plan;
+        int leader = -1, r = 0;
+
+        for (size_t i = 0; i < plan->n_attrs && r == 0; i++) {
+                int fd = -1;
+
+                r = open_stream(o, i, whom, slot, plan->is_group ? leader : -1, &fd, e);
+                if (i == 0)
+                        leader = fd;
+        }
+        return r == OPEN_E_OFFLINE || r == OPEN_E_EXITED ? 0 : r;
+}
+
+static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_t n_slots, Explanation *e) {
+        size_t n = whoms->n * n_slots * o->registration->plan.n_attrs;
+        int r = check_fds(o->supervisor, o->registration->event->spec.name, n, e);
+
+        if (r == 0)
+                r = compose_filter(o->supervisor, o->registration, o->filter, &o->composed);
+        if (r != 0)
+                return r;
+        o->opened.streams = calloc(n + 1, sizeof(*o->opened.streams));
+        if (!o->opened.streams)
+                return -ENOMEM;
+        for (size_t i = 0; i < whoms->n && r == 0; i++)
+                for (size_t k = 0; k < n_slots && r == 0; k++)
+                        r = open_attrs(o, &whoms->list[i], slots[k], e);
+        return r;
+}
+
+int supervisor_open_at(Supervisor *s, const Registration *g, const char *filter, const Whoms *whoms, const uint32_t *slots,
+                       size_t n_slots, Opened *ret, Explanation *e) {
+        Opening o = { .supervisor = s, .registration = g, .filter = filter, .opened = OPENED_NULL };
+        int r;
 
         thread_assert(THREAD_MAIN);
+        r = open_all(&o, whoms, slots, n_slots, e);
+        free(o.composed);
+        if (r != 0)
+                opened_close(s, &o.opened);
+        else
+                *ret = o.opened;
+        return r;
+}
+
+/* Once: refused, or *ret_same says whether everybody who is there now was there before. */
+static int try_to_open(Supervisor *s, const Registration *g, const char *filter, Opened *ret, bool *ret_same,
+                       Explanation *e) {
+        _cleanup_(whoms_deinit) Whoms before = WHOMS_NULL, after = WHOMS_NULL;
+        _cleanup_free_ uint32_t *slots = NULL;
+        size_t n_slots = 0;
+        int r;
+
+        r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+        if (r == 0)
+                r = supervisor_find_whoms(s, &g->event->spec, &before, e);
+        if (r == 0)
+                r = supervisor_open_at(s, g, filter, &before, slots, n_slots, ret, e);
+        if (r != 0)
+                return r;
+        if (ret->n == 0 && before.n > 0)
+                r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: %s", g->event->spec.name,
+                           before.list[0].pid >= 0 ? "its tasks are gone" : "its CPUs are offline");
+        *ret_same = true;
+        if (r == 0 && !event_spec_is_host(&g->event->spec)) {
+                r = supervisor_find_whoms(s, &g->event->spec, &after, e);
+                *ret_same = r == 0 && whoms_contain(&before, &after);
+        }
+        return r;
+}
+
+int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Opened *ret, Explanation *e) {
+        thread_assert(THREAD_MAIN);
+        if (g->event->external)
+                return 0;
         for (int i = 0; i < TRIES; i++) {
                 Opened o = OPENED_NULL;
-                Tasks before = { .ids = NULL }, after = { .ids = NULL };
                 bool same = false;
+                int r = try_to_open(s, g, filter, &o, &same, e);
 
-                error = tasks_of_spec(&r->event->spec, &before, e);
-                if (error == 0)
-                        error = open_streams(s, r, filter, &before, &o, e);
-                if (error == 0)
-                        error = tasks_of_spec(&r->event->spec, &after, e);
-                if (error == 0)
-                        same = tasks_contain(&before, &after);
-                free(before.ids);
-                free(after.ids);
-                if (same) {
+                if (r == 0 && same) {
                         *ret = o;
                         return 0;
                 }
                 opened_close(s, &o);
-                if (error != 0)
-                        return error;
+                if (r != 0)
+                        return r;
         }
         return refuse(e, REFUSED_EXHAUSTED, "bad-target",
-                      "%s: its process makes threads faster than they can be opened (%d tries): try again, or trace the "
-                      "host and filter by pid", r->event->spec.name, TRIES);
+                      "%s: whom it observes changes faster than it can be opened (%d tries): try again, or trace the host and "
+                      "filter by pid", g->event->spec.name, TRIES);
 }

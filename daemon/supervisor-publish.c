@@ -52,6 +52,16 @@ static int snapshot_add_routes(const Supervisor *s, SnapshotEvent *e) {
         return 0;
 }
 
+static int snapshot_add_closed(SnapshotEvent *e) {
+        size_t n = (size_t)e->event->n_slots * e->event->n_members;
+
+        e->closed = malloc(n * sizeof(*e->closed));
+        if (!e->closed)
+                return -ENOMEM;
+        memcpy(e->closed, e->event->closed_reads, n * sizeof(*e->closed));
+        return 0;
+}
+
 static size_t count_streams(const Opened *o, uint32_t slot) {
         size_t n = 0;
 
@@ -60,13 +70,17 @@ static size_t count_streams(const Opened *o, uint32_t slot) {
         return n;
 }
 
-static size_t put_streams(const Opened *o, uint32_t slot, bool muted, uint32_t event, SnapshotStream *to) {
+static size_t put_streams(const Registration *g, const Opened *o, uint32_t slot, uint32_t event, SnapshotStream *to) {
         size_t n = 0;
 
-        for (size_t i = 0; i < o->n; i++)
-                if (o->streams[i].slot == slot)
-                        to[n++] = (SnapshotStream){ .id = o->streams[i].id, .fd = o->streams[i].fd, .muted = muted,
-                                                    .event = event };
+        for (size_t i = 0; i < o->n; i++) {
+                const Stream *stream = &o->streams[i];
+
+                if (stream->slot == slot)
+                        to[n++] = (SnapshotStream){ .id = stream->id, .fd = stream->fd, .member = stream->member,
+                                                    .read_format = g->plan.attrs[stream->member].read_format,
+                                                    .muted = o == &g->pending, .event = event };
+        }
         return n;
 }
 
@@ -83,8 +97,8 @@ static int snapshot_add_streams(const Supervisor *s, Snapshot *snapshot, uint32_
                 return -ENOMEM;
         n = 0;
         for (const Registration *g = s->registrations; g; g = g->next, event++) {
-                n += put_streams(&g->opened, slot, false, event, streams + n);
-                n += put_streams(&g->pending, slot, true, event, streams + n);
+                n += put_streams(g, &g->opened, slot, event, streams + n);
+                n += put_streams(g, &g->pending, slot, event, streams + n);
         }
         r = snapshot_set_streams(snapshot, slot, streams, n);
         if (r < 0)
@@ -94,7 +108,7 @@ static int snapshot_add_streams(const Supervisor *s, Snapshot *snapshot, uint32_
 
 static void snapshot_add_record_bits(const Supervisor *s, Snapshot *snapshot) {
         for (const Subscription *u = s->subscriptions; u; u = u->next) {
-                for (unsigned kind = 0; kind < 4; kind++)
+                for (unsigned kind = 0; kind < _RECORD_KIND_MAX; kind++)
                         if (u->records & (1U << kind))
                                 snapshot->record_bits[kind] |= 1ULL << u->bit;
                 snapshot->event_bits |= 1ULL << u->bit;
@@ -116,8 +130,11 @@ static int snapshot_build(const Supervisor *s, Snapshot **ret) {
                 e->event = event_ref(g->event);
                 e->layout = &g->layout;
                 e->exclude_self = g->exclude_self;
-                snapshot->active |= g->enabled;
-                r = snapshot_add_routes(s, e);
+                e->interval = g->enabled ? g->event->spec.interval : 0;
+                snapshot->active |= g->enabled && !g->event->external;
+                r = e->interval ? snapshot_add_closed(e) : 0;
+                if (r == 0)
+                        r = snapshot_add_routes(s, e);
                 if (r < 0)
                         return r;
         }
@@ -132,8 +149,8 @@ static int snapshot_build(const Supervisor *s, Snapshot **ret) {
 }
 
 static bool all_acknowledged(const Supervisor *s) {
-        for (size_t i = 0; i < s->n_readers_started; i++)
-                if (atomic_load_explicit(&s->readers[i].acknowledged, memory_order_acquire) < s->sequence)
+        for (size_t i = 0; i < s->n_cpus; i++)
+                if (s->readers[i].thread.started && atomic_load_explicit(&s->readers[i].acknowledged, memory_order_acquire) < s->sequence)
                         return false;
         return true;
 }
@@ -157,20 +174,21 @@ static void supervisor_wait_for_readers(Supervisor *s) {
 }
 
 int supervisor_order_each(Supervisor *s, const ReaderMail *each) {
-        _cleanup_free_ ReaderMail **mails = calloc(s->n_readers_started + 1, sizeof(*mails));
-        size_t n;
+        _cleanup_free_ ReaderMail **mails = calloc(s->n_cpus + 1, sizeof(*mails));
+        bool have = mails;
 
-        if (!mails)
-                return -ENOMEM;
-        for (n = 0; n < s->n_readers_started && (mails[n] = malloc(sizeof(**mails))); n++)
-                ;
-        if (n < s->n_readers_started) { /* all or none */
-                while (n > 0)
-                        free(mails[--n]);
+        for (size_t i = 0; i < s->n_cpus && have; i++)
+                if (s->readers[i].thread.started)
+                        have = (mails[i] = malloc(sizeof(**mails)));
+        if (!have) { /* all or none */
+                for (size_t i = 0; mails && i < s->n_cpus; i++)
+                        free(mails[i]);
                 return -ENOMEM;
         }
         s->sequence++;
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < s->n_cpus; i++) {
+                if (!mails[i])
+                        continue;
                 *mails[i] = each[i];
                 mails[i]->sequence = s->sequence;
                 mails[i]->snapshot = snapshot_ref(each[i].snapshot);

@@ -11,16 +11,24 @@
 #include "daemon/kernel/open.h"
 
 /* What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more. */
-static int registration_keep_counts(const Supervisor *s, Registration *r, const Opened *o) {
+int registration_keep_counts(Registration *r, const Opened *o) {
         for (size_t i = 0; i < o->n; i++) {
-                EventCounters *c = &r->event->counters[o->streams[i].slot];
-                uint64_t count, lost;
-                int error = open_read(o->streams[i].fd, s->attr.has_lost, &count, &lost);
+                const Stream *stream = &o->streams[i];
+                EventCounters *c = &r->event->counters[stream->slot];
+                ReadCount *kept = &r->event->closed_reads[stream->slot * r->event->n_members + stream->member];
+                ReadCount read;
+                int error = open_read(stream->fd, r->plan.attrs[stream->member].read_format, &read);
 
                 if (error < 0)
                         return error;
-                c->closed_count += count;
-                c->closed_lost += lost;
+                if (stream->member == 0) {
+                        c->closed_count += read.value;
+                        c->closed_lost += read.lost;
+                }
+                kept->value += read.value;
+                kept->enabled += read.enabled;
+                kept->running += read.running;
+                kept->lost += read.lost;
         }
         return 0;
 }
@@ -33,15 +41,17 @@ static int registration_retire_pending(Supervisor *s, Registration *r) {
         error = opened_disable(s, (const Opened *const[]){ &old }, 1);
         if (error != 0)
                 return error;
+        error = registration_keep_counts(r, &old); /* nothing of it moves any more */
+        if (error != 0)
+                return error;
         r->pending = OPENED_NULL;
         error = supervisor_publish(s);
         if (error != 0) {
                 r->pending = old;
                 return error;
         }
-        error = registration_keep_counts(s, r, &old);
         opened_close(s, &old);
-        return error;
+        return 0;
 }
 
 /* Lets `replacement` (moves) speak in the place of what is open. Refused: as before, replacement closed. */
@@ -102,9 +112,9 @@ int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, E
                 return refuse(e, REFUSED_INVALID, "bad-request", "%s selects %zu events: filters are changed one by one",
                               name, n);
         r = selected[0];
-        if (filter && r->source.type != PERF_TYPE_TRACEPOINT)
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s is no tracepoint: only these have a filter in the kernel",
-                              r->event->spec.name);
+        if (filter && (r->event->external || r->plan.attrs[0].type != PERF_TYPE_TRACEPOINT))
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s has no fields that the kernel could filter on: only "
+                              "tracepoints and probes with arguments have", r->event->spec.name);
         if (filter && !(copy = strdup(filter)))
                 return -ENOMEM;
         error = supervisor_open(s, r, filter, &replacement, e);

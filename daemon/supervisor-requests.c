@@ -76,7 +76,7 @@ static int handle_status(Asking *a, Explanation *e) {
         perfd__v1__status_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_DAEMON;
         a->response->daemon = reply;
-        r = supervisor_order(s, READER_CUT, NULL); /* losses as of now */
+        r = supervisor_cut(s); /* losses as of now */
         if (r < 0)
                 return r;
         uname(&uts);
@@ -146,8 +146,10 @@ static const struct {
         { PERFD__V1__REQUEST__BODY_SUBSCRIBE, "subscribe", false, handle_subscribe },
         { PERFD__V1__REQUEST__BODY_STOP, "stop", false, handle_stop },
         { PERFD__V1__REQUEST__BODY_LEDGER, "ledger", false, handle_ledger },
+        { PERFD__V1__REQUEST__BODY_DOCTOR, "doctor", false, handle_doctor },
         { PERFD__V1__REQUEST__BODY_VALIDATE, "validate", false, handle_validate },
         { PERFD__V1__REQUEST__BODY_RELOAD, "reload", true, handle_reload },
+        { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, handle_emit },
 };
 
 static int dispatch(Asking *a, Explanation *e) {
@@ -162,7 +164,7 @@ static int dispatch(Asking *a, Explanation *e) {
                                       "%s changes what perfd does: that is for the control socket, this is the stream "
                                       "socket", requests[i].name);
                 r = requests[i].handle(a, e);
-                if (requests[i].changes && r >= 0)
+                if (requests[i].changes && r >= 0 && requests[i].handle != handle_emit) /* samples are no change */
                         log_print(LOG_INFO, "%s by %s: %s", requests[i].name, peer->text, r == 0 ? "done" : e->text);
                 return r;
         }

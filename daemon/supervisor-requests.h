@@ -19,7 +19,12 @@ typedef int (*Handler)(Asking *a, Explanation *e);
 
 /* supervisor-lists.c */
 int handle_list(Asking *a, Explanation *e);
+
+/* supervisor-available.c */
 int handle_available(Asking *a, Explanation *e);
+
+/* supervisor-doctor.c */
+int handle_doctor(Asking *a, Explanation *e);
 
 /* supervisor-changes.c */
 int handle_add(Asking *a, Explanation *e);
@@ -29,6 +34,15 @@ int handle_set_filter(Asking *a, Explanation *e);
 int handle_validate(Asking *a, Explanation *e);
 int handle_reload(Asking *a, Explanation *e);
 
+/* supervisor-external.c */
+int handle_emit(Asking *a, Explanation *e);
+
+/*
+ * supervisor-specs.c. What a client asks for as a spec, into a null image; on failure the caller's to deinit. Refused: what
+ * contradicts itself. And back, into a new message, which is the caller's also when memory runs out half way.
+ */
+int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e);
+int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret);
 /* Copies for messages and specs: NULL and 0 stay so. -ENOMEM. */
 int string_set(char **to, const char *from);
 int numbers_set(uint32_t **to, size_t *ret_n, const uint32_t *from, size_t n);

@@ -13,26 +13,6 @@
 
 #define DESCRIPTORS_SIZE ((size_t)256 * 1024) /* bytes of descriptors in one packet */
 
-static void strings_free(char **strings, size_t n) {
-        for (size_t i = 0; strings && i < n; i++)
-                free(strings[i]);
-        free(strings);
-}
-
-static int strings_copy(char *const *from, size_t n, char ***ret) {
-        char **copy = calloc(n + 1, sizeof(*copy));
-
-        if (!copy)
-                return -ENOMEM;
-        for (size_t i = 0; i < n; i++)
-                if (!(copy[i] = strdup(from[i]))) {
-                        strings_free(copy, n);
-                        return -ENOMEM;
-                }
-        *ret = copy;
-        return 0;
-}
-
 static void route_deinit(SubscriptionRoute *r) {
         event_unref(r->event);
         match_program_unref(r->program);
@@ -45,8 +25,8 @@ Subscription *subscription_free(Subscription *u) {
         for (size_t i = 0; i < u->n_routes; i++)
                 route_deinit(&u->routes[i]);
         free(u->routes);
-        strings_free(u->patterns, u->n_patterns);
-        strings_free(u->fields, u->n_fields);
+        strings_deinit(&u->patterns);
+        strings_deinit(&u->fields);
         filter_free(u->filter);
         free(u->key);
         free(u);
@@ -61,20 +41,18 @@ void supervisor_free_subscriptions(Supervisor *s) {
 }
 
 static bool subscription_selects(const Subscription *u, const Event *event) {
-        bool any = u->n_patterns == 0;
+        bool any = u->patterns.n == 0;
 
-        for (size_t i = 0; i < u->n_patterns && !any; i++)
-                any = strcmp(u->patterns[i], event->spec.name) == 0 || fnmatch(u->patterns[i], event->spec.name, 0) == 0;
+        for (size_t i = 0; i < u->patterns.n && !any; i++)
+                any = strcmp(u->patterns.items[i], event->spec.name) == 0 || fnmatch(u->patterns.items[i], event->spec.name, 0) == 0;
         return any;
 }
 
 /* An encoding that another subscription has for this event already. */
 static EncodePlan *find_encoding(const Supervisor *s, const Subscription *like, const Event *event) {
         for (const Subscription *u = s->subscriptions; u; u = u->next) {
-                bool same = u->payload == like->payload && u->n_fields == like->n_fields;
+                bool same = u->payload == like->payload && strings_equal(&u->fields, &like->fields);
 
-                for (size_t i = 0; same && i < u->n_fields; i++)
-                        same = strcmp(u->fields[i], like->fields[i]) == 0;
                 for (size_t i = 0; same && i < u->n_routes; i++)
                         if (u->routes[i].event == event)
                                 return encode_plan_ref(u->routes[i].encoding);
@@ -96,7 +74,7 @@ static int subscription_add_route(const Supervisor *s, Subscription *u, const Re
                 u->routes = more;
         route.encoding = find_encoding(s, u, g->event);
         if (!route.encoding)
-                route.encoding = encode_plan_new(g->event->plan, g->event->id, u->payload, u->fields, u->n_fields);
+                route.encoding = encode_plan_new(g->event->plan, g->event->id, u->payload, u->fields.items, u->fields.n);
         route.event = event_ref(g->event);
         if (!more || !route.encoding) {
                 route_deinit(&route);
@@ -104,6 +82,16 @@ static int subscription_add_route(const Supervisor *s, Subscription *u, const Re
         }
         u->routes[u->n_routes++] = route;
         return 0;
+}
+
+/* Of what is read or sampled with its counts. */
+static int describe_counters(const Event *event, Perfd__V1__EventDescriptor *d) {
+        int r = 0;
+
+        d->interval = event->spec.interval;
+        for (size_t i = 0; i < event->n_members && r == 0; i++)
+                r = event_descriptor_add_counter(d, event->members[i].event, event->members[i].unit, event->members[i].scale);
+        return r;
 }
 
 int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_bytes, size_t *ret_n) {
@@ -120,8 +108,11 @@ int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_by
                 r = event_descriptor_new(u->routes[i].encoding, event->spec.name, event->spec.event, event->period,
                                          event->spec.frequency, event->in_ns ? "ns" : "events",
                                          &packet.events[packet.n_events]);
-                if (r == 0)
-                        size += perfd__v1__event_descriptor__get_packed_size(packet.events[packet.n_events++]);
+                if (r < 0)
+                        break;
+                packet.n_events++;
+                r = describe_counters(event, packet.events[packet.n_events - 1]);
+                size += perfd__v1__event_descriptor__get_packed_size(packet.events[packet.n_events - 1]);
         }
         size = perfd__v1__packet__get_packed_size(&packet);
         *ret_bytes = r == 0 ? malloc(size ? size : 1) : NULL;
@@ -212,7 +203,7 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
         if (!u)
                 return -ENOMEM;
         if ((unsigned)q->payload >= _PAYLOAD_MAX || (unsigned)q->order >= _STREAM_ORDER_MAX ||
-            (unsigned)q->overflow >= _OVERFLOW_MAX || q->records >= 1U << 4)
+            (unsigned)q->overflow >= _OVERFLOW_MAX || q->records >= 1U << _RECORD_KIND_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-request", "payload %d, order %d, overflow %d or records %#x is not known",
                               (int)q->payload, (int)q->order, (int)q->overflow, q->records);
         if (q->where && *q->where) {
@@ -226,19 +217,17 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
         u->records = q->records;
         if ((r = strings_copy(q->events, q->n_events, &u->patterns)) < 0)
                 return r;
-        u->n_patterns = q->n_events;
         if ((r = strings_copy(q->fields, q->n_fields, &u->fields)) < 0)
                 return r;
-        u->n_fields = q->n_fields;
 
         f = open_memstream(&u->key, &size);
         if (!f)
                 return -ENOMEM;
         fprintf(f, "%d %u %s", (int)u->payload, u->records, canonical ? canonical : "");
-        for (size_t i = 0; i < u->n_patterns; i++)
-                fprintf(f, "\x1f" "e%s", u->patterns[i]);
-        for (size_t i = 0; i < u->n_fields; i++)
-                fprintf(f, "\x1f" "f%s", u->fields[i]);
+        for (size_t i = 0; i < u->patterns.n; i++)
+                fprintf(f, "\x1f" "e%s", u->patterns.items[i]);
+        for (size_t i = 0; i < u->fields.n; i++)
+                fprintf(f, "\x1f" "f%s", u->fields.items[i]);
         if (fclose(f) != 0)
                 return -ENOMEM;
         *ret = TAKE_PTR(u);
@@ -246,27 +235,27 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
 }
 
 int subscription_check(const Supervisor *s, const Subscription *u, Explanation *e) {
-        for (size_t i = 0; i < u->n_patterns; i++) {
+        for (size_t i = 0; i < u->patterns.n; i++) {
                 bool any = false;
 
                 for (const Registration *g = s->registrations; g && !any; g = g->next)
-                        any = strcmp(u->patterns[i], g->event->spec.name) == 0 ||
-                              fnmatch(u->patterns[i], g->event->spec.name, 0) == 0;
+                        any = strcmp(u->patterns.items[i], g->event->spec.name) == 0 ||
+                              fnmatch(u->patterns.items[i], g->event->spec.name, 0) == 0;
                 if (!any)
                         return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
                                       "no running event matches %s: `perfctl list` shows what runs, `perfctl add %s` adds "
-                                      "it", u->patterns[i], u->patterns[i]);
+                                      "it", u->patterns.items[i], u->patterns.items[i]);
         }
-        for (size_t i = 0; i < u->n_fields; i++) {
+        for (size_t i = 0; i < u->fields.n; i++) {
                 bool any = false;
 
                 for (const Registration *g = s->registrations; g && !any; g = g->next)
                         any = subscription_selects(u, g->event) && g->event->plan &&
-                              plan_find(g->event->plan, u->fields[i]);
+                              plan_find(g->event->plan, u->fields.items[i]);
                 if (!any)
                         return refuse(e, REFUSED_NOT_FOUND, "unknown-field",
                                       "none of the events has a field %s: `perfctl show EVENT` shows what they have",
-                                      u->fields[i]);
+                                      u->fields.items[i]);
         }
         return 0;
 }

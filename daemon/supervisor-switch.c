@@ -9,7 +9,7 @@
 
 #include "daemon/kernel/open.h"
 
-/* The fds of all of `list`, by slot; where those of a slot begin is in ret_first, which has n_cpus + 1 entries. */
+/* The fds of all of `list`, but those that are on with their leader, by slot; where those of a slot begin is in ret_first, which has n_cpus + 1 entries. */
 static int collect_fds(const Supervisor *s, const Opened *const *list, size_t n, int **ret_fds, size_t *ret_first) {
         size_t n_fds = 0;
         int *fds;
@@ -24,7 +24,7 @@ static int collect_fds(const Supervisor *s, const Opened *const *list, size_t n,
                 ret_first[slot] = n_fds;
                 for (size_t i = 0; i < n; i++)
                         for (size_t k = 0; k < list[i]->n; k++)
-                                if (list[i]->streams[k].slot == slot)
+                                if (list[i]->streams[k].slot == slot && list[i]->streams[k].member == 0)
                                         fds[n_fds++] = list[i]->streams[k].fd;
         }
         ret_first[s->n_cpus] = n_fds;

@@ -15,8 +15,6 @@
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/tasks.h"
 
-#define COMMS 65536
-#define FLUSH (2 * NSEC_PER_MSEC)  /* how long a sample may lie in a busy ring, and the merge waits for a CPU */
 #define GOODBYE_USEC 5000000       /* for subscribers to take their closing ledger */
 #define WATERMARK_SHARE 8          /* of a ring, that wakes its reader before the flush time */
 #define SELF_FILTER_MAX 2048       /* of the page that PERF_EVENT_IOC_SET_FILTER takes */
@@ -50,67 +48,7 @@ static int start_kernel(Supervisor *s, Explanation *e) {
         r = open_probe(&s->attr.has_lost, e);
         if (r == 0)
                 r = tracing_open(&s->tracing, NULL, e);
-        if (r == 0)
-                r = cpus_online(&s->cpus, &s->n_cpus, e);
         return r;
-}
-
-static int start_ring(Supervisor *s, uint32_t slot, Explanation *e) {
-        struct perf_event_attr attr = attr_of_carrier(&s->attr);
-        Reader *reader = &s->readers[slot];
-        int r;
-
-        *reader = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock, .has_lost = s->attr.has_lost,
-                            .own_pid = (uint32_t)getpid(), .flush = FLUSH, .comms = &s->comms,
-                            .dispatcher = &s->dispatcher.doorbell, .acknowledge_fd = s->acknowledge_fd,
-                            .ring = RING_NULL, .mailbox = MAILBOX_NULL };
-        r = open_event(&attr, "a ring's carrier", -1, (int)s->cpus[slot], &s->carriers[slot], e);
-        if (r == OPEN_E_OFFLINE)
-                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while perfd started: start it again",
-                              s->cpus[slot]);
-        if (r != 0)
-                return r;
-        reader->carrier_fd = s->carriers[slot];
-        s->carrier_streams.streams[s->carrier_streams.n++] = (Stream){ .slot = slot, .fd = s->carriers[slot] };
-        r = ring_open(&reader->ring, s->carriers[slot], s->config->ring_size);
-        if (r < 0)
-                return open_explain_mmap(r, s->config->ring_size, (int)s->cpus[slot], e);
-        r = open_id(s->carriers[slot], &reader->carrier_id, e);
-        return r == 0 ? reader_init(reader, s->config->batch_pool) : r;
-}
-
-static int start_rings(Supervisor *s, Explanation *e) {
-        int r;
-
-        s->acknowledge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (s->acknowledge_fd < 0)
-                return -errno;
-        r = comm_table_init(&s->comms, COMMS);
-        if (r < 0)
-                return r;
-        s->readers = aligned_alloc(64, s->n_cpus * sizeof(*s->readers));
-        s->carriers = malloc(s->n_cpus * sizeof(*s->carriers));
-        s->lanes = calloc(s->n_cpus, sizeof(*s->lanes));
-        s->carrier_streams.streams = calloc(s->n_cpus, sizeof(Stream));
-        if (!s->readers || !s->carriers || !s->lanes || !s->carrier_streams.streams)
-                return -ENOMEM;
-        memset(s->readers, 0, s->n_cpus * sizeof(*s->readers));
-        for (size_t i = 0; i < s->n_cpus; i++) {
-                s->carriers[i] = -1;
-                s->readers[i].mailbox = MAILBOX_NULL;
-                s->lanes[i] = reader_lane(&s->readers[i]);
-        }
-        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .patience = FLUSH };
-        r = dispatcher_init(&s->dispatcher, s->lanes, (uint32_t)s->n_cpus, s->config->subscribers_max);
-        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
-                r = start_ring(s, slot, e);
-        return r;
-}
-
-static int explain_thread(int r, Explanation *e) {
-        return refuse(e, REFUSED_EXHAUSTED, "kernel",
-                      "a thread can not be started: %s; perfd has one for each CPU and a few more: raise TasksMax= "
-                      "(RLIMIT_NPROC) or the memory that it may use", strerror(-r));
 }
 
 static int start_threads(Supervisor *s, Explanation *e) {
@@ -120,22 +58,8 @@ static int start_threads(Supervisor *s, Explanation *e) {
         if (r == 0)
                 r = dispatcher_start(&s->dispatcher);
         if (r < 0)
-                return explain_thread(r, e);
+                return supervisor_explain_thread(r, e);
         s->dispatcher_started = true;
-        for (size_t i = 0; i < s->n_cpus; i++) {
-                Snapshot *empty = snapshot_new(0, (uint32_t)s->n_cpus, 0);
-
-                if (!empty)
-                        return -ENOMEM;
-                r = reader_start(&s->readers[i], empty);
-                if (r == -EINVAL)
-                        return refuse(e, REFUSED_UNSUPPORTED, "kernel",
-                                      "perfd may not run on CPU %u, whose ring only a thread there can read in order: let it "
-                                      "run on all online CPUs (CPUAffinity=, cpusets)", s->cpus[i]);
-                if (r < 0)
-                        return explain_thread(r, e);
-                s->n_readers_started++;
-        }
         return 0;
 }
 
@@ -159,7 +83,8 @@ static int make_self_filter(Supervisor *s) {
         tids[n++] = s->closer.thread.tid;
         tids[n++] = s->dispatcher.thread.tid;
         for (size_t i = 0; i < s->n_cpus; i++)
-                tids[n++] = s->readers[i].thread.tid;
+                if (s->online[i])
+                        tids[n++] = s->readers[i].thread.tid;
         qsort(tids, n, sizeof(*tids), compare_tids);
         for (size_t i = 0, last; i < n; i = last + 1) {
                 for (last = i; last + 1 < n && tids[last + 1] == tids[last] + 1;)
@@ -197,6 +122,7 @@ static int start_listening(Supervisor *s, Explanation *e) {
         control_init(&s->control, s->event,
                      (ControlLimits){ (unsigned)s->config->connections_max, (unsigned)s->config->connections_per_uid },
                      supervisor_on_request, s);
+        s->control.gone = supervisor_on_connection_gone;
         n = sd_listen_fds_with_names(1, &names);
         if (n < 0)
                 return n;
@@ -272,8 +198,8 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *si,
 static bool threads_are_alive(Supervisor *s) {
         bool alive = heartbeat_check(&s->dispatcher.heartbeat);
 
-        for (size_t i = 0; i < s->n_readers_started; i++)
-                alive &= heartbeat_check(&s->readers[i].heartbeat);
+        for (size_t i = 0; i < s->n_cpus; i++)
+                alive &= !s->online[i] || heartbeat_check(&s->readers[i].heartbeat);
         return alive;
 }
 
@@ -318,7 +244,7 @@ static int start_loop(Supervisor *s) {
 static int start_hearing(Supervisor *s) {
         int r = sd_event_add_io(s->event, NULL, s->dispatcher.words.fd, EPOLLIN, supervisor_on_word, s);
 
-        return r < 0 ? r : 0;
+        return r < 0 ? r : supervisor_follow_cpus(s);
 }
 
 /* ---- the list and its mirror ------------------------------------------------------------------------------------- */
@@ -331,9 +257,10 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         if ((r = start_limits(e)) != 0 ||        /* fds */
             (r = start_loop(s)) != 0 ||          /* signals, watchdog */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, CPUs */
-            (r = start_rings(s, e)) != 0 ||      /* a carrier, a ring and batches for each CPU */
-            (r = start_threads(s, e)) != 0 ||    /* dispatcher, readers */
-            (r = start_hearing(s)) != 0 ||       /* what the dispatcher says */
+            (r = supervisor_start_cpus(s, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
+            (r = start_threads(s, e)) != 0 ||            /* closer, dispatcher */
+            (r = supervisor_start_readers(s, e)) != 0 || /* one for each CPU */
+            (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
             (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */
             (r = supervisor_apply_config(s, e)) != 0 || /* events */
             (r = start_listening(s, e)) != 0)    /* sockets: whoever connects finds everything there */
@@ -346,7 +273,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
                         log_print(LOG_WARNING, "nobody reads the fd of --ready-fd: %m");
                 s->ready_fd = close_fd(s->ready_fd);
         }
-        log_print(LOG_INFO, "ready: %zu CPUs, %zu events", s->n_cpus, s->n_registrations);
+        log_print(LOG_INFO, "ready: %zu CPUs, %zu events", supervisor_count_online(s), s->n_registrations);
         return 0;
 }
 
@@ -355,12 +282,9 @@ int supervisor_run(Supervisor *s) {
 }
 
 void supervisor_stop(Supervisor *s) {
+        s->control.gone = NULL; /* everything goes */
         control_deinit(&s->control);
-        if (s->n_readers_started > 0 && supervisor_order(s, READER_STOP, NULL) < 0)
-                abort(); /* no memory for a mail: the threads can not be told */
-        for (size_t i = 0; i < s->n_readers_started; i++)
-                (void)reader_join(&s->readers[i]); /* a reader that fails ends the process itself */
-        s->n_readers_started = 0;
+        supervisor_stop_readers(s);
         if (s->dispatcher_started) {
                 DispatcherMail *quit = calloc(1, sizeof(*quit));
 
@@ -371,15 +295,7 @@ void supervisor_stop(Supervisor *s) {
                 (void)dispatcher_join(&s->dispatcher);
         }
         dispatcher_deinit(&s->dispatcher);
-        for (size_t i = 0; s->readers && s->carriers && i < s->n_cpus; i++) {
-                reader_deinit(&s->readers[i]);
-                close_fd(s->carriers[i]);
-        }
-        free(s->readers);
-        free(s->lanes);
-        free(s->carriers);
-        free(s->carrier_streams.streams);
-        close_fd(s->acknowledge_fd);
+        supervisor_free_cpus(s);
         supervisor_free_subscriptions(s);
         for (Admission *next; s->admissions; s->admissions = next) {
                 next = s->admissions->next;
@@ -389,7 +305,8 @@ void supervisor_stop(Supervisor *s) {
         closer_stop(&s->closer);
         comm_table_deinit(&s->comms);
         free(s->self_filter);
-        free(s->cpus);
+        supervisor_unfollow_cgroups(s);
+        cgroup_hierarchy_deinit(&s->cgroups);
         tracing_close(&s->tracing);
         sd_event_source_disable_unref(s->watchdog);
         s->event = sd_event_unref(s->event);

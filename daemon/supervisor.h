@@ -16,6 +16,8 @@
 #include "daemon/dispatcher.h"
 #include "daemon/encode/item.h"
 #include "daemon/kernel/attr.h"
+#include "daemon/kernel/cgroup.h"
+#include "daemon/kernel/probe.h"
 #include "daemon/kernel/tracing.h"
 #include "daemon/model/comm-table.h"
 #include "daemon/model/snapshot.h"
@@ -24,9 +26,12 @@
 
 /* The fds of one event, opened together. */
 typedef struct Stream {
-        uint32_t slot; /* of its CPU */
+        uint32_t slot;   /* of its CPU */
+        uint32_t member; /* of its group; 0: the leader, or alone */
         int fd;
         uint64_t id;
+        uint64_t whom;   /* tid, inode of a cgroup, or 0: the whole CPU */
+        bool is_cgroup;
 } Stream;
 
 typedef struct Opened {
@@ -40,7 +45,12 @@ typedef struct Opened {
 typedef struct Registration {
         struct Registration *next;
         Event *event; /* its spec.filter is main's to change */
-        AttrSource source;
+        AttrPlan plan;
+        Probe *probe;      /* or NULL: defined as long as this lives */
+        char *cpus;        /* CPU list: where its PMU can count; NULL: everywhere */
+        bool fallen_back;  /* spec.fallback is counted */
+        bool is_followed;  /* its cgroups come and go: a glob, a container, a unit */
+        uint64_t owner;    /* id of the connection that it ends with; 0: none */
         SampleLayout layout;
         Opened opened;  /* what speaks */
         Opened pending; /* muted: the replacement before the switch, what was replaced after it */
@@ -61,12 +71,10 @@ typedef struct Subscription {
         unsigned n_subscribers;
         uint64_t since; /* generation of the first snapshot with it */
         char *key;      /* canonical: equal keys share */
-        char **patterns;
-        size_t n_patterns;
+        Strings patterns; /* of event names; none: every event */
         Filter *filter;
         Payload payload;
-        char **fields;
-        size_t n_fields;
+        Strings fields;   /* none: all */
         uint32_t records; /* bits of RecordKind */
         SubscriptionRoute *routes;
         size_t n_routes;
@@ -80,6 +88,15 @@ typedef struct Admission {
         size_t queue_bytes;
 } Admission;
 
+/* Main's own way to the dispatcher, for what clients emit: as a reader has it. */
+#define OWN_BATCHES 64
+typedef struct OwnLane {
+        Queue full, free;
+        atomic_bool starving; /* never: main does not wait for batches */
+        Batch *batch;         /* being filled, or NULL */
+        size_t n_batches;
+} OwnLane;
+
 typedef struct Supervisor {
         sd_event *event;
         Config *config;
@@ -89,15 +106,20 @@ typedef struct Supervisor {
         nsec_t started;
 
         Tracing tracing;
+        CgroupHierarchy cgroups; /* path NULL: not looked for yet */
+        CgroupWatch *cgroup_watch; /* NULL: no event follows cgroups */
+        sd_event_source *cgroup_source;
         AttrBase attr;
-        uint32_t *cpus; /* by slot */
-        size_t n_cpus;
+        uint32_t *cpus; /* by slot: every CPU that can be there */
+        bool *online;   /* by slot: it has a reader and a ring */
+        size_t n_cpus;  /* slots */
         int *carriers;          /* by slot */
         Opened carrier_streams; /* the same, to be switched; owns none of them */
         CommTable comms;
         Reader *readers; /* by slot */
-        Lane *lanes;     /* by slot: of the readers, for the dispatcher */
-        size_t n_readers_started;
+        Lane *lanes;     /* by slot: of the readers, and behind them our own; for the dispatcher */
+        OwnLane own;
+        int hotplug_fd;  /* -1: CPUs are not followed */
         Closer closer;
         Dispatcher dispatcher;
         bool dispatcher_started;
@@ -127,6 +149,20 @@ int supervisor_start(Supervisor *s, Explanation *e);
 int supervisor_run(Supervisor *s);
 void supervisor_stop(Supervisor *s);
 
+/*
+ * supervisor-cpus.c: for each CPU that can be there a slot, for each that is online a carrier, a ring, batches and a reader.
+ * Refused: with the limit or the privilege that is in the way.
+ */
+int supervisor_start_cpus(Supervisor *s, Explanation *e);
+int supervisor_start_readers(Supervisor *s, Explanation *e);
+int supervisor_explain_thread(int r, Explanation *e);
+/* CPUs that come and go from now on. Where the kernel does not tell it is said on the log. */
+int supervisor_follow_cpus(Supervisor *s);
+size_t supervisor_count_online(const Supervisor *s);
+void supervisor_stop_readers(Supervisor *s);
+/* Accepts what was half started. The threads have ended. */
+void supervisor_free_cpus(Supervisor *s);
+
 /* supervisor-config.c */
 /* What a configured target means. -ENOMEM. */
 int spec_set_target(EventSpec *spec, const ConfigTarget *t);
@@ -135,8 +171,40 @@ int supervisor_validate(Supervisor *s, const char *yaml, ConfigMistakes *m);
 int supervisor_apply_config(Supervisor *s, Explanation *e);
 int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e);
 
+/* supervisor-targets.c: whom and where an event observes, as of now. */
+typedef struct Whom {
+        int pid;        /* as perf_event_open(2) takes it: -1, a tid, or the fd of a cgroup's folder */
+        bool is_cgroup;
+        uint64_t id;    /* as Stream.whom */
+} Whom;
+
+typedef struct Whoms {
+        Whom *list;
+        size_t n;
+        Cgroup *cgroups; /* whose fds are in the list */
+        size_t n_cgroups;
+} Whoms;
+
+#define WHOMS_NULL ((Whoms){ .list = NULL })
+
+void whoms_deinit(Whoms *w);
+/*
+ * Every thread or cgroup that the spec names, once. A process that is gone is said; that all of them are, is refused. None
+ * only if the spec has nothing but cgroup globs.
+ */
+int supervisor_find_whoms(Supervisor *s, const EventSpec *spec, Whoms *ret, Explanation *e);
+/* Everyone in `some` is in `all` too. */
+bool whoms_contain(const Whoms *all, const Whoms *some);
+/* The slots of the online CPUs that the event is to be opened on; malloc. */
+int supervisor_find_slots(const Supervisor *s, const Registration *r, uint32_t **ret_slots, size_t *ret_n, Explanation *e);
+
 /* supervisor-open.c: the fds of one registration, disabled, filtered, in their rings. All or none. */
 int supervisor_open(Supervisor *s, const Registration *r, const char *filter, Opened *ret, Explanation *e);
+/* The same for some of them. */
+int supervisor_open_at(Supervisor *s, const Registration *r, const char *filter, const Whoms *whoms,
+                       const uint32_t *slots, size_t n_slots, Opened *ret, Explanation *e);
+/* Before anything is opened: whether all fds of the list fit. Refused with how many are needed, and how many there are. */
+int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e);
 /* By the closer. Disabled, and no reader knows them (any more). */
 void opened_close(Supervisor *s, Opened *o);
 /*
@@ -148,6 +216,28 @@ int opened_disable(Supervisor *s, const Opened *const *list, size_t n);
 /* Fds that perfd needs on so many CPUs before it traces anything. */
 size_t supervisor_own_fds(size_t n_cpus);
 size_t supervisor_count_fds(const Supervisor *s);
+
+/* supervisor-follow.c: from now on the events of a registered list follow what their globs, containers and units name. */
+int supervisor_follow_cgroups(Supervisor *s, Registration *list, Explanation *e);
+void supervisor_unfollow_cgroups(Supervisor *s);
+
+/* supervisor-external.c */
+int own_lane_init(OwnLane *o);
+void own_lane_deinit(OwnLane *o);
+Lane own_lane(OwnLane *o);
+/* The cuts of external events, as readers take those of theirs. */
+void supervisor_cut_external(Supervisor *s);
+/* The merge waits for clients while there are external events, and only then. */
+void supervisor_update_window(Supervisor *s);
+
+/*
+ * supervisor-extend.c: events that stay, while some of what they observe comes or goes. New fds of one registration, opened
+ * by supervisor_open_at(), move into it and are enabled if it is. Refused: they are closed.
+ */
+int supervisor_extend(Supervisor *s, Registration *r, Opened *more, Explanation *e);
+/* Streams for which gone() is true end; what they have counted stays in the ledger. Their readers are told. */
+int supervisor_retract(Supervisor *s, bool (*gone)(const Registration *r, const Stream *stream, const void *userdata),
+                       const void *userdata);
 
 /* supervisor-publish.c */
 /* Makes every reader work with what is registered now, and returns when all do. -ENOMEM: nothing changed. */
@@ -170,7 +260,10 @@ typedef struct EventRefs {
         size_t n;
 } EventRefs;
 void event_refs_deinit(EventRefs *r);
-int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, EventRefs *ret_refs, Explanation *e);
+/* owner: 0, or the id of the connection with which they end. */
+int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, uint64_t owner, EventRefs *ret_refs, Explanation *e);
+/* Control.gone: removes the events that end with the connection. */
+void supervisor_on_connection_gone(void *userdata, uint64_t id);
 int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e);
 int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e);
 /* Each name selects at least one; in malloc'ed memory, in the order of registration, none twice. */
@@ -180,6 +273,8 @@ int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registr
 /* For the end: nothing fires any more. */
 int supervisor_disable_all(Supervisor *s);
 int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e);
+/* What the fds have counted, which are disabled and will be closed, stays in the ledger. -errno */
+int registration_keep_counts(Registration *r, const Opened *o);
 /* Lets `replacement`, opened with `filter` (malloc, moves), speak in the place of what is open. */
 int supervisor_refilter(Supervisor *s, Registration *r, Opened *replacement, char *filter, Explanation *e);
 Registration *supervisor_find(const Supervisor *s, const char *name);
@@ -211,11 +306,21 @@ int supervisor_on_word(sd_event_source *source, int fd, uint32_t revents, void *
 void supervisor_free_subscriptions(Supervisor *s);
 
 /* supervisor-ledger.c */
+/* Every event's cut, of all CPUs and of clients. -ENOMEM */
+int supervisor_cut(Supervisor *s);
 int supervisor_ledger(Supervisor *s, bool with_subscribers, Perfd__V1__Ledger **ret);
 /* Posts the end to one subscriber, or all (0). */
 int supervisor_close_stream(Supervisor *s, uint64_t id, const char *reason);
 int supervisor_report(Supervisor *s, DispatcherReport *ret);
+/* Until it posts `done`; a dispatcher that does not is a bug, and the daemon ends to be restarted. */
+void supervisor_wait_for_dispatcher(sem_t *done);
 EventCut supervisor_event_totals(const Supervisor *s, const Registration *r);
+
+/*
+ * supervisor-doctor.c: `perfd --check-host`, without a daemon: prints what this host allows. 0: perfd can run here,
+ * REFUSED_UNSUPPORTED: it can not; negative: it could not be said.
+ */
+int supervisor_check_host(const Config *config, bool json);
 
 /* supervisor-requests.c */
 int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request);

@@ -18,6 +18,7 @@
 struct Connection {
         Connection *next;
         Control *control;
+        uint64_t id;
         int fd;
         Peer peer;
         FrameReader in;
@@ -39,6 +40,8 @@ Connection *connection_free(Connection *c) {
                         c->control->n_connections--;
                         break;
                 }
+        if (c->control->gone)
+                c->control->gone(c->control->userdata, c->id);
         sd_event_source_disable_unref(c->source);
         sd_event_source_disable_unref(c->patience);
         frame_reader_deinit(&c->in);
@@ -54,6 +57,10 @@ unsigned connection_count_uid(const Control *control, uid_t uid) {
         for (const Connection *c = control->connections; c; c = c->next)
                 n += c->peer.uid == uid;
         return n;
+}
+
+uint64_t connection_id(const Connection *c) {
+        return c->id;
 }
 
 const Peer *connection_peer(const Connection *c) {
@@ -256,7 +263,8 @@ int connection_new(Control *control, int fd, const Peer *peer) {
                 close_fd(fd);
                 return -ENOMEM;
         }
-        *c = (Connection){ .control = control, .fd = fd, .peer = *peer, .next = control->connections };
+        *c = (Connection){ .control = control, .id = ++control->last_id, .fd = fd, .peer = *peer,
+                            .next = control->connections };
         control->connections = c;
         control->n_connections++;
         frame_reader_init(&c->in, FRAME_MAX_REQUEST);

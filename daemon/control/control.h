@@ -48,6 +48,8 @@ struct Control {
         struct Listener *listeners;
         Connection *connections;
         unsigned n_connections;
+        uint64_t last_id;
+        void (*gone)(void *userdata, uint64_t id); /* of a connection that is no more, or NULL */
 };
 
 void control_init(Control *c, sd_event *event, ControlLimits limits, ControlHandler handler, void *userdata);
@@ -63,6 +65,8 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
 int control_listen_fd(Control *c, int fd, bool may_change);
 
 const Peer *connection_peer(const Connection *c);
+/* Of this connection, from 1, never used again. */
+uint64_t connection_id(const Connection *c);
 /* The program's own word for itself, for the log. */
 void connection_set_program(Connection *c, const char *program);
 /* 0, or a negative that is fatal: memory. A dead peer is not an error. */

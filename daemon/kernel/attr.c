@@ -1,25 +1,80 @@
 /*
  * PERF_SAMPLE_PERIOD is only asked for together with a frequency: on software events and tracepoints with a fixed
  * period above 1 it makes the kernel write a sample for every occurrence (perf_swevent_event()), period or not.
+ *
+ * Counts are read from one fd at a time, so that PERF_FORMAT_GROUP is asked for only by a leader whose samples read the
+ * others: inherited events can not have it.
  */
 #include "daemon/kernel/attr.h"
 
-#define CLOCK_FREQUENCY 99 /* Hz; not 100, so that it does not beat with what runs each 10 ms */
+#include <string.h>
 
-static bool source_is_clock(AttrSource s) {
-        return s.type == PERF_TYPE_SOFTWARE &&
-               (s.config == PERF_COUNT_SW_CPU_CLOCK || s.config == PERF_COUNT_SW_TASK_CLOCK);
+#include "config/attr-setting.h"
+
+#define DEFAULT_FREQUENCY 99 /* Hz; not 100, so that it does not beat with what runs each 10 ms */
+#define DEFAULT_INTERVAL NSEC_PER_SEC /* of what only counts */
+
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1U << 4)
+#endif
+
+static bool is_clock(const struct perf_event_attr *a) {
+        return a->type == PERF_TYPE_SOFTWARE &&
+               (a->config == PERF_COUNT_SW_CPU_CLOCK || a->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
-static bool source_has_address(AttrSource s) {
-        return s.type == PERF_TYPE_SOFTWARE &&
-               (s.config == PERF_COUNT_SW_PAGE_FAULTS || s.config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
-                s.config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+static bool is_dummy(const struct perf_event_attr *a) {
+        return a->type == PERF_TYPE_SOFTWARE && a->config == PERF_COUNT_SW_DUMMY;
 }
 
-int attr_plan_event(Event *event, AttrSource source, Explanation *e) {
-        EventSpec *s = &event->spec;
+/* Events that happen one by one in software, so that each can be a sample and the count is their number. */
+static bool is_occurrence(const AttrPlan *plan) {
+        const struct perf_event_attr *a = &plan->attrs[0];
 
+        return plan->is_probe || a->type == PERF_TYPE_TRACEPOINT || a->type == PERF_TYPE_BREAKPOINT ||
+               (a->type == PERF_TYPE_SOFTWARE && !is_clock(a) && !is_dummy(a));
+}
+
+static bool has_address(const struct perf_event_attr *a) {
+        return a->type == PERF_TYPE_BREAKPOINT ||
+               (a->type == PERF_TYPE_SOFTWARE &&
+                (a->config == PERF_COUNT_SW_PAGE_FAULTS || a->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+                 a->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ));
+}
+
+const char *attr_unit(const struct perf_event_attr *attr) {
+        return is_clock(attr) ? "ns" : "events";
+}
+
+struct perf_event_attr attr_of_source(uint32_t type, uint64_t config, const EventModifiers *m) {
+        struct perf_event_attr attr = { .type = type, .config = config };
+
+        if (m->user || m->kernel || m->hypervisor) {
+                attr.exclude_user = !m->user;
+                attr.exclude_kernel = !m->kernel;
+                attr.exclude_hv = !m->hypervisor;
+        }
+        if (m->host || m->guest) {
+                attr.exclude_host = !m->host;
+                attr.exclude_guest = !m->guest;
+        }
+        attr.exclude_idle = m->no_idle;
+        attr.pinned = m->pinned;
+        attr.exclusive = m->exclusive;
+        attr.precise_ip = m->precise & 3;
+        return attr;
+}
+
+struct perf_event_attr attr_of_breakpoint(const EventName *name) {
+        struct perf_event_attr attr = attr_of_source(PERF_TYPE_BREAKPOINT, 0, &name->modifiers);
+
+        attr.bp_type = name->access;
+        attr.bp_addr = name->address;
+        attr.bp_len = name->length;
+        return attr;
+}
+
+static int check_period(const EventSpec *s, const struct perf_event_attr *leader, bool can_sample, Explanation *e) {
         if (s->period && s->frequency)
                 return refuse(e, REFUSED_INVALID, "bad-event",
                               "%s has both a period (%llu) and a frequency (%llu): give one of them", s->name,
@@ -27,69 +82,152 @@ int attr_plan_event(Event *event, AttrSource source, Explanation *e) {
         if (s->period >> 63)
                 return refuse(e, REFUSED_INVALID, "bad-event", "%s: period %llu is above 2^63 - 1", s->name,
                               (unsigned long long)s->period);
-        if (s->filter && source.type != PERF_TYPE_TRACEPOINT)
+        if ((s->period || s->frequency) && (!can_sample || is_dummy(leader)))
                 return refuse(e, REFUSED_INVALID, "bad-event",
-                              "%s: only tracepoints have a filter in the kernel; filter software events by "
-                              "`perfctl watch --where`", s->name);
-        event->in_ns = source_is_clock(source);
-        if (event->in_ns && !s->period && !s->frequency)
-                s->frequency = CLOCK_FREQUENCY;
-        event->period = s->frequency ? 0 : s->period ? s->period : 1;
-        event->exact = event->period == 1 && !event->in_ns;
-
-        event->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-        if (source.type == PERF_TYPE_TRACEPOINT)
-                event->sample_type |= PERF_SAMPLE_RAW;
-        else
-                event->sample_type |= PERF_SAMPLE_IP;
-        if (source_has_address(source))
-                event->sample_type |= PERF_SAMPLE_ADDR;
-        if (s->frequency)
-                event->sample_type |= PERF_SAMPLE_PERIOD;
-        if (s->callchain)
-                event->sample_type |= PERF_SAMPLE_CALLCHAIN;
+                              "%s can not be sampled, only counted: give it an interval instead of a period or frequency",
+                              s->name);
         return 0;
 }
 
-static struct perf_event_attr attr_start(const AttrBase *base) {
-        return (struct perf_event_attr){
-                .size = sizeof(struct perf_event_attr),
-                .read_format = base->has_lost ? PERF_FORMAT_LOST : 0,
-                .disabled = 1,
-                .sample_id_all = 1,
-                .use_clockid = 1,
-                .clockid = base->clock,
-                .watermark = 1,
-                .wakeup_watermark = base->watermark,
-        };
+/* What the leader samples by; 0 and 0: it only counts. */
+static void plan_period(Event *event, const AttrPlan *plan, bool can_sample) {
+        const struct perf_event_attr *leader = &plan->attrs[0];
+        EventSpec *s = &event->spec;
+        bool only_counts = s->interval || plan->is_group || !can_sample || is_dummy(leader);
+
+        event->in_ns = is_clock(leader);
+        if (!s->period && !s->frequency && !only_counts && !is_occurrence(plan))
+                s->frequency = DEFAULT_FREQUENCY;
+        event->period = s->frequency ? 0 : s->period ? s->period : only_counts ? 0 : 1;
+        if (!event->period && !s->frequency && !s->interval && !is_dummy(leader))
+                s->interval = DEFAULT_INTERVAL;
+        event->exact = event->period == 1 && is_occurrence(plan);
 }
 
-struct perf_event_attr attr_of_event(const AttrBase *base, const Event *event, AttrSource source, bool for_task) {
-        const EventSpec *s = &event->spec;
-        struct perf_event_attr attr = attr_start(base);
+static uint64_t sample_type_of(const EventSpec *s, const struct perf_event_attr *a, const AttrPlan *plan) {
+        uint64_t type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 
-        attr.type = source.type;
-        attr.config = source.config;
-        attr.sample_type = event->sample_type;
-        attr.inherit = for_task && !s->no_inherit;
-        attr.freq = s->frequency != 0;
-        if (attr.freq)
-                attr.sample_freq = s->frequency;
+        type |= a->type == PERF_TYPE_TRACEPOINT ? PERF_SAMPLE_RAW : PERF_SAMPLE_IP;
+        if (has_address(a))
+                type |= PERF_SAMPLE_ADDR;
+        if (s->frequency)
+                type |= PERF_SAMPLE_PERIOD;
+        if (s->callchain)
+                type |= PERF_SAMPLE_CALLCHAIN;
+        if (plan->group_sample)
+                type |= PERF_SAMPLE_READ;
+        return type;
+}
+
+static void attr_start(const AttrBase *base, struct perf_event_attr *attr) {
+        attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+                            (base->has_lost ? PERF_FORMAT_LOST : 0);
+        attr->disabled = 1;
+        attr->sample_id_all = 1;
+        attr->use_clockid = 1;
+        attr->clockid = base->clock;
+        attr->watermark = 1;
+        attr->wakeup_watermark = base->watermark;
+}
+
+static void plan_leader(const AttrBase *base, const Event *event, const AttrPlan *plan, struct perf_event_attr *attr) {
+        const EventSpec *s = &event->spec;
+
+        attr_start(base, attr);
+        attr->sample_type = sample_type_of(s, attr, plan);
+        attr->freq = s->frequency != 0;
+        if (attr->freq)
+                attr->sample_freq = s->frequency;
         else
-                attr.sample_period = event->period;
+                attr->sample_period = event->period;
         if (s->callchain) {
-                attr.exclude_callchain_kernel = !(s->callchain & CALLCHAIN_KERNEL);
-                attr.exclude_callchain_user = !(s->callchain & CALLCHAIN_USER);
+                attr->exclude_callchain_kernel = !(s->callchain & CALLCHAIN_KERNEL);
+                attr->exclude_callchain_user = !(s->callchain & CALLCHAIN_USER);
         }
+        if (plan->group_sample)
+                attr->read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+}
+
+/* It counts with its leader, and is on whenever that is. */
+static void plan_sibling(const AttrBase *base, struct perf_event_attr *attr) {
+        attr_start(base, attr);
+        attr->disabled = 0;
+        attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+        attr->pinned = attr->exclusive = 0; /* the leader's to say */
+        attr->watermark = 0;
+        attr->wakeup_watermark = 0;
+}
+
+static int apply_settings(const EventSpec *s, struct perf_event_attr *attr, Explanation *e) {
+        for (size_t i = 0; i < s->attr.n; i++) {
+                _cleanup_free_ char *name = strdup(s->attr.items[i]);
+                AttrSetting setting;
+                char *value;
+                int r;
+
+                if (!name)
+                        return -ENOMEM;
+                value = strchr(name, '=');
+                if (value)
+                        *value++ = '\0';
+                r = attr_setting_parse(name, value ? value : "true", &setting, e);
+                if (r != 0)
+                        return r;
+                attr_settings_apply(&setting, 1, attr);
+        }
+        return attr_check(attr, s->name, e);
+}
+
+int attr_plan(const AttrBase *base, Event *event, AttrPlan *plan, bool can_sample, Explanation *e) {
+        EventSpec *s = &event->spec;
+        int r = check_period(s, &plan->attrs[0], can_sample, e);
+
+        if (r != 0)
+                return r;
+        if (plan->is_group && (s->period || s->frequency))
+                plan->group_sample = true;
+        if (s->filter && plan->attrs[0].type != PERF_TYPE_TRACEPOINT)
+                return refuse(e, REFUSED_INVALID, "bad-event",
+                              "%s: only events with fields, tracepoints and probes with arguments, have a filter in the "
+                              "kernel; filter this one by `perfctl watch --where`", s->name);
+        plan_period(event, plan, can_sample);
+        for (size_t i = 0; i < plan->n_attrs; i++) {
+                struct perf_event_attr *attr = &plan->attrs[i];
+
+                if (i > 0 && plan->is_group)
+                        plan_sibling(base, attr);
+                else {
+                        plan_leader(base, event, plan, attr);
+                        r = apply_settings(s, attr, e);
+                }
+                if (r != 0)
+                        return r;
+                attr->size = attr_least_size(attr);
+        }
+        return 0;
+}
+
+struct perf_event_attr attr_for(const AttrPlan *plan, size_t i, bool for_task, bool no_inherit) {
+        struct perf_event_attr attr = plan->attrs[i];
+
+        /* the kernel has no samples that read the counts of inherited events one by one (6.11 and before) */
+        attr.inherit = for_task && !no_inherit && !(plan->attrs[0].sample_type & PERF_SAMPLE_READ);
+        return attr;
+}
+
+struct perf_event_attr attr_of_plain_carrier(const AttrBase *base) {
+        struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY };
+
+        attr_start(base, &attr);
+        attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+        attr.comm = attr.comm_exec = attr.task = attr.mmap = attr.mmap2 = 1;
+        attr.size = attr_least_size(&attr);
         return attr;
 }
 
 struct perf_event_attr attr_of_carrier(const AttrBase *base) {
-        struct perf_event_attr attr = attr_start(base);
+        struct perf_event_attr attr = attr_of_plain_carrier(base);
 
-        attr.type = PERF_TYPE_SOFTWARE;
-        attr.config = PERF_COUNT_SW_DUMMY;
-        attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-        attr.comm = attr.comm_exec = attr.task = attr.mmap = attr.mmap2 = 1;
+        attr.namespaces = attr.cgroup = attr.ksymbol = attr.bpf_event = 1;
         return attr;
 }

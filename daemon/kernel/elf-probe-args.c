@@ -178,8 +178,11 @@ char *elf_probe_fetch_args(const ElfProbe *p, Explanation *e) {
                 type = take_type(&o);
                 if (type && translate(p->machine, o, fetched))
                         fprintf(to, "%sarg%u=%s:%s", ftell(to) > 0 ? " " : "", i, fetched, type);
-                else
-                        fprintf(without, "%sarg%u (%.*s)", ftell(without) > 0 ? ", " : "", i, (int)all.n, all.text);
+                else {
+                        _cleanup_free_ char *operand = strndup(all.text, all.n);
+
+                        fprintf(without, "%sarg%u (%s)", ftell(without) > 0 ? ", " : "", i, operand ? QUOTE(operand) : "");
+                }
         }
         is_whole = to && without && !ferror(to) && !ferror(without);
         is_whole = (!to || fclose(to) == 0) && is_whole;
@@ -188,6 +191,6 @@ char *elf_probe_fetch_args(const ElfProbe *p, Explanation *e) {
                 return NULL;
         if (n_left > 0)
                 (void)refuse(e, REFUSED_UNSUPPORTED, "unfetchable", "%s:%s: the kernel can not fetch %s", QUOTE(p->provider),
-                             QUOTE(p->name), QUOTE(left));
+                             QUOTE(p->name), left);
         return TAKE_PTR(args);
 }

@@ -6,6 +6,7 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/thread.h"
+#include "config/event-name.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,6 +21,17 @@ static int call_perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu
 
 int (*open_perf_event)(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
                        unsigned long flags) = call_perf_event_open;
+
+#define LONG_ATTR_SIZE 136 /* PERF_ATTR_SIZE_VER8 */
+
+/* struct perf_event_attr as far as config3, whether the header has it or not. */
+typedef union LongAttr {
+        struct perf_event_attr attr;
+        struct {
+                uint8_t before[LONG_ATTR_SIZE - sizeof(uint64_t)]; /* PERF_ATTR_SIZE_VER7 */
+                uint64_t config3;
+        };
+} LongAttr;
 
 static long read_sysctl(const char *path) {
         _cleanup_fclose_ FILE *f = fopen(path, "re");
@@ -49,13 +61,51 @@ static int explain_no_fds(const char *what, int error, Explanation *e) {
                       "trace fewer events, pids or CPUs", what, (unsigned long long)limit.rlim_cur);
 }
 
-static int explain_open(const char *what, int error, pid_t pid, int cpu, Explanation *e) {
+/* What ENOENT, EOPNOTSUPP and EINVAL mean for each kind of event. */
+static int explain_unsupported(const struct perf_event_attr *attr, const char *what, int error, OpenPlace place,
+                               Explanation *e) {
+        bool is_hardware = attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ||
+                           attr->type == PERF_TYPE_RAW;
+
+        if (place.is_cgroup && error == ENOENT)
+                return refuse(e, REFUSED_UNSUPPORTED, "no-cgroups",
+                              "opening %s: the kernel does not let perf_event_open(2) use this cgroup hierarchy: while a v1 "
+                              "perf_event hierarchy is mounted it is that one, and on a bare v2 mount some controller has to "
+                              "be enabled in the root's cgroup.subtree_control first", what);
+        if (error == E2BIG)
+                return refuse(e, REFUSED_UNSUPPORTED, "kernel",
+                              "opening %s: this kernel is older than one of the fields of perf_event_attr that it uses: "
+                              "leave out what `attr` sets", what);
+        if (error == EINVAL && place.leader_fd >= 0)
+                return refuse(e, REFUSED_INVALID, "bad-group",
+                              "opening %s: the PMU can not count it together with the members before it: the group is too "
+                              "large for its counters, or mixes PMUs", what);
+        if (is_hardware && (error == ENOENT || error == EOPNOTSUPP || error == ENODEV))
+                return refuse(e, REFUSED_UNSUPPORTED, "no-counter",
+                              "this machine can not count %s (%s): it has no PMU for it, as most virtual machines; cycles "
+                              "can fall back on cpu-clock (`fallback`)", what, strerror(error));
+        if (error == EOPNOTSUPP)
+                return refuse(e, REFUSED_UNSUPPORTED, "no-counter",
+                              "%s can not be counted or sampled in this way here: %s", what, strerror(error));
+        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "opening %s (pid %d, cpu %d): perf_event_open(2) says %s", what,
+                      place.is_cgroup ? -1 : place.pid, place.cpu, strerror(error));
+}
+
+static bool cpu_is_offline(int cpu) {
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+        return read_sysctl(path) == 0;
+}
+
+static int explain_open(const struct perf_event_attr *attr, const char *what, int error, OpenPlace place,
+                        Explanation *e) {
         switch (error) {
         case ENODEV:
         case ESRCH:
-                if (pid > 0 && error == ESRCH)
+                if (place.pid > 0 && !place.is_cgroup && error == ESRCH)
                         return OPEN_E_EXITED;
-                if (cpu >= 0 && pid == -1)
+                if (place.cpu >= 0 && cpu_is_offline(place.cpu))
                         return OPEN_E_OFFLINE;
                 break;
         case EACCES:
@@ -69,17 +119,24 @@ static int explain_open(const char *what, int error, pid_t pid, int cpu, Explana
         case ENOSYS:
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel",
                               "this kernel has no perf_event_open(2): it needs CONFIG_PERF_EVENTS");
+        case ENOSPC:
+                return refuse(e, REFUSED_EXHAUSTED, "no-breakpoint", "opening %s: all breakpoint registers of CPU %d are "
+                              "in use, by other events or a debugger", what, place.cpu);
         }
-        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "opening %s (pid %d, cpu %d): perf_event_open(2) says %s", what,
-                      (int)pid, cpu, strerror(error));
+        return explain_unsupported(attr, what, error, place, e);
 }
 
-int open_event(const struct perf_event_attr *attr, const char *what, pid_t pid, int cpu, int *ret_fd, Explanation *e) {
-        struct perf_event_attr copy = *attr;
+int open_event(const struct perf_event_attr *attr, const char *what, OpenPlace place, int *ret_fd, Explanation *e) {
+        unsigned long flags = PERF_FLAG_FD_CLOEXEC | (place.is_cgroup ? PERF_FLAG_PID_CGROUP : 0);
+        LongAttr copy = { .before = { 0 } };
         int fd;
 
         thread_assert(THREAD_MAIN);
-        fd = open_perf_event(&copy, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        copy.attr = *attr;
+        copy.config3 = place.config3;
+        if (place.config3)
+                copy.attr.size = LONG_ATTR_SIZE;
+        fd = open_perf_event(&copy.attr, place.pid, place.cpu, place.leader_fd, flags);
         if (fd < 0) {
                 int error = errno;
                 long rate = read_sysctl("/proc/sys/kernel/perf_event_max_sample_rate");
@@ -88,10 +145,17 @@ int open_event(const struct perf_event_attr *attr, const char *what, pid_t pid, 
                         return refuse(e, REFUSED_INVALID, "bad-event", "%s: a frequency of %llu is above "
                                       "kernel.perf_event_max_sample_rate, which is %ld: ask for less or raise it", what,
                                       (unsigned long long)attr->sample_freq, rate);
-                return explain_open(what, error, pid, cpu, e);
+                return explain_open(attr, what, error, place, e);
         }
         *ret_fd = fd;
         return 0;
+}
+
+bool open_is_missing(const struct perf_event_attr *attr, int cpu) {
+        struct perf_event_attr copy = *attr;
+        _cleanup_close_ int fd = open_perf_event(&copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+        return fd < 0 && (errno == EOPNOTSUPP || errno == ENOENT || errno == ENODEV || errno == EINVAL || errno == EACCES);
 }
 
 static int explain_ioctl(const char *what, const char *call, Explanation *e) {
@@ -152,14 +216,30 @@ int open_explain_switch(int r, const char *what, Explanation *e) {
         return explain_ioctl(what, "PERF_EVENT_IOC_ENABLE", e);
 }
 
-int open_read(int fd, bool has_lost, uint64_t *ret_count, uint64_t *ret_lost) {
-        uint64_t values[2] = { 0 };
-        ssize_t size = has_lost ? 16 : 8;
+/*
+ *     alone    | value | enabled | running | id | lost |              each only if asked for
+ *     group    | n | enabled | running | value id lost | ... |        the leader first
+ */
+int open_read(int fd, uint64_t read_format, ReadCount *ret) {
+        bool is_group = read_format & PERF_FORMAT_GROUP;
+        uint64_t values[3 + 3 * EVENT_MEMBERS_MAX] = { 0 };
+        ssize_t n = read(fd, values, sizeof(values));
+        size_t at = 1, have;
 
-        if (read(fd, values, (size_t)size) != size)
-                return errno ? -errno : -EIO;
-        *ret_count = values[0];
-        *ret_lost = values[1];
+        if (n < (ssize_t)sizeof(uint64_t))
+                return n < 0 ? -errno : -EIO;
+        have = (size_t)n / sizeof(uint64_t);
+        *ret = (ReadCount){ .value = is_group ? 0 : values[0] };
+        if ((read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) && at < have)
+                ret->enabled = values[at++];
+        if ((read_format & PERF_FORMAT_TOTAL_TIME_RUNNING) && at < have)
+                ret->running = values[at++];
+        if (is_group && at < have)
+                ret->value = values[at++];
+        if (read_format & PERF_FORMAT_ID)
+                at++;
+        if ((read_format & PERF_FORMAT_LOST) && at < have)
+                ret->lost = values[at];
         return 0;
 }
 
@@ -175,9 +255,9 @@ int open_probe(bool *ret_has_lost, Explanation *e) {
                 return 0;
         }
         if (errno != EINVAL) /* what an older kernel says; the rest has nothing to do with it */
-                return explain_open("a software event", errno, 0, -1, e);
+                return explain_open(&attr, "a software event", errno, (OpenPlace){ 0, false, -1, -1 }, e);
         attr.read_format = 0;
-        r = open_event(&attr, "a software event", 0, -1, &fd, e);
+        r = open_event(&attr, "a software event", (OpenPlace){ 0, false, -1, -1 }, &fd, e);
         if (r == 0)
                 *ret_has_lost = false;
         return r;

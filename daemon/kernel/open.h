@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "daemon/base/error.h"
+#include "daemon/model/record.h"
 
 /* The seam for tests: perf_event_open(2). */
 extern int (*open_perf_event)(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
@@ -19,11 +20,25 @@ enum {
         OPEN_E_EXITED,                 /* that pid is gone */
 };
 
+/* Whom an fd observes, and where. */
+typedef struct OpenPlace {
+        int pid;        /* -1: everybody on the CPU */
+        bool is_cgroup; /* pid is the fd of a cgroup's folder */
+        int cpu;
+        int leader_fd;  /* of the group that it joins, or -1 */
+        uint64_t config3; /* perf_event_attr.config3, which the header may not have */
+} OpenPlace;
+
 /*
  * One fd, close-on-exec. what: for the explanation, the event's name. Also OPEN_E_OFFLINE and OPEN_E_EXITED, which
  * are no failure of the rest.
  */
-int open_event(const struct perf_event_attr *attr, const char *what, pid_t pid, int cpu, int *ret_fd, Explanation *e);
+int open_event(const struct perf_event_attr *attr, const char *what, OpenPlace place, int *ret_fd, Explanation *e);
+/*
+ * This machine can not count it: opening it is refused by EOPNOTSUPP, ENOENT, ENODEV, EINVAL or EACCES, for which another
+ * event may stand in. False also if it is refused for another reason, which open_event() then says.
+ */
+bool open_is_missing(const struct perf_event_attr *attr, int cpu);
 int open_id(int fd, uint64_t *ret_id, Explanation *e);
 /* Joins the carrier's ring and learns the fd's stream id. */
 int open_redirect(int fd, int carrier_fd, const char *what, uint64_t *ret_id, Explanation *e);
@@ -42,8 +57,11 @@ int open_set_filter(int fd, const char *filter, const char *what, Explanation *e
 int open_switch(int fd, bool on);
 /* Why open_switch(..., true) failed with -r. */
 int open_explain_switch(int r, const char *what, Explanation *e);
-/* The event's count and, where the kernel knows it, how many of its records found the ring full. */
-int open_read(int fd, bool has_lost, uint64_t *ret_count, uint64_t *ret_lost);
+/*
+ * What the fd has counted; `lost`, where the kernel knows it, how many of its records found the ring full. read_format is
+ * its attr's; of a group's leader that reads all members it gives the leader's own. -errno.
+ */
+int open_read(int fd, uint64_t read_format, ReadCount *ret);
 
 /* Whether this kernel has PERF_FORMAT_LOST (6.0). Negative or a refusal if no perf event can be opened at all. */
 int open_probe(bool *ret_has_lost, Explanation *e);

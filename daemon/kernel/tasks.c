@@ -173,12 +173,19 @@ bool tasks_in_root_namespace(void) {
         return stat("/proc/self/ns/pid", &s) == 0 && s.st_ino == ROOT_PID_NAMESPACE;
 }
 
-int cpus_online(uint32_t **ret_cpus, size_t *ret_n, Explanation *e) {
-        _cleanup_fclose_ FILE *f = fopen("/sys/devices/system/cpu/online", "re");
+static int read_cpus(const char *path, uint32_t **ret_cpus, size_t *ret_n, Explanation *e) {
+        _cleanup_fclose_ FILE *f = fopen(path, "re");
         char line[1024];
 
         if (!f || !fgets(line, sizeof(line), f))
-                return refuse(e, REFUSED_UNSUPPORTED, "kernel",
-                              "/sys/devices/system/cpu/online can not be read: is sysfs mounted?");
+                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: is sysfs mounted?", path);
         return cpu_list_parse(line, ret_cpus, ret_n, e);
+}
+
+int cpus_possible(uint32_t **ret_cpus, size_t *ret_n, Explanation *e) {
+        return read_cpus("/sys/devices/system/cpu/possible", ret_cpus, ret_n, e);
+}
+
+int cpus_online(uint32_t **ret_cpus, size_t *ret_n, Explanation *e) {
+        return read_cpus("/sys/devices/system/cpu/online", ret_cpus, ret_n, e);
 }

@@ -16,5 +16,7 @@ int tasks_descendants(uint32_t pid, uint32_t **ret_pids, size_t *ret_n, Explanat
 bool task_comm(uint32_t tid, char ret_comm[static COMM_SIZE]);
 /* Whether pids here are those of the kernel's own view (common_pid of tracepoints). */
 bool tasks_in_root_namespace(void);
+/* The CPUs that can be there, sorted. */
+int cpus_possible(uint32_t **ret_cpus, size_t *ret_n, Explanation *e);
 /* The online CPUs, sorted. */
 int cpus_online(uint32_t **ret_cpus, size_t *ret_n, Explanation *e);

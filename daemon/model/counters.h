@@ -37,6 +37,7 @@ typedef struct EventCounters {
         Counter doubled;                /* of a generation that is muted during a live change */
         Counter lost[_LOSS_MAX];        /* but those of the kernel, and LATE */
         EventCut cut;
+        uint64_t next_read; /* ns: when its counts are to be read again */
 
         /* written by the supervisor: of fds that are closed */
         _Alignas(64) uint64_t closed_count;
@@ -51,5 +52,6 @@ typedef struct RingCounters {
         Counter wakeups, batches;
         Counter pool_waits; /* drains that stopped because no batch was free */
         uint64_t cut_side_lost; /* as EventCut.ring_lost, of the carrier */
+        uint64_t closed_side_lost; /* of carriers that are closed; written by the supervisor while there is no reader */
         uint64_t cut_records, cut_samples, cut_side_records, cut_unknown_id, cut_undecodable;
 } RingCounters;

@@ -9,8 +9,11 @@
 #include <stdint.h>
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/strings.h"
 #include "daemon/model/counters.h"
 #include "daemon/model/plan.h"
+#include "daemon/model/record.h"
 
 enum {
         CALLCHAIN_KERNEL = 1 << 0,
@@ -26,9 +29,16 @@ typedef struct EventSpec {
         size_t n_pids;
         uint32_t *tids;
         size_t n_tids;
+        Strings cgroups, containers, units; /* as the user names them; with pids and tids all empty: whole CPUs */
         char *cpus; /* CPU list; NULL is all */
         bool no_inherit;
         char *filter;
+        char *args;         /* probes: fetch args */
+        uint32_t maxactive; /* kretprobe */
+        nsec_t interval;    /* the counts are read and sent so often; 0: never */
+        char *fallback;     /* what is counted instead of a hardware event that this machine does not have */
+        Strings attr;       /* "exclude-user=true": attr-setting.h */
+        Strings fields;     /* external: "user:text", "code:u32" */
         uint64_t period; /* 0 and frequency 0: each occurrence, or the event's default */
         uint64_t frequency;
         unsigned callchain; /* CALLCHAIN_ */
@@ -40,26 +50,41 @@ typedef struct EventSpec {
 #define EVENT_SPEC_NULL ((EventSpec){ .event = NULL })
 
 void event_spec_deinit(EventSpec *s);
+/* Its fds are on whole CPUs, not on tasks or cgroups. */
+bool event_spec_is_host(const EventSpec *s);
+bool event_spec_same_target(const EventSpec *a, const EventSpec *b);
 /* -ENOMEM */
 int event_spec_copy(const EventSpec *from, EventSpec *ret);
 /* All that a user can ask for is the same, but not where it comes from. */
 bool event_spec_equal(const EventSpec *a, const EventSpec *b);
+
+/* One of the counts that an event has: its own, or in a group those of all members, the leader's first. */
+typedef struct EventCounter {
+        char *event; /* as in perf list */
+        char *unit;
+        double scale;
+} EventCounter;
 
 typedef struct Event {
         _Atomic(unsigned) n_refs;
         uint32_t id; /* from 1, never used again */
         EventSpec spec;
         Plan *plan; /* NULL for what has no format */
-        uint64_t sample_type;
+        bool external; /* clients emit its samples; it has no fds */
+        EventCounter *members;
+        size_t n_members; /* above 1: a group */
         bool exact;       /* one sample for each occurrence: the kernel's count is the left side of the ledger */
         bool in_ns;       /* the kernel's count is time */
-        uint64_t period;  /* effective: what the kernel was told; 0 if by frequency */
-        uint32_t n_cpus;  /* entries of counters, by CPU slot */
+        uint64_t period;  /* effective: what the kernel was told; 0 if by frequency, or if there are no samples */
+        uint32_t n_slots; /* entries of counters: one for each CPU, and the last one for what clients emit */
         EventCounters *counters;
+        ReadCount *closed_reads; /* of fds that are closed: n_members for each slot; written by the supervisor */
 } Event;
 
 /* Takes the contents of `spec` (null afterwards) and a reference to `plan`. NULL: no memory, nothing taken. */
-Event *event_new(uint32_t id, EventSpec *spec, Plan *plan, uint32_t n_cpus);
+Event *event_new(uint32_t id, EventSpec *spec, Plan *plan, uint32_t n_slots);
+/* Copies; before the event is shared. -ENOMEM */
+int event_add_member(Event *e, const char *event, const char *unit, double scale);
 Event *event_ref(Event *e);
 Event *event_unref(Event *e);
 DEFINE_CLEANUP(Event *, event_unref)

@@ -33,6 +33,7 @@ Snapshot *snapshot_unref(Snapshot *s) {
         for (size_t i = 0; i < s->n_events; i++) {
                 event_unref(s->events[i].event);
                 free(s->events[i].routes);
+                free(s->events[i].closed);
                 free(s->events[i].encodings);
         }
         for (uint32_t i = 0; i < s->n_cpus; i++) {

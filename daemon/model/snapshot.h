@@ -31,12 +31,16 @@ typedef struct SnapshotEvent {
         EncodePlan **encodings;
         size_t n_encodings;
         bool exclude_self; /* drop what our own threads did */
+        nsec_t interval;   /* its counts are read and sent so often; 0: never, or not enabled */
+        ReadCount *closed; /* with an interval: what closed fds have counted, n_members for each slot */
 } SnapshotEvent;
 
 /* One perf event fd on one CPU. */
 typedef struct SnapshotStream {
         uint64_t id; /* PERF_EVENT_IOC_ID */
-        int fd;      /* borrowed: to read(2) its count at a cut */
+        int fd;      /* borrowed: to read(2) its count */
+        uint32_t member; /* of the event's group; 0: the leader, or alone */
+        uint64_t read_format; /* of its attr */
         bool muted;  /* another generation of the event speaks: count as doubled */
         uint32_t event; /* index into Snapshot.events */
 } SnapshotStream;
@@ -56,7 +60,7 @@ typedef struct Snapshot {
         SnapshotCpu *cpus; /* by slot */
         uint32_t n_cpus;
         bool active; /* some event is enabled: rings may fill */
-        uint64_t record_bits[4]; /* mask of the subscriptions that want COMM, FORK, EXIT, MMAP2 */
+        uint64_t record_bits[_RECORD_KIND_MAX]; /* by RecordKind: mask of the subscriptions that want it */
         uint64_t event_bits;     /* mask of all subscriptions that see loss and throttle records */
         void (*deinit)(struct Snapshot *s); /* lets the owner drop references to what model/ does not know */
 } Snapshot;

@@ -11,7 +11,12 @@
 #include "daemon/kernel/attr.h"
 
 #define IDENTITY (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
-#define TRACEPOINT ((AttrSource){ PERF_TYPE_TRACEPOINT, 123 })
+#define READ_FORMAT (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_LOST)
+
+typedef struct AttrSource {
+        uint32_t type;
+        uint64_t config;
+} AttrSource;
 
 static const AttrBase base = { .clock = CLOCK_MONOTONIC, .has_lost = true, .watermark = 65536 };
 
@@ -26,6 +31,19 @@ static Event *event_of(EventSpec spec) {
         return e;
 }
 
+/* The plan of one event, or of a group of it and of page-faults. */
+static int plan_of(const AttrBase *with, Event *event, AttrSource source, bool is_group, struct perf_event_attr attrs[2],
+                   AttrPlan *ret, Explanation *e) {
+        EventModifiers none = { .user = false };
+
+        attrs[0] = attr_of_source(source.type, source.config, &none);
+        if (source.type == PERF_TYPE_BREAKPOINT)
+                attrs[0] = attr_of_breakpoint(&(EventName){ .address = 0x1000, .length = 4, .access = 3 });
+        attrs[1] = attr_of_source(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, &none);
+        *ret = (AttrPlan){ .attrs = attrs, .n_attrs = is_group ? 2 : 1, .is_group = is_group };
+        return attr_plan(with, event, ret, true, e);
+}
+
 typedef struct Case {
         EventSpec spec;
         AttrSource source;
@@ -33,6 +51,7 @@ typedef struct Case {
         struct perf_event_attr attr; /* what is not the same for all */
         uint64_t period;
         bool exact, in_ns;
+        nsec_t interval;
 } Case;
 
 static const Case cases[] = {
@@ -80,24 +99,38 @@ static const Case cases[] = {
         { .spec = { .callchain = CALLCHAIN_USER }, .source = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK }, .in_ns = true,
           .attr = { .freq = 1, .sample_freq = 99, .exclude_callchain_kernel = 1,
                     .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN } },
+        /* hardware: 99 Hz as clocks, or only counted where an interval is asked for */
+        { .source = { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+          .attr = { .freq = 1, .sample_freq = 99, .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD } },
+        { .spec = { .interval = 5 * NSEC_PER_MSEC }, .source = { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+          .interval = 5 * NSEC_PER_MSEC, .attr = { .sample_type = IDENTITY | PERF_SAMPLE_IP } },
+        { .spec = { .period = 1 }, .source = { PERF_TYPE_RAW, 0x1c2 }, .period = 1,
+          .attr = { .sample_period = 1, .sample_type = IDENTITY | PERF_SAMPLE_IP } },
+        { .source = { PERF_TYPE_BREAKPOINT, 0 }, .period = 1, .exact = true,
+          .attr = { .sample_period = 1, .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR, .bp_type = 3,
+                    .bp_addr = 0x1000, .bp_len = 4 } },
+        { .source = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY }, .attr = { .sample_type = IDENTITY | PERF_SAMPLE_IP } },
 };
 
 static void test_events(void **state) {
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 const Case *c = &cases[i];
                 _cleanup_(event_unrefp) Event *event = event_of(c->spec);
-                struct perf_event_attr want = c->attr, attr;
+                struct perf_event_attr want = c->attr, attr, attrs[2];
+                Explanation e = EXPLANATION_NULL;
+                AttrPlan plan;
 
                 want.type = c->source.type;
                 want.config = c->source.config;
-                want.size = sizeof(want);
-                want.read_format = PERF_FORMAT_LOST;
+                want.size = PERF_ATTR_SIZE_VER3; /* up to clockid: every kernel that perfd runs on has it */
+                want.read_format = READ_FORMAT;
                 want.disabled = want.sample_id_all = want.use_clockid = want.watermark = 1;
                 want.clockid = CLOCK_MONOTONIC;
                 want.wakeup_watermark = 65536;
-                assert_int_equal(attr_plan_event(event, c->source, NULL), 0);
-                attr = attr_of_event(&base, event, c->source, c->for_task);
-                if (memcmp(&attr, &want, sizeof(attr)) != 0 || event->sample_type != want.sample_type ||
+                if (plan_of(&base, event, c->source, false, attrs, &plan, &e) != 0)
+                        fail_msg("case %zu: %s", i, e.text);
+                attr = attr_for(&plan, 0, c->for_task, c->spec.no_inherit);
+                if (memcmp(&attr, &want, sizeof(attr)) != 0 || event->spec.interval != c->interval ||
                     event->period != c->period || event->exact != c->exact || event->in_ns != c->in_ns)
                         fail_msg("case %zu: sample_type %llx, period %llu, freq %u", i, (unsigned long long)attr.sample_type,
                                  (unsigned long long)attr.sample_period, (unsigned)attr.freq);
@@ -109,24 +142,72 @@ static void test_events(void **state) {
 static void test_base(void **state) {
         const AttrBase old = { .clock = CLOCK_BOOTTIME, .has_lost = false, .watermark = 4096 };
         _cleanup_(event_unrefp) Event *event = event_of(EVENT_SPEC_NULL);
-        struct perf_event_attr attr;
+        struct perf_event_attr attr, attrs[2];
+        AttrPlan plan;
 
-        assert_int_equal(attr_plan_event(event, TRACEPOINT, NULL), 0);
-        attr = attr_of_event(&old, event, TRACEPOINT, false);
-        assert_int_equal(attr.read_format, 0);
+        assert_int_equal(plan_of(&old, event, (AttrSource){ PERF_TYPE_TRACEPOINT, 123 }, false, attrs, &plan, NULL), 0);
+        attr = attr_for(&plan, 0, false, false);
+        assert_int_equal(attr.read_format, READ_FORMAT & ~PERF_FORMAT_LOST);
         assert_int_equal(attr.clockid, CLOCK_BOOTTIME);
         assert_int_equal(attr.wakeup_watermark, 4096);
 }
 
 static void test_carrier(void **state) {
-        struct perf_event_attr attr = attr_of_carrier(&base), want = {
-                .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .size = sizeof(want), .sample_type = IDENTITY,
-                .read_format = PERF_FORMAT_LOST, .disabled = 1, .sample_id_all = 1, .use_clockid = 1, .watermark = 1,
+        struct perf_event_attr attr = attr_of_plain_carrier(&base), want = {
+                .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .size = PERF_ATTR_SIZE_VER3, .sample_type = IDENTITY,
+                .read_format = READ_FORMAT, .disabled = 1, .sample_id_all = 1, .use_clockid = 1, .watermark = 1,
                 .clockid = CLOCK_MONOTONIC, .wakeup_watermark = 65536,
                 .comm = 1, .comm_exec = 1, .task = 1, .mmap = 1, .mmap2 = 1,
         };
 
         assert_memory_equal(&attr, &want, sizeof(attr));
+        attr = attr_of_carrier(&base);
+        want.namespaces = want.cgroup = want.ksymbol = want.bpf_event = 1;
+        assert_memory_equal(&attr, &want, sizeof(attr));
+}
+
+/* The leader is switched, the others are on with it; only samples make it read the others. */
+static void test_group(void **state) {
+        _cleanup_(event_unrefp) Event *counting = event_of(EVENT_SPEC_NULL);
+        _cleanup_(event_unrefp) Event *sampling = event_of((EventSpec){ .period = 1000, .callchain = CALLCHAIN_USER });
+        AttrSource cycles = { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES };
+        struct perf_event_attr attrs[2];
+        AttrPlan plan;
+
+        assert_int_equal(plan_of(&base, counting, cycles, true, attrs, &plan, NULL), 0);
+        assert_int_equal(counting->spec.interval, NSEC_PER_SEC);
+        assert_false(attr_has_samples(&attrs[0]));
+        assert_int_equal(attrs[0].disabled, 1);
+        assert_int_equal(attrs[1].disabled, 0);
+        assert_int_equal(attrs[0].read_format, READ_FORMAT);
+        assert_int_equal(attr_for(&plan, 0, true, false).inherit, 1);
+
+        assert_int_equal(plan_of(&base, sampling, cycles, true, attrs, &plan, NULL), 0);
+        assert_int_equal(sampling->spec.interval, 0);
+        assert_int_equal(attrs[0].sample_period, 1000);
+        assert_int_equal(attrs[0].sample_type, IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN);
+        assert_int_equal(attrs[0].read_format, READ_FORMAT | PERF_FORMAT_GROUP | PERF_FORMAT_ID);
+        assert_int_equal(attrs[1].sample_type, IDENTITY);
+        assert_int_equal(attrs[1].sample_period, 0);
+        assert_int_equal(attrs[1].read_format, READ_FORMAT);
+        assert_int_equal(attr_for(&plan, 0, true, false).inherit, 0); /* the kernel refuses both together */
+}
+
+/* What a user sets lies on top of what perfd sets, and what contradicts itself is refused by name. */
+static void test_settings(void **state) {
+        char *good[] = { (char *)"exclude-kernel=true", (char *)"sample-type=cpu" }, *bad[] = { (char *)"precise-ip=4" };
+        AttrSource cycles = { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES };
+        _cleanup_(event_unrefp) Event *set = event_of((EventSpec){ .attr = { good, 2 }, .period = 7 });
+        _cleanup_(event_unrefp) Event *refused = event_of((EventSpec){ .attr = { bad, 1 } });
+        Explanation e = EXPLANATION_NULL;
+        struct perf_event_attr attrs[2];
+        AttrPlan plan;
+
+        assert_int_equal(plan_of(&base, set, cycles, false, attrs, &plan, NULL), 0);
+        assert_int_equal(attrs[0].exclude_kernel, 1);
+        assert_int_equal(attrs[0].sample_type, IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_CPU);
+        assert_int_equal(plan_of(&base, refused, cycles, false, attrs, &plan, &e), REFUSED_INVALID);
+        assert_non_null(strstr(e.text, "precise-ip"));
 }
 
 static void test_contradictions(void **state) {
@@ -145,8 +226,10 @@ static void test_contradictions(void **state) {
         for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
                 _cleanup_(event_unrefp) Event *event = event_of(refused[i].spec);
                 Explanation e = EXPLANATION_NULL;
+                struct perf_event_attr attrs[2];
+                AttrPlan plan;
 
-                assert_int_equal(attr_plan_event(event, refused[i].source, &e), REFUSED_INVALID);
+                assert_int_equal(plan_of(&base, event, refused[i].source, false, attrs, &plan, &e), REFUSED_INVALID);
                 assert_string_equal(e.reason, "bad-event");
                 for (size_t k = 0; k < 3 && refused[i].said[k]; k++)
                         if (!strstr(e.text, refused[i].said[k]))
@@ -159,6 +242,8 @@ int main(void) {
                 cmocka_unit_test(test_events),
                 cmocka_unit_test(test_base),
                 cmocka_unit_test(test_carrier),
+                cmocka_unit_test(test_group),
+                cmocka_unit_test(test_settings),
                 cmocka_unit_test(test_contradictions),
         };
 

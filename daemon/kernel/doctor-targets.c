@@ -1,0 +1,112 @@
+/* Whom events can be about: cgroups, other users' processes, CPUs that come and go. */
+#include "daemon/kernel/doctor-trial.h"
+
+#include "daemon/base/cleanup.h"
+#include "daemon/kernel/cgroup.h"
+#include "daemon/kernel/hotplug.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/inotify.h>
+
+static const char *cgroup_remedy(Doctor *d, const CgroupHierarchy *h, int r) {
+        if (r == -EACCES || r == -EPERM)
+                return doctor_permit(d, CAP_PERFMON, "sysctl kernel.perf_event_paranoid=-1");
+        if (r == -ENOENT && !h->is_v1)
+                return "enable a controller in the root, as in `echo +pids > cgroup.subtree_control` there; and "
+                       "unmount a v1 perf_event hierarchy, if there is one";
+        return "use a kernel with CONFIG_CGROUP_PERF";
+}
+
+static void examine_cgroups(Doctor *d) {
+        struct perf_event_attr attr = doctor_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+        CgroupHierarchy h = CGROUP_HIERARCHY_NULL;
+        Explanation e = EXPLANATION_NULL;
+        _cleanup_close_ int fd = -1;
+        int r = cgroup_find_hierarchy(d->wants->root, &h, &e);
+
+        if (r != 0) {
+                doctor_no(d, "cgroups", "mount -t cgroup2 cgroup2 /sys/fs/cgroup", "%s", r > 0 ? e.text : strerror(-r));
+                return;
+        }
+        attr.exclude_kernel = attr.exclude_hv = 0;
+        fd = open(h.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        r = fd < 0 ? -errno : doctor_open(&attr, fd, (int)d->cpus[0], PERF_FLAG_PID_CGROUP);
+        if (r >= 0) {
+                close(r);
+                doctor_yes(d, "cgroups", "an event of a %s cgroup opens; they are below %s", h.is_v1 ? "v1" : "v2",
+                           h.path);
+        } else
+                doctor_no(d, "cgroups", cgroup_remedy(d, &h, r), "an event of the %s cgroup %s: %s",
+                          h.is_v1 ? "v1" : "v2", h.path, strerror(-r));
+        cgroup_hierarchy_deinit(&h);
+}
+
+static void examine_globs(Doctor *d) {
+        long watches = doctor_read_number(d, "/proc/sys/fs/inotify/max_user_watches");
+        _cleanup_close_ int fd = inotify_init1(IN_CLOEXEC);
+
+        if (fd >= 0 && inotify_add_watch(fd, "/proc", IN_CREATE) >= 0)
+                doctor_yes(d, "cgroup globs", "new cgroups are noticed by inotify, in %ld folders at most", watches);
+        else if (errno == EMFILE)
+                doctor_no(d, "cgroup globs", "raise fs.inotify.max_user_instances", "inotify: %s", strerror(errno));
+        else
+                doctor_no(d, "cgroup globs",
+                          errno == ENOSPC ? "raise fs.inotify.max_user_watches"
+                                          : "use a kernel with CONFIG_INOTIFY_USER",
+                          "inotify: %s", strerror(errno));
+}
+
+/* The first process of this pid namespace, which in most is somebody else's. */
+static void examine_processes(Doctor *d) {
+        struct perf_event_attr attr = doctor_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+        char link[256];
+        int r = doctor_try(&attr, 1, -1);
+
+        if (r == 0)
+                doctor_yes(d, "other processes", "an event on pid 1 opens");
+        else
+                doctor_no(d, "other processes", doctor_permit(d, CAP_PERFMON, "CAP_SYS_PTRACE"),
+                          "an event on pid 1: %s", strerror(-r));
+        r = doctor_read_link(d, "/proc/1/root", link, sizeof(link));
+        if (r == 0)
+                doctor_yes(d, "/proc/PID/root", "that of pid 1 can be followed: uprobes find programs of containers");
+        else
+                doctor_no(d, "/proc/PID/root", doctor_permit(d, CAP_SYS_PTRACE, NULL), "that of pid 1: %s",
+                          strerror(-r));
+}
+
+static void examine_pids(Doctor *d) {
+        char link[64];
+        int r = doctor_read_link(d, "/proc/self/ns/pid", link, sizeof(link));
+
+        if (r == 0 && strcmp(link, "pid:[4026531836]") == 0) /* PROC_PID_INIT_INO */
+                doctor_yes(d, "pids", "those of the whole host");
+        else
+                doctor_no(d, "pids", "run perfd in the host's pid namespace (docker --pid=host, hostPID: true)",
+                          "%s: the pids of this namespace alone", r == 0 ? link : strerror(-r));
+}
+
+static void examine_hotplug(Doctor *d) {
+        _cleanup_close_ int fd = -1;
+        int r = hotplug_open(&fd);
+
+        if (r == 0)
+                doctor_yes(d, "CPU hotplug", "the kernel tells of CPUs that come and go; %zu are online", d->n_cpus);
+        else
+                doctor_no(
+                        d, "CPU hotplug",
+                        r == -EAFNOSUPPORT || r == -EPERM || r == -EACCES
+                                ? "allow AF_NETLINK (RestrictAddressFamilies= of its unit), or restart perfd after a CPU came"
+                                : "restart perfd after a CPU came",
+                        "the kernel's uevents can not be heard: %s", strerror(-r));
+}
+
+void doctor_examine_targets(Doctor *d) {
+        d->topic = "targets";
+        examine_cgroups(d);
+        examine_globs(d);
+        examine_processes(d);
+        examine_pids(d);
+        examine_hotplug(d);
+}

@@ -1,0 +1,92 @@
+/*
+ * Periodic reads of counters, by the reader of each CPU: read(2) there costs no interrupt, and the item is in the right
+ * place of its CPU's order. All CPUs read at the multiples of the interval, so that a client can put their items together.
+ *
+ * What is sent are the counts since the event was added, not differences: an item that was lost costs nothing but itself.
+ */
+#include "daemon/reader.h"
+
+#include "daemon/encode/item.h"
+#include "daemon/kernel/open.h"
+
+#define MEMBERS_MAX 32
+
+static int read_members(const SnapshotCpu *c, size_t first, size_t last, ReadCount *values) {
+        for (size_t i = first; i < last; i++) {
+                const SnapshotStream *stream = &c->streams[i];
+                ReadCount *v = &values[stream->member], read;
+                int error;
+
+                if (stream->muted)
+                        continue;
+                error = open_read(stream->fd, stream->read_format, &read);
+                if (error < 0)
+                        return error;
+                v->value += read.value;
+                v->enabled += read.enabled;
+                v->running += read.running;
+                v->lost += read.lost;
+        }
+        return 0;
+}
+
+/* Streams first to last belong to one event. READER_E_STARVED: another time. */
+static int reader_read_event(Reader *r, const SnapshotCpu *c, size_t first, size_t last) {
+        const SnapshotEvent *e = &r->snapshot->events[c->streams[first].event];
+        const Event *event = e->event;
+        ReadCount values[MEMBERS_MAX];
+        uint64_t mask = 0;
+        size_t room, length;
+        nsec_t now;
+        uint8_t *to;
+        int n;
+
+        for (size_t i = 0; i < e->n_routes; i++)
+                mask |= e->routes[i].bit;
+        if (mask == 0)
+                return 0;
+        n = reader_need_batch(r);
+        if (n != 0)
+                return n;
+        for (size_t i = 0; i < event->n_members; i++)
+                values[i] = e->closed[r->slot * event->n_members + i];
+        now = clock_now(r->clock);
+        n = read_members(c, first, last, values);
+        if (n < 0)
+                return n;
+        to = batch_room(r->batch, &room);
+        if (!batch_has_entry_room(r->batch) ||
+            read_item_encode(event->id, r->cpu, now, values, event->n_members, to, room, &length) != 0) {
+                n = reader_push_batch(r);
+                return n != 0 ? n : reader_read_event(r, c, first, last); /* an empty batch has room */
+        }
+        batch_append(r->batch, now, mask, event->id, length);
+        return 0;
+}
+
+int reader_read_intervals(Reader *r, nsec_t *ret_next) {
+        const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
+        nsec_t now = clock_now(r->clock), next = UINT64_MAX;
+
+        for (size_t first = 0, last; first < c->n_streams; first = last) {
+                const SnapshotEvent *e = &r->snapshot->events[c->streams[first].event];
+                EventCounters *counters = &e->event->counters[r->slot];
+
+                for (last = first + 1; last < c->n_streams && c->streams[last].event == c->streams[first].event;)
+                        last++;
+                if (e->interval == 0)
+                        continue;
+                if (counters->next_read > 0 && now >= counters->next_read) {
+                        int n = reader_read_event(r, c, first, last);
+
+                        if (n != 0)
+                                return n;
+                }
+                if (now >= counters->next_read || counters->next_read > now + e->interval)
+                        counters->next_read = (now / e->interval + 1) * e->interval;
+                if (counters->next_read < next)
+                        next = counters->next_read;
+        }
+        *ret_next = next;
+        return 0;
+}

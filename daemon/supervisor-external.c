@@ -1,0 +1,264 @@
+/*
+ * External events: main is their reader. It matches and encodes like one, into batches of a lane of its own, whose samples
+ * the dispatcher merges by time. Nobody waits for that lane: what comes later than the merge is counted as late.
+ */
+#include "daemon/supervisor-external.h"
+
+#include <assert.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "daemon/model/external-plan.h"
+#include "daemon/supervisor-requests.h"
+
+#define EXTERNAL_WINDOW (5 * NSEC_PER_MSEC) /* from a client's clock to our socket, with a busy main thread in between */
+#define AHEAD_MAX NSEC_PER_SEC
+
+int supervisor_resolve_external(Supervisor *s, uint32_t id, EventSpec *spec, Registration **ret, Explanation *e) {
+        _cleanup_(plan_unrefp) Plan *plan = NULL;
+        Registration *g;
+        int r;
+
+        if (!event_spec_is_host(spec) || spec->cpus || spec->period || spec->frequency || spec->callchain ||
+            spec->filter || spec->interval || spec->attr.n)
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s is emitted by clients: it has fields, and no target, period, "
+                              "frequency, callchain, filter, interval or attr", spec->event);
+        r = external_plan_new(spec->name, &spec->fields, &plan, e);
+        if (r != 0)
+                return r;
+        g = calloc(1, sizeof(*g));
+        if (!g)
+                return -ENOMEM;
+        g->event = event_new(id, spec, plan, (uint32_t)s->n_cpus + 1);
+        if (!g->event) {
+                registration_free(s, g);
+                return -ENOMEM;
+        }
+        g->event->external = g->event->exact = true;
+        g->event->period = 1;
+        *ret = g;
+        return 0;
+}
+
+/* ---- the lane of main -------------------------------------------------------------------------------------------- */
+
+int own_lane_init(OwnLane *o) {
+        int r = queue_init(&o->full, OWN_BATCHES);
+
+        return r < 0 ? r : queue_init(&o->free, OWN_BATCHES);
+}
+
+void own_lane_deinit(OwnLane *o) {
+        Batch *b;
+
+        while (o->full.slots && (b = queue_pop(&o->full)))
+                batch_free(b);
+        while (o->free.slots && (b = queue_pop(&o->free)))
+                batch_free(b);
+        o->batch = batch_free(o->batch);
+        queue_deinit(&o->full);
+        queue_deinit(&o->free);
+}
+
+Lane own_lane(OwnLane *o) {
+        return (Lane){ .full = &o->full, .free = &o->free, .starving = &o->starving, .reader = NULL };
+}
+
+static void own_push(Supervisor *s) {
+        Batch *b = TAKE_PTR(s->own.batch);
+        bool pushed;
+
+        batch_sort(b);
+        pushed = queue_push(&s->own.full, b);
+        assert(pushed); /* as many slots as batches */
+        doorbell_ring(&s->dispatcher.doorbell);
+}
+
+/* Batches are made as they are needed and used again. False: all are on their way. */
+static bool own_need_batch(Supervisor *s) {
+        OwnLane *o = &s->own;
+
+        if (o->batch)
+                return true;
+        o->batch = queue_pop(&o->free);
+        if (!o->batch && o->n_batches < OWN_BATCHES && (o->batch = batch_new((uint32_t)s->n_cpus)))
+                o->n_batches++;
+        if (o->batch)
+                batch_reset(o->batch, s->generation);
+        return o->batch;
+}
+
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
+
+typedef struct Wanted {
+        EncodePlan *encoding;
+        uint64_t mask;
+} Wanted;
+
+/* Who wants it, by encoding. */
+static size_t find_wanted(const Supervisor *s, const Registration *g, const Record *record, Wanted *ret) {
+        size_t n = 0;
+
+        for (const Subscription *u = s->subscriptions; u; u = u->next)
+                for (size_t i = 0; i < u->n_routes; i++) {
+                        const SubscriptionRoute *route = &u->routes[i];
+                        size_t k = 0;
+
+                        if (route->event != g->event || (route->program && !match_run(route->program, record)))
+                                continue;
+                        while (k < n && ret[k].encoding != route->encoding)
+                                k++;
+                        if (k == n)
+                                ret[n++] = (Wanted){ .encoding = route->encoding };
+                        ret[k].mask |= 1ULL << u->bit;
+                }
+        return n;
+}
+
+/* One item; a batch that is full goes first. False: there is no room for it anywhere. */
+static bool own_append(Supervisor *s, const Registration *g, const Record *record, const Wanted *wanted) {
+        for (int tries = 0; tries < 2; tries++) {
+                size_t room, length;
+                uint8_t *to;
+
+                if (!own_need_batch(s))
+                        return false;
+                to = batch_room(s->own.batch, &room);
+                if (batch_has_entry_room(s->own.batch) &&
+                    item_encode(wanted->encoding, record, to, room, &length) == 0) {
+                        batch_append(s->own.batch, record->time, wanted->mask, g->event->id, length);
+                        return true;
+                }
+                if (s->own.batch->n_entries == 0)
+                        return false;
+                own_push(s);
+        }
+        return false;
+}
+
+static void take_sample(Supervisor *s, const Registration *g, const Record *record) {
+        EventCounters *c = &g->event->counters[s->n_cpus];
+        Wanted wanted[BATCH_BITS];
+        size_t n = find_wanted(s, g, record, wanted);
+        bool lost = false;
+
+        c->closed_count++;
+        if (n == 0)
+                counter_add(&c->filtered, 1);
+        for (size_t i = 0; i < n; i++)
+                lost |= !own_append(s, g, record, &wanted[i]);
+        if (n > 0)
+                counter_add(lost ? &c->lost[LOSS_BATCH_POOL] : &c->delivered, 1);
+}
+
+static int values_from_message(const Perfd__V1__ExternalSample *m, ExternalInput *ret, Explanation *e) {
+        for (size_t i = 0; i < m->n_values; i++) {
+                const Perfd__V1__ExternalValue *v = m->values[i];
+
+                ret[i] = (ExternalInput){ .is_number = v->value_case != PERFD__V1__EXTERNAL_VALUE__VALUE_TEXT };
+                switch (v->value_case) {
+                case PERFD__V1__EXTERNAL_VALUE__VALUE_NUMBER:
+                        ret[i].number = v->number;
+                        break;
+                case PERFD__V1__EXTERNAL_VALUE__VALUE_SIGNED_NUMBER:
+                        ret[i].number = (uint64_t)v->signed_number;
+                        ret[i].is_signed = true;
+                        break;
+                case PERFD__V1__EXTERNAL_VALUE__VALUE_TEXT:
+                        ret[i].text = v->text.data;
+                        ret[i].length = v->text.len;
+                        break;
+                default:
+                        return refuse(e, REFUSED_INVALID, "bad-value", "value %zu of %s is neither number nor text", i + 1,
+                                      m->event);
+                }
+        }
+        return 0;
+}
+
+/* A message as a record, whose raw bytes are in `raw`. Refused: nothing was taken. */
+static int sample_from_message(Supervisor *s, const Perfd__V1__ExternalSample *m, uint8_t *raw,
+                               const Registration **ret_registration, Record *ret, Explanation *e) {
+        const Registration *g = supervisor_find(s, m->event);
+        ExternalInput values[EXTERNAL_FIELDS_MAX];
+        nsec_t now = clock_now(s->attr.clock);
+        size_t size;
+        int r;
+
+        if (!g)
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-event", "no running event is called %s: `perfctl list` shows them",
+                              m->event);
+        if (!g->event->external)
+                return refuse(e, REFUSED_INVALID, "not-external", "%s is no external event: its samples come from the kernel",
+                              m->event);
+        if (m->time == 0 || m->time > now + AHEAD_MAX)
+                return refuse(e, REFUSED_INVALID, "bad-time", "a sample of %s has the time %llu, and %s is at %llu: it has to be "
+                              "the stream's clock, and at most a second ahead", m->event, (unsigned long long)m->time,
+                              config_clock_name(s->config), (unsigned long long)now);
+        if (m->n_values > EXTERNAL_FIELDS_MAX)
+                return refuse(e, REFUSED_INVALID, "bad-value", "%zu values: %s has %zu fields", m->n_values, m->event,
+                              g->event->plan->n_fields);
+        r = values_from_message(m, values, e);
+        if (r == 0)
+                r = external_raw_encode(g->event->plan, values, m->n_values, raw, &size, e);
+        if (r != 0)
+                return r;
+        *ret_registration = g;
+        *ret = (Record){ .type = PERF_RECORD_SAMPLE, .cpu = m->cpu, .time = m->time, .pid = m->pid, .tid = m->tid,
+                         .comm = "", .raw = raw, .raw_size = (uint32_t)size };
+        return 0;
+}
+
+int handle_emit(Asking *a, Explanation *e) {
+        const Perfd__V1__EmitRequest *q = a->request->emit;
+        _cleanup_free_ uint8_t *raw = malloc(EXTERNAL_RAW_MAX);
+        Perfd__V1__EmitReply *reply = malloc(sizeof(*reply));
+        Supervisor *s = a->supervisor;
+        const Registration *g;
+        Record record;
+        int r = 0;
+
+        if (!raw || !reply) {
+                free(reply);
+                return -ENOMEM;
+        }
+        perfd__v1__emit_reply__init(reply);
+        a->response->body_case = PERFD__V1__RESPONSE__BODY_EMITTED;
+        a->response->emitted = reply;
+        for (size_t i = 0; i < q->n_samples && r == 0; i++)
+                r = sample_from_message(s, q->samples[i], raw, &g, &record, e);
+        if (r != 0)
+                return r;
+        for (size_t i = 0; i < q->n_samples && r == 0; i++) {
+                r = sample_from_message(s, q->samples[i], raw, &g, &record, e); /* once more: only one is kept at a time */
+                if (r != 0 || !g->enabled)
+                        continue;
+                reply->taken++;
+                reply->late += record.time < atomic_load_explicit(&s->dispatcher.released_until, memory_order_relaxed);
+                take_sample(s, g, &record);
+        }
+        if (s->own.batch)
+                own_push(s);
+        return r;
+}
+
+void supervisor_cut_external(Supervisor *s) {
+        for (Registration *g = s->registrations; g; g = g->next) {
+                EventCounters *c = &g->event->counters[s->n_cpus];
+
+                if (!g->event->external)
+                        continue;
+                c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
+                                     .settled = true };
+                for (int i = 0; i < _LOSS_MAX; i++)
+                        c->cut.lost[i] = counter_get(&c->lost[i]);
+        }
+}
+
+void supervisor_update_window(Supervisor *s) {
+        bool any = false;
+
+        for (const Registration *g = s->registrations; g && !any; g = g->next)
+                any = g->event->external && g->enabled;
+        atomic_store_explicit(&s->dispatcher.window, any ? EXTERNAL_WINDOW : 0, memory_order_relaxed);
+}

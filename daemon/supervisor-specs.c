@@ -1,0 +1,218 @@
+/* Specs from and to messages. Strings and arrays are malloc'ed, for free_unpacked(). */
+#include "daemon/supervisor-requests.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+
+#define SPEC_INTERVAL_MIN NSEC_PER_MSEC
+
+int string_set(char **to, const char *from) {
+        if (!from)
+                return 0;
+        *to = strdup(from);
+        return *to ? 0 : -ENOMEM;
+}
+
+int numbers_set(uint32_t **to, size_t *ret_n, const uint32_t *from, size_t n) {
+        if (n == 0)
+                return 0;
+        *to = malloc(n * sizeof(**to));
+        if (!*to)
+                return -ENOMEM;
+        memcpy(*to, from, n * sizeof(**to));
+        *ret_n = n;
+        return 0;
+}
+
+static int strings_set(char ***to, size_t *ret_n, const Strings *from) {
+        if (from->n == 0)
+                return 0;
+        *to = calloc(from->n, sizeof(**to));
+        if (!*to)
+                return -ENOMEM;
+        for (; *ret_n < from->n; (*ret_n)++)
+                if (!((*to)[*ret_n] = strdup(from->items[*ret_n])))
+                        return -ENOMEM;
+        return 0;
+}
+
+static int target_message(const EventSpec *from, Perfd__V1__Target **ret) {
+        Perfd__V1__Target *t;
+        int r;
+
+        if (!from->target && event_spec_is_host(from) && !from->cpus)
+                return 0;
+        t = malloc(sizeof(*t));
+        if (!t)
+                return -ENOMEM;
+        perfd__v1__target__init(t);
+        *ret = t;
+        t->no_inherit = from->no_inherit;
+        if ((r = string_set(&t->name, from->target)) < 0 || (r = string_set(&t->cpus, from->cpus)) < 0 ||
+            (r = numbers_set(&t->pids, &t->n_pids, from->pids, from->n_pids)) < 0)
+                return r;
+        if ((r = strings_set(&t->cgroups, &t->n_cgroups, &from->cgroups)) < 0 ||
+            (r = strings_set(&t->containers, &t->n_containers, &from->containers)) < 0 ||
+            (r = strings_set(&t->units, &t->n_units, &from->units)) < 0)
+                return r;
+        return numbers_set(&t->tids, &t->n_tids, from->tids, from->n_tids);
+}
+
+/* "exclude-user=true" is a name and a value. */
+static int attr_message(const Strings *from, Perfd__V1__EventSpec *m) {
+        m->attr = calloc(from->n + 1, sizeof(*m->attr));
+        if (!m->attr)
+                return -ENOMEM;
+        for (size_t i = 0; i < from->n; i++) {
+                const char *text = from->items[i], *equals = strchr(text, '=');
+                Perfd__V1__AttrSetting *a = malloc(sizeof(*a));
+
+                if (!a)
+                        return -ENOMEM;
+                perfd__v1__attr_setting__init(a);
+                m->attr[m->n_attr++] = a;
+                a->name = strndup(text, equals ? (size_t)(equals - text) : strlen(text));
+                a->value = strdup(equals ? equals + 1 : "true");
+                if (!a->name || !a->value)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+/* "user:text" */
+static int fields_message(const Strings *from, Perfd__V1__EventSpec *m) {
+        m->fields = calloc(from->n + 1, sizeof(*m->fields));
+        if (!m->fields)
+                return -ENOMEM;
+        for (size_t i = 0; i < from->n; i++) {
+                const char *text = from->items[i], *colon = strchr(text, ':');
+                Perfd__V1__ExternalField *f = malloc(sizeof(*f));
+
+                if (!f)
+                        return -ENOMEM;
+                perfd__v1__external_field__init(f);
+                m->fields[m->n_fields++] = f;
+                f->name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
+                f->type = strdup(colon ? colon + 1 : "");
+                if (!f->name || !f->type)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret) {
+        Perfd__V1__EventSpec *m = malloc(sizeof(*m));
+        int r;
+
+        if (!m)
+                return -ENOMEM;
+        perfd__v1__event_spec__init(m);
+        *ret = m;
+        m->period = from->period;
+        m->frequency = from->frequency;
+        m->callchain = (Perfd__V1__Callchain)from->callchain; /* the same bits */
+        m->disabled = from->disabled;
+        m->include_self = from->include_self;
+        m->maxactive = from->maxactive;
+        m->interval = from->interval;
+        if ((r = string_set(&m->event, from->event)) < 0 || (r = string_set(&m->name, from->name)) < 0 ||
+            (r = string_set(&m->filter, from->filter)) < 0 || (r = string_set(&m->args, from->args)) < 0 ||
+            (r = string_set(&m->fallback, from->fallback)) < 0 || (r = attr_message(&from->attr, m)) < 0 ||
+            (r = fields_message(&from->fields, m)) < 0)
+                return r;
+        return target_message(from, &m->target);
+}
+
+static int target_from_config(const Supervisor *s, const char *name, EventSpec *to, Explanation *e) {
+        for (size_t i = 0; i < s->config->n_targets; i++)
+                if (strcmp(s->config->targets[i].name, name) == 0)
+                        return spec_set_target(to, &s->config->targets[i]);
+        return refuse(e, REFUSED_NOT_FOUND, "bad-target", "the configuration has no target called %s", name);
+}
+
+/* They are opened once; supervisor-open.c leaves the others out. */
+static void log_duplicates(const uint32_t *ids, size_t n, const char *what) {
+        for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; k < i; k++)
+                        if (ids[k] == ids[i]) {
+                                log_print(LOG_NOTICE, "%s %u is named more than once: ignored", what, ids[i]);
+                                return; /* said once */
+                        }
+}
+
+static int target_from_message(const Supervisor *s, const Perfd__V1__Target *m, EventSpec *to, Explanation *e) {
+        int r;
+
+        if (!m)
+                return 0;
+        if (m->name && *m->name) {
+                if (m->n_pids || m->n_tids || m->n_cgroups || m->n_containers || m->n_units || (m->cpus && *m->cpus))
+                        return refuse(e, REFUSED_INVALID, "bad-target", "a target's name (%s) goes without pids, tids, "
+                                      "cgroups and cpus: its configuration has them", m->name);
+                return target_from_config(s, m->name, to, e);
+        }
+        for (size_t i = 0; i < m->n_pids + m->n_tids; i++) {
+                uint32_t id = i < m->n_pids ? m->pids[i] : m->tids[i - m->n_pids];
+
+                if (id == 0 || id > INT32_MAX)
+                        return refuse(e, REFUSED_INVALID, "bad-target", "%u is no pid or tid", id);
+        }
+        if ((m->n_pids || m->n_tids) && (m->n_cgroups || m->n_containers || m->n_units))
+                return refuse(e, REFUSED_INVALID, "bad-target", "tasks and cgroups exclude each other: an event has one of "
+                              "both as its target");
+        log_duplicates(m->pids, m->n_pids, "pid");
+        log_duplicates(m->tids, m->n_tids, "tid");
+        to->no_inherit = m->no_inherit;
+        if ((r = string_set(&to->cpus, m->cpus && *m->cpus ? m->cpus : NULL)) < 0 ||
+            (r = numbers_set(&to->pids, &to->n_pids, m->pids, m->n_pids)) < 0 ||
+            (r = strings_copy(m->cgroups, m->n_cgroups, &to->cgroups)) < 0 ||
+            (r = strings_copy(m->containers, m->n_containers, &to->containers)) < 0 ||
+            (r = strings_copy(m->units, m->n_units, &to->units)) < 0)
+                return r;
+        return numbers_set(&to->tids, &to->n_tids, m->tids, m->n_tids);
+}
+
+static int add_joined(Strings *to, const char *name, char between, const char *value) {
+        _cleanup_free_ char *text = NULL;
+
+        if (asprintf(&text, "%s%c%s", name ? name : "", between, value ? value : "") < 0)
+                return -ENOMEM;
+        return strings_add(to, text);
+}
+
+static int lists_from_message(const Perfd__V1__EventSpec *m, EventSpec *to) {
+        int r = 0;
+
+        for (size_t i = 0; i < m->n_attr && r == 0; i++)
+                r = add_joined(&to->attr, m->attr[i]->name, '=', m->attr[i]->value);
+        for (size_t i = 0; i < m->n_fields && r == 0; i++)
+                r = add_joined(&to->fields, m->fields[i]->name, ':', m->fields[i]->type);
+        return r;
+}
+
+int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e) {
+        int r;
+
+        if (m->callchain > CALLCHAIN_KERNEL + CALLCHAIN_USER)
+                return refuse(e, REFUSED_INVALID, "bad-request", "callchain %d is not known", (int)m->callchain);
+        to->period = m->period;
+        to->frequency = m->frequency;
+        to->callchain = m->callchain;
+        to->disabled = m->disabled;
+        to->include_self = m->include_self;
+        to->maxactive = m->maxactive;
+        to->interval = m->interval;
+        if (to->interval && to->interval < SPEC_INTERVAL_MIN)
+                return refuse(e, REFUSED_INVALID, "bad-event", "an interval of %llu ns is below the least one, 1 ms",
+                              (unsigned long long)to->interval);
+        if ((r = string_set(&to->event, m->event)) < 0 ||
+            (r = string_set(&to->name, m->name && *m->name ? m->name : NULL)) < 0 ||
+            (r = string_set(&to->filter, m->filter && *m->filter ? m->filter : NULL)) < 0 ||
+            (r = string_set(&to->args, m->args && *m->args ? m->args : NULL)) < 0 ||
+            (r = string_set(&to->fallback, m->fallback && *m->fallback ? m->fallback : NULL)) < 0 ||
+            (r = lists_from_message(m, to)) < 0)
+                return r;
+        return target_from_message(s, m->target, to, e);
+}

@@ -1,0 +1,205 @@
+/*
+ * Whom and where an event observes. What a user wrote (pids, cgroup globs, container ids) is looked up at each opening, so
+ * that a replacement, a CPU that comes online, or a cgroup that appears sees what is there then.
+ *
+ * A process is opened thread by thread, because perf_event_open(2) follows children only from where they are born.
+ */
+#include "daemon/supervisor.h"
+
+#include <string.h>
+
+#include "daemon/base/cpu-list.h"
+#include "daemon/base/log.h"
+#include "daemon/kernel/tasks.h"
+
+void whoms_deinit(Whoms *w) {
+        free(w->list);
+        cgroups_free(w->cgroups, w->n_cgroups);
+        *w = WHOMS_NULL;
+}
+
+static bool whoms_have(const Whoms *w, uint64_t id) {
+        for (size_t i = 0; i < w->n; i++)
+                if (w->list[i].id == id)
+                        return true;
+        return false;
+}
+
+static int whoms_add(Whoms *w, Whom whom) {
+        Whom *more;
+
+        if (whoms_have(w, whom.id))
+                return 0;
+        more = reallocarray(w->list, w->n + 1, sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+        w->list = more;
+        more[w->n++] = whom;
+        return 0;
+}
+
+bool whoms_contain(const Whoms *all, const Whoms *some) {
+        for (size_t i = 0; i < some->n; i++)
+                if (!whoms_have(all, some->list[i].id))
+                        return false;
+        return true;
+}
+
+static int add_tasks(Whoms *w, const uint32_t *tids, size_t n) {
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = whoms_add(w, (Whom){ .pid = (int)tids[i], .id = tids[i] });
+        return r;
+}
+
+static int add_process(Whoms *w, uint32_t pid, Explanation *e) {
+        _cleanup_free_ uint32_t *tids = NULL;
+        size_t n = 0;
+        int r = tasks_of_process(pid, &tids, &n, e);
+
+        return r == 0 ? add_tasks(w, tids, n) : r;
+}
+
+/* Children that are there already: a replacement would lose them, and who follows children wants them anyway. */
+static int add_descendants(Whoms *w, uint32_t pid, Explanation *e) {
+        _cleanup_free_ uint32_t *pids = NULL;
+        size_t n = 0;
+        int r = tasks_descendants(pid, &pids, &n, e);
+
+        for (size_t i = 0; i < n && r == 0; i++) {
+                r = add_process(w, pids[i], e);
+                if (r == REFUSED_NOT_FOUND)
+                        r = 0; /* gone by now: its children have got another parent */
+        }
+        return r;
+}
+
+/* A process that is gone is said; that all of them are, is refused. */
+static int find_tasks(const EventSpec *spec, Whoms *w, Explanation *e) {
+        int r = add_tasks(w, spec->tids, spec->n_tids);
+
+        for (size_t i = 0; i < spec->n_pids && r == 0; i++) {
+                r = add_process(w, spec->pids[i], e);
+                if (r == 0 && !spec->no_inherit)
+                        r = add_descendants(w, spec->pids[i], e);
+                if (r == REFUSED_NOT_FOUND) {
+                        log_print(LOG_NOTICE, "%s: there is no process %u (any more)", spec->name, spec->pids[i]);
+                        r = 0;
+                }
+        }
+        if (r != 0)
+                return r;
+        return w->n == 0 && spec->n_pids > 0 ? REFUSED_NOT_FOUND : 0; /* explained by tasks_of_process() */
+}
+
+/* Takes over what was resolved. The root of the hierarchy is everybody: a whole CPU counts it for less. */
+static int add_cgroups(Whoms *w, Cgroup *found, size_t n, bool *ret_host) {
+        Cgroup *more = reallocarray(w->cgroups, w->n_cgroups + n + 1, sizeof(*more));
+        int r = 0;
+
+        if (!more) {
+                cgroups_free(found, n);
+                return -ENOMEM;
+        }
+        w->cgroups = more;
+        memcpy(more + w->n_cgroups, found, n * sizeof(*found));
+        w->n_cgroups += n;
+        for (size_t i = 0; i < n && r == 0; i++) {
+                if (strcmp(found[i].path, "/") == 0)
+                        *ret_host = true;
+                else
+                        r = whoms_add(w, (Whom){ .pid = found[i].fd, .is_cgroup = true, .id = found[i].inode });
+        }
+        free(found);
+        return r;
+}
+
+static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings *names, Whoms *w, bool *ret_host,
+                              Explanation *e) {
+        for (size_t i = 0; i < names->n; i++) {
+                Cgroup *found = NULL;
+                size_t n = 0;
+                int r = cgroup_resolve(&s->cgroups, naming, names->items[i], &found, &n, e);
+
+                if (r == 0)
+                        r = add_cgroups(w, found, n, ret_host);
+                if (r != 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int find_cgroups(Supervisor *s, const EventSpec *spec, Whoms *w, Explanation *e) {
+        bool host = false;
+        int r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, e);
+
+        if (r == 0)
+                r = find_cgroups_named(s, CGROUP_BY_PATH, &spec->cgroups, w, &host, e);
+        if (r == 0)
+                r = find_cgroups_named(s, CGROUP_BY_CONTAINER, &spec->containers, w, &host, e);
+        if (r == 0)
+                r = find_cgroups_named(s, CGROUP_BY_UNIT, &spec->units, w, &host, e);
+        if (r == 0 && host) {
+                w->n = 0;
+                r = whoms_add(w, (Whom){ .pid = -1 });
+        }
+        return r;
+}
+
+int supervisor_find_whoms(Supervisor *s, const EventSpec *spec, Whoms *ret, Explanation *e) {
+        Whoms w = WHOMS_NULL;
+        int r;
+
+        if (event_spec_is_host(spec))
+                r = whoms_add(&w, (Whom){ .pid = -1 });
+        else if (spec->n_pids || spec->n_tids)
+                r = find_tasks(spec, &w, e);
+        else
+                r = find_cgroups(s, spec, &w, e);
+        if (r != 0)
+                whoms_deinit(&w);
+        else
+                *ret = w;
+        return r;
+}
+
+static int parse_cpus(const char *text, uint32_t **ret, size_t *ret_n, Explanation *e) {
+        return text ? cpu_list_parse(text, ret, ret_n, e) : 0;
+}
+
+static bool list_has(const uint32_t *list, size_t n, const char *text, uint32_t cpu) {
+        bool found = !text;
+
+        for (size_t i = 0; i < n && !found; i++)
+                found = list[i] == cpu;
+        return found;
+}
+
+int supervisor_find_slots(const Supervisor *s, const Registration *g, uint32_t **ret_slots, size_t *ret_n,
+                          Explanation *e) {
+        _cleanup_free_ uint32_t *slots = calloc(s->n_cpus, sizeof(*slots)), *wanted = NULL, *able = NULL;
+        size_t n = 0, n_wanted = 0, n_able = 0;
+        const char *cpus = g->event->spec.cpus;
+        int r;
+
+        if (!slots)
+                return -ENOMEM;
+        r = parse_cpus(cpus, &wanted, &n_wanted, e);
+        if (r == 0)
+                r = parse_cpus(g->cpus, &able, &n_able, e);
+        if (r != 0)
+                return r;
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                if (s->online[slot] && list_has(wanted, n_wanted, cpus, s->cpus[slot]) &&
+                    list_has(able, n_able, g->cpus, s->cpus[slot]))
+                        slots[n++] = slot;
+        if (n == 0 && g->cpus)
+                return refuse(e, REFUSED_NOT_FOUND, "bad-target", "%s is counted on the CPUs %s only, and none of these is "
+                              "online and asked for", g->event->spec.name, g->cpus);
+        if (n == 0)
+                return refuse(e, REFUSED_NOT_FOUND, "bad-target", "none of the CPUs %s is online", cpus);
+        *ret_slots = TAKE_PTR(slots);
+        *ret_n = n;
+        return 0;
+}
