@@ -58,6 +58,23 @@ static Descriptor *descriptor_free(Descriptor *d) {
         return NULL;
 }
 
+static int descriptor_take_counters(Descriptor *d) {
+        const Perfd__V1__EventDescriptor *m = d->message;
+        perfd_counter *counters = arena_push(&d->arena, m->n_counters, sizeof(*counters));
+
+        if (!counters)
+                return -ENOMEM;
+        for (size_t i = 0; i < m->n_counters; i++)
+                counters[i] = (perfd_counter){
+                        .event = m->counters[i]->event,
+                        .unit = m->counters[i]->unit,
+                        .scale = m->counters[i]->scale != 0 ? m->counters[i]->scale : 1,
+                };
+        d->event.counters = counters;
+        d->event.n_counters = m->n_counters;
+        return 0;
+}
+
 /* A dynamic array moves all numbers behind it: those places are found item by item. */
 static int descriptor_place(Descriptor *d) {
         d->places = arena_push(&d->arena, d->event.n_fields, sizeof(*d->places));
@@ -94,10 +111,13 @@ static int descriptor_new(Perfd__V1__EventDescriptor *message, Descriptor **ret)
                 .period = message->period,
                 .frequency = message->frequency,
                 .unit = message->unit,
+                .interval = message->interval,
         };
         r = fields_new(&d->arena, message->fields, message->n_fields, &d->event.fields);
         if (r == 0)
                 r = descriptor_place(d);
+        if (r == 0)
+                r = descriptor_take_counters(d);
         if (r == 0 && message->id == 0) /* that is the host's side records */
                 r = PERFD_E_PROTOCOL;
         if (r != 0) {

@@ -59,17 +59,57 @@ const perfd_comm_record *perfd_item_comm_record(const perfd_item *item) {
 }
 
 const perfd_task_record *perfd_item_task_record(const perfd_item *item) {
-        return item->record == PERFD_FORK || item->record == PERFD_EXIT ? &item->task : NULL;
+        switch (item->record) {
+        case PERFD_FORK:
+        case PERFD_EXIT:
+        case PERFD_ITRACE_START:
+        case PERFD_READ:
+                return &item->task;
+        default:
+                return NULL;
+        }
 }
 
 const perfd_mmap2_record *perfd_item_mmap2_record(const perfd_item *item) {
         return item->record == PERFD_MMAP2 ? &item->mmap2 : NULL;
 }
 
+const perfd_switch_record *perfd_item_switch_record(const perfd_item *item) {
+        return item->record == PERFD_SWITCH ? &item->switch_record : NULL;
+}
+
+const perfd_namespaces_record *perfd_item_namespaces_record(const perfd_item *item) {
+        return item->record == PERFD_NAMESPACES ? &item->namespaces_record : NULL;
+}
+
+const perfd_ksymbol_record *perfd_item_ksymbol_record(const perfd_item *item) {
+        return item->record == PERFD_KSYMBOL ? &item->ksymbol : NULL;
+}
+
+const perfd_bpf_event_record *perfd_item_bpf_event_record(const perfd_item *item) {
+        return item->record == PERFD_BPF_EVENT ? &item->bpf_event : NULL;
+}
+
+const perfd_cgroup_record *perfd_item_cgroup_record(const perfd_item *item) {
+        return item->record == PERFD_CGROUP ? &item->cgroup : NULL;
+}
+
+const perfd_text_poke_record *perfd_item_text_poke_record(const perfd_item *item) {
+        return item->record == PERFD_TEXT_POKE ? &item->text_poke : NULL;
+}
+
+const perfd_aux_record *perfd_item_aux_record(const perfd_item *item) {
+        return item->record == PERFD_AUX ? &item->aux : NULL;
+}
+
+const perfd_unknown_record *perfd_item_unknown_record(const perfd_item *item) {
+        return item->record == PERFD_UNKNOWN ? &item->unknown : NULL;
+}
+
 uint64_t perfd_item_lost(const perfd_item *item) {
         return item->record == PERFD_LOST || item->record == PERFD_LOST_SAMPLES ? item->number : 0;
 }
 
-uint64_t perfd_item_stream_id(const perfd_item *item) {
-        return item->record == PERFD_THROTTLE || item->record == PERFD_UNTHROTTLE ? item->number : 0;
+uint64_t perfd_item_hw_id(const perfd_item *item) {
+        return item->record == PERFD_AUX_OUTPUT_HW_ID ? item->number : 0;
 }

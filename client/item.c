@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "client/message.h"
 #include "client/record.h"
+#include "client/sample-parts.h"
 #include "client/wire.h"
 #include "proto/item-fields.h"
 
@@ -21,6 +23,10 @@ static int grow(void *list, size_t *room, size_t needed, size_t size) {
         *p = bigger;
         *room = n;
         return 0;
+}
+
+int item_reserve(void *list, size_t *room, size_t n, size_t size) {
+        return n < *room ? 0 : grow(list, room, n + 4, size);
 }
 
 static int numbers_reserve(Numbers *numbers, size_t more) {
@@ -41,17 +47,17 @@ static int numbers_add_packed(Numbers *numbers, const WireField *f) {
         return 0;
 }
 
-static int numbers_add_packed_fixed(Numbers *numbers, const WireField *f) {
-        if (f->length % sizeof(uint64_t) != 0)
+int numbers_add_packed_fixed(Numbers *numbers, const uint8_t *bytes, size_t length) {
+        if (length % sizeof(uint64_t) != 0)
                 return PERFD_E_PROTOCOL;
-        if (numbers_reserve(numbers, f->length / sizeof(uint64_t)) < 0)
+        if (numbers_reserve(numbers, length / sizeof(uint64_t)) < 0)
                 return -ENOMEM;
-        for (size_t i = 0; i < f->length; i += sizeof(uint64_t))
-                numbers->list[numbers->n++] = wire_get_fixed64(f->bytes + i);
+        for (size_t i = 0; i < length; i += sizeof(uint64_t))
+                numbers->list[numbers->n++] = wire_get_fixed64(bytes + i);
         return 0;
 }
 
-static int numbers_add(Numbers *numbers, uint64_t number) {
+int numbers_add(Numbers *numbers, uint64_t number) {
         if (numbers_reserve(numbers, 1) < 0)
                 return -ENOMEM;
         numbers->list[numbers->n++] = number;
@@ -59,8 +65,7 @@ static int numbers_add(Numbers *numbers, uint64_t number) {
 }
 
 static int texts_add(struct perfd_item *item, const WireField *f) {
-        if (item->n_texts == item->texts_room &&
-            grow(&item->texts, &item->texts_room, item->n_texts + 4, sizeof(perfd_text)) < 0)
+        if (item_reserve(&item->texts, &item->texts_room, item->n_texts, sizeof(perfd_text)) < 0)
                 return -ENOMEM;
         item->texts[item->n_texts++] = wire_text(f);
         return 0;
@@ -74,6 +79,7 @@ static void item_clear(struct perfd_item *item) {
         item->comm = item->raw = (perfd_text){ .bytes = "" };
         item->numbers.n = item->kernel_callchain.n = item->user_callchain.n = 0;
         item->n_texts = 0;
+        item->parts.has = 0;
         item->places = NULL;
 }
 
@@ -108,11 +114,11 @@ static int item_set(struct perfd_item *item, const WireField *f) {
                 item->raw = wire_text(f);
                 return 0;
         case WIRE_KEY(ITEM_KERNEL_CALLCHAIN, WIRE_BYTES):
-                return numbers_add_packed_fixed(&item->kernel_callchain, f);
+                return numbers_add_packed_fixed(&item->kernel_callchain, f->bytes, f->length);
         case WIRE_KEY(ITEM_KERNEL_CALLCHAIN, WIRE_FIXED64):
                 return numbers_add(&item->kernel_callchain, f->number);
         case WIRE_KEY(ITEM_USER_CALLCHAIN, WIRE_BYTES):
-                return numbers_add_packed_fixed(&item->user_callchain, f);
+                return numbers_add_packed_fixed(&item->user_callchain, f->bytes, f->length);
         case WIRE_KEY(ITEM_USER_CALLCHAIN, WIRE_FIXED64):
                 return numbers_add(&item->user_callchain, f->number);
         case WIRE_KEY(ITEM_IP, WIRE_FIXED64):
@@ -125,7 +131,7 @@ static int item_set(struct perfd_item *item, const WireField *f) {
                 item->period = f->number;
                 return 0;
         default:
-                return record_decode(item, f);
+                return f->key < WIRE_KEY(ITEM_READ_VALUES, 0) ? record_decode(item, f) : parts_decode(&item->parts, f);
         }
 }
 
@@ -196,5 +202,7 @@ void item_deinit(struct perfd_item *item) {
         free(item->user_callchain.list);
         free(item->texts);
         free(item->own_places);
+        free(item->namespaces);
+        parts_deinit(&item->parts);
         *item = (struct perfd_item){ .descriptor = NULL };
 }

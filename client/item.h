@@ -12,6 +12,22 @@ typedef struct Numbers {
         size_t n, room;
 } Numbers;
 
+/* The rare parts of samples: each is valid if its bit is in `has`. Lists are used again for the next item. */
+typedef struct ItemParts {
+        uint64_t has; /* 1 << (field - ITEM_READ_VALUES) */
+        perfd_read_value *reads; /* of a READ record too */
+        size_t n_reads, reads_room;
+        perfd_branch *branches;
+        size_t n_branches, branches_room;
+        perfd_registers user_registers, interrupt_registers;
+        Numbers user_values, interrupt_values;
+        perfd_text user_stack, aux_bytes;
+        perfd_weight weight;
+        perfd_data_source data_source;
+        perfd_transaction transaction;
+        uint64_t branch_hw_index, physical_address, cgroup_id, data_page_size, code_page_size, id, stream_id;
+} ItemParts;
+
 struct perfd_item {
         const Descriptor *descriptor; /* NULL for side records of the host */
         perfd_record record;
@@ -28,9 +44,25 @@ struct perfd_item {
                 perfd_comm_record comm_record;
                 perfd_task_record task;
                 perfd_mmap2_record mmap2;
-                uint64_t number; /* lost, or stream id */
+                perfd_switch_record switch_record;
+                perfd_namespaces_record namespaces_record;
+                perfd_ksymbol_record ksymbol;
+                perfd_bpf_event_record bpf_event;
+                perfd_cgroup_record cgroup;
+                perfd_text_poke_record text_poke;
+                perfd_aux_record aux;
+                perfd_unknown_record unknown;
+                uint64_t number; /* lost, stream id, hardware id */
         };
+        perfd_namespace *namespaces;
+        size_t namespaces_room;
+        ItemParts parts;
 };
+
+/* Makes room for one more in a list of the item. -ENOMEM */
+int item_reserve(void *list, size_t *room, size_t n, size_t size);
+int numbers_add_packed_fixed(Numbers *numbers, const uint8_t *bytes, size_t length);
+int numbers_add(Numbers *numbers, uint64_t number);
 
 /*
  * Reads an Item message, which has to stay as long as the item is looked at. -ENOMEM; PERFD_E_PROTOCOL if the bytes are

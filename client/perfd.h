@@ -378,9 +378,22 @@ typedef enum perfd_record {
         PERFD_LOST_SAMPLES,
         PERFD_THROTTLE,
         PERFD_UNTHROTTLE,
+        PERFD_SWITCH,
+        PERFD_NAMESPACES,
+        PERFD_KSYMBOL,
+        PERFD_BPF_EVENT,
+        PERFD_CGROUP,
+        PERFD_TEXT_POKE,
+        PERFD_AUX,
+        PERFD_ITRACE_START,
+        PERFD_AUX_OUTPUT_HW_ID,
+        PERFD_READ,    /* the counters of an event, read at its interval or when a thread ended */
+        PERFD_UNKNOWN, /* a record of the kernel that the daemon does not know */
 } perfd_record;
 
-#define PERFD_RECORD_BIT(record) ((uint32_t)1 << ((record) - PERFD_COMM)) /* COMM, FORK, EXIT, MMAP2 */
+/* LOST, LOST_SAMPLES, THROTTLE and UNTHROTTLE have none: they come always. */
+#define PERFD_RECORD_BIT(record)                                                                                       \
+        ((uint32_t)1 << ((record) < PERFD_SWITCH ? (record) - PERFD_COMM : (record) - PERFD_SWITCH + 4))
 
 typedef struct perfd_subscription {
         size_t size;
@@ -410,6 +423,12 @@ typedef struct perfd_start {
         uint64_t queue_bytes;
 } perfd_start;
 
+typedef struct perfd_counter {
+        const char *event; /* as in perf list */
+        const char *unit;  /* of its value: "events", "ns", "Joules" */
+        double scale;      /* value times this is in `unit` */
+} perfd_counter;
+
 /* Valid until the `removed` callback for it returned, another `event` with this id, or the client's end. */
 typedef struct perfd_event {
         uint32_t id;
@@ -420,6 +439,9 @@ typedef struct perfd_event {
         uint64_t period;    /* of every sample; 0 if by frequency */
         uint64_t frequency;
         const char *unit;   /* of period: "events", "ns" */
+        const perfd_counter *counters; /* what perfd_item_read() gives, in its order */
+        size_t n_counters;
+        uint64_t interval;  /* ns between two PERFD_READ items; 0: none come */
 } perfd_event;
 
 typedef struct perfd_gap_event {
@@ -538,13 +560,134 @@ typedef struct perfd_mmap2_record {
         perfd_text filename;
 } perfd_mmap2_record;
 
+typedef struct perfd_switch_record { /* the item's thread got the CPU, or left it */
+        bool out, preempted;
+        bool cpu_wide; /* then the next two are there */
+        uint32_t next_prev_pid, next_prev_tid;
+} perfd_switch_record;
+
+typedef struct perfd_namespace {
+        uint64_t dev, inode;
+} perfd_namespace;
+
+typedef struct perfd_namespaces_record {
+        uint32_t pid, tid;
+        const perfd_namespace *namespaces; /* net, uts, ipc, pid, user, mnt, cgroup */
+        size_t n_namespaces;
+} perfd_namespaces_record;
+
+typedef struct perfd_ksymbol_record {
+        uint64_t addr;
+        uint32_t len, type, flags;
+        perfd_text name;
+} perfd_ksymbol_record;
+
+typedef struct perfd_bpf_event_record {
+        uint32_t type, flags, id;
+        perfd_text tag;
+} perfd_bpf_event_record;
+
+typedef struct perfd_cgroup_record {
+        uint64_t id;
+        perfd_text path;
+} perfd_cgroup_record;
+
+typedef struct perfd_text_poke_record {
+        uint64_t addr;
+        perfd_text old_bytes, new_bytes;
+} perfd_text_poke_record;
+
+typedef struct perfd_aux_record {
+        uint64_t offset, size, flags;
+} perfd_aux_record;
+
+typedef struct perfd_unknown_record {
+        uint32_t type, misc;
+        perfd_text bytes;
+} perfd_unknown_record;
+
 /* NULL if the item is another record. */
 const perfd_comm_record *perfd_item_comm_record(const perfd_item *item);
-const perfd_task_record *perfd_item_task_record(const perfd_item *item); /* FORK, EXIT */
+const perfd_task_record *perfd_item_task_record(const perfd_item *item); /* FORK, EXIT; ITRACE_START, READ: pid, tid */
 const perfd_mmap2_record *perfd_item_mmap2_record(const perfd_item *item);
-/* LOST, LOST_SAMPLES: how many the kernel could not write before this place. THROTTLE, UNTHROTTLE: of which stream. */
+const perfd_switch_record *perfd_item_switch_record(const perfd_item *item);
+const perfd_namespaces_record *perfd_item_namespaces_record(const perfd_item *item);
+const perfd_ksymbol_record *perfd_item_ksymbol_record(const perfd_item *item);
+const perfd_bpf_event_record *perfd_item_bpf_event_record(const perfd_item *item);
+const perfd_cgroup_record *perfd_item_cgroup_record(const perfd_item *item);
+const perfd_text_poke_record *perfd_item_text_poke_record(const perfd_item *item);
+const perfd_aux_record *perfd_item_aux_record(const perfd_item *item);
+const perfd_unknown_record *perfd_item_unknown_record(const perfd_item *item);
+/* LOST, LOST_SAMPLES: how many the kernel could not write before this place. */
 uint64_t perfd_item_lost(const perfd_item *item);
+/* THROTTLE, UNTHROTTLE: of which stream; samples: PERF_SAMPLE_STREAM_ID. */
 uint64_t perfd_item_stream_id(const perfd_item *item);
+/* AUX_OUTPUT_HW_ID */
+uint64_t perfd_item_hw_id(const perfd_item *item);
+
+/* ---- parts of samples that an event's attr asked for; 0, NULL or empty where it did not ---------------------------*/
+
+/* running < enabled: scale by enabled / running. running 0: not counted, which is not 0. */
+typedef struct perfd_read_value {
+        uint64_t value;
+        uint64_t enabled, running; /* ns */
+        uint64_t lost;             /* samples of it that the kernel could not write */
+} perfd_read_value;
+
+typedef struct perfd_branch {
+        uint64_t from, to;
+        bool mispredicted, predicted; /* neither: not known */
+        bool in_transaction, abort;
+        uint32_t cycles;              /* since the branch before; 0: not known */
+        uint32_t type, spec, new_type, privilege; /* PERF_BR_*, _SPEC_*, _NEW_*, _PRIV_* of linux/perf_event.h */
+        uint64_t counters;            /* as the CPU packs them */
+} perfd_branch;
+
+typedef struct perfd_registers {
+        uint32_t abi;     /* PERF_SAMPLE_REGS_ABI_*; 0: there were none */
+        uint32_t machine; /* EM_* of elf.h */
+        uint64_t mask;
+        const uint64_t *values; /* by rising bit of mask */
+        size_t n_values;
+} perfd_registers;
+
+typedef struct perfd_weight {
+        uint64_t full;             /* PERF_SAMPLE_WEIGHT; or the others, PERF_SAMPLE_WEIGHT_STRUCT */
+        uint32_t var1, var2, var3;
+} perfd_weight;
+
+/* union perf_mem_data_src */
+typedef struct perfd_data_source {
+        uint64_t raw;
+        uint32_t op, level, snoop, lock, dtlb, level_number, remote, snoop_extra, blocked, hops;
+} perfd_data_source;
+
+typedef struct perfd_transaction {
+        uint32_t flags; /* PERF_TXN_* */
+        uint32_t abort_code;
+} perfd_transaction;
+
+/* Of a sample, or of a PERFD_READ item: in the order of perfd_item_event()->counters. */
+size_t perfd_item_read(const perfd_item *item, const perfd_read_value **ret_values);
+/* Newest first. */
+size_t perfd_item_branches(const perfd_item *item, const perfd_branch **ret_branches);
+/* Which of the hardware's entries the newest branch is; false: not known. */
+bool perfd_item_branch_hw_index(const perfd_item *item, uint64_t *ret_index);
+const perfd_registers *perfd_item_user_registers(const perfd_item *item);
+const perfd_registers *perfd_item_interrupt_registers(const perfd_item *item);
+/* Of a bit of perfd_registers.mask, as perf-script(1) calls it: "IP", "x0"; NULL: not known. */
+const char *perfd_register_name(uint32_t machine, unsigned bit);
+/* From the stack pointer upwards. */
+perfd_text perfd_item_user_stack(const perfd_item *item);
+const perfd_weight *perfd_item_weight(const perfd_item *item);
+const perfd_data_source *perfd_item_data_source(const perfd_item *item);
+const perfd_transaction *perfd_item_transaction(const perfd_item *item);
+uint64_t perfd_item_physical_address(const perfd_item *item);
+uint64_t perfd_item_cgroup_id(const perfd_item *item);
+uint64_t perfd_item_data_page_size(const perfd_item *item);
+uint64_t perfd_item_code_page_size(const perfd_item *item);
+perfd_text perfd_item_aux_bytes(const perfd_item *item);
+uint64_t perfd_item_sample_id(const perfd_item *item);
 
 #pragma GCC visibility pop
 

@@ -4,9 +4,5 @@
 #include "client/item.h"
 #include "client/wire.h"
 
-static inline perfd_text wire_text(const WireField *f) {
-        return (perfd_text){ .bytes = (const char *)f->bytes, .length = f->length };
-}
-
-/* If the field is a side record: reads it. Other fields are skipped. PERFD_E_PROTOCOL. */
+/* If the field is a side record: reads it. Other fields are skipped. -ENOMEM, PERFD_E_PROTOCOL. */
 int record_decode(struct perfd_item *item, const WireField *field);

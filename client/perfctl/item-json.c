@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "client/perfctl/item-parts.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/perfctl.h"
 
@@ -13,7 +14,11 @@ const char *record_name(perfd_record record) {
         static const char *const names[] = {
                 [PERFD_SAMPLE] = "sample", [PERFD_COMM] = "comm", [PERFD_FORK] = "fork", [PERFD_EXIT] = "exit",
                 [PERFD_MMAP2] = "mmap2", [PERFD_LOST] = "lost", [PERFD_LOST_SAMPLES] = "lost_samples",
-                [PERFD_THROTTLE] = "throttle", [PERFD_UNTHROTTLE] = "unthrottle",
+                [PERFD_THROTTLE] = "throttle", [PERFD_UNTHROTTLE] = "unthrottle", [PERFD_SWITCH] = "switch",
+                [PERFD_NAMESPACES] = "namespaces", [PERFD_KSYMBOL] = "ksymbol", [PERFD_BPF_EVENT] = "bpf_event",
+                [PERFD_CGROUP] = "cgroup", [PERFD_TEXT_POKE] = "text_poke", [PERFD_AUX] = "aux",
+                [PERFD_ITRACE_START] = "itrace_start", [PERFD_AUX_OUTPUT_HW_ID] = "aux_output_hw_id",
+                [PERFD_READ] = "read", [PERFD_UNKNOWN] = "unknown",
         };
 
         return names[record];
@@ -113,49 +118,10 @@ static void put_callchain(Json *j, const perfd_item *item, perfd_callchain part,
         json_end(j, ']');
 }
 
-static void put_mmap2(Json *j, const perfd_mmap2_record *m) {
-        JSON_NUMBER(j, "pid", m->pid);
-        JSON_NUMBER(j, "tid", m->tid);
-        JSON_NUMBER(j, "addr", m->addr);
-        JSON_NUMBER(j, "len", m->len);
-        JSON_NUMBER(j, "pgoff", m->pgoff);
-        JSON_NUMBER(j, "maj", m->maj);
-        JSON_NUMBER(j, "min", m->min);
-        JSON_NUMBER(j, "ino", m->ino);
-        JSON_NUMBER(j, "ino_generation", m->ino_generation);
-        if (m->build_id.length > 0) {
-                json_put_name(j, "build_id");
-                json_put_hex_bytes(j, m->build_id);
-        }
-        JSON_NUMBER(j, "prot", m->prot);
-        JSON_NUMBER(j, "flags", m->flags);
-        JSON_TEXT(j, "filename", m->filename);
-}
-
 static void put_record(Json *j, const perfd_item *item) {
-        const perfd_comm_record *comm = perfd_item_comm_record(item);
-        const perfd_task_record *task = perfd_item_task_record(item);
-        const perfd_mmap2_record *mmap2 = perfd_item_mmap2_record(item);
-        perfd_record record = perfd_item_record(item);
-
         json_put_name(j, "record");
         json_begin(j, '{');
-        if (comm) {
-                JSON_NUMBER(j, "pid", comm->pid);
-                JSON_NUMBER(j, "tid", comm->tid);
-                JSON_TEXT(j, "comm", comm->comm);
-                JSON_BOOL(j, "exec", comm->exec);
-        } else if (task) {
-                JSON_NUMBER(j, "pid", task->pid);
-                JSON_NUMBER(j, "ppid", task->ppid);
-                JSON_NUMBER(j, "tid", task->tid);
-                JSON_NUMBER(j, "ptid", task->ptid);
-        } else if (mmap2)
-                put_mmap2(j, mmap2);
-        else if (record == PERFD_LOST || record == PERFD_LOST_SAMPLES)
-                JSON_NUMBER(j, "lost", perfd_item_lost(item));
-        else
-                JSON_NUMBER(j, "stream_id", perfd_item_stream_id(item));
+        record_put_json(j, item);
         json_end(j, '}');
 }
 
@@ -188,6 +154,7 @@ void item_print_json(Output *o, const perfd_item *item, bool raw) {
                 (json_put_name(&j, "raw"), json_put_hex_bytes(&j, perfd_item_raw(item)));
         put_callchain(&j, item, PERFD_CALLCHAIN_KERNEL, "kernel_callchain");
         put_callchain(&j, item, PERFD_CALLCHAIN_USER, "user_callchain");
+        parts_put_json(&j, item);
         json_end(&j, '}');
         json_end_line(&j);
 }

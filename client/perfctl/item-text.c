@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client/perfctl/item-parts.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/text.h"
 
@@ -78,29 +79,6 @@ static void put_fields(Output *o, const perfd_item *item) {
         }
 }
 
-static void put_record(Output *o, const perfd_item *item) {
-        const perfd_comm_record *comm = perfd_item_comm_record(item);
-        const perfd_task_record *task = perfd_item_task_record(item);
-        const perfd_mmap2_record *m = perfd_item_mmap2_record(item);
-        perfd_record record = perfd_item_record(item);
-
-        if (comm) {
-                output_print(o, " pid=%" PRIu32 " tid=%" PRIu32 " comm=", comm->pid, comm->tid);
-                text_put_value(o, comm->comm);
-                output_print(o, " exec=%d", comm->exec);
-        } else if (task)
-                output_print(o, " pid=%" PRIu32 " ppid=%" PRIu32 " tid=%" PRIu32 " ptid=%" PRIu32, task->pid, task->ppid,
-                             task->tid, task->ptid);
-        else if (m) {
-                output_print(o, " pid=%" PRIu32 " tid=%" PRIu32 " addr=0x%" PRIx64 " len=0x%" PRIx64 " pgoff=0x%" PRIx64
-                             " prot=%" PRIu32 " filename=", m->pid, m->tid, m->addr, m->len, m->pgoff, m->prot);
-                text_put_value(o, m->filename);
-        } else if (record == PERFD_LOST || record == PERFD_LOST_SAMPLES)
-                output_print(o, " lost=%" PRIu64, perfd_item_lost(item));
-        else
-                output_print(o, " stream=%" PRIu64, perfd_item_stream_id(item));
-}
-
 static void put_callchain(Output *o, const perfd_item *item, perfd_callchain part, const char *name) {
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
@@ -126,7 +104,7 @@ void item_print_text(Output *o, const perfd_item *item, bool raw) {
                 output_put_char(o, ' ');
         if (record != PERFD_SAMPLE) {
                 output_put_string(o, record_name(record));
-                put_record(o, item);
+                record_put_text(o, item);
         }
         put_fields(o, item);
         if (perfd_item_period(item) > 0)
@@ -135,6 +113,7 @@ void item_print_text(Output *o, const perfd_item *item, bool raw) {
                 output_print(o, " ip=0x%" PRIx64, perfd_item_ip(item));
         if (perfd_item_address(item) > 0)
                 output_print(o, " address=0x%" PRIx64, perfd_item_address(item));
+        parts_put_text(o, item);
         if (raw && record == PERFD_SAMPLE) {
                 output_put(o, " raw=", 5);
                 output_put_hex_bytes(o, perfd_item_raw(item).bytes, perfd_item_raw(item).length);
@@ -142,6 +121,7 @@ void item_print_text(Output *o, const perfd_item *item, bool raw) {
         output_put_char(o, '\n');
         put_callchain(o, item, PERFD_CALLCHAIN_KERNEL, "kernel");
         put_callchain(o, item, PERFD_CALLCHAIN_USER, "user");
+        parts_put_lines(o, item);
 }
 
 void gap_print_text(Output *o, const perfd_gap *gap) {

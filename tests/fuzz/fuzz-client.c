@@ -31,6 +31,56 @@ static void look_at_chain(const perfd_item *item, perfd_callchain part) {
                 sum += addresses[i];
 }
 
+static void look_at_registers(const perfd_registers *r) {
+        for (size_t i = 0; r && i < r->n_values; i++)
+                sum += r->values[i];
+        if (r && perfd_register_name(r->machine, (unsigned)r->mask))
+                sum += strlen(perfd_register_name(r->machine, (unsigned)r->mask));
+}
+
+static void look_at_parts(const perfd_item *item) {
+        const perfd_read_value *values;
+        const perfd_branch *branches;
+        uint64_t index = 0;
+        size_t n = perfd_item_read(item, &values);
+
+        for (size_t i = 0; i < n; i++)
+                sum += values[i].value + values[i].enabled + values[i].running + values[i].lost;
+        n = perfd_item_branches(item, &branches);
+        for (size_t i = 0; i < n; i++)
+                sum += branches[i].from + branches[i].counters + branches[i].mispredicted;
+        look_at_registers(perfd_item_user_registers(item));
+        look_at_registers(perfd_item_interrupt_registers(item));
+        look_at_text(perfd_item_user_stack(item));
+        look_at_text(perfd_item_aux_bytes(item));
+        sum += perfd_item_weight(item) ? perfd_item_weight(item)->full : 0;
+        sum += perfd_item_data_source(item) ? perfd_item_data_source(item)->hops : 0;
+        sum += perfd_item_transaction(item) ? perfd_item_transaction(item)->abort_code : 0;
+        sum += perfd_item_branch_hw_index(item, &index) + index + perfd_item_sample_id(item);
+}
+
+static void look_at_record(const perfd_item *item) {
+        const perfd_namespaces_record *namespaces = perfd_item_namespaces_record(item);
+
+        for (size_t i = 0; namespaces && i < namespaces->n_namespaces; i++)
+                sum += namespaces->namespaces[i].inode;
+        if (perfd_item_ksymbol_record(item))
+                look_at_text(perfd_item_ksymbol_record(item)->name);
+        if (perfd_item_bpf_event_record(item))
+                look_at_text(perfd_item_bpf_event_record(item)->tag);
+        if (perfd_item_cgroup_record(item))
+                look_at_text(perfd_item_cgroup_record(item)->path);
+        if (perfd_item_text_poke_record(item)) {
+                look_at_text(perfd_item_text_poke_record(item)->old_bytes);
+                look_at_text(perfd_item_text_poke_record(item)->new_bytes);
+        }
+        if (perfd_item_unknown_record(item))
+                look_at_text(perfd_item_unknown_record(item)->bytes);
+        sum += perfd_item_switch_record(item) ? perfd_item_switch_record(item)->next_prev_pid : 0;
+        sum += perfd_item_aux_record(item) ? perfd_item_aux_record(item)->flags : 0;
+        sum += perfd_item_hw_id(item);
+}
+
 static void on_item(void *userdata, const perfd_item *item) {
         const perfd_comm_record *comm = perfd_item_comm_record(item);
         const perfd_mmap2_record *mmap2 = perfd_item_mmap2_record(item);
@@ -58,6 +108,8 @@ static void on_item(void *userdata, const perfd_item *item) {
                 look_at_text(mmap2->filename);
                 look_at_text(mmap2->build_id);
         }
+        look_at_parts(item);
+        look_at_record(item);
         sum += perfd_item_lost(item) + perfd_item_stream_id(item);
         if (perfd_item_task_record(item))
                 sum += perfd_item_task_record(item)->ppid;

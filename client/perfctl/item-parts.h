@@ -1,0 +1,19 @@
+/* For the two printers of items: side records, and the parts of samples that few events ask for. */
+#pragma once
+
+#include "client/perfctl/json.h"
+#include "client/perfctl/output.h"
+#include "client/perfd.h"
+
+/* Members of the object "record". */
+void record_put_json(Json *j, const perfd_item *item);
+/* Members of the item: none for a sample without such parts. */
+void parts_put_json(Json *j, const perfd_item *item);
+/* "counters" of an item: an array. */
+void read_put_json(Json *j, const perfd_item *item);
+
+/* " name=value"... on the item's line. */
+void record_put_text(Output *o, const perfd_item *item);
+void parts_put_text(Output *o, const perfd_item *item);
+/* Lines of their own, below the item's. */
+void parts_put_lines(Output *o, const perfd_item *item);
