@@ -101,7 +101,8 @@ static bool is_from_kernel(struct msghdr *m) {
         for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
                 struct ucred who;
 
-                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS || c->cmsg_len < CMSG_LEN(sizeof(who)))
+                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
+                    c->cmsg_len < CMSG_LEN(sizeof(who)))
                         continue;
                 memcpy(&who, CMSG_DATA(c), sizeof(who));
                 if (who.uid != 0)
@@ -117,8 +118,8 @@ int hotplug_next(int fd, uint32_t *ret_cpu, bool *ret_online) {
                 char message[MESSAGE_MAX];
                 struct sockaddr_nl sender;
                 struct iovec part = { .iov_base = message, .iov_len = sizeof(message) };
-                struct msghdr m = { .msg_name = &sender, .msg_namelen = sizeof(sender), .msg_iov = &part, .msg_iovlen = 1,
-                                    .msg_control = control, .msg_controllen = sizeof(control) };
+                struct msghdr m = { .msg_name = &sender, .msg_namelen = sizeof(sender), .msg_iov = &part,
+                                    .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
                 ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
 
                 if (n < 0 && errno == EINTR)
