@@ -201,6 +201,29 @@ static int ledger_add_rings(const Supervisor *s, Perfd__V1__Ledger *ledger) {
         return 0;
 }
 
+/* Hits that the kernel could not even count, where it says how many. */
+static int ledger_add_probes(const Supervisor *s, Perfd__V1__Ledger *ledger) {
+        ledger->probes = calloc(s->n_registrations + 1, sizeof(*ledger->probes));
+        if (!ledger->probes)
+                return -ENOMEM;
+        for (const Registration *g = s->registrations; g; g = g->next) {
+                Perfd__V1__ProbeLedger *row;
+
+                if (!g->probe)
+                        continue;
+                row = malloc(sizeof(*row));
+                if (!row)
+                        return -ENOMEM;
+                perfd__v1__probe_ledger__init(row);
+                ledger->probes[ledger->n_probes++] = row;
+                row->id = g->event->id;
+                row->known = probe_read_profile(&s->tracing, g->probe, &row->hits, &row->missed);
+                if (!(row->name = strdup(g->event->spec.name)))
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
 static int ledger_add_subscribers(const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
         ledger->subscribers = calloc(report->n_subscribers + 1, sizeof(*ledger->subscribers));
         if (!ledger->subscribers)
@@ -253,6 +276,8 @@ int supervisor_ledger(Supervisor *s, bool with_subscribers, Perfd__V1__Ledger **
                 r = ledger_add_events(s, &report, ledger);
         if (r == 0)
                 r = ledger_add_rings(s, ledger);
+        if (r == 0)
+                r = ledger_add_probes(s, ledger);
         if (r == 0 && with_subscribers)
                 r = ledger_add_subscribers(&report, ledger);
         ledger_truncate(ledger);

@@ -40,6 +40,19 @@ static int start_limits(Explanation *e) {
                       "(RLIMIT_NOFILE)", need, n_cpus, (unsigned long long)l.rlim_cur);
 }
 
+/* Probes that a perfd left which was killed. That they can not be removed is no reason not to start. */
+static void remove_leftovers(Supervisor *s) {
+        Explanation e = EXPLANATION_NULL;
+        size_t n = 0;
+        int r = probe_remove_leftovers(&s->tracing, &n, &e);
+
+        if (n > 0)
+                log_print(LOG_NOTICE, "%zu probes of a perfd that is no more are removed", n);
+        if (r != 0)
+                log_print(LOG_WARNING, "probes of a perfd that is no more can not be removed: %s",
+                          r > 0 ? e.text : strerror(-r));
+}
+
 static int start_kernel(Supervisor *s, Explanation *e) {
         int r;
 
@@ -48,6 +61,8 @@ static int start_kernel(Supervisor *s, Explanation *e) {
         r = open_probe(&s->attr.has_lost, e);
         if (r == 0)
                 r = tracing_open(&s->tracing, NULL, e);
+        if (r == 0)
+                remove_leftovers(s);
         return r;
 }
 
