@@ -14,6 +14,9 @@
  *     usdt:PATH:PROVIDER:NAME                          static user probe
  *     external:NAME                                    samples that clients emit
  *     {a,b,c}[:MODIFIERS]                              counters that are scheduled as one; the first one leads
+ *
+ * Tracepoints, software, hardware, cache and raw events and breakpoints may have :MODIFIERS, PMU events with or without
+ * the colon; probes and external events have none.
  */
 #pragma once
 
@@ -23,7 +26,7 @@
 
 #include "daemon/base/error.h"
 
-#define EVENT_NAME_MAX 1023 /* bytes of text */
+#define EVENT_NAME_MAX 1023 /* bytes of text, of each member of a group */
 #define EVENT_MEMBERS_MAX 32
 #define EVENT_ALTERNATES_MAX 16
 
@@ -63,10 +66,10 @@ typedef struct EventModifiers {
         bool precise_max;              /* P: as precise as the machine can */
 } EventModifiers;
 
-/* "name", "name=0x3c" or "name=text" of a PMU event. */
+/* "name", "name=0x3c" or "name=text" of a PMU event; "r1a8" is config=0x1a8, as in perf-list(1). */
 typedef struct EventTerm {
         char *name;
-        char *text;      /* NULL: without a value */
+        char *text;      /* NULL: without a value; without the quotes that it may have had */
         bool is_number;  /* text is one: `value` */
         uint64_t value;
         size_t position; /* byte offset of the name in the event's text, for messages */
@@ -103,7 +106,7 @@ typedef struct EventName {
  * One event, no braces. `e` (may be NULL) says what is wrong and at which byte:
  *   REFUSED_INVALID      "bad-event": no name of perf list has this form
  *   REFUSED_NOT_FOUND    "unknown-event": a single word that no table knows, with the nearest one
- *   REFUSED_UNSUPPORTED  "unsupported-event": of perf list, but of a kind that this version does not know (bpf-output)
+ *   REFUSED_UNSUPPORTED  "unsupported-event": of perf list, but nothing that this version can do (bpf-output, :W, :b)
  * Negative: -ENOMEM.
  */
 int event_name_parse(const char *text, EventName *ret, Explanation *e);
@@ -123,9 +126,9 @@ typedef struct EventNames {
 int event_names_parse(const char *text, EventNames *ret, Explanation *e);
 void event_names_deinit(EventNames *n);
 
-/* It can name several events. */
+/* It can name several events: a pattern of tracepoints. A PMU's name may be a pattern, too, but that is one event. */
 bool event_name_is_glob(const EventName *n);
-/* Records of it have fields: a filter of the kernel is possible (tracepoints, probes). */
+/* Records of it have fields: tracepoints and probes, which the kernel can filter, and external events. */
 bool event_name_has_fields(const EventName *n);
 
 /* "tracepoint", "software", "hardware", "cache", "raw", "pmu", "breakpoint", "kprobe", "uprobe", "usdt", "external" */
