@@ -63,6 +63,8 @@ void probe_args_deinit(ProbeArgs *a) {
 
 /* argv_split() of the kernel takes a byte 0xa0 for a blank, which is half of a letter in UTF-8 */
 bool probe_path_is_plain(const char *path) {
+        if (*path != '/')
+                return false;
         for (; *path; path++)
                 if ((unsigned char)*path <= ' ' || *path == '#' || (unsigned char)*path == 0xa0)
                         return false;
@@ -177,7 +179,7 @@ static int explain_definition(const ProbeDefinition *d, const char *before, cons
 
         if (!said)
                 c.n_text = strlen(c.text);
-        if (n_args > 0 && ((said && c.position >= args_at) || (!said && (error == EINVAL || error == E2BIG)))) {
+        if (n_args > 0 && (said ? c.position >= args_at : error == E2BIG || (error == EINVAL && !d->has_semaphore))) {
                 (void)refuse(e, REFUSED_INVALID, "bad-args", "the kernel refuses the fetch args %s of %s: %.*s",
                              QUOTE(d->args->text), d->what, (int)c.n_text, c.text);
                 if (e && said && d->args->origins && c.position - args_at <= n_args)

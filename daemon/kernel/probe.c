@@ -25,8 +25,7 @@ struct Probe {
 
         /* PMU */
         uint32_t type;
-        uint64_t config; /* without the semaphore */
-        unsigned semaphore_bit;
+        uint64_t *configs; /* by site */
         char *target; /* what config1 points at: a symbol or a path; NULL: config2 is an address */
 
         /* dynamic */
@@ -36,34 +35,38 @@ struct Probe {
         size_t n_defined;
 };
 
-/* Lets the PMU do it; REFUSED_UNSUPPORTED if it can not. */
-static int take_pmu(Probe *p, Explanation *e) {
-        const char *pmu = p->is_kernel ? "kprobe" : "uprobe";
-        bool has_semaphore = false;
-        unsigned bit;
-        int r;
-
+/* Lets the PMU do it, whose sysfs says where its terms go; refused if it can not, and why is of no interest. */
+static int take_pmu(Probe *p) {
+        p->configs = calloc(p->places.n_sites, sizeof(*p->configs));
+        if (!p->configs)
+                return -ENOMEM;
         for (size_t i = 0; i < p->places.n_sites; i++) {
-                has_semaphore = has_semaphore || p->places.sites[i].semaphore != 0;
-                if (p->places.sites[i].semaphore > UINT32_MAX)
-                        return refuse(e, REFUSED_UNSUPPORTED, "no-pmu", "ref_ctr_offset has 32 bits");
+                EventTerm terms[2] = { { .name = (char *)"retprobe" } };
+                EventName name = { .kind = EVENT_NAME_PMU, .group = (char *)(p->is_kernel ? "kprobe" : "uprobe"),
+                                   .terms = terms, .n_terms = p->is_return };
+                uint64_t semaphore = p->places.sites[i].semaphore;
+                PmuEvent *events;
+                char text[24];
+                size_t n;
+                int r;
+
+                (void)snprintf(text, sizeof(text), "%" PRIu64, semaphore);
+                if (semaphore != 0)
+                        terms[name.n_terms++] = (EventTerm){ .name = (char *)"ref_ctr_offset", .text = text,
+                                                             .is_number = true, .value = semaphore };
+                r = pmu_resolve(PMU_ROOT, &name, &events, &n, NULL);
+                if (r != 0)
+                        return r;
+                p->type = events->type;
+                p->configs[i] = events->config;
+                pmu_events_free(events, n);
         }
-        r = pmu_type(PMU_ROOT, pmu, &p->type, e);
-        if (r == 0 && p->is_return) {
-                r = pmu_format_bit(PMU_ROOT, pmu, "retprobe", &bit, e);
-                if (r == 0)
-                        p->config = UINT64_C(1) << bit;
-        }
-        if (r == 0 && has_semaphore)
-                r = pmu_format_bit(PMU_ROOT, pmu, "ref_ctr_offset", &p->semaphore_bit, e);
-        return r;
+        return 0;
 }
 
 static ProbeAttr pmu_attr(const Probe *p, size_t i) {
-        const ProbeSite *s = &p->places.sites[i];
-
-        return (ProbeAttr){ .type = p->type, .config = p->config | s->semaphore << p->semaphore_bit,
-                            .config1 = (uintptr_t)p->target, .config2 = s->offset };
+        return (ProbeAttr){ .type = p->type, .config = p->configs[i], .config1 = (uintptr_t)p->target,
+                            .config2 = p->places.sites[i].offset };
 }
 
 /* Whether the kernel knows a symbol, where it does not let us look: an event of our own that is never enabled. */
@@ -217,7 +220,7 @@ int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanati
         for (size_t i = 0; i < p->places.n_sites && !q->args; i++)
                 p->is_dynamic = p->is_dynamic || p->places.sites[i].args;
         if (!p->is_dynamic) {
-                r = take_pmu(p, NULL);
+                r = take_pmu(p);
                 if (r < 0)
                         return r;
                 p->is_dynamic = r != 0;
@@ -245,6 +248,7 @@ Probe *probe_free(Probe *p) {
                                   r == -EBUSY ? "; someone else uses it. The next perfd that starts removes it" : "");
         }
         probe_places_deinit(&p->places);
+        free(p->configs);
         free(p->target);
         free(p->root);
         free(p->names);

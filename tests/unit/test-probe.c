@@ -182,6 +182,7 @@ static void test_args(void **state) {
         assert_string_equal(a.text, "a=1 b");
 
         assert_true(probe_path_is_plain("/usr/bin/x"));
+        assert_false(probe_path_is_plain("bin/x"));
         assert_false(probe_path_is_plain("/tmp/a b"));
         assert_false(probe_path_is_plain("/tmp/a#b"));
         assert_false(probe_path_is_plain("/tmp/\xc3\xa0")); /* its second byte is a blank to the kernel */
