@@ -1,6 +1,6 @@
 /*
- * For elf-*.c alone: an ElfFile from the inside. Everything that libelf reads lies in `image`, which only holds what was
- * asked for by elf_file_load() and does not change any more, so what was checked once stays true.
+ * For elf-*.c alone: an ElfFile from the inside. Everything that libelf reads lies in `image`, which only holds what
+ * was asked for by elf_file_load() and does not change any more, so what was checked once stays true.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
  * What of an ELF file is read, and what has to be true of it before libelf sees it.
  *
- * libelf trusts a header enough to allocate whatever it asks for, and a mapped file that someone cuts would kill us with
- * SIGBUS. So libelf only ever sees memory: an empty private mapping of the file's size, into which the few ranges that
- * are needed are read, after their bounds were checked. A program of gigabytes costs its symbol tables, and nobody who
- * writes to the file while we look can change what we checked.
+ * libelf trusts a header enough to allocate whatever it asks for, and a mapped file that someone cuts would kill us
+ * with SIGBUS. So libelf only ever sees memory: an empty private mapping of the file's size, into which the few ranges
+ * that are needed are read, after their bounds were checked. A program of gigabytes costs its symbol tables, and nobody
+ * who writes to the file while we look can change what we checked.
  */
 #include "daemon/kernel/elf-layout.h"
 
@@ -59,7 +59,8 @@ int elf_file_load(const ElfFile *f, uint64_t offset, uint64_t size, const char *
                 return elf_file_refuse(f, e, "is cut off: %s of %" PRIu64 " bytes at %" PRIu64
                                        " would end behind the file's %zu bytes", what, size, offset, f->size);
         if (size > ELF_TABLE_SIZE_MAX)
-                return elf_file_refuse(f, e, "%s of %" PRIu64 " bytes is larger than any of a real program", what, size);
+                return elf_file_refuse(f, e, "%s of %" PRIu64 " bytes is larger than any of a real program", what,
+                                       size);
         if (!f->pages || size == 0)
                 return 0;
         end = (offset + size - 1) / ELF_PAGE_SIZE + 1;
@@ -108,8 +109,9 @@ bool elf_note_next(Elf_Data *notes, size_t *offset, ElfNote *ret) {
         next = gelf_getnote(notes, *offset, &header, &owner, &bytes);
         if (next == 0)
                 return false;
-        *ret = (ElfNote){ .type = header.n_type, .owner = (const char *)notes->d_buf + owner, .n_owner = header.n_namesz,
-                          .bytes = (const uint8_t *)notes->d_buf + bytes, .size = header.n_descsz };
+        *ret = (ElfNote){ .type = header.n_type, .owner = (const char *)notes->d_buf + owner,
+                          .n_owner = header.n_namesz, .bytes = (const uint8_t *)notes->d_buf + bytes,
+                          .size = header.n_descsz };
         *offset = next;
         return true;
 }
@@ -216,7 +218,7 @@ static int check_header(ElfFile *f, Explanation *e) {
                 return elf_file_refuse(f, e, "is no ELF file");
         is_64 = ident[EI_CLASS] == ELFCLASS64;
         if (ident[EI_DATA] != NATIVE_BYTE_ORDER || (!is_64 && ident[EI_CLASS] != ELFCLASS32))
-                return elf_file_refuse(f, e, "is for a machine of another byte order or word size than any that runs here");
+                return elf_file_refuse(f, e, "is for a machine of another byte order or word size than this one");
         if (f->size < (is_64 ? sizeof(h.wide) : sizeof(h.narrow)))
                 return elf_file_refuse(f, e, "is cut off in its header");
         memcpy(&h, f->image, is_64 ? sizeof(h.wide) : sizeof(h.narrow));

@@ -1,7 +1,7 @@
 /*
  * The arguments of a static probe, which the assembler's operands describe, as fetch args of uprobe_events. Only what
  * means the same in both is translated: a register, memory behind a register, a number. The kernel has no index
- * registers, no vector registers and no names of the file; such arguments are left out, never fetched from somewhere else.
+ * registers, no vector registers and no names of the file; such arguments are left out, never fetched from elsewhere.
  */
 #include "daemon/kernel/elf-file.h"
 
@@ -49,7 +49,7 @@ static bool parse_number(const char *text, size_t n, long long *ret) {
         char copy[32], *end;
         long long value;
 
-        if (n <= sign || n >= sizeof(copy) || text[sign] < '0' || text[sign] > '9') /* strtoll(3) takes more than that */
+        if (n <= sign || n >= sizeof(copy) || text[sign] < '0' || text[sign] > '9') /* strtoll(3) takes more */
                 return false;
         memcpy(copy, text, n);
         copy[n] = '\0';
@@ -181,7 +181,8 @@ char *elf_probe_fetch_args(const ElfProbe *p, Explanation *e) {
                 else {
                         _cleanup_free_ char *operand = strndup(all.text, all.n);
 
-                        fprintf(without, "%sarg%u (%s)", ftell(without) > 0 ? ", " : "", i, operand ? QUOTE(operand) : "");
+                        fprintf(without, "%sarg%u (%s)", ftell(without) > 0 ? ", " : "", i,
+                                operand ? QUOTE(operand) : "");
                 }
         }
         is_whole = to && without && !ferror(to) && !ferror(without);
@@ -190,7 +191,7 @@ char *elf_probe_fetch_args(const ElfProbe *p, Explanation *e) {
         if (!is_whole)
                 return NULL;
         if (n_left > 0)
-                (void)refuse(e, REFUSED_UNSUPPORTED, "unfetchable", "%s:%s: the kernel can not fetch %s", QUOTE(p->provider),
-                             QUOTE(p->name), left);
+                (void)refuse(e, REFUSED_UNSUPPORTED, "unfetchable", "%s:%s: the kernel can not fetch %s",
+                             QUOTE(p->provider), QUOTE(p->name), left);
         return TAKE_PTR(args);
 }

@@ -142,7 +142,7 @@ static int add_site(Walk *w, const Site *s, Explanation *e) {
         ElfProbe p = { .machine = w->file->header.e_machine };
 
         if (!code || !code->is_executable)
-                return elf_file_refuse(w->file, e, "the note of %s:%s has its nop at 0x%" PRIx64 ", where there is no code",
+                return elf_file_refuse(w->file, e, "the note of %s:%s has its nop at 0x%" PRIx64 ", where is no code",
                                        QUOTE(s->provider), QUOTE(s->name), address);
         if (semaphore && !counter)
                 return elf_file_refuse(w->file, e, "the note of %s:%s has its semaphore at 0x%" PRIx64
@@ -188,8 +188,8 @@ static int walk_notes(Walk *w, Elf_Data *notes, size_t section, Explanation *e) 
                         return r;
         }
         if (offset != notes->d_size)
-                return elf_file_refuse(w->file, e, "the note at byte %zu of section %zu ends behind the section", offset,
-                                       section);
+                return elf_file_refuse(w->file, e, "the note at byte %zu of section %zu ends behind the section",
+                                       offset, section);
         return 0;
 }
 
@@ -221,8 +221,8 @@ int elf_file_probes(const ElfFile *f, const char *provider, const char *name, El
         int r = walk(&w, e);
 
         if (r == 0 && w.found.n == 0)
-                r = w.n_seen == 0 ? refuse(e, REFUSED_NOT_FOUND, "unknown-probe", "%s has no static probes (.note.stapsdt)",
-                                           QUOTE(f->path))
+                r = w.n_seen == 0 ? refuse(e, REFUSED_NOT_FOUND, "unknown-probe",
+                                           "%s has no static probes (.note.stapsdt)", QUOTE(f->path))
                                   : refuse(e, REFUSED_NOT_FOUND, "unknown-probe", "%s has no static probe %s:%s%s",
                                            QUOTE(f->path), provider ? QUOTE(provider) : "*", name ? QUOTE(name) : "*",
                                            HINT(&w.nearest));

@@ -1,7 +1,7 @@
 /*
  * From the name of a function to its place. A name is not an address: it may have versions, copies that the compiler
- * made, namesakes in other source files. Each candidate gets a rank; the best rank has to lie in one place, or the user
- * is told which places there are, because a probe on one of two copies would lose the calls of the other without a word.
+ * made, namesakes in other source files. Each candidate gets a rank; the best rank has to lie in one place, or the
+ * user is told which places there are: a probe on one of two copies would lose the calls of the other without a word.
  */
 #include "daemon/kernel/elf-layout.h"
 
@@ -164,27 +164,29 @@ static int refuse_unknown(const ElfFile *f, const char *symbol, const Wanted *w,
         size_t n_compared = 0;
 
         if (f->tables[0].n == 0 && f->tables[1].n == 0)
-                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no symbol table, so %s can not be found in it;"
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no symbol table, so %s can not be found;"
                               " give an address, or a file that is not stripped", QUOTE(f->path), QUOTE(symbol));
         for (size_t i = 0; i < ARRAY_SIZE(f->tables); i++) {
                 const char *version = found[i].hidden.version;
 
                 if (found[i].hidden.name && version && is_plain(version))
-                        return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has %s only in other versions; did you mean"
-                                      " '%.*s@%s'?", QUOTE(f->path), QUOTE(symbol), (int)w->n_name, w->name, version);
+                        return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has %s only in other versions; did"
+                                      " you mean '%.*s@%s'?", QUOTE(f->path), QUOTE(symbol), (int)w->n_name, w->name,
+                                      version);
                 if (found[i].hidden.name)
                         return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has %s only %s", QUOTE(f->path),
                                       QUOTE(symbol), version ? "in other versions" : "without a version");
         }
         if (found[0].is_imported || found[1].is_imported)
-                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s only calls %s: it is in one of the libraries that"
-                              " the file is linked with", QUOTE(f->path), QUOTE(symbol));
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s only calls %s: it is in one of the libraries"
+                              " that the file is linked with", QUOTE(f->path), QUOTE(symbol));
         for (size_t t = 0; t < ARRAY_SIZE(f->tables); t++)
                 for (size_t i = 0; i < f->tables[t].n && n_compared < NEAR_MAX; i++) {
                         ElfSymbol s = elf_table_symbol(&f->tables[t], i);
                         size_t n = strlen(symbol);
 
-                        if (!s.is_defined || s.type != STT_FUNC || s.n_name > 2 * n || n > 2 * s.n_name || !is_plain(s.name))
+                        if (!s.is_defined || s.type != STT_FUNC || s.n_name > 2 * n || n > 2 * s.n_name ||
+                            !is_plain(s.name))
                                 continue;
                         nearest_add(&nearest, symbol, s.name);
                         n_compared++;
@@ -208,8 +210,8 @@ static int refuse_ifunc(const ElfFile *f, const char *symbol, const ElfSymbol *i
                         continue;
                 at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", n++ ? ", " : "", s.name);
         }
-        return refuse(e, REFUSED_UNSUPPORTED, "ifunc", "%s in %s has no code of its own: it chooses an implementation when a"
-                      " program starts (IFUNC); %s%s", QUOTE(symbol), QUOTE(f->path),
+        return refuse(e, REFUSED_UNSUPPORTED, "ifunc", "%s in %s has no code of its own: it chooses an implementation"
+                      " when a program starts (IFUNC); %s%s", QUOTE(symbol), QUOTE(f->path),
                       n ? "probe one of " : "probe that one, by its name or address", text);
 }
 
@@ -217,11 +219,11 @@ static int refuse_ambiguous(const ElfFile *f, const char *symbol, const Found *f
         char text[LIST_TEXT_SIZE];
 
         list_places(found, text);
-        return refuse(e, REFUSED_INVALID, "ambiguous-symbol", "%s has several functions %s: %s; give one of them by its %s",
-                      QUOTE(f->path), QUOTE(symbol), text, found->rank > RANK_COPY ? "address" : "name");
+        return refuse(e, REFUSED_INVALID, "ambiguous-symbol", "%s has several functions %s: %s; give one of them by"
+                      " its %s", QUOTE(f->path), QUOTE(symbol), text, found->rank > RANK_COPY ? "address" : "name");
 }
 
-/* The table whose candidate is the better one. .dynsym may know which of two names of .symtab is the default version. */
+/* The table whose candidate is the better one. .dynsym may know which of two in .symtab is the default version. */
 static const Found *better(const Found *symtab, const Found *dynsym) {
         if (dynsym->rank > symtab->rank || (dynsym->rank == symtab->rank && symtab->n > 1 && dynsym->n == 1))
                 return dynsym;
@@ -255,7 +257,8 @@ int elf_file_find(const ElfFile *f, const char *symbol, uint64_t offset, ElfPlac
                 return refuse(e, REFUSED_INVALID, "bad-address", "%s has %" PRIu64 " bytes in %s, so +0x%" PRIx64
                               " is behind its end", QUOTE(symbol), s->size, QUOTE(f->path), offset);
         if (s->address + offset < s->address)
-                return refuse(e, REFUSED_INVALID, "bad-address", "%s+0x%" PRIx64 " is no address", QUOTE(symbol), offset);
+                return refuse(e, REFUSED_INVALID, "bad-address", "%s+0x%" PRIx64 " is no address", QUOTE(symbol),
+                              offset);
         r = elf_file_find_address(f, s->address + offset, &place, e);
         if (r != 0)
                 return r;

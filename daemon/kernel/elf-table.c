@@ -1,7 +1,7 @@
 /*
  * Symbols with their versions. .symtab says a version in the name ("memcpy@@GLIBC_2.14", and not every linker does),
- * .dynsym in two more sections; here both look the same. All is checked when a table is loaded, so that walking it later
- * can not fail.
+ * .dynsym in two more sections; here both look the same. All is checked when a table is loaded, so that walking it
+ * later can not fail.
  */
 #include "daemon/kernel/elf-layout.h"
 
@@ -72,8 +72,8 @@ static int load_versions(const ElfFile *f, size_t symbols, ElfTable *t, Explanat
                 if (header.sh_type == SHT_GNU_versym && header.sh_link == symbols && !t->versions) {
                         r = elf_file_load_section(f, i, &t->versions, &header, e);
                         if (r == 0 && (!t->versions || t->versions->d_size / sizeof(GElf_Versym) != t->n))
-                                return elf_file_refuse(f, e, "section %zu should hold one version for each of %zu symbols",
-                                                       i, t->n);
+                                return elf_file_refuse(f, e, "section %zu should hold one version for each of %zu"
+                                                       " symbols", i, t->n);
                 } else if (header.sh_type == SHT_GNU_verdef && !t->version_names)
                         r = load_version_names(f, i, t, e);
                 if (r != 0)
@@ -89,8 +89,8 @@ int elf_table_load(const ElfFile *f, size_t index, ElfTable *t, Explanation *e) 
 
         if (r != 0 || !symbols)
                 return r;
-        if (header.sh_entsize != gelf_fsize(f->elf, ELF_T_SYM, 1, EV_CURRENT) || header.sh_size % header.sh_entsize != 0 ||
-            header.sh_size / header.sh_entsize > INT32_MAX)
+        if (header.sh_entsize != gelf_fsize(f->elf, ELF_T_SYM, 1, EV_CURRENT) ||
+            header.sh_size % header.sh_entsize != 0 || header.sh_size / header.sh_entsize > INT32_MAX)
                 return elf_file_refuse(f, e, "section %zu should hold symbols, but not of %ju bytes each", index,
                                        (uintmax_t)header.sh_entsize);
         r = load_strings(f, header.sh_link, &strings, e);

@@ -115,7 +115,8 @@ int pmu_sysfs_find(const char *root, const char *name, Strings *ret, Explanation
         if (r == 0 && found.n == 0 && strcmp(name, "cpu") == 0)
                 r = pmu_sysfs_core(root, &all, &found, e);
         if (r == 0 && found.n == 0)
-                r = refuse(e, REFUSED_NOT_FOUND, "unknown-pmu", "this machine has no PMU %s%s", QUOTE(name), HINT(&nearest));
+                r = refuse(e, REFUSED_NOT_FOUND, "unknown-pmu", "this machine has no PMU %s%s", QUOTE(name),
+                           HINT(&nearest));
         if (r != 0)
                 return r;
         *ret = found;

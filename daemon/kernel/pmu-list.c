@@ -72,7 +72,8 @@ int pmu_type(const char *root, const char *name, uint32_t *ret, Explanation *e) 
         int r = pmu_sysfs_type(root, name, &is_pmu, &type, e);
 
         if (r == 0 && !is_pmu)
-                r = refuse(e, REFUSED_UNSUPPORTED, "no-pmu", "this kernel has no PMU %s (%s)", QUOTE(name), QUOTE(root));
+                r = refuse(e, REFUSED_UNSUPPORTED, "no-pmu", "this kernel has no PMU %s (%s)", QUOTE(name),
+                           QUOTE(root));
         if (r == 0)
                 *ret = type;
         return r;
@@ -86,7 +87,8 @@ int pmu_format_bit(const char *root, const char *pmu, const char *term, unsigned
         if (r != 0)
                 return r;
         if (!text || !pmu_format_parse(text, &format) || format.word != 0 || __builtin_popcountll(format.mask) != 1)
-                return refuse(e, REFUSED_UNSUPPORTED, "no-pmu", "PMU %s of this kernel has no bit %s", QUOTE(pmu), QUOTE(term));
+                return refuse(e, REFUSED_UNSUPPORTED, "no-pmu", "PMU %s of this kernel has no bit %s", QUOTE(pmu),
+                              QUOTE(term));
         *ret_bit = (unsigned)__builtin_ctzll(format.mask);
         return 0;
 }

@@ -15,7 +15,8 @@ static int refuse_path(const char *path, int error, Explanation *e) {
         if (error == ENOMEM)
                 return -ENOMEM;
         if (error == EACCES || error == EPERM)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be read: %s", QUOTE(path), strerror(error));
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be read: %s", QUOTE(path),
+                              strerror(error));
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "no fd is left to read %s", QUOTE(path));
         return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s", QUOTE(path), strerror(error));
@@ -26,7 +27,8 @@ static bool is_file_name(const char *name) {
         return name[0] && name[0] != '.' && !strchr(name, '/');
 }
 
-int pmu_sysfs_read(const char *root, const char *pmu, const char *folder, const char *file, char **ret, Explanation *e) {
+int pmu_sysfs_read(const char *root, const char *pmu, const char *folder, const char *file, char **ret,
+                   Explanation *e) {
         _cleanup_free_ char *path = NULL;
         char *text = NULL;
         size_t length = 0;

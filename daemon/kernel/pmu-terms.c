@@ -1,7 +1,7 @@
 /*
  * Terms of PMU events. What the user says always wins over the events/ file, wherever it stands; of one origin, whole
- * words (config=) come before the fields that lie in them, as in perf. A value that does not fit is refused: cut bits would
- * count something else.
+ * words (config=) come before the fields that lie in them, as in perf. A value that does not fit is refused: cut bits
+ * would count something else.
  */
 #include "daemon/kernel/pmu-terms.h"
 
@@ -16,7 +16,16 @@
 #include <string.h>
 
 /* Terms that every PMU has. */
-typedef enum Word { WORD_CONFIG, WORD_CONFIG1, WORD_CONFIG2, WORD_CONFIG3, WORD_PERIOD, WORD_FREQ, WORD_NAME, _WORD_MAX } Word;
+typedef enum Word {
+        WORD_CONFIG,
+        WORD_CONFIG1,
+        WORD_CONFIG2,
+        WORD_CONFIG3,
+        WORD_PERIOD,
+        WORD_FREQ,
+        WORD_NAME,
+        _WORD_MAX,
+} Word;
 
 static const char *const words[_WORD_MAX] = { "config", "config1", "config2", "config3", "period", "freq", "name" };
 
@@ -140,8 +149,8 @@ int pmu_terms_parse(const char *text, const char *where, EventTerm **ret, size_t
 
                 if (n_term == 0 || text[at] == '=') {
                         pmu_terms_free(terms, n);
-                        return refuse(e, REFUSED_UNSUPPORTED, "bad-pmu", "the kernel's events file of %s says %s, which perfd does"
-                                      " not know", QUOTE(where), QUOTE(text));
+                        return refuse(e, REFUSED_UNSUPPORTED, "bad-pmu", "the kernel's events file of %s says %s, which"
+                                      " perfd does not know", QUOTE(where), QUOTE(text));
                 }
                 if (!ARRAY_ROOM(terms, n)) {
                         pmu_terms_free(terms, n);
@@ -203,16 +212,17 @@ static int apply_format(const PmuTerms *t, const PmuFormat *f, const EventTerm *
         uint64_t value = term->text ? term->value : 1, most, *word;
 
         if (n_bits == 0)
-                return refuse(e, REFUSED_UNSUPPORTED, "bad-pmu", "the file format/%s of %s has a form that perfd does not know",
-                              QUOTE(term->name), QUOTE(t->pmu));
+                return refuse(e, REFUSED_UNSUPPORTED, "bad-pmu", "the format of %s of %s has a form that perfd does"
+                              " not know", QUOTE(term->name), QUOTE(t->pmu));
         most = UINT64_MAX >> (64 - n_bits);
         if (term->text && !term->is_number)
                 return refuse_term(e, REFUSED_INVALID, term, is_user, "%s of %s is a number, not %s", QUOTE(term->name),
                                    QUOTE(t->pmu), strcmp(term->text, "?") == 0 && !is_user ? "'?': give one"
                                                                                            : QUOTE(term->text));
         if (value > most)
-                return refuse_term(e, REFUSED_INVALID, term, is_user, "%s of %s has %u bit%s (%s), so it goes from 0 to 0x%"
-                                   PRIx64 ", and 0x%" PRIx64 " does not fit", QUOTE(term->name), QUOTE(t->pmu), n_bits,
+                return refuse_term(e, REFUSED_INVALID, term, is_user, "%s of %s has %u bit%s (%s), so it goes from 0 to"
+                                   " 0x%" PRIx64 ", and 0x%" PRIx64 " does not fit", QUOTE(term->name), QUOTE(t->pmu),
+                                   n_bits,
                                    n_bits == 1 ? "" : "s", format_text(f, (char[128]){ 0 }), most, value);
         word = word_of(event, f->word);
         *word &= ~f->mask;
@@ -222,9 +232,11 @@ static int apply_format(const PmuTerms *t, const PmuFormat *f, const EventTerm *
         return 0;
 }
 
-static int apply_word(const PmuTerms *t, Word word, const EventTerm *term, bool is_user, PmuEvent *event, Explanation *e) {
+static int apply_word(const PmuTerms *t, Word word, const EventTerm *term, bool is_user, PmuEvent *event,
+                      Explanation *e) {
         if (!term->text)
-                return refuse_term(e, REFUSED_INVALID, term, is_user, "%s needs a value: %s=...", QUOTE(term->name), term->name);
+                return refuse_term(e, REFUSED_INVALID, term, is_user, "%s needs a value: %s=...", QUOTE(term->name),
+                                   words[word]);
         if (word == WORD_NAME) {
                 char *name = strdup(term->text);
 
@@ -287,7 +299,8 @@ static int apply(const PmuTerms *t, const EventTerm *terms, size_t n, bool is_us
                                 r = refuse_unknown(t, term, is_user, e);
                         for (size_t k = 0; k < i && r == 0 && is_user; k++)
                                 if (strcmp(terms[k].name, term->name) == 0)
-                                        r = refuse_term(e, REFUSED_INVALID, term, true, "%s is there twice", QUOTE(term->name));
+                                        r = refuse_term(e, REFUSED_INVALID, term, true, "%s is there twice",
+                                                        QUOTE(term->name));
                         if (r != 0)
                                 return r;
                 }

@@ -1,6 +1,6 @@
 /*
- * For pmu.c: from the texts of a PMU's format/ and events/ files, and a user's terms, to the words of an attr. Pure: texts
- * in, so that it can be tested and fuzzed without a PMU. Any thread.
+ * For pmu.c: from the texts of a PMU's format/ and events/ files, and a user's terms, to the words of an attr. Pure:
+ * texts in, so that it can be tested and fuzzed without a PMU. Any thread.
  */
 #pragma once
 

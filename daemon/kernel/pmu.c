@@ -113,8 +113,8 @@ static int find_alias(const EventName *name, const char *pmu, const PmuFormats *
                         continue;
                 }
                 if (term->text)
-                        r = refuse(e, REFUSED_INVALID, "bad-term", "%s is an event of %s and has no value", QUOTE(term->name),
-                                   QUOTE(pmu));
+                        r = refuse(e, REFUSED_INVALID, "bad-term", "%s is an event of %s and has no value",
+                                   QUOTE(term->name), QUOTE(pmu));
                 else
                         r = refuse(e, REFUSED_INVALID, "bad-term", "%s and %s are two events of %s", QUOTE(alias),
                                    QUOTE(term->name), QUOTE(pmu));

@@ -1,6 +1,6 @@
 /*
- * For the supervisor: PMUs as sysfs describes them. Main thread only. The root is a path, so that a test can lay out its
- * own: ROOT/NAME/type, format/, events/, cpumask, cpus, caps/.
+ * For the supervisor: PMUs as sysfs describes them. Main thread only. The root is a path, so that a test can lay out
+ * its own: ROOT/NAME/type, format/, events/, cpumask, cpus, caps/.
  */
 #pragma once
 
@@ -29,19 +29,21 @@ typedef struct PmuEvent {
 void pmu_event_deinit(PmuEvent *p);
 
 /*
- * The PMUs that `name` means, one PmuEvent each: an exact name; else, as in perf, every PMU called name_N or uncore_name_N
- * or that matches it as a glob. Terms: a name of events/ (expanded, its own terms may be overridden), a name of format/
- * (bits spread over several ranges of config to config3, LSB first), config, config1, config2, config3, period, freq,
- * name; a format's term without value is 1. REFUSED_NOT_FOUND "unknown-pmu"/"unknown-term" with near names;
- * REFUSED_INVALID "bad-term" for values out of range, with bits and range; e->position from EventTerm.position.
+ * The PMUs that `name` means, one PmuEvent each: an exact name; else, as in perf, every PMU called name_N or
+ * uncore_name_N or that matches it as a glob; "cpu" where none is called so: the core PMUs. Those that lack the event
+ * or have no CPU online are left out as long as one is left (else REFUSED_UNSUPPORTED "no-cpus"). Terms: a name of
+ * events/ (expanded, its own terms may be overridden), a name of format/ (bits spread over several ranges of config to
+ * config3, LSB first), config, config1, config2, config3, period, freq, name; a format's term without value is 1.
+ * REFUSED_NOT_FOUND "unknown-pmu"/"unknown-term" with near names; REFUSED_INVALID "bad-term" for values out of range,
+ * with bits and range; e->position from EventTerm.position.
  */
 int pmu_resolve(const char *root, const EventName *name, PmuEvent **ret, size_t *ret_n, Explanation *e);
 void pmu_events_free(PmuEvent *events, size_t n);
 
 /*
- * The core PMUs: "cpu" (or armv8_..., one with the raw type) alone, or on a hybrid machine each of them. n is 0 where the
- * machine has none. For hardware, cache and raw events: on a hybrid machine config's extended type (config |= type << 32)
- * and cpus are filled; else type and config as they are.
+ * The core PMUs: "cpu" (or armv8_..., one with the raw type) alone, or on a hybrid machine each of them. n is 0 where
+ * the machine has none. For hardware, cache and raw events: on a hybrid machine config's extended type (config |= type
+ * << 32; a raw event has the PMU's own type instead) and cpus are filled; else type and config as they are.
  */
 int pmu_core(const char *root, const EventName *name, PmuEvent **ret, size_t *ret_n, Explanation *e);
 

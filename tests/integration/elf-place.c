@@ -6,8 +6,8 @@
  *     address ADDRESS      address, file offset (hex)
  *     match GLOB           the names
  *     build-id             hex
- *     probes PROVIDER NAME for each site: provider, name, file offset, semaphore's (hex, behind it ! if it is shadowed),
- *                          arguments, fetch args, what is left out
+ *     probes PROVIDER NAME for each site: provider, name, file offset, semaphore's (hex, behind it ! if it is
+ *                          shadowed), arguments, fetch args, what is left out
  *
  * A refusal is "refused", its code, its reason and its text.
  */
@@ -62,8 +62,8 @@ static void print_probes(const ElfFile *f, const char *provider, const char *nam
 
                 if (!args)
                         abort();
-                printf("%s%s\t%s\t%" PRIx64 "\t%" PRIx64 "%s\t%s\t%s\t%s", i ? "\t" : "", probes[i].provider, probes[i].name,
-                       probes[i].file_offset, probes[i].semaphore_offset,
+                printf("%s%s\t%s\t%" PRIx64 "\t%" PRIx64 "%s\t%s\t%s\t%s", i ? "\t" : "", probes[i].provider,
+                       probes[i].name, probes[i].file_offset, probes[i].semaphore_offset,
                        probes[i].semaphore_is_shadowed ? "!" : "", probes[i].arguments, args, left.text);
         }
         elf_probes_free(probes, n);

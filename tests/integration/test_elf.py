@@ -44,8 +44,8 @@ int picked(int x) { return pick()(x); }
 #endif
 int probe_weak(int x) __attribute__((weak, alias("probe_me")));
 int run(int n) {
-        return probe_me(n) + only_here(n) + twice(n) + other(n) + part_of(n) + copy_of(n) + copy_a(n) + copy_b(n) + cold(n) +
-               not_a_copy(n) + picked(n) + a_variable;
+        return probe_me(n) + only_here(n) + twice(n) + other(n) + part_of(n) + copy_of(n) + copy_a(n) + copy_b(n) +
+               cold(n) + not_a_copy(n) + picked(n) + a_variable;
 }
 #ifndef SHARED
 int main(int argc, char **argv) { printf("%d\\n", run(argc)); return 0; }
@@ -251,8 +251,7 @@ def check_linker(folder, linker):
     addresses = {name: address_of(path, name) for name in ("probe_me", "run", "other")}
     local = address_of(path, "only_here")
     run("strip", path)
-    check(" FUNC " not in run("readelf", "-sW", path).split(".symtab")[-1] or ".symtab" not in run("readelf", "-SW", path),
-          "strip left .symtab")
+    check(".symtab" not in run("readelf", "-SW", path), "strip left .symtab")
     for name, address in addresses.items():
         check_place(path, f"find {name}", address, name)
     check_place(path, f"address {local:#x}", local)
@@ -300,7 +299,8 @@ def probes(path, provider="*", name="*"):
 
 
 def check_static_probes(folder, linker):
-    for kind, options in (("pie", ["-pie", "-fPIE"]), ("fixed", ["-no-pie"]), ("filled", ["-pie", "-fPIE", "-DFILLED"])):
+    for kind, options in (("pie", ["-pie", "-fPIE"]), ("fixed", ["-no-pie"]),
+                          ("filled", ["-pie", "-fPIE", "-DFILLED"])):
         path = build(folder, f"sdt-{kind}", linker, *options, sources=("sdt.c",))
         expected = notes(path)
         check(expected, "readelf -n shows no static probe")
@@ -329,7 +329,7 @@ def check_static_probes(folder, linker):
 
 
 def check_prelinked(path, expected, found):
-    """What prelink does: all moved but the notes. Here the notes are moved back, which is the same to whoever reads them."""
+    """What prelink does: all moved but the notes. Here the notes are moved back, which is the same to their reader."""
     with open(path, "rb") as f:
         image = bytearray(f.read())
     for _, _, *words, _ in expected:
@@ -368,7 +368,8 @@ def check_kernel(path, found):
         write(f"instances/{name}/events/{name}/enable", "1")
         stack.callback(write, f"instances/{name}/events/{name}/enable", "0")
         shadowed = found[0][3].endswith("!")
-        equal(subprocess.run([path], check=False).returncode, int(not shadowed), f"{path}: started later, saw its semaphore")
+        later = subprocess.run([path], check=False)
+        equal(later.returncode, int(not shadowed), f"{path}: started later, saw its semaphore")
         before.communicate(b"go")
         equal(before.returncode, 1, f"{path}: started before, saw its semaphore")
         with open(f"{instance}/trace", encoding="ascii") as f:

@@ -1,4 +1,4 @@
-/* PMUs of a laid-out sysfs: a hybrid Intel machine, memory controllers, an AMD and an arm64 machine, exact words of attrs. */
+/* PMUs of a laid-out sysfs: a hybrid Intel machine with memory controllers, and an arm64 one; exact words of attrs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -148,10 +148,10 @@ static void test_resolve(void **state) {
                 { "cpu_core", { "cpu-cycles", "" }, 1, 4, { 0x3c }, "0-15" },
                 { "cpu_core", { "event", "0xc0", "inv", "", "cmask", "16" }, 1, 4, { 0x108000c0 }, "0-15" },
                 { "cpu_core", { "mem-loads", "" }, 1, 4, { 0x1cd, 3 }, "0-15" },
-                { "cpu_core", { "ldlat", "0x20", "mem-loads", "" }, 1, 4, { 0x1cd, 0x20 }, "0-15" }, /* wins before it too */
+                { "cpu_core", { "ldlat", "0x20", "mem-loads", "" }, 1, 4, { 0x1cd, 0x20 }, "0-15" }, /* before it too */
                 { "cpu_core", { "mem-loads", "", "umask", "2" }, 1, 4, { 0x2cd, 3 }, "0-15" },
                 { "cpu_core", { "mem-loads", "", "config", "0x7" }, 1, 4, { 7, 3 }, "0-15" },
-                { "cpu_core", { "edge", "", "config", "0x3c" }, 1, 4, { 0x4003c }, "0-15" }, /* the word before its bits */
+                { "cpu_core", { "edge", "", "config", "0x3c" }, 1, 4, { 0x4003c }, "0-15" }, /* word, then bits */
                 { "cpu_core", { "topdown-bad", "" }, 1, 4, { 0x808100 }, "0-15" },
                 { "cpu_core", { "topdown-bad", "", "inv", "0" }, 1, 4, { 0x8100 }, "0-15" },
                 { "cpu_core", { "offcore_rsp", "0xffffffffffffffff" }, 1, 4, { 0, UINT64_MAX }, "0-15" },
@@ -236,7 +236,8 @@ static void test_refused(void **state) {
                 { "..", { "event", "1" }, REFUSED_NOT_FOUND, "unknown-pmu", 0, "no PMU" },
                 { "no-pmu", { "event", "1" }, REFUSED_NOT_FOUND, "unknown-pmu", 0, "no PMU" },
                 { "gone", { "event", "1" }, REFUSED_UNSUPPORTED, "no-cpus", 0, "online" },
-                { "cpu_core", { "umask", "1", "evnet", "1" }, REFUSED_NOT_FOUND, "unknown-term", 21, "did you mean 'event'" },
+                { "cpu_core", { "umask", "1", "evnet", "1" }, REFUSED_NOT_FOUND, "unknown-term", 21,
+                  "did you mean 'event'" },
                 { "cpu_core", { "mem-load", "" }, REFUSED_NOT_FOUND, "unknown-term", 11, "did you mean 'mem-loads'" },
                 { "cpu_core", { "../type", "" }, REFUSED_NOT_FOUND, "unknown-term", 11, "no term" },
                 { "cpu_core", { "event", "0x100" }, REFUSED_INVALID, "bad-term", 11,
@@ -381,10 +382,12 @@ static void test_formats(void **state) {
                 unsigned word;
                 uint64_t mask; /* 0: refused */
         } rows[] = {
-                { "config:0-7,32-35\n", 0, 0xf000000ff }, { "config1:0-63", 1, UINT64_MAX }, { "config2:63", 2, 1ull << 63 },
+                { "config:0-7,32-35\n", 0, 0xf000000ff }, { "config1:0-63", 1, UINT64_MAX },
+                { "config2:63", 2, 1ull << 63 },
                 { "config3:0,2,4", 3, 0x15 },             { "config:5-5", 0, 0x20 },         { "config:", 0, 0 },
                 { "config:64", 0, 0 },                    { "config:7-0", 0, 0 },            { "config:0-", 0, 0 },
-                { "config:0,", 0, 0 },                    { "config4:0", 0, 0 },             { "config:0-99999999999", 0, 0 },
+                { "config:0,", 0, 0 },                    { "config4:0", 0, 0 },
+                { "config:0-99999999999", 0, 0 },
                 { "config:0 ", 0, 0 },                    { "conf:0", 0, 0 },                { "", 0, 0 },
         };
 
