@@ -6,6 +6,7 @@
 #include "client/descriptor.h"
 #include "client/item.h"
 #include "client/perfd.h"
+#include "client/task.h"
 #include "proto/frame.h"
 #include "proto/perfd.pb-c.h"
 
@@ -21,6 +22,7 @@ typedef struct Stream {
         perfd_callbacks callbacks;
         void *userdata;
         Descriptors descriptors;
+        Tasks tasks;
         struct perfd_item item; /* its arrays are used again for each item */
         bool started;
         bool stop_asked;

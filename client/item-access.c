@@ -1,6 +1,9 @@
 /* What a caller asks of an item. Functions, not a structure, so that an item can change how it keeps things. */
 #include "client/item.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 perfd_record perfd_item_record(const perfd_item *item) {
         return item->record;
 }
@@ -26,7 +29,22 @@ uint32_t perfd_item_tid(const perfd_item *item) {
 }
 
 perfd_text perfd_item_comm(const perfd_item *item) {
-        return item->comm;
+        char *idle = ((struct perfd_item *)item)->idle; /* room that the item keeps for this */
+        int n;
+
+        if (item->tid == 0) { /* each CPU has one, and none is ever described */
+                n = snprintf(idle, sizeof(item->idle), "swapper/%" PRIu32, item->cpu);
+                return (perfd_text){ .bytes = idle, .length = (size_t)n };
+        }
+        return item->who ? item->who->comm : (perfd_text){ .bytes = "" };
+}
+
+const perfd_task *perfd_item_task(const perfd_item *item) {
+        return item->who;
+}
+
+const perfd_process *perfd_item_process(const perfd_item *item) {
+        return item->who ? item->who->process : NULL;
 }
 
 perfd_text perfd_item_raw(const perfd_item *item) {

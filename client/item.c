@@ -73,10 +73,11 @@ static int texts_add(struct perfd_item *item, const WireField *f) {
 
 static void item_clear(struct perfd_item *item) {
         item->descriptor = NULL;
+        item->who = NULL;
         item->record = PERFD_SAMPLE;
         item->time = item->ip = item->address = item->period = 0;
         item->event = item->cpu = item->pid = item->tid = 0;
-        item->comm = item->raw = (perfd_text){ .bytes = "" };
+        item->raw = (perfd_text){ .bytes = "" };
         item->numbers.n = item->kernel_callchain.n = item->user_callchain.n = 0;
         item->n_texts = 0;
         item->parts.has = 0;
@@ -100,9 +101,6 @@ static int item_set(struct perfd_item *item, const WireField *f) {
                 return 0;
         case WIRE_KEY(ITEM_TID, WIRE_VARINT):
                 item->tid = (uint32_t)f->number;
-                return 0;
-        case WIRE_KEY(ITEM_COMM, WIRE_BYTES):
-                item->comm = wire_text(f);
                 return 0;
         case WIRE_KEY(ITEM_NUMBERS, WIRE_BYTES):
                 return numbers_add_packed(&item->numbers, f);

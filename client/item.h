@@ -33,7 +33,9 @@ struct perfd_item {
         perfd_record record;
         uint64_t time, ip, address, period;
         uint32_t event, cpu, pid, tid;
-        perfd_text comm, raw;
+        perfd_text raw;
+        const perfd_task *who; /* set by the stream; NULL: not described */
+        char idle[24];          /* name of the idle thread, if it was asked for */
         Numbers numbers, kernel_callchain, user_callchain;
         perfd_text *texts;
         size_t n_texts, texts_room;

@@ -502,6 +502,30 @@ short perfd_client_events(const perfd_client *client);
  */
 int perfd_client_process(perfd_client *client);
 
+/* ---- tasks: who did it, valid during the item callback ------------------------------------------------------------*/
+
+typedef struct perfd_process {
+        uint32_t pid;
+        uint32_t parent;       /* pid of who made it; 0: not known */
+        bool has_uid;          /* uid is known: its own when perfd first saw it, or its parent's */
+        uint32_t uid;
+        uint64_t start;        /* ns of the stream's clock, to 10 ms if it is older than the stream; 0: not known */
+        perfd_text executable; /* path, as the process itself sees it; empty: a kernel thread, or not known */
+        perfd_text cgroup;     /* path in the hierarchy that perf events use; empty: not known */
+        uint64_t cgroup_id;    /* 0: not known */
+        const char *container; /* id; this and what follows: what the cgroup's path says, "" if nothing */
+        const char *runtime;   /* "docker", "containerd", "cri-o", "podman" */
+        const char *pod_uid;   /* Kubernetes */
+        const char *unit;      /* systemd: "nginx.service" */
+} perfd_process;
+
+typedef struct perfd_task {
+        uint32_t pid, tid;
+        perfd_text comm;
+        uint64_t since; /* ns: comm holds since then; 0: since before the stream knew of it */
+        const perfd_process *process; /* never NULL */
+} perfd_task;
+
 /* ---- items: valid during the item callback ------------------------------------------------------------------------*/
 
 perfd_record perfd_item_record(const perfd_item *item);
@@ -511,7 +535,14 @@ uint64_t perfd_item_time(const perfd_item *item);
 uint32_t perfd_item_cpu(const perfd_item *item);
 uint32_t perfd_item_pid(const perfd_item *item);
 uint32_t perfd_item_tid(const perfd_item *item);
+/* Name of the thread: of perfd_item_task(), or that of the idle thread of its CPU, "swapper/1"; empty if not known. */
 perfd_text perfd_item_comm(const perfd_item *item);
+/*
+ * The thread and the process that did it, as they were then; in the order of time exactly, in that of each CPU as far as
+ * was known when it came. NULL if nothing is known of them, and for the idle thread.
+ */
+const perfd_task *perfd_item_task(const perfd_item *item);
+const perfd_process *perfd_item_process(const perfd_item *item);
 /* The tracepoint's raw bytes, if the subscription asked for them. */
 perfd_text perfd_item_raw(const perfd_item *item);
 /* PERFD_CALLCHAIN_KERNEL or _USER: addresses, innermost first. */

@@ -1,7 +1,7 @@
 /*
  * Packets to callbacks. A packet is walked field by field over its wire bytes: first for its sequence number, then once
- * for each kind of content that it has, in the order in which it is meant (gaps, start, descriptors, items, removals,
- * end), because protobuf promises no order. Items are read in place, all that is cold goes through protobuf-c.
+ * for each kind of content that it has, in the order in which it is meant (gaps, start, descriptors, tasks, items,
+ * removals, end), because protobuf promises no order. Items are read in place, all that is cold goes through protobuf-c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +25,9 @@ enum {
         PACKET_GAP = 5,
         PACKET_REMOVED = 6,
         PACKET_END = 7,
-        PACKET_FIELDS = 8,
+        PACKET_TASKS = 8,
+        PACKET_FORGOTTEN_TASKS = 9,
+        PACKET_FIELDS = 10,
 };
 
 static int stream_fail(perfd_client *c, int code, const char *what) {
@@ -83,6 +85,28 @@ static int take_event(perfd_client *c, const uint8_t *bytes, size_t length) {
         return 0;
 }
 
+static int take_task(perfd_client *c, const uint8_t *bytes, size_t length) {
+        Perfd__V1__Task *m = perfd__v1__task__unpack(NULL, length, bytes);
+        int r;
+
+        if (!m)
+                return stream_fail(c, PERFD_E_PROTOCOL, "an unreadable description of a task");
+        r = tasks_add(&c->stream.tasks, m);
+        return r == 0 ? 0 : stream_fail(c, r, "it describes more tasks than there can be");
+}
+
+static int take_forgotten(perfd_client *c, const uint8_t *bytes, size_t length) {
+        const uint8_t *end = bytes + length;
+        uint64_t tid;
+
+        while (bytes < end) {
+                if (!wire_get_varint(&bytes, end, &tid))
+                        return stream_fail(c, PERFD_E_PROTOCOL, "an unreadable list of tasks");
+                tasks_forget(&c->stream.tasks, (uint32_t)tid);
+        }
+        return 0;
+}
+
 static int take_item(perfd_client *c, const uint8_t *bytes, size_t length) {
         Stream *s = &c->stream;
         int r;
@@ -90,6 +114,7 @@ static int take_item(perfd_client *c, const uint8_t *bytes, size_t length) {
         r = item_decode(&s->item, &s->descriptors, bytes, length);
         if (r != 0)
                 return stream_fail(c, r, "an item that is not what its descriptor says");
+        s->item.who = tasks_find(&s->tasks, s->item.tid);
         s->received++;
         if (s->callbacks.item)
                 s->callbacks.item(s->userdata, &s->item);
@@ -201,6 +226,17 @@ static int packet_walk(perfd_client *c, const uint8_t *packet, size_t length, un
         return 0;
 }
 
+/* Before all descriptions. A list of numbers may come packed or number by number. */
+static int packet_walk_forgotten(perfd_client *c, const uint8_t *packet, size_t length) {
+        Wire w = wire_of(packet, length);
+        WireField f = { .key = 0 };
+
+        while (wire_next(&w, &f))
+                if (f.key == WIRE_KEY(PACKET_FORGOTTEN_TASKS, WIRE_VARINT))
+                        tasks_forget(&c->stream.tasks, (uint32_t)f.number);
+        return packet_walk(c, packet, length, PACKET_FORGOTTEN_TASKS, take_forgotten);
+}
+
 /* Which parts there are, one bit for each; and the sequence number. */
 static int packet_scan(perfd_client *c, const uint8_t *packet, size_t length, uint64_t *ret_sequence, unsigned *ret_parts) {
         Wire w = wire_of(packet, length);
@@ -211,6 +247,8 @@ static int packet_scan(perfd_client *c, const uint8_t *packet, size_t length, ui
         while (wire_next(&w, &f)) {
                 if (f.key == WIRE_KEY(PACKET_SEQUENCE, WIRE_VARINT))
                         sequence = f.number;
+                else if (f.key == WIRE_KEY(PACKET_FORGOTTEN_TASKS, WIRE_VARINT))
+                        parts |= 1U << PACKET_FORGOTTEN_TASKS;
                 else if ((f.key & 7) == WIRE_BYTES && f.key >> 3 < PACKET_FIELDS)
                         parts |= 1U << (f.key >> 3);
         }
@@ -226,8 +264,8 @@ static int stream_take_packet(perfd_client *c, const uint8_t *packet, size_t len
                 unsigned part;
                 TakePart take;
         } order[] = {
-                { PACKET_START, take_start }, { PACKET_EVENTS, take_event },    { PACKET_ITEMS, take_item },
-                { PACKET_REMOVED, take_removed }, { PACKET_END, take_end },
+                { PACKET_START, take_start }, { PACKET_EVENTS, take_event },    { PACKET_TASKS, take_task },
+                { PACKET_ITEMS, take_item },  { PACKET_REMOVED, take_removed }, { PACKET_END, take_end },
         };
         Stream *s = &c->stream;
         uint64_t sequence = 0;
@@ -244,6 +282,8 @@ static int stream_take_packet(perfd_client *c, const uint8_t *packet, size_t len
         s->sequence = sequence;
         if (!s->started && !(parts & 1U << PACKET_START))
                 return stream_fail(c, PERFD_E_PROTOCOL, "the stream has no start");
+        if (parts & 1U << PACKET_FORGOTTEN_TASKS)
+                r = packet_walk_forgotten(c, packet, length);
         for (size_t i = 0; r == 0 && i < sizeof(order) / sizeof(order[0]); i++)
                 if (parts & 1U << order[i].part)
                         r = packet_walk(c, packet, length, order[i].part, order[i].take);
@@ -321,5 +361,6 @@ int perfd_stream_stop(perfd_client *c) {
 
 void stream_deinit(Stream *s) {
         descriptors_deinit(&s->descriptors);
+        tasks_deinit(&s->tasks);
         item_deinit(&s->item);
 }

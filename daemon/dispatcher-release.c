@@ -29,14 +29,12 @@ static void dispatcher_give_back(Dispatcher *d, Batch *b) {
         }
 }
 
-/* The open packet goes to every subscriber of the channel. */
-static int channel_flush(Dispatcher *d, Channel *c) {
-        Packet *p = c->open;
+/* A packet goes to every subscriber of the channel. */
+static int channel_send(Dispatcher *d, Channel *c, Packet *p) {
         int r = 0;
 
         if (!p)
                 return 0;
-        c->open = NULL;
         packet_seal(p);
         for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                 next = s->next; /* a push may end the subscriber */
@@ -44,6 +42,12 @@ static int channel_flush(Dispatcher *d, Channel *c) {
         }
         packet_unref(p);
         return r;
+}
+
+int channel_flush(Dispatcher *d, Channel *c) {
+        int r = channel_send(d, c, TAKE_PTR(c->tasks)), sent = channel_send(d, c, TAKE_PTR(c->open));
+
+        return r < 0 ? r : sent;
 }
 
 static int channel_append(Dispatcher *d, Channel *c, const Batch *b, const BatchEntry *e) {
@@ -63,7 +67,8 @@ static int channel_append(Dispatcher *d, Channel *c, const Batch *b, const Batch
 }
 
 static int dispatcher_append(Dispatcher *d, StreamOrder order, uint64_t mask, const Batch *b, const BatchEntry *e) {
-        int r = 0;
+        uint64_t unnamed = e->mask & mask & ~task_table_described(&d->tasks[order], e->tid);
+        int r = unnamed ? dispatcher_name(d, order, e->tid, unnamed) : 0;
 
         for (uint64_t m = e->mask & mask; m && r >= 0; m &= m - 1)
                 r = channel_append(d, d->by_bit[order][__builtin_ctzll(m)], b, e);
@@ -93,20 +98,39 @@ static void dispatcher_count_matched(Dispatcher *d, const Batch *b) {
                 }
 }
 
+/* In the order in which the CPU had it. Notes are for both orders if nobody wants the order of time, which comes later. */
+static int dispatcher_take_entries(Dispatcher *d, uint64_t by_cpu, bool is_all, const Batch *b) {
+        int r = 0;
+
+        for (size_t i = 0; i < b->n_entries && r >= 0; i++) {
+                const BatchEntry *e = &b->entries[i];
+
+                if (e->event != BATCH_NOTE) {
+                        r = dispatcher_append(d, STREAM_BY_CPU, by_cpu, b, e);
+                        continue;
+                }
+                r = dispatcher_note(d, STREAM_BY_CPU, b, e);
+                if (r >= 0 && is_all)
+                        r = dispatcher_note(d, STREAM_BY_TIME, b, e);
+        }
+        return r;
+}
+
 int dispatcher_take_batch(Dispatcher *d, Batch *b) {
         uint64_t by_cpu = b->mask & dispatcher_live_bits(d, STREAM_BY_CPU, b->generation);
         uint64_t by_time = b->mask & dispatcher_live_bits(d, STREAM_BY_TIME, b->generation);
+        bool is_merged = by_time || (b->n_notes > 0 && d->order_bits[STREAM_BY_TIME]);
         int r = 0;
 
-        counter_add(&d->items, b->n_entries);
+        counter_add(&d->items, b->n_entries - b->n_notes);
         if (b->watermark > 0)
                 d->asked[b->slot] = false; /* that was the answer, be it nothing new */
         if (b->watermark > d->watermarks[b->slot])
                 d->watermarks[b->slot] = b->watermark;
         dispatcher_count_matched(d, b);
-        for (size_t i = 0; by_cpu && i < b->n_entries && r >= 0; i++)
-                r = dispatcher_append(d, STREAM_BY_CPU, by_cpu, b, &b->entries[i]);
-        if (r >= 0 && by_time) {
+        if (by_cpu || b->n_notes > 0)
+                r = dispatcher_take_entries(d, by_cpu, !is_merged, b);
+        if (r >= 0 && is_merged) {
                 r = merge_add(&d->merge, b);
                 if (r == 0)
                         return 0;
@@ -143,7 +167,9 @@ static int dispatcher_release_run(Dispatcher *d, const Batch *b, const BatchEntr
         int r = 0;
 
         for (size_t i = 0; i < n && r >= 0; i++) {
-                if (first[i].time < d->released)
+                if (first[i].event == BATCH_NOTE)
+                        r = dispatcher_note(d, STREAM_BY_TIME, b, &first[i]);
+                else if (first[i].time < d->released)
                         r = dispatcher_count_late(d, b, &first[i], bits);
                 else {
                         d->released = first[i].time;

@@ -240,6 +240,7 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
                 subscriber_free(s);
                 return r < 0 ? r : -ENOMEM;
         }
+        task_table_forget_channel(&d->tasks[s->order], s->bit); /* the newcomer knows nobody */
         if (!c->subscribers)
                 c->since = s->since;
         s->channel = c;

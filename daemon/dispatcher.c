@@ -49,7 +49,9 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
                 return -ENOMEM;
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 d->live[i] = true;
-        r = sd_event_new(&d->event);
+        r = dispatcher_init_tasks(d);
+        if (r >= 0)
+                r = sd_event_new(&d->event);
         if (r >= 0)
                 r = sd_event_add_io(d->event, NULL, d->doorbell.fd, EPOLLIN, on_doorbell, d);
         if (r >= 0)
@@ -72,6 +74,7 @@ void dispatcher_mail_free(DispatcherMail *mail) {
         if (!mail)
                 return;
         subscriber_free(mail->subscriber);
+        task_scan_free(mail->scan);
         free(mail->bytes);
         free(mail);
 }
@@ -96,6 +99,9 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 break;
         case DISPATCHER_DESCRIBE:
                 r = dispatcher_describe(d, mail->bit, mail->bytes, mail->n_bytes);
+                break;
+        case DISPATCHER_LEARN:
+                r = dispatcher_learn(d, mail->scan);
                 break;
         case DISPATCHER_REMOVED:
                 dispatcher_remove(d, mail);
@@ -202,6 +208,8 @@ static int dispatcher_turn(Dispatcher *d) {
                 r = dispatcher_release(d);
         if (r >= 0)
                 r = dispatcher_flush(d); /* what a report counts is in the merge or in an outbox, not between them */
+        if (r >= 0)
+                r = dispatcher_prune_tasks(d);
         for (size_t i = 0; i < n_following; i++) {
                 if (r >= 0)
                         r = dispatcher_follow(d, following[i]);
@@ -331,6 +339,7 @@ void dispatcher_deinit(Dispatcher *d) {
                         after = s->next;
                         subscriber_free(s);
                 }
+                packet_unref(c->tasks);
                 packet_unref(c->open);
                 free(c);
         }
@@ -345,6 +354,7 @@ void dispatcher_deinit(Dispatcher *d) {
         for (size_t i = 0; i < d->merge.n; i++)
                 batch_free(d->merge.heap[i]);
         merge_deinit(&d->merge);
+        dispatcher_deinit_tasks(d);
         mailbox_deinit(&d->mailbox);
         mailbox_deinit(&d->words);
         doorbell_deinit(&d->doorbell);

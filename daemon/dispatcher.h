@@ -17,6 +17,7 @@
 #include "daemon/model/batch.h"
 #include "daemon/model/counters.h"
 #include "daemon/model/lane.h"
+#include "daemon/model/task-table.h"
 #include "daemon/route/merge.h"
 #include "daemon/stream/outbox.h"
 #include "proto/frame.h"
@@ -78,17 +79,19 @@ struct Channel {
         unsigned bit;
         StreamOrder order;
         uint64_t since;
-        Packet *open; /* being filled */
+        Packet *tasks; /* who is named by `open`, being filled: leaves before it */
+        Packet *open;  /* being filled */
         Subscriber *subscribers;
 };
 
 /*
- * The first two come before every batch that was pushed after they were posted, the others follow everything that was
+ * The first three come before every batch that was pushed after they were posted, the others follow everything that was
  * pushed before they were posted.
  */
 typedef enum DispatcherOrder {
         DISPATCHER_SUBSCRIBE, /* subscriber: held, so that it collects but hears nothing yet */
         DISPATCHER_DESCRIBE,  /* bytes: fields of perfd.v1.Packet for the subscribers of `bit` */
+        DISPATCHER_LEARN,     /* scan: the tasks that are there */
         DISPATCHER_BEGIN,     /* the subscriber `id` hears: the readers know what it wants */
         DISPATCHER_REMOVED,   /* as DESCRIBE, for when everything older than `at` was released */
         DISPATCHER_REPORT,    /* fills *report, posts done */
@@ -101,6 +104,7 @@ typedef enum DispatcherOrder {
 typedef struct DispatcherMail {
         DispatcherOrder order;
         Subscriber *subscriber;
+        TaskScan *scan; /* moves */
         unsigned bit;
         uint64_t id;
         uint8_t *bytes; /* malloc, moves */
@@ -170,6 +174,7 @@ typedef struct Dispatcher {
         Counter wakeups, items;
         _Atomic(nsec_t) released_until; /* what is older comes too late for streams in the order of time */
         _Atomic(nsec_t) window; /* how long samples of clients are waited for; written by main, 0 without such events */
+        Counter tasks_forgotten; /* that had not ended: TASKS_MAX of them are there */
 
         /* the thread's own */
         sd_event *event;
@@ -178,6 +183,7 @@ typedef struct Dispatcher {
         Channel *by_bit[_STREAM_ORDER_MAX][BATCH_BITS];
         uint64_t order_bits[_STREAM_ORDER_MAX]; /* bits that have a channel of this order */
         Merge merge;
+        TaskTable tasks[_STREAM_ORDER_MAX]; /* as of the last item of this order */
         nsec_t *watermarks;  /* by slot */
         bool *asked;         /* by slot: a watermark is on its way */
         nsec_t released;     /* no time-ordered item older than that will be delivered */
@@ -206,7 +212,19 @@ int dispatcher_release(Dispatcher *d);
 /* When nothing could be released for a while. */
 void dispatcher_unblock(Dispatcher *d);
 int dispatcher_flush(Dispatcher *d);
+int channel_flush(Dispatcher *d, Channel *c);
 nsec_t dispatcher_min_watermark(const Dispatcher *d);
+
+/* dispatcher-tasks.c: who did what items say. */
+int dispatcher_init_tasks(Dispatcher *d);
+void dispatcher_deinit_tasks(Dispatcher *d);
+/* What a note in a batch says, for streams of this order. */
+int dispatcher_note(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e);
+int dispatcher_learn(Dispatcher *d, const TaskScan *scan);
+/* Describes the thread to those of these channels that do not have it as it is now, before an item of it. */
+int dispatcher_name(Dispatcher *d, StreamOrder order, uint32_t tid, uint64_t bits);
+/* After a flush: what is too much is forgotten. */
+int dispatcher_prune_tasks(Dispatcher *d);
 
 /* dispatcher-subscriber.c: streams begin, go on, end. */
 int dispatcher_subscribe(Dispatcher *d, Subscriber *s);

@@ -9,17 +9,12 @@
 
 #include "daemon/decode/fields.h"
 #include "daemon/encode/item.h"
-#include "daemon/kernel/tasks.h"
 #include "daemon/route/match.h"
 
 #include <string.h>
 
 #define PUBLISH_EACH ((uint64_t)64 * 1024) /* bytes of ring that are given back at a time */
 #define MAX_ENCODINGS BATCH_BITS
-
-enum {
-        TAKE_E_FULL = READER_E_STARVED + 1, /* does not fit into what is left of the batch */
-};
 
 static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         bool pushed;
@@ -74,40 +69,12 @@ int reader_push_batch(Reader *r) {
         return 0;
 }
 
-/* The name of a thread: what the last record with the same tid had, the table's, or /proc's. */
-static const char *reader_comm(Reader *r, uint32_t tid, nsec_t time) {
-        uint64_t version = comm_table_version(r->comms);
-
-        if (tid == r->comm_tid && version == r->comm_version)
-                return r->comm;
-        r->comm_version = version;
-        r->comm_tid = tid;
-        if (tid == 0)
-                (void)snprintf(r->comm, sizeof(r->comm), "swapper/%u", r->cpu);
-        else if (!comm_table_get(r->comms, tid, r->comm)) {
-                if (!task_comm(tid, r->comm))
-                        r->comm[0] = '\0'; /* gone before anybody asked */
-                comm_table_set(r->comms, tid, time, r->comm);
-        }
-        return r->comm;
-}
-
-/* What COMM and FORK say of names. */
-static void reader_learn(Reader *r, const Record *record) {
-        char comm[COMM_SIZE];
-
-        if (record->type == PERF_RECORD_COMM)
-                comm_table_set(r->comms, record->comm_record.tid, record->time, record->comm_record.comm);
-        else if (record->type == PERF_RECORD_FORK && comm_table_get(r->comms, record->task.ptid, comm))
-                comm_table_set(r->comms, record->task.tid, record->time, comm);
-}
-
 /* Appends what `length` says was written at the batch's room. */
 static int reader_append(Reader *r, int written, const Record *record, uint64_t mask, uint32_t event, size_t length) {
         if (written == ITEM_E_NO_ROOM)
-                return TAKE_E_FULL;
+                return READER_E_NO_ROOM;
         assert(written == 0);
-        batch_append(r->batch, record->time, mask, event, length);
+        batch_append(r->batch, record->time, mask, event, record->tid, length);
         return 0;
 }
 
@@ -119,10 +86,12 @@ typedef struct Mark {
 static void reader_take_back(Reader *r, Mark mark) {
         Batch *b = r->batch;
 
-        for (size_t i = mark.n_entries; i < b->n_entries; i++)
+        for (size_t i = mark.n_entries; i < b->n_entries; i++) {
+                b->n_notes -= b->entries[i].event == BATCH_NOTE;
                 for (uint64_t m = b->entries[i].mask; m; m &= m - 1)
                         if (--b->matched[__builtin_ctzll(m)] == 0)
                                 b->mask &= ~(m & -m); /* a batch without entries must not look wanted */
+        }
         b->n_entries = mark.n_entries;
         b->used = mark.used;
 }
@@ -153,7 +122,7 @@ static int reader_encode(Reader *r, const SnapshotEvent *e, const Record *record
                 if (masks[i] == 0)
                         continue;
                 if (!batch_has_entry_room(r->batch))
-                        return TAKE_E_FULL;
+                        return READER_E_NO_ROOM;
                 to = batch_room(r->batch, &room);
                 n = item_encode(e->encodings[i], record, to, room, &length);
                 n = reader_append(r, n, record, masks[i], e->event->id, length);
@@ -184,7 +153,8 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
                 counter_add(&counters->filtered, 1);
                 return 0;
         }
-        record.comm = reader_comm(r, record.tid, record.time);
+        if (e->needs_comm)
+                record.comm = reader_comm(r, record.tid, record.time);
         if (!reader_match(e, &record, masks)) {
                 counter_add(&counters->filtered, 1);
                 return 0;
@@ -224,15 +194,16 @@ static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8
                 return 0;
         }
         record.cpu = r->cpu;
-        reader_learn(r, &record);
+        reader_learn_comm(r, &record);
+        n = !e && r->snapshot->notes ? reader_note(r, &record) : 0;
+        if (n != 0)
+                return n;
         bits = e ? event_route_bits(e) : 0;
         if (!e || record_kind_of(record.type) < _RECORD_KIND_MAX)
                 bits |= reader_record_bits(r->snapshot, record.type);
         if (bits) {
-                record.comm = record.type == PERF_RECORD_COMM ? record.comm_record.comm
-                                                              : reader_comm(r, record.tid, record.time);
                 if (!batch_has_entry_room(r->batch))
-                        return TAKE_E_FULL;
+                        return READER_E_NO_ROOM;
                 to = batch_room(r->batch, &room);
                 n = side_item_encode(&record, e ? e->event->id : 0, to, room, &item_length);
                 n = reader_append(r, n, &record, bits, e ? e->event->id : 0, item_length);
@@ -240,6 +211,21 @@ static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8
                         return n;
         }
         counter_add(&r->counters.side_records, 1);
+        return 0;
+}
+
+/* Of the internal stream of moves between cgroups. */
+static int reader_take_move(Reader *r, const uint8_t *bytes, size_t length) {
+        Record record;
+        int n;
+
+        if (record_decode(&r->moves.layout, bytes, length, &record) != 0)
+                n = READER_E_UNDECODABLE;
+        else
+                n = r->snapshot->notes ? reader_note_move(r, &record) : 0;
+        if (n == READER_E_NO_ROOM)
+                return n;
+        counter_add(n == 0 ? &r->counters.side_records : &r->counters.undecodable, 1);
         return 0;
 }
 
@@ -256,6 +242,8 @@ static int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret
         }
         if (id != r->carrier_id) {
                 stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
+                if (!stream && id == r->moves.id && header.type == PERF_RECORD_SAMPLE)
+                        return reader_take_move(r, bytes, length);
                 if (!stream) {
                         counter_add(&r->counters.unknown_id, 1);
                         return 0;

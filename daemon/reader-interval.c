@@ -60,7 +60,7 @@ static int reader_read_event(Reader *r, const SnapshotCpu *c, size_t first, size
                 n = reader_push_batch(r);
                 return n != 0 ? n : reader_read_event(r, c, first, last); /* an empty batch has room */
         }
-        batch_append(r->batch, now, mask, event->id, length);
+        batch_append(r->batch, now, mask, event->id, 0, length);
         return 0;
 }
 

@@ -45,6 +45,15 @@ typedef struct Horizon {
         uint64_t chunk;   /* the last one that was begun */
 } Horizon;
 
+/* The internal stream that says who moves to which cgroup: cgroup:cgroup_attach_task. */
+typedef struct MoveFields {
+        uint64_t id;      /* of the stream; 0: there is none */
+        Plan *plan;       /* borrowed */
+        const PlanField *hierarchy, *cgroup, *tid, *path;
+        uint64_t wanted;  /* hierarchy: that of perf events */
+        SampleLayout layout;
+} MoveFields;
+
 typedef struct Reader {
         /* set by main before the thread starts */
         Thread thread;
@@ -60,6 +69,7 @@ typedef struct Reader {
         Doorbell *dispatcher;  /* rung after a batch was queued */
         int acknowledge_fd;    /* eventfd of main, written after an acknowledgement */
         SampleLayout side_layout;
+        MoveFields moves;
 
         /* between threads */
         Mailbox mailbox;  /* mails from main, asks from any */
@@ -108,6 +118,8 @@ void reader_post(Reader *r, ReaderMail *mail);
 /* reader-drain.c: on the thread, or by a test or benchmark that has no thread. */
 enum {
         READER_E_STARVED = 1, /* no free batch: records stay in the ring */
+        READER_E_NO_ROOM,     /* what is left of the batch is too small; inside of the reader */
+        READER_E_UNDECODABLE, /* the same */
 };
 int reader_drain(Reader *r);
 /* Makes sure that there is a batch to fill. READER_E_STARVED if the dispatcher has them all; it then asks when one is back. */
@@ -124,3 +136,11 @@ nsec_t reader_horizon(Reader *r, uint64_t head);
 int reader_push_batch(Reader *r);
 /* reader-cut.c */
 int reader_cut(Reader *r);
+/* reader-note.c: what a record of the host says of tasks, for the dispatcher. READER_E_NO_ROOM: nothing was appended. */
+int reader_note(Reader *r, const Record *record);
+/* The same of a sample of the stream of moves. Also READER_E_UNDECODABLE. */
+int reader_note_move(Reader *r, const Record *record);
+/* The name of a thread, for conditions: what the last record with the same tid had, the table's, or /proc's. */
+const char *reader_comm(Reader *r, uint32_t tid, nsec_t time);
+/* What COMM and FORK say of names. */
+void reader_learn_comm(Reader *r, const Record *record);

@@ -64,6 +64,8 @@ static int open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
         if (r < 0)
                 return open_explain_mmap(r, s->config->ring_size, (int)s->cpus[slot], e);
         r = open_id(s->carriers[slot], &reader->carrier_id, e);
+        if (r == 0)
+                r = supervisor_open_moves(s, slot);
         if (r == 0 && !reader->mailbox.mails.slots)
                 r = reader_init(reader, s->config->batch_pool);
         return r;
@@ -71,15 +73,24 @@ static int open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
 
 static void close_ring(Supervisor *s, uint32_t slot) {
         ring_close(&s->readers[slot].ring);
+        supervisor_close_moves(s, slot);
         s->carriers[slot] = close_fd(s->carriers[slot]);
+}
+
+/* What is on while something is traced: the carrier, and who moves between cgroups. At most two. */
+static size_t list_carrier(const Supervisor *s, uint32_t slot, Stream *to) {
+        to[0] = (Stream){ .slot = slot, .fd = s->carriers[slot] };
+        if (s->moves.fds[slot] < 0)
+                return 1;
+        to[1] = (Stream){ .slot = slot, .fd = s->moves.fds[slot] };
+        return 2;
 }
 
 static void list_carriers(Supervisor *s) {
         s->carrier_streams.n = 0;
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 if (s->online[slot])
-                        s->carrier_streams.streams[s->carrier_streams.n++] = (Stream){ .slot = slot,
-                                                                                       .fd = s->carriers[slot] };
+                        s->carrier_streams.n += list_carrier(s, slot, &s->carrier_streams.streams[s->carrier_streams.n]);
 }
 
 static int start_reader(Supervisor *s, uint32_t slot, Explanation *e) {
@@ -123,7 +134,7 @@ static int make_slots(Supervisor *s) {
         s->readers = aligned_alloc(64, n * sizeof(*s->readers));
         s->carriers = malloc(n * sizeof(*s->carriers));
         s->lanes = calloc(n + 1, sizeof(*s->lanes));
-        s->carrier_streams.streams = calloc(n, sizeof(Stream));
+        s->carrier_streams.streams = calloc(2 * n, sizeof(Stream));
         if (!s->readers || !s->carriers || !s->lanes || !s->carrier_streams.streams)
                 return -ENOMEM;
         memset(s->readers, 0, n * sizeof(*s->readers));
@@ -151,6 +162,8 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
                 r = find_cpus(s, e);
         if (r == 0)
                 r = make_slots(s);
+        if (r == 0)
+                r = supervisor_find_moves(s);
         if (r != 0)
                 return r;
         s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .patience = FLUSH };
@@ -198,6 +211,7 @@ void supervisor_free_cpus(Supervisor *s) {
         free(s->lanes);
         free(s->carriers);
         free(s->carrier_streams.streams);
+        supervisor_free_moves(s);
         free(s->online);
         free(s->cpus);
         close_fd(s->acknowledge_fd);
@@ -309,7 +323,8 @@ static int extend_event(Supervisor *s, Registration *g, uint32_t slot) {
 }
 
 static int cpu_came(Supervisor *s, uint32_t slot) {
-        Opened carrier = { .streams = &(Stream){ .slot = slot }, .n = 1 };
+        Stream streams[2];
+        Opened carrier = { .streams = streams };
         Explanation e = EXPLANATION_NULL;
         int r;
 
@@ -328,13 +343,16 @@ static int cpu_came(Supervisor *s, uint32_t slot) {
         r = tell_dispatcher(s, DISPATCHER_LANE_ON, slot);
         if (r == 0)
                 r = supervisor_publish(s);
-        carrier.streams[0].fd = s->carriers[slot];
+        carrier.n = list_carrier(s, slot, streams);
         if (r == 0 && s->active)
                 r = opened_enable(s, (const Opened *const[]){ &carrier }, 1, "the ring's carrier", &e);
         if (r > 0) {
                 log_print(LOG_WARNING, "CPU %u has no side records: %s", s->cpus[slot], e.text);
                 r = 0;
         }
+        s->knows_tasks = false; /* who has run there meanwhile was not noticed */
+        if (r == 0 && s->wants_tasks)
+                r = supervisor_learn_tasks(s);
         for (Registration *g = s->registrations; g && r == 0; g = g->next)
                 r = extend_event(s, g, slot);
         return r;

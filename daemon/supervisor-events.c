@@ -61,9 +61,11 @@ static int supervisor_update_active(Supervisor *s, Explanation *e) {
                 error = opened_enable(s, (const Opened *const[]){ &s->carrier_streams }, 1, "the ring's carrier", e);
         else
                 error = opened_disable(s, (const Opened *const[]){ &s->carrier_streams }, 1);
-        if (error == 0)
-                s->active = active;
-        return error;
+        if (error != 0)
+                return error;
+        s->active = active;
+        s->knows_tasks = false; /* while they were off, who came and went was not noticed */
+        return active && s->wants_tasks ? supervisor_learn_tasks(s) : 0;
 }
 
 /* Everything named, as a list that is not yet registered. */

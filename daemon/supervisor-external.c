@@ -126,7 +126,7 @@ static bool own_append(Supervisor *s, const Registration *g, const Record *recor
                 to = batch_room(s->own.batch, &room);
                 if (batch_has_entry_room(s->own.batch) &&
                     item_encode(wanted->encoding, record, to, room, &length) == 0) {
-                        batch_append(s->own.batch, record->time, wanted->mask, g->event->id, length);
+                        batch_append(s->own.batch, record->time, wanted->mask, g->event->id, record->tid, length);
                         return true;
                 }
                 if (s->own.batch->n_entries == 0)

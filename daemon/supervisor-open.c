@@ -29,7 +29,7 @@ void opened_close(Supervisor *s, Opened *o) {
 }
 
 size_t supervisor_own_fds(size_t n_cpus) {
-        return 64 + 2 * n_cpus; /* sockets, files that are open for a moment; a carrier and a mailbox for each CPU */
+        return 64 + 3 * n_cpus; /* sockets, files that are open for a moment; carrier, moves and mailbox of each CPU */
 }
 
 size_t supervisor_count_fds(const Supervisor *s) {

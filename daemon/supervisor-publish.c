@@ -43,12 +43,14 @@ static int snapshot_add_routes(const Supervisor *s, SnapshotEvent *e) {
                 return -ENOMEM;
         for (const Subscription *u = s->subscriptions; u; u = u->next)
                 for (size_t i = 0; i < u->n_routes; i++)
-                        if (u->routes[i].event == e->event)
+                        if (u->routes[i].event == e->event) {
+                                e->needs_comm |= u->routes[i].program && match_needs_comm(u->routes[i].program);
                                 e->routes[e->n_routes++] = (Route){
                                         .bit = 1ULL << u->bit,
                                         .program = match_program_ref(u->routes[i].program),
                                         .encoding = snapshot_encoding(e, u->routes[i].encoding),
                                 };
+                        }
         return 0;
 }
 
@@ -144,6 +146,7 @@ static int snapshot_build(const Supervisor *s, Snapshot **ret) {
                         return r;
         }
         snapshot_add_record_bits(s, snapshot);
+        snapshot->notes = s->wants_tasks;
         *ret = TAKE_PTR(snapshot);
         return 0;
 }
@@ -217,7 +220,9 @@ int supervisor_publish(Supervisor *s) {
         if (r < 0)
                 return r;
         r = supervisor_order(s, READER_ADOPT, snapshot);
-        if (r == 0)
-                s->generation = snapshot->generation;
-        return r;
+        if (r < 0)
+                return r;
+        s->generation = snapshot->generation;
+        s->tells_notes = snapshot->notes;
+        return 0;
 }

@@ -43,6 +43,11 @@ static int supervisor_subscription(Supervisor *s, const Perfd__V1__SubscribeRequ
                 r = supervisor_take_bit(s, &u->bit, e);
         if (r != 0)
                 return r;
+        r = supervisor_learn_tasks(s);
+        if (r != 0) {
+                s->used_bits &= ~(1ULL << u->bit);
+                return r;
+        }
         u->since = s->generation + 1;
         u->next = s->subscriptions;
         s->subscriptions = u;
@@ -59,6 +64,8 @@ static void supervisor_end_subscription(Supervisor *s, Subscription *u) {
                 }
         s->used_bits &= ~(1ULL << u->bit);
         subscription_free(u);
+        if (!s->subscriptions)
+                s->wants_tasks = s->knows_tasks = false;
 }
 
 static int packet_of(const uint8_t *bytes, size_t n, Packet **ret) {

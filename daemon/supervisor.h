@@ -97,6 +97,13 @@ typedef struct OwnLane {
         size_t n_batches;
 } OwnLane;
 
+/* The stream of each CPU that says who moves between cgroups: cgroup:cgroup_attach_task. */
+typedef struct Moves {
+        Plan *plan;        /* NULL: there is none */
+        MoveFields fields; /* as the readers have it, but for the id */
+        int *fds;          /* by slot, -1: it has none */
+} Moves;
+
 typedef struct Supervisor {
         sd_event *event;
         Config *config;
@@ -115,6 +122,7 @@ typedef struct Supervisor {
         size_t n_cpus;  /* slots */
         int *carriers;          /* by slot */
         Opened carrier_streams; /* the same, to be switched; owns none of them */
+        Moves moves;            /* between cgroups; on and off with the carriers */
         CommTable comms;
         Reader *readers; /* by slot */
         Lane *lanes;     /* by slot: of the readers, and behind them our own; for the dispatcher */
@@ -127,6 +135,9 @@ typedef struct Supervisor {
         uint64_t sequence; /* of the last mail to readers */
         uint64_t generation; /* of the last published snapshot */
         bool active; /* the carriers are enabled */
+        bool wants_tasks; /* somebody is subscribed, or about to be */
+        bool tells_notes; /* readers tell the dispatcher of tasks: the last published snapshot says so */
+        bool knows_tasks; /* the dispatcher has heard of those that were there before */
         char *self_filter; /* excludes our threads in the kernel's filter language; NULL: the reader does it */
 
         Registration *registrations;
@@ -304,6 +315,19 @@ void supervisor_unroute_event(Supervisor *s, const Event *event);
 void supervisor_tell_removed(Supervisor *s, const Event *event);
 int supervisor_on_word(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 void supervisor_free_subscriptions(Supervisor *s);
+
+/*
+ * supervisor-tasks.c: before a stream begins, and when the carriers were enabled while somebody is subscribed: the
+ * dispatcher hears of all tasks that are there. Does nothing if it knows them.
+ */
+int supervisor_learn_tasks(Supervisor *s);
+/* Once, before the rings: the stream of moves between cgroups, if this kernel has it. */
+int supervisor_find_moves(Supervisor *s);
+/* Opens it in a ring that has a carrier, before its reader starts. What is refused is simply not there. -errno */
+int supervisor_open_moves(Supervisor *s, uint32_t slot);
+/* After its reader ended. */
+void supervisor_close_moves(Supervisor *s, uint32_t slot);
+void supervisor_free_moves(Supervisor *s);
 
 /* supervisor-ledger.c */
 /* Every event's cut, of all CPUs and of clients. -ENOMEM */

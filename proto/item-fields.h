@@ -3,13 +3,14 @@
 
 enum {
         PACKET_ITEMS = 4,
+        PACKET_TASKS = 8,
+        PACKET_FORGOTTEN_TASKS = 9,
 
         ITEM_TIME = 1,
         ITEM_EVENT = 2,
         ITEM_CPU = 3,
         ITEM_PID = 4,
         ITEM_TID = 5,
-        ITEM_COMM = 6,
         ITEM_NUMBERS = 7,
         ITEM_TEXTS = 8,
         ITEM_RAW = 9,

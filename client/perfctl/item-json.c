@@ -125,6 +125,24 @@ static void put_record(Json *j, const perfd_item *item) {
         json_end(j, '}');
 }
 
+/* What is not known is left out. */
+static void put_process(Json *j, const perfd_process *p) {
+        if (p->executable.length > 0)
+                JSON_TEXT(j, "exe", p->executable);
+        if (p->has_uid)
+                JSON_NUMBER(j, "uid", p->uid);
+        if (p->cgroup.length > 0)
+                JSON_TEXT(j, "cgroup", p->cgroup);
+        if (*p->container)
+                JSON_STRING(j, "container", p->container);
+        if (*p->runtime)
+                JSON_STRING(j, "runtime", p->runtime);
+        if (*p->pod_uid)
+                JSON_STRING(j, "pod_uid", p->pod_uid);
+        if (*p->unit)
+                JSON_STRING(j, "unit", p->unit);
+}
+
 void item_print_json(Output *o, const perfd_item *item, bool raw) {
         Json j = json_of(o);
         const perfd_event *event = perfd_item_event(item);
@@ -141,6 +159,8 @@ void item_print_json(Output *o, const perfd_item *item, bool raw) {
         JSON_NUMBER(&j, "pid", perfd_item_pid(item));
         JSON_NUMBER(&j, "tid", perfd_item_tid(item));
         JSON_TEXT(&j, "comm", perfd_item_comm(item));
+        if (perfd_item_process(item))
+                put_process(&j, perfd_item_process(item));
         put_fields(&j, item);
         if (perfd_item_record(item) != PERFD_SAMPLE)
                 put_record(&j, item);

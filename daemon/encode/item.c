@@ -201,7 +201,6 @@ int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, 
         at = wire_put_number(at, ITEM_CPU, r->cpu);
         at = wire_put_number(at, ITEM_PID, r->pid);
         at = wire_put_number(at, ITEM_TID, r->tid);
-        at = wire_put_bytes(at, ITEM_COMM, r->comm, strnlen(r->comm, COMM_SIZE));
         at = put_numbers(at, p, r, p->numbers_bound + numbers);
         at = put_texts(at, p, r);
         at = wire_put_bytes(at, ITEM_RAW, r->raw, raw_size);

@@ -207,7 +207,6 @@ int side_item_encode(const Record *r, uint32_t event_id, uint8_t *to, size_t roo
         at = wire_put_number(at, ITEM_CPU, r->cpu);
         at = wire_put_number(at, ITEM_PID, r->pid);
         at = wire_put_number(at, ITEM_TID, r->tid);
-        at = wire_put_bytes(at, ITEM_COMM, r->comm, strnlen(r->comm, COMM_SIZE));
         inner_begin = wire_begin(at, side->field, bound - SIDE_BOUND, &inner_content);
         at = side->put(inner_content, r);
         at = wire_end(inner_begin, inner_content, at);

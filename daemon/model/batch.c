@@ -31,7 +31,7 @@ void batch_reset(Batch *b, uint64_t generation) {
         b->generation = generation;
         b->watermark = 0;
         b->sorted = true;
-        b->n_entries = b->used = b->next = 0;
+        b->n_entries = b->used = b->n_notes = b->next = 0;
         b->mask = 0;
 }
 

@@ -2,8 +2,11 @@
  * What travels from a reader to the dispatcher and back for reuse: an arena of encoded items, and for each an index
  * entry by which it can be selected and ordered without looking at its bytes. Owned by one thread at a time.
  *
- *     entries  | time mask event offset length | ...     capacity BATCH_ENTRIES
+ *     entries  | time mask event offset length tid | ...     capacity BATCH_ENTRIES
  *     arena    | field `items` of perfd.v1.Packet, complete with tag and length | ...     BATCH_ARENA bytes
+ *
+ * Between them, in the same order of time, lie notes for the dispatcher itself (task-note.h): entries of BATCH_NOTE that
+ * no subscription wants.
  */
 #pragma once
 
@@ -17,12 +20,14 @@
 #define BATCH_ARENA ((size_t)64 * 1024)
 #define BATCH_ENTRIES ((size_t)1536)
 #define BATCH_BITS 64 /* subscriptions that can be told apart: bits of BatchEntry.mask */
+#define BATCH_NOTE UINT32_MAX /* as BatchEntry.event: a note, whose mask is 0 */
 
 typedef struct BatchEntry {
         nsec_t time;
         uint64_t mask; /* a bit for each subscription that it matched */
         uint32_t event;
         uint32_t offset, length; /* in the arena */
+        uint32_t tid; /* who did it: whom the stream has to describe before */
 } BatchEntry;
 
 typedef struct Batch {
@@ -32,6 +37,7 @@ typedef struct Batch {
         nsec_t watermark;    /* nothing older will come from this CPU; 0: says nothing */
         bool sorted;         /* entries are in the order of their time */
         size_t n_entries, used;
+        size_t n_notes;      /* of the entries */
         uint64_t mask;                /* of all entries */
         uint32_t matched[BATCH_BITS]; /* entries that have the bit; valid where `mask` has it */
 
@@ -62,14 +68,15 @@ static inline uint8_t *batch_room(const Batch *b, size_t *ret_room) {
 }
 
 /* Makes what was written at batch_room() an entry. */
-static inline void batch_append(Batch *b, nsec_t time, uint64_t mask, uint32_t event, size_t length) {
+static inline void batch_append(Batch *b, nsec_t time, uint64_t mask, uint32_t event, uint32_t tid, size_t length) {
         BatchEntry *e = &b->entries[b->n_entries];
 
         if (b->n_entries > 0 && time < e[-1].time)
                 b->sorted = false;
         *e = (BatchEntry){ .time = time, .mask = mask, .event = event, .offset = (uint32_t)b->used,
-                           .length = (uint32_t)length };
+                           .length = (uint32_t)length, .tid = tid };
         b->n_entries++;
+        b->n_notes += event == BATCH_NOTE;
         b->used += length;
         for (uint64_t m = mask; m; m &= m - 1) {
                 unsigned bit = (unsigned)__builtin_ctzll(m);

@@ -31,6 +31,7 @@ typedef struct SnapshotEvent {
         EncodePlan **encodings;
         size_t n_encodings;
         bool exclude_self; /* drop what our own threads did */
+        bool needs_comm;   /* some condition asks for the thread's name */
         nsec_t interval;   /* its counts are read and sent so often; 0: never, or not enabled */
         ReadCount *closed; /* with an interval: what closed fds have counted, n_members for each slot */
 } SnapshotEvent;
@@ -60,6 +61,7 @@ typedef struct Snapshot {
         SnapshotCpu *cpus; /* by slot */
         uint32_t n_cpus;
         bool active; /* some event is enabled: rings may fill */
+        bool notes;  /* somebody is subscribed: the dispatcher is to hear of tasks */
         uint64_t record_bits[_RECORD_KIND_MAX]; /* by RecordKind: mask of the subscriptions that want it */
         uint64_t event_bits;     /* mask of all subscriptions that see loss and throttle records */
         void (*deinit)(struct Snapshot *s); /* lets the owner drop references to what model/ does not know */

@@ -178,3 +178,15 @@ MatchProgram *match_program_unref(MatchProgram *p) {
         free(p);
         return NULL;
 }
+
+bool match_needs_comm(const MatchProgram *p) {
+        for (uint32_t i = 0; i < p->n_insns; i++) {
+                const MatchInsn *insn = &p->insns[i];
+
+                if ((insn->op == MATCH_PATTERN || insn->op == MATCH_SAME_TEXT) && insn->text == MATCH_TEXT_COMM)
+                        return true;
+                if (insn->op == MATCH_SAME_TEXT && insn->other_text == MATCH_TEXT_COMM)
+                        return true;
+        }
+        return false;
+}

@@ -37,3 +37,5 @@ DEFINE_CLEANUP(MatchProgram *, match_program_unref)
  * be NULL. Any thread.
  */
 bool match_run(const MatchProgram *p, const Record *r);
+/* Whether r->comm is ever looked at. */
+bool match_needs_comm(const MatchProgram *p);

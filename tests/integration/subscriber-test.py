@@ -39,9 +39,13 @@ def descriptor():
 
 
 def item(time, **content):
-    values = dict(event=7, cpu=1, pid=10, tid=11, comm=b"cutter", texts=[b"you\xff", b"\0\1"],
+    values = dict(event=7, cpu=1, pid=10, tid=11, texts=[b"you\xff", b"\0\1"],
                   numbers=[M64, 1, 2, 3, 2, M64 - 1, 5, 1])
     return pb.Item(time=time, **{**values, **content})
+
+
+def task(pid, tid, comm, **process):
+    return pb.Task(pid=pid, tid=tid, comm=comm, process=pb.Process(**process) if process else None)
 
 
 def gap(first, last, items, begin, end):
@@ -63,7 +67,7 @@ def good_stream():
     return [
         packet(1, start=pb.StreamStart(clock="monotonic", n_cpus=2)),
         packet(2, events=[descriptor()]),
-        packet(3, items=[item(100), item(100, kernel_callchain=[M64], period=3)]),
+        packet(3, tasks=[task(10, 11, b"cutter", executable=b"/bin/cutter", uid=0)], items=[item(100), item(100, kernel_callchain=[M64], period=3)]),
         packet(6, gap=[gap(4, 5, 5, 101, 105)]),
         packet(7, items=[pb.Item(time=105, cpu=1, fork=pb.TaskRecord(pid=12, ppid=10, tid=12, ptid=11))],
                removed=[pb.EventRef(id=7, name="paper")]),
@@ -139,10 +143,11 @@ class Good(unittest.TestCase):
         first, second, fork, *rows = map(json.loads, done.stdout.splitlines())
         self.assertEqual(first, {
             "time": 100, "event": "paper", "cpu": 1, "pid": 10, "tid": 11, "comm": "cutter", "period": 1,
+            "process": {"executable": "/bin/cutter", "uid": 0},
             "fields": {"nr": -1, "who": "you\\xff", "args": [1, 2, 3], "list": [-2, 5], "blob": "\0\1", "flags": 1},
             "names": {"flags": "READ"}})
         self.assertEqual(second, {**first, "period": 3, "kernel_callchain": [M64]})
-        self.assertEqual(fork, {"time": 105, "event": None, "cpu": 1, "pid": 0, "tid": 0, "comm": "",
+        self.assertEqual(fork, {"time": 105, "event": None, "cpu": 1, "pid": 0, "tid": 0, "comm": "swapper/1",
                                 "record": "fork", "fields": {"pid": 12, "ppid": 10, "tid": 12, "ptid": 11}})
         self.assertEqual([(row["kind"], row["balanced"]) for row in rows],
                          [("event", True), ("ring", True), ("subscriber", True)])
@@ -194,6 +199,12 @@ class Bad(unittest.TestCase):
 
     def test_out_of_time(self):
         self.expect("an item at 99 follows one at 100", lambda s: setattr(s[2].packet.items[1], "time", 99))
+
+    def test_no_process(self):
+        self.expect("task 11 comes without its process 10", lambda s: s[2].packet.tasks[0].ClearField("process"))
+
+    def test_forgotten(self):
+        self.expect("task 12 is forgotten, and was never described", lambda s: s[3].packet.forgotten_tasks.append(12))
 
     def test_no_descriptor(self):
         self.expect("before its descriptor", lambda s: s[1].packet.ClearField("events"))

@@ -246,6 +246,7 @@ class Stream:
     def __init__(self):
         self.start = self.end = None
         self.events, self.removed = {}, set()
+        self.tasks, self.processes = {}, {}
         self.sequence = self.items = self.missing = self.last_time = 0
 
     def take(self, packet):
@@ -258,6 +259,11 @@ class Stream:
         if packet.HasField("start"):
             self.start = packet.start
         self.events.update((descriptor.id, Event(descriptor)) for descriptor in packet.events)
+        for tid in packet.forgotten_tasks:
+            require(tid in self.tasks, f"task {tid} is forgotten, and was never described")
+            self.forget_task(tid)
+        for task in packet.tasks:
+            self.take_task(task)
         for item in packet.items:
             yield self.take_item(item)
         self.removed.update(ref.id for ref in packet.removed)
@@ -274,6 +280,37 @@ class Stream:
             require(self.last_time <= getattr(gap, "from") <= gap.to, "a gap older than the item before it")
             self.last_time = gap.to
 
+    def forget_task(self, tid):
+        """Its process stays as long as one of its tasks is known."""
+        if gone := self.tasks.pop(tid, None):
+            tids = self.processes[gone.pid][1]
+            tids.remove(tid)
+            if not tids:
+                del self.processes[gone.pid]
+
+    def take_task(self, task):
+        if task.tid in self.tasks and self.tasks[task.tid].pid != task.pid:
+            self.forget_task(task.tid)
+        if task.HasField("process"):
+            self.processes[task.pid] = task.process, self.processes.get(task.pid, (None, set()))[1]
+        require(task.pid in self.processes, f"task {task.tid} comes without its process {task.pid}")
+        self.processes[task.pid][1].add(task.tid)
+        self.tasks[task.tid] = task
+
+    def who(self, item):
+        """Names of the thread and the process of an item; what is not known is not there."""
+        if item.tid == 0:
+            return {"comm": b"swapper/%d" % item.cpu}
+        task = self.tasks.get(item.tid)
+        if not task:
+            return {"comm": b""}
+        process = self.processes[task.pid][0]
+        known = {name: getattr(process, name) for name in
+                 ("executable", "parent", "start", "cgroup", "cgroup_id", "container", "runtime", "pod_uid", "unit")}
+        if process.HasField("uid"):
+            known["uid"] = process.uid
+        return {"comm": task.comm, "process": {n: v for n, v in known.items() if v or n == "uid"}}
+
     def take_item(self, item):
         self.items += 1
         require(self.start.order != pb.ORDER_TIME or item.time >= self.last_time,
@@ -284,7 +321,7 @@ class Stream:
         require(event or item.event == 0, f"a record of event {item.event}, which has no descriptor")
         require(item.event not in self.removed, f"an item of event {item.event}, which is removed")
         result = {"time": item.time, "event": event and event.name, "cpu": item.cpu, "pid": item.pid, "tid": item.tid,
-                  "comm": item.comm, "fields": {}}
+                  **self.who(item), "fields": {}}
         if record:
             content = getattr(item, record)
             result["record"] = record

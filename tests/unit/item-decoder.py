@@ -20,7 +20,7 @@ while at < len(data):
         print("not canonical", packet_bytes.hex())
     if only_bytes:
         continue
-    print(i.time, i.event, i.cpu, i.pid, i.tid, i.ip, i.address, i.period, "comm", i.comm.hex(),
+    print(i.time, i.event, i.cpu, i.pid, i.tid, i.ip, i.address, i.period,
           "numbers", *i.numbers, "texts", *["'%s'" % t.hex() for t in i.texts], "raw", i.raw.hex(),
           "kernel", *i.kernel_callchain, "user", *i.user_callchain)
 if only_bytes:

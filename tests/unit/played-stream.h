@@ -86,7 +86,6 @@ static inline void play_item_init(Perfd__V1__Item *item, uint64_t time) {
         item->cpu = 1;
         item->pid = 10;
         item->tid = 11;
-        item->comm = play_text("a b", 3);
         item->numbers = numbers;
         item->n_numbers = 8;
         item->texts = texts;
@@ -95,13 +94,42 @@ static inline void play_item_init(Perfd__V1__Item *item, uint64_t time) {
         item->n_kernel_callchain = 2;
 }
 
+/* Who did what play_item_init() makes. */
+typedef struct PlayedTask {
+        Perfd__V1__Task message;
+        Perfd__V1__Process process;
+} PlayedTask;
+
+static inline void play_task_init(PlayedTask *t) {
+        perfd__v1__task__init(&t->message);
+        perfd__v1__process__init(&t->process);
+        t->message.pid = 10;
+        t->message.tid = 11;
+        t->message.comm = play_text("a b", 3);
+        t->message.since = 90;
+        t->message.process = &t->process;
+        t->process.executable = play_text("/bin/a", 6);
+        t->process.parent = 1;
+        t->process.known_uid_case = PERFD__V1__PROCESS__KNOWN_UID_UID;
+        t->process.start = 80;
+        t->process.cgroup = play_text("/pod/x.service", 14);
+        t->process.cgroup_id = 5;
+        t->process.runtime = (char *)"docker";
+        t->process.container = (char *)"0123456789ab";
+        t->process.unit = (char *)"x.service";
+}
+
 static inline void play_start(int fd) {
         Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
         Perfd__V1__StreamStart start = PERFD__V1__STREAM_START__INIT;
         PlayedDescriptor d;
         Perfd__V1__EventDescriptor *events[] = { &d.message };
 
+        PlayedTask task;
+        Perfd__V1__Task *tasks[] = { &task.message };
+
         play_descriptor_init(&d, true);
+        play_task_init(&task);
         start.clock = (char *)"monotonic";
         start.wall_offset = -5;
         start.host = (char *)"h";
@@ -110,6 +138,8 @@ static inline void play_start(int fd) {
         p.start = &start;
         p.events = events;
         p.n_events = 1;
+        p.tasks = tasks;
+        p.n_tasks = 1;
         play_packet(fd, &p);
 }
 

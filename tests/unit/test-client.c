@@ -321,8 +321,8 @@ static void test_stream(void **state) {
         assert_int_equal(perfd_client_process(p.client), PERFD_E_ENDED);
         assert_string_equal(h.text, STARTED "item 100 mine " VALUES "item 101 mine " VALUES
                                             "gap outbox 3-5 20 items of mine\n"
-                                            "item 400 - cpu=0 0/0  task 50 of 40\n"
-                                            "item 400 mine cpu=0 0/0  lost 9\n"
+                                            "item 400 - cpu=0 0/0 swapper/0 task 50 of 40\n"
+                                            "item 400 mine cpu=0 0/0 swapper/0 lost 9\n"
                                             "removed 7 mine\n"
                                             "end stopped received=4 missed=20 sent=4 balanced=1 exact=1\n");
         pair_free(&p);

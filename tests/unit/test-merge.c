@@ -30,7 +30,7 @@ static void fill(Batch *b, size_t n, nsec_t from, uint32_t spread, uint32_t *num
 
                 memset(batch_room(b, &room), (int)(*number & 0xff), 3);
                 assert_int_equal(room, BATCH_ARENA - 3 * i);
-                batch_append(b, from + random_below(spread) + (random_below(3) ? i : 0), mask, (*number)++, 3);
+                batch_append(b, from + random_below(spread) + (random_below(3) ? i : 0), mask, (*number)++, 0, 3);
         }
 }
 

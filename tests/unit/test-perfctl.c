@@ -273,6 +273,8 @@ static void await_stop(Ran *r) {
         "\"order\":\"time\",\"queue_bytes\":0}\n"
 #define JSON_ITEM(time)                                                                                                \
         "{\"kind\":\"sample\",\"time\":" time ",\"event\":\"mine\",\"cpu\":1,\"pid\":10,\"tid\":11,\"comm\":\"a b\","   \
+        "\"exe\":\"/bin/a\",\"uid\":0,\"cgroup\":\"/pod/x.service\",\"container\":\"0123456789ab\",\"runtime\":\"docker\","    \
+        "\"unit\":\"x.service\","   \
         "\"fields\":{\"state\":-1,\"args\":[5,18446744073709551615],\"name\":\"a\\u00ff\\\"b\",\"list\":[300,0,65535]," \
         "\"flags\":66,\"blob\":\"000102fe\"},\"names\":{\"state\":\"GONE\",\"flags\":\"WR|0x40\"},"                     \
         "\"kernel_callchain\":[\"0xffffffff81000000\",\"0xffffffff81000042\"]}\n"

@@ -56,7 +56,7 @@ typedef struct Model {
 } Model;
 
 static void model_want(Model *m, RigWho who, uint32_t event, uint64_t mask, uint64_t number) {
-        m->wants[m->end++ % ARRAY_SIZE(m->wants)] = (Want){ who.time, mask, event, who.pid, who.tid, NULL, number };
+        m->wants[m->end++ % ARRAY_SIZE(m->wants)] = (Want){ who.time, mask, event, who.pid, who.tid, number };
 }
 
 /* One record of any kind; false if the ring is full. */

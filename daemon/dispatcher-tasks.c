@@ -1,0 +1,113 @@
+/*
+ * Who did what items say. An item has only a tid; who that is a stream says once, in a packet of its own that is never
+ * dropped and leaves before the items, and again when it has changed.
+ *
+ * There are two tables: what holds for an item that the merge releases is not yet true when it is taken in, and what
+ * comes as it comes can not wait for the merge. Each is led through the same notes, in the order of its own streams.
+ */
+#include "daemon/dispatcher.h"
+
+#include <errno.h>
+
+#include "daemon/encode/task.h"
+#include "daemon/encode/wire.h"
+#include "proto/item-fields.h"
+
+int dispatcher_init_tasks(Dispatcher *d) {
+        int r = 0;
+
+        for (int order = 0; order < _STREAM_ORDER_MAX; order++)
+                d->tasks[order] = TASK_TABLE_NULL;
+        for (int order = 0; order < _STREAM_ORDER_MAX && r == 0; order++)
+                r = task_table_init(&d->tasks[order], TASKS_MAX, TASKS_ENDED_MAX);
+        return r;
+}
+
+void dispatcher_deinit_tasks(Dispatcher *d) {
+        for (int order = 0; order < _STREAM_ORDER_MAX; order++)
+                task_table_deinit(&d->tasks[order]);
+}
+
+int dispatcher_note(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e) {
+        TaskNote n = task_note_get(b->arena + e->offset, e->length);
+
+        return task_table_apply(&d->tasks[order], e->time, &n);
+}
+
+int dispatcher_learn(Dispatcher *d, const TaskScan *scan) {
+        int r = 0;
+
+        for (int order = 0; order < _STREAM_ORDER_MAX && r == 0; order++)
+                r = task_table_learn(&d->tasks[order], scan);
+        return r;
+}
+
+/* Behind what is in the channel's packet of descriptions; that is before all items that are not sent yet. */
+static int channel_tell(Dispatcher *d, Channel *c, const uint8_t *field, size_t length) {
+        int r;
+
+        if (c->tasks && packet_append_field(c->tasks, field, length))
+                return 0;
+        r = c->tasks ? channel_flush(d, c) : 0;
+        if (r < 0)
+                return r;
+        c->tasks = packet_new(PACKET_SIZE);
+        if (!c->tasks)
+                return -ENOMEM;
+        (void)packet_append_field(c->tasks, field, length); /* far shorter */
+        return 0;
+}
+
+static int channel_name(Dispatcher *d, Channel *c, Task *task) {
+        uint8_t bytes[TASK_ENCODED_MAX];
+        size_t length;
+        int r = 0;
+
+        if (c->open && task_was_described(task, c->bit))
+                r = channel_flush(d, c); /* what is in it was done by whom the task was before */
+        if (r < 0)
+                return r;
+        length = task_encode(task, !((task->process->described >> c->bit) & 1), bytes);
+        task_set_described(task, c->bit);
+        return channel_tell(d, c, bytes, length);
+}
+
+int dispatcher_name(Dispatcher *d, StreamOrder order, uint32_t tid, uint64_t bits) {
+        Task *task = task_table_find(&d->tasks[order], tid);
+        int r = 0;
+
+        for (uint64_t m = bits; m && r >= 0; m &= m - 1)
+                r = channel_name(d, d->by_bit[order][__builtin_ctzll(m)], task);
+        return r;
+}
+
+typedef struct Pruning {
+        Dispatcher *dispatcher;
+        StreamOrder order;
+} Pruning;
+
+/* Every channel that has it hears that it is forgotten: no item of it comes any more without another description. */
+static int on_forgotten(void *userdata, const Task *task) {
+        const Pruning *p = userdata;
+        uint8_t field[16], *end = wire_put_number(field, PACKET_FORGOTTEN_TASKS, task->tid);
+        int r = 0;
+
+        for (uint64_t m = task->known & p->dispatcher->order_bits[p->order]; m && r >= 0; m &= m - 1)
+                r = channel_tell(p->dispatcher, p->dispatcher->by_bit[p->order][__builtin_ctzll(m)], field,
+                                 (size_t)(end - field));
+        return r;
+}
+
+int dispatcher_prune_tasks(Dispatcher *d) {
+        int r = 0;
+
+        for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++) {
+                Pruning p = { d, (StreamOrder)order };
+                uint64_t n = 0;
+
+                r = task_table_prune(&d->tasks[order], on_forgotten, &p, &n);
+                if (n > 0)
+                        counter_add(&d->tasks_forgotten, n);
+        }
+        return r;
+}

@@ -1,0 +1,21 @@
+/* For the supervisor: what /proc says of all processes and their threads, for tables of tasks. */
+#pragma once
+
+#include <stddef.h>
+#include <time.h>
+
+#include "daemon/base/error.h"
+#include "daemon/model/task-scan.h"
+
+/*
+ * Every process that can be looked at; one that ends meanwhile is left out, as are threads. clock: of the stream.
+ * cgroups: where the hierarchy is mounted whose paths are meant (cgroup.h), for their ids; NULL: they have none.
+ * REFUSED_UNSUPPORTED, REFUSED_EXHAUSTED, REFUSED_DENIED: /proc can not be read. -ENOMEM.
+ */
+int process_scan(clockid_t clock, const char *cgroups, TaskScan **ret, Explanation *e);
+
+/*
+ * Of the text of /proc/PID/cgroup the path in the hierarchy that perf events use: that of the v1 controller perf_event,
+ * where there is one, else v2. Not terminated, NULL if there is none. Pure.
+ */
+const char *process_cgroup_path(const char *text, size_t *ret_length);

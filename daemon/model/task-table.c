@@ -1,0 +1,429 @@
+/*
+ * The table of tasks. A task is a thread: its name is its own, everything else is its process's, which its threads
+ * share. What the kernel tells when is in perf_event_fork(), perf_event_exec(), perf_event_comm() and
+ * perf_event_exit_task(): a child's FORK comes before it runs, an exec's COMM before its first MMAP2.
+ *
+ * Tasks keep their place in the table when their tid is used again, with `known`: a channel has to hear that it is
+ * another one now, behind what it has of the first.
+ */
+#include "daemon/model/task-table.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#define FIRST_BUCKETS 1024
+
+int task_table_init(TaskTable *t, size_t max, size_t ended_max) {
+        int r;
+
+        *t = TASK_TABLE_NULL;
+        t->max = max;
+        t->ended_max = ended_max;
+        t->last_tid = UINT32_MAX;
+        r = text_table_init(&t->texts);
+        if (r < 0)
+                return r;
+        t->buckets = calloc(FIRST_BUCKETS, sizeof(*t->buckets));
+        if (!t->buckets)
+                return -ENOMEM;
+        t->mask = FIRST_BUCKETS - 1;
+        return 0;
+}
+
+/* ---- processes --------------------------------------------------------------------------------------------------- */
+
+Process *process_new(uint32_t pid) {
+        Process *p = calloc(1, sizeof(*p));
+
+        if (!p)
+                return NULL;
+        p->n_refs = 1;
+        p->pid = pid;
+        return p;
+}
+
+Process *process_ref(Process *p) {
+        p->n_refs++;
+        return p;
+}
+
+void process_unref(TaskTable *t, Process *p) {
+        if (!p || --p->n_refs > 0)
+                return;
+        text_table_give(&t->texts, p->executable);
+        text_table_give(&t->texts, p->cgroup);
+        free(p);
+}
+
+/* One of the process's own texts becomes these bytes. */
+int process_set_text(TaskTable *t, Process *p, Text **text, const char *bytes, size_t length) {
+        Text *now;
+        int r = text_table_take(&t->texts, bytes, length < TASK_TEXT_MAX ? length : TASK_TEXT_MAX, &now);
+
+        if (r < 0)
+                return r;
+        if (*text != now)
+                p->described = 0;
+        text_table_give(&t->texts, *text);
+        *text = now;
+        return 0;
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+
+static Task **task_table_bucket(const TaskTable *t, uint32_t tid) {
+        return &t->buckets[(tid * 0x9E3779B1U >> 8) & t->mask];
+}
+
+Task *task_table_find(TaskTable *t, uint32_t tid) {
+        Task *task = *task_table_bucket(t, tid);
+
+        while (task && task->tid != tid)
+                task = task->next;
+        if (task)
+                task->is_used = true;
+        t->last_tid = tid;
+        t->last = task;
+        return task;
+}
+
+/* Twice as many buckets; without memory the chains become longer instead. */
+static void task_table_grow(TaskTable *t) {
+        TaskTable bigger = { .mask = 2 * t->mask + 1 };
+
+        bigger.buckets = calloc((size_t)bigger.mask + 1, sizeof(*bigger.buckets));
+        if (!bigger.buckets)
+                return;
+        for (uint32_t i = 0; i <= t->mask; i++)
+                for (Task *task = t->buckets[i], *next; task; task = next) {
+                        Task **bucket = task_table_bucket(&bigger, task->tid);
+
+                        next = task->next;
+                        task->next = *bucket;
+                        *bucket = task;
+                }
+        free(t->buckets);
+        t->buckets = bigger.buckets;
+        t->mask = bigger.mask;
+}
+
+static void task_list_remove(TaskTable *t, Task *task) {
+        if (task->older)
+                task->older->newer = task->newer;
+        else
+                t->oldest = task->newer;
+        if (task->newer)
+                task->newer->older = task->older;
+        else
+                t->newest = task->older;
+        task->older = task->newer = NULL;
+        t->n_ended--;
+}
+
+void task_table_end(TaskTable *t, Task *task, nsec_t time) {
+        task->ended = time;
+        if (task->has_ended)
+                return;
+        task->has_ended = true;
+        task->older = t->newest;
+        if (t->newest)
+                t->newest->newer = task;
+        else
+                t->oldest = task;
+        t->newest = task;
+        t->n_ended++;
+}
+
+Task *task_table_put(TaskTable *t, uint32_t tid, Process *process, nsec_t time) {
+        Task *task = task_table_find(t, tid);
+
+        if (!task) {
+                Task **bucket;
+
+                task = calloc(1, sizeof(*task));
+                if (!task)
+                        return NULL;
+                if (t->n > t->mask)
+                        task_table_grow(t);
+                bucket = task_table_bucket(t, tid);
+                task->tid = tid;
+                task->next = *bucket;
+                *bucket = task;
+                t->n++;
+                t->last = task;
+        } else {
+                if (task->has_ended)
+                        task_list_remove(t, task);
+                task->has_ended = false;
+                task->described = 0;
+                if (process != task->process && process->pid == task->process->pid)
+                        process->known |= task->process->known;
+                process_unref(t, task->process);
+        }
+        task->is_used = true;
+        task->process = process;
+        task->since = task->told = time;
+        task->ended = 0;
+        memset(task->comm, 0, sizeof(task->comm));
+        return task;
+}
+
+Process *task_table_process(TaskTable *t, uint32_t pid) {
+        Task *leader = task_table_find(t, pid);
+
+        return leader && leader->process->pid == pid ? leader->process : NULL;
+}
+
+/* One of which only that it is there is known: the record of its beginning was lost, or has not come yet. */
+static Task *task_table_put_unknown(TaskTable *t, uint32_t pid, uint32_t tid, nsec_t time) {
+        Process *process = tid == pid ? NULL : task_table_process(t, pid);
+        Task *task;
+
+        process = process ? process_ref(process) : process_new(pid);
+        task = process ? task_table_put(t, tid, process, time) : NULL;
+        if (!task)
+                process_unref(t, process);
+        return task;
+}
+
+void task_set_comm(Task *task, const char *comm, size_t length, nsec_t since) {
+        char now[COMM_SIZE] = { 0 };
+
+        memcpy(now, comm, length < sizeof(now) ? length : sizeof(now) - 1);
+        if (memcmp(now, task->comm, sizeof(now)) == 0)
+                return;
+        memcpy(task->comm, now, sizeof(now));
+        task->since = since;
+        task->described = 0;
+}
+
+/* ---- notes ------------------------------------------------------------------------------------------------------- */
+
+void task_inherit(TaskTable *t, Task *task, const Task *parent) {
+        const Process *from = parent->process;
+        Process *p = task->process;
+
+        p->has_origin = from->has_origin;
+        p->uid = from->uid;
+        if (!p->executable && p->exec_at == 0)
+                p->executable = text_ref(from->executable);
+        if (!p->cgroup && p->cgroup_at == 0) {
+                p->cgroup = text_ref(from->cgroup);
+                p->cgroup_id = from->cgroup_id;
+        }
+        if (!task->comm[0])
+                task_set_comm(task, parent->comm, strlen(parent->comm), task->since);
+        p->described = 0;
+}
+
+/* Its first record has come behind later ones: what these did not say. */
+static void task_complete(TaskTable *t, Task *task, const TaskNote *n, nsec_t time) {
+        Process *p = task->process;
+        const Task *parent;
+
+        if (p->has_origin || p->pid != n->pid || n->pid == n->parent_pid)
+                return;
+        p->start = time;
+        p->parent = n->parent_pid;
+        parent = task_table_find(t, n->parent_tid);
+        if (parent)
+                task_inherit(t, task, parent);
+}
+
+/* Of a new thread the one that it belongs to, else a new one. A reference. */
+static Process *process_of_fork(TaskTable *t, const TaskNote *n, const Task *parent, nsec_t time) {
+        Process *process;
+
+        if (n->pid == n->parent_pid) {
+                process = parent && parent->process->pid == n->pid ? parent->process : task_table_process(t, n->pid);
+                return process ? process_ref(process) : process_new(n->pid);
+        }
+        process = process_new(n->pid);
+        if (!process)
+                return NULL;
+        process->parent = n->parent_pid;
+        process->start = time;
+        return process;
+}
+
+static int apply_fork(TaskTable *t, nsec_t time, const TaskNote *n) {
+        Task *task = task_table_find(t, n->tid), *parent;
+        nsec_t ended = task && task->has_ended ? task->ended : 0;
+        Process *process;
+
+        if (task && time < task->told) {
+                task_complete(t, task, n, time);
+                return 0;
+        }
+        parent = task_table_find(t, n->parent_tid);
+        process = process_of_fork(t, n, parent, time);
+        task = process ? task_table_put(t, n->tid, process, time) : NULL;
+        if (!task) {
+                process_unref(t, process);
+                return -ENOMEM;
+        }
+        if (parent && parent != task && n->pid != n->parent_pid)
+                task_inherit(t, task, parent);
+        else if (parent && parent != task)
+                memcpy(task->comm, parent->comm, sizeof(task->comm));
+        if (ended > time)
+                task_table_end(t, task, ended); /* that was its own end, told before its beginning */
+        return 0;
+}
+
+static int apply_comm(TaskTable *t, nsec_t time, const TaskNote *n) {
+        Task *task = task_table_find(t, n->tid);
+        Process *p;
+
+        if (!task || (task->has_ended && time > task->ended))
+                task = task_table_put_unknown(t, n->pid, n->tid, time);
+        else if (time < task->told)
+                return 0;
+        if (!task)
+                return -ENOMEM;
+        task->told = time;
+        task_set_comm(task, n->text, n->n_text, time);
+        p = task->process;
+        if (n->kind != TASK_NOTE_EXEC || time < p->exec_at)
+                return 0;
+        p->exec_at = time;
+        p->awaits_map = true;
+        p->executable = text_table_give(&t->texts, p->executable);
+        p->described = 0;
+        return 0;
+}
+
+static int apply_map(TaskTable *t, nsec_t time, const TaskNote *n) {
+        Process *p = task_table_process(t, n->pid);
+
+        if (!p || !p->awaits_map || time < p->exec_at)
+                return 0;
+        p->awaits_map = false;
+        return n->n_text > 0 ? process_set_text(t, p, &p->executable, n->text, n->n_text) : 0;
+}
+
+static int apply_cgroup(TaskTable *t, nsec_t time, const TaskNote *n) {
+        Task *task = task_table_find(t, n->tid);
+        Process *p;
+
+        if (!task || task->has_ended)
+                return 0;
+        p = task->process;
+        if (p->pid != n->tid || time < p->cgroup_at || time < p->start)
+                return 0; /* a thread that moves alone stays where its process is shown */
+        p->cgroup_at = time;
+        if (p->cgroup_id != n->cgroup)
+                p->described = 0;
+        p->cgroup_id = n->cgroup;
+        return process_set_text(t, p, &p->cgroup, n->text, n->n_text);
+}
+
+static void apply_exit(TaskTable *t, nsec_t time, const TaskNote *n) {
+        Task *task = task_table_find(t, n->tid);
+
+        if (task && time >= task->told && !(task->has_ended && time < task->ended))
+                task_table_end(t, task, time);
+}
+
+int task_table_apply(TaskTable *t, nsec_t time, const TaskNote *n) {
+        switch (n->kind) {
+        case TASK_NOTE_FORK:
+                return apply_fork(t, time, n);
+        case TASK_NOTE_COMM:
+        case TASK_NOTE_EXEC:
+                return apply_comm(t, time, n);
+        case TASK_NOTE_MAP:
+                return apply_map(t, time, n);
+        case TASK_NOTE_CGROUP:
+                return apply_cgroup(t, time, n);
+        case TASK_NOTE_EXIT:
+                apply_exit(t, time, n);
+                return 0;
+        }
+        assert(false);
+        return 0;
+}
+
+/* ---- channels ---------------------------------------------------------------------------------------------------- */
+
+void task_set_described(Task *task, unsigned bit) {
+        uint64_t mask = 1ULL << bit;
+
+        task->described |= mask;
+        task->known |= mask;
+        task->process->described |= mask;
+        task->process->known |= mask;
+}
+
+bool task_was_described(const Task *task, unsigned bit) {
+        const Process *p = task->process;
+
+        return ((task->known | (p->known & ~p->described)) >> bit) & 1;
+}
+
+void task_table_forget_channel(TaskTable *t, unsigned bit) {
+        uint64_t others = ~(1ULL << bit);
+
+        for (uint32_t i = 0; i <= t->mask; i++)
+                for (Task *task = t->buckets[i]; task; task = task->next) {
+                        task->described &= others;
+                        task->known &= others;
+                        task->process->described &= others;
+                        task->process->known &= others;
+                }
+}
+
+/* ---- bounds ------------------------------------------------------------------------------------------------------ */
+
+/* What its channels forget with it has to be told anew with the next task of its process. */
+static int task_table_forget(TaskTable *t, Task *task, TaskForgotten forgotten, void *userdata) {
+        Task **at = task_table_bucket(t, task->tid);
+        int r = task->known && forgotten ? forgotten(userdata, task) : 0;
+
+        while (*at != task)
+                at = &(*at)->next;
+        *at = task->next;
+        if (task->has_ended)
+                task_list_remove(t, task);
+        task->process->described &= ~task->known;
+        process_unref(t, task->process);
+        free(task);
+        t->n--;
+        t->last_tid = UINT32_MAX;
+        t->last = NULL;
+        return r;
+}
+
+/* The next one that was not used since the hand came by. Nobody else is left that has ended. */
+static Task *task_table_unused(TaskTable *t) {
+        for (;; t->hand++)
+                for (Task *task = t->buckets[t->hand & t->mask]; task; task = task->next) {
+                        if (!task->is_used)
+                                return task;
+                        task->is_used = false;
+                }
+}
+
+int task_table_prune(TaskTable *t, TaskForgotten forgotten, void *userdata, uint64_t *ret_n_living) {
+        uint64_t n_living = 0;
+        int r = 0;
+
+        if (t->n_ended > t->ended_max) /* half of them, so that the next ones do not cost a look each */
+                while (r >= 0 && t->n_ended > t->ended_max / 2)
+                        r = task_table_forget(t, t->oldest, forgotten, userdata);
+        while (r >= 0 && t->n > t->max && t->oldest)
+                r = task_table_forget(t, t->oldest, forgotten, userdata);
+        for (; r >= 0 && t->n > t->max; n_living++)
+                r = task_table_forget(t, task_table_unused(t), forgotten, userdata);
+        *ret_n_living = n_living;
+        return r;
+}
+
+void task_table_deinit(TaskTable *t) {
+        for (uint32_t i = 0; t->buckets && i <= t->mask; i++)
+                while (t->buckets[i])
+                        (void)task_table_forget(t, t->buckets[i], NULL, NULL);
+        free(t->buckets);
+        text_table_deinit(&t->texts);
+        *t = TASK_TABLE_NULL;
+}

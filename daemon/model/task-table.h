@@ -1,0 +1,123 @@
+/*
+ * For the dispatcher: which program, process and cgroup a thread is, as of the moment up to which notes were applied.
+ * There is no history in it: who applies notes in the order of time, between the samples that come in the order of
+ * time, has for each sample exactly what held then. Who applies them as they come has what is known by then; a note
+ * that is older than what it would change is left out.
+ *
+ * Bounded: task_table_prune() forgets first those that have ended, then those that nobody asked for longest.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/model/record.h"
+#include "daemon/model/task-note.h"
+#include "daemon/model/task-scan.h"
+#include "daemon/model/text-table.h"
+
+#define TASKS_MAX ((size_t)65536)
+#define TASKS_ENDED_MAX ((size_t)4096) /* of them: the last samples of a task may come behind its end */
+
+typedef struct Process {
+        unsigned n_refs; /* of its tasks */
+        uint32_t pid, parent, uid;
+        bool has_origin; /* parent and uid are known */
+        bool awaits_map; /* after an exec: the next executable mapping is the program's */
+        nsec_t start;    /* 0: not known */
+        nsec_t exec_at, cgroup_at; /* when these were told last */
+        Text *executable, *cgroup; /* or NULL */
+        uint64_t cgroup_id;
+        uint64_t described; /* as Task.described, of what is here */
+        uint64_t known;
+} Process;
+
+typedef struct Task {
+        struct Task *next;          /* in its bucket */
+        struct Task *older, *newer; /* among those that have ended */
+        uint32_t tid;
+        uint32_t scan;    /* the last one that it was seen in */
+        bool has_ended;
+        bool is_used;     /* since the hand of task_table_prune() came by */
+        char comm[COMM_SIZE];
+        nsec_t since;     /* comm holds since then; 0: longer than is known */
+        nsec_t told;      /* time of the newest note about it */
+        nsec_t ended;
+        Process *process; /* never NULL */
+        uint64_t described; /* a bit for each channel that has it as it is now */
+        uint64_t known;     /* a bit for each channel that has it, perhaps as it was */
+} Task;
+
+typedef struct TaskTable {
+        Task **buckets;
+        uint32_t mask;
+        size_t n, n_ended;
+        size_t max, ended_max;
+        Task *oldest, *newest; /* of those that have ended */
+        uint32_t hand;         /* bucket where the search for unused ones goes on */
+        uint32_t scan;         /* number of the last one */
+        TextTable texts;
+
+        /* the last one asked for: samples of one thread often follow each other */
+        uint32_t last_tid;
+        Task *last; /* NULL: none has last_tid */
+} TaskTable;
+
+#define TASK_TABLE_NULL ((TaskTable){ .buckets = NULL })
+
+/* -ENOMEM */
+int task_table_init(TaskTable *t, size_t max, size_t ended_max);
+void task_table_deinit(TaskTable *t);
+
+/* What a record said at `time`. -ENOMEM */
+int task_table_apply(TaskTable *t, nsec_t time, const TaskNote *n);
+/*
+ * What /proc said: about all that no newer note was applied for. Whom it does not have and who was there before it
+ * began has ended. -ENOMEM: half of it was learnt.
+ */
+int task_table_learn(TaskTable *t, const TaskScan *scan);
+
+/* NULL: nothing is known of this thread. */
+Task *task_table_find(TaskTable *t, uint32_t tid);
+
+/* The channels that need no description of this thread before an item of it; all, if there is none to give. */
+static inline uint64_t task_table_described(TaskTable *t, uint32_t tid) {
+        const Task *task = tid == t->last_tid ? t->last : task_table_find(t, tid);
+
+        return task ? task->described & task->process->described : UINT64_MAX;
+}
+
+/* The channel has this task and its process as they are now. */
+void task_set_described(Task *task, unsigned bit);
+/* Whether items that the channel has not sent yet may be of what the task, or its process, was before. */
+bool task_was_described(const Task *task, unsigned bit);
+/* Nobody knows anything on this channel. */
+void task_table_forget_channel(TaskTable *t, unsigned bit);
+
+/*
+ * Forgets what is too much, and says so before, task by task; `known` is who has to hear of it. The number of those
+ * forgotten that had not ended.
+ */
+typedef int (*TaskForgotten)(void *userdata, const Task *task);
+int task_table_prune(TaskTable *t, TaskForgotten forgotten, void *userdata, uint64_t *ret_n_living);
+
+/* ---- for task-scan.c and task-table.c ---------------------------------------------------------------------------- */
+
+/* NULL: no memory. */
+Process *process_new(uint32_t pid);
+Process *process_ref(Process *p);
+void process_unref(TaskTable *t, Process *p);
+int process_set_text(TaskTable *t, Process *p, Text **text, const char *bytes, size_t length);
+/* The process that its leader is in, or NULL. */
+Process *task_table_process(TaskTable *t, uint32_t pid);
+/*
+ * Takes the reference to the process, if there is memory. A tid that was used before is another task from now on, without
+ * a name.
+ */
+Task *task_table_put(TaskTable *t, uint32_t tid, Process *process, nsec_t time);
+void task_table_end(TaskTable *t, Task *task, nsec_t time);
+/* What it has from its parent, as far as nothing else was told of it. */
+void task_inherit(TaskTable *t, Task *task, const Task *parent);
+void task_set_comm(Task *task, const char *comm, size_t length, nsec_t since);
