@@ -11,6 +11,7 @@
 
 #include "config/words.h"
 #include "daemon/base/thread.h"
+#include "daemon/kernel/cgroup-folders.h"
 #include "daemon/kernel/cgroup-walk.h"
 
 #include <stdio.h>
@@ -20,81 +21,33 @@
 #define MASK (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MOVE_SELF | IN_ONLYDIR)
 #define READS_MAX 16 /* for one wakeup of the loop, which comes again */
 
-typedef struct Watched {
-        int wd;
-        char *path;
-} Watched;
+typedef struct Name {
+        char *text; /* as it was given */
+        CgroupPattern pattern;
+} Name;
 
 struct CgroupWatch {
         int fd;
         CgroupHierarchy hierarchy;
-        CgroupPattern *patterns;
-        char **names; /* of each pattern as it was given */
-        size_t n_patterns;
-        Watched *folders; /* by wd */
-        size_t n_folders;
+        Name *names;
+        size_t n_names;
+        CgroupFolders folders;
 };
 
+static void name_deinit(Name *n) {
+        cgroup_pattern_deinit(&n->pattern);
+        free(n->text);
+}
+
+/* EINVAL: the kernel has ended the watch already. */
+static void forget_folder(CgroupWatch *w, CgroupWatched *f) {
+        (void)inotify_rm_watch(w->fd, f->wd);
+        cgroup_folders_remove(&w->folders, f);
+}
+
 static void forget_folders(CgroupWatch *w) {
-        for (size_t i = 0; i < w->n_folders; i++) {
-                (void)inotify_rm_watch(w->fd, w->folders[i].wd); /* EINVAL: the folder is gone, and so is its watch */
-                free(w->folders[i].path);
-        }
-        free(w->folders);
-        w->folders = NULL;
-        w->n_folders = 0;
-}
-
-/* Its index, or where it belongs. */
-static size_t place_of(const CgroupWatch *w, int wd) {
-        size_t low = 0, high = w->n_folders;
-
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (w->folders[middle].wd < wd)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low;
-}
-
-static Watched *find_folder(const CgroupWatch *w, int wd) {
-        size_t i = place_of(w, wd);
-
-        return i < w->n_folders && w->folders[i].wd == wd ? &w->folders[i] : NULL;
-}
-
-static void forget_folder(CgroupWatch *w, Watched *f) {
-        size_t i = (size_t)(f - w->folders);
-
-        free(f->path);
-        memmove(f, f + 1, (--w->n_folders - i) * sizeof(*f));
-}
-
-static int keep_folder(CgroupWatch *w, int wd, const char *path) {
-        Watched *known = find_folder(w, wd), *more;
-        char *copy = strdup(path);
-        size_t i;
-
-        if (!copy)
-                return -ENOMEM;
-        if (known) { /* it may have been moved */
-                free(known->path);
-                known->path = copy;
-                return 0;
-        }
-        more = reallocarray(w->folders, w->n_folders + 1, sizeof(*more));
-        if (!more) {
-                free(copy);
-                return -ENOMEM;
-        }
-        w->folders = more;
-        i = place_of(w, wd);
-        memmove(more + i + 1, more + i, (w->n_folders++ - i) * sizeof(*more));
-        more[i] = (Watched){ .wd = wd, .path = copy };
-        return 0;
+        while (w->folders.n > 0)
+                forget_folder(w, &w->folders.list[w->folders.n - 1]);
 }
 
 /* What an administrator may raise, with what it is now. */
@@ -137,12 +90,9 @@ int cgroup_watch_open(const CgroupHierarchy *h, CgroupWatch **ret, Explanation *
 CgroupWatch *cgroup_watch_close(CgroupWatch *w) {
         if (!w)
                 return NULL;
-        forget_folders(w);
-        for (size_t i = 0; i < w->n_patterns; i++) {
-                cgroup_pattern_deinit(&w->patterns[i]);
-                free(w->names[i]);
-        }
-        free(w->patterns);
+        cgroup_folders_deinit(&w->folders);
+        for (size_t i = 0; i < w->n_names; i++)
+                name_deinit(&w->names[i]);
         free(w->names);
         cgroup_hierarchy_deinit(&w->hierarchy);
         close_fd(w->fd);
@@ -167,86 +117,79 @@ static int watch_folder(void *userdata, const CgroupFolder *folder, Explanation 
                 return 0; /* removed meanwhile: its parent is watched */
         if (wd < 0)
                 return refuse_inotify(folder->path, errno, e);
-        return keep_folder(w, wd, folder->path);
+        return cgroup_folders_set(&w->folders, wd, folder->path);
 }
 
-static size_t find_pattern(const CgroupWatch *w, CgroupNaming naming, const char *name) {
+static size_t find_name(const CgroupWatch *w, CgroupNaming naming, const char *name) {
         size_t i = 0;
 
-        while (i < w->n_patterns && (w->patterns[i].naming != naming || strcmp(w->names[i], name) != 0))
+        while (i < w->n_names && (w->names[i].pattern.naming != naming || strcmp(w->names[i].text, name) != 0))
                 i++;
         return i;
 }
 
-static int keep_pattern(CgroupWatch *w, CgroupNaming naming, const char *name, Explanation *e) {
-        CgroupPattern *patterns = reallocarray(w->patterns, w->n_patterns + 1, sizeof(*patterns));
-        char **names, *copy;
+static int keep_name(CgroupWatch *w, CgroupNaming naming, const char *text, Explanation *e) {
+        Name *more = reallocarray(w->names, w->n_names + 1, sizeof(*more)), name = { .text = NULL };
         int r;
 
-        if (!patterns)
+        if (!more)
                 return -ENOMEM;
-        w->patterns = patterns;
-        names = reallocarray(w->names, w->n_patterns + 1, sizeof(*names));
-        if (!names)
-                return -ENOMEM;
-        w->names = names;
-        copy = strdup(name);
-        if (!copy)
-                return -ENOMEM;
-        r = cgroup_pattern_init(&patterns[w->n_patterns], naming, name, e);
-        if (r != 0) {
-                free(copy);
+        w->names = more;
+        r = cgroup_pattern_init(&name.pattern, naming, text, e);
+        if (r != 0)
                 return r;
+        name.text = strdup(text);
+        if (!name.text) {
+                name_deinit(&name);
+                return -ENOMEM;
         }
-        names[w->n_patterns++] = copy;
+        more[w->n_names++] = name;
         return 0;
 }
 
 int cgroup_watch_add(CgroupWatch *w, CgroupNaming naming, const char *name, Explanation *e) {
-        size_t i = find_pattern(w, naming, name);
-        bool is_new = i == w->n_patterns;
+        size_t i = find_name(w, naming, name);
+        bool is_new = i == w->n_names;
         int r = 0;
 
         thread_assert(THREAD_MAIN);
         if (is_new)
-                r = keep_pattern(w, naming, name, e);
+                r = keep_name(w, naming, name, e);
         if (r == 0)
-                r = cgroup_walk(&w->hierarchy, &w->patterns[i], watch_folder, w, e);
+                r = cgroup_walk(&w->hierarchy, &w->names[i].pattern, watch_folder, w, e);
         if (r != 0 && is_new)
                 cgroup_watch_remove(w, naming, name);
         return r;
 }
 
 static bool is_needed(const CgroupWatch *w, const char *path) {
-        for (size_t i = 0; i < w->n_patterns; i++)
-                if (cgroup_pattern_goes_on(&w->patterns[i], cgroup_pattern_walk(&w->patterns[i], path)))
+        for (size_t i = 0; i < w->n_names; i++) {
+                const CgroupPattern *p = &w->names[i].pattern;
+
+                if (cgroup_pattern_goes_on(p, cgroup_pattern_walk(p, path)))
                         return true;
+        }
         return false;
 }
 
 void cgroup_watch_remove(CgroupWatch *w, CgroupNaming naming, const char *name) {
-        size_t i = find_pattern(w, naming, name);
+        size_t i = find_name(w, naming, name);
 
-        if (i == w->n_patterns)
+        if (i == w->n_names)
                 return;
-        cgroup_pattern_deinit(&w->patterns[i]);
-        free(w->names[i]);
-        w->n_patterns--;
-        w->patterns[i] = w->patterns[w->n_patterns];
-        w->names[i] = w->names[w->n_patterns];
-        for (i = w->n_folders; i-- > 0;)
-                if (!is_needed(w, w->folders[i].path)) {
-                        (void)inotify_rm_watch(w->fd, w->folders[i].wd);
-                        forget_folder(w, &w->folders[i]);
-                }
+        name_deinit(&w->names[i]);
+        w->names[i] = w->names[--w->n_names];
+        for (i = w->folders.n; i-- > 0;)
+                if (!is_needed(w, w->folders.list[i].path))
+                        forget_folder(w, &w->folders.list[i]);
 }
 
 /* Whether a folder of this name there can be a match, or on the way to one. */
 static bool is_of_interest(const CgroupWatch *w, const char *parent, const char *name) {
-        for (size_t i = 0; i < w->n_patterns; i++) {
-                uint64_t states = cgroup_pattern_walk(&w->patterns[i], parent);
+        for (size_t i = 0; i < w->n_names; i++) {
+                const CgroupPattern *p = &w->names[i].pattern;
 
-                if (cgroup_pattern_step(&w->patterns[i], states, name) != 0)
+                if (cgroup_pattern_step(p, cgroup_pattern_walk(p, parent), name) != 0)
                         return true;
         }
         return false;
@@ -256,19 +199,17 @@ static bool is_of_interest(const CgroupWatch *w, const char *parent, const char 
 static void forget_below(CgroupWatch *w, const char *parent, const char *name) {
         size_t n = strcmp(parent, "/") == 0 ? 0 : strlen(parent), n_name = strlen(name);
 
-        for (size_t i = w->n_folders; i-- > 0;) {
-                const char *path = w->folders[i].path;
+        for (size_t i = w->folders.n; i-- > 0;) {
+                const char *path = w->folders.list[i].path;
 
-                if (strncmp(path, parent, n) != 0 || path[n] != '/' || strncmp(path + n + 1, name, n_name) != 0 ||
-                    (path[n + 1 + n_name] != '/' && path[n + 1 + n_name] != '\0'))
-                        continue;
-                (void)inotify_rm_watch(w->fd, w->folders[i].wd);
-                forget_folder(w, &w->folders[i]);
+                if (strncmp(path, parent, n) == 0 && path[n] == '/' && strncmp(path + n + 1, name, n_name) == 0 &&
+                    (path[n + 1 + n_name] == '/' || path[n + 1 + n_name] == '\0'))
+                        forget_folder(w, &w->folders.list[i]);
         }
 }
 
 static bool event_changes(CgroupWatch *w, const struct inotify_event *event) {
-        Watched *f = find_folder(w, event->wd);
+        CgroupWatched *f = cgroup_folders_find(&w->folders, event->wd);
 
         if (event->mask & IN_Q_OVERFLOW || (f && event->mask & (IN_MOVE_SELF | IN_UNMOUNT))) {
                 forget_folders(w); /* some are gone, or called otherwise; the caller lets all be watched again */
@@ -276,7 +217,7 @@ static bool event_changes(CgroupWatch *w, const struct inotify_event *event) {
         }
         if (!f || event->len == 0 || !(event->mask & IN_ISDIR)) {
                 if (f && event->mask & IN_IGNORED)
-                        forget_folder(w, f); /* the folder above has said so */
+                        cgroup_folders_remove(&w->folders, f); /* the folder above has said so */
                 return false;
         }
         if (!is_of_interest(w, f->path, event->name))
