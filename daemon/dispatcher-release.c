@@ -56,7 +56,7 @@ static int channel_append(Dispatcher *d, Channel *c, const Batch *b, const Batch
 
         if (c->open && packet_append(c->open, bytes, e->length, e->event, e->time))
                 return 0;
-        r = channel_flush(d, c);
+        r = c->open ? channel_flush(d, c) : 0;
         if (r < 0)
                 return r;
         c->open = packet_new(e->length > PACKET_SIZE ? e->length : PACKET_SIZE);

@@ -5,7 +5,7 @@
  *     stream  event                                          routes
  *     1       NUMBERS: | common (8) | u64 value |            bit 0 always; bit 1, raw, if value & 1; bit 2 if value >= 1000
  *     2       NUMBERS, muted
- *     3       SOFTWARE: no plan, without our own process     bit 3
+ *     3       SOFTWARE: no plan, without our own process     bit 3; bit 6 if comm ~ "wanted*"
  *     4       UNWANTED                                       none
  *     5       LONG: | common (8) | __data_loc u8 list[] |    bit 4, raw; bit 5: each element may take two bytes
  *     100     the carrier                                    COMM, FORK: bit 8; EXIT, MMAP2: bit 9
@@ -118,7 +118,8 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         rig_route(&s->events[RIG_NUMBERS], 2, 0, "value >= 1000");
         rig_event(s, RIG_SOFTWARE, NULL, &rig->software, both, 1);
         rig_route(&s->events[RIG_SOFTWARE], 3, 0, NULL);
-        s->events[RIG_SOFTWARE].exclude_self = true;
+        rig_route(&s->events[RIG_SOFTWARE], 6, 0, "comm ~ \"wanted*\"");
+        s->events[RIG_SOFTWARE].exclude_self = s->events[RIG_SOFTWARE].needs_comm = true;
         rig_event(s, RIG_UNWANTED, NULL, &rig->plain, both, 1);
         rig_event(s, RIG_LONG, longs, &rig->plain, raw_first, 2);
         rig_route(&s->events[RIG_LONG], 4, 0, NULL);
