@@ -80,9 +80,7 @@ static int prepare(Supervisor *s, const Config *c, const ConfigEvent *from, Regi
         if (r == 0)
                 r = supervisor_resolve(s, &spec, &list, e);
         if (r == 0)
-                r = supervisor_check_room(s, list, e);
-        for (Registration *g = list; g && r == 0; g = g->next)
-                r = supervisor_open(s, g, g->event->spec.filter, &g->opened, e);
+                r = supervisor_open_list(s, &list, e);
         if (r != 0) {
                 registrations_free(s, list);
                 return r;
@@ -199,10 +197,8 @@ static int reload_prepare_event(Supervisor *s, const Config *c, const ConfigEven
                 if (r == 0)
                         r = reload_event(s, w, g, &add, e);
                 if (r == 0 && add)
-                        r = supervisor_check_room(s, g, e);
-                if (r == 0 && add)
-                        r = supervisor_open(s, g, g->event->spec.filter, &g->opened, e);
-                if (r == 0 && add) {
+                        r = supervisor_open_list(s, &g, e);
+                if (r == 0 && add && g) {
                         *w->end = g;
                         w->end = &g->next;
                         w->n_added++;

@@ -69,7 +69,7 @@ static int supervisor_update_active(Supervisor *s, Explanation *e) {
 }
 
 /* Everything named, as a list that is not yet registered. */
-static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration **ret, size_t *ret_n, Explanation *e) {
+static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration **ret, Explanation *e) {
         Registration *list = NULL, **end = &list;
         size_t n_list = 0;
         int r = 0;
@@ -96,7 +96,6 @@ static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration *
                 return r;
         }
         *ret = list;
-        *ret_n = n_list;
         return 0;
 }
 
@@ -202,14 +201,13 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, uint64_t owner, Ev
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = resolve_all(s, specs, n, &list, &n_list, e);
+        r = resolve_all(s, specs, n, &list, e);
         if (r == 0)
-                r = supervisor_check_room(s, list, e);
+                r = supervisor_open_list(s, &list, e);
         for (Registration *g = list; g && r == 0; g = g->next) {
                 g->owner = owner;
-                r = supervisor_open(s, g, g->event->spec.filter, &g->opened, e);
-                if (r == 0)
-                        r = event_refs_add(&refs, g->event);
+                n_list++;
+                r = event_refs_add(&refs, g->event);
         }
         if (r != 0)
                 registrations_free(s, list);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "daemon/base/log.h"
 #include "daemon/kernel/open.h"
 
 #define TRIES 10
@@ -268,4 +269,27 @@ int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Op
         return refuse(e, REFUSED_EXHAUSTED, "bad-target",
                       "%s: whom it observes changes faster than it can be opened (%d tries): try again, or trace the host and "
                       "filter by pid", g->event->spec.name, TRIES);
+}
+
+int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e) {
+        Registration **p = list;
+        int r = supervisor_check_room(s, *list, e);
+
+        while (*p && r == 0) {
+                Registration *g = *p;
+                Explanation why = EXPLANATION_NULL;
+
+                r = supervisor_open(s, g, g->event->spec.filter, &g->opened, &why);
+                if (r == REFUSED_DENIED && g->of_glob && strcmp(why.reason, "not-sampled") == 0) {
+                        log_print(LOG_NOTICE, "left out: %s", why.text);
+                        *p = g->next;
+                        registration_free(s, g);
+                        r = 0;
+                        continue;
+                }
+                if (r > 0 && e)
+                        *e = why;
+                p = &g->next;
+        }
+        return r;
 }

@@ -189,8 +189,10 @@ static int resolve_glob(Supervisor *s, EventSpec *spec, const EventName *name, R
         r = tracing_match(&s->tracing, name->group, name->name, &names, &n, e);
         for (size_t i = 0; i < n && r == 0; i++) {
                 r = resolve_match(s, spec, names[i], end, e);
-                if (r == 0)
-                        end = &(*end)->next;
+                if (r != 0)
+                        break;
+                (*end)->of_glob = true;
+                end = &(*end)->next;
         }
         if (r != 0)
                 registrations_free(s, list);

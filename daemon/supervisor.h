@@ -48,6 +48,7 @@ typedef struct Registration {
         AttrPlan plan;
         Probe *probe;      /* or NULL: defined as long as this lives */
         char *cpus;        /* CPU list: where its PMU can count; NULL: everywhere */
+        bool of_glob;      /* one of several that a glob of tracepoints means */
         bool fallen_back;  /* spec.fallback is counted */
         bool is_followed;  /* its cgroups come and go: a glob, a container, a unit */
         uint64_t owner;    /* id of the connection that it ends with; 0: none */
@@ -211,6 +212,8 @@ int supervisor_find_slots(const Supervisor *s, const Registration *r, uint32_t *
 
 /* supervisor-open.c: the fds of one registration, disabled, filtered, in their rings. All or none. */
 int supervisor_open(Supervisor *s, const Registration *r, const char *filter, Opened *ret, Explanation *e);
+/* All of a list that is not registered yet. Those of a glob that the kernel never lets be sampled are left out, and said. */
+int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e);
 /* The same for some of them. */
 int supervisor_open_at(Supervisor *s, const Registration *r, const char *filter, const Whoms *whoms,
                        const uint32_t *slots, size_t n_slots, Opened *ret, Explanation *e);

@@ -98,6 +98,18 @@ static bool cpu_is_offline(int cpu) {
         return read_sysctl(path) == 0;
 }
 
+/* A tracepoint that the kernel lets be counted but not sampled, whoever asks. */
+static bool is_only_counted(const struct perf_event_attr *attr, OpenPlace place) {
+        struct perf_event_attr counting = { .type = attr->type, .size = PERF_ATTR_SIZE_VER0, .config = attr->config,
+                                            .disabled = 1 };
+        _cleanup_close_ int fd = -1;
+
+        if (attr->type != PERF_TYPE_TRACEPOINT)
+                return false;
+        fd = open_perf_event(&counting, place.is_cgroup ? -1 : place.pid, place.cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        return fd >= 0;
+}
+
 static int explain_open(const struct perf_event_attr *attr, const char *what, int error, OpenPlace place,
                         Explanation *e) {
         switch (error) {
@@ -110,6 +122,9 @@ static int explain_open(const struct perf_event_attr *attr, const char *what, in
                 break;
         case EACCES:
         case EPERM:
+                if (error == EPERM && is_only_counted(attr, place))
+                        return refuse(e, REFUSED_DENIED, "not-sampled", "the kernel does not let %s be sampled: it fires in "
+                                      "what perf itself does (TRACE_EVENT_PERF_PERM)", what);
                 return explain_denied(what, error, e);
         case EMFILE:
         case ENFILE:

@@ -93,9 +93,10 @@ def works(daemon, missing):
         equal([(e.spec.name, e.enabled) for e in events],
               [(name, name != "cpu-clock") for name in ("raw_syscalls:sys_enter", "context-switches", "cpu-clock")],
               "the events")
-        equal(sum(e.n_fds for e in events), 3 * n_cpus - missing, "their fds")
+        n_fds = sum(e.n_fds for e in events)  # a carrier is opened once more in a simpler way, and then nothing is missing
+        check(3 * n_cpus - missing <= n_fds <= 3 * n_cpus, f"their fds: {n_fds}")
         items = client.subscribe(events=["context-switches"])
-        if missing:  # perhaps all that there is to come
+        if n_fds < 3 * n_cpus:  # perhaps all that there is to come
             client.stop()
         for item in items:
             if item["event"]:
