@@ -122,6 +122,7 @@ static int supervisor_withdraw(Supervisor *s, Registration *list, bool published
         *p = NULL;
         for (Registration *g = list; g; g = g->next) {
                 s->n_registrations--;
+                supervisor_unfollow_event(s, g);
                 supervisor_unroute_event(s, g->event);
         }
         if (published)
@@ -310,6 +311,7 @@ static int supervisor_remove_selected(Supervisor *s, Registration *const *select
         for (size_t i = 0; i < n; i++) {
                 selected[i]->enabled = false;
                 supervisor_unlink(s, selected[i]);
+                supervisor_unfollow_event(s, selected[i]);
                 supervisor_unroute_event(s, selected[i]->event);
         }
         r = supervisor_update_active(s, e);

@@ -133,6 +133,35 @@ int supervisor_follow_cgroups(Supervisor *s, Registration *list, Explanation *e)
         return r;
 }
 
+static bool has_text(const Strings *list, const char *text) {
+        for (size_t i = 0; i < list->n; i++)
+                if (strcmp(list->items[i], text) == 0)
+                        return true;
+        return false;
+}
+
+static const Strings *names_of(const EventSpec *spec, CgroupNaming naming) {
+        return naming == CGROUP_BY_PATH ? &spec->cgroups : naming == CGROUP_BY_CONTAINER ? &spec->containers : &spec->units;
+}
+
+void supervisor_unfollow_event(Supervisor *s, const Registration *g) {
+        static const CgroupNaming namings[] = { CGROUP_BY_PATH, CGROUP_BY_CONTAINER, CGROUP_BY_UNIT };
+
+        for (size_t k = 0; s->cgroup_watch && g->is_followed && k < ARRAY_SIZE(namings); k++) {
+                const Strings *names = names_of(&g->event->spec, namings[k]);
+
+                for (size_t i = 0; i < names->n; i++) {
+                        bool wanted = false;
+
+                        for (const Registration *o = s->registrations; o && !wanted; o = o->next)
+                                wanted = o != g && o->is_followed &&
+                                         has_text(names_of(&o->event->spec, namings[k]), names->items[i]);
+                        if (!wanted)
+                                cgroup_watch_remove(s->cgroup_watch, namings[k], names->items[i]);
+                }
+        }
+}
+
 void supervisor_unfollow_cgroups(Supervisor *s) {
         s->cgroup_source = sd_event_source_disable_unref(s->cgroup_source);
         s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);

@@ -155,14 +155,14 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
                        Explanation *e) {
         const Registration *g = o->registration;
         Supervisor *s = o->supervisor;
-        OpenPlace place = { .pid = whom->pid, .is_cgroup = whom->is_cgroup, .cpu = (int)s->cpus[slot],
+        OpenPlace place = { .pid = whom->pid, .is_cgroup = whom->cgroup != NULL, .cpu = (int)s->cpus[slot],
                             .leader_fd = leader_fd, .config3 = g->plan.config3[i] };
         bool is_leader = i == 0 || !g->plan.is_group;
         _cleanup_close_ int fd = -1;
         uint64_t id;
         int r;
 
-        r = open_attr(g, i, whom->pid >= 0 && !whom->is_cgroup, place, &fd, e);
+        r = open_attr(g, i, whom->pid >= 0 && !whom->cgroup, place, &fd, e);
         if (r == 0 && is_leader && g->plan.attrs[i].type == PERF_TYPE_TRACEPOINT)
                 r = set_filter(s, g, fd, o->filter, o->composed, e);
         if (r == 0)
@@ -172,7 +172,7 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
         *ret_fd = fd;
         o->opened.streams[o->opened.n++] = (Stream){ .slot = slot, .member = is_leader ? 0 : (uint32_t)i,
                                                      .fd = TAKE_FD(fd), .id = id, .whom = whom->id,
-                                                     .is_cgroup = whom->is_cgroup };
+                                                     .is_cgroup = whom->cgroup != NULL };
         return 0;
 }
 
@@ -188,6 +188,8 @@ static int open_attrs(Opening *o, const Whom *whom, uint32_t slot, Explanation *
                 if (i == 0)
                         leader = fd;
         }
+        if (r > 0 && whom->cgroup && cgroup_is_gone(&o->supervisor->cgroups, whom->cgroup))
+                return 0; /* as a task that has exited */
         return r == OPEN_E_OFFLINE || r == OPEN_E_EXITED ? 0 : r;
 }
 
@@ -240,7 +242,7 @@ static int try_to_open(Supervisor *s, const Registration *g, const char *filter,
                 return r;
         if (ret->n == 0 && before.n > 0)
                 r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: %s", g->event->spec.name,
-                           before.list[0].pid >= 0 ? "its tasks are gone" : "its CPUs are offline");
+                           before.list[0].pid >= 0 ? "its tasks or cgroups are gone" : "its CPUs are offline");
         *ret_same = true;
         if (r == 0 && !event_spec_is_host(&g->event->spec)) {
                 r = supervisor_find_whoms(s, &g->event->spec, &after, e);

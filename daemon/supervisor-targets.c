@@ -93,56 +93,35 @@ static int find_tasks(const EventSpec *spec, Whoms *w, Explanation *e) {
         return w->n == 0 && spec->n_pids > 0 ? REFUSED_NOT_FOUND : 0; /* explained by tasks_of_process() */
 }
 
-/* Takes over what was resolved. The root of the hierarchy is everybody: a whole CPU counts it for less. */
-static int add_cgroups(Whoms *w, Cgroup *found, size_t n, bool *ret_host) {
-        Cgroup *more = reallocarray(w->cgroups, w->n_cgroups + n + 1, sizeof(*more));
-        int r = 0;
-
-        if (!more) {
-                cgroups_free(found, n);
-                return -ENOMEM;
-        }
-        w->cgroups = more;
-        memcpy(more + w->n_cgroups, found, n * sizeof(*found));
-        w->n_cgroups += n;
-        for (size_t i = 0; i < n && r == 0; i++) {
-                if (strcmp(found[i].path, "/") == 0)
-                        *ret_host = true;
-                else
-                        r = whoms_add(w, (Whom){ .pid = found[i].fd, .is_cgroup = true, .id = found[i].inode });
-        }
-        free(found);
-        return r;
-}
-
-static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings *names, Whoms *w, bool *ret_host,
-                              Explanation *e) {
+static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings *names, Whoms *w, Explanation *e) {
         for (size_t i = 0; i < names->n; i++) {
                 Cgroup *found = NULL;
                 size_t n = 0;
                 int r = cgroup_resolve(&s->cgroups, naming, names->items[i], &found, &n, e);
 
                 if (r == 0)
-                        r = add_cgroups(w, found, n, ret_host);
+                        r = cgroups_add(&w->cgroups, &w->n_cgroups, found, n, NULL);
                 if (r != 0)
                         return r;
         }
         return 0;
 }
 
+/* The root of the hierarchy, which has all others in it, is everybody: a whole CPU counts that for less. */
 static int find_cgroups(Supervisor *s, const EventSpec *spec, Whoms *w, Explanation *e) {
-        bool host = false;
         int r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, e);
 
         if (r == 0)
-                r = find_cgroups_named(s, CGROUP_BY_PATH, &spec->cgroups, w, &host, e);
+                r = find_cgroups_named(s, CGROUP_BY_PATH, &spec->cgroups, w, e);
         if (r == 0)
-                r = find_cgroups_named(s, CGROUP_BY_CONTAINER, &spec->containers, w, &host, e);
+                r = find_cgroups_named(s, CGROUP_BY_CONTAINER, &spec->containers, w, e);
         if (r == 0)
-                r = find_cgroups_named(s, CGROUP_BY_UNIT, &spec->units, w, &host, e);
-        if (r == 0 && host) {
-                w->n = 0;
-                r = whoms_add(w, (Whom){ .pid = -1 });
+                r = find_cgroups_named(s, CGROUP_BY_UNIT, &spec->units, w, e);
+        for (size_t i = 0; i < w->n_cgroups && r == 0; i++) {
+                const Cgroup *c = &w->cgroups[i];
+
+                r = strcmp(c->path, "/") == 0 ? whoms_add(w, (Whom){ .pid = -1 })
+                                              : whoms_add(w, (Whom){ .pid = c->fd, .cgroup = c, .id = c->inode });
         }
         return r;
 }

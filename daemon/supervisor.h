@@ -186,7 +186,7 @@ int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e
 /* supervisor-targets.c: whom and where an event observes, as of now. */
 typedef struct Whom {
         int pid;        /* as perf_event_open(2) takes it: -1, a tid, or the fd of a cgroup's folder */
-        bool is_cgroup;
+        const Cgroup *cgroup; /* of that fd, or NULL */
         uint64_t id;    /* as Stream.whom */
 } Whom;
 
@@ -233,6 +233,8 @@ size_t supervisor_count_fds(const Supervisor *s);
 
 /* supervisor-follow.c: from now on the events of a registered list follow what their globs, containers and units name. */
 int supervisor_follow_cgroups(Supervisor *s, Registration *list, Explanation *e);
+/* One of them goes: its names are watched no longer, unless another event has them too. */
+void supervisor_unfollow_event(Supervisor *s, const Registration *r);
 void supervisor_unfollow_cgroups(Supervisor *s);
 
 /* supervisor-external.c */

@@ -158,23 +158,35 @@ static void plan_sibling(const AttrBase *base, struct perf_event_attr *attr) {
         attr->wakeup_watermark = 0;
 }
 
-static int apply_settings(const EventSpec *s, struct perf_event_attr *attr, Explanation *e) {
-        for (size_t i = 0; i < s->attr.n; i++) {
-                _cleanup_free_ char *name = strdup(s->attr.items[i]);
-                AttrSetting setting;
-                char *value;
-                int r;
+/* "name=value" */
+static int parse_setting(const char *text, AttrSetting *ret, Explanation *e) {
+        _cleanup_free_ char *name = strdup(text);
+        char *value;
 
-                if (!name)
-                        return -ENOMEM;
-                value = strchr(name, '=');
-                if (value)
-                        *value++ = '\0';
-                r = attr_setting_parse(name, value ? value : "true", &setting, e);
-                if (r != 0)
-                        return r;
-                attr_settings_apply(&setting, 1, attr);
-        }
+        if (!name)
+                return -ENOMEM;
+        value = strchr(name, '=');
+        if (value)
+                *value++ = '\0';
+        return attr_setting_parse(name, value ? value : "true", ret, e);
+}
+
+/* What a user sets lies on top of what perfd sets. */
+static int apply_settings(const EventSpec *s, const AttrPlan *plan, struct perf_event_attr *attr, Explanation *e) {
+        const struct perf_event_attr before = *attr;
+        _cleanup_free_ AttrSetting *settings = calloc(s->attr.n + 1, sizeof(*settings));
+        int r = settings ? 0 : -ENOMEM;
+
+        for (size_t i = 0; i < s->attr.n && r == 0; i++)
+                r = parse_setting(s->attr.items[i], &settings[i], e);
+        if (r == 0)
+                r = attr_settings_check(settings, s->attr.n, s->name, e);
+        if (r != 0)
+                return r;
+        attr_settings_apply(settings, s->attr.n, attr);
+        if (plan->is_probe && (attr->config1 != before.config1 || attr->config2 != before.config2))
+                return refuse(e, REFUSED_INVALID, "bad-attr", "%s: config1 and config2 say where a probe sits: its name does "
+                              "that", s->name);
         return attr_check(attr, s->name, e);
 }
 
@@ -198,7 +210,7 @@ int attr_plan(const AttrBase *base, Event *event, AttrPlan *plan, bool can_sampl
                         plan_sibling(base, attr);
                 else {
                         plan_leader(base, event, plan, attr);
-                        r = apply_settings(s, attr, e);
+                        r = apply_settings(s, plan, attr, e);
                 }
                 if (r != 0)
                         return r;

@@ -9,6 +9,7 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/whole-file.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -228,16 +229,39 @@ int kernel_symbols_find(const char *text, size_t length, char *const *names, siz
         return refusal != 0 ? refusal : refuse_unknown(text, length, names, n_names, e);
 }
 
-bool kernel_symbols_name(const char *text, size_t length, uint64_t address, char ret[static KERNEL_SYMBOL_SIZE + 20]) {
+/* What begins last at or before an address; address 0: nothing does. Of aliases a function. */
+static SymbolLine find_holder(const char *text, size_t length, uint64_t address) {
         SymbolLine line, best = { .is_text = false };
 
         for (const char *p = text; next_symbol(&p, text + length, &line);)
-                if (line.address != 0 && line.address <= address &&
+                if (line.address <= address &&
                     (line.address > best.address || (line.address == best.address && !best.is_text)))
                         best = line;
-        if (!best.is_text)
-                return false;
-        (void)snprintf(ret, KERNEL_SYMBOL_SIZE + 20, "%.*s+0x%llx", (int)best.name.n, best.name.at,
-                       (unsigned long long)(address - best.address));
-        return true;
+        return best;
+}
+
+int kernel_symbols_check(const char *text, size_t length, const char *symbol, uint64_t offset,
+                         char ret[static KERNEL_SYMBOL_TEXT_SIZE], Explanation *e) {
+        uint64_t begin = 0, highest = 0, address;
+        SymbolLine line, holder;
+
+        for (const char *p = text; next_symbol(&p, text + length, &line);) {
+                if (symbol && line.is_text && span_is(line.name, symbol, strlen(symbol)))
+                        begin = line.address;
+                highest = line.address > highest ? line.address : highest;
+        }
+        if (highest == 0 || (symbol && begin == 0))
+                return KERNEL_SYMBOLS_E_HIDDEN;
+        address = begin + offset;
+        holder = find_holder(text, length, address);
+        if (address < begin || !holder.is_text || holder.address == 0)
+                return refuse(e, REFUSED_INVALID, "bad-address", "0x%" PRIx64 "%s%s is no address of a function of this "
+                              "kernel", offset, symbol ? " behind " : "", symbol ? symbol : "");
+        if (symbol && holder.address != begin)
+                return refuse(e, REFUSED_INVALID, "bad-address", "%s+0x%" PRIx64 " is no part of %s any more: it is "
+                              "%.*s+0x%" PRIx64 ", which is the name to use if that is meant", symbol, offset, symbol,
+                              (int)holder.name.n, holder.name.at, address - holder.address);
+        (void)snprintf(ret, KERNEL_SYMBOL_TEXT_SIZE, "%.*s+0x%" PRIx64, symbol ? (int)strlen(symbol) : (int)holder.name.n,
+                       symbol ? symbol : holder.name.at, address - holder.address);
+        return 0;
 }

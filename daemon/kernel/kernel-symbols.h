@@ -33,5 +33,11 @@ int kernel_symbols_read(const char *path, char **ret_text, size_t *ret_length);
 int kernel_symbols_find(const char *text, size_t length, char *const *names, size_t n_names,
                         char ret[static KERNEL_SYMBOL_SIZE], Explanation *e);
 
-/* "vfs_read+0x10": the function that an address is in; false if none is known. */
-bool kernel_symbols_name(const char *text, size_t length, uint64_t address, char ret[static KERNEL_SYMBOL_SIZE + 20]);
+#define KERNEL_SYMBOL_TEXT_SIZE (KERNEL_SYMBOL_SIZE + 20)
+
+/*
+ * Whether a function is at an address, and at `offset` behind a symbol still the same one: "vfs_read+0x10" into `ret`.
+ * symbol NULL: offset is the address. REFUSED_INVALID "bad-address"; KERNEL_SYMBOLS_E_HIDDEN if the list shows no address.
+ */
+int kernel_symbols_check(const char *text, size_t length, const char *symbol, uint64_t offset,
+                         char ret[static KERNEL_SYMBOL_TEXT_SIZE], Explanation *e);

@@ -33,24 +33,6 @@ void probe_places_deinit(ProbePlaces *p) {
         *p = PROBE_PLACES_NULL;
 }
 
-char *probe_kernel_text(const char *symbol, uint64_t offset) {
-        char name[KERNEL_SYMBOL_SIZE + 20] = "", *ret;
-        _cleanup_free_ char *list = NULL;
-        size_t length;
-        int r;
-
-        if (symbol && offset == 0)
-                return strdup(symbol);
-        if (symbol)
-                return asprintf(&ret, "%s+0x%" PRIx64, symbol, offset) < 0 ? NULL : ret;
-        if (kernel_symbols_read(KERNEL_SYMBOLS_PATH, &list, &length) == 0 &&
-            kernel_symbols_name(list, length, offset, name))
-                r = asprintf(&ret, "0x%" PRIx64 " (%s)", offset, name);
-        else
-                r = asprintf(&ret, "0x%" PRIx64, offset);
-        return r < 0 ? NULL : ret;
-}
-
 static int add_site(ProbePlaces *p, uint64_t offset, uint64_t semaphore, char *args) {
         ProbeSite *more = reallocarray(p->sites, p->n_sites + 1, sizeof(*more));
 
@@ -63,42 +45,57 @@ static int add_site(ProbePlaces *p, uint64_t offset, uint64_t semaphore, char *a
         return 0;
 }
 
-int probe_places_take_symbol(ProbePlaces *p, const char *symbol) {
-        _cleanup_free_ char *label = NULL, *text = probe_kernel_text(symbol, p->sites[0].offset);
+int probe_places_take_symbol(ProbePlaces *p, const char *symbol, const char *inside) {
+        uint64_t offset = p->sites[0].offset;
+        char *label = NULL, *text = NULL;
+        int n;
 
-        if (!text || (symbol ? !(label = strdup(symbol))
-                             : asprintf(&label, "0x%" PRIx64, p->sites[0].offset) < 0 && !(label = NULL)))
+        if (symbol && offset == 0)
+                n = asprintf(&text, "%s", symbol);
+        else if (symbol)
+                n = asprintf(&text, "%s+0x%" PRIx64, symbol, offset);
+        else
+                n = asprintf(&text, "0x%" PRIx64 "%s%s%s", offset, inside ? " (" : "", inside ?: "", inside ? ")" : "");
+        if (n < 0)
                 return -ENOMEM;
+        n = symbol ? asprintf(&label, "%s", symbol) : asprintf(&label, "0x%" PRIx64, offset);
+        if (n < 0) {
+                free(text);
+                return -ENOMEM;
+        }
         free(p->label);
         free(p->text);
-        p->label = TAKE_PTR(label);
-        p->text = TAKE_PTR(text);
+        p->label = label;
+        p->text = text;
         return 0;
 }
 
 static int find_in_kernel(const ProbePlace *place, ProbePlaces *p, Explanation *e) {
+        char symbol[KERNEL_SYMBOL_SIZE], inside[KERNEL_SYMBOL_TEXT_SIZE] = "";
+        const char *found = place->n_symbols > 0 ? symbol : NULL;
         _cleanup_free_ char *list = NULL;
-        char symbol[KERNEL_SYMBOL_SIZE];
         size_t length;
-        int r;
+        int r = add_site(p, found ? place->offset : place->address, 0, NULL);
 
-        if (place->n_symbols == 0) {
-                p->is_known = true;
-                r = add_site(p, place->address, 0, NULL);
-                return r < 0 ? r : probe_places_take_symbol(p, NULL);
-        }
-        r = add_site(p, place->offset, 0, NULL);
-        if (r == 0)
-                r = kernel_symbols_read(KERNEL_SYMBOLS_PATH, &list, &length);
-        if (r == KERNEL_SYMBOLS_E_HIDDEN)
-                r = strings_copy(place->symbols, place->n_symbols, &p->symbols);
-        else if (r == 0) {
+        if (r < 0)
+                return r;
+        r = kernel_symbols_read(KERNEL_SYMBOLS_PATH, &list, &length);
+        p->is_known = r == 0 || !found;
+        if (r == 0 && found)
                 r = kernel_symbols_find(list, length, place->symbols, place->n_symbols, symbol, e);
-                if (r == 0)
-                        r = strings_add(&p->symbols, symbol);
-                p->is_known = true;
+        if (r == 0 && found)
+                r = strings_add(&p->symbols, symbol);
+        if (r == 0)
+                r = kernel_symbols_check(list, length, found, p->sites[0].offset, inside, e);
+        if (r != 0 && r != KERNEL_SYMBOLS_E_HIDDEN) /* then only the kernel knows */
+                return r;
+        if (!p->is_known) {
+                r = strings_copy(place->symbols, place->n_symbols, &p->symbols);
+                if (r < 0)
+                        return r;
+                found = p->symbols.items[0];
         }
-        return r != 0 ? r : probe_places_take_symbol(p, p->symbols.items[0]);
+        return probe_places_take_symbol(p, found, *inside ? inside : NULL);
 }
 
 /* 0 or -errno. */

@@ -33,10 +33,10 @@ typedef struct ProbePlaces {
 /* Refusals are those of kernel_symbols_find() and of elf_file_. */
 int probe_places_find(const EventName *name, ProbePlaces *ret, Explanation *e);
 void probe_places_deinit(ProbePlaces *p);
-/* Takes a symbol for the known one: label and text are its. -ENOMEM. */
-int probe_places_take_symbol(ProbePlaces *p, const char *symbol);
+/*
+ * Says what a kernel's place is: "vfs_read+0x10", "0xffffffff812009c0 (kzalloc_noprof+0x0)". symbol NULL: it is an
+ * address; inside: the function that it is in, or NULL. -ENOMEM.
+ */
+int probe_places_take_symbol(ProbePlaces *p, const char *symbol, const char *inside);
 /* Whether `path` still leads to the file. */
 bool probe_places_is_same_file(const ProbePlaces *p);
-
-/* "vfs_read+0x10", "0xffffffff812009c0 (kzalloc_noprof+0x0)". symbol NULL: offset is an address. NULL: no memory. */
-char *probe_kernel_text(const char *symbol, uint64_t offset);

@@ -175,7 +175,7 @@ static int define_first(Probe *p, const ProbeRequest *q, const ProbeArgs *args, 
         for (size_t i = 0; i < n; i++) {
                 const char *symbol = p->places.symbols.items[i];
 
-                r = probe_places_take_symbol(&p->places, symbol);
+                r = p->places.is_known ? 0 : probe_places_take_symbol(&p->places, symbol, NULL);
                 if (r == 0)
                         r = define(p, q, symbol, args, e);
                 if (r != REFUSED_NOT_FOUND)
