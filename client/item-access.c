@@ -32,7 +32,7 @@ perfd_text perfd_item_comm(const perfd_item *item) {
         char *idle = ((struct perfd_item *)item)->idle; /* room that the item keeps for this */
         int n;
 
-        if (item->tid == 0) { /* each CPU has one, and none is ever described */
+        if (item->tid == 0 && item->record != PERFD_READ) { /* each CPU has one, and none is ever described */
                 n = snprintf(idle, sizeof(item->idle), "swapper/%" PRIu32, item->cpu);
                 return (perfd_text){ .bytes = idle, .length = (size_t)n };
         }
