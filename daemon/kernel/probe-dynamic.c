@@ -180,7 +180,7 @@ static int explain_definition(const ProbeDefinition *d, const char *before, cons
         if (!said)
                 c.n_text = strlen(c.text);
         if (n_args > 0 && (said ? c.position >= args_at : error == E2BIG || (error == EINVAL && !d->has_semaphore))) {
-                (void)refuse(e, REFUSED_INVALID, "bad-args", "the kernel refuses the fetch args %s of %s: %.*s",
+                (void)refuse(e, REFUSED_INVALID, "bad-args", "the kernel refuses the fetch args %s of %.300s: %.*s",
                              QUOTE(d->args->text), d->what, (int)c.n_text, c.text);
                 if (e && said && d->args->origins && c.position - args_at <= n_args)
                         e->position = 1 + d->args->origins[c.position - args_at];
@@ -194,7 +194,7 @@ static int explain_definition(const ProbeDefinition *d, const char *before, cons
                 reason = "exists";
         } else if (error == EADDRNOTAVAIL)
                 reason = "ambiguous-symbol";
-        return refuse(e, refusal, reason, "the kernel refuses a probe on %s: %.*s", d->what, (int)c.n_text, c.text);
+        return refuse(e, refusal, reason, "the kernel refuses a probe on %.300s: %.*s", d->what, (int)c.n_text, c.text);
 }
 
 /* One write(2), because a definition is a line of one write(2). 0 or an errno. */
@@ -223,7 +223,7 @@ int probe_definition_add(const ProbeDefinition *d, Explanation *e) {
                 line[--length] = '\0'; /* as the kernel repeats it */
         if (length > LINE_MAX_SIZE)
                 return refuse(e, REFUSED_INVALID, *d->args->text ? "bad-args" : "bad-probe",
-                              "the definition of a probe on %s would be %d bytes long; the kernel reads %d", d->what,
+                              "the definition of a probe on %.300s would be %d bytes long; the kernel reads %d", d->what,
                               length, LINE_MAX_SIZE);
         fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
         if (fd < 0)

@@ -70,14 +70,17 @@ static void check_complaint(const char *before, const char *after) {
 }
 
 static void check_symbols(const char *text, size_t length) {
-        char *names[] = { (char *)"vfs_read", (char *)"foo" }, found[KERNEL_SYMBOL_SIZE + 20];
+        char *names[] = { (char *)"vfs_read", (char *)"foo" }, found[KERNEL_SYMBOL_TEXT_SIZE];
         Explanation e = EXPLANATION_NULL;
         int r = kernel_symbols_find(text, length, names, 2, found, &e);
 
         MUST(r == 0 || r == REFUSED_NOT_FOUND || r == REFUSED_INVALID);
         if (r == 0)
                 MUST(strncmp(found, "vfs_read", 8) == 0 || strncmp(found, "foo", 3) == 0);
-        (void)kernel_symbols_name(text, length, UINT64_C(0xffffffff81000010), found);
+        r = kernel_symbols_check(text, length, NULL, UINT64_C(0xffffffff81000010), found, &e);
+        MUST(r == 0 || r == REFUSED_INVALID || r == KERNEL_SYMBOLS_E_HIDDEN);
+        r = kernel_symbols_check(text, length, "foo", 0x10, found, &e);
+        MUST(r == 0 ? strcmp(found, "foo+0x10") == 0 : r == REFUSED_INVALID || r == KERNEL_SYMBOLS_E_HIDDEN);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {

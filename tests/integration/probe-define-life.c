@@ -2,6 +2,8 @@
 #include "tests/integration/probe-define.h"
 
 #include <inttypes.h>
+#include <sched.h>
+#include <sys/mount.h>
 
 #include "daemon/kernel/kernel-symbols.h"
 
@@ -204,8 +206,9 @@ static void check_kernel(const char *event, const char *args, unsigned maxactive
 }
 
 void test_kernel(void **state) {
-        char event[64], text[KERNEL_SYMBOL_SIZE + 20];
+        char event[64], line_end[64];
         _cleanup_free_ char *list = NULL;
+        const char *line;
         size_t length;
 
         check_refused("kprobe:__no_such_functoin", NULL, 0, REFUSED_NOT_FOUND, "unknown-symbol", 0, "no function");
@@ -220,13 +223,32 @@ void test_kernel(void **state) {
         check_kernel("kretprobe:" GETPGID, "group=$retval:s64", 0, true, "_sys_getpgid");
         check_kernel("kretprobe:" GETPGID, NULL, 16, true, "_sys_getpgid");
         assert_int_equal(kernel_symbols_read(KERNEL_SYMBOLS_PATH, &list, &length), 0);
-        for (const char *line = list; *line; line += strcspn(line, "\n") + 1)
-                if (sscanf(line, "%*x %*c %s", text) == 1 && strcmp(text, strchr(GETPGID, '|') + 1) == 0) {
-                        (void)snprintf(event, sizeof(event), "kprobe:0x%.16s", line);
-                        check_kernel(event, NULL, 0, false, "_sys_getpgid+0x0)");
-                        check_kernel(event, "sp=%sp", 0, true, "_sys_getpgid+0x0)");
-                }
+        (void)snprintf(line_end, sizeof(line_end), " %s\n", strchr(GETPGID, '|') + 1);
+        line = strstr(list, line_end);
+        assert_non_null(line);
+        while (line > list && line[-1] != '\n')
+                line--;
+        (void)snprintf(event, sizeof(event), "kprobe:0x%.16s", line);
+        check_kernel(event, NULL, 0, false, "_sys_getpgid+0x0)");
+        check_kernel(event, "sp=%sp", 0, true, "_sys_getpgid+0x0)");
         check_refused("kprobe:" GETPGID, "  a=%sp:bogus", 0, REFUSED_INVALID, "bad-args", 9, "Unknown type");
         check_refused("kretprobe:" GETPGID, "a=$retval", 100000, REFUSED_INVALID, "bad-probe", 0, "axactive");
-        check_refused("kprobe:0x10", "a=%sp", 0, REFUSED_INVALID, "bad-probe", 0, "kernel refuses a probe on 0x10");
+        check_refused("kprobe:0x10", "a=%sp", 0, REFUSED_INVALID, "bad-address", 0, "no address of a function");
+        check_refused("kprobe:" GETPGID "+0x100000", NULL, 0, REFUSED_INVALID, "bad-address", 0, "which is the name");
+}
+
+/* Without a list to look into, the kernel is tried. */
+void test_kernel_hidden(void **state) {
+        assert_int_equal(unshare(CLONE_NEWNS), 0);
+        assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+        assert_int_equal(mount("/dev/null", KERNEL_SYMBOLS_PATH, NULL, MS_BIND, NULL), 0);
+        if (!has_kprobes) {
+                check_refused("kprobe:" GETPGID, NULL, 0, REFUSED_UNSUPPORTED, "no-kprobes", 0, "CONFIG_KPROBE_EVENTS");
+                return;
+        }
+        check_kernel("kprobe:" GETPGID, NULL, 0, false, "_sys_getpgid");
+        check_kernel("kprobe:" GETPGID, "sp=%sp", 0, true, "_sys_getpgid");
+        check_kernel("kretprobe:" GETPGID, NULL, 16, true, "_sys_getpgid");
+        check_refused("kprobe:nowhere|neither", NULL, 0, REFUSED_NOT_FOUND, "unknown-symbol", 0, "'neither'");
+        check_refused("kprobe:nowhere|neither", "sp=%sp", 0, REFUSED_NOT_FOUND, "unknown-symbol", 0, "neither");
 }

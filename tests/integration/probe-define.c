@@ -224,6 +224,7 @@ int main(int argc, char **argv) {
                 cmocka_unit_test_teardown(test_other_root, remove_own),
                 cmocka_unit_test_teardown(test_leftovers, remove_own),
                 cmocka_unit_test_teardown(test_kernel, remove_own),
+                cmocka_unit_test_teardown(test_kernel_hidden, remove_own), /* the last: nothing is listed from then on */
         };
         Explanation e = EXPLANATION_NULL;
         ProbeOwner self;
@@ -232,17 +233,17 @@ int main(int argc, char **argv) {
                 fprintf(stderr, "usage: probe-define PROBE-PLACE\n");
                 return 2;
         }
-        if (geteuid() != 0 || access("/sys/kernel/tracing/uprobe_events", W_OK) < 0) {
-                printf("probes need root, tracefs on /sys/kernel/tracing and a kernel with uprobes\n");
+        if (geteuid() != 0) {
+                printf("probes need root\n");
+                return 77;
+        }
+        if (tracing_open(&tracing, NULL, &e) != 0 || access("/sys/kernel/tracing/uprobe_events", W_OK) < 0) {
+                printf("probes need tracefs on /sys/kernel/tracing and a kernel with uprobes: %s\n", e.text);
                 return 77;
         }
         place = realpath(argv[1], NULL);
-        if (!place) {
-                perror(argv[1]);
-                return 1;
-        }
-        if (tracing_open(&tracing, NULL, &e) != 0 || probe_owner_self(&self, &e) != 0) {
-                fprintf(stderr, "%s\n", e.text);
+        if (!place || probe_owner_self(&self, &e) != 0) {
+                fprintf(stderr, "%s: %s\n", argv[1], place ? e.text : strerror(errno));
                 return 1;
         }
         probe_owner_group(&self, group);

@@ -51,6 +51,7 @@ void test_busy(void **state);
 void test_other_root(void **state);
 void test_leftovers(void **state);
 void test_kernel(void **state);
+void test_kernel_hidden(void **state);
 
 /* The program, waiting for how often it is to call. */
 typedef struct Program {

@@ -296,7 +296,7 @@ static void test_symbols(void **state) {
 /* kernel.kptr_restrict, or no privileges: names without addresses. */
 static void test_symbols_restricted(void **state) {
         static const char zeros[] = "0000000000000000 T vfs_read\n0000000000000000 t twice\n0000000000000000 t twice\n";
-        char *names[] = { (char *)"vfs_read" }, *twice[] = { (char *)"twice" }, found[KERNEL_SYMBOL_SIZE + 20];
+        char *names[] = { (char *)"vfs_read" }, *twice[] = { (char *)"twice" }, found[KERNEL_SYMBOL_TEXT_SIZE];
         _cleanup_free_ char *text = NULL;
         Explanation e = EXPLANATION_NULL;
         size_t length;
@@ -305,18 +305,41 @@ static void test_symbols_restricted(void **state) {
         assert_string_equal(found, "vfs_read");
         assert_int_equal(kernel_symbols_find(zeros, strlen(zeros), twice, 1, found, &e), REFUSED_INVALID);
         assert_non_null(strstr(e.text, "'twice': twice, twice."));
-        assert_false(kernel_symbols_name(zeros, strlen(zeros), 0x10, found));
+        assert_int_equal(kernel_symbols_check(zeros, strlen(zeros), NULL, 0x10, found, NULL), KERNEL_SYMBOLS_E_HIDDEN);
+        assert_int_equal(kernel_symbols_check(zeros, strlen(zeros), "vfs_read", 0x10, found, NULL),
+                         KERNEL_SYMBOLS_E_HIDDEN);
 
         assert_int_equal(kernel_symbols_read("/nowhere/kallsyms", &text, &length), KERNEL_SYMBOLS_E_HIDDEN);
         assert_int_equal(kernel_symbols_read("/dev/null", &text, &length), KERNEL_SYMBOLS_E_HIDDEN);
         assert_null(text);
+}
 
-        assert_true(kernel_symbols_name(symbols, strlen(symbols), 0xffffffff81000110, found));
-        assert_string_equal(found, "vfs_read+0x10");
-        assert_true(kernel_symbols_name(symbols, strlen(symbols), 0xffffffff81000100, found));
-        assert_string_equal(found, "vfs_read+0x0");
-        assert_false(kernel_symbols_name(symbols, strlen(symbols), 0xffffffff82000010, found)); /* data */
-        assert_false(kernel_symbols_name(symbols, strlen(symbols), 0x1000, found));
+static void check_place(const char *symbol, uint64_t offset, const char *expected) {
+        char found[KERNEL_SYMBOL_TEXT_SIZE];
+
+        assert_int_equal(kernel_symbols_check(symbols, strlen(symbols), symbol, offset, found, NULL), 0);
+        assert_string_equal(found, expected);
+}
+
+static void check_no_place(const char *symbol, uint64_t offset, const char *text) {
+        char found[KERNEL_SYMBOL_TEXT_SIZE];
+        Explanation e = EXPLANATION_NULL;
+
+        assert_int_equal(kernel_symbols_check(symbols, strlen(symbols), symbol, offset, found, &e), REFUSED_INVALID);
+        assert_string_equal(e.reason, "bad-address");
+        assert_non_null(strstr(e.text, text));
+}
+
+static void test_symbols_place(void **state) {
+        check_place(NULL, 0xffffffff81000110, "vfs_read+0x10");
+        check_place(NULL, 0xffffffff81000100, "vfs_read+0x0");
+        check_place("vfs_read", 0, "vfs_read+0x0");
+        check_place("vfs_read", 0xff, "vfs_read+0xff");
+        check_no_place("vfs_read", 0x110, "it is twice+0x10,");
+        check_no_place("vfs_read", UINT64_MAX, "behind vfs_read");
+        check_no_place("rest.isra.", 0x1000000, "no address of a function"); /* in data */
+        check_no_place(NULL, 0xffffffff82000010, "no address of a function");
+        check_no_place(NULL, 0x1000, "no address of a function");
 }
 
 static void test_profile(void **state) {
@@ -362,6 +385,7 @@ int main(void) {
                 cmocka_unit_test(test_complaint),
                 cmocka_unit_test(test_symbols),
                 cmocka_unit_test(test_symbols_restricted),
+                cmocka_unit_test(test_symbols_place),
                 cmocka_unit_test(test_profile),
         };
 
