@@ -105,7 +105,7 @@ static int read_cgroup(const Scanner *s, int folder, ScannedProcess *p) {
         p->cgroup = strndup(found, length);
         if (!p->cgroup)
                 return -ENOMEM;
-        if (s->cgroups && length < TASK_TEXT_MAX &&
+        if (s->cgroups && strncmp(p->cgroup, "/..", 3) != 0 && /* outside of our cgroup namespace */
             snprintf(path, sizeof(path), "%s%s", s->cgroups, p->cgroup) < (int)sizeof(path) && stat(path, &st) == 0)
                 p->cgroup_id = st.st_ino;
         return 0;

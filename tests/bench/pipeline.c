@@ -13,6 +13,7 @@
 
 #define STREAM_ID 1000 /* of slot 0 */
 #define CARRIER_ID 1
+#define PLAYED_TID 0x5bd6 /* of RECORD_SYS_ENTER */
 #define TIMES_APART 2 /* ns between two samples: less than it takes to write one */
 
 static const struct {
@@ -114,7 +115,6 @@ static void pipeline_init_readers(Pipeline *p) {
 
         if (comm_table_init(&p->comms, 1024) < 0)
                 fail("no memory");
-        comm_table_set(&p->comms, 0x5bd6, 1, "workload");
         p->rings = need(calloc(p->shape.n_cpus, sizeof(*p->rings)));
         p->readers = need(aligned_alloc(64, p->shape.n_cpus * sizeof(*p->readers)));
         for (uint32_t slot = 0; slot < p->shape.n_cpus; slot++) {
@@ -133,6 +133,8 @@ static void pipeline_init_readers(Pipeline *p) {
 }
 
 static void pipeline_init_dispatcher(Pipeline *p) {
+        static const TaskNote workload = { .kind = TASK_NOTE_COMM, .pid = PLAYED_TID, .tid = PLAYED_TID, .text = "workload",
+                                           .n_text = 8 };
         Subscriber *s;
 
         p->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC, .mailbox = MAILBOX_NULL, .words = MAILBOX_NULL,
@@ -142,6 +144,9 @@ static void pipeline_init_dispatcher(Pipeline *p) {
                 p->lanes[slot] = reader_lane(&p->readers[slot]);
         if (dispatcher_init(&p->dispatcher, p->lanes, p->shape.n_cpus, 1) < 0)
                 fail("no dispatcher");
+        for (int order = 0; order < _STREAM_ORDER_MAX; order++)
+                if (task_table_apply(&p->dispatcher.tasks[order], 1, &workload) < 0)
+                        fail("no memory");
         if (!p->shape.is_subscribed)
                 return;
         peer_open(&p->peer);
