@@ -69,9 +69,11 @@ static int decode_branches(const SampleLayout *l, Cursor *c, bool has_index, Rec
 
 static int decode_registers(Cursor *c, uint64_t mask, RecordRegisters *r) {
         *r = (RecordRegisters){ .mask = mask };
-        if (!cursor_take64(c, &r->abi) || !cursor_take(c, record_n_registers(r), sizeof(uint64_t), &r->values))
+        if (!cursor_take64(c, &r->abi))
                 return DECODE_E_TRUNCATED;
-        return 0;
+        if (r->abi > PERF_SAMPLE_REGS_ABI_64) /* another one would be another layout, and was not asked for */
+                return DECODE_E_MALFORMED;
+        return cursor_take(c, record_n_registers(r), sizeof(uint64_t), &r->values) ? 0 : DECODE_E_TRUNCATED;
 }
 
 static int decode_stack(Cursor *c, RecordExtra *e) {

@@ -197,6 +197,7 @@ static void test_lying_parts(void **state) {
                 }
         assert_int_equal(decode_words(PERF_SAMPLE_REGS_USER, (uint64_t[]){ 0, 2, 1, 1 }, 4), DECODE_E_TRUNCATED);
         assert_int_equal(decode_words(PERF_SAMPLE_REGS_USER, (uint64_t[]){ 0, 2, 1, 1, 1 }, 5), 0);
+        assert_int_equal(decode_words(PERF_SAMPLE_REGS_USER, (uint64_t[]){ 0, 3, 1, 1, 1 }, 5), DECODE_E_MALFORMED);
         assert_int_equal(decode_words(PERF_SAMPLE_STACK_USER, (uint64_t[]){ 0, 8, 1, 9 }, 4), DECODE_E_MALFORMED);
         assert_int_equal(decode_words(PERF_SAMPLE_STACK_USER, (uint64_t[]){ 0, 8, 1, 8 }, 4), 0);
 }
