@@ -1,7 +1,7 @@
 /*
  * The list has 100,000 lines and more, changes with every module, and is needed only while a probe is defined: so it is
- * read each time (some 30 ms) and not kept. Names are there even where addresses are hidden, and names are what is looked
- * up; nothing but the texts for people needs an address.
+ * read each time (some 30 ms) and not kept. Names are there even where addresses are hidden, and names are what is
+ * looked up; nothing but the texts for people needs an address.
  */
 #include "daemon/kernel/kernel-symbols.h"
 
@@ -255,13 +255,15 @@ int kernel_symbols_check(const char *text, size_t length, const char *symbol, ui
         address = begin + offset;
         holder = find_holder(text, length, address);
         if (address < begin || !holder.is_text || holder.address == 0)
-                return refuse(e, REFUSED_INVALID, "bad-address", "0x%" PRIx64 "%s%s is no address of a function of this "
-                              "kernel", offset, symbol ? " behind " : "", symbol ? symbol : "");
+                return refuse(e, REFUSED_INVALID, "bad-address",
+                              "0x%" PRIx64 "%s%s is no address of a function of this kernel", offset,
+                              symbol ? " behind " : "", symbol ? symbol : "");
         if (symbol && holder.address != begin)
                 return refuse(e, REFUSED_INVALID, "bad-address", "%s+0x%" PRIx64 " is no part of %s any more: it is "
                               "%.*s+0x%" PRIx64 ", which is the name to use if that is meant", symbol, offset, symbol,
                               (int)holder.name.n, holder.name.at, address - holder.address);
-        (void)snprintf(ret, KERNEL_SYMBOL_TEXT_SIZE, "%.*s+0x%" PRIx64, symbol ? (int)strlen(symbol) : (int)holder.name.n,
-                       symbol ? symbol : holder.name.at, address - holder.address);
+        (void)snprintf(ret, KERNEL_SYMBOL_TEXT_SIZE, "%.*s+0x%" PRIx64,
+                       symbol ? (int)strlen(symbol) : (int)holder.name.n, symbol ? symbol : holder.name.at,
+                       address - holder.address);
         return 0;
 }

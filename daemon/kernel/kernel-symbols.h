@@ -25,10 +25,10 @@ int kernel_symbols_read(const char *path, char **ret_text, size_t *ret_length);
 
 /*
  * Of alternates the first that means one function, into `ret`. A name that is not there itself also means what the
- * compiler made of it: NAME.isra.N, NAME.constprop.N, NAME.llvm.N and combinations, at last NAME.part.N, never NAME.cold.
- * REFUSED_NOT_FOUND "unknown-symbol" with the nearest name. REFUSED_INVALID "ambiguous-symbol" if several functions have
- * the name, with their addresses where they can be seen: a probe would trace one of them, and which one is up to the
- * kernel's version.
+ * compiler made of it: NAME.isra.N, NAME.constprop.N, NAME.llvm.N and combinations, at last NAME.part.N, never
+ * NAME.cold. REFUSED_NOT_FOUND "unknown-symbol" with the nearest name. REFUSED_INVALID "ambiguous-symbol" if several
+ * functions have the name, with their addresses where they can be seen: a probe would trace one of them, and which one
+ * is up to the kernel's version.
  */
 int kernel_symbols_find(const char *text, size_t length, char *const *names, size_t n_names,
                         char ret[static KERNEL_SYMBOL_SIZE], Explanation *e);
@@ -37,7 +37,8 @@ int kernel_symbols_find(const char *text, size_t length, char *const *names, siz
 
 /*
  * Whether a function is at an address, and at `offset` behind a symbol still the same one: "vfs_read+0x10" into `ret`.
- * symbol NULL: offset is the address. REFUSED_INVALID "bad-address"; KERNEL_SYMBOLS_E_HIDDEN if the list shows no address.
+ * symbol NULL: offset is the address. REFUSED_INVALID "bad-address"; KERNEL_SYMBOLS_E_HIDDEN if the list shows no
+ * address.
  */
 int kernel_symbols_check(const char *text, size_t length, const char *symbol, uint64_t offset,
                          char ret[static KERNEL_SYMBOL_TEXT_SIZE], Explanation *e);

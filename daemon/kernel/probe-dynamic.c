@@ -1,7 +1,7 @@
 /*
- * A refused definition is only an errno: what is wrong, and where, is in error_log, which belongs to everyone who writes
- * to tracefs. An entry repeats the command, and our command has our own group's name in it; but the same event may have
- * been refused before, so the log is read before and after the write.
+ * A refused definition is only an errno: what is wrong, and where, is in error_log, which belongs to everyone who
+ * writes to tracefs. An entry repeats the command, and our command has our own group's name in it; but the same event
+ * may have been refused before, so the log is read before and after the write.
  */
 #include "daemon/kernel/probe-dynamic.h"
 
@@ -145,10 +145,10 @@ static int explain_file(const char *path, bool is_kernel, int error, Explanation
         case EPERM:
         case EROFS:
                 return refuse(e, REFUSED_DENIED, "no-permission",
-                              "%s can not be written: %s. A probe with fetch args or maxactive, or on a kernel without a "
-                              "probe PMU, is defined there: perfd has to be root or may be given that one file (chmod, "
-                              "chown); as a service it also needs ProtectKernelTunables=no, and no kernel lockdown may "
-                              "forbid it", path, strerror(error));
+                              "%s can not be written: %s. A probe with fetch args or maxactive, or on a kernel without "
+                              "a probe PMU, is defined there: perfd has to be root or may be given that one file "
+                              "(chmod, chown); as a service it also needs ProtectKernelTunables=no, and no kernel lockdown "
+                              "may forbid it", path, strerror(error));
         }
         return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be written: %s", path, strerror(error));
 }
@@ -223,8 +223,8 @@ int probe_definition_add(const ProbeDefinition *d, Explanation *e) {
                 line[--length] = '\0'; /* as the kernel repeats it */
         if (length > LINE_MAX_SIZE)
                 return refuse(e, REFUSED_INVALID, *d->args->text ? "bad-args" : "bad-probe",
-                              "the definition of a probe on %.300s would be %d bytes long; the kernel reads %d", d->what,
-                              length, LINE_MAX_SIZE);
+                              "the definition of a probe on %.300s would be %d bytes long; the kernel reads %d",
+                              d->what, length, LINE_MAX_SIZE);
         fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
         if (fd < 0)
                 return explain_file(path, d->is_kernel, errno, e);

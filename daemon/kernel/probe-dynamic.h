@@ -18,7 +18,7 @@ typedef struct ProbeArgs {
 
 #define PROBE_ARGS_NULL ((ProbeArgs){ .text = NULL })
 
-/* REFUSED_INVALID "bad-args" for what would not reach the kernel as it stands: '#' begins a comment there. NULL is "". */
+/* NULL is "". REFUSED_INVALID "bad-args" for what would not reach the kernel as it stands: '#' begins a comment. */
 int probe_args_parse(const char *text, ProbeArgs *ret, Explanation *e);
 void probe_args_deinit(ProbeArgs *a);
 

@@ -216,8 +216,8 @@ static int remove_line(const char *root, bool is_kernel, const ProbeLine *l, siz
                 (*n)++;
         else
                 (void)refuse(e, REFUSED_DENIED, "leftover",
-                             "the probe %s/%s in %s/%s_events is that of a perfd which is dead, but it can not be removed: "
-                             "%s. As root, `echo '-:%s/%s' >> %s/%s_events`", group, name, root,
+                             "the probe %s/%s in %s/%s_events is that of a perfd which is dead, but it can not be "
+                             "removed: %s. As root, `echo '-:%s/%s' >> %s/%s_events`", group, name, root,
                              is_kernel ? "kprobe" : "uprobe", strerror(-r), group, name, root,
                              is_kernel ? "kprobe" : "uprobe");
         return 0;

@@ -62,9 +62,9 @@ typedef struct ProbeLine {
 bool probe_line_parse(const char *line, size_t length, ProbeLine *ret);
 
 /*
- * The line of a definition in kprobe_profile or uprobe_profile, which name the event but not its group. So both texts are
- * compared: the n-th definition of that name has the n-th line of that name. False if it is not there, or if the two do
- * not have equally many, because someone else changed them in between.
+ * The line of a definition in kprobe_profile or uprobe_profile, which name the event but not its group. So both texts
+ * are compared: the n-th definition of that name has the n-th line of that name. False if it is not there, or if the
+ * two do not have equally many, because someone else changed them in between.
  */
 bool probe_profile_find(const char *events, const char *profile, bool is_kernel, const char *group, const char *name,
                         uint64_t *ret_hits, uint64_t *ret_missed);

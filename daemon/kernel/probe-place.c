@@ -1,8 +1,8 @@
 /*
- * A path is looked up once, into an O_PATH fd, and everything after that is about this fd: an offset of one file put into
- * another, because a package was upgraded in between, would be a breakpoint in the middle of an instruction of a running
- * program. Below /proc/PID/root a link that begins with a slash is one of that process's file system, as the process
- * itself would follow it, and not of ours.
+ * A path is looked up once, into an O_PATH fd, and everything after that is about this fd: an offset of one file put
+ * into another, because a package was upgraded in between, would be a breakpoint in the middle of an instruction of a
+ * running program. Below /proc/PID/root a link that begins with a slash is one of that process's file system, as the
+ * process itself would follow it, and not of ours.
  */
 #include "daemon/kernel/probe-place.h"
 

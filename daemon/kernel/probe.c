@@ -1,7 +1,7 @@
 /*
- * A probe of the PMU is only an attr: nothing has to be undone, and what defines it dies with the fds. So that is what a
- * probe is wherever it can be. What has to be named (fetch args, maxactive) is defined in tracefs; and so is everything on
- * a kernel without the PMU (before 4.17).
+ * A probe of the PMU is only an attr: nothing has to be undone, and what defines it dies with the fds. So that is what
+ * a probe is wherever it can be. What has to be named (fetch args, maxactive) is defined in tracefs; and so is
+ * everything on a kernel without the PMU (before 4.17).
  */
 #include "daemon/kernel/probe.h"
 
@@ -102,6 +102,7 @@ static int set_target(Probe *p, const char *symbol) {
 static char *definition_place(const Probe *p, size_t site, const char *symbol) {
         const ProbeSite *s = &p->places.sites[site];
         char *text, semaphore[24] = "", by_fd[32];
+        const char *path = p->places.path;
         int n;
 
         if (p->is_kernel) {
@@ -113,10 +114,11 @@ static char *definition_place(const Probe *p, size_t site, const char *symbol) {
         }
         if (s->semaphore != 0)
                 (void)snprintf(semaphore, sizeof(semaphore), "(0x%" PRIx64 ")", s->semaphore);
-        (void)snprintf(by_fd, sizeof(by_fd), "/proc/self/fd/%d", p->places.fd);
-        n = asprintf(&text, "%s:0x%" PRIx64 "%s",
-                     probe_path_is_plain(p->places.path) && probe_places_is_same_file(&p->places) ? p->places.path : by_fd,
-                     s->offset, semaphore);
+        if (!probe_path_is_plain(path) || !probe_places_is_same_file(&p->places)) {
+                (void)snprintf(by_fd, sizeof(by_fd), "/proc/self/fd/%d", p->places.fd);
+                path = by_fd;
+        }
+        n = asprintf(&text, "%s:0x%" PRIx64 "%s", path, s->offset, semaphore);
         return n < 0 ? NULL : text;
 }
 
@@ -243,8 +245,9 @@ Probe *probe_free(Probe *p) {
                 int r = probe_definition_remove(p->root, p->is_kernel, p->group, p->names[i]);
 
                 if (r < 0)
-                        log_print(LOG_WARNING, "the probe %s/%s (%s) stays in %s/%s_events: %s%s", p->group, p->names[i],
-                                  p->places.text, p->root, p->is_kernel ? "kprobe" : "uprobe", strerror(-r),
+                        log_print(LOG_WARNING, "the probe %s/%s (%s) stays in %s/%s_events: %s%s", p->group,
+                                  p->names[i], p->places.text, p->root, p->is_kernel ? "kprobe" : "uprobe",
+                                  strerror(-r),
                                   r == -EBUSY ? "; someone else uses it. The next perfd that starts removes it" : "");
         }
         probe_places_deinit(&p->places);

@@ -4,8 +4,8 @@
  * whose definition lives as long as the Probe and is removed after the last fd on it was closed. Main thread only, but
  * probe_free(), which the closer calls.
  *
- * Names in tracefs are GROUP = "perfd_<boot-unique identity>": 16 hex digits of pid, start time of the process (field 22
- * of /proc/PID/stat) and pid namespace, so that they survive the reuse of a pid; the event is "p<id of perfd's
+ * Names in tracefs are GROUP = "perfd_<boot-unique identity>": 16 hex digits of pid, start time of the process (field
+ * 22 of /proc/PID/stat) and pid namespace, so that they survive the reuse of a pid; the event is "p<id of perfd's
  * event>_<symbol>", with r for a return probe (probe-names.h).
  */
 #pragma once
@@ -31,20 +31,20 @@ typedef struct ProbeRequest {
 
 /*
  * Resolves symbols (alternates: the first one that resolves; kernel symbols by kallsyms where it is readable, else by
- * trying) and defines the probe. Nothing is left behind on failure. Explanations: REFUSED_NOT_FOUND "unknown-symbol" with
- * near names, "no-file"; REFUSED_INVALID "bad-args" with the kernel's own text and position from tracefs error_log (only the
- * entry that our own write caused), "bad-probe" for what it has against the place, "ambiguous-symbol", "bad-maxactive";
- * REFUSED_UNSUPPORTED "no-kprobes", "no-uprobes", "ifunc"; REFUSED_DENIED.
+ * trying) and defines the probe. Nothing is left behind on failure. Explanations: REFUSED_NOT_FOUND "unknown-symbol"
+ * with near names, "no-file"; REFUSED_INVALID "bad-args" with the kernel's own text and position from tracefs error_log
+ * (only the entry that our own write caused), "bad-probe" for what it has against the place, "ambiguous-symbol",
+ * "bad-maxactive"; REFUSED_UNSUPPORTED "no-kprobes", "no-uprobes", "ifunc"; REFUSED_DENIED.
  */
 int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanation *e);
-/* Removes the definition, of which no fd is open any more. Accepts NULL. Any thread. Says on the log what can not be removed. */
+/* Removes the definition, of which no fd is open any more. Accepts NULL. Any thread. Logs what can not be removed. */
 Probe *probe_free(Probe *p);
 DEFINE_CLEANUP(Probe *, probe_free)
 
 /*
- * What to open: for the PMU ones everything is in attr terms; strings live as long as the Probe. The path of a uprobe is
- * that of an fd of ours (/proc/self/fd/N), so that a CPU that comes later gets the probe into the same file, whatever the
- * user's path leads to by then.
+ * What to open: for the PMU ones everything is in attr terms; strings live as long as the Probe. The path of a uprobe
+ * is that of an fd of ours (/proc/self/fd/N), so that a CPU that comes later gets the probe into the same file,
+ * whatever the user's path leads to by then.
  */
 typedef struct ProbeAttr {
         uint32_t type;
@@ -59,15 +59,15 @@ ProbeAttr probe_attr(const Probe *p, size_t i);
 const char *probe_text(const Probe *p);
 
 /*
- * kprobe_profile / uprobe_profile, of all sites: false if the kernel does not count it for this kind (PMU probes), or if
- * it can not be read. A user probe is never busy, so nothing of it is missed.
+ * kprobe_profile / uprobe_profile, of all sites: false if the kernel does not count it for this kind (PMU probes), or
+ * if it can not be read. A user probe is never busy, so nothing of it is missed.
  */
 bool probe_read_profile(const Tracing *t, const Probe *p, uint64_t *ret_hits, uint64_t *ret_missed);
 
 /*
- * At start: definitions whose group says that a perfd that does not live any more (its pid is gone, or has another start
- * time) made them are removed; all others, also of other living perfds and of foreign tools, are never touched. Gives how
- * many; 0, but with a text in the explanation, if the last of several could not be removed. Refused if it can not be
- * looked at all. `rN:` prefixes of return probes (maxactive) are parsed.
+ * At start: definitions whose group says that a perfd that does not live any more (its pid is gone, or has another
+ * start time) made them are removed; all others, also of other living perfds and of foreign tools, are never touched.
+ * Gives how many. Where one can not be removed it is still 0, and the explanation says which one and why. Refused if
+ * the definitions can not be read at all. `rN:` prefixes of return probes (maxactive) are parsed.
  */
 int probe_remove_leftovers(const Tracing *t, size_t *ret_n, Explanation *e);

@@ -1,6 +1,6 @@
 /*
- * What tracefs and kallsyms hold is written by everyone on the host. The first byte says how the rest is read: as lines of
- * definitions, as a user's fetch args, as error_log before and after (a zero byte between) for the command that its
+ * What tracefs and kallsyms hold is written by everyone on the host. The first byte says how the rest is read: as lines
+ * of definitions, as a user's fetch args, as error_log before and after (a zero byte between) for the command that its
  * last line holds, as kallsyms, or as definitions and their profile.
  */
 #include <stdint.h>
@@ -32,7 +32,8 @@ static void check_lines(const char *text) {
                 if (probe_line_parse(line, n, &l)) {
                         /* a name that goes into a path and into a definition */
                         MUST(l.n_group > 0 && strspn(l.group, NAME_LETTERS) == l.n_group && l.group[l.n_group] == '/');
-                        MUST(l.n_name > 0 && strspn(l.name, NAME_LETTERS) >= l.n_name && l.name == l.group + l.n_group + 1);
+                        MUST(l.n_name > 0 && strspn(l.name, NAME_LETTERS) >= l.n_name);
+                        MUST(l.name == l.group + l.n_group + 1);
                         MUST(l.group > line && l.name + l.n_name <= line + n);
                         if (probe_owner_parse(l.group, l.n_group, &owner)) {
                                 MUST(owner.pid > 0);
@@ -92,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
                 return 0;
         MUST(first = strndup((const char *)bytes + 1, length - 1));
         n_first = strlen(first);
-        MUST(second = n_first + 2 <= length ? strndup((const char *)bytes + n_first + 2, length - n_first - 2) : strdup(""));
+        MUST(second = n_first + 2 <= length ? strndup((const char *)bytes + n_first + 2, length - n_first - 2)
+                                            : strdup(""));
         switch (bytes[0] % 5) {
         case 0:
                 check_lines(first);

@@ -9,7 +9,8 @@
 
 /* Two probes of one id are two events, not two places of one. */
 void test_same_id(void **state) {
-        Probe *a = define("uprobe:PLACE:place_work", "a=%sp", 0, 5), *b = define("uprobe:PLACE:place_work", "a=%sp", 0, 5);
+        Probe *a = define("uprobe:PLACE:place_work", "a=%sp", 0, 5);
+        Probe *b = define("uprobe:PLACE:place_work", "a=%sp", 0, 5);
 
         assert_string_equal(probe_attr(a, 0).name, "p5_place_work");
         assert_string_equal(probe_attr(b, 0).name, "p5v1_place_work");
@@ -21,7 +22,8 @@ void test_same_id(void **state) {
 }
 
 void test_profile(void **state) {
-        Probe *p = define("usdt:PLACE:perfd_place:ready", NULL, 0, 6), *pmu = define("uprobe:PLACE:place_work", NULL, 0, 6);
+        Probe *p = define("usdt:PLACE:perfd_place:ready", NULL, 0, 6);
+        Probe *pmu = define("uprobe:PLACE:place_work", NULL, 0, 6);
         Program program = program_start(place, NULL);
         int fds[2] = { open_probe_on(p, 0, program.pid), open_probe_on(p, 1, program.pid) };
         uint64_t hits = 1, missed = 1;
@@ -62,7 +64,7 @@ void test_busy(void **state) {
         assert_nothing_left();
 }
 
-/* A link that begins with a slash is one of the root of the process, and what was resolved stays the file that is meant. */
+/* A link that begins with a slash is one of the root of the process, and what was resolved stays what is meant. */
 static void check_other_root(const char *args) {
         char root[] = "/tmp/perfd#root-XXXXXX", path[64], link[64], text[128];
         EventName name = { .kind = EVENT_NAME_UPROBE, .path = text };

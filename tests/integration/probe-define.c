@@ -1,6 +1,6 @@
 /*
- * Probes on the real kernel: each is defined, opened, hit exactly N times, and gone afterwards. Needs root, and tracefs to
- * be mounted. Kernel probes are tested where the kernel has them, and their refusal where it has not.
+ * Probes on the real kernel: each is defined, opened, hit exactly N times, and gone afterwards. Needs root, and tracefs
+ * to be mounted. Kernel probes are tested where the kernel has them, and their refusal where it has not.
  */
 #include "tests/integration/probe-define.h"
 
@@ -123,7 +123,8 @@ static void check_fields(const char *event, const char *args, const char *number
 }
 
 static void test_fields(void **state) {
-        check_fields("uprobe:PLACE:place_work", "\n  number=" ARG0 ":s64\t name=+0(" ARG1 "):string ", "number", 0, "name");
+        check_fields("uprobe:PLACE:place_work", "\n  number=" ARG0 ":s64\t name=+0(" ARG1 "):string ", "number", 0,
+                     "name");
         check_fields("uretprobe:PLACE:place_work", "sum=$retval:s64", "sum", 1000, NULL);
         check_fields("usdt:PLACE:perfd_place:ready", NULL, "arg1", 0, NULL);
 }
@@ -169,7 +170,8 @@ static void test_denied(void **state) {
 
                 if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
                         _exit(2);
-                if (define_named(&name, "a=%sp", 0, 1, &p, &e) != REFUSED_DENIED || strcmp(e.reason, "no-permission") != 0)
+                if (define_named(&name, "a=%sp", 0, 1, &p, &e) != REFUSED_DENIED ||
+                    strcmp(e.reason, "no-permission") != 0)
                         _exit(3);
                 _exit(strstr(e.text, "uprobe_events can not be written: Permission denied") ? 0 : 4);
         }
@@ -224,7 +226,7 @@ int main(int argc, char **argv) {
                 cmocka_unit_test_teardown(test_other_root, remove_own),
                 cmocka_unit_test_teardown(test_leftovers, remove_own),
                 cmocka_unit_test_teardown(test_kernel, remove_own),
-                cmocka_unit_test_teardown(test_kernel_hidden, remove_own), /* the last: nothing is listed from then on */
+                cmocka_unit_test_teardown(test_kernel_hidden, remove_own), /* the last: it stays so */
         };
         Explanation e = EXPLANATION_NULL;
         ProbeOwner self;

@@ -216,8 +216,8 @@ static inline void assert_nothing_left(void) {
                 assert_int_equal(count_lines(true, group), 0);
 }
 
-static inline void check_refused(const char *event, const char *args, unsigned maxactive, int refusal, const char *reason,
-                          unsigned position, const char *text) {
+static inline void check_refused(const char *event, const char *args, unsigned maxactive, int refusal,
+                          const char *reason, unsigned position, const char *text) {
         Explanation e = EXPLANATION_NULL;
         Probe *p = NULL;
         int r = define_event(event, args, maxactive, 9, &p, &e);

@@ -1,11 +1,11 @@
 /*
- * A program to put user probes into: each line "N" on stdin is N calls of each place, with the numbers 0 to N - 1 and the
- * text "text NUMBER"; then it says on stdout "done N SEMAPHORE", the last being what the semaphore of its static probe
- * was when the calls began. It ends at the end of file. With an argument it changes its root to that first.
+ * A program to put user probes into: each line "N" on stdin is N calls of each place, with the numbers 0 to N - 1 and
+ * the text "text NUMBER"; then it says on stdout "done N SEMAPHORE", the last being what the semaphore of its static
+ * probe was when the calls began. It ends at the end of file. With an argument it changes its root to that first.
  *
  *   place_work(number, text)       returns number + 1000; has the label place_inside between two of its instructions
- *   place_other(number, text)      returns number
- *   perfd_place:ready              a static probe with a semaphore, at two sites: both are passed by each call
+ * place_other(number, text)      returns number   perfd_place:ready              a static probe with a semaphore, at
+ * two sites: both are passed by each call
  */
 #define _SDT_HAS_SEMAPHORES 1
 #include <stdio.h>
@@ -22,7 +22,9 @@ __attribute__((noinline)) long place_work(long number, const char *text) {
         long sum = number;
 
         /* a symbol of its own, so that a test can learn where an instruction begins */
-        __asm__ volatile("nop\n.globl place_inside\n.type place_inside, %%function\nplace_inside:\nnop" : "+r"(sum) : "r"(text));
+        __asm__ volatile("nop\n.globl place_inside\n.type place_inside, %%function\nplace_inside:\nnop"
+                         : "+r"(sum)
+                         : "r"(text));
         return sum + 1000;
 }
 

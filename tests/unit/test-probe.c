@@ -74,7 +74,7 @@ static void test_owner(void **state) {
 
 static void test_stat(void **state) {
         /* a comm may look like the fields behind it */
-        static const char living[] = "4711 (a) Z 1 (b)) S 1 4711 4711 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 67108865 9 10";
+        static const char living[] = "4711 (a) Z 1 (b)) S 1 4711 4711 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 67108865 9";
         static const char dead[] = "4711 (perfd) Z 1 4711 4711 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 5 9 10";
         static const char half_dead[] = "4711 (perfd) Z 1 4711 4711 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 2 0 5 9 10";
         static const char *const none[] = { "", "4711", "4711 (perfd", "4711 (perfd) S 1 2", "0 (a) S", "x (a) S 1",
@@ -285,7 +285,8 @@ static void test_symbols(void **state) {
         check_no_symbol("twice", NULL, REFUSED_INVALID, "ambiguous-symbol",
                         "2 functions of this kernel go by the name 'twice': twice at 0xffffffff81000200, twice at "
                         "0xffffffff81000300.");
-        check_no_symbol("many", "gone", REFUSED_INVALID, "ambiguous-symbol", "many.constprop.0 at 0xffffffff81000700, many");
+        check_no_symbol("many", "gone", REFUSED_INVALID, "ambiguous-symbol",
+                        "many.constprop.0 at 0xffffffff81000700, many");
         check_no_symbol("vfs_raed", NULL, REFUSED_NOT_FOUND, "unknown-symbol", "did you mean 'vfs_read'?");
         check_no_symbol("zzz", "mod_opne", REFUSED_NOT_FOUND, "unknown-symbol", "nor one of its alternates");
         check_no_symbol("zzz", "mod_opne", REFUSED_NOT_FOUND, "unknown-symbol", "did you mean 'mod_open'?");
