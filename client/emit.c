@@ -53,8 +53,9 @@ static int sample_encode(perfd_client *c, const perfd_external_sample *sample, P
         m->n_values = sample->n_values;
         for (size_t i = 0; i < sample->n_values; i++) {
                 if (value_encode(&sample->values[i], &values[i]) != 0)
-                        return client_fail(c, PERFD_E_INVALID, "bad-argument", "value %zu of a sample of %s has no kind that exists",
-                                           i, wire_string(sample->event));
+                        return client_fail(c, PERFD_E_INVALID, "bad-argument",
+                                           "value %zu of a sample of %s has no kind that exists", i,
+                                           wire_string(sample->event));
                 list[i] = &values[i];
         }
         return 0;

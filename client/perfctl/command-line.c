@@ -1,7 +1,7 @@
 /*
- * Options may stand before the verb, behind it, and between its arguments; "--" ends them. Not getopt_long(3): it would
- * need its own copy of each verb's table, takes abbreviations that break when an option is added, and knows no
- * "did you mean".
+ * Options may stand before the verb, behind it, and between its arguments; "--" ends them, or begins a command. Not
+ * getopt_long(3): it would need its own copy of each verb's table, takes abbreviations that break when an option is
+ * added, and knows no "did you mean".
  */
 #include "client/perfctl/command-line.h"
 
@@ -85,6 +85,11 @@ static void set_global(Perfctl *p, const Option *option, const char *value) {
                 p->version = true;
 }
 
+static void add_value(OptionValues *values, const char *value) {
+        values->items = must_have(reallocarray(values->items, values->n + 1, sizeof(*values->items)));
+        values->items[values->n++] = value;
+}
+
 /* argv[*i] begins with "--". */
 static int take_option(Perfctl *p, int argc, char **argv, int *i) {
         const char *text = argv[*i] + 2, *equals = strchr(text, '='), *value;
@@ -113,6 +118,8 @@ static int take_option(Perfctl *p, int argc, char **argv, int *i) {
                 return fail_usage(p, "--%s needs %s", option->name, option->argument);
         if (global)
                 set_global(p, option, value);
+        else if (option->repeats)
+                add_value(&p->repeated[k], value);
         else if (p->options[k])
                 return fail_usage(p, "--%s is given twice", option->name);
         else
@@ -147,6 +154,10 @@ int command_line_parse(Perfctl *p, int argc, char **argv) {
         for (int i = 1; i < argc && r == 0; i++) {
                 if (p->verb && p->verb->hidden) /* its words are somebody else's command line */
                         options = false;
+                if (options && strcmp(argv[i], "--") == 0 && p->verb && p->verb->has_command) {
+                        p->command = argv + i + 1;
+                        break;
+                }
                 if (options && strcmp(argv[i], "--") == 0)
                         options = false;
                 else if (options && strcmp(argv[i], "-h") == 0)
@@ -168,7 +179,10 @@ char *command_line_usage(const Verb *verb) {
 
         fprintf(f, "perfctl [--socket PATH] [--json] %s%s%s", verb->name, *verb->arguments ? " " : "", verb->arguments);
         for (const Option *o = verb->options; o->name; o++)
-                fprintf(f, " [--%s%s%s]", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+                fprintf(f, " [--%s%s%s]%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "",
+                        o->repeats ? "..." : "");
+        if (verb->has_command)
+                fputs(" [-- COMMAND...]", f);
         must_have(fclose(f) == 0 ? usage : NULL);
         return usage;
 }

@@ -1,6 +1,8 @@
 /* A writer that knows nothing but where commas belong: whoever calls it knows the shape. */
 #include "client/perfctl/json.h"
 
+#include <math.h>
+
 #include "client/perfctl/text.h"
 
 static void json_put_comma(Json *j) {
@@ -86,6 +88,14 @@ void json_put_number(Json *j, uint64_t number) {
 void json_put_signed(Json *j, int64_t number) {
         json_put_comma(j);
         output_put_signed(j->out, number);
+}
+
+void json_put_real(Json *j, double number) {
+        json_put_comma(j);
+        if (isfinite(number))
+                output_print(j->out, "%.15g", number);
+        else
+                output_put(j->out, "null", 4);
 }
 
 void json_put_bool(Json *j, bool is) {

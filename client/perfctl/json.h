@@ -29,6 +29,7 @@ void json_put_string(Json *j, const char *string);
 void json_put_text(Json *j, perfd_text text);
 void json_put_number(Json *j, uint64_t number);
 void json_put_signed(Json *j, int64_t number);
+void json_put_real(Json *j, double number); /* null if it is none */
 void json_put_bool(Json *j, bool is);
 void json_put_null(Json *j);
 void json_put_hex(Json *j, uint64_t number);      /* "0x..." */

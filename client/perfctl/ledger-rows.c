@@ -68,7 +68,24 @@ static void print_subscriber_json(Output *o, const perfd_subscriber_ledger *s) {
         json_end_line(&j);
 }
 
+static void print_probe_json(Output *o, const perfd_probe_ledger *b) {
+        Json j = json_of(o);
+
+        json_begin(&j, '{');
+        JSON_STRING(&j, "kind", "probe");
+        JSON_STRING(&j, "event", b->name);
+        JSON_NUMBER(&j, "id", b->id);
+        JSON_BOOL(&j, "known", b->known);
+        if (b->known) {
+                JSON_NUMBER(&j, "hits", b->hits);
+                JSON_NUMBER(&j, "missed", b->missed);
+        }
+        json_end(&j, '}');
+        json_end_line(&j);
+}
+
 void ledger_print_json(Output *o, const perfd_result *ledger) {
+        const perfd_probe_ledger *b;
         const perfd_event_ledger *e;
         const perfd_ring_ledger *r;
         const perfd_subscriber_ledger *s;
@@ -79,6 +96,8 @@ void ledger_print_json(Output *o, const perfd_result *ledger) {
                 print_ring_json(o, r);
         for (size_t i = 0; (s = perfd_result_subscriber_ledger(ledger, i)); i++)
                 print_subscriber_json(o, s);
+        for (size_t i = 0; (b = perfd_result_probe_ledger(ledger, i)); i++)
+                print_probe_json(o, b);
 }
 
 /* "kernel_ring 12, late 3", or "-" for none. */
@@ -163,6 +182,32 @@ static void print_subscribers(Output *o, bool human, const perfd_result *ledger)
         table_deinit(&t);
 }
 
+/* What the kernel does not count for a kind of probe is not 0. */
+static void print_probes(Output *o, bool human, const perfd_result *ledger) {
+        const perfd_probe_ledger *b;
+        Table t;
+
+        if (!perfd_result_probe_ledger(ledger, 0))
+                return;
+        if (human)
+                output_put_char(o, '\n');
+        TABLE_INIT(&t, human, "PROBE", ">ID", ">HITS", ">MISSED", "EVENT");
+        for (size_t i = 0; (b = perfd_result_probe_ledger(ledger, i)); i++) {
+                table_put(&t, "probe");
+                table_put_number(&t, b->id);
+                if (b->known) {
+                        table_put_number(&t, b->hits);
+                        table_put_number(&t, b->missed);
+                } else {
+                        table_put(&t, "unknown");
+                        table_put(&t, "unknown");
+                }
+                table_put(&t, b->name);
+        }
+        table_print(&t, o);
+        table_deinit(&t);
+}
+
 void ledger_print_tables(Output *o, bool human, const perfd_result *ledger) {
         if (perfd_result_event_ledger(ledger, 0)) {
                 print_events(o, human, ledger);
@@ -171,6 +216,7 @@ void ledger_print_tables(Output *o, bool human, const perfd_result *ledger) {
         }
         print_rings(o, human, ledger);
         print_subscribers(o, human, ledger);
+        print_probes(o, human, ledger);
 }
 
 static size_t count_unbalanced(const perfd_result *ledger) {

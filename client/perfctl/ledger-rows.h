@@ -3,7 +3,7 @@
 
 #include "client/perfctl/perfctl.h"
 
-/* A line for each event and CPU, each ring, each subscriber. */
+/* A line for each event and CPU, each ring, each subscriber, each probe. */
 void ledger_print_json(Output *o, const perfd_result *ledger);
 void ledger_print_tables(Output *o, bool human, const perfd_result *ledger);
 /* Says on stderr what does not balance. An exit status. */

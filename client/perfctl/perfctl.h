@@ -15,6 +15,12 @@ enum {
         PERFCTL_UNREACHABLE = 3,
 };
 
+/* The values of an option that may be given several times. */
+typedef struct OptionValues {
+        const char **items;
+        size_t n;
+} OptionValues;
+
 struct Perfctl {
         const Verb *verb;
         const char *socket; /* --socket, or NULL */
@@ -22,8 +28,10 @@ struct Perfctl {
         bool help, version;
         bool human;         /* stdout is a terminal */
         const char *options[VERB_OPTIONS_MAX]; /* as in verb->options; NULL: not given, "": a switch that was */
+        OptionValues repeated[VERB_OPTIONS_MAX];
         char **arguments;
         size_t n_arguments;
+        char **command; /* behind "--", for a verb that has one; ended by NULL; NULL: none was given */
         perfd_client *client;
         Output out;
 };
@@ -33,6 +41,8 @@ void *must_have(void *memory);
 
 /* The value of an option of this verb, NULL if it was not given. */
 const char *perfctl_get(const Perfctl *p, const char *option);
+/* All values of one that may be given several times; as long as `p` lives. */
+const char *const *perfctl_get_all(const Perfctl *p, const char *option, size_t *ret_n);
 
 /* "perfctl: VERB: ..." on stderr; gives `code` back. */
 int perfctl_fail(const Perfctl *p, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -73,9 +73,20 @@ int perfctl_fail_client(const Perfctl *p, const char *expression) {
         }
 }
 
-const char *perfctl_get(const Perfctl *p, const char *option) {
+static size_t option_index(const Perfctl *p, const char *option) {
         for (size_t i = 0; p->verb->options[i].name; i++)
                 if (strcmp(p->verb->options[i].name, option) == 0)
-                        return p->options[i];
+                        return i;
         abort(); /* a verb asks for what its own table lacks */
+}
+
+const char *perfctl_get(const Perfctl *p, const char *option) {
+        return p->options[option_index(p, option)];
+}
+
+const char *const *perfctl_get_all(const Perfctl *p, const char *option, size_t *ret_n) {
+        const OptionValues *values = &p->repeated[option_index(p, option)];
+
+        *ret_n = values->n;
+        return values->items;
 }

@@ -4,6 +4,7 @@
 
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/refs.h"
+#include "client/perfctl/target.h"
 
 static int parse_number(const Perfctl *p, const char *option, uint64_t *ret) {
         const char *text = perfctl_get(p, option);
@@ -11,32 +12,6 @@ static int parse_number(const Perfctl *p, const char *option, uint64_t *ret) {
         if (!text || (quantity_parse_number(text, ret) && *ret > 0))
                 return 0;
         return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no number above 0", option, text);
-}
-
-/* "12,13" into malloc'ed memory. */
-static int parse_ids(const Perfctl *p, const char *option, const uint32_t **ret_ids, size_t *ret_n) {
-        const char *text = perfctl_get(p, option);
-        uint32_t *ids;
-        size_t n = 0;
-        char *copy, *rest, *word;
-        int r = 0;
-
-        if (!text)
-                return 0;
-        copy = rest = must_have(strdup(text));
-        ids = must_have(calloc(strlen(text) + 1, sizeof(*ids)));
-        while (r == 0 && (word = strsep(&rest, ","))) {
-                uint64_t id;
-
-                if (quantity_parse_number(word, &id) && id <= INT32_MAX)
-                        ids[n++] = (uint32_t)id;
-                else
-                        r = perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no list of numbers, as in 12,13", option, text);
-        }
-        free(copy);
-        *ret_ids = ids; /* the caller frees it in any case */
-        *ret_n = n;
-        return r;
 }
 
 static int parse_callchain(const Perfctl *p, perfd_callchain *ret) {
@@ -62,29 +37,71 @@ static int parse_callchain(const Perfctl *p, perfd_callchain *ret) {
         return r;
 }
 
+/* "NAME=VALUE", "NAME:TYPE": here it is known which option was meant. */
+static int check_pairs(const Perfctl *p, const char *option, char separator) {
+        size_t n;
+        const char *const *pairs = perfctl_get_all(p, option, &n);
+
+        for (size_t i = 0; i < n; i++)
+                if (*pairs[i] == separator || !strchr(pairs[i], separator))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' has no '%c', as in %s", option, pairs[i],
+                                            separator, separator == '=' ? "exclude-user=true" : "code:u32");
+        return 0;
+}
+
+static int parse_rate(const Perfctl *p, perfd_event_spec *s) {
+        const char *interval = perfctl_get(p, "interval");
+        uint64_t maxactive = 0;
+        int r;
+
+        if (perfctl_get(p, "period") && perfctl_get(p, "frequency"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--period and --frequency exclude each other");
+        if (interval && (!quantity_parse_time(interval, &s->interval) || s->interval == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is no time, as in 100ms, 1s", interval);
+        r = parse_number(p, "period", &s->period);
+        if (r == 0)
+                r = parse_number(p, "frequency", &s->frequency);
+        if (r == 0)
+                r = parse_number(p, "maxactive", &maxactive);
+        if (r == 0 && maxactive > UINT32_MAX)
+                r = perfctl_fail(p, PERFCTL_USAGE, "--maxactive: '%s' is too large", perfctl_get(p, "maxactive"));
+        s->maxactive = (uint32_t)maxactive;
+        return r;
+}
+
 static int parse_spec(const Perfctl *p, perfd_event_spec *s) {
         int r;
 
         s->event = p->arguments[0];
         s->name = perfctl_get(p, "name");
         s->filter = perfctl_get(p, "filter");
-        s->target = perfctl_get(p, "target");
-        s->cpus = perfctl_get(p, "cpu");
-        s->no_inherit = perfctl_get(p, "no-inherit");
+        s->args = perfctl_get(p, "args");
+        s->fallback = perfctl_get(p, "fallback");
         s->disabled = perfctl_get(p, "disabled");
         s->include_self = perfctl_get(p, "include-self");
-        if (perfctl_get(p, "period") && perfctl_get(p, "frequency"))
-                return perfctl_fail(p, PERFCTL_USAGE, "--period and --frequency exclude each other");
-        r = parse_number(p, "period", &s->period);
-        if (r == 0)
-                r = parse_number(p, "frequency", &s->frequency);
+        s->attr = perfctl_get_all(p, "attr", &s->n_attr);
+        s->fields = perfctl_get_all(p, "field", &s->n_fields);
+        r = parse_rate(p, s);
         if (r == 0)
                 r = parse_callchain(p, &s->callchain);
         if (r == 0)
-                r = parse_ids(p, "pid", &s->pids, &s->n_pids);
+                r = check_pairs(p, "attr", '=');
         if (r == 0)
-                r = parse_ids(p, "tid", &s->tids, &s->n_tids);
-        return r;
+                r = check_pairs(p, "field", ':');
+        return r == 0 ? target_parse(p, s) : r;
+}
+
+/* What the position of a mistake counts in. */
+static const char *mistaken_text(const perfd_event_spec *s, const char *reason) {
+        if (strcmp(reason, "bad-filter") == 0)
+                return s->filter;
+        if (strcmp(reason, "bad-args") == 0)
+                return s->args;
+        if (strcmp(reason, "bad-target") == 0)
+                return s->cpus;
+        if (strcmp(reason, "bad-name") == 0)
+                return s->name;
+        return strcmp(reason, "bad-attr") == 0 ? NULL : s->event;
 }
 
 static int add_spec(Perfctl *p, const perfd_event_spec *s) {
@@ -93,12 +110,8 @@ static int add_spec(Perfctl *p, const perfd_event_spec *s) {
 
         if (r != 0)
                 return r;
-        if (perfd_add(p->client, s, 1, &result) != 0) {
-                /* the position is in the text that the reason speaks of */
-                bool target = strcmp(perfd_client_error(p->client)->reason, "bad-target") == 0;
-
-                return perfctl_fail_client(p, target ? s->cpus : s->filter);
-        }
+        if (perfd_add(p->client, s, 1, &result) != 0)
+                return perfctl_fail_client(p, mistaken_text(s, perfd_client_error(p->client)->reason));
         refs_print(p, result);
         return PERFCTL_OK;
 }
@@ -109,8 +122,7 @@ static int add_run(Perfctl *p) {
 
         if (r == 0)
                 r = add_spec(p, &s);
-        free((void *)s.pids);
-        free((void *)s.tids);
+        target_deinit(&s);
         return r;
 }
 
@@ -120,16 +132,20 @@ const Verb verb_add = {
         .help = "add an event; prints its name and id",
         .options = {
                 { .name = "name", .argument = "NAME", .help = "what it is called, instead of EVENT" },
-                { .name = "pid", .argument = "P,...", .help = "only these processes, with all their threads" },
-                { .name = "tid", .argument = "T,...", .help = "only these threads" },
-                { .name = "cpu", .argument = "LIST", .help = "only these CPUs, as in 0-3,8" },
-                { .name = "no-inherit", .help = "without their children and new threads" },
-                { .name = "target", .argument = "NAME", .help = "a target of the configuration" },
-                { .name = "filter", .argument = "F", .help = "the kernel's filter, tracepoints only" },
+                TARGET_OPTIONS,
+                { .name = "filter", .argument = "F", .help = "the kernel's filter, events with fields only" },
+                { .name = "args", .argument = "ARGS", .help = "probes: what they fetch, as in 'file=%di:x64'" },
+                { .name = "maxactive", .argument = "N", .help = "kretprobe: calls at the same time that are followed" },
                 { .name = "period", .argument = "N", .help = "a sample each N events" },
                 { .name = "frequency", .argument = "HZ", .help = "so many samples a second" },
+                { .name = "interval", .argument = "TIME", .help = "only count, and send the counts every 100ms, 1s" },
+                { .name = "fallback", .argument = "EVENT", .help = "taken if this machine can not count it: cpu-clock",
+                  .choices = "cpu-clock" },
                 { .name = "callchain", .argument = "kernel,user", .help = "with callchains of one or both",
                   .choices = "kernel user kernel,user" },
+                { .name = "attr", .argument = "NAME=VALUE", .help = "a field of perf_event_attr", .repeats = true },
+                { .name = "field", .argument = "NAME:TYPE", .help = "external events: a field of the samples",
+                  .repeats = true },
                 { .name = "disabled", .help = "does not count before `perfctl enable`" },
                 { .name = "include-self", .help = "perfd's own activity too" },
         },

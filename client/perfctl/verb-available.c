@@ -1,4 +1,4 @@
-/* What the kernel offers. Without --fields names only: thousands of formats are much to read for a list of names. */
+/* What this machine offers. Without --fields names only: thousands of formats are much to read for a list of names. */
 #include <stdio.h>
 
 #include "client/perfctl/fields.h"
@@ -11,6 +11,8 @@ static void print_json(Perfctl *p, const perfd_available_row *a, bool fields) {
         json_begin(&j, '{');
         JSON_STRING(&j, "event", a->event);
         JSON_STRING(&j, "kind", a->kind);
+        JSON_STRING(&j, "unit", a->unit);
+        JSON_STRING(&j, "help", a->help);
         if (fields)
                 fields_put_json(&j, a->fields, a->n_fields);
         json_end(&j, '}');
@@ -23,6 +25,8 @@ static void print_row(Table *t, const perfd_available_row *a, bool fields) {
 
         table_put(t, a->event);
         table_put(t, a->kind);
+        table_put(t, a->unit);
+        table_put(t, a->help);
         for (size_t i = 0; fields && i < a->n_fields && n < sizeof(names); i++)
                 n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i > 0 ? " " : "", a->fields[i].name);
         if (fields)
@@ -34,9 +38,9 @@ static void print_table(Perfctl *p, const perfd_result *result, bool fields) {
         Table t;
 
         if (fields)
-                TABLE_INIT(&t, p->human, "EVENT", "KIND", "FIELDS");
+                TABLE_INIT(&t, p->human, "EVENT", "KIND", "UNIT", "HELP", "FIELDS");
         else
-                TABLE_INIT(&t, p->human, "EVENT", "KIND");
+                TABLE_INIT(&t, p->human, "EVENT", "KIND", "UNIT", "HELP");
         for (size_t i = 0; (a = perfd_result_available(result, i)); i++)
                 print_row(&t, a, fields);
         table_print(&t, &p->out);
@@ -65,7 +69,7 @@ static int available_run(Perfctl *p) {
 const Verb verb_available = {
         .name = "available",
         .arguments = "[GLOB]",
-        .help = "the events that the kernel offers",
+        .help = "the events that this machine offers",
         .options = {
                 { .name = "fields", .help = "with the names of their fields" },
         },

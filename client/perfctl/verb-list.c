@@ -5,6 +5,7 @@
 
 #include "client/perfctl/json.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/quantity.h"
 #include "client/perfctl/table.h"
 
 static const char *callchain_name(perfd_callchain callchain) {
@@ -20,8 +21,16 @@ static void put_ids(FILE *f, const char *what, const uint32_t *ids, size_t n) {
                 fputc(' ', f);
 }
 
-/* "host", "nginx", "pid 1,2 cpu 0-3" */
-static void put_target(Table *t, const perfd_event_spec *s) {
+static void put_names(FILE *f, const char *what, const char *const *names, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                fprintf(f, "%s%s", i > 0 ? "," : what, names[i]);
+        if (n > 0)
+                fputc(' ', f);
+}
+
+/* "host", "nginx", "pid 1,2 cpu 0-3", "cgroup a/b (2)" where two have events of it */
+static void put_target(Table *t, const perfd_event_row *e) {
+        const perfd_event_spec *s = e->spec;
         char *text;
         size_t size;
         FILE *f = must_have(open_memstream(&text, &size));
@@ -30,10 +39,15 @@ static void put_target(Table *t, const perfd_event_spec *s) {
                 fprintf(f, "%s ", s->target);
         put_ids(f, "pid ", s->pids, s->n_pids);
         put_ids(f, "tid ", s->tids, s->n_tids);
+        put_names(f, "cgroup ", s->cgroups, s->n_cgroups);
+        put_names(f, "container ", s->containers, s->n_containers);
+        put_names(f, "unit ", s->units, s->n_units);
         if (*s->cpus)
                 fprintf(f, "cpu %s ", s->cpus);
         if (s->no_inherit)
                 fputs("no-inherit ", f);
+        if (e->n_targets > 0)
+                fprintf(f, "(%" PRIu64 ") ", e->n_targets);
         must_have(fclose(f) == 0 ? text : NULL);
         if (size > 0)
                 text[size - 1] = '\0';
@@ -42,9 +56,11 @@ static void put_target(Table *t, const perfd_event_spec *s) {
 }
 
 static void put_rate(Table *t, const perfd_event_spec *s) {
-        char text[40] = "";
+        char text[40] = "", interval[QUANTITY_SIZE];
 
-        if (s->frequency > 0)
+        if (s->interval > 0)
+                (void)snprintf(text, sizeof(text), "every %s", quantity_show_time(s->interval, interval));
+        else if (s->frequency > 0)
                 (void)snprintf(text, sizeof(text), "%" PRIu64 " Hz", s->frequency);
         else if (s->period > 0)
                 (void)snprintf(text, sizeof(text), "1/%" PRIu64, s->period);
@@ -55,18 +71,31 @@ static void put_word(Table *t, const char *word) {
         table_put(t, *word || !t->human ? word : "-");
 }
 
+/* What is counted instead, where it is. */
+static void put_event(Table *t, const perfd_event_row *e) {
+        char *text = NULL;
+
+        if (!e->fallen_back) {
+                table_put(t, e->spec->event);
+                return;
+        }
+        must_have(asprintf(&text, "%s -> %s", e->spec->event, e->spec->fallback) < 0 ? NULL : text);
+        table_put(t, text);
+        free(text);
+}
+
 static void print_table(Perfctl *p, const perfd_result *result) {
         const perfd_event_row *e;
         Table t;
 
         TABLE_INIT(&t, p->human, "NAME", ">ID", "EVENT", "STATE", "TARGET", "RATE", "CALLCHAIN", "FROM", ">FDS",
-                   ">DELIVERED", ">LOST", "FILTER");
+                   ">DELIVERED", ">LOST", "FILTER", "PLACE");
         for (size_t i = 0; (e = perfd_result_event(result, i)); i++) {
                 table_put(&t, e->spec->name);
                 table_put_number(&t, e->id);
-                table_put(&t, e->spec->event);
+                put_event(&t, e);
                 table_put(&t, e->enabled ? "enabled" : "disabled");
-                put_target(&t, e->spec);
+                put_target(&t, e);
                 put_rate(&t, e->spec);
                 put_word(&t, callchain_name(e->spec->callchain));
                 table_put(&t, e->configured ? "config" : "client");
@@ -74,6 +103,7 @@ static void print_table(Perfctl *p, const perfd_result *result) {
                 table_put_number(&t, e->delivered);
                 table_put_number(&t, e->lost);
                 put_word(&t, e->spec->filter);
+                put_word(&t, e->place);
         }
         table_print(&t, &p->out);
         table_deinit(&t);
@@ -84,6 +114,14 @@ static void put_ids_json(Json *j, const char *name, const uint32_t *ids, size_t 
         json_begin(j, '[');
         for (size_t i = 0; i < n; i++)
                 json_put_number(j, ids[i]);
+        json_end(j, ']');
+}
+
+static void put_names_json(Json *j, const char *name, const char *const *names, size_t n) {
+        json_put_name(j, name);
+        json_begin(j, '[');
+        for (size_t i = 0; i < n; i++)
+                json_put_string(j, names[i]);
         json_end(j, ']');
 }
 
@@ -99,6 +137,9 @@ static void print_json(Perfctl *p, const perfd_event_row *e) {
         JSON_STRING(&j, "target", e->spec->target);
         put_ids_json(&j, "pids", e->spec->pids, e->spec->n_pids);
         put_ids_json(&j, "tids", e->spec->tids, e->spec->n_tids);
+        put_names_json(&j, "cgroups", e->spec->cgroups, e->spec->n_cgroups);
+        put_names_json(&j, "containers", e->spec->containers, e->spec->n_containers);
+        put_names_json(&j, "units", e->spec->units, e->spec->n_units);
         JSON_STRING(&j, "cpus", e->spec->cpus);
         JSON_BOOL(&j, "no_inherit", e->spec->no_inherit);
         JSON_STRING(&j, "filter", e->spec->filter);
@@ -106,6 +147,15 @@ static void print_json(Perfctl *p, const perfd_event_row *e) {
         JSON_NUMBER(&j, "frequency", e->spec->frequency);
         JSON_STRING(&j, "callchain", callchain_name(e->spec->callchain));
         JSON_BOOL(&j, "include_self", e->spec->include_self);
+        JSON_STRING(&j, "args", e->spec->args);
+        JSON_NUMBER(&j, "maxactive", e->spec->maxactive);
+        JSON_NUMBER(&j, "interval", e->spec->interval);
+        JSON_STRING(&j, "fallback", e->spec->fallback);
+        put_names_json(&j, "attr", e->spec->attr, e->spec->n_attr);
+        put_names_json(&j, "fields", e->spec->fields, e->spec->n_fields);
+        JSON_BOOL(&j, "fallen_back", e->fallen_back);
+        JSON_STRING(&j, "place", e->place);
+        JSON_NUMBER(&j, "targets", e->n_targets);
         JSON_NUMBER(&j, "fds", e->n_fds);
         JSON_NUMBER(&j, "delivered", e->delivered);
         JSON_NUMBER(&j, "lost", e->lost);

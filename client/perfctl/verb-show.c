@@ -44,7 +44,8 @@ static void print_table(Perfctl *p, const perfd_available_row *a) {
         if (a->n_fields > 0)
                 table_print(&t, &p->out);
         else if (p->human)
-                output_print(&p->out, "%s is a %s event and has no fields of its own\n", a->event, a->kind);
+                output_print(&p->out, "%s is a %s event and has no fields of its own%s%s\n", a->event, a->kind,
+                             *a->help ? ": " : "", a->help);
         table_deinit(&t);
 }
 
@@ -54,6 +55,8 @@ static void print_json(Perfctl *p, const perfd_available_row *a) {
         json_begin(&j, '{');
         JSON_STRING(&j, "event", a->event);
         JSON_STRING(&j, "kind", a->kind);
+        JSON_STRING(&j, "unit", a->unit);
+        JSON_STRING(&j, "help", a->help);
         fields_put_json(&j, a->fields, a->n_fields);
         json_end(&j, '}');
         json_end_line(&j);

@@ -26,6 +26,9 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
         JSON_NUMBER(&j, "samples", s->n_samples);
         JSON_NUMBER(&j, "lost", s->n_lost);
         JSON_BOOL(&j, "loss_exact", s->loss_exact);
+        JSON_NUMBER(&j, "closing", s->n_closing);
+        JSON_NUMBER(&j, "fallen_back", s->n_fallen_back);
+        JSON_NUMBER(&j, "tasks_forgotten", s->n_tasks_forgotten);
         json_put_name(&j, "cpus");
         json_begin(&j, '[');
         for (size_t i = 0; (cpu = perfd_result_cpu(result, i)); i++) {
@@ -35,6 +38,7 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
                 JSON_NUMBER(&j, "wakeups", cpu->n_wakeups);
                 JSON_NUMBER(&j, "batches", cpu->n_batches);
                 JSON_NUMBER(&j, "cpu_time", cpu->cpu_time);
+                JSON_NUMBER(&j, "pool_waits", cpu->n_pool_waits);
                 json_end(&j, '}');
         }
         json_end(&j, ']');
@@ -79,6 +83,9 @@ static void print_facts(Perfctl *p, const perfd_status_row *s) {
         put_number(&t, "samples", s->n_samples);
         put_number(&t, "lost", s->n_lost);
         put_fact(&t, "loss-exact", s->loss_exact ? "yes" : "no");
+        put_number(&t, "closing", s->n_closing);
+        put_number(&t, "fallen-back", s->n_fallen_back);
+        put_number(&t, "tasks-forgotten", s->n_tasks_forgotten);
         table_print(&t, &p->out);
         table_deinit(&t);
 }
@@ -87,7 +94,7 @@ static void print_cpus(Perfctl *p, const perfd_result *result) {
         const perfd_cpu_row *cpu;
         Table t;
 
-        TABLE_INIT(&t, p->human, "CPU", ">RECORDS", ">WAKEUPS", ">BATCHES", ">CPU TIME");
+        TABLE_INIT(&t, p->human, "CPU", ">RECORDS", ">WAKEUPS", ">BATCHES", ">CPU TIME", ">POOL WAITS");
         for (size_t i = 0; (cpu = perfd_result_cpu(result, i)); i++) {
                 char name[24];
 
@@ -97,6 +104,7 @@ static void print_cpus(Perfctl *p, const perfd_result *result) {
                 table_put_number(&t, cpu->n_wakeups);
                 table_put_number(&t, cpu->n_batches);
                 table_put_time(&t, cpu->cpu_time);
+                table_put_number(&t, cpu->n_pool_waits);
         }
         if (p->human)
                 output_put_char(&p->out, '\n');

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define VERB_OPTIONS_MAX 16
+#define VERB_OPTIONS_MAX 24
 
 typedef struct Perfctl Perfctl;
 
@@ -23,6 +23,7 @@ typedef struct Option {
         const char *help;
         const char *choices;  /* "a b c" for the completion, or NULL */
         Words words;          /* the same, by asking */
+        bool repeats;         /* may be given several times: perfctl_get_all() */
 } Option;
 
 typedef struct Verb {
@@ -33,6 +34,7 @@ typedef struct Verb {
         size_t min_arguments, max_arguments;
         Words words;           /* of arguments */
         bool hidden;
+        bool has_command;      /* what stands behind "--" is somebody else's command line */
         int (*run)(Perfctl *p); /* gives the exit status */
 } Verb;
 
@@ -40,7 +42,8 @@ typedef struct Verb {
 
 /* verb-<name>.c */
 extern const Verb verb_status, verb_list, verb_available, verb_show, verb_add, verb_remove, verb_enable, verb_disable,
-        verb_filter, verb_watch, verb_ledger, verb_validate, verb_reload, verb_version, verb_help, verb_complete;
+        verb_filter, verb_watch, verb_stat, verb_emit, verb_ledger, verb_doctor, verb_validate, verb_reload, verb_version,
+        verb_help, verb_complete;
 
 /* verbs.c */
 extern const Verb *const verbs[]; /* ended by NULL */

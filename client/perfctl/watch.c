@@ -1,15 +1,12 @@
 /*
  * The loop of `watch`. It never ends by itself: whatever says enough (signal, count, time) asks the daemon to stop, and
  * what comes until the end packet is printed too, because only then the closing ledger can be compared with what came.
- * A second signal ends the program at once, also while a write to stdout hangs: so it is a handler, not a signalfd(2).
  */
 #include "client/perfctl/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +14,7 @@
 #include "client/perfctl/item-print.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/ledger-rows.h"
+#include "client/perfctl/signals.h"
 
 typedef struct Watch {
         Perfctl *p;
@@ -27,30 +25,6 @@ typedef struct Watch {
         bool ended;
         int code;          /* of the end */
 } Watch;
-
-static int signal_pipe[2] = { -1, -1 };
-
-static void on_signal(int signal) {
-        static volatile sig_atomic_t again;
-        int saved = errno;
-
-        if (again)
-                _exit(PERFCTL_FAILED);
-        again = 1;
-        if (write(signal_pipe[1], "", 1) < 0)
-                _exit(PERFCTL_FAILED); /* an empty pipe takes a byte */
-        errno = saved;
-}
-
-/* SA_RESTART: a write to stdout that is interrupted goes on. */
-static int catch_signals(const Perfctl *p) {
-        struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-
-        if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0 || sigaction(SIGINT, &action, NULL) < 0 ||
-            sigaction(SIGTERM, &action, NULL) < 0)
-                return perfctl_fail(p, PERFCTL_FAILED, "catching signals: %s", strerror(errno));
-        return 0;
-}
 
 static uint64_t now(void) {
         struct timespec ts;
@@ -203,7 +177,7 @@ static int timeout_ms(const Watch *w) {
 static int await(Watch *w, bool *ret_signalled) {
         struct pollfd fds[] = {
                 { .fd = perfd_client_fd(w->p->client), .events = perfd_client_events(w->p->client) },
-                { .fd = signal_pipe[0], .events = POLLIN },
+                { .fd = signals_fd(), .events = POLLIN },
                 { .fd = w->p->out.fd }, /* tells when its reader is gone, even if there is nothing to print */
         };
         int n = w->p->out.n > 0 ? poll(fds, 2, 0) : 0;
@@ -241,8 +215,7 @@ static int loop(Watch *w) {
                 if (!enough || w->stopping)
                         continue;
                 w->stopping = true;
-                while (read(signal_pipe[0], &(char){ 0 }, 1) > 0)
-                        ;
+                (void)signals_take();
                 if (perfd_stream_stop(w->p->client) != 0)
                         return perfctl_fail_client(w->p, NULL);
         }
@@ -251,7 +224,7 @@ static int loop(Watch *w) {
 int watch_run(Perfctl *p, const WatchOptions *options) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         Watch w = { .p = p, .options = options };
-        int r = catch_signals(p);
+        int r = signals_catch(p, false);
 
         if (r != 0)
                 return r;

@@ -249,7 +249,9 @@ static void test_ledger(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_whole_spec), cmocka_unit_test(test_emit),   cmocka_unit_test(test_doctor),
+                cmocka_unit_test(test_whole_spec),
+                cmocka_unit_test(test_emit),
+                cmocka_unit_test(test_doctor),
                 cmocka_unit_test(test_ledger),
         };
 

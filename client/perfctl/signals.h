@@ -1,0 +1,18 @@
+/* For verbs that run until they are told to end: signals as something to poll. The program has one set of them. */
+#pragma once
+
+#include "client/perfctl/perfctl.h"
+
+/*
+ * From now on SIGINT and SIGTERM ask for an end, and the second of them ends the program at once. children: SIGCHLD is
+ * told too. 0, or an exit status after a message.
+ */
+int signals_catch(const Perfctl *p, bool children);
+/* Readable when there is something to take. */
+int signals_fd(void);
+/* What came since the last time. */
+typedef struct Signals {
+        bool end;
+        bool child;
+} Signals;
+Signals signals_take(void);

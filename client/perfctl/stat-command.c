@@ -1,0 +1,80 @@
+/* The program begins when its counters are there: it waits between fork(2) and execvp(3) for a byte. */
+#include "client/perfctl/stat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void child_run(int gate, int failure, char **command) {
+        char byte;
+        int error;
+
+        (void)signal(SIGPIPE, SIG_DFL);
+        if (read(gate, &byte, 1) != 1) /* who counts us went away */
+                _exit(PERFCTL_FAILED);
+        execvp(command[0], command);
+        error = errno;
+        (void)!write(failure, &error, sizeof(error));
+        _exit(127);
+}
+
+int stat_command_start(const Perfctl *p, StatCommand *c, char **command) {
+        int gate[2], failure[2];
+
+        if (pipe2(gate, O_CLOEXEC) < 0)
+                return perfctl_fail(p, PERFCTL_FAILED, "a pipe: %s", strerror(errno));
+        if (pipe2(failure, O_CLOEXEC) < 0) {
+                close(gate[0]);
+                close(gate[1]);
+                return perfctl_fail(p, PERFCTL_FAILED, "a pipe: %s", strerror(errno));
+        }
+        c->pid = fork();
+        if (c->pid == 0) {
+                close(gate[1]);
+                child_run(gate[0], failure[1], command);
+        }
+        close(gate[0]);
+        close(failure[1]);
+        c->gate = gate[1];
+        c->failure = failure[0];
+        if (c->pid > 0)
+                return 0;
+        c->pid = 0;
+        return perfctl_fail(p, PERFCTL_FAILED, "starting %s: %s", command[0], strerror(errno));
+}
+
+int stat_command_go(const Perfctl *p, StatCommand *c, char **command) {
+        int error = 0;
+        ssize_t n;
+
+        if (write(c->gate, "", 1) != 1)
+                return perfctl_fail(p, PERFCTL_FAILED, "starting %s: %s", command[0], strerror(errno));
+        do
+                n = read(c->failure, &error, sizeof(error));
+        while (n < 0 && errno == EINTR);
+        return n == 0 ? 0 : perfctl_fail(p, PERFCTL_FAILED, "starting %s: %s", command[0], strerror(error));
+}
+
+void stat_command_look(StatCommand *c) {
+        if (c->pid > 0 && !c->ended)
+                c->ended = waitpid(c->pid, &c->status, WNOHANG) == c->pid;
+}
+
+int stat_command_code(const StatCommand *c) {
+        return WIFEXITED(c->status) ? WEXITSTATUS(c->status) : 128 + WTERMSIG(c->status);
+}
+
+void stat_command_deinit(StatCommand *c) {
+        if (c->gate >= 0)
+                close(c->gate);
+        if (c->failure >= 0)
+                close(c->failure);
+        if (c->pid > 0 && !c->ended) {
+                (void)kill(c->pid, SIGTERM);
+                (void)waitpid(c->pid, &c->status, 0);
+        }
+        *c = STAT_COMMAND_NULL;
+}

@@ -1,0 +1,231 @@
+/*
+ * What comes are counts since the counters were added, of each CPU at the multiples of the interval; so a difference is
+ * never lost, only late: a CPU that misses a report is in the next one.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/perfctl/stat.h"
+
+/* Room for n more at the end. */
+static StatCounter *counters_grow(StatCounters *c, size_t n) {
+        c->list = must_have(reallocarray(c->list, c->n + n + 1, sizeof(*c->list)));
+        memset(&c->list[c->n], 0, n * sizeof(*c->list));
+        c->n += n;
+        return &c->list[c->n - n];
+}
+
+static void counter_init(StatCounter *counter, const char *event, const char *unit, double scale) {
+        *counter = (StatCounter){ .event = must_have(strdup(event)), .scale = scale, .n_shares = 1 };
+        counter->unit = must_have(strdup(unit));
+}
+
+static void counter_deinit(StatCounter *counter) {
+        free(counter->event);
+        free(counter->unit);
+}
+
+static void add_event(StatCounters *c, const perfd_ref_row *ref, const char *event) {
+        StatEvent *e;
+
+        c->events = must_have(reallocarray(c->events, c->n_events + 1, sizeof(*c->events)));
+        e = &c->events[c->n_events++];
+        *e = (StatEvent){ .id = ref->id, .name = must_have(strdup(ref->name)), .first = c->n };
+        counter_init(counters_grow(c, 1), event, "events", 1);
+}
+
+/* A tracepoint's glob gives several events, which keep their own names. */
+static bool is_glob(const char *event) {
+        return *event != '{' && strpbrk(event, "*?[") && strchr(event, ':') && !strchr(event, '/');
+}
+
+static int add_one(Perfctl *p, StatCounters *c, const char *event, size_t i, const perfd_event_spec *target,
+                   uint64_t interval) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        perfd_event_spec spec = *target;
+        const perfd_ref_row *ref;
+        char name[64];
+        int r;
+
+        (void)snprintf(name, sizeof(name), "stat.%d.%zu", (int)getpid(), i);
+        spec.event = event;
+        spec.name = is_glob(event) ? NULL : name;
+        spec.interval = interval;
+        spec.disabled = true;
+        r = perfd_add_temporary(p->client, &spec, 1, &result);
+        if (r == PERFD_E_REFUSED && perfd_client_error(p->client)->refusal == PERFD_REFUSED_UNSUPPORTED) {
+                StatCounter *missing = counters_grow(c, 1);
+
+                counter_init(missing, event, "events", 1);
+                missing->is_missing = true;
+                return 0;
+        }
+        if (r != 0)
+                return perfctl_fail_client(p, event);
+        for (size_t k = 0; (ref = perfd_result_ref(result, k)); k++)
+                add_event(c, ref, is_glob(event) ? ref->name : event);
+        return 0;
+}
+
+/* How many items there will be in each interval: then nobody waits for one that does not come. */
+static int find_expected(Perfctl *p, StatCounters *c) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        const perfd_event_row *row;
+
+        if (perfd_list(p->client, NULL, &result) != 0)
+                return perfctl_fail_client(p, NULL);
+        for (size_t i = 0; (row = perfd_result_event(result, i)); i++) {
+                StatEvent *e = stat_counters_find(c, row->id);
+
+                if (!e)
+                        continue;
+                e->n_expected = row->n_fds / (row->n_targets > 0 ? row->n_targets : 1);
+                e->is_task = row->n_targets > 0 && row->spec->n_cgroups == 0 && row->spec->n_containers == 0 &&
+                             row->spec->n_units == 0;
+        }
+        return 0;
+}
+
+int stat_counters_add(Perfctl *p, StatCounters *c, const char *const *events, size_t n_events,
+                      const perfd_event_spec *target, uint64_t interval) {
+        int r = 0;
+
+        for (size_t i = 0; i < n_events && r == 0; i++)
+                r = add_one(p, c, events[i], i, target, interval);
+        if (r == 0 && c->n_events == 0)
+                return perfctl_fail_client(p, NULL); /* why the last one was refused */
+        return r == 0 ? find_expected(p, c) : r;
+}
+
+void stat_counters_deinit(StatCounters *c) {
+        for (size_t i = 0; i < c->n; i++)
+                counter_deinit(&c->list[i]);
+        for (size_t i = 0; i < c->n_events; i++) {
+                free(c->events[i].name);
+                free(c->events[i].last);
+        }
+        free(c->list);
+        free(c->events);
+        *c = (StatCounters){ .list = NULL };
+}
+
+int stat_counters_enable(Perfctl *p, perfd_client *control, const StatCounters *c) {
+        const char **names = must_have(calloc(c->n_events + 1, sizeof(*names)));
+        perfd_client *stream = p->client;
+        int r;
+
+        for (size_t i = 0; i < c->n_events; i++)
+                names[i] = c->events[i].name;
+        p->client = control; /* whose error it would be */
+        r = perfd_enable(control, names, c->n_events, NULL) == 0 ? 0 : perfctl_fail_client(p, NULL);
+        p->client = stream;
+        free(names);
+        return r;
+}
+
+StatEvent *stat_counters_find(const StatCounters *c, uint32_t id) {
+        for (size_t i = 0; i < c->n_events; i++)
+                if (c->events[i].id == id)
+                        return &c->events[i];
+        return NULL;
+}
+
+/* The place that was kept for one counter grows to what the event has. */
+void stat_counters_take_event(StatCounters *c, const perfd_event *event) {
+        StatEvent *e = stat_counters_find(c, event->id);
+        size_t n = event->n_counters;
+
+        if (!e || e->n > 0 || n == 0)
+                return;
+        counter_deinit(&c->list[e->first]);
+        (void)counters_grow(c, n - 1);
+        memmove(&c->list[e->first + n], &c->list[e->first + 1], (c->n - n - e->first) * sizeof(*c->list));
+        for (size_t i = 0; i < c->n_events; i++)
+                if (c->events[i].first > e->first)
+                        c->events[i].first += n - 1;
+        e->n = n;
+        e->n_expected /= n;
+        for (size_t i = 0; i < n; i++) {
+                const perfd_counter *counter = &event->counters[i];
+
+                counter_init(&c->list[e->first + i], counter->event, counter->unit, counter->scale);
+                if (e->is_task && e->n_expected > 0)
+                        c->list[e->first + i].n_shares = e->n_expected;
+        }
+}
+
+/* A counter that shared its hardware counted for a part of the time: it is scaled up as perf-stat(1) does it. */
+static void add_difference(StatCounter *counter, perfd_read_value *last, const perfd_read_value *v) {
+        uint64_t value = v->value - last->value, enabled = v->enabled - last->enabled;
+        uint64_t running = v->running - last->running;
+        bool is_part = counter->n_shares == 1 && running > 0 && running < enabled;
+
+        counter->value += (double)value * (is_part ? (double)enabled / (double)running : 1);
+        counter->enabled += enabled;
+        counter->running += running;
+        *last = *v;
+}
+
+/* CPUs are read one after the other, while the task runs on: so much may be missing that is not. */
+static double enabled_of(const StatCounter *c) {
+        double enabled = (double)c->enabled / (double)c->n_shares, running = (double)c->running;
+
+        return c->n_shares > 1 && enabled - running < 1e6 + enabled / 100 ? running : enabled;
+}
+
+double stat_counter_confidence(const StatCounter *c) {
+        double enabled = enabled_of(c);
+
+        return enabled > (double)c->running ? (double)c->running / enabled : 1;
+}
+
+double stat_counter_value(const StatCounter *c) {
+        double confidence = stat_counter_confidence(c);
+
+        return c->value * c->scale * (c->n_shares > 1 && confidence > 0 ? 1 / confidence : 1);
+}
+
+/* What a CPU said last; it is 0 at first, for that is what the counters began with. */
+static perfd_read_value *find_last(StatEvent *e, uint32_t cpu) {
+        size_t n = (size_t)cpu + 1;
+
+        if (n > e->n_cpus) {
+                e->last = must_have(reallocarray(e->last, n * e->n, sizeof(*e->last)));
+                memset(&e->last[e->n_cpus * e->n], 0, (n - e->n_cpus) * e->n * sizeof(*e->last));
+                e->n_cpus = n;
+        }
+        return &e->last[cpu * e->n];
+}
+
+bool stat_counters_take_item(StatCounters *c, const perfd_item *item) {
+        const perfd_event *event = perfd_item_event(item);
+        StatEvent *e = event ? stat_counters_find(c, event->id) : NULL;
+        const perfd_read_value *values;
+        perfd_read_value *last;
+
+        if (!e || e->n == 0 || perfd_item_record(item) != PERFD_READ || perfd_item_tid(item) != 0 ||
+            perfd_item_read(item, &values) != e->n)
+                return false;
+        last = find_last(e, perfd_item_cpu(item));
+        for (size_t i = 0; i < e->n; i++)
+                add_difference(&c->list[e->first + i], &last[i], &values[i]);
+        return true;
+}
+
+uint64_t stat_counters_expected(const StatCounters *c) {
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < c->n_events; i++)
+                n += c->events[i].n_expected;
+        return n;
+}
+
+void stat_counters_reset(StatCounters *c) {
+        for (size_t i = 0; i < c->n; i++) {
+                c->list[i].value = 0;
+                c->list[i].enabled = c->list[i].running = 0;
+        }
+}

@@ -1,0 +1,59 @@
+/* Numbers are one list with commas, as in other tools; names are an option each, because a path may have a comma. */
+#include "client/perfctl/target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/perfctl/quantity.h"
+
+/* "12,13" into malloc'ed memory. */
+static int parse_ids(const Perfctl *p, const char *option, const uint32_t **ret_ids, size_t *ret_n) {
+        const char *text = perfctl_get(p, option);
+        uint32_t *ids;
+        size_t n = 0;
+        char *copy, *rest, *word;
+        int r = 0;
+
+        if (!text)
+                return 0;
+        copy = rest = must_have(strdup(text));
+        ids = must_have(calloc(strlen(text) + 1, sizeof(*ids)));
+        while (r == 0 && (word = strsep(&rest, ","))) {
+                uint64_t id;
+
+                if (quantity_parse_number(word, &id) && id <= INT32_MAX)
+                        ids[n++] = (uint32_t)id;
+                else
+                        r = perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no list of numbers, as in 12,13", option,
+                                         text);
+        }
+        free(copy);
+        *ret_ids = ids; /* the caller frees it in any case */
+        *ret_n = n;
+        return r;
+}
+
+int target_parse(const Perfctl *p, perfd_event_spec *s) {
+        int r;
+
+        s->target = perfctl_get(p, "target");
+        s->cpus = perfctl_get(p, "cpu");
+        s->no_inherit = perfctl_get(p, "no-inherit");
+        s->cgroups = perfctl_get_all(p, "cgroup", &s->n_cgroups);
+        s->containers = perfctl_get_all(p, "container", &s->n_containers);
+        s->units = perfctl_get_all(p, "unit", &s->n_units);
+        r = parse_ids(p, "pid", &s->pids, &s->n_pids);
+        return r == 0 ? parse_ids(p, "tid", &s->tids, &s->n_tids) : r;
+}
+
+void target_deinit(perfd_event_spec *s) {
+        free((void *)s->pids);
+        free((void *)s->tids);
+        s->pids = s->tids = NULL;
+        s->n_pids = s->n_tids = 0;
+}
+
+bool target_is_host(const perfd_event_spec *s) {
+        return !s->target && s->n_pids == 0 && s->n_tids == 0 && s->n_cgroups == 0 && s->n_containers == 0 &&
+               s->n_units == 0;
+}

@@ -1,0 +1,21 @@
+/* For verbs that add events: whom and where they observe, from the command line. */
+#pragma once
+
+#include "client/perfctl/perfctl.h"
+
+/* Rows of a verb's table of options. */
+#define TARGET_OPTIONS                                                                                                 \
+        { .name = "pid", .argument = "P,...", .help = "only these processes, with all their threads" },                \
+        { .name = "tid", .argument = "T,...", .help = "only these threads" },                                          \
+        { .name = "cgroup", .argument = "PATH", .help = "only this cgroup; globs are followed", .repeats = true },     \
+        { .name = "container", .argument = "ID", .help = "only this container", .repeats = true },                     \
+        { .name = "unit", .argument = "UNIT", .help = "only this unit of systemd", .repeats = true },                  \
+        { .name = "cpu", .argument = "LIST", .help = "only these CPUs, as in 0-3,8" },                                 \
+        { .name = "target", .argument = "NAME", .help = "a target of the configuration" },                             \
+        { .name = "no-inherit", .help = "without the children and new threads of --pid and --tid" }
+
+/* Sets the members of a target; the spec is then to be given to target_deinit(). 0, or PERFCTL_USAGE after a message. */
+int target_parse(const Perfctl *p, perfd_event_spec *spec);
+void target_deinit(perfd_event_spec *spec);
+/* Nothing but the whole host was asked for. */
+bool target_is_host(const perfd_event_spec *spec);

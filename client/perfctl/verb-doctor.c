@@ -1,0 +1,72 @@
+/* What the daemon's host allows. The same lines as those of `perfd --check-host`, which needs no daemon. */
+#include "client/perfctl/json.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/table.h"
+#include "client/perfctl/text.h"
+
+static void print_json(Perfctl *p, const perfd_doctor_row *row) {
+        Json j = json_of(&p->out);
+
+        json_begin(&j, '{');
+        JSON_STRING(&j, "topic", row->topic);
+        JSON_STRING(&j, "what", row->what);
+        JSON_BOOL(&j, "works", row->works);
+        JSON_STRING(&j, "found", row->found);
+        JSON_STRING(&j, "remedy", row->remedy);
+        json_end(&j, '}');
+        json_end_line(&j);
+}
+
+/* A remedy has a line of its own: a column of them would push the rest off the screen. */
+static void print_human(Perfctl *p, const perfd_doctor_row *row) {
+        output_print(&p->out, "%-8s %-3s %-27s ", row->topic, row->works ? "yes" : "NO", row->what);
+        text_put(&p->out, row->found, strlen(row->found));
+        output_put_char(&p->out, '\n');
+        if (!*row->remedy)
+                return;
+        output_print(&p->out, "%41s-> ", "");
+        text_put(&p->out, row->remedy, strlen(row->remedy));
+        output_put_char(&p->out, '\n');
+}
+
+static void print_plain(Perfctl *p, const perfd_result *result) {
+        const perfd_doctor_row *row;
+        Table t;
+
+        TABLE_INIT(&t, false, "TOPIC", "WHAT", "WORKS", "FOUND", "REMEDY");
+        for (size_t i = 0; (row = perfd_result_doctor(result, i)); i++) {
+                table_put(&t, row->topic);
+                table_put(&t, row->what);
+                table_put(&t, row->works ? "yes" : "no");
+                table_put(&t, row->found);
+                table_put(&t, row->remedy);
+        }
+        table_print(&t, &p->out);
+        table_deinit(&t);
+}
+
+static int doctor_run(Perfctl *p) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        const perfd_doctor_row *row;
+        int r = perfctl_connect(p);
+
+        if (r != 0)
+                return r;
+        if (perfd_doctor(p->client, &result) != 0)
+                return perfctl_fail_client(p, NULL);
+        if (!p->json && !p->human)
+                print_plain(p, result);
+        for (size_t i = 0; (p->json || p->human) && (row = perfd_result_doctor(result, i)); i++)
+                if (p->json)
+                        print_json(p, row);
+                else
+                        print_human(p, row);
+        return PERFCTL_OK;
+}
+
+const Verb verb_doctor = {
+        .name = "doctor",
+        .arguments = "",
+        .help = "what this kernel, these privileges and limits allow, and what to do about each no",
+        .run = doctor_run,
+};

@@ -1,0 +1,234 @@
+/*
+ * A sample of an external event. The fields' types come from the event itself, so that a value is checked before it is
+ * sent, and a text may look like a number.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/perfctl/json.h"
+#include "client/perfctl/near.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/quantity.h"
+
+static const struct {
+        const char *name;
+        clockid_t id;
+} clocks[] = {
+        { "monotonic", CLOCK_MONOTONIC },
+        { "monotonic-raw", CLOCK_MONOTONIC_RAW },
+        { "boottime", CLOCK_BOOTTIME },
+        { "realtime", CLOCK_REALTIME },
+};
+
+/* Now, of the clock that the streams have. */
+static int find_now(Perfctl *p, uint64_t *ret) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *status = NULL;
+        struct timespec ts;
+
+        if (perfd_status(p->client, &status) != 0)
+                return perfctl_fail_client(p, NULL);
+        for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+                if (strcmp(clocks[i].name, perfd_result_status(status)->clock) == 0) {
+                        clock_gettime(clocks[i].id, &ts);
+                        *ret = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+                        return 0;
+                }
+        return perfctl_fail(p, PERFCTL_FAILED, "the daemon's clock '%s' is not known here: give a --time",
+                            perfd_result_status(status)->clock);
+}
+
+static bool parse_signed(const char *text, uint64_t *ret) {
+        bool negative = *text == '-';
+        uint64_t number;
+
+        if (!quantity_parse_number(text + negative, &number) || number > (uint64_t)INT64_MAX + negative)
+                return false;
+        *ret = negative ? -number : number;
+        return true;
+}
+
+/* "u32", "s8", "bool", "text", "bytes": how wide is the daemon's to check. */
+static bool parse_value(const char *type, const char *text, perfd_external_value *ret) {
+        switch (*type) {
+        case 'u':
+                ret->kind = PERFD_UNSIGNED;
+                return quantity_parse_number(text, &ret->number);
+        case 's':
+                ret->kind = PERFD_SIGNED;
+                return parse_signed(text, &ret->number);
+        case 'b':
+                if (strcmp(type, "bool") == 0) {
+                        ret->kind = PERFD_BOOL;
+                        ret->number = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+                        return ret->number || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
+                }
+                ret->kind = PERFD_BYTES;
+                break;
+        default:
+                ret->kind = PERFD_TEXT;
+        }
+        ret->text = (perfd_text){ .bytes = text, .length = strlen(text) };
+        return true;
+}
+
+/* Of "NAME:TYPE" the name's length. */
+static size_t name_length(const char *field) {
+        return strcspn(field, ":");
+}
+
+static int fail_unknown_field(const Perfctl *p, const perfd_event_spec *spec, const char *argument) {
+        char *name = must_have(strndup(argument, strcspn(argument, "=")));
+        char **names = must_have(calloc(spec->n_fields + 1, sizeof(*names)));
+        Near near = near_of(name);
+        int r;
+
+        for (size_t i = 0; i < spec->n_fields; i++) {
+                names[i] = must_have(strndup(spec->fields[i], name_length(spec->fields[i])));
+                near_add(&near, names[i]);
+        }
+        r = perfctl_fail(p, PERFCTL_USAGE, "%s has no field '%s'%s%s%s", spec->name, name,
+                         near.best ? ", did you mean '" : "", near.best ? near.best : "", near.best ? "'?" : "");
+        for (size_t i = 0; i < spec->n_fields; i++)
+                free(names[i]);
+        free(names);
+        free(name);
+        return r;
+}
+
+static int set_value(const Perfctl *p, const perfd_event_spec *spec, const char *argument, perfd_external_value *values,
+                     bool *given) {
+        size_t length = strcspn(argument, "=");
+
+        for (size_t i = 0; i < spec->n_fields; i++) {
+                const char *field = spec->fields[i];
+
+                if (name_length(field) != length || memcmp(field, argument, length) != 0)
+                        continue;
+                if (!argument[length])
+                        return perfctl_fail(p, PERFCTL_USAGE, "'%s' has no value: write %s=VALUE", argument, argument);
+                if (given[i])
+                        return perfctl_fail(p, PERFCTL_USAGE, "'%.*s' is given twice", (int)length, argument);
+                given[i] = true;
+                if (parse_value(field + length + 1, argument + length + 1, &values[i]))
+                        return 0;
+                return perfctl_fail(p, PERFCTL_USAGE, "'%s' is no value of type %s", argument, field + length + 1);
+        }
+        return fail_unknown_field(p, spec, argument);
+}
+
+static int parse_values(const Perfctl *p, const perfd_event_spec *spec, perfd_external_value *values) {
+        bool *given = must_have(calloc(spec->n_fields + 1, sizeof(*given)));
+        int r = 0;
+
+        for (size_t i = 1; i < p->n_arguments && r == 0; i++)
+                r = set_value(p, spec, p->arguments[i], values, given);
+        for (size_t i = 0; i < spec->n_fields && r == 0; i++)
+                if (!given[i])
+                        r = perfctl_fail(
+                                p, PERFCTL_USAGE, "the field %.*s has no value: a sample has all of %s's %zu fields",
+                                (int)name_length(spec->fields[i]), spec->fields[i], spec->name, spec->n_fields);
+        free(given);
+        return r;
+}
+
+static int parse_number(const Perfctl *p, const char *option, uint64_t most, uint64_t *ret) {
+        const char *text = perfctl_get(p, option);
+
+        if (!text || (quantity_parse_number(text, ret) && *ret <= most))
+                return 0;
+        return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no number from 0 to %llu", option, text,
+                            (unsigned long long)most);
+}
+
+static int parse_sample(Perfctl *p, perfd_external_sample *s) {
+        uint64_t pid = 0, tid = 0, cpu = 0;
+        int r;
+
+        r = parse_number(p, "pid", INT32_MAX, &pid);
+        if (r == 0)
+                r = parse_number(p, "tid", INT32_MAX, &tid);
+        if (r == 0)
+                r = parse_number(p, "cpu", UINT32_MAX, &cpu);
+        if (r == 0)
+                r = parse_number(p, "time", UINT64_MAX, &s->time);
+        if (r == 0 && !perfctl_get(p, "time"))
+                r = find_now(p, &s->time);
+        s->pid = (uint32_t)pid;
+        s->tid = perfctl_get(p, "tid") ? (uint32_t)tid : (uint32_t)pid; /* the first thread has the process's number */
+        s->cpu = (uint32_t)cpu;
+        return r;
+}
+
+/* The running event of this very name. */
+static int find_spec(Perfctl *p, const char *name, const perfd_result *list, const perfd_event_spec **ret) {
+        const perfd_event_row *row;
+
+        for (size_t i = 0; (row = perfd_result_event(list, i)); i++)
+                if (strcmp(row->spec->name, name) == 0) {
+                        *ret = row->spec;
+                        return 0;
+                }
+        return perfctl_fail(p, PERFCTL_FAILED,
+                            "no event is called '%s': `perfctl add external:NAME --field ...` adds one", name);
+}
+
+static void print_emitted(Perfctl *p, const perfd_emitted_row *row) {
+        Json j = json_of(&p->out);
+
+        if (p->json) {
+                json_begin(&j, '{');
+                JSON_NUMBER(&j, "taken", row->taken);
+                JSON_NUMBER(&j, "late", row->late);
+                json_end(&j, '}');
+                json_end_line(&j);
+        } else if (row->late > 0)
+                output_print(&p->out, "late: a stream had delivered newer samples already\n");
+}
+
+static int emit_run(Perfctl *p) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL, *result = NULL;
+        perfd_external_sample sample = PERFD_EXTERNAL_SAMPLE_INIT;
+        const perfd_event_spec *spec = NULL;
+        perfd_external_value *values;
+        int r = perfctl_connect(p);
+
+        if (r != 0)
+                return r;
+        if (perfd_list(p->client, NULL, &list) != 0)
+                return perfctl_fail_client(p, NULL);
+        r = find_spec(p, p->arguments[0], list, &spec);
+        if (r != 0)
+                return r;
+        values = must_have(calloc(spec->n_fields + 1, sizeof(*values)));
+        r = parse_values(p, spec, values);
+        if (r == 0)
+                r = parse_sample(p, &sample);
+        sample.event = spec->name;
+        sample.values = values;
+        sample.n_values = spec->n_fields;
+        if (r == 0 && perfd_emit(p->client, &sample, 1, &result) != 0)
+                r = perfctl_fail_client(p, NULL);
+        if (r == 0)
+                print_emitted(p, perfd_result_emitted(result));
+        free(values);
+        return r;
+}
+
+const Verb verb_emit = {
+        .name = "emit",
+        .arguments = "EVENT [FIELD=VALUE...]",
+        .help = "send a sample of an external event into the streams",
+        .options = {
+                { .name = "time", .argument = "NS", .help = "when it happened, by the streams' clock; else now" },
+                { .name = "pid", .argument = "P", .help = "the process that it is about" },
+                { .name = "tid", .argument = "T", .help = "the thread that it is about" },
+                { .name = "cpu", .argument = "N", .help = "the CPU that it happened on" },
+        },
+        .min_arguments = 1,
+        .max_arguments = VERB_ANY_NUMBER,
+        .words = WORDS_RUNNING,
+        .run = emit_run,
+};

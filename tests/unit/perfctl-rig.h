@@ -1,0 +1,104 @@
+/* For tests of perfctl: the program as a process with a command line, whose daemon is played on a socket. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client/perfctl/perfctl.h"
+#include "tests/unit/played-daemon.h"
+
+static char directory[64];
+static struct sockaddr_un address = { .sun_family = AF_UNIX };
+static int listener = -1;
+
+typedef struct Ran {
+        pid_t pid;
+        int out, err, daemon; /* daemon: -1 if it does not connect */
+        char text[8192], message[8192];
+        int code;
+} Ran;
+
+static inline int open_listener(void **state) {
+        strcpy(directory, "/tmp/test-perfctl-XXXXXX");
+        if (!mkdtemp(directory))
+                return -1;
+        (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", directory);
+        listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        setenv("PERFD_SOCKET", address.sun_path, 1);
+        return bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 ? -1 : listen(listener, 4);
+}
+
+static inline int close_listener(void **state) {
+        close(listener);
+        unlink(address.sun_path);
+        return rmdir(directory);
+}
+
+static inline void run_start(Ran *r, const char *const *words) {
+        char *argv[32] = { (char *)"perfctl" };
+        int argc = 1, out[2], err[2];
+
+        for (; words[argc - 1]; argc++)
+                argv[argc] = (char *)words[argc - 1];
+        *r = (Ran){ .daemon = -1 };
+        assert_int_equal(pipe(out), 0);
+        assert_int_equal(pipe(err), 0);
+        r->pid = fork();
+        if (r->pid == 0) {
+                dup2(out[1], STDOUT_FILENO);
+                dup2(err[1], STDERR_FILENO);
+                close(out[0]);
+                close(err[0]);
+                exit(perfctl_run(argc, argv));
+        }
+        close(out[1]);
+        close(err[1]);
+        r->out = out[0];
+        r->err = err[0];
+}
+
+/* The connection, greeted. */
+static inline void run_greet(Ran *r) {
+        r->daemon = accept(listener, NULL, NULL);
+        play_request_free(play_request(r->daemon));
+        play_hello(r->daemon, 1);
+}
+
+static inline void read_all(int fd, char *to, size_t size) {
+        size_t n = 0;
+        ssize_t part;
+
+        while ((part = read(fd, to + n, size - 1 - n)) > 0)
+                n += (size_t)part;
+        to[n] = '\0';
+        close(fd);
+}
+
+static inline void run_end(Ran *r) {
+        int status;
+
+        if (r->daemon >= 0)
+                close(r->daemon);
+        read_all(r->out, r->text, sizeof(r->text));
+        read_all(r->err, r->message, sizeof(r->message));
+        waitpid(r->pid, &status, 0);
+        r->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#define assert_ran(r, expected_code, expected_text, expected_message)                                                  \
+        do {                                                                                                           \
+                assert_string_equal((r)->message, expected_message);                                                   \
+                assert_string_equal((r)->text, expected_text);                                                         \
+                assert_int_equal((r)->code, expected_code);                                                            \
+        } while (0)

@@ -1,0 +1,348 @@
+/* perfctl's verbs for what is added, listed, emitted and examined; stat has a file of its own. */
+#include <time.h>
+
+#include "tests/unit/perfctl-rig.h"
+
+static void play_listed(Ran *r, uint64_t id, Perfd__V1__EventState *state) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__ListReply list = PERFD__V1__LIST_REPLY__INIT;
+
+        list.events = &state;
+        list.n_events = 1;
+        yes.id = id;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_LIST;
+        yes.list = &list;
+        play_response(r->daemon, &yes);
+}
+
+/* Options that repeat, and what an event can have beside its name. */
+static void test_add(void **state) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__AddReply reply = PERFD__V1__ADD_REPLY__INIT;
+        const Perfd__V1__EventSpec *spec;
+        Perfd__V1__Request *request;
+        Ran r;
+
+        run_start(&r, WORDS("add", "kretprobe:vfs_read", "--args", "n=$retval:s64", "--maxactive", "64", "--cgroup",
+                            "/a", "--cgroup=/b,c", "--unit", "nginx", "--container", "0123456789ab", "--attr",
+                            "exclude-user=true", "--attr", "pinned=true", "--interval", "250ms", "--fallback",
+                            "cpu-clock", "--field", "a:u32", "--field", "b:text"));
+        run_greet(&r);
+        request = play_request(r.daemon);
+        spec = request->add->events[0];
+        assert_false(request->add->while_connected);
+        assert_string_equal(spec->args, "n=$retval:s64");
+        assert_int_equal(spec->maxactive, 64);
+        assert_int_equal(spec->interval, 250000000);
+        assert_string_equal(spec->fallback, "cpu-clock");
+        assert_int_equal(spec->target->n_cgroups, 2);
+        assert_string_equal(spec->target->cgroups[1], "/b,c");
+        assert_string_equal(spec->target->units[0], "nginx");
+        assert_string_equal(spec->target->containers[0], "0123456789ab");
+        assert_int_equal(spec->n_attr, 2);
+        assert_string_equal(spec->attr[1]->name, "pinned");
+        assert_int_equal(spec->n_fields, 2);
+        assert_string_equal(spec->fields[1]->type, "text");
+        play_request_free(request);
+        yes.id = 2;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_ADDED;
+        yes.added = &reply;
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "", "");
+}
+
+static void test_add_mistakes(void **state) {
+        static const struct {
+                const char *words[6];
+                const char *message;
+        } cases[] = {
+                { { "add", "x", "--attr", "pinned" },
+                  "perfctl: add: --attr: 'pinned' has no '=', as in exclude-user=true\n" },
+                { { "add", "x", "--field", "code" }, "perfctl: add: --field: 'code' has no ':', as in code:u32\n" },
+                { { "add", "x", "--interval", "1" }, "perfctl: add: --interval: '1' is no time, as in 100ms, 1s\n" },
+                { { "add", "x", "--maxactive", "5000000000" },
+                  "perfctl: add: --maxactive: '5000000000' is too large\n" },
+                { { "stat", "--count", "1", "--" }, "perfctl: stat: the command behind -- is missing\n" },
+                { { "stat", "--pid", "1", "--", "true" },
+                  "perfctl: stat: a command is a target of its own: leave out the others\n" },
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                Ran r;
+
+                run_start(&r, cases[i].words);
+                run_end(&r);
+                assert_ran(&r, PERFCTL_USAGE, "", cases[i].message);
+        }
+}
+
+/* A refusal's caret stands below the text that its reason is about. */
+static void test_caret_of_args(void **state) {
+        Perfd__V1__Response no = PERFD__V1__RESPONSE__INIT;
+        Ran r;
+
+        run_start(&r, WORDS("add", "kprobe:f", "--args", "a=%zz"));
+        run_greet(&r);
+        play_request_free(play_request(r.daemon));
+        no.id = 2;
+        no.status = PERFD__V1__STATUS__STATUS_INVALID;
+        no.message = (char *)"no such register";
+        no.reason = (char *)"bad-args";
+        no.position = 3;
+        play_response(r.daemon, &no);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_FAILED, "", "perfctl: add: no such register\n  a=%zz\n    ^\n");
+}
+
+static void test_list(void **state) {
+        Perfd__V1__EventState event = PERFD__V1__EVENT_STATE__INIT;
+        Perfd__V1__EventSpec spec = PERFD__V1__EVENT_SPEC__INIT;
+        Perfd__V1__Target target = PERFD__V1__TARGET__INIT;
+        char *units[] = { (char *)"nginx.service" };
+        Ran r;
+
+        target.units = units;
+        target.n_units = 1;
+        spec.event = (char *)"cycles";
+        spec.name = (char *)"mine";
+        spec.interval = 1000000000;
+        spec.fallback = (char *)"cpu-clock";
+        spec.target = &target;
+        event.id = 4;
+        event.spec = &spec;
+        event.fallen_back = true;
+        event.n_targets = 2;
+        event.place = (char *)"vfs_read+0x0";
+        run_start(&r, WORDS("list"));
+        run_greet(&r);
+        play_request_free(play_request(r.daemon));
+        play_listed(&r, 2, &event);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK,
+                   "mine\t4\tcycles -> cpu-clock\tdisabled\tunit nginx.service (2)\tevery 1.0 s\t\tclient\t0\t0\t0\t\t"
+                   "vfs_read+0x0\n",
+                   "");
+}
+
+static void test_available(void **state) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__AvailableReply reply = PERFD__V1__AVAILABLE_REPLY__INIT;
+        Perfd__V1__AvailableEvent event = PERFD__V1__AVAILABLE_EVENT__INIT, *events[] = { &event };
+        Ran r;
+
+        event.event = (char *)"power/energy-pkg/";
+        event.kind = (char *)"pmu";
+        event.unit = (char *)"Joules";
+        event.help = (char *)"event=0x02";
+        reply.events = events;
+        reply.n_events = 1;
+        yes.id = 2;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_AVAILABLE;
+        yes.available = &reply;
+        run_start(&r, WORDS("available", "power/*"));
+        run_greet(&r);
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "power/energy-pkg/\tpmu\tJoules\tevent=0x02\n", "");
+}
+
+static void test_doctor(void **state) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__DoctorReply reply = PERFD__V1__DOCTOR_REPLY__INIT;
+        Perfd__V1__DoctorRow row = PERFD__V1__DOCTOR_ROW__INIT, *rows[] = { &row };
+        Ran r;
+
+        row.topic = (char *)"probes";
+        row.what = (char *)"kprobes";
+        row.found = (char *)"no \"PMU\"";
+        row.remedy = (char *)"another kernel";
+        reply.rows = rows;
+        reply.n_rows = 1;
+        yes.id = 2;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_DOCTOR;
+        yes.doctor = &reply;
+        run_start(&r, WORDS("doctor"));
+        run_greet(&r);
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "probes\tkprobes\tno\tno \"PMU\"\tanother kernel\n", "");
+        run_start(&r, WORDS("doctor", "--json"));
+        run_greet(&r);
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK,
+                   "{\"topic\":\"probes\",\"what\":\"kprobes\",\"works\":false,\"found\":\"no \\\"PMU\\\"\","
+                   "\"remedy\":\"another kernel\"}\n",
+                   "");
+}
+
+static void test_ledger(void **state) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__Ledger ledger = PERFD__V1__LEDGER__INIT;
+        Perfd__V1__ProbeLedger a = PERFD__V1__PROBE_LEDGER__INIT, b = PERFD__V1__PROBE_LEDGER__INIT,
+                               *probes[] = { &a, &b };
+        Ran r;
+
+        a.id = 4;
+        a.name = (char *)"kprobe:vfs_read";
+        a.hits = 100;
+        a.missed = 2;
+        a.known = true;
+        b.id = 5;
+        b.name = (char *)"uprobe:/a:b";
+        ledger.probes = probes;
+        ledger.n_probes = 2;
+        yes.id = 2;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_LEDGER;
+        yes.ledger = &ledger;
+        run_start(&r, WORDS("ledger"));
+        run_greet(&r);
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "probe\t4\t100\t2\tkprobe:vfs_read\nprobe\t5\tunknown\tunknown\tuprobe:/a:b\n", "");
+        run_start(&r, WORDS("ledger", "--json"));
+        run_greet(&r);
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_ran(
+                &r, PERFCTL_OK,
+                "{\"kind\":\"probe\",\"event\":\"kprobe:vfs_read\",\"id\":4,\"known\":true,\"hits\":100,\"missed\":2}\n"
+                "{\"kind\":\"probe\",\"event\":\"uprobe:/a:b\",\"id\":5,\"known\":false}\n",
+                "");
+}
+
+/* Of external:deploy with the fields user:text, code:s32, ok:bool. */
+static void emit_start(Ran *r, const char *const *words) {
+        Perfd__V1__EventState event = PERFD__V1__EVENT_STATE__INIT;
+        Perfd__V1__EventSpec spec = PERFD__V1__EVENT_SPEC__INIT;
+        Perfd__V1__ExternalField fields[3], *list[3];
+        static const char *const names[] = { "user", "code", "ok" }, *const types[] = { "text", "s32", "bool" };
+
+        for (int i = 0; i < 3; i++) {
+                perfd__v1__external_field__init(&fields[i]);
+                fields[i].name = (char *)names[i];
+                fields[i].type = (char *)types[i];
+                list[i] = &fields[i];
+        }
+        spec.event = spec.name = (char *)"external:deploy";
+        spec.fields = list;
+        spec.n_fields = 3;
+        event.spec = &spec;
+        run_start(r, words);
+        run_greet(r);
+        play_request_free(play_request(r->daemon));
+        play_listed(r, 2, &event);
+}
+
+static void test_emit(void **state) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__EmitReply reply = PERFD__V1__EMIT_REPLY__INIT;
+        const Perfd__V1__ExternalSample *sample;
+        Perfd__V1__Request *request;
+        Ran r;
+
+        emit_start(&r,
+                   WORDS("emit", "external:deploy", "code=-7", "ok=true", "user=a=b c", "--time", "55", "--pid", "9"));
+        request = play_request(r.daemon);
+        assert_int_equal(request->emit->n_samples, 1);
+        sample = request->emit->samples[0];
+        assert_string_equal(sample->event, "external:deploy");
+        assert_int_equal(sample->time, 55);
+        assert_int_equal(sample->pid, 9);
+        assert_int_equal(sample->tid, 9);
+        assert_int_equal(sample->n_values, 3);
+        assert_int_equal(sample->values[0]->text.len, 5);
+        assert_memory_equal(sample->values[0]->text.data, "a=b c", 5);
+        assert_true(sample->values[1]->signed_number == -7);
+        assert_int_equal(sample->values[2]->number, 1);
+        play_request_free(request);
+        reply.taken = 1;
+        yes.id = 3;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_EMITTED;
+        yes.emitted = &reply;
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "", "");
+}
+
+/* Now is that of the streams' clock. */
+static void test_emit_now(void **state) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__StatusReply status = PERFD__V1__STATUS_REPLY__INIT;
+        Perfd__V1__EmitReply reply = PERFD__V1__EMIT_REPLY__INIT;
+        Perfd__V1__Request *request;
+        struct timespec ts;
+        uint64_t before;
+        Ran r;
+
+        emit_start(&r, WORDS("emit", "external:deploy", "code=0", "ok=0", "user=", "--json"));
+        clock_gettime(CLOCK_REALTIME, &ts);
+        before = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+        request = play_request(r.daemon);
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_STATUS);
+        play_request_free(request);
+        status.clock = (char *)"realtime";
+        yes.id = 3;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_DAEMON;
+        yes.daemon = &status;
+        play_response(r.daemon, &yes);
+        request = play_request(r.daemon);
+        clock_gettime(CLOCK_REALTIME, &ts);
+        assert_in_range(request->emit->samples[0]->time, before,
+                        (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec);
+        play_request_free(request);
+        reply.taken = reply.late = 1;
+        yes.id = 4;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_EMITTED;
+        yes.emitted = &reply;
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK, "{\"taken\":1,\"late\":1}\n", "");
+}
+
+static void test_emit_mistakes(void **state) {
+        static const struct {
+                const char *words[8];
+                int code;
+                const char *message;
+        } cases[] = {
+                { { "emit", "external:deplo", "code=1" },
+                  PERFCTL_FAILED,
+                  "no event is called 'external:deplo': `perfctl add external:NAME --field ...` adds one" },
+                { { "emit", "external:deploy", "cod=1" },
+                  PERFCTL_USAGE,
+                  "external:deploy has no field 'cod', did you mean 'code'?" },
+                { { "emit", "external:deploy", "code=1x", "ok=1", "user=a" },
+                  PERFCTL_USAGE,
+                  "'code=1x' is no value of type s32" },
+                { { "emit", "external:deploy", "code" }, PERFCTL_USAGE, "'code' has no value: write code=VALUE" },
+                { { "emit", "external:deploy", "code=1", "code=2" }, PERFCTL_USAGE, "'code' is given twice" },
+                { { "emit", "external:deploy", "code=1", "user=a" },
+                  PERFCTL_USAGE,
+                  "the field ok has no value: a sample has all of external:deploy's 3 fields" },
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                char message[256];
+                Ran r;
+
+                (void)snprintf(message, sizeof(message), "perfctl: emit: %s\n", cases[i].message);
+                emit_start(&r, cases[i].words);
+                assert_null(play_request(r.daemon)); /* nothing is sent */
+                run_end(&r);
+                assert_ran(&r, cases[i].code, "", message);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_add),           cmocka_unit_test(test_add_mistakes),
+                cmocka_unit_test(test_caret_of_args), cmocka_unit_test(test_list),
+                cmocka_unit_test(test_available),     cmocka_unit_test(test_doctor),
+                cmocka_unit_test(test_ledger),        cmocka_unit_test(test_emit),
+                cmocka_unit_test(test_emit_now),      cmocka_unit_test(test_emit_mistakes),
+        };
+
+        return cmocka_run_group_tests(tests, open_listener, close_listener);
+}
