@@ -215,6 +215,8 @@ typedef struct perfd_status_row {
         uint64_t n_samples, n_lost;
         bool loss_exact;    /* false: the kernel's losses are a lower bound */
         uint32_t n_closing; /* fds that trace nothing any more and wait to be closed */
+        uint32_t n_fallen_back;     /* events for which another one is counted */
+        uint64_t n_tasks_forgotten; /* tasks without a name, for lack of room */
 } perfd_status_row;
 
 typedef struct perfd_cpu_row {

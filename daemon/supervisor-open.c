@@ -69,9 +69,13 @@ static int count_needed(Supervisor *s, const Registration *g, size_t *ret, Expla
 
         if (r == 0)
                 r = supervisor_find_slots(s, g, &slots, &n_slots, e);
-        if (r == 0)
-                *ret = whoms.n * n_slots * g->plan.n_attrs;
-        return r;
+        if (r != 0)
+                return r;
+        if (whoms.n_doubled > 0)
+                log_print(LOG_NOTICE, "%s: %zu of its cgroups are named twice or lie in another one: counted once",
+                          g->event->spec.name, whoms.n_doubled);
+        *ret = whoms.n * n_slots * g->plan.n_attrs;
+        return 0;
 }
 
 int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e) {

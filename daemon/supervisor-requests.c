@@ -87,6 +87,7 @@ static int handle_status(Asking *a, Explanation *e) {
                 EventCut t = supervisor_event_totals(s, g);
 
                 reply->n_enabled += g->enabled;
+                reply->n_fallen_back += g->fallen_back;
                 for (int i = 0; i < _LOSS_MAX; i++)
                         reply->n_lost += t.lost[i];
         }

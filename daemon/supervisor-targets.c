@@ -96,13 +96,14 @@ static int find_tasks(const EventSpec *spec, Whoms *w, Explanation *e) {
 static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings *names, Whoms *w, Explanation *e) {
         for (size_t i = 0; i < names->n; i++) {
                 Cgroup *found = NULL;
-                size_t n = 0;
+                size_t n = 0, n_doubled = 0;
                 int r = cgroup_resolve(&s->cgroups, naming, names->items[i], &found, &n, e);
 
                 if (r == 0)
-                        r = cgroups_add(&w->cgroups, &w->n_cgroups, found, n, NULL);
+                        r = cgroups_add(&w->cgroups, &w->n_cgroups, found, n, &n_doubled);
                 if (r != 0)
                         return r;
+                w->n_doubled += n_doubled;
         }
         return 0;
 }

@@ -195,6 +195,7 @@ typedef struct Whoms {
         size_t n;
         Cgroup *cgroups; /* whose fds are in the list */
         size_t n_cgroups;
+        size_t n_doubled; /* cgroups that lie in another one, or were named twice: counted with that one */
 } Whoms;
 
 #define WHOMS_NULL ((Whoms){ .list = NULL })
