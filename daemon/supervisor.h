@@ -168,7 +168,18 @@ void supervisor_stop(Supervisor *s);
 int supervisor_start_cpus(Supervisor *s, Explanation *e);
 int supervisor_start_readers(Supervisor *s, Explanation *e);
 int supervisor_explain_thread(int r, Explanation *e);
-/* CPUs that come and go from now on. Where the kernel does not tell it is said on the log. */
+/*
+ * One CPU's carrier and ring, and the reader's own parts unless it has them from the last time that the CPU was there.
+ * Half of it is left if it fails: supervisor_close_ring().
+ */
+int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e);
+void supervisor_close_ring(Supervisor *s, uint32_t slot);
+int supervisor_start_reader(Supervisor *s, uint32_t slot, Explanation *e);
+/* What is on while something is traced: the carrier, and who moves between cgroups. At most two. */
+size_t supervisor_list_carrier(const Supervisor *s, uint32_t slot, Stream *to);
+/* The same of all online CPUs, into s->carrier_streams. */
+void supervisor_list_carriers(Supervisor *s);
+/* supervisor-hotplug.c: CPUs that come and go from now on. Where the kernel does not tell it is said on the log. */
 int supervisor_follow_cpus(Supervisor *s);
 size_t supervisor_count_online(const Supervisor *s);
 void supervisor_stop_readers(Supervisor *s);

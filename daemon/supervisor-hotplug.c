@@ -1,0 +1,209 @@
+/*
+ * CPUs that come and go while everything runs.
+ *
+ * A reader, and no other thread, may drain a ring that is written to. So a CPU that goes is read to its end by its own
+ * reader, which the kernel has moved to another CPU: nothing is written any more by then.
+ */
+#include "daemon/supervisor.h"
+
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/kernel/hotplug.h"
+#include "daemon/kernel/open.h"
+#include "daemon/kernel/tasks.h"
+
+/* Waits until the dispatcher serves the lane, or does not any more. */
+static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) {
+        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        sem_t done;
+
+        if (!mail)
+                return -ENOMEM;
+        sem_init(&done, 0, 0);
+        *mail = (DispatcherMail){ .order = order, .slot = slot, .at = clock_now(s->attr.clock), .done = &done };
+        dispatcher_post(&s->dispatcher, mail);
+        supervisor_wait_for_dispatcher(&done);
+        sem_destroy(&done);
+        return 0;
+}
+
+/* The last drain, and the end of the thread. The others are told something that changes nothing. */
+static int stop_reader(Supervisor *s, uint32_t slot) {
+        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus, sizeof(*each));
+        int r;
+
+        if (!each)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < s->n_cpus; i++)
+                each[i].order = i == slot ? READER_STOP : READER_SWITCH;
+        r = supervisor_order_each(s, each);
+        if (r == 0)
+                (void)reader_join(&s->readers[slot]);
+        return r;
+}
+
+static bool is_of_slot(const Registration *g, const Stream *stream, const void *userdata) {
+        return stream->slot == *(const uint32_t *)userdata;
+}
+
+/* What a cut would find now that nothing moves: all counts are in what closed fds have counted. */
+static void settle_slot(Supervisor *s, uint32_t slot) {
+        RingCounters *ring = &s->readers[slot].counters;
+        ReadCount carrier;
+
+        for (Registration *g = s->registrations; g; g = g->next) {
+                EventCounters *c = &g->event->counters[slot];
+
+                c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
+                                     .doubled = counter_get(&c->doubled), .settled = true };
+                for (int i = 0; i < _LOSS_MAX; i++)
+                        c->cut.lost[i] = counter_get(&c->lost[i]);
+                c->next_read = 0;
+        }
+        if (open_read(s->carriers[slot], s->readers[slot].carrier_read_format, &carrier) == 0)
+                ring->closed_side_lost += carrier.lost;
+        ring->cut_side_lost = ring->closed_side_lost;
+        ring->cut_records = counter_get(&ring->records);
+        ring->cut_samples = counter_get(&ring->samples);
+        ring->cut_side_records = counter_get(&ring->side_records);
+        ring->cut_unknown_id = counter_get(&ring->unknown_id);
+        ring->cut_undecodable = counter_get(&ring->undecodable);
+}
+
+static int cpu_gone(Supervisor *s, uint32_t slot) {
+        int r;
+
+        log_print(LOG_NOTICE, "CPU %u went offline", s->cpus[slot]);
+        r = stop_reader(s, slot);
+        if (r == 0)
+                r = tell_dispatcher(s, DISPATCHER_LANE_OFF, slot);
+        if (r < 0)
+                return r;
+        s->online[slot] = false;
+        supervisor_list_carriers(s);
+        r = supervisor_retract(s, is_of_slot, &slot);
+        settle_slot(s, slot);
+        supervisor_close_ring(s, slot);
+        reader_renew(&s->readers[slot]);
+        return r;
+}
+
+/* One event on a CPU that came. That it can not be counted there is said, and is no reason to do without the others. */
+static int extend_event(Supervisor *s, Registration *g, uint32_t slot) {
+        _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
+        _cleanup_free_ uint32_t *slots = NULL;
+        Explanation e = EXPLANATION_NULL;
+        Opened more = OPENED_NULL;
+        size_t n_slots = 0;
+        bool wanted = false;
+        int r;
+
+        if (g->event->external)
+                return 0;
+        r = supervisor_find_slots(s, g, &slots, &n_slots, &e);
+        for (size_t i = 0; r == 0 && i < n_slots; i++)
+                wanted |= slots[i] == slot;
+        if (r == 0 && wanted)
+                r = supervisor_find_whoms(s, &g->event->spec, &whoms, &e);
+        if (r == 0 && wanted)
+                r = supervisor_open_at(s, g, g->event->spec.filter, &whoms, &slot, 1, &more, &e);
+        if (r == 0 && more.n > 0)
+                r = supervisor_extend(s, g, &more, &e);
+        opened_close(s, &more);
+        if (r > 0)
+                log_print(LOG_WARNING, "%s is not counted on CPU %u: %s", g->event->spec.name, s->cpus[slot], e.text);
+        return r < 0 ? r : 0;
+}
+
+static int cpu_came(Supervisor *s, uint32_t slot) {
+        Stream streams[2];
+        Opened carrier = { .streams = streams };
+        Explanation e = EXPLANATION_NULL;
+        int r;
+
+        log_print(LOG_NOTICE, "CPU %u came online", s->cpus[slot]);
+        r = supervisor_open_ring(s, slot, &e);
+        if (r == 0)
+                r = supervisor_start_reader(s, slot, &e);
+        if (r != 0) {
+                supervisor_close_ring(s, slot);
+                if (r > 0)
+                        log_print(LOG_WARNING, "CPU %u is not observed: %s", s->cpus[slot], e.text);
+                return r < 0 ? r : 0;
+        }
+        s->online[slot] = true;
+        supervisor_list_carriers(s);
+        r = tell_dispatcher(s, DISPATCHER_LANE_ON, slot);
+        if (r == 0)
+                r = supervisor_publish(s);
+        carrier.n = supervisor_list_carrier(s, slot, streams);
+        if (r == 0 && s->active)
+                r = opened_enable(s, (const Opened *const[]){ &carrier }, 1, "the ring's carrier", &e);
+        if (r > 0) {
+                log_print(LOG_WARNING, "CPU %u has no side records: %s", s->cpus[slot], e.text);
+                r = 0;
+        }
+        s->knows_tasks = false; /* who has run there meanwhile was not noticed */
+        if (r == 0 && s->wants_tasks)
+                r = supervisor_learn_tasks(s);
+        for (Registration *g = s->registrations; g && r == 0; g = g->next)
+                r = extend_event(s, g, slot);
+        return r;
+}
+
+/* As it is now, whatever was said before: a CPU may have gone and come while the words were on their way. */
+static int compare_cpus(Supervisor *s) {
+        _cleanup_free_ uint32_t *online = NULL;
+        Explanation e = EXPLANATION_NULL;
+        size_t n = 0;
+        int r = cpus_online(&online, &n, &e);
+
+        if (r > 0)
+                log_print(LOG_WARNING, "the online CPUs are not known: %s", e.text);
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {
+                bool is_online = false;
+
+                for (size_t i = 0; i < n; i++)
+                        is_online |= online[i] == s->cpus[slot];
+                if (s->online[slot] && !is_online)
+                        r = cpu_gone(s, slot);
+                else if (!s->online[slot] && is_online)
+                        r = cpu_came(s, slot);
+        }
+        return r < 0 ? r : 0;
+}
+
+static uint32_t slot_of_cpu(const Supervisor *s, uint32_t cpu) {
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                if (s->cpus[slot] == cpu)
+                        return slot;
+        return UINT32_MAX;
+}
+
+/* A CPU that went and is back already lost its events meanwhile: the words count, not only how it is now. */
+static int on_hotplug(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Supervisor *s = userdata;
+        bool online;
+        uint32_t cpu, slot;
+        int r;
+
+        while ((r = hotplug_next(fd, &cpu, &online)) == 0) {
+                slot = slot_of_cpu(s, cpu);
+                if (slot != UINT32_MAX && !online && s->online[slot] && (r = cpu_gone(s, slot)) < 0)
+                        return r;
+        }
+        return r < 0 ? r : compare_cpus(s);
+}
+
+int supervisor_follow_cpus(Supervisor *s) {
+        int r = hotplug_open(&s->hotplug_fd);
+
+        if (r < 0) {
+                log_print(LOG_NOTICE, "the kernel does not tell of CPUs that come or go, so they are not followed: %s",
+                          strerror(-r));
+                return 0;
+        }
+        r = sd_event_add_io(s->event, NULL, s->hotplug_fd, EPOLLIN, on_hotplug, s);
+        return r < 0 ? r : 0;
+}
