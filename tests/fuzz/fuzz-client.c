@@ -38,6 +38,18 @@ static void look_at_registers(const perfd_registers *r) {
                 sum += strlen(perfd_register_name(r->machine, (unsigned)r->mask));
 }
 
+static void look_at_task(const perfd_item *item) {
+        const perfd_process *p = perfd_item_process(item);
+
+        look_at_text(perfd_item_comm(item));
+        if (!p)
+                return;
+        look_at_text(perfd_item_task(item)->comm);
+        look_at_text(p->executable);
+        look_at_text(p->cgroup);
+        sum += p->uid + strlen(p->container) + strlen(p->runtime) + strlen(p->pod_uid) + strlen(p->unit);
+}
+
 static void look_at_parts(const perfd_item *item) {
         const perfd_read_value *values;
         const perfd_branch *branches;
@@ -98,7 +110,7 @@ static void on_item(void *userdata, const perfd_item *item) {
                         sum += v.numbers[k];
         }
         assert(i == 0 || i == event->n_fields);
-        look_at_text(perfd_item_comm(item));
+        look_at_task(item);
         look_at_text(perfd_item_raw(item));
         look_at_chain(item, PERFD_CALLCHAIN_KERNEL);
         look_at_chain(item, PERFD_CALLCHAIN_USER);
