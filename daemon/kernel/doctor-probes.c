@@ -100,6 +100,11 @@ bool doctor_has_uprobes(const char *tracing) {
         return try_uprobe_pmu(pmu_number("", "uprobe")) == 0 || (tracing && try_definition(tracing, false, NULL) == 0);
 }
 
+/* Linux 6.16, and what took its patch, asks for more where a probe is written into the memory of programs. */
+static int pmu_capability(const Doctor *d, bool is_kernel) {
+        return !is_kernel && doctor_has(d, CAP_PERFMON) ? CAP_SYS_ADMIN : CAP_PERFMON;
+}
+
 static void examine_pmu(Doctor *d, bool is_kernel) {
         const char *what = is_kernel ? "kprobes" : "uprobes",
                    *option = is_kernel ? "CONFIG_KPROBE_EVENTS" : "CONFIG_UPROBE_EVENTS";
@@ -114,7 +119,7 @@ static void examine_pmu(Doctor *d, bool is_kernel) {
         else if (r == -ENODEV)
                 doctor_no(d, what, remedy, "this kernel has no %.*s PMU", (int)strlen(what) - 1, what);
         else
-                doctor_no(d, what, r == -EACCES || r == -EPERM ? doctor_permit(d, CAP_PERFMON, NULL) : remedy,
+                doctor_no(d, what, r == -EACCES || r == -EPERM ? doctor_permit(d, pmu_capability(d, is_kernel), NULL) : remedy,
                           "a probe on %s through the PMU: %s", is_kernel ? kernel_symbol : "a file", strerror(-r));
 }
 

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""perfctl's verbs against a real daemon and a real kernel: counts that are known beforehand, beside perf(1) where it is
+there, what is offered against what can be added. Needs root."""
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+import perfd
+from perfd import check, equal
+from subscriber import pb
+
+PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
+GETPPID = "syscalls:sys_enter_getppid"
+
+
+def start(daemon, *arguments, **popen):
+    return subprocess.Popen([PERFCTL, "--socket", daemon.control, *arguments], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **popen)
+
+
+def run(daemon, *arguments, status=0):
+    """Its lines; JSON where asked for."""
+    process = start(daemon, *arguments)
+    out, err = process.communicate(timeout=perfd.PATIENCE)
+    equal(process.returncode, status, f"the status of perfctl {arguments}, with {err!r}")
+    check(not perfd.COMPLAINT.search(err), err)
+    return [json.loads(line) for line in out.splitlines()] if "--json" in arguments else out
+
+
+def test_stat_of_a_command():
+    """Each call of a program and of its child, and nothing of anybody else; as perf counts it."""
+    script = "import os\nfor _ in range(2):\n    for _ in range(12345): os.getppid()\n    os.fork()\nos._exit(3)"
+    command = ["/usr/bin/python3", "-c", script]  # 1 + 2 processes
+    with perfd.Daemon() as daemon:
+        rows = run(daemon, "stat", "--json", GETPPID, "task-clock", "--", *command, status=3)
+        equal([row["event"] for row in rows], [GETPPID, "task-clock"], "the events")
+        equal(rows[0]["value"], 3 * 12345, "calls of getppid")
+        equal(rows[0]["confidence"], 1, "nothing was shared")
+        check(0 < rows[1]["value"] < rows[1]["duration"] * len(perfd.online_cpus()), rows[1])
+        perfd.wait_until(lambda: daemon.status().n_events == 0, "its events to be gone")
+    if shutil.which("perf"):
+        ran = subprocess.run(["perf", "stat", "-x,", "-e", GETPPID, *command], capture_output=True, text=True, check=False)
+        equal(int(ran.stderr.splitlines()[-1].split(",")[0]), 3 * 12345, "what perf counts")
+
+
+def test_stat_in_intervals():
+    """All lines together are the whole load, on all CPUs; and every interval but the first one is as long as it says."""
+    with perfd.Daemon() as daemon, perfd.Workload("syscalls", 200000) as load:
+        process = start(daemon, "stat", "--json", "--interval", "50ms", "--pid", ",".join(map(str, load.pids)), GETPPID)
+        lines = [json.loads(process.stdout.readline())]
+        load.go()
+        counts = load.done()
+        while sum(line["value"] for line in lines) < sum(counts):
+            lines.append(json.loads(process.stdout.readline()))
+        lines.append(json.loads(process.stdout.readline()))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=perfd.PATIENCE)
+        lines += [json.loads(line) for line in out.splitlines()]
+        equal((process.returncode, err), (0, ""), "how it ends")
+        equal(sum(line["value"] for line in lines), sum(counts), "calls of getppid")
+        equal({line["duration"] % 50_000_000 for line in lines[1:]}, {0}, "the rest of the intervals")
+        perfd.wait_until(lambda: daemon.status().n_events == 0, "its events to be gone")
+
+
+def test_stat_of_the_host():
+    """CPUs that can be counted beforehand: each has a second of clock in a second."""
+    n = len(perfd.online_cpus())
+    with perfd.Daemon() as daemon:
+        rows = run(daemon, "stat", "--json", "--interval", "200ms", "--count", "3", "cpu-clock", "cycles")
+        equal([row["event"] for row in rows], ["cpu-clock", "cycles"] * 3, "the events")
+        for row in rows[2::2]:
+            equal(row["duration"], 200_000_000, "the interval")
+            check(0.5 < row["metric"] / n < 1.5, f"not {n} CPUs: {row}")
+        cycles = [offered["event"] for offered in run(daemon, "available", "--json", "cycles")]
+        equal({row["state"] for row in rows[1::2]}, {"counted" if cycles else "not-supported"}, "cycles")
+        text = run(daemon, "stat", "--interval", "100ms", "--count", "1", "cpu-clock")
+        equal(text.splitlines()[0], "#           time             counts unit   events", "the heading")
+        check("CPUs utilized" in text, text)
+
+
+def test_stat_ends_with_its_client():
+    with perfd.Daemon() as daemon:
+        process = start(daemon, "stat", "--json", "--interval", "100ms", "cpu-clock")
+        process.stdout.readline()
+        equal(daemon.status().n_events, 1, "its events")
+        process.kill()
+        process.communicate()
+        perfd.wait_until(lambda: daemon.status().n_events == 0, "its events to be gone")
+        run(daemon, "stat", "nonsense:nothing", status=1)
+        run(daemon, "stat", "cpu-clock", "--", "/nonexistent/program", status=1)
+        equal(run(daemon, "list"), "", "what is left")
+
+
+def test_available_is_what_can_be_added():
+    """Every software, hardware and cache event of perf list: it is offered, or refused because this machine lacks it."""
+    known = ["cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations", "minor-faults", "major-faults",
+             "alignment-faults", "emulation-faults", "cgroup-switches", "cpu-cycles", "instructions", "cache-references",
+             "cache-misses", "branch-instructions", "branch-misses", "bus-cycles", "stalled-cycles-frontend",
+             "stalled-cycles-backend", "ref-cycles", "L1-dcache-loads", "LLC-load-misses", "dTLB-load-misses"]
+    with perfd.Daemon() as daemon, daemon.client() as client:
+        rows = {row["event"]: row for row in run(daemon, "available", "--json")}
+        for event in known:
+            try:
+                perfd.add(client, {"event": event, "name": event, "interval": 10**9})
+                check(event in rows, f"{event} is not offered, but can be added")
+            except perfd.Refused as no:
+                equal(no.response.status, pb.STATUS_UNSUPPORTED, f"the status of {no.response.message!r}")
+                check(event not in rows, f"{event} is offered: {no.response.message}")
+        equal(rows["cpu-clock"]["unit"], "ns", "the unit of cpu-clock")
+        equal(rows["sched:sched_switch"]["kind"], "tracepoint", "a tracepoint")
+        equal("uprobe:PATH:SYMBOL[+OFFSET]" in rows, os.path.exists("/sys/bus/event_source/devices/uprobe"), "uprobes")
+        equal("kprobe:SYMBOL[+OFFSET]" in rows, os.path.exists("/sys/bus/event_source/devices/kprobe"), "kprobes")
+        check("external:NAME" in rows, "external events")
+        with contextlib.suppress(FileNotFoundError):
+            events = [f"msr/{e}/" for e in os.listdir("/sys/bus/event_source/devices/msr/events") if "." not in e]
+            check(set(events) <= set(rows), f"{events} of sysfs")
+
+
+def test_emit():
+    """What is emitted arrives, typed, merged by time; what can not be is refused and nothing is sent."""
+    with perfd.Daemon() as daemon:
+        run(daemon, "add", "external:deploy", "--field", "user:text", "--field", "code:s16", "--field", "ok:bool")
+        watch = start(daemon, "watch", "--json", "--count", "2", "external:deploy")
+        equal(json.loads(watch.stdout.readline())["kind"], "start", "the stream")
+        run(daemon, "emit", "external:deploy", "code=-32768", "user=joe=x", "ok=true", "--pid", "44", "--cpu", "1")
+        run(daemon, "emit", "external:deploy", "code=32768", "user=a", "ok=true", status=1)
+        run(daemon, "emit", "external:deploy", "code=1", "user=a", status=2)
+        run(daemon, "emit", "external:nothing", status=1)
+        equal(run(daemon, "emit", "external:deploy", "code=7", "user=", "ok=0", "--json"), [{"taken": 1, "late": 0}], "taken")
+        out, err = watch.communicate(timeout=perfd.PATIENCE)
+        equal((watch.returncode, err), (0, ""), "how the watch ends")
+        samples = [line for line in map(json.loads, out.splitlines()) if line["kind"] == "sample"]
+        equal([s["fields"] for s in samples],
+              [{"user": "joe=x", "code": -32768, "ok": True}, {"user": "", "code": 7, "ok": False}], "the samples")
+        equal((samples[0]["pid"], samples[0]["cpu"]), (44, 1), "where the first one was")
+        check(samples[0]["time"] < samples[1]["time"], "not in the order of time")
+
+
+def test_doctor():
+    with perfd.Daemon() as daemon:
+        rows = run(daemon, "doctor", "--json")
+        equal([row["what"] for row in rows], [row.split("\t")[1] for row in run(daemon, "doctor").splitlines()], "the rows")
+        with daemon.client() as client:
+            equal([row["what"] for row in rows], [row.what for row in client.request(doctor=pb.Empty()).doctor.rows], "the rows")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
