@@ -23,7 +23,8 @@ typedef struct Member {
 /* `to` is all zeros. Fields that the table does not have, or has with another type, are skipped. PERFD_E_PROTOCOL. */
 int message_decode(const WireField *field, const Member *members, size_t n, void *to);
 
-#define MESSAGE_DECODE(field, members, to) message_decode((field), (members), sizeof(members) / sizeof((members)[0]), (to))
+#define MESSAGE_DECODE(field, members, to)                                                                             \
+        message_decode((field), (members), sizeof(members) / sizeof((members)[0]), (to))
 
 static inline perfd_text wire_text(const WireField *f) {
         return (perfd_text){ .bytes = (const char *)f->bytes, .length = f->length };

@@ -1,6 +1,6 @@
 /*
- * Side records are rare beside samples, but a host that forks a lot sends many: read directly too. What has only numbers
- * and texts is a table; the two that have messages inside read these in a second walk.
+ * Side records are rare beside samples, but a host that forks a lot sends many: read directly too. What has only
+ * numbers and texts is a table; the two that have messages inside read these in a second walk.
  */
 #include "client/record.h"
 

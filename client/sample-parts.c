@@ -1,4 +1,4 @@
-/* The parts of a sample that few events have. Lists keep their memory from item to item, so that none costs an allocation. */
+/* The parts of a sample that few events have. Lists keep their memory from item to item, so that none allocates. */
 #include "client/sample-parts.h"
 
 #include <errno.h>

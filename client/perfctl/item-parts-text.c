@@ -48,9 +48,14 @@ static void put_namespaces(Output *o, const perfd_namespaces_record *r) {
 }
 
 static void put_ksymbol(Output *o, const perfd_ksymbol_record *r) {
-        output_print(o, " addr=0x%" PRIx64 " len=0x%" PRIx32 " type=%" PRIu32 " flags=0x%" PRIx32 " name=", r->addr, r->len,
-                     r->type, r->flags);
+        output_print(o, " addr=0x%" PRIx64 " len=0x%" PRIx32 " type=%" PRIu32 " flags=0x%" PRIx32 " name=", r->addr,
+                     r->len, r->type, r->flags);
         text_put_value(o, r->name);
+}
+
+static void put_bpf_event(Output *o, const perfd_bpf_event_record *r) {
+        output_print(o, " type=%" PRIu32 " flags=%" PRIu32 " id=%" PRIu32, r->type, r->flags, r->id);
+        put_bytes(o, "tag", r->tag);
 }
 
 /* Counters, and of how much of the time each is, if not of all. */
@@ -86,8 +91,8 @@ void record_put_text(Output *o, const perfd_item *item) {
                 return;
         case PERFD_FORK:
         case PERFD_EXIT:
-                output_print(o, " pid=%" PRIu32 " ppid=%" PRIu32 " tid=%" PRIu32 " ptid=%" PRIu32, task->pid, task->ppid,
-                             task->tid, task->ptid);
+                output_print(o, " pid=%" PRIu32 " ppid=%" PRIu32 " tid=%" PRIu32 " ptid=%" PRIu32, task->pid,
+                             task->ppid, task->tid, task->ptid);
                 return;
         case PERFD_MMAP2:
                 put_mmap2(o, perfd_item_mmap2_record(item));
@@ -110,9 +115,7 @@ void record_put_text(Output *o, const perfd_item *item) {
                 put_ksymbol(o, perfd_item_ksymbol_record(item));
                 return;
         case PERFD_BPF_EVENT:
-                output_print(o, " type=%" PRIu32 " flags=%" PRIu32 " id=%" PRIu32, perfd_item_bpf_event_record(item)->type,
-                             perfd_item_bpf_event_record(item)->flags, perfd_item_bpf_event_record(item)->id);
-                put_bytes(o, "tag", perfd_item_bpf_event_record(item)->tag);
+                put_bpf_event(o, perfd_item_bpf_event_record(item));
                 return;
         case PERFD_CGROUP:
                 output_print(o, " id=%" PRIu64 " path=", perfd_item_cgroup_record(item)->id);

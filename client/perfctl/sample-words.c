@@ -51,7 +51,7 @@ static void put_op(Words *w, unsigned op) {
         static const char *const names[] = { "N/A", "LOAD", "STORE", "PFETCH", "EXEC" };
 
         if (!put_bits(w, op, names, N(names), " or ", false))
-                put(w, "N/A");
+                put(w, "No");
 }
 
 static void put_hit_or_miss(Words *w, bool hit, bool miss) {
@@ -62,10 +62,12 @@ static void put_hit_or_miss(Words *w, bool hit, bool miss) {
 /* The old set of levels, or how far away; then the number of a level, which newer hardware gives. */
 static void put_level(Words *w, const perfd_data_source *d) {
         static const char *const levels[] = {
-                "N/A", NULL, NULL, "L1", "LFB/MAB", "L2", "L3", "Local RAM", "Remote RAM (1 hop)", "Remote RAM (2 hops)",
-                "Remote Cache (1 hop)", "Remote Cache (2 hops)", "I/O", "Uncached",
+                "N/A", NULL, NULL, "L1", "LFB/MAB", "L2", "L3", "Local RAM", "Remote RAM (1 hop)",
+                "Remote RAM (2 hops)", "Remote Cache (1 hop)", "Remote Cache (2 hops)", "I/O", "Uncached",
         };
-        static const char *const hops[] = { NULL, "core, same node", "node, same socket", "socket, same board", "board" };
+        static const char *const hops[] = {
+                NULL, "core, same node", "node, same socket", "socket, same board", "board",
+        };
         static const char *const numbers[16] = {
                 [PERF_MEM_LVLNUM_CXL] = "CXL", [PERF_MEM_LVLNUM_IO] = "I/O", [PERF_MEM_LVLNUM_ANY_CACHE] = "Any cache",
                 [PERF_MEM_LVLNUM_LFB] = "LFB/MAB", [PERF_MEM_LVLNUM_RAM] = "RAM", [PERF_MEM_LVLNUM_PMEM] = "PMEM",
@@ -115,7 +117,7 @@ static void put_tlb(Words *w, unsigned tlb) {
 static void put_blocked(Words *w, unsigned blocked) {
         static const char *const names[] = { NULL, "Data", "Addr" };
 
-        if (!put_bits(w, blocked, names, N(names), " ", false))
+        if (blocked & PERF_MEM_BLK_NA || !put_bits(w, blocked, names, N(names), " ", false))
                 put(w, "N/A");
 }
 

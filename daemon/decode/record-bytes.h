@@ -1,6 +1,6 @@
 /*
- * For decode/: how a record's bytes are read, and what its files offer each other. A Cursor stands before the next part;
- * whoever reads moves it on, and nothing is read that does not lie whole before the end.
+ * For decode/: how a record's bytes are read, and what its files offer each other. A Cursor stands before the next
+ * part; whoever reads moves it on, and nothing is read that does not lie whole before the end.
  */
 #pragma once
 

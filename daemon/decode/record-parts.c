@@ -9,8 +9,8 @@
  *     AUX       | size | size bytes |
  *     the others are one word
  *
- * hw_idx is not always there when it was asked for: if the hardware gave no branches at all, the kernel writes n = 0 and
- * nothing else. Nothing but the length of the sample says which of the two it is.
+ * hw_idx is not always there when it was asked for: if the hardware gave no branches at all, the kernel writes n = 0
+ * and nothing else. Nothing but the length of the sample says which of the two it is.
  */
 #include "daemon/decode/record-bytes.h"
 

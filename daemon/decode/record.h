@@ -41,9 +41,9 @@ typedef struct SampleLayout {
 } SampleLayout;
 
 /*
- * By all of attr that shapes a record: sample_type, read_format, branch_sample_type, sample_regs_user, sample_regs_intr,
- * sample_id_all. Of a group in which any event has PERF_SAMPLE_BRANCH_COUNTERS, the samples of all have them: then attr
- * has to say so. REFUSED_UNSUPPORTED for bits whose place in a record is not known.
+ * By all of attr that shapes a record: sample_type, read_format, branch_sample_type, sample_regs_user,
+ * sample_regs_intr, sample_id_all. Of a group in which any event has PERF_SAMPLE_BRANCH_COUNTERS, the samples of all
+ * have them: then attr has to say so. REFUSED_UNSUPPORTED for bits whose place in a record is not known.
  */
 int sample_layout_init(SampleLayout *l, const struct perf_event_attr *attr);
 

@@ -70,7 +70,10 @@ static inline uint64_t bits(uint64_t word, unsigned shift, unsigned n) {
         return word >> shift & ((1ULL << n) - 1);
 }
 
-/* flags of struct perf_branch_entry: | mispred predicted in_tx abort | cycles (16) | type (4) spec (2) new_type (4) priv (3) | */
+/*
+ * flags of struct perf_branch_entry, from the lowest bit on:
+ *     | mispred predicted in_tx abort | cycles (16) | type (4) | spec (2) | new_type (4) | priv (3) |
+ */
 static uint8_t *put_branch(uint8_t *to, const uint8_t *branch, uint64_t counters) {
         uint8_t *content, *begin = wire_begin(to, ITEM_BRANCHES, 0, &content);
         uint64_t flags = record_word(branch, 2);

@@ -11,7 +11,7 @@
 #include "daemon/encode/sample-parts.h"
 #include "daemon/encode/wire.h"
 
-/* Most bytes without what has a length: the item's own scalars and comm 63, MMAP2's numbers 104, keys and lengths 19. */
+/* Most bytes without what has a length: the item's own scalars 45, MMAP2's numbers 104, keys and lengths 19. */
 #define SIDE_BOUND ((size_t)192)
 #define NAMESPACE_BOUND ((size_t)24) /* two numbers, key and length */
 #define BPF_TAG_BYTES 8

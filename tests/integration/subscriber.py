@@ -107,6 +107,17 @@ class Event:
         return {name: text for name, text in named.items() if text}
 
 
+# what every item has, or what is read by its descriptor
+COMMON = ("time", "event", "cpu", "pid", "tid", "comm", "numbers", "texts", "period")
+
+
+def plain(value):
+    """A field as numbers, bytes, lists and dicts; a message has all of its fields, also those that are 0."""
+    if hasattr(value, "DESCRIPTOR"):
+        return {field.name: plain(getattr(value, field.name)) for field in value.DESCRIPTOR.fields}
+    return value if isinstance(value, (int, float, str, bytes)) else [plain(element) for element in value]
+
+
 def render(field, number):
     """The name of a number, or of its flags, as the kernel's own format has it; None if there is none."""
     names = {value.value: value.name for value in reversed(field.values)}
@@ -325,15 +336,15 @@ class Stream:
         if record:
             content = getattr(item, record)
             result["record"] = record
-            result["fields"] = {field.name: getattr(content, field.name) for field in content.DESCRIPTOR.fields}
+            result["fields"] = plain(content)
         else:
             result["fields"] = event.decode(item)
             if names := event.names(result["fields"]):
                 result["names"] = names
             result["period"] = item.period or event.period
-        for name in ("raw", "kernel_callchain", "user_callchain", "ip", "address"):
-            if value := getattr(item, name):
-                result[name] = value if isinstance(value, (int, bytes)) else list(value)
+        for field, value in item.ListFields():
+            if field.containing_oneof is None and field.name not in COMMON:
+                result[field.name] = plain(value)
         return result
 
     def take_end(self, end):

@@ -1,8 +1,8 @@
 /*
- * For tests of decode/ and encode/: a random attr with a random sample of it, laid out by the words of perf_event_open(2)
- * and perf_output_sample(), and what was put in, noted while it is built. The same seed builds the same sample. What no
- * machine of ours can make (branches, data sources, weights, transactions) is put in by the structures of
- * linux/perf_event.h, so that these are compared with the shifts of the code under test.
+ * For tests of decode/ and encode/: a random attr with a random sample of it, laid out by the words of
+ * perf_event_open(2) and perf_output_sample(), and what was put in, noted while it is built. The same seed builds the
+ * same sample. What no machine of ours can make (branches, data sources, weights, transactions) is put in by the
+ * structures of linux/perf_event.h, so that these are compared with the shifts of the code under test.
  */
 #pragma once
 

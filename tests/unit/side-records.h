@@ -1,6 +1,6 @@
 /*
- * Side records built by hand from linux/perf_event.h, for those that a kernel writes seldom: header, body, then TID TIME
- * IDENTIFIER in the trailer, 7/8, 99, 0x21. What each says is in test-record.c.
+ * Side records built by hand from linux/perf_event.h, for those that a kernel writes seldom: header, body, then TID
+ * TIME IDENTIFIER in the trailer, 7/8, 99, 0x21. What each says is in test-record.c.
  */
 #pragma once
 

@@ -388,7 +388,8 @@ static void test_layouts(void **state) {
         SampleLayout l = { .sample_type = 1 };
 
         assert_int_equal(sample_layout_init_type(&l, 1 << 25), REFUSED_UNSUPPORTED);
-        assert_int_equal(sample_layout_init_type(&l, PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT), REFUSED_UNSUPPORTED);
+        assert_int_equal(sample_layout_init_type(&l, PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT),
+                         REFUSED_UNSUPPORTED);
         assert_int_equal(init_attr((struct perf_event_attr){ .read_format = 32 }, &l), REFUSED_UNSUPPORTED);
         assert_int_equal(init_attr((struct perf_event_attr){ .branch_sample_type = 1 << 20 }, &l), REFUSED_UNSUPPORTED);
         assert_int_equal(l.sample_type, 1);

@@ -197,7 +197,8 @@ static void test_records_of_tasks(void **state) {
         {
                 SIDE(RECORD_NAMESPACES, NAMESPACES);
                 assert_true(i->namespaces->pid == 7 && i->namespaces->n_namespaces == 2);
-                assert_true(i->namespaces->namespaces[0]->dev == 4 && i->namespaces->namespaces[1]->inode == 0xf0000076);
+                assert_int_equal(i->namespaces->namespaces[0]->dev, 4);
+                assert_int_equal(i->namespaces->namespaces[1]->inode, 0xf0000076);
         }
         {
                 SIDE(RECORD_CGROUP, CGROUP);
@@ -287,8 +288,8 @@ static void test_by_python(void **state) {
         FILE *python;
 
         assert_int_equal(fflush(for_python), 0);
-        (void)snprintf(command, sizeof(command), "/usr/bin/python3 -B '%s' '%s' '%s' --canonical", ITEM_DECODER, PERFD_PB2,
-                       path);
+        (void)snprintf(command, sizeof(command), "/usr/bin/python3 -B '%s' '%s' '%s' --canonical", ITEM_DECODER,
+                       PERFD_PB2, path);
         python = popen(command, "r");
         assert_non_null(python);
         assert_non_null(fgets(line, sizeof(line), python));

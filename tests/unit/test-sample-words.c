@@ -17,7 +17,7 @@ static void test_data_sources(void **state) {
                 perfd_data_source source;
                 const char *words;
         } cases[] = {
-                { { 0 }, "OP N/A|LVL N/A|SNP N/A|TLB N/A|LCK No|BLK N/A" },
+                { { 0 }, "OP No|LVL N/A|SNP N/A|TLB N/A|LCK No|BLK N/A" },
                 { { .op = PERF_MEM_OP_LOAD, .level = PERF_MEM_LVL_L1 | PERF_MEM_LVL_HIT, .snoop = PERF_MEM_SNOOP_NONE,
                     .dtlb = PERF_MEM_TLB_L1 | PERF_MEM_TLB_L2 | PERF_MEM_TLB_HIT, .lock = PERF_MEM_LOCK_LOCKED },
                   "OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK Yes|BLK N/A" },
@@ -25,7 +25,7 @@ static void test_data_sources(void **state) {
                     .level_number = PERF_MEM_LVLNUM_RAM, .snoop_extra = PERF_MEM_SNOOPX_PEER,
                     .lock = PERF_MEM_LOCK_NA, .blocked = PERF_MEM_BLK_DATA | PERF_MEM_BLK_ADDR },
                   "OP STORE|LVL Remote node, same socket RAM miss|SNP Peer|TLB N/A|LCK N/A|BLK Data Addr" },
-                { { .hops = 7, .level_number = 4 }, "OP N/A|LVL 7 hops L4|SNP N/A|TLB N/A|LCK No|BLK N/A" },
+                { { .hops = 7, .level_number = 4 }, "OP No|LVL 7 hops L4|SNP N/A|TLB N/A|LCK No|BLK N/A" },
         };
         const perfd_data_source everything = { UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
                                                UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX };
