@@ -41,7 +41,7 @@ static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_
                         error = reader_read_counts(c, first, last, &cut);
                 if (error != 0)
                         return error;
-                cut.settled = ring_head(&r->ring) == r->ring.tail;
+                cut.settled = reader_is_settled(r);
         }
         cut.delivered = counter_get(&counters->delivered);
         cut.filtered = counter_get(&counters->filtered);

@@ -240,7 +240,7 @@ static int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret
                 counter_add(&r->counters.undecodable, 1);
                 return 0;
         }
-        if (id != r->carrier_id) {
+        if (id != r->carrier_id && id != r->retiring_id) {
                 stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
                 if (!stream && id == r->moves.id && header.type == PERF_RECORD_SAMPLE)
                         return reader_take_move(r, bytes, length);
@@ -299,28 +299,35 @@ static int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length) {
         return 0;
 }
 
-int reader_drain(Reader *r) {
-        nsec_t began = clock_now(r->clock); /* before the head: what is older is visible then, on this CPU */
-        uint64_t head, published = r->ring.tail;
+static int drain_ring(Reader *r, Ring *ring) {
+        uint64_t head = ring_head(ring), published = ring->tail;
         const uint8_t *bytes;
         size_t length;
         int n, taken = 0;
 
-        head = ring_head(&r->ring);
-        while ((n = ring_peek(&r->ring, head, &bytes, &length)) == 0) {
+        while ((n = ring_peek(ring, head, &bytes, &length)) == 0) {
                 taken = reader_take_whole(r, bytes, length);
                 if (taken != 0)
                         break;
-                ring_consume(&r->ring, length);
-                if (r->ring.tail - published >= PUBLISH_EACH) {
-                        ring_publish(&r->ring);
-                        published = r->ring.tail;
+                ring_consume(ring, length);
+                if (ring->tail - published >= PUBLISH_EACH) {
+                        ring_publish(ring);
+                        published = ring->tail;
                 }
         }
         if (n == RING_E_CORRUPT)
                 counter_add(&r->counters.resyncs, 1);
-        if (r->ring.tail != published)
-                ring_publish(&r->ring);
+        if (ring->tail != published)
+                ring_publish(ring);
+        return taken;
+}
+
+int reader_drain(Reader *r) {
+        nsec_t began = clock_now(r->clock); /* before the heads: what is older is visible then, on this CPU */
+        int taken = r->retiring.page ? drain_ring(r, &r->retiring) : 0;
+
+        if (taken == 0)
+                taken = drain_ring(r, &r->ring);
         if (taken == 0)
                 r->watermark = began;
         return taken;

@@ -13,10 +13,14 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+int horizon_init(Horizon *h, size_t ring_size) {
+        *h = (Horizon){ .n_chunks = ring_size / HORIZON_CHUNK + 2 };
+        h->least = calloc(h->n_chunks, sizeof(nsec_t));
+        return h->least ? 0 : -ENOMEM;
+}
+
 int reader_init_horizon(Reader *r) {
-        r->horizon = (Horizon){ .n_chunks = r->ring.size / HORIZON_CHUNK + 2 };
-        r->horizon.least = calloc(r->horizon.n_chunks, sizeof(nsec_t));
-        return r->horizon.least ? 0 : -ENOMEM;
+        return horizon_init(&r->horizon, r->ring.size);
 }
 
 /* UINT64_MAX if the record has no time that could be ours. */
@@ -44,8 +48,8 @@ static nsec_t record_time(const Reader *r, const uint8_t *bytes, size_t length) 
 }
 
 /* The least time of the records that begin in [from, to), and where the first record behind them begins. */
-static nsec_t least_time(const Reader *r, uint64_t from, uint64_t to, uint64_t head, uint64_t *ret_next) {
-        Ring ring = r->ring; /* a second place in the same ring; its scratch is free between two peeks */
+static nsec_t least_time(const Reader *r, const Ring *of, uint64_t from, uint64_t to, uint64_t head, uint64_t *ret_next) {
+        Ring ring = *of; /* a second place in the same ring; its scratch is free between two peeks */
         nsec_t least = UINT64_MAX;
         const uint8_t *bytes;
         size_t length;
@@ -89,16 +93,23 @@ nsec_t reader_horizon(Reader *r, uint64_t head) {
                 uint64_t end = (h->chunk + 1) * HORIZON_CHUNK;
                 nsec_t *kept = &h->least[h->chunk % h->n_chunks];
 
-                least = least_time(r, h->scanned, end < head ? end : head, head, &next);
+                least = least_time(r, &r->ring, h->scanned, end < head ? end : head, head, &next);
                 if (least < *kept)
                         *kept = least;
                 if (next <= h->scanned)
                         break;
                 horizon_move(h, next);
         }
-        least = least_time(r, tail, chunk_end < head ? chunk_end : head, head, &next);
+        least = least_time(r, &r->ring, tail, chunk_end < head ? chunk_end : head, head, &next);
         for (uint64_t chunk = tail / HORIZON_CHUNK + 1; chunk <= h->chunk; chunk++)
                 if (h->least[chunk % h->n_chunks] < least)
                         least = h->least[chunk % h->n_chunks];
+        if (r->retiring.page) { /* for a moment only: looked through as a whole */
+                uint64_t end = ring_head(&r->retiring);
+                nsec_t old = least_time(r, &r->retiring, r->retiring.tail, end, end, &next);
+
+                if (old < least)
+                        least = old;
+        }
         return least;
 }

@@ -20,6 +20,7 @@
 #define SLACK_FROM (16 * NSEC_PER_MSEC)
 #define DEFAULT_SLACK (50 * NSEC_PER_USEC)
 #define MAILS 64
+#define SETTLE_TRIES 1000 /* only what interrupts this thread can write meanwhile */
 #define READER_NICE -19 /* what fills the ring is what keeps its reader from the CPU */
 
 int reader_init(Reader *r, size_t pool) {
@@ -84,6 +85,7 @@ void reader_deinit(Reader *r) {
         queue_deinit(&r->free);
         mailbox_deinit(&r->mailbox);
         ring_close(&r->ring);
+        ring_close(&r->retiring);
 }
 
 void reader_post(Reader *r, ReaderMail *mail) {
@@ -107,6 +109,17 @@ static void reader_adopt(Reader *r, Snapshot *snapshot) {
         r->wait = r->flush;
 }
 
+/* With two rings a whole drain of each is no common place of both: until one is found. READER_E_STARVED, negative. */
+static int reader_settle(Reader *r) {
+        for (int i = 0; r->retiring.page && i < SETTLE_TRIES && !reader_is_settled(r); i++) {
+                int error = reader_drain(r);
+
+                if (error != 0)
+                        return error;
+        }
+        return 0;
+}
+
 /*
  * Follows one mail; what it says holds for everything behind the present place of the ring, up to which the caller has
  * drained. READER_E_STARVED: not yet done.
@@ -116,6 +129,9 @@ static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
 
         switch (mail->order) {
         case READER_ADOPT:
+                error = reader_settle(r);
+                if (error != 0)
+                        return error;
                 reader_adopt(r, mail->snapshot);
                 mail->snapshot = NULL;
                 break;
@@ -129,6 +145,14 @@ static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
                         return error;
                 (void)reader_push_batch(r); /* READER_E_STARVED: there was nothing in it */
                 atomic_store_explicit(&r->cpu_time, clock_now(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
+                break;
+        case READER_RING:
+                *mail->ret_error = reader_begin_ring(r, mail->ring, mail->on);
+                break;
+        case READER_RETIRE:
+                error = reader_retire(r);
+                if (error != 0)
+                        return error;
                 break;
         case READER_STOP:
                 (void)reader_push_batch(r);

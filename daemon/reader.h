@@ -23,6 +23,8 @@ typedef enum ReaderOrder {
         READER_ADOPT, /* a snapshot; acknowledged when everything before this moment was read with the old one */
         READER_SWITCH, /* enable or disable streams of this CPU, between two of its events */
         READER_CUT,   /* fill the cut of every event and of the ring */
+        READER_RING,  /* another ring beside the present one, which is drained until READER_RETIRE */
+        READER_RETIRE, /* nothing is written into the old ring any more: its last records, then it is unmapped */
         READER_STOP,  /* last batch, then end */
 } ReaderOrder;
 
@@ -33,7 +35,8 @@ typedef struct ReaderMail {
         const int *fds;     /* SWITCH: borrowed until the acknowledgement */
         size_t n_fds;
         bool on;
-        int *ret_error; /* SWITCH: where the first failure goes, main's; untouched without one */
+        int *ret_error; /* SWITCH, RING: where the first failure goes, main's; untouched without one */
+        struct ReaderRing *ring; /* RING: main's until the acknowledgement; its contents move */
 } ReaderMail;
 
 /* Least times of what lies in the ring, by chunks of it: reader-horizon.c. */
@@ -53,6 +56,15 @@ typedef struct MoveFields {
         uint64_t wanted;  /* hierarchy: that of perf events */
         SampleLayout layout;
 } MoveFields;
+
+/* A ring with its carrier: what one CPU has, or gets. */
+typedef struct ReaderRing {
+        Ring ring;
+        Horizon horizon;
+        int carrier_fd;      /* borrowed; polled, and read at a cut */
+        uint64_t carrier_id; /* stream id of the side records */
+        uint64_t carrier_read_format; /* of its attr */
+} ReaderRing;
 
 typedef struct Reader {
         /* set by main before the thread starts */
@@ -88,6 +100,8 @@ typedef struct Reader {
         nsec_t wait;       /* the present poll timeout */
         nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
         ReaderMail *mail;  /* begun, waits for a whole drain */
+        Ring retiring;     /* the ring before this one, while events still write there; else null */
+        uint64_t retiring_id; /* of its carrier */
         uint64_t comm_version;
         uint32_t comm_tid;
         char comm[COMM_SIZE];
@@ -126,6 +140,15 @@ int reader_drain(Reader *r);
 int reader_need_batch(Reader *r);
 /* reader-interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */
 int reader_read_intervals(Reader *r, nsec_t *ret_next);
+/*
+ * reader-ring.c: from one ring to another. Drained are both, the old one first. Both are settled if the reader has seen all
+ * that was written until now, at one moment: what fires afterwards is behind this place in each of them.
+ */
+int reader_begin_ring(Reader *r, ReaderRing *ring, bool on);
+int reader_retire(Reader *r);
+bool reader_is_settled(const Reader *r);
+/* Main: room for the horizon of a ring of so many bytes. -ENOMEM */
+int horizon_init(Horizon *h, size_t ring_size);
 /* reader-horizon.c: nothing that is still in the ring before `head`, nor behind it, is older. -ENOMEM. */
 int reader_init_horizon(Reader *r);
 nsec_t reader_horizon(Reader *r, uint64_t head);

@@ -48,6 +48,7 @@ static int spec_from_config(const Config *c, const ConfigEvent *from, EventSpec 
         int r;
 
         if ((r = string_copy(from->event, &spec.event)) < 0 || (r = string_copy(from->name, &spec.name)) < 0 ||
+            (r = string_copy(from->group, &spec.group)) < 0 ||
             (r = string_copy(from->filter, &spec.filter)) < 0 || (r = string_copy(from->args, &spec.args)) < 0 ||
             (r = string_copy(from->fallback ? "cpu-clock" : NULL, &spec.fallback)) < 0 ||
             (r = strings_copy(from->attr.items, from->attr.n, &spec.attr)) < 0 ||
@@ -254,12 +255,12 @@ static int reload_commit(Supervisor *s, Reload *w, Explanation *e) {
 }
 
 static void log_restart_needed(const Config *old, const Config *new) {
-        if (old->ring_size != new->ring_size || old->batch_pool != new->batch_pool || old->clock != new->clock ||
+        if (old->batch_pool != new->batch_pool || old->clock != new->clock ||
             strcmp(old->control_path, new->control_path) != 0 || strcmp(old->stream_path, new->stream_path) != 0)
-                log_print(LOG_WARNING, "listen, clock, rings and batches have changed: that needs a restart");
+                log_print(LOG_WARNING, "listen, clock and batches have changed: that needs a restart");
 }
 
-static int supervisor_change_config(Supervisor *s, Config *c, Perfd__V1__ReloadReply *ret, Explanation *e) {
+static int change_events(Supervisor *s, Config *c, Perfd__V1__ReloadReply *ret, Explanation *e) {
         Config *before = s->config; /* may be `c`, and then has no other reference */
         Reload w = { .end = &w.added };
         uint32_t n_changed = 0;
@@ -279,6 +280,24 @@ static int supervisor_change_config(Supervisor *s, Config *c, Perfd__V1__ReloadR
                 config_unref(before);
         }
         reload_deinit(s, &w);
+        return r;
+}
+
+/* The rings first: what of the events is refused then leaves the rings as they were, too. */
+static int supervisor_change_config(Supervisor *s, Config *c, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        size_t before = s->config->ring_size, after = c->ring_size;
+        int r = after != before ? supervisor_resize_rings(s, after, e) : 0;
+
+        if (r != 0)
+                return r;
+        r = change_events(s, c, ret, e);
+        if (r > 0 && after != before) {
+                int undone = supervisor_resize_rings(s, before, NULL);
+
+                if (undone > 0)
+                        log_print(LOG_ERR, "the rings keep their new size: the old one is refused now");
+                r = undone < 0 ? undone : r;
+        }
         return r;
 }
 

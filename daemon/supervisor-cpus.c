@@ -30,15 +30,14 @@ int supervisor_explain_thread(int r, Explanation *e) {
 
 /* ---- one CPU: its carrier, ring and batches ---------------------------------------------------------------------- */
 
-/* Side records that this kernel does not know are done without. */
-static int open_carrier(Supervisor *s, uint32_t slot, uint64_t *ret_read_format, Explanation *e) {
+int supervisor_open_carrier(Supervisor *s, uint32_t slot, int *ret_fd, uint64_t *ret_read_format, Explanation *e) {
         struct perf_event_attr attr = attr_of_carrier(&s->attr);
         OpenPlace place = { .pid = -1, .cpu = (int)s->cpus[slot], .leader_fd = -1 };
-        int r = open_event(&attr, "a ring's carrier", place, &s->carriers[slot], e);
+        int r = open_event(&attr, "a ring's carrier", place, ret_fd, e);
 
         if (r == REFUSED_UNSUPPORTED) {
                 attr = attr_of_plain_carrier(&s->attr);
-                r = open_event(&attr, "a ring's carrier", place, &s->carriers[slot], e);
+                r = open_event(&attr, "a ring's carrier", place, ret_fd, e);
         }
         if (r == 0)
                 *ret_read_format = attr.read_format;
@@ -47,7 +46,7 @@ static int open_carrier(Supervisor *s, uint32_t slot, uint64_t *ret_read_format,
 
 int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
         Reader *reader = &s->readers[slot];
-        int r = open_carrier(s, slot, &reader->carrier_read_format, e);
+        int r = supervisor_open_carrier(s, slot, &s->carriers[slot], &reader->carrier_read_format, e);
 
         if (r == OPEN_E_OFFLINE)
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while its ring was opened",

@@ -16,7 +16,6 @@
 #include "daemon/kernel/tasks.h"
 
 #define GOODBYE_USEC 5000000       /* for subscribers to take their closing ledger */
-#define WATERMARK_SHARE 8          /* of a ring, that wakes its reader before the flush time */
 #define SELF_FILTER_MAX 2048       /* of the page that PERF_EVENT_IOC_SET_FILTER takes */
 
 /* ---- what is started, in order ----------------------------------------------------------------------------------- */

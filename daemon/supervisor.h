@@ -24,6 +24,8 @@
 #include "daemon/reader.h"
 #include "daemon/route/match.h"
 
+#define WATERMARK_SHARE 8          /* of a ring, that wakes its reader before the flush time */
+
 /* The fds of one event, opened together. */
 typedef struct Stream {
         uint32_t slot;   /* of its CPU */
@@ -168,6 +170,13 @@ void supervisor_stop(Supervisor *s);
 int supervisor_start_cpus(Supervisor *s, Explanation *e);
 int supervisor_start_readers(Supervisor *s, Explanation *e);
 int supervisor_explain_thread(int r, Explanation *e);
+/* Disabled. Side records that this kernel does not know are done without. Also OPEN_E_OFFLINE. */
+int supervisor_open_carrier(Supervisor *s, uint32_t slot, int *ret_fd, uint64_t *ret_read_format, Explanation *e);
+/*
+ * supervisor-rings.c: rings of another size on all CPUs; no sample is lost or doubled. Refused: as before. A failure of the
+ * kernel in the middle is fatal: negative.
+ */
+int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e);
 /*
  * One CPU's carrier and ring, and the reader's own parts unless it has them from the last time that the CPU was there.
  * Half of it is left if it fails: supervisor_close_ring().
@@ -294,6 +303,8 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, uint64_t owner, Ev
 void supervisor_on_connection_gone(void *userdata, uint64_t id);
 int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e);
 int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e);
+/* A name, a glob, "#ID" or "@GROUP". */
+bool name_selects(const char *pattern, const Event *event);
 /* Each name selects at least one; in malloc'ed memory, in the order of registration, none twice. */
 int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
                       Explanation *e);
