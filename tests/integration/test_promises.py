@@ -154,6 +154,41 @@ def test_filter_change_loses_and_doubles_nothing():
     check(sum(row.doubled for row in rows.values()) > 0, "both generations never overlapped: the test shows nothing")
 
 
+def test_ring_size_changes_lose_and_double_nothing():
+    """The rings change their size under the flood, and go back when the rest of the configuration is refused."""
+    def config(size, event="context-switches"):
+        return f"version: 1\nrings: {{ size: {size} }}\ngroups: {{ all: {{ events: [{event}] }} }}\n"
+
+    sizes = [8, 2, 4, 16, 1] if SLOW else [8, 2, 4, 16, 1] * 4
+    with Daemon(config=config("4MiB")) as daemon, daemon.client() as client, \
+            Workload("flood", 0, 20_000, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "filter": f"id == {GETPPID}",
+                     "target": pb.Target(pids=load.pids)})
+
+        def write(text):
+            with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="ascii") as f:
+                f.write(text)
+
+        with Checker(daemon, "time", "calls", queue=1 << 28) as checker:
+            load.go()
+            for size in sizes:
+                write(config(f"{size}MiB"))
+                client.request(reload=pb.Empty())
+                equal(daemon.status().ring_size, size << 20, "the ring's size")
+            write(config("32MiB", "nonsense:x"))
+            perfd.refused(client, "unknown-event", reload=pb.Empty())
+            equal(daemon.status().ring_size, sizes[-1] << 20, "the ring's size after a refusal")
+            counts = load.done(stop=True)
+            seen = checker.finish()
+            ledger = daemon.ledger()
+        load.exit()
+    rows = rows_of(ledger, "calls")
+    equal(seen["items"], sum(counts), "items and calls made")
+    equal([rows[cpu].occurred for cpu in CPUS], counts, "occurrences and calls made on each CPU")
+    check(all(row.balanced for row in ledger.events) and all(row.balanced for row in ledger.rings), "a row is not balanced")
+    check(sum(row.doubled for row in rows.values()) > 0, "old and new never overlapped: the test shows nothing")
+
+
 def test_switching_counts_nothing_that_is_not_written():
     """An event is disabled and enabled in the middle of its own flood: each occurrence that counts has its record."""
     rounds = 20 if SLOW else 300
