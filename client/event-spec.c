@@ -93,6 +93,7 @@ int spec_encode(const perfd_event_spec *spec, Arena *arena, WireSpec *ret, const
         perfd__v1__event_spec__init(m);
         m->event = wire_string(spec->event);
         m->name = wire_string(spec->name);
+        m->group = wire_string(spec->group);
         m->filter = wire_string(spec->filter);
         m->period = spec->period;
         m->frequency = spec->frequency;
@@ -152,6 +153,7 @@ const perfd_event_spec *spec_decode(const Perfd__V1__EventSpec *m, Arena *arena)
                 .size = sizeof(*spec),
                 .event = m->event,
                 .name = m->name,
+                .group = m->group,
                 .filter = m->filter,
                 .target = t->name,
                 .pids = t->pids,

@@ -135,6 +135,7 @@ typedef struct perfd_event_spec {
         size_t n_attr;
         const char *const *fields; /* external events only: "user:text", "code:u32" */
         size_t n_fields;
+        const char *group; /* to be changed as one, by "@GROUP"; "": "default" */
 } perfd_event_spec;
 
 #define PERFD_EVENT_SPEC_INIT { .size = sizeof(perfd_event_spec) }
@@ -159,7 +160,7 @@ typedef struct perfd_external_sample {
 
 /*
  * ret_result is to be freed; where a request's rows are of no interest it may be NULL. All of a list is changed, or
- * nothing. Names are names, globs or "#ID". All: PERFD_E_REFUSED, _CLOSED, _PROTOCOL, _STATE, _INVALID, _TIMEOUT.
+ * nothing. Names are names, globs, "#ID" or "@GROUP". All: PERFD_E_REFUSED, _CLOSED, _PROTOCOL, _STATE, _INVALID, _TIMEOUT.
  */
 int perfd_status(perfd_client *client, perfd_result **ret_result);
 int perfd_list(perfd_client *client, const char *glob, perfd_result **ret_result);
@@ -228,7 +229,7 @@ typedef struct perfd_cpu_row {
 
 typedef struct perfd_event_row {
         uint32_t id;
-        const perfd_event_spec *spec; /* spec->name is always set */
+        const perfd_event_spec *spec; /* spec->name and spec->group are always set */
         bool enabled, configured;     /* configured: comes from the configuration, not from a client */
         uint32_t n_fds;
         uint64_t delivered, lost;

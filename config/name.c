@@ -13,13 +13,13 @@ int name_check(const char *what, const char *name, Explanation *e) {
                 return refuse(e, REFUSED_INVALID, "bad-name", "%s: found %s, expected a name of 1 to %d letters", what,
                               QUOTE(name), NAME_LENGTH_MAX);
         for (size_t i = 0; i < length; i++) {
-                bool is_first_only = i == 0 && (name[i] == '#' || name[i] == '-');
+                bool is_first_only = i == 0 && strchr("#-@", name[i]);
 
                 if (name[i] > ' ' && name[i] < 0x7f && !strchr(",*?[]\"'\\", name[i]) && !is_first_only)
                         continue;
                 (void)refuse(e, REFUSED_INVALID, "bad-name",
                              "%s: found %s, expected a name of ASCII letters, digits and signs such as . : _ - / "
-                             "without spaces and any of ,*?[]\"'\\, not beginning with # or -",
+                             "without spaces and any of ,*?[]\"'\\, not beginning with #, - or @",
                              what, QUOTE(name));
                 if (e)
                         e->position = 1 + (unsigned)i;

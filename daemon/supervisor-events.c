@@ -222,7 +222,9 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, uint64_t owner, Ev
         return 0;
 }
 
-static bool name_selects(const char *pattern, const Event *event) {
+bool name_selects(const char *pattern, const Event *event) {
+        if (pattern[0] == '@')
+                return fnmatch(pattern + 1, event_spec_group(&event->spec), 0) == 0;
         if (pattern[0] == '#') {
                 char *end;
                 unsigned long id = strtoul(pattern + 1, &end, 10);
@@ -236,7 +238,11 @@ static int refuse_unknown(const Supervisor *s, const char *name, Explanation *e)
         Nearest near = NEAREST_NULL;
 
         for (const Registration *r = s->registrations; r; r = r->next)
-                nearest_add(&near, name, r->event->spec.name);
+                nearest_add(&near, name[0] == '@' ? name + 1 : name,
+                            name[0] == '@' ? event_spec_group(&r->event->spec) : r->event->spec.name);
+        if (name[0] == '@')
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-group",
+                              "no running event is in a group called %s: `perfctl list` shows them%s", name + 1, HINT(&near));
         return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
                       "no running event is called %s: `perfctl list` shows them%s", name, HINT(&near));
 }

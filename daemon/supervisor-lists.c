@@ -1,7 +1,6 @@
 /* What runs, as messages. Strings and arrays are malloc'ed, for free_unpacked(). */
 #include "daemon/supervisor-requests.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 /* Tasks or cgroups with fds: each has one for the event on the same CPUs, so those of one CPU are counted. */
@@ -35,7 +34,7 @@ int handle_list(Asking *a, Explanation *e) {
                 Perfd__V1__EventState *m;
                 EventCut t;
 
-                if (fnmatch(glob, g->event->spec.name, 0) != 0)
+                if (!name_selects(glob, g->event))
                         continue;
                 m = malloc(sizeof(*m));
                 if (!m)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/name.h"
 #include "daemon/base/log.h"
 
 #define SPEC_INTERVAL_MIN NSEC_PER_MSEC
@@ -118,6 +119,7 @@ int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret) {
         m->maxactive = from->maxactive;
         m->interval = from->interval;
         if ((r = string_set(&m->event, from->event)) < 0 || (r = string_set(&m->name, from->name)) < 0 ||
+            (r = string_set(&m->group, event_spec_group(from))) < 0 ||
             (r = string_set(&m->filter, from->filter)) < 0 || (r = string_set(&m->args, from->args)) < 0 ||
             (r = string_set(&m->fallback, from->fallback)) < 0 || (r = attr_message(&from->attr, m)) < 0 ||
             (r = fields_message(&from->fields, m)) < 0)
@@ -192,6 +194,16 @@ static int lists_from_message(const Perfd__V1__EventSpec *m, EventSpec *to) {
         return r;
 }
 
+/* The group that all events without one are in has no name of its own. */
+static int group_from_message(const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e) {
+        int r;
+
+        if (!m->group || !*m->group || strcmp(m->group, EVENT_GROUP_DEFAULT) == 0)
+                return 0;
+        r = name_check("the group's name", m->group, e);
+        return r == 0 ? string_set(&to->group, m->group) : r;
+}
+
 int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e) {
         int r;
 
@@ -214,5 +226,6 @@ int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventS
             (r = string_set(&to->fallback, m->fallback && *m->fallback ? m->fallback : NULL)) < 0 ||
             (r = lists_from_message(m, to)) < 0)
                 return r;
-        return target_from_message(s, m->target, to, e);
+        r = group_from_message(m, to, e);
+        return r == 0 ? target_from_message(s, m->target, to, e) : r;
 }

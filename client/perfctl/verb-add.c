@@ -74,6 +74,7 @@ static int parse_spec(const Perfctl *p, perfd_event_spec *s) {
 
         s->event = p->arguments[0];
         s->name = perfctl_get(p, "name");
+        s->group = perfctl_get(p, "group");
         s->filter = perfctl_get(p, "filter");
         s->args = perfctl_get(p, "args");
         s->fallback = perfctl_get(p, "fallback");
@@ -132,6 +133,7 @@ const Verb verb_add = {
         .help = "add an event; prints its name and id",
         .options = {
                 { .name = "name", .argument = "NAME", .help = "what it is called, instead of EVENT" },
+                { .name = "group", .argument = "NAME", .help = "the group to be changed with, by @NAME" },
                 TARGET_OPTIONS,
                 { .name = "filter", .argument = "F", .help = "the kernel's filter, events with fields only" },
                 { .name = "args", .argument = "ARGS", .help = "probes: what they fetch, as in 'file=%di:x64'" },

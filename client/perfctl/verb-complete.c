@@ -26,12 +26,28 @@ static void offer_verbs(Perfctl *p, const char *word) {
                         offer(p, word, "", verbs[i]->name);
 }
 
-static void offer_running(Perfctl *p, const char *word) {
+/* Each group once, before the names, which can not begin with a '@'. */
+static void offer_groups(Perfctl *p, const char *word, const perfd_result *result) {
+        const perfd_event_row *e, *before;
+
+        for (size_t i = 0; (e = perfd_result_event(result, i)); i++) {
+                size_t k = 0;
+
+                while ((before = perfd_result_event(result, k)) != e && strcmp(before->spec->group, e->spec->group) != 0)
+                        k++;
+                if (before == e)
+                        offer(p, word, "@", e->spec->group);
+        }
+}
+
+static void offer_running(Perfctl *p, const char *word, bool with_groups) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
         const perfd_event_row *e;
 
         if (perfctl_connect_quietly(p) != 0 || perfd_list(p->client, "", &result) != 0)
                 return;
+        if (with_groups)
+                offer_groups(p, word, result);
         for (size_t i = 0; (e = perfd_result_event(result, i)); i++)
                 offer(p, word, "", e->spec->name);
 }
@@ -67,7 +83,8 @@ static void offer_words(Perfctl *p, const char *word, Words words) {
                 offer_verbs(p, word);
                 break;
         case WORDS_RUNNING:
-                offer_running(p, word);
+        case WORDS_SELECTED:
+                offer_running(p, word, words == WORDS_SELECTED);
                 break;
         case WORDS_OFFERED:
                 offer_offered(p, word);

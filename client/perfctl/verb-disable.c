@@ -11,6 +11,6 @@ const Verb verb_disable = {
         .help = "let running events rest, without taking them away",
         .min_arguments = 1,
         .max_arguments = VERB_ANY_NUMBER,
-        .words = WORDS_RUNNING,
+        .words = WORDS_SELECTED,
         .run = disable_run,
 };

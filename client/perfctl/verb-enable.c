@@ -11,6 +11,6 @@ const Verb verb_enable = {
         .help = "let running events count",
         .min_arguments = 1,
         .max_arguments = VERB_ANY_NUMBER,
-        .words = WORDS_RUNNING,
+        .words = WORDS_SELECTED,
         .run = enable_run,
 };

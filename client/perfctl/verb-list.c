@@ -88,12 +88,13 @@ static void print_table(Perfctl *p, const perfd_result *result) {
         const perfd_event_row *e;
         Table t;
 
-        TABLE_INIT(&t, p->human, "NAME", ">ID", "EVENT", "STATE", "TARGET", "RATE", "CALLCHAIN", "FROM", ">FDS",
+        TABLE_INIT(&t, p->human, "NAME", ">ID", "EVENT", "GROUP", "STATE", "TARGET", "RATE", "CALLCHAIN", "FROM", ">FDS",
                    ">DELIVERED", ">LOST", "FILTER", "PLACE");
         for (size_t i = 0; (e = perfd_result_event(result, i)); i++) {
                 table_put(&t, e->spec->name);
                 table_put_number(&t, e->id);
                 put_event(&t, e);
+                table_put(&t, e->spec->group);
                 table_put(&t, e->enabled ? "enabled" : "disabled");
                 put_target(&t, e);
                 put_rate(&t, e->spec);
@@ -132,6 +133,7 @@ static void print_json(Perfctl *p, const perfd_event_row *e) {
         JSON_STRING(&j, "name", e->spec->name);
         JSON_NUMBER(&j, "id", e->id);
         JSON_STRING(&j, "event", e->spec->event);
+        JSON_STRING(&j, "group", e->spec->group);
         JSON_BOOL(&j, "enabled", e->enabled);
         JSON_BOOL(&j, "configured", e->configured);
         JSON_STRING(&j, "target", e->spec->target);
@@ -184,6 +186,6 @@ const Verb verb_list = {
         .arguments = "[GLOB]",
         .help = "the running events",
         .max_arguments = 1,
-        .words = WORDS_RUNNING,
+        .words = WORDS_SELECTED,
         .run = list_run,
 };

@@ -11,6 +11,6 @@ const Verb verb_remove = {
         .help = "take running events away",
         .min_arguments = 1,
         .max_arguments = VERB_ANY_NUMBER,
-        .words = WORDS_RUNNING,
+        .words = WORDS_SELECTED,
         .run = remove_run,
 };

@@ -13,6 +13,7 @@ typedef enum Words {
         WORDS_NONE,
         WORDS_VERBS,
         WORDS_RUNNING, /* names of running events */
+        WORDS_SELECTED, /* the same, and "@GROUP" */
         WORDS_OFFERED, /* events that the kernel offers */
         WORDS_FILES,
 } Words;

@@ -7,6 +7,7 @@
 void event_spec_deinit(EventSpec *s) {
         free(s->event);
         free(s->name);
+        free(s->group);
         free(s->target);
         free(s->pids);
         free(s->tids);
@@ -20,6 +21,10 @@ void event_spec_deinit(EventSpec *s) {
         strings_deinit(&s->attr);
         strings_deinit(&s->fields);
         *s = EVENT_SPEC_NULL;
+}
+
+const char *event_spec_group(const EventSpec *s) {
+        return s->group ? s->group : EVENT_GROUP_DEFAULT;
 }
 
 bool event_spec_is_host(const EventSpec *s) {
@@ -57,11 +62,11 @@ int event_spec_copy(const EventSpec *from, EventSpec *ret) {
         EventSpec s = *from;
         int r = 0;
 
-        s.event = s.name = s.target = s.cpus = s.filter = s.args = s.fallback = NULL;
+        s.event = s.name = s.group = s.target = s.cpus = s.filter = s.args = s.fallback = NULL;
         s.pids = s.tids = NULL;
         s.cgroups = s.containers = s.units = s.attr = s.fields = STRINGS_NULL;
         if ((r = string_copy(from->event, &s.event)) < 0 || (r = string_copy(from->name, &s.name)) < 0 ||
-            (r = string_copy(from->target, &s.target)) < 0 || (r = string_copy(from->cpus, &s.cpus)) < 0 ||
+            (r = string_copy(from->group, &s.group)) < 0 || (r = string_copy(from->target, &s.target)) < 0 || (r = string_copy(from->cpus, &s.cpus)) < 0 ||
             (r = string_copy(from->filter, &s.filter)) < 0 || (r = string_copy(from->args, &s.args)) < 0 ||
             (r = string_copy(from->fallback, &s.fallback)) < 0 ||
             (r = numbers_copy(from->pids, from->n_pids, &s.pids)) < 0 ||
@@ -90,7 +95,8 @@ bool event_spec_same_target(const EventSpec *a, const EventSpec *b) {
 }
 
 bool event_spec_equal(const EventSpec *a, const EventSpec *b) {
-        return string_equal(a->event, b->event) && string_equal(a->name, b->name) && event_spec_same_target(a, b) &&
+        return string_equal(a->event, b->event) && string_equal(a->name, b->name) &&
+               strcmp(event_spec_group(a), event_spec_group(b)) == 0 && event_spec_same_target(a, b) &&
                string_equal(a->filter, b->filter) && string_equal(a->args, b->args) &&
                string_equal(a->fallback, b->fallback) && strings_equal(&a->attr, &b->attr) &&
                strings_equal(&a->fields, &b->fields) && a->maxactive == b->maxactive && a->interval == b->interval &&

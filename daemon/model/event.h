@@ -24,6 +24,7 @@ enum {
 typedef struct EventSpec {
         char *event; /* as in perf list */
         char *name;
+        char *group;  /* NULL: EVENT_GROUP_DEFAULT */
         char *target; /* a name of the configuration, only to be shown: the fields below say what it means */
         uint32_t *pids;
         size_t n_pids;
@@ -47,9 +48,11 @@ typedef struct EventSpec {
         bool configured; /* comes from the configuration */
 } EventSpec;
 
+#define EVENT_GROUP_DEFAULT "default" /* of events that name none */
 #define EVENT_SPEC_NULL ((EventSpec){ .event = NULL })
 
 void event_spec_deinit(EventSpec *s);
+const char *event_spec_group(const EventSpec *s);
 /* Its fds are on whole CPUs, not on tasks or cgroups. */
 bool event_spec_is_host(const EventSpec *s);
 bool event_spec_same_target(const EventSpec *a, const EventSpec *b);

@@ -117,7 +117,7 @@ static void test_targets(void **state) {
                   "f:2:17: target 'host' is the whole host and has no keys: give this target another name\n" },
                 { "targets: {host: {}, 'a b': {}}\n",
                   "f:2:23: name of a target: found 'a b', expected a name of ASCII letters, digits and signs such as "
-                  ". : _ - / without spaces and any of ,*?[]\"'\\, not beginning with # or -\n" },
+                  ". : _ - / without spaces and any of ,*?[]\"'\\, not beginning with #, - or @\n" },
                 { "targets: {web: {}}\ngroups:\n  g: {target: wbe, events: []}\n",
                   "f:4:15: target: found 'wbe', which no target under 'targets' is called; did you mean 'web'?\n" },
         };
@@ -141,7 +141,7 @@ static void test_events(void **state) {
                                              "remove the name\n" },
                 { "{event: cs, name: '#1'}", "f:2:48: name: found '#1', expected a name of ASCII letters, digits and "
                                              "signs such as . : _ - / without spaces and any of ,*?[]\"'\\, not "
-                                             "beginning with # or -\n" },
+                                             "beginning with #, - or @\n" },
                 { "{event: cs, period: 0}", "f:2:49: period: found '0', expected a whole number from 1 to "
                                             "9223372036854775807\n" },
                 { "{event: cs, frequency: 1000001}", "f:2:52: frequency: found '1000001', expected a whole number "

@@ -104,6 +104,7 @@ static void test_list(void **state) {
         target.n_pids = 2;
         spec.event = spec.name = (char *)"a:b";
         spec.filter = (char *)"x > 1";
+        spec.group = (char *)"io";
         spec.target = &target;
         event.id = 4;
         event.enabled = true;
@@ -119,13 +120,13 @@ static void test_list(void **state) {
         play_response(r.daemon, &yes);
         run_end(&r);
         assert_ran(&r, PERFCTL_OK,
-                   "a:b\t4\ta:b\tenabled\tpid 5,6\t\t\tclient\t0\t18446744073709551615\t0\tx > 1\t\n", "");
+                   "a:b\t4\ta:b\tio\tenabled\tpid 5,6\t\t\tclient\t0\t18446744073709551615\t0\tx > 1\t\n", "");
         run_start(&r, WORDS("list", "--json"));
         run_greet(&r);
         play_response(r.daemon, &yes);
         run_end(&r);
         assert_ran(&r, PERFCTL_OK,
-                   "{\"name\":\"a:b\",\"id\":4,\"event\":\"a:b\",\"enabled\":true,\"configured\":false,\"target\":\"\","
+                   "{\"name\":\"a:b\",\"id\":4,\"event\":\"a:b\",\"group\":\"io\",\"enabled\":true,\"configured\":false,\"target\":\"\","
                    "\"pids\":[5,6],\"tids\":[],\"cgroups\":[],\"containers\":[],\"units\":[],\"cpus\":\"\","
                    "\"no_inherit\":false,\"filter\":\"x > 1\",\"period\":0,\"frequency\":0,\"callchain\":\"\","
                    "\"include_self\":false,\"args\":\"\",\"maxactive\":0,\"interval\":0,\"fallback\":\"\",\"attr\":[],"
