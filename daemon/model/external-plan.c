@@ -130,7 +130,7 @@ static int put_text(const PlanField *f, const ExternalInput *v, uint8_t *raw, si
 
         if (v->is_number)
                 return refuse(e, REFUSED_INVALID, "bad-value", "field %s is %s, and a number was given", f->name, f->type);
-        if (f->kind == FIELD_TEXT && memchr(v->text, 0, v->length))
+        if (f->kind == FIELD_TEXT && v->length > 0 && memchr(v->text, 0, v->length))
                 return refuse(e, REFUSED_INVALID, "bad-value", "field %s: a text has no zero bytes: declare it as bytes",
                               f->name);
         if (v->length > EXTERNAL_RAW_MAX - *at)

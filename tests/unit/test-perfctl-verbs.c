@@ -106,6 +106,7 @@ static void test_list(void **state) {
         target.n_units = 1;
         spec.event = (char *)"cycles";
         spec.name = (char *)"mine";
+        spec.group = (char *)"cpu";
         spec.interval = 1000000000;
         spec.fallback = (char *)"cpu-clock";
         spec.target = &target;
@@ -119,10 +120,11 @@ static void test_list(void **state) {
         play_request_free(play_request(r.daemon));
         play_listed(&r, 2, &event);
         run_end(&r);
-        assert_ran(&r, PERFCTL_OK,
-                   "mine\t4\tcycles -> cpu-clock\tdisabled\tunit nginx.service (2)\tevery 1.0 s\t\tclient\t0\t0\t0\t\t"
-                   "vfs_read+0x0\n",
-                   "");
+        assert_ran(
+                &r, PERFCTL_OK,
+                "mine\t4\tcycles -> cpu-clock\tcpu\tdisabled\tunit nginx.service (2)\tevery 1.0 s\t\tclient\t0\t0\t0\t\t"
+                "vfs_read+0x0\n",
+                "");
 }
 
 static void test_available(void **state) {
