@@ -32,8 +32,18 @@ def run(daemon, *arguments, status=0):
 
 def test_stat_of_a_command():
     """Each call of a program and of its child, and nothing of anybody else; as perf counts it."""
-    script = "import os\nfor _ in range(2):\n    for _ in range(12345): os.getppid()\n    os.fork()\nos._exit(3)"
-    command = ["/usr/bin/python3", "-c", script]  # 1 + 2 processes
+    script = """if True:
+        import os
+        def call():
+            for _ in range(12345):
+                os.getppid()
+        call()
+        child = os.fork()
+        call()
+        if child:
+            os.waitpid(child, 0)
+        os._exit(3)"""
+    command = ["/usr/bin/python3", "-c", script]
     with perfd.Daemon() as daemon:
         rows = run(daemon, "stat", "--json", GETPPID, "task-clock", "--", *command, status=3)
         equal([row["event"] for row in rows], [GETPPID, "task-clock"], "the events")
