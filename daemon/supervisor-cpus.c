@@ -60,7 +60,7 @@ int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
                 return open_explain_mmap(r, s->config->ring_size, (int)s->cpus[slot], e);
         r = open_id(s->carriers[slot], &reader->carrier_id, e);
         if (r == 0)
-                r = supervisor_open_moves(s, slot);
+                r = supervisor_open_moves(s, slot, e);
         if (r == 0 && !reader->mailbox.mails.slots)
                 r = reader_init(reader, s->config->batch_pool);
         return r;

@@ -67,8 +67,7 @@ static struct perf_event_attr attr_of_moves(const Supervisor *s) {
         return attr;
 }
 
-/* Without it a process is shown in the cgroup in which it was first seen. */
-int supervisor_open_moves(Supervisor *s, uint32_t slot) {
+int supervisor_open_moves(Supervisor *s, uint32_t slot, Explanation *e) {
         OpenPlace place = { .pid = -1, .cpu = (int)s->cpus[slot], .leader_fd = -1 };
         _cleanup_close_ int fd = -1;
         struct perf_event_attr attr;
@@ -79,10 +78,11 @@ int supervisor_open_moves(Supervisor *s, uint32_t slot) {
                 return 0;
         attr = attr_of_moves(s);
         r = open_event(&attr, MOVES, place, &fd, NULL);
-        if (r == 0)
-                r = open_redirect(fd, s->carriers[slot], MOVES, &id, NULL);
-        if (r != 0)
+        if (r != 0) /* without it a process is shown in the cgroup in which it was first seen */
                 return r < 0 ? r : 0;
+        r = open_redirect(fd, s->carriers[slot], MOVES, &id, e);
+        if (r != 0)
+                return r;
         s->moves.fds[slot] = TAKE_FD(fd);
         s->readers[slot].moves = s->moves.fields;
         s->readers[slot].moves.id = id;

@@ -351,8 +351,8 @@ void supervisor_free_subscriptions(Supervisor *s);
 int supervisor_learn_tasks(Supervisor *s);
 /* Once, before the rings: the stream of moves between cgroups, if this kernel has it. */
 int supervisor_find_moves(Supervisor *s);
-/* Opens it in a ring that has a carrier, before its reader starts. What is refused is simply not there. -errno */
-int supervisor_open_moves(Supervisor *s, uint32_t slot);
+/* Opens it in a ring that has a carrier, before its reader starts. If it can not be opened it is simply not there. */
+int supervisor_open_moves(Supervisor *s, uint32_t slot, Explanation *e);
 /* After its reader ended. */
 void supervisor_close_moves(Supervisor *s, uint32_t slot);
 void supervisor_free_moves(Supervisor *s);
