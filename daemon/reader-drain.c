@@ -229,6 +229,31 @@ static int reader_take_move(Reader *r, const uint8_t *bytes, size_t length) {
         return 0;
 }
 
+/* Whose sample it is, if its own id is there. */
+static const SnapshotStream *reader_find_at(const Reader *r, const uint8_t *bytes, size_t length, uint8_t at) {
+        const SnapshotStream *stream;
+        uint64_t id;
+
+        if (record_peek_at(bytes, length, at, &id) != 0)
+                return NULL;
+        stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
+        return stream && r->snapshot->events[stream->event].layout->own_id == at ? stream : NULL;
+}
+
+/*
+ * Software events of one kind that happened at one moment have one id, `named`, and each its own one where its layout has
+ * it (kernel/attr.c); that is rarely another place than that of `named`.
+ */
+static const SnapshotStream *reader_find_own(const Reader *r, const SnapshotStream *named, const uint8_t *bytes,
+                                             size_t length) {
+        uint8_t first = r->snapshot->events[named->event].layout->own_id;
+        const SnapshotStream *stream = first ? reader_find_at(r, bytes, length, first) : named;
+
+        for (uint8_t at = sizeof(struct perf_event_header); !stream && at < UINT8_MAX - sizeof(uint64_t); at += sizeof(uint64_t))
+                stream = reader_find_at(r, bytes, length, at);
+        return stream;
+}
+
 static int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample) {
         const SnapshotStream *stream = NULL;
         struct perf_event_header header;
@@ -244,6 +269,8 @@ static int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret
                 stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
                 if (!stream && id == r->moves.id && header.type == PERF_RECORD_SAMPLE)
                         return reader_take_move(r, bytes, length);
+                if (stream && header.type == PERF_RECORD_SAMPLE)
+                        stream = reader_find_own(r, stream, bytes, length);
                 if (!stream) {
                         counter_add(&r->counters.unknown_id, 1);
                         return 0;
@@ -266,6 +293,8 @@ static void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_
 
         (void)record_peek_id(bytes, length, &id); /* reader_take() has peeked it */
         stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
+        if (stream && is_sample)
+                stream = reader_find_own(r, stream, bytes, length);
         if (stream && is_sample)
                 counter_add(&r->snapshot->events[stream->event].event->counters[r->slot].lost[LOSS_BATCH_POOL], 1);
         else

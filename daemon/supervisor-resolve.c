@@ -98,6 +98,8 @@ static int registration_new(Supervisor *s, uint32_t id, EventSpec *spec, Source 
                 r = attr_plan(&s->attr, g->event, &g->plan, sources[0].can_sample, e);
         if (r == 0)
                 r = sample_layout_init(&g->layout, &g->plan.attrs[0]);
+        if (r == 0 && g->plan.hides_read)
+                sample_layout_hide_read(&g->layout);
         g->probe = TAKE_PTR(sources[0].probe);
         g->cpus = TAKE_PTR(sources[0].cpus);
         if (r != 0) {

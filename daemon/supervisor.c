@@ -59,6 +59,8 @@ static int start_kernel(Supervisor *s, Explanation *e) {
         s->attr.watermark = (uint32_t)(s->config->ring_size / WATERMARK_SHARE);
         r = open_probe(&s->attr.has_lost, e);
         if (r == 0)
+                r = open_probe_reads(&s->attr.inherits_reads, e);
+        if (r == 0)
                 r = tracing_open(&s->tracing, NULL, e);
         if (r == 0)
                 remove_leftovers(s);

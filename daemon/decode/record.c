@@ -46,6 +46,16 @@ static bool has_two_weights(uint64_t sample_type) {
         return (sample_type & PERF_SAMPLE_WEIGHT) && (sample_type & PERF_SAMPLE_WEIGHT_STRUCT);
 }
 
+/* | value or n | enabled | running | value, of a group | id |, as perf_output_read() writes them. */
+static uint8_t place_own_id(const SampleLayout *l) {
+        unsigned before = 1 + !!(l->read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+                          !!(l->read_format & PERF_FORMAT_TOTAL_TIME_RUNNING) + !!(l->read_format & PERF_FORMAT_GROUP);
+
+        if (!(l->sample_type & PERF_SAMPLE_READ) || !(l->read_format & PERF_FORMAT_ID))
+                return 0;
+        return (uint8_t)(l->head_size + before * sizeof(uint64_t));
+}
+
 int sample_layout_init(SampleLayout *l, const struct perf_event_attr *attr) {
         uint64_t sample_type = attr->sample_type;
         uint8_t at = HEADER_SIZE;
@@ -73,8 +83,15 @@ int sample_layout_init(SampleLayout *l, const struct perf_event_attr *attr) {
         l->cpu = place(sample_type, PERF_SAMPLE_CPU, &at);
         l->period = place(sample_type, PERF_SAMPLE_PERIOD, &at);
         l->head_size = at;
+        l->own_id = place_own_id(l);
         place_trailer(l, attr->sample_id_all ? sample_type : 0);
         return 0;
+}
+
+void sample_layout_hide_read(SampleLayout *l) {
+        assert(!(l->read_format & PERF_FORMAT_GROUP) && l->own_id);
+        l->parts &= ~(uint32_t)PERF_SAMPLE_READ;
+        l->head_size = (uint8_t)(l->own_id + sizeof(uint64_t) * (l->read_format & PERF_FORMAT_LOST ? 2 : 1));
 }
 
 static inline uint64_t part64(const uint8_t *from, uint8_t offset) {

@@ -30,6 +30,7 @@ typedef struct SampleLayout {
         bool plain; /* exactly SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW */
         uint8_t identifier, ip, tid, time, addr, id, stream_id, cpu, period;
         uint8_t head_size; /* of a sample's fixed parts, header included */
+        uint8_t own_id;    /* where PERF_SAMPLE_READ has the id of the sample's own event; 0: it has none */
         uint8_t trailer_tid, trailer_time, trailer_id, trailer_cpu, trailer_identifier;
         uint8_t trailer_size;
 
@@ -46,6 +47,8 @@ typedef struct SampleLayout {
  * have them: then attr has to say so. REFUSED_UNSUPPORTED for bits whose place in a record is not known.
  */
 int sample_layout_init(SampleLayout *l, const struct perf_event_attr *attr);
+/* Of an event that is no group: PERF_SAMPLE_READ was asked for only because of own_id, and is left out of the Records. */
+void sample_layout_hide_read(SampleLayout *l);
 
 /* Of an event of perfd whose attr has nothing in it that shapes records but this sample type. */
 static inline int sample_layout_init_type(SampleLayout *l, uint64_t sample_type) {
@@ -66,6 +69,14 @@ static inline int record_peek_id(const uint8_t *bytes, size_t length, uint64_t *
         memcpy(&header, bytes, sizeof(header));
         memcpy(ret_id, bytes + (header.type == PERF_RECORD_SAMPLE ? sizeof(header) : length - sizeof(uint64_t)),
                sizeof(*ret_id));
+        return 0;
+}
+
+/* The u64 at an offset of a layout. 0 or DECODE_E_TRUNCATED. */
+static inline int record_peek_at(const uint8_t *bytes, size_t length, uint8_t at, uint64_t *ret) {
+        if (length < at + sizeof(*ret))
+                return DECODE_E_TRUNCATED;
+        memcpy(ret, bytes + at, sizeof(*ret));
         return 0;
 }
 

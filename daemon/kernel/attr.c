@@ -4,6 +4,12 @@
  *
  * Counts are read from one fd at a time, so that PERF_FORMAT_GROUP is asked for only by a leader whose samples read the
  * others: inherited events can not have it.
+ *
+ * All software events of one kind that happen on a CPU at one moment share what the kernel prepares for their samples
+ * (do_perf_sw_event()), and since Linux 6.3 that includes the stream id: all of them are written with that of the first.
+ * What PERF_SAMPLE_READ says is not prepared but read as it is written, so their samples ask for it, and their own id is
+ * the one in there. Their callchain stays that of the first. Up to Linux 6.12 inherited events can not have it; those of
+ * one task there are told apart only if they are of different kinds.
  */
 #include "daemon/kernel/attr.h"
 
@@ -148,6 +154,26 @@ static void plan_leader(const AttrBase *base, const Event *event, const AttrPlan
                 attr->read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
 }
 
+/* Software events whose samples have to say by another way whose they are. */
+static bool shares_samples(const struct perf_event_attr *a) {
+        return a->type == PERF_TYPE_SOFTWARE && attr_has_samples(a) && !is_clock(a) && !is_dummy(a);
+}
+
+/* Behind what the user sets, who may want to have PERF_SAMPLE_READ himself. */
+static void plan_own_id(const AttrBase *base, const EventSpec *s, AttrPlan *plan, struct perf_event_attr *attr) {
+        bool is_inherited = (s->n_pids > 0 || s->n_tids > 0) && !s->no_inherit;
+
+        if (!shares_samples(attr))
+                return;
+        if (!(attr->sample_type & PERF_SAMPLE_READ)) {
+                if (is_inherited && !base->inherits_reads)
+                        return;
+                plan->hides_read = true;
+                attr->sample_type |= PERF_SAMPLE_READ;
+        }
+        attr->read_format |= PERF_FORMAT_ID;
+}
+
 /* It counts with its leader, and is on whenever that is. */
 static void plan_sibling(const AttrBase *base, struct perf_event_attr *attr) {
         attr_start(base, attr);
@@ -211,6 +237,7 @@ int attr_plan(const AttrBase *base, Event *event, AttrPlan *plan, bool can_sampl
                 else {
                         plan_leader(base, event, plan, attr);
                         r = apply_settings(s, plan, attr, e);
+                        plan_own_id(base, s, plan, attr);
                 }
                 if (r != 0)
                         return r;
@@ -222,8 +249,8 @@ int attr_plan(const AttrBase *base, Event *event, AttrPlan *plan, bool can_sampl
 struct perf_event_attr attr_for(const AttrPlan *plan, size_t i, bool for_task, bool no_inherit) {
         struct perf_event_attr attr = plan->attrs[i];
 
-        /* the kernel has no samples that read the counts of inherited events one by one (6.11 and before) */
-        attr.inherit = for_task && !no_inherit && !(plan->attrs[0].sample_type & PERF_SAMPLE_READ);
+        /* samples can not read the counts of inherited events (up to Linux 6.12), or only those of their own thread */
+        attr.inherit = for_task && !no_inherit && (plan->hides_read || !(plan->attrs[0].sample_type & PERF_SAMPLE_READ));
         return attr;
 }
 

@@ -14,6 +14,7 @@
 typedef struct AttrBase {
         clockid_t clock;
         bool has_lost;      /* PERF_FORMAT_LOST is known to this kernel */
+        bool inherits_reads; /* PERF_SAMPLE_READ can be asked of inherited events (Linux 6.13) */
         uint32_t watermark; /* bytes in the ring that wake its reader */
 } AttrBase;
 
@@ -24,6 +25,7 @@ typedef struct AttrPlan {
         uint64_t *config3; /* of each; perf_event_attr has it since Linux 6.3, its header not everywhere */
         bool is_group;     /* scheduled as one; otherwise each is opened on its own, as the sites of a USDT probe are */
         bool group_sample; /* the leader's samples read all members */
+        bool hides_read;   /* PERF_SAMPLE_READ is there for the id in it, and nobody has asked for it: attr_plan() */
         bool is_probe;     /* of the kprobe or uprobe PMU, whose types are numbered like those of any PMU */
         bool precise_max;  /* precise_ip is as high as the machine lets it be */
 } AttrPlan;

@@ -278,6 +278,17 @@ int open_probe(bool *ret_has_lost, Explanation *e) {
         return r;
 }
 
+int open_probe_reads(bool *ret_inherits_reads, Explanation *e) {
+        struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .disabled = 1, .inherit = 1,
+                                        .config = PERF_COUNT_SW_DUMMY, .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_READ };
+        _cleanup_close_ int fd = open_perf_event(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+        if (fd < 0 && errno != EINVAL)
+                return explain_open(&attr, "a software event", errno, (OpenPlace){ 0, false, -1, -1 }, e);
+        *ret_inherits_reads = fd >= 0;
+        return 0;
+}
+
 int open_explain_mmap(int r, size_t size, int cpu, Explanation *e) {
         struct rlimit limit = { 0 };
 

@@ -65,5 +65,7 @@ int open_read(int fd, uint64_t read_format, ReadCount *ret);
 
 /* Whether this kernel has PERF_FORMAT_LOST (6.0). Negative or a refusal if no perf event can be opened at all. */
 int open_probe(bool *ret_has_lost, Explanation *e);
+/* Whether inherited events can have PERF_SAMPLE_READ (6.13). */
+int open_probe_reads(bool *ret_inherits_reads, Explanation *e);
 /* Why mmap(2) of a ring failed with -r. */
 int open_explain_mmap(int r, size_t size, int cpu, Explanation *e);

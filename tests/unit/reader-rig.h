@@ -8,6 +8,8 @@
  *     3       SOFTWARE: no plan, without our own process     bit 3; bit 6 if comm ~ "wanted*"
  *     4       UNWANTED                                       none
  *     5       LONG: | common (8) | __data_loc u8 list[] |    bit 4, raw; bit 5: each element may take two bytes
+ *     6       FAULTS: as SOFTWARE, with an id of its own     bit 7
+ *     7       OFTEN: the same with a period                  bit 11
  *     100     the carrier                                    COMM, FORK: bit 8; EXIT, MMAP2: bit 9
  *
  * Loss and throttle records of the carrier go to bit 10, those of an event to the bits of its routes.
@@ -27,6 +29,8 @@ enum {
         RIG_SOFTWARE,
         RIG_UNWANTED,
         RIG_LONG,
+        RIG_FAULTS,
+        RIG_OFTEN,
         RIG_EVENTS,
 };
 
@@ -40,7 +44,7 @@ typedef struct Rig {
         struct perf_event_mmap_page *page;
         uint8_t *data;
         size_t size;
-        SampleLayout plain, software;
+        SampleLayout plain, software, faults, often;
         CommTable comms;
         Doorbell doorbell;
         Reader reader;
@@ -92,7 +96,7 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         static const Payload both[] = { PAYLOAD_FIELDS, PAYLOAD_RAW }, raw_first[] = { PAYLOAD_RAW, PAYLOAD_FIELDS };
         _cleanup_(plan_unrefp) Plan *numbers = plan_new(1, "rig", "numbers"), *longs = plan_new(2, "rig", "long");
         Snapshot *s = snapshot_new(generation, 1, RIG_EVENTS);
-        SnapshotStream *streams = calloc(5, sizeof(*streams));
+        SnapshotStream *streams = calloc(7, sizeof(*streams));
         PlanField *f;
         int r;
 
@@ -124,18 +128,34 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         rig_event(s, RIG_LONG, longs, &rig->plain, raw_first, 2);
         rig_route(&s->events[RIG_LONG], 4, 0, NULL);
         rig_route(&s->events[RIG_LONG], 5, 1, NULL);
+        rig_event(s, RIG_FAULTS, NULL, &rig->faults, both, 1);
+        rig_route(&s->events[RIG_FAULTS], 7, 0, NULL);
+        rig_event(s, RIG_OFTEN, NULL, &rig->often, both, 1);
+        rig_route(&s->events[RIG_OFTEN], 11, 0, NULL);
 
         streams[0] = (SnapshotStream){ .id = 1, .fd = -1, .event = RIG_NUMBERS };
         streams[1] = (SnapshotStream){ .id = 2, .fd = -1, .event = RIG_NUMBERS, .muted = true };
         streams[2] = (SnapshotStream){ .id = 3, .fd = -1, .event = RIG_SOFTWARE };
         streams[3] = (SnapshotStream){ .id = 4, .fd = -1, .event = RIG_UNWANTED };
         streams[4] = (SnapshotStream){ .id = 5, .fd = -1, .event = RIG_LONG };
-        r = snapshot_set_streams(s, 0, streams, 5);
+        streams[5] = (SnapshotStream){ .id = 6, .fd = -1, .event = RIG_FAULTS };
+        streams[6] = (SnapshotStream){ .id = 7, .fd = -1, .event = RIG_OFTEN };
+        r = snapshot_set_streams(s, 0, streams, 7);
         assert(r == 0);
         s->record_bits[0] = s->record_bits[1] = 1 << 8;
         s->record_bits[2] = s->record_bits[3] = 1 << 9;
         s->event_bits = 1 << 10;
         return s;
+}
+
+/* Samples that read a value, an id and losses, which nobody has asked for. */
+static inline void rig_layout_with_id(SampleLayout *l, uint64_t sample_type) {
+        struct perf_event_attr attr = { .size = sizeof(attr), .sample_id_all = 1, .sample_type = sample_type | PERF_SAMPLE_READ,
+                                        .read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST };
+        int r = sample_layout_init(l, &attr);
+
+        assert(r == 0);
+        sample_layout_hide_read(l);
 }
 
 /* size: of the ring, a power of two; n_batches: at least two. */
@@ -152,6 +172,8 @@ static inline void rig_init(Rig *rig, size_t size, size_t n_batches) {
         assert(r == 0);
         r = sample_layout_init_type(&rig->software, SAMPLE_TYPE_BASE | PERF_SAMPLE_IP);
         assert(r == 0);
+        rig_layout_with_id(&rig->faults, SAMPLE_TYPE_BASE | PERF_SAMPLE_IP);
+        rig_layout_with_id(&rig->often, SAMPLE_TYPE_BASE | PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD);
         r = comm_table_init(&rig->comms, 1024);
         assert(r == 0);
         r = doorbell_init(&rig->doorbell);
@@ -246,6 +268,20 @@ static inline bool rig_put_software(Rig *rig, RigWho who, uint64_t ip) {
 
         memcpy(&body[2], &who, sizeof(who));
         return rig_put_record(rig, PERF_RECORD_SAMPLE, 0, body, sizeof(body));
+}
+
+/* `named` is the id that the kernel writes, `own` the one that it reads. A period of 0: without one. */
+static inline bool rig_put_faults(Rig *rig, uint64_t named, uint64_t own, RigWho who, uint64_t period) {
+        uint64_t body[8] = { named, 0x1000 };
+        size_t n = 4;
+
+        memcpy(&body[2], &who, sizeof(who));
+        if (period)
+                body[n++] = period;
+        body[n++] = 5; /* value */
+        body[n++] = own;
+        body[n++] = 0; /* lost */
+        return rig_put_record(rig, PERF_RECORD_SAMPLE, 0, body, n * sizeof(*body));
 }
 
 /* What is no sample: a body and the trailer TID TIME IDENTIFIER. */

@@ -18,7 +18,10 @@ typedef struct AttrSource {
         uint64_t config;
 } AttrSource;
 
-static const AttrBase base = { .clock = CLOCK_MONOTONIC, .has_lost = true, .watermark = 65536 };
+/* which of several software events a sample is of */
+#define OWN_ID PERF_SAMPLE_READ
+
+static const AttrBase base = { .clock = CLOCK_MONOTONIC, .has_lost = true, .inherits_reads = true, .watermark = 65536 };
 
 static Event *event_of(EventSpec spec) {
         EventSpec copy;
@@ -73,14 +76,16 @@ static const Case cases[] = {
           .attr = { .sample_period = 1, .sample_type = IDENTITY | PERF_SAMPLE_RAW } },
         /* software events */
         { .source = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES }, .period = 1, .exact = true,
-          .attr = { .sample_period = 1, .sample_type = IDENTITY | PERF_SAMPLE_IP } },
+          .attr = { .sample_period = 1, .sample_type = IDENTITY | PERF_SAMPLE_IP | OWN_ID } },
+        { .source = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES }, .for_task = true, .period = 1, .exact = true,
+          .attr = { .inherit = 1, .sample_period = 1, .sample_type = IDENTITY | PERF_SAMPLE_IP | OWN_ID } },
         { .spec = { .period = 1000 }, .source = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS }, .period = 1000,
-          .attr = { .sample_period = 1000, .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR } },
+          .attr = { .sample_period = 1000, .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | OWN_ID } },
         { .spec = { .period = INT64_MAX }, .source = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ }, .period = INT64_MAX,
-          .attr = { .sample_period = INT64_MAX, .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR } },
+          .attr = { .sample_period = INT64_MAX, .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | OWN_ID } },
         { .spec = { .frequency = 7 }, .source = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN },
           .attr = { .freq = 1, .sample_freq = 7,
-                    .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD } },
+                    .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | OWN_ID } },
         /* clocks: 99 Hz unless something else is asked for, and their count is time */
         { .source = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK }, .in_ns = true,
           .attr = { .freq = 1, .sample_freq = 99, .sample_type = IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD } },
@@ -123,7 +128,7 @@ static void test_events(void **state) {
                 want.type = c->source.type;
                 want.config = c->source.config;
                 want.size = PERF_ATTR_SIZE_VER3; /* up to clockid: every kernel that perfd runs on has it */
-                want.read_format = READ_FORMAT;
+                want.read_format = READ_FORMAT | (want.sample_type & OWN_ID ? PERF_FORMAT_ID : 0);
                 want.disabled = want.sample_id_all = want.use_clockid = want.watermark = 1;
                 want.clockid = CLOCK_MONOTONIC;
                 want.wakeup_watermark = 65536;
@@ -150,6 +155,38 @@ static void test_base(void **state) {
         assert_int_equal(attr.read_format, READ_FORMAT & ~PERF_FORMAT_LOST);
         assert_int_equal(attr.clockid, CLOCK_BOOTTIME);
         assert_int_equal(attr.wakeup_watermark, 4096);
+}
+
+/* Where inherited samples can not read, they have no id of their own; and who asks for what was read, gets it. */
+static void test_own_id(void **state) {
+        const AttrBase old = { .clock = CLOCK_MONOTONIC, .has_lost = true };
+        char *read[] = { (char *)"sample-type=read" };
+        uint32_t pid = 1;
+        const struct {
+                const AttrBase *base;
+                EventSpec spec;
+                bool reads, hides, inherits;
+        } tries[] = {
+                { &base, { .pids = &pid, .n_pids = 1 }, true, true, true },
+                { &old, { .pids = &pid, .n_pids = 1 }, false, false, true },
+                { &old, { .tids = &pid, .n_tids = 1 }, false, false, true },
+                { &old, { .pids = &pid, .n_pids = 1, .no_inherit = true }, true, true, false },
+                { &old, { .period = 1 }, true, true, true },
+                { &base, { .attr = { read, 1 } }, true, false, false },
+        };
+        AttrSource faults = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS };
+
+        for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
+                _cleanup_(event_unrefp) Event *event = event_of(tries[i].spec);
+                struct perf_event_attr attrs[2];
+                AttrPlan plan;
+
+                assert_int_equal(plan_of(tries[i].base, event, faults, false, attrs, &plan, NULL), 0);
+                assert_int_equal((attrs[0].sample_type & PERF_SAMPLE_READ) != 0, tries[i].reads);
+                assert_int_equal((attrs[0].read_format & PERF_FORMAT_ID) != 0, tries[i].reads);
+                assert_int_equal(plan.hides_read, tries[i].hides);
+                assert_int_equal(attr_for(&plan, 0, true, event->spec.no_inherit).inherit, tries[i].inherits);
+        }
 }
 
 static void test_carrier(void **state) {
@@ -241,6 +278,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_events),
                 cmocka_unit_test(test_base),
+                cmocka_unit_test(test_own_id),
                 cmocka_unit_test(test_carrier),
                 cmocka_unit_test(test_group),
                 cmocka_unit_test(test_settings),

@@ -39,6 +39,29 @@ static void test_samples(void **state) {
         rig_deinit(&rig);
 }
 
+/* Software events of one kind at one moment: all are written with the id of one of them. */
+static void test_shared_ids(void **state) {
+        Rig rig;
+
+        rig_init(&rig, 16 * 1024, 2);
+        rig_put_faults(&rig, 6, 6, WHO(7, 71, 100), 0);
+        rig_put_faults(&rig, 6, 7, WHO(7, 71, 110), 1000);
+        rig_put_faults(&rig, 7, 6, WHO(7, 71, 120), 0);
+        rig_put_faults(&rig, 7, 7, WHO(7, 71, 130), 1000);
+        rig_put_faults(&rig, 6, 3, WHO(7, 71, 140), 0);  /* of one that has no id of its own */
+        rig_put_faults(&rig, 6, 99, WHO(7, 71, 150), 0); /* of one that is gone */
+        rig_put_faults(&rig, 99, 6, WHO(7, 71, 160), 0);
+
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        TAKE(&rig, { 100, 1 << 7, 15, 7, 71, 0 }, { 110, 1 << 11, 16, 7, 71, 0 }, { 120, 1 << 7, 15, 7, 71, 0 },
+             { 130, 1 << 11, 16, 7, 71, 0 });
+        check_counts(&rig, RIG_FAULTS, (Counts){ .delivered = 2 });
+        check_counts(&rig, RIG_OFTEN, (Counts){ .delivered = 2 });
+        check_ring_counts(&rig, (RingCounts){ .records = 7, .samples = 4, .unknown_id = 3 });
+        rig_deinit(&rig);
+}
+
 static void test_side_records(void **state) {
         Rig rig;
 
@@ -343,6 +366,7 @@ static void test_cut(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_samples),
+                cmocka_unit_test(test_shared_ids),
                 cmocka_unit_test(test_side_records),
                 cmocka_unit_test(test_wrap),
                 cmocka_unit_test(test_corrupt),

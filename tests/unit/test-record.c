@@ -67,6 +67,40 @@ static void test_plain_sample(void **state) {
         assert_string_equal(r.comm, "");
 }
 
+/* | header | id | ip | pid tid | time | value enabled running id lost | n callchain |: what was read is not the user's. */
+static void test_hidden_read(void **state) {
+        const uint64_t words[] = { PERF_RECORD_SAMPLE | 14ULL * 8 << 48, 11, 0x1000, 7 | 8ULL << 32, 99, 5, 60, 50, 12, 0, 2,
+                                   (uint64_t)PERF_CONTEXT_USER, 0x1000, 0 };
+        struct perf_event_attr attr = {
+                .size = sizeof(attr), .sample_id_all = 1,
+                .sample_type = SAMPLE_TYPE_BASE | PERF_SAMPLE_IP | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN,
+                .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST,
+        };
+        SampleLayout shown, hidden, group;
+        uint64_t id;
+        Record r;
+
+        assert_int_equal(sample_layout_init(&shown, &attr), 0);
+        hidden = shown;
+        sample_layout_hide_read(&hidden);
+        assert_int_equal(record_peek_at((const uint8_t *)words, sizeof(words), hidden.own_id, &id), 0);
+        assert_int_equal(id, 12);
+        assert_int_equal(record_peek_at((const uint8_t *)words, hidden.own_id + 7, hidden.own_id, &id), DECODE_E_TRUNCATED);
+        assert_int_equal(record_decode(&hidden, (const uint8_t *)words, sizeof(words), &r), 0);
+        assert_int_equal(r.parts, 0);
+        assert_true(r.n_callchain == 2 && address(&r, 1) == 0x1000 && r.time == 99 && r.tid == 8);
+        assert_int_equal(record_decode(&shown, (const uint8_t *)words, sizeof(words), &r), 0);
+        assert_int_equal(r.parts, PERF_SAMPLE_READ);
+        assert_true(r.n_callchain == 2 && record_read_id(&r.extra.read, 0) == 12);
+
+        attr.read_format |= PERF_FORMAT_GROUP;
+        assert_int_equal(sample_layout_init(&group, &attr), 0);
+        assert_int_equal(group.own_id, shown.own_id + 8); /* | n enabled running value id | */
+        attr.read_format &= ~(uint64_t)PERF_FORMAT_ID;
+        assert_int_equal(sample_layout_init(&group, &attr), 0);
+        assert_int_equal(group.own_id, 0);
+}
+
 static void test_sample_with_callchain(void **state) {
         Record r;
 
@@ -417,6 +451,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_plain_sample),
                 cmocka_unit_test(test_sample_with_callchain),
+                cmocka_unit_test(test_hidden_read),
                 cmocka_unit_test(test_sample_with_everything),
                 cmocka_unit_test(test_software_sample),
                 cmocka_unit_test(test_mmap),
