@@ -29,8 +29,6 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
         JSON_NUMBER(&j, "closing", s->n_closing);
         JSON_NUMBER(&j, "fallen_back", s->n_fallen_back);
         JSON_NUMBER(&j, "tasks_forgotten", s->n_tasks_forgotten);
-        JSON_NUMBER(&j, "fallen_back", s->n_fallen_back);
-        JSON_NUMBER(&j, "tasks_forgotten", s->n_tasks_forgotten);
         json_put_name(&j, "cpus");
         json_begin(&j, '[');
         for (size_t i = 0; (cpu = perfd_result_cpu(result, i)); i++) {
@@ -86,8 +84,6 @@ static void print_facts(Perfctl *p, const perfd_status_row *s) {
         put_number(&t, "lost", s->n_lost);
         put_fact(&t, "loss-exact", s->loss_exact ? "yes" : "no");
         put_number(&t, "closing", s->n_closing);
-        put_number(&t, "fallen-back", s->n_fallen_back);
-        put_number(&t, "tasks-forgotten", s->n_tasks_forgotten);
         put_number(&t, "fallen-back", s->n_fallen_back);
         put_number(&t, "tasks-forgotten", s->n_tasks_forgotten);
         table_print(&t, &p->out);
