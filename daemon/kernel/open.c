@@ -42,7 +42,11 @@ static long read_sysctl(const char *path) {
         return value;
 }
 
-static int explain_denied(const char *what, int error, Explanation *e) {
+static int explain_denied(const struct perf_event_attr *attr, const char *what, int error, Explanation *e) {
+        if (attr->type >= PERF_TYPE_MAX)
+                return refuse(e, REFUSED_DENIED, "no-permission",
+                              "opening %s was refused: %s. Probes and the events of some PMUs need CAP_PERFMON, and on new "
+                              "kernels user probes CAP_SYS_ADMIN (`perfctl doctor` tries them)", what, strerror(error));
         return refuse(e, REFUSED_DENIED, "no-permission",
                       "opening %s was refused: %s. perfd needs CAP_PERFMON (Linux 5.8) or root while "
                       "kernel.perf_event_paranoid is %ld; a container's seccomp profile may forbid perf_event_open too",
@@ -125,7 +129,7 @@ static int explain_open(const struct perf_event_attr *attr, const char *what, in
                 if (error == EPERM && is_only_counted(attr, place))
                         return refuse(e, REFUSED_DENIED, "not-sampled", "the kernel does not let %s be sampled: it fires in "
                                       "what perf itself does (TRACE_EVENT_PERF_PERM)", what);
-                return explain_denied(what, error, e);
+                return explain_denied(attr, what, error, e);
         case EMFILE:
         case ENFILE:
                 return explain_no_fds(what, error, e);
