@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/kernel/limits.h"
+#include "daemon/kernel/ring-limits.h"
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/tasks.h"
 
@@ -155,7 +155,7 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
         if (r == 0)
                 r = find_cpus(s, e);
         if (r == 0)
-                r = limits_check_rings(supervisor_count_online(s), s->config->ring_size, e);
+                r = ring_limits_check(supervisor_count_online(s), s->config->ring_size, e);
         if (r == 0)
                 r = make_slots(s);
         if (r == 0)

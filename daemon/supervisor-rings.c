@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/kernel/limits.h"
+#include "daemon/kernel/ring-limits.h"
 #include "daemon/kernel/open.h"
 
 typedef struct Resizing {
@@ -195,7 +195,7 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = limits_check_rings(supervisor_count_online(s), size + s->config->ring_size, e); /* both, for a moment */
+        r = ring_limits_check(supervisor_count_online(s), size + s->config->ring_size, e); /* both, for a moment */
         if (r != 0)
                 return r;
         s->attr.watermark = (uint32_t)(size / WATERMARK_SHARE);

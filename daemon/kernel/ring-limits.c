@@ -2,7 +2,7 @@
  * perf_mmap(): pages of rings count against kernel.perf_event_mlock_kb for each online CPU, what is above that against
  * RLIMIT_MEMLOCK; with CAP_IPC_LOCK, or kernel.perf_event_paranoid below 0, against nothing.
  */
-#include "daemon/kernel/limits.h"
+#include "daemon/kernel/ring-limits.h"
 
 #include <linux/capability.h>
 #include <stdbool.h>
@@ -30,7 +30,7 @@ static bool may_lock_memory(void) {
         return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & (1U << CAP_IPC_LOCK));
 }
 
-int limits_check_rings(size_t n_rings, size_t size, Explanation *e) {
+int ring_limits_check(size_t n_rings, size_t size, Explanation *e) {
         uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), need = n_rings * (size + page), have;
         long mlock_kb, n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
         struct rlimit l;
