@@ -42,7 +42,7 @@ static const char *paranoid_meaning(long paranoid) {
         if (paranoid == 2)
                 return "without CAP_PERFMON no events of the host, and nothing of the kernel";
         if (paranoid == 3)
-                return "without CAP_PERFMON no events at all";
+                return "without CAP_PERFMON (Debian: CAP_SYS_ADMIN) no events at all";
         return "without CAP_SYS_ADMIN no events at all";
 }
 

@@ -43,14 +43,19 @@ static long read_sysctl(const char *path) {
 }
 
 static int explain_denied(const struct perf_event_attr *attr, const char *what, int error, Explanation *e) {
+        long paranoid = read_sysctl("/proc/sys/kernel/perf_event_paranoid");
+
         if (attr->type >= PERF_TYPE_MAX)
                 return refuse(e, REFUSED_DENIED, "no-permission",
                               "opening %s was refused: %s. Probes and the events of some PMUs need CAP_PERFMON, and on new "
                               "kernels user probes CAP_SYS_ADMIN (`perfctl doctor` tries them)", what, strerror(error));
         return refuse(e, REFUSED_DENIED, "no-permission",
                       "opening %s was refused: %s. perfd needs CAP_PERFMON (Linux 5.8) or root while "
-                      "kernel.perf_event_paranoid is %ld; a container's seccomp profile may forbid perf_event_open too",
-                      what, strerror(error), read_sysctl("/proc/sys/kernel/perf_event_paranoid"));
+                      "kernel.perf_event_paranoid is %ld%s; a container's seccomp profile may forbid perf_event_open too",
+                      what, strerror(error), paranoid,
+                      paranoid > 2 ? " (Debian's and Ubuntu's kernels ask for CAP_SYS_ADMIN above 2: give perfd that, or "
+                                     "sysctl kernel.perf_event_paranoid=2)"
+                                   : "");
 }
 
 static int explain_no_fds(const char *what, int error, Explanation *e) {
