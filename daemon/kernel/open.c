@@ -144,6 +144,8 @@ static int explain_open(const struct perf_event_attr *attr, const char *what, in
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel",
                               "this kernel has no perf_event_open(2): it needs CONFIG_PERF_EVENTS");
         case ENOSPC:
+                if (attr->type != PERF_TYPE_BREAKPOINT)
+                        break;
                 return refuse(e, REFUSED_EXHAUSTED, "no-breakpoint", "opening %s: all breakpoint registers of CPU %d are "
                               "in use, by other events or a debugger", what, place.cpu);
         }

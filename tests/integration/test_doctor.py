@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """`perfd --check-host` and the doctor request on this very host: what each row says is compared with what is known of the
 host otherwise, and a remedy is proven by applying it. Needs root."""
 import contextlib

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """perfctl's verbs against a real daemon and a real kernel: counts that are known beforehand, beside perf(1) where it is
 there, what is offered against what can be added. Needs root."""
 import contextlib
