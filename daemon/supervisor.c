@@ -178,8 +178,10 @@ static int supervisor_say_goodbye(Supervisor *s) {
         s->stopping = true;
         (void)sd_notify(0, "STOPPING=1"); /* without a service manager it does nothing */
         r = supervisor_disable_all(s);
-        if (r < 0)
-                return r;
+        if (r < 0) {
+                log_print(LOG_ERR, "an event can not be disabled, so that streams end without a ledger: %s", strerror(-r));
+                return sd_event_exit(s->event, s->exit_code ? s->exit_code : 1);
+        }
         if (s->n_subscribers == 0)
                 return sd_event_exit(s->event, s->exit_code);
         r = supervisor_close_stream(s, 0, "shutdown");
