@@ -71,8 +71,6 @@ static int follow_event(Supervisor *s, Registration *g, Explanation *e) {
         r = watch_spec(s, &g->event->spec, e);
         if (r == 0)
                 r = supervisor_find_whoms(s, &g->event->spec, &now, e);
-        if (r == REFUSED_NOT_FOUND)
-                r = 0; /* a unit or a container that is gone for now: it may come back */
         if (r == 0)
                 r = supervisor_retract(s, has_left, &(Leaving){ g, &now });
         if (r == 0)
@@ -144,9 +142,19 @@ static const Strings *names_of(const EventSpec *spec, CgroupNaming naming) {
         return naming == CGROUP_BY_PATH ? &spec->cgroups : naming == CGROUP_BY_CONTAINER ? &spec->containers : &spec->units;
 }
 
+void supervisor_unfollow_cgroups(Supervisor *s) {
+        s->cgroup_source = sd_event_source_disable_unref(s->cgroup_source);
+        s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
+}
+
 void supervisor_unfollow_event(Supervisor *s, const Registration *g) {
         static const CgroupNaming namings[] = { CGROUP_BY_PATH, CGROUP_BY_CONTAINER, CGROUP_BY_UNIT };
+        bool any = false;
 
+        for (const Registration *o = s->registrations; o && !any; o = o->next)
+                any = o != g && o->is_followed;
+        if (!any)
+                supervisor_unfollow_cgroups(s);
         for (size_t k = 0; s->cgroup_watch && g->is_followed && k < ARRAY_SIZE(namings); k++) {
                 const Strings *names = names_of(&g->event->spec, namings[k]);
 
@@ -160,9 +168,4 @@ void supervisor_unfollow_event(Supervisor *s, const Registration *g) {
                                 cgroup_watch_remove(s->cgroup_watch, namings[k], names->items[i]);
                 }
         }
-}
-
-void supervisor_unfollow_cgroups(Supervisor *s) {
-        s->cgroup_source = sd_event_source_disable_unref(s->cgroup_source);
-        s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
 }

@@ -93,12 +93,22 @@ static int find_tasks(const EventSpec *spec, Whoms *w, Explanation *e) {
         return w->n == 0 && spec->n_pids > 0 ? REFUSED_NOT_FOUND : 0; /* explained by tasks_of_process() */
 }
 
-static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings *names, Whoms *w, Explanation *e) {
+/* What a registered event observes may go, and come back; what is not there when it is added is a mistake. */
+static bool may_be_gone(const Supervisor *s, const EventSpec *spec) {
+        for (const Registration *g = s->registrations; g; g = g->next)
+                if (&g->event->spec == spec)
+                        return true;
+        return false;
+}
+
+static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings *names, bool lenient, Whoms *w, Explanation *e) {
         for (size_t i = 0; i < names->n; i++) {
                 Cgroup *found = NULL;
                 size_t n = 0, n_doubled = 0;
                 int r = cgroup_resolve(&s->cgroups, naming, names->items[i], &found, &n, e);
 
+                if (r == REFUSED_NOT_FOUND && lenient)
+                        continue;
                 if (r == 0)
                         r = cgroups_add(&w->cgroups, &w->n_cgroups, found, n, &n_doubled);
                 if (r != 0)
@@ -111,13 +121,14 @@ static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings 
 /* The root of the hierarchy, which has all others in it, is everybody: a whole CPU counts that for less. */
 static int find_cgroups(Supervisor *s, const EventSpec *spec, Whoms *w, Explanation *e) {
         int r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, e);
+        bool lenient = may_be_gone(s, spec);
 
         if (r == 0)
-                r = find_cgroups_named(s, CGROUP_BY_PATH, &spec->cgroups, w, e);
+                r = find_cgroups_named(s, CGROUP_BY_PATH, &spec->cgroups, lenient, w, e);
         if (r == 0)
-                r = find_cgroups_named(s, CGROUP_BY_CONTAINER, &spec->containers, w, e);
+                r = find_cgroups_named(s, CGROUP_BY_CONTAINER, &spec->containers, lenient, w, e);
         if (r == 0)
-                r = find_cgroups_named(s, CGROUP_BY_UNIT, &spec->units, w, e);
+                r = find_cgroups_named(s, CGROUP_BY_UNIT, &spec->units, lenient, w, e);
         for (size_t i = 0; i < w->n_cgroups && r == 0; i++) {
                 const Cgroup *c = &w->cgroups[i];
 
