@@ -172,10 +172,18 @@ int perfd_remove(perfd_client *client, const char *const *names, size_t n_names,
 int perfd_enable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
 int perfd_disable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
 int perfd_set_filter(perfd_client *client, const char *name, const char *filter); /* "" removes it */
+/* One of both is 0. */
+int perfd_set_period(perfd_client *client, const char *name, uint64_t period, uint64_t frequency);
 int perfd_ledger(perfd_client *client, perfd_result **ret_result);
 /* Mistakes are rows of the result, not an error. A zero byte in the text is PERFD_E_INVALID with its position. */
 int perfd_validate(perfd_client *client, const char *yaml, size_t length, perfd_result **ret_result);
 int perfd_reload(perfd_client *client, perfd_result **ret_result);
+/*
+ * A text as the daemon's configuration until the next reload, and what that would do. `path` is how messages call it. What is
+ * wrong with it is PERFD_E_REFUSED; a zero byte is as for perfd_validate().
+ */
+int perfd_plan(perfd_client *client, const char *yaml, size_t length, const char *path, perfd_result **ret_result);
+int perfd_apply(perfd_client *client, const char *yaml, size_t length, const char *path, perfd_result **ret_result);
 /* What this host lets the daemon do: it tries each thing, which takes a moment. */
 int perfd_doctor(perfd_client *client, perfd_result **ret_result);
 /* Samples of running external events: all are taken, or none. The times are of perfd_status_row.clock, and not 0. */
@@ -262,6 +270,31 @@ typedef struct perfd_reload_row {
         uint32_t added, removed, changed, kept;
 } perfd_reload_row;
 
+/* What differs between an event that runs and what it would be; or a setting of the configuration. */
+typedef struct perfd_difference {
+        const char *field;          /* as perfd.yaml calls it: "filter", "rings.size" */
+        const char *before, *after; /* "": not there */
+        bool restart;               /* a setting that holds only when perfd has been started anew */
+} perfd_difference;
+
+typedef enum perfd_change {
+        PERFD_CHANGE_ADDED,
+        PERFD_CHANGE_REMOVED,
+        PERFD_CHANGE_CHANGED,
+        PERFD_CHANGE_KEPT,
+} perfd_change;
+
+typedef struct perfd_planned_row {
+        perfd_change change;
+        uint32_t id;    /* of the running event; 0: there is none */
+        const char *name;
+        const char *event;
+        const char *group;
+        bool replaced;  /* changed by a new event with a new id, whose counts begin at 0 */
+        const perfd_difference *differences;
+        size_t n_differences;
+} perfd_planned_row;
+
 typedef struct perfd_emitted_row {
         uint32_t taken;
         uint32_t late; /* of these: older than what the streams in the order of time had delivered */
@@ -341,6 +374,8 @@ const perfd_event_ledger *perfd_result_event_ledger(const perfd_result *result, 
 const perfd_ring_ledger *perfd_result_ring_ledger(const perfd_result *result, size_t i);
 const perfd_subscriber_ledger *perfd_result_subscriber_ledger(const perfd_result *result, size_t i);
 const perfd_probe_ledger *perfd_result_probe_ledger(const perfd_result *result, size_t i);
+const perfd_planned_row *perfd_result_planned(const perfd_result *result, size_t i);             /* perfd_plan() */
+const perfd_difference *perfd_result_setting(const perfd_result *result, size_t i);
 const perfd_emitted_row *perfd_result_emitted(const perfd_result *result);
 const perfd_doctor_row *perfd_result_doctor(const perfd_result *result, size_t i);
 
@@ -552,7 +587,7 @@ perfd_text perfd_item_raw(const perfd_item *item);
 size_t perfd_item_callchain(const perfd_item *item, perfd_callchain part, const uint64_t **ret_addresses);
 uint64_t perfd_item_ip(const perfd_item *item);
 uint64_t perfd_item_address(const perfd_item *item);
-uint64_t perfd_item_period(const perfd_item *item);
+uint64_t perfd_item_period(const perfd_item *item); /* how many of perfd_event.unit it stands for; 0 is 1 */
 
 typedef struct perfd_value {
         const perfd_field *field;

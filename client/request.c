@@ -197,22 +197,80 @@ int perfd_set_filter(perfd_client *c, const char *name, const char *filter) {
         return r;
 }
 
-/* The wire's strings end at a zero byte: what stands behind one would be taken as valid without having been read. */
-int perfd_validate(perfd_client *c, const char *yaml, size_t length, perfd_result **ret_result) {
+/* The answer has no body. */
+int perfd_set_period(perfd_client *c, const char *name, uint64_t period, uint64_t frequency) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
-        Perfd__V1__ValidateRequest validate = PERFD__V1__VALIDATE_REQUEST__INIT;
-        const char *zero = length > 0 ? memchr(yaml, '\0', length) : NULL;
-        char *text;
+        Perfd__V1__SetPeriodRequest set = PERFD__V1__SET_PERIOD_REQUEST__INIT;
+        Perfd__V1__ServerMessage *message;
         int r;
 
+        set.name = wire_string(name);
+        set.period = period;
+        set.frequency = frequency;
+        request.body_case = PERFD__V1__REQUEST__BODY_SET_PERIOD;
+        request.set_period = &set;
+        r = client_call(c, &request, &message);
+        if (r == 0)
+                perfd__v1__server_message__free_unpacked(message, NULL);
+        return r;
+}
+
+/* The wire's strings end at a zero byte: what stands behind one would be taken as valid without having been read. */
+static int copy_yaml(perfd_client *c, const char *yaml, size_t length, char **ret) {
+        const char *zero = length > 0 ? memchr(yaml, '\0', length) : NULL;
+
         if (zero) {
-                r = client_fail(c, PERFD_E_INVALID, "bad-text", "a zero byte: a configuration is text");
+                int r = client_fail(c, PERFD_E_INVALID, "bad-text", "a zero byte: a configuration is text");
+
                 c->error.position = 1 + (unsigned)(zero - yaml);
                 return r;
         }
-        text = strndup(yaml ? yaml : "", length);
-        if (!text)
-                return client_fail_memory(c);
+        *ret = strndup(yaml ? yaml : "", length);
+        return *ret ? 0 : client_fail_memory(c);
+}
+
+int perfd_plan(perfd_client *c, const char *yaml, size_t length, const char *path, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__PlanRequest plan = PERFD__V1__PLAN_REQUEST__INIT;
+        char *text;
+        int r = copy_yaml(c, yaml, length, &text);
+
+        if (r != 0)
+                return r;
+        plan.yaml = text;
+        plan.path = wire_string(path);
+        request.body_case = PERFD__V1__REQUEST__BODY_PLAN;
+        request.plan = &plan;
+        r = client_ask(c, &request, PERFD__V1__RESPONSE__BODY_PLAN, ret_result);
+        free(text);
+        return r;
+}
+
+int perfd_apply(perfd_client *c, const char *yaml, size_t length, const char *path, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__ApplyRequest apply = PERFD__V1__APPLY_REQUEST__INIT;
+        char *text;
+        int r = copy_yaml(c, yaml, length, &text);
+
+        if (r != 0)
+                return r;
+        apply.yaml = text;
+        apply.path = wire_string(path);
+        request.body_case = PERFD__V1__REQUEST__BODY_APPLY;
+        request.apply = &apply;
+        r = client_ask(c, &request, PERFD__V1__RESPONSE__BODY_RELOADED, ret_result);
+        free(text);
+        return r;
+}
+
+int perfd_validate(perfd_client *c, const char *yaml, size_t length, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__ValidateRequest validate = PERFD__V1__VALIDATE_REQUEST__INIT;
+        char *text;
+        int r = copy_yaml(c, yaml, length, &text);
+
+        if (r != 0)
+                return r;
         validate.yaml = text;
         request.body_case = PERFD__V1__REQUEST__BODY_VALIDATE;
         request.validate = &validate;

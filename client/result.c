@@ -194,6 +194,8 @@ static int add_rows(perfd_result *result, const Perfd__V1__Response *m) {
                 return add_emitted(result, m->emitted);
         case PERFD__V1__RESPONSE__BODY_DOCTOR:
                 return add_doctor(result, m->doctor);
+        case PERFD__V1__RESPONSE__BODY_PLAN:
+                return result_add_plan(result, m->plan);
         default:
                 return 0;
         }
@@ -266,6 +268,8 @@ ROW(ring_ledger, perfd_ring_ledger, ring_ledgers)
 ROW(subscriber_ledger, perfd_subscriber_ledger, subscriber_ledgers)
 ROW(probe_ledger, perfd_probe_ledger, probe_ledgers)
 ROW(doctor, perfd_doctor_row, doctors)
+ROW(planned, perfd_planned_row, planned)
+ROW(setting, perfd_difference, settings)
 
 bool perfd_result_is_truncated(const perfd_result *result) {
         return result->truncated;

@@ -21,8 +21,10 @@ struct perfd_result {
         const perfd_subscriber_ledger *subscriber_ledgers;
         const perfd_probe_ledger *probe_ledgers;
         const perfd_doctor_row *doctors;
+        const perfd_planned_row *planned;
+        const perfd_difference *settings;
         size_t n_cpus, n_events, n_available, n_refs, n_mistakes, n_event_ledgers, n_ring_ledgers, n_subscriber_ledgers,
-                n_probe_ledgers, n_doctors;
+                n_probe_ledgers, n_doctors, n_planned, n_settings;
         bool truncated, balanced, loss_exact;
 };
 
@@ -30,6 +32,9 @@ struct perfd_result {
 int result_new(Perfd__V1__ServerMessage *message, perfd_result **ret_result);
 /* A ledger alone; the message stays the caller's and has to live longer. -ENOMEM. */
 int result_new_ledger(const Perfd__V1__Ledger *ledger, perfd_result **ret_result);
+
+/* plan.c: fills planned rows and settings. -ENOMEM. */
+int result_add_plan(perfd_result *result, const Perfd__V1__PlanReply *m);
 
 /* ledger.c: fills the four kinds of ledger rows and balances them. -ENOMEM. */
 int result_add_ledger(perfd_result *result, const Perfd__V1__Ledger *ledger);

@@ -13,7 +13,7 @@
 #define TRIES 1000 /* between two interrupts or preemptions there is room for one system call */
 
 static int reader_read_counts(const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
-        cut->count = cut->ring_lost = 0;
+        cut->count = cut->ring_lost = cut->owed = 0;
         for (size_t i = first; i < last; i++) {
                 ReadCount read;
                 int error;
@@ -25,6 +25,7 @@ static int reader_read_counts(const SnapshotCpu *c, size_t first, size_t last, E
                         return error;
                 cut->count += read.value;
                 cut->ring_lost += read.lost;
+                cut->owed += c->streams[i].is_sampling ? read.lost : read.value;
         }
         return 0;
 }
@@ -46,6 +47,7 @@ static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_
         cut.delivered = counter_get(&counters->delivered);
         cut.filtered = counter_get(&counters->filtered);
         cut.doubled = counter_get(&counters->doubled);
+        cut.sampled = counter_get(&counters->sampled);
         for (int i = 0; i < _LOSS_MAX; i++)
                 cut.lost[i] = counter_get(&counters->lost[i]);
         counters->cut = cut;

@@ -143,12 +143,14 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
                 counter_add(&counters->doubled, 1);
                 return 0;
         }
-        if (record_decode(e->layout, bytes, length, &record) != 0 ||
+        if (record_decode(stream->layout, bytes, length, &record) != 0 ||
             (e->event->plan && plan_check(e->event->plan, record.raw, record.raw_size) != 0)) {
                 counter_add(&counters->lost[LOSS_UNDECODABLE], 1);
                 return 0;
         }
         record.cpu = r->cpu;
+        if (record.period == 0 && stream->period > 1)
+                record.period = stream->period; /* it may be another one by the time that somebody reads the item */
         if (e->n_routes == 0 || (e->exclude_self && record.pid == r->own_pid)) {
                 counter_add(&counters->filtered, 1);
                 return 0;
@@ -189,7 +191,7 @@ static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8
         uint8_t *to;
         int n;
 
-        if (record_decode(e ? e->layout : &r->side_layout, bytes, length, &record) != 0) {
+        if (record_decode(stream ? stream->layout : &r->side_layout, bytes, length, &record) != 0) {
                 counter_add(&r->counters.undecodable, 1);
                 return 0;
         }
@@ -237,7 +239,7 @@ static const SnapshotStream *reader_find_at(const Reader *r, const uint8_t *byte
         if (record_peek_at(bytes, length, at, &id) != 0)
                 return NULL;
         stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
-        return stream && r->snapshot->events[stream->event].layout->own_id == at ? stream : NULL;
+        return stream && stream->layout->own_id == at ? stream : NULL;
 }
 
 /*
@@ -246,7 +248,7 @@ static const SnapshotStream *reader_find_at(const Reader *r, const uint8_t *byte
  */
 static const SnapshotStream *reader_find_own(const Reader *r, const SnapshotStream *named, const uint8_t *bytes,
                                              size_t length) {
-        uint8_t first = r->snapshot->events[named->event].layout->own_id;
+        uint8_t first = named->layout->own_id;
         const SnapshotStream *stream = first ? reader_find_at(r, bytes, length, first) : named;
 
         for (uint8_t at = sizeof(struct perf_event_header); !stream && at < UINT8_MAX - sizeof(uint64_t); at += sizeof(uint64_t))
@@ -254,10 +256,15 @@ static const SnapshotStream *reader_find_own(const Reader *r, const SnapshotStre
         return stream;
 }
 
+static EventCounters *reader_counters(const Reader *r, const SnapshotStream *stream) {
+        return &r->snapshot->events[stream->event].event->counters[r->slot];
+}
+
 static int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample) {
         const SnapshotStream *stream = NULL;
         struct perf_event_header header;
         uint64_t id;
+        int n;
 
         memcpy(&header, bytes, sizeof(header));
         *ret_is_sample = false;
@@ -283,7 +290,10 @@ static int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret
                 return 0;
         }
         *ret_is_sample = true;
-        return reader_take_sample(r, stream, bytes, length);
+        n = reader_take_sample(r, stream, bytes, length);
+        if (n == 0 && stream->is_sampling)
+                counter_add(&reader_counters(r, stream)->sampled, 1);
+        return n;
 }
 
 /* A record that does not fit into an empty batch is lost, and said so. */
@@ -295,10 +305,13 @@ static void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_
         stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
         if (stream && is_sample)
                 stream = reader_find_own(r, stream, bytes, length);
-        if (stream && is_sample)
-                counter_add(&r->snapshot->events[stream->event].event->counters[r->slot].lost[LOSS_BATCH_POOL], 1);
-        else
+        if (!stream || !is_sample) {
                 counter_add(&r->counters.undecodable, 1);
+                return;
+        }
+        counter_add(&reader_counters(r, stream)->lost[LOSS_BATCH_POOL], 1);
+        if (stream->is_sampling)
+                counter_add(&reader_counters(r, stream)->sampled, 1);
 }
 
 /* READER_E_STARVED: the record was not touched. */

@@ -35,7 +35,7 @@ static nsec_t record_time(const Reader *r, const uint8_t *bytes, size_t length) 
                 if (record_peek_id(bytes, length, &id) != 0 ||
                     !(stream = snapshot_find(&r->snapshot->cpus[r->slot], id)))
                         return UINT64_MAX;
-                at = r->snapshot->events[stream->event].layout->time;
+                at = stream->layout->time;
         } else {
                 if (length < sizeof(header) + r->side_layout.trailer_size)
                         return UINT64_MAX;

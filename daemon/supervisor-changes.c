@@ -134,6 +134,40 @@ int handle_validate(Asking *a, Explanation *e) {
         return r < 0 ? r : 0;
 }
 
+int handle_set_period(Asking *a, Explanation *e) {
+        const Perfd__V1__SetPeriodRequest *q = a->request->set_period;
+
+        return supervisor_set_period(a->supervisor, q->name ? q->name : "", q->period, q->frequency, e);
+}
+
+static const char *path_or_yaml(const char *path) {
+        return path && *path ? path : "<yaml>";
+}
+
+int handle_plan(Asking *a, Explanation *e) {
+        const Perfd__V1__PlanRequest *q = a->request->plan;
+        Perfd__V1__PlanReply *reply = malloc(sizeof(*reply));
+
+        if (!reply)
+                return -ENOMEM;
+        perfd__v1__plan_reply__init(reply);
+        a->response->body_case = PERFD__V1__RESPONSE__BODY_PLAN;
+        a->response->plan = reply;
+        return supervisor_plan(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), reply, e);
+}
+
+int handle_apply(Asking *a, Explanation *e) {
+        const Perfd__V1__ApplyRequest *q = a->request->apply;
+        Perfd__V1__ReloadReply *reply = malloc(sizeof(*reply));
+
+        if (!reply)
+                return -ENOMEM;
+        perfd__v1__reload_reply__init(reply);
+        a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
+        a->response->reloaded = reply;
+        return supervisor_apply(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), reply, e);
+}
+
 int handle_reload(Asking *a, Explanation *e) {
         Perfd__V1__ReloadReply *reply = malloc(sizeof(*reply));
 

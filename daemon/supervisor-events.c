@@ -160,6 +160,12 @@ static void mark_enabled(Registration *list) {
                 r->enabled = !r->event->spec.disabled;
 }
 
+int supervisor_unregister(Supervisor *s, Registration *list, size_t n) {
+        int r = switch_list(s, list, n, false, NULL);
+
+        return r < 0 ? r : supervisor_withdraw(s, list, true);
+}
+
 int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation *e) {
         Registration **end = &s->registrations;
         int r = 0;
@@ -179,16 +185,10 @@ int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation
                 return error < 0 ? error : r;
         }
         r = enable_list(s, list, n, e);
-        if (r == 0) {
+        if (r == 0)
                 r = supervisor_follow_cgroups(s, list, e);
-                if (r > 0) { /* they are on by now */
-                        int error = switch_list(s, list, n, false, NULL);
-
-                        r = error < 0 ? error : r;
-                }
-        }
         if (r != 0) {
-                int error = supervisor_withdraw(s, list, true);
+                int error = supervisor_unregister(s, list, n);
 
                 return error < 0 ? error : r;
         }
@@ -308,8 +308,7 @@ static void supervisor_unlink(Supervisor *s, Registration *r) {
                 }
 }
 
-/* Nothing of this can be refused: all are disabled, read to their end by every reader, and closed. */
-static int supervisor_remove_selected(Supervisor *s, Registration *const *selected, size_t n, Explanation *e) {
+int supervisor_remove_selected(Supervisor *s, Registration *const *selected, size_t n, Explanation *e) {
         int r = list_switch(s, selected, n, false, e);
 
         if (r != 0)

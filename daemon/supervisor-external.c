@@ -143,6 +143,7 @@ static void take_sample(Supervisor *s, const Registration *g, const Record *reco
         bool lost = false;
 
         c->closed_count++;
+        c->closed_owed++;
         if (n == 0)
                 counter_add(&c->filtered, 1);
         for (size_t i = 0; i < n; i++)

@@ -56,7 +56,8 @@ static void settle_slot(Supervisor *s, uint32_t slot) {
                 EventCounters *c = &g->event->counters[slot];
 
                 c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
-                                     .doubled = counter_get(&c->doubled), .settled = true };
+                                     .doubled = counter_get(&c->doubled), .sampled = counter_get(&c->sampled),
+                                     .settled = true };
                 for (int i = 0; i < _LOSS_MAX; i++)
                         c->cut.lost[i] = counter_get(&c->lost[i]);
                 c->next_read = 0;

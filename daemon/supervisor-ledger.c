@@ -11,6 +11,15 @@
 #define LEDGER_MAX (FRAME_MAX_SERVER - ((size_t)64 << 10)) /* bytes, with room for what is around it in a frame */
 
 /*
+ * What has to be accounted for: the kernel's count of the fds that wrote each occurrence, and of those that did not,
+ * whose count says nothing of their samples, what was read and lost. An event can have had both, by a live change of its
+ * period; so what it was exact for stays proven.
+ */
+static uint64_t event_owed(const EventCounters *c) {
+        return c->cut.owed + c->closed_owed + c->cut.sampled;
+}
+
+/*
  * Occurrences that the kernel counted without writing a record and without counting that as a loss: it does so when a
  * change of perf events from another CPU, anybody's, interrupts it in between (seen on 6.18). They are what is left of
  * its count when everything that was read and lost is taken off; that everything that was read is accounted for is what
@@ -18,12 +27,12 @@
  */
 static uint64_t event_unwritten(const Supervisor *s, const Event *event, uint32_t slot) {
         const EventCounters *c = &event->counters[slot];
-        uint64_t count = c->cut.count + c->closed_count;
+        uint64_t owed = event_owed(c);
         uint64_t known = c->cut.delivered + c->cut.filtered + c->cut.doubled + c->cut.ring_lost + c->closed_lost;
 
         for (int i = 0; i < _LOSS_MAX; i++)
                 known += c->cut.lost[i];
-        return event->exact && s->attr.has_lost && c->cut.settled && count > known ? count - known : 0;
+        return s->attr.has_lost && c->cut.settled && owed > known ? owed - known : 0;
 }
 
 /* As of the last cut, or later. */
@@ -113,6 +122,7 @@ static int event_ledger_fill(const Supervisor *s, const Registration *g, uint32_
         const EventCut *cut = &c->cut;
         uint64_t lost[_LOSS_MAX], sum = 0, count = cut->count + c->closed_count;
         const char *names[_LOSS_MAX];
+        bool has_owed;
 
         for (int i = 0; i < _LOSS_MAX; i++) {
                 lost[i] = cut->lost[i];
@@ -130,8 +140,9 @@ static int event_ledger_fill(const Supervisor *s, const Registration *g, uint32_
         row->filtered = cut->filtered;
         row->doubled = cut->doubled;
         row->count = count;
-        row->exact = g->event->exact && (s->attr.has_lost || row->external);
-        row->occurred = row->exact ? count - cut->doubled : row->delivered + row->filtered + sum;
+        has_owed = s->attr.has_lost || row->external;
+        row->exact = g->event->exact && has_owed && event_owed(c) == count && cut->sampled == 0;
+        row->occurred = has_owed ? event_owed(c) - cut->doubled : row->delivered + row->filtered + sum;
         row->balanced = cut->settled && row->occurred == row->delivered + row->filtered + sum;
         if (!(row->name = strdup(g->event->spec.name)))
                 return -ENOMEM;

@@ -176,7 +176,9 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
         *ret_fd = fd;
         o->opened.streams[o->opened.n++] = (Stream){ .slot = slot, .member = is_leader ? 0 : (uint32_t)i,
                                                      .fd = TAKE_FD(fd), .id = id, .whom = whom->id,
-                                                     .is_cgroup = whom->cgroup != NULL };
+                                                     .is_cgroup = whom->cgroup != NULL,
+                                                     .is_sampling = !g->event->exact, .period = g->event->period,
+                                                     .read_format = g->plan.attrs[i].read_format };
         return 0;
 }
 

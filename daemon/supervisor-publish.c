@@ -73,6 +73,7 @@ static size_t count_streams(const Opened *o, uint32_t slot) {
 }
 
 static size_t put_streams(const Registration *g, const Opened *o, uint32_t slot, uint32_t event, SnapshotStream *to) {
+        const SampleLayout *layout = o == &g->pending && g->pending_layout ? g->pending_layout : g->layout;
         size_t n = 0;
 
         for (size_t i = 0; i < o->n; i++) {
@@ -80,8 +81,9 @@ static size_t put_streams(const Registration *g, const Opened *o, uint32_t slot,
 
                 if (stream->slot == slot)
                         to[n++] = (SnapshotStream){ .id = stream->id, .fd = stream->fd, .member = stream->member,
-                                                    .read_format = g->plan.attrs[stream->member].read_format,
-                                                    .muted = o == &g->pending, .event = event };
+                                                    .read_format = stream->read_format, .muted = o == &g->pending,
+                                                    .is_sampling = stream->is_sampling, .period = stream->period,
+                                                    .layout = layout, .event = event };
         }
         return n;
 }
@@ -130,7 +132,7 @@ static int snapshot_build(const Supervisor *s, Snapshot **ret) {
                 SnapshotEvent *e = &snapshot->events[i++];
 
                 e->event = event_ref(g->event);
-                e->layout = &g->layout;
+                e->layout = g->layout;
                 e->exclude_self = g->exclude_self;
                 e->interval = g->enabled ? g->event->spec.interval : 0;
                 snapshot->active |= g->enabled && !g->event->external;

@@ -3,6 +3,9 @@
  * then each reader, at one place of its ring, lets the other speak. A tracepoint fires without being preempted, and the
  * reader runs on the same CPU, so that this place is never in the middle of one: what fired before it came from the
  * predecessor, what fires behind it comes from the replacement, nothing from both and nothing from none.
+ *
+ * With another period each fd begins to count towards its first sample when it is enabled, and what its predecessor had
+ * towards its next one is gone with it: so a sample more or less for each fd is all that a change can cost.
  */
 #include "daemon/supervisor.h"
 
@@ -17,13 +20,14 @@ int registration_keep_counts(Registration *r, const Opened *o) {
                 EventCounters *c = &r->event->counters[stream->slot];
                 ReadCount *kept = &r->event->closed_reads[stream->slot * r->event->n_members + stream->member];
                 ReadCount read;
-                int error = open_read(stream->fd, r->plan.attrs[stream->member].read_format, &read);
+                int error = open_read(stream->fd, stream->read_format, &read);
 
                 if (error < 0)
                         return error;
                 if (stream->member == 0) {
                         c->closed_count += read.value;
                         c->closed_lost += read.lost;
+                        c->closed_owed += stream->is_sampling ? read.lost : read.value;
                 }
                 kept->value += read.value;
                 kept->enabled += read.enabled;
@@ -33,93 +37,282 @@ int registration_keep_counts(Registration *r, const Opened *o) {
         return 0;
 }
 
-/* The readers forget `pending`, which is disabled, and it is closed. */
-static int registration_retire_pending(Supervisor *s, Registration *r) {
-        Opened old = r->pending;
-        int error;
+/* ---- what is to be ----------------------------------------------------------------------------------------------- */
 
-        error = opened_disable(s, (const Opened *const[]){ &old }, 1);
-        if (error != 0)
-                return error;
-        error = registration_keep_counts(r, &old); /* nothing of it moves any more */
-        if (error != 0)
-                return error;
-        r->pending = OPENED_NULL;
-        error = supervisor_publish(s);
-        if (error != 0) {
-                r->pending = old;
-                return error;
-        }
-        opened_close(s, &old);
+void replacement_deinit(Supervisor *s, Replacement *p) {
+        opened_close(s, &p->opened);
+        free(p->filter);
+        free(p->group);
+        free(p->plan.attrs);
+        free(p->plan.config3);
+        free(p->layout);
+        *p = REPLACEMENT_NULL;
+}
+
+static int text_copy(const char *from, char **ret) {
+        *ret = from ? strdup(from) : NULL;
+        return from && !*ret ? -ENOMEM : 0;
+}
+
+static int plan_copy(const AttrPlan *from, AttrPlan *ret) {
+        AttrPlan p = *from;
+
+        p.attrs = calloc(from->n_attrs + 1, sizeof(*p.attrs));
+        p.config3 = calloc(from->n_attrs + 1, sizeof(*p.config3));
+        *ret = p;
+        if (!p.attrs || !p.config3)
+                return -ENOMEM;
+        memcpy(p.attrs, from->attrs, from->n_attrs * sizeof(*p.attrs));
+        memcpy(p.config3, from->config3, from->n_attrs * sizeof(*p.config3));
+        ret->hides_read = false; /* attr_plan() says anew */
         return 0;
 }
 
-/* Lets `replacement` (moves) speak in the place of what is open. Refused: as before, replacement closed. */
-static int registration_replace(Supervisor *s, Registration *r, Opened *replacement, Explanation *e) {
-        Opened speaking;
-        int error;
+/* `image` is the event as it would be, for the time of the opening; what it points to is the event's. */
+static int prepare_rate(Supervisor *s, const EventSpec *wanted, Event *image, Replacement *p, Explanation *e) {
+        int r = plan_copy(&p->registration->plan, &p->plan);
 
-        r->pending = *replacement;
-        *replacement = OPENED_NULL;
-        error = supervisor_publish(s);
-        if (error != 0) {
-                opened_close(s, &r->pending);
-                return error;
-        }
-        error = r->enabled ? opened_enable(s, (const Opened *const[]){ &r->pending }, 1, r->event->spec.name, e) : 0;
-        if (error != 0) {
-                int undone = registration_retire_pending(s, r);
-
-                return undone < 0 ? undone : error;
-        }
-        speaking = r->opened;
-        r->opened = r->pending;
-        r->pending = speaking;
-        error = supervisor_publish(s);
-        if (error != 0) { /* memory: the readers still listen to the old one */
-                r->pending = r->opened;
-                r->opened = speaking;
-                return error;
-        }
-        return registration_retire_pending(s, r);
+        if (r < 0)
+                return r;
+        image->spec.period = wanted->period;
+        image->spec.frequency = wanted->frequency;
+        image->spec.interval = wanted->interval;
+        r = attr_plan(&s->attr, image, &p->plan, p->registration->can_sample, e);
+        if (r == 0)
+                r = plan_layout_new(&p->plan, &p->layout);
+        p->has_rate = true;
+        p->period = image->spec.period;
+        p->frequency = image->spec.frequency;
+        p->interval = image->spec.interval;
+        p->effective_period = image->period;
+        p->exact = image->exact;
+        return r;
 }
 
-int supervisor_refilter(Supervisor *s, Registration *r, Opened *replacement, char *filter, Explanation *e) {
-        int error = registration_replace(s, r, replacement, e);
-
-        if (error != 0) {
-                free(filter);
-                return error;
-        }
-        free(r->event->spec.filter);
-        r->event->spec.filter = filter;
-        return 0;
+static bool same_rate(const EventSpec *a, const EventSpec *b) {
+        return a->period == b->period && a->frequency == b->frequency && a->interval == b->interval;
 }
 
-int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e) {
-        _cleanup_free_ Registration **selected = NULL;
-        _cleanup_free_ char *copy = NULL;
-        Opened replacement = OPENED_NULL;
-        Registration *r;
-        size_t n;
+static bool same_text(const char *a, const char *b) {
+        return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static int prepare(Supervisor *s, Registration *g, const EventSpec *wanted, Replacement *p, Explanation *e) {
+        const Event *event = g->event;
+        Event image = { .id = event->id, .spec = event->spec, .plan = event->plan, .external = event->external,
+                        .members = event->members, .n_members = event->n_members, .exact = event->exact,
+                        .in_ns = event->in_ns, .period = event->period, .n_slots = event->n_slots };
+        Registration planned = *g;
+        int r;
+
+        p->registration = g;
+        if ((r = text_copy(wanted->filter, &p->filter)) < 0 || (r = text_copy(wanted->group, &p->group)) < 0)
+                return r;
+        p->needs_fds = !same_rate(&event->spec, wanted) || !same_text(event->spec.filter, wanted->filter);
+        planned.event = &image;
+        if (!same_rate(&event->spec, wanted)) {
+                r = prepare_rate(s, wanted, &image, p, e);
+                planned.plan = p->plan;
+        }
+        if (r == 0 && p->needs_fds)
+                r = supervisor_open(s, &planned, wanted->filter, &p->opened, e);
+        return r;
+}
+
+int replacement_prepare(Supervisor *s, Registration *r, const EventSpec *wanted, Replacement *ret, Explanation *e) {
+        Replacement p = REPLACEMENT_NULL;
         int error;
 
         thread_assert(THREAD_MAIN);
-        error = supervisor_select(s, (char *const[]){ (char *)name }, 1, &selected, &n, e);
+        assert(event_spec_can_become(&r->event->spec, wanted));
+        error = prepare(s, r, wanted, &p, e);
+        if (error != 0)
+                replacement_deinit(s, &p);
+        else
+                *ret = p;
+        return error;
+}
+
+/* ---- the change-over --------------------------------------------------------------------------------------------- */
+
+/* `pending` of those that have one; with `only_enabled` of those that are to count. */
+static size_t list_pending(const Replacement *list, size_t n, bool only_enabled, const Opened **ret) {
+        size_t n_pending = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (list[i].needs_fds && (!only_enabled || list[i].registration->enabled))
+                        ret[n_pending++] = &list[i].registration->pending;
+        return n_pending;
+}
+
+/* The readers forget what is pending, which is disabled, and it is closed. */
+static int retire(Supervisor *s, const Replacement *list, size_t n) {
+        _cleanup_free_ const Opened **pending = calloc(n + 1, sizeof(*pending));
+        _cleanup_free_ Opened *old = calloc(n + 1, sizeof(*old));
+        int error;
+
+        if (!pending || !old)
+                return -ENOMEM;
+        error = opened_disable(s, pending, list_pending(list, n, false, pending));
+        for (size_t i = 0; i < n && error == 0; i++)
+                error = registration_keep_counts(list[i].registration, &list[i].registration->pending);
+        if (error != 0)
+                return error;
+        for (size_t i = 0; i < n; i++) {
+                old[i] = list[i].registration->pending;
+                list[i].registration->pending = OPENED_NULL;
+        }
+        error = supervisor_publish(s);
+        if (error != 0)
+                return error;
+        for (size_t i = 0; i < n; i++) {
+                opened_close(s, &old[i]);
+                free(list[i].registration->pending_layout); /* nobody reads its records any more */
+                list[i].registration->pending_layout = NULL;
+        }
+        return 0;
+}
+
+/* Nothing is changed yet but what can be taken back. Refused: it was. */
+static int make(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
+        _cleanup_free_ const Opened **pending = calloc(n + 1, sizeof(*pending));
+        int error;
+
+        if (!pending)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                list[i].registration->pending = list[i].opened;
+                list[i].opened = OPENED_NULL;
+                list[i].registration->pending_layout = TAKE_PTR(list[i].layout);
+        }
+        error = supervisor_publish(s);
+        if (error != 0)
+                return error;
+        error = opened_enable(s, pending, list_pending(list, n, true, pending),
+                              n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
+        if (error > 0) {
+                int undone = retire(s, list, n);
+
+                return undone < 0 ? undone : error;
+        }
+        return error;
+}
+
+/* The event is what its replacement was prepared for. Fields of it that only main looks at. */
+static void take_rate(Replacement *p) {
+        Registration *g = p->registration;
+        AttrPlan plan = g->plan;
+        SampleLayout *layout = g->layout;
+
+        g->plan = p->plan;
+        p->plan = plan;
+        g->layout = g->pending_layout;
+        g->pending_layout = layout;
+        g->event->spec.period = p->period;
+        g->event->spec.frequency = p->frequency;
+        g->event->spec.interval = p->interval;
+        g->event->period = p->effective_period;
+        g->event->exact = p->exact;
+}
+
+static void take(Replacement *p) {
+        Registration *g = p->registration;
+        EventSpec *spec = &g->event->spec;
+        char *filter = spec->filter, *group = spec->group;
+        Opened speaking = g->opened;
+
+        spec->filter = p->filter;
+        p->filter = filter;
+        spec->group = p->group;
+        p->group = group;
+        if (!p->needs_fds)
+                return;
+        g->opened = g->pending;
+        g->pending = speaking;
+        if (p->has_rate)
+                take_rate(p);
+}
+
+int supervisor_replace(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
+        bool needs_fds = false;
+        int error;
+
+        thread_assert(THREAD_MAIN);
+        for (size_t i = 0; i < n; i++)
+                needs_fds |= list[i].needs_fds;
+        error = needs_fds ? make(s, list, n, e) : 0;
+        if (error != 0)
+                return error;
+        for (size_t i = 0; i < n && error == 0; i++) {
+                take(&list[i]);
+                if (list[i].has_rate) /* before the first sample with the new period */
+                        error = supervisor_describe_event(s, list[i].registration->event);
+        }
+        if (error == 0 && needs_fds)
+                error = supervisor_publish(s);
+        if (error == 0 && needs_fds)
+                error = retire(s, list, n);
+        return error;
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
+
+static int find_one(const Supervisor *s, const char *name, const char *what, Registration **ret, Explanation *e) {
+        _cleanup_free_ Registration **selected = NULL;
+        size_t n;
+        int error = supervisor_select(s, (char *const[]){ (char *)name }, 1, &selected, &n, e);
+
         if (error != 0)
                 return error;
         if (n > 1)
-                return refuse(e, REFUSED_INVALID, "bad-request", "%s selects %zu events: filters are changed one by one",
-                              name, n);
-        r = selected[0];
-        if (filter && (r->event->external || r->plan.attrs[0].type != PERF_TYPE_TRACEPOINT))
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s has no fields that the kernel could filter on: only "
-                              "tracepoints and probes with arguments have", r->event->spec.name);
-        if (filter && !(copy = strdup(filter)))
-                return -ENOMEM;
-        error = supervisor_open(s, r, filter, &replacement, e);
+                return refuse(e, REFUSED_INVALID, "bad-request", "%s selects %zu events: %s are changed one by one", name, n,
+                              what);
+        *ret = selected[0];
+        return 0;
+}
+
+static int replace_one(Supervisor *s, Registration *g, const EventSpec *wanted, Explanation *e) {
+        Replacement p = REPLACEMENT_NULL;
+        int error = replacement_prepare(s, g, wanted, &p, e);
+
         if (error == 0)
-                error = supervisor_refilter(s, r, &replacement, TAKE_PTR(copy), e);
-        opened_close(s, &replacement);
+                error = supervisor_replace(s, &p, 1, e);
+        replacement_deinit(s, &p);
         return error;
+}
+
+int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e) {
+        EventSpec wanted;
+        Registration *g;
+        int error;
+
+        thread_assert(THREAD_MAIN);
+        error = find_one(s, name, "filters", &g, e);
+        if (error != 0)
+                return error;
+        if (filter && (g->event->external || g->plan.attrs[0].type != PERF_TYPE_TRACEPOINT))
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s has no fields that the kernel could filter on: only "
+                              "tracepoints and probes with arguments have", g->event->spec.name);
+        wanted = g->event->spec;
+        wanted.filter = (char *)filter;
+        return replace_one(s, g, &wanted, e);
+}
+
+int supervisor_set_period(Supervisor *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e) {
+        EventSpec wanted;
+        Registration *g;
+        int error;
+
+        thread_assert(THREAD_MAIN);
+        if (!period && !frequency)
+                return refuse(e, REFUSED_INVALID, "bad-request", "neither a period nor a frequency is given");
+        error = find_one(s, name, "periods", &g, e);
+        if (error != 0)
+                return error;
+        if (g->event->external)
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s is emitted by clients: it has no period", g->event->spec.name);
+        wanted = g->event->spec;
+        wanted.period = period;
+        wanted.frequency = frequency;
+        return replace_one(s, g, &wanted, e);
 }

@@ -150,6 +150,9 @@ static const struct {
         { PERFD__V1__REQUEST__BODY_LEDGER, "ledger", false, handle_ledger },
         { PERFD__V1__REQUEST__BODY_DOCTOR, "doctor", false, handle_doctor },
         { PERFD__V1__REQUEST__BODY_VALIDATE, "validate", false, handle_validate },
+        { PERFD__V1__REQUEST__BODY_PLAN, "plan", false, handle_plan },
+        { PERFD__V1__REQUEST__BODY_APPLY, "apply", true, handle_apply },
+        { PERFD__V1__REQUEST__BODY_SET_PERIOD, "set-period", true, handle_set_period },
         { PERFD__V1__REQUEST__BODY_RELOAD, "reload", true, handle_reload },
         { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, handle_emit },
 };

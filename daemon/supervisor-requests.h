@@ -33,6 +33,9 @@ int handle_enable(Asking *a, Explanation *e); /* and disable */
 int handle_set_filter(Asking *a, Explanation *e);
 int handle_validate(Asking *a, Explanation *e);
 int handle_reload(Asking *a, Explanation *e);
+int handle_plan(Asking *a, Explanation *e);
+int handle_apply(Asking *a, Explanation *e);
+int handle_set_period(Asking *a, Explanation *e);
 
 /* supervisor-external.c */
 int handle_emit(Asking *a, Explanation *e);

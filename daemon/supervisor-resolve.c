@@ -19,6 +19,8 @@ Registration *registration_free(Supervisor *s, Registration *r) {
         event_unref(r->event);
         free(r->plan.attrs);
         free(r->plan.config3);
+        free(r->layout);
+        free(r->pending_layout);
         free(r->cpus);
         free(r);
         return NULL;
@@ -70,6 +72,18 @@ static int add_members(Registration *g, const Source *sources, size_t n) {
         return 0;
 }
 
+int plan_layout_new(const AttrPlan *plan, SampleLayout **ret) {
+        _cleanup_free_ SampleLayout *layout = malloc(sizeof(*layout));
+        int r = layout ? sample_layout_init(layout, &plan->attrs[0]) : -ENOMEM;
+
+        if (r != 0)
+                return r;
+        if (plan->hides_read)
+                sample_layout_hide_read(layout);
+        *ret = TAKE_PTR(layout);
+        return 0;
+}
+
 /*
  * `spec` moves, and probe and CPU list of the first source do. With n above 1, or is_group, they are the members of one
  * group. Nothing is registered.
@@ -88,6 +102,7 @@ static int registration_new(Supervisor *s, uint32_t id, EventSpec *spec, Source 
                 spec->frequency = sources[0].frequency;
         }
         g->fallen_back = sources[0].fallen_back;
+        g->can_sample = sources[0].can_sample;
         g->is_followed = spec_is_followed(spec);
         g->exclude_self = !spec->include_self;
         g->event = event_new(id, spec, sources[0].fields, (uint32_t)s->n_cpus + 1);
@@ -95,11 +110,9 @@ static int registration_new(Supervisor *s, uint32_t id, EventSpec *spec, Source 
         if (r == 0)
                 r = add_members(g, sources, n);
         if (r == 0)
-                r = attr_plan(&s->attr, g->event, &g->plan, sources[0].can_sample, e);
+                r = attr_plan(&s->attr, g->event, &g->plan, g->can_sample, e);
         if (r == 0)
-                r = sample_layout_init(&g->layout, &g->plan.attrs[0]);
-        if (r == 0 && g->plan.hides_read)
-                sample_layout_hide_read(&g->layout);
+                r = plan_layout_new(&g->plan, &g->layout);
         g->probe = TAKE_PTR(sources[0].probe);
         g->cpus = TAKE_PTR(sources[0].cpus);
         if (r != 0) {

@@ -161,6 +161,25 @@ int supervisor_route_event(Supervisor *s, const Registration *g) {
         return 0;
 }
 
+int supervisor_describe_event(Supervisor *s, const Event *event) {
+        for (const Subscription *u = s->subscriptions; u; u = u->next)
+                for (size_t i = 0; i < u->n_routes; i++) {
+                        const Subscription one = { .routes = &u->routes[i], .n_routes = 1 };
+                        size_t first = 0, n;
+                        uint8_t *bytes;
+                        int r;
+
+                        if (u->routes[i].event != event)
+                                continue;
+                        r = subscription_describe(&one, &first, &bytes, &n);
+                        if (r == 0)
+                                r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->bit, bytes, n);
+                        if (r < 0)
+                                return r;
+                }
+        return 0;
+}
+
 void supervisor_unroute_event(Supervisor *s, const Event *event) {
         for (Subscription *u = s->subscriptions; u; u = u->next)
                 for (size_t i = 0; i < u->n_routes; i++)

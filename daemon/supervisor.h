@@ -34,6 +34,9 @@ typedef struct Stream {
         uint64_t id;
         uint64_t whom;   /* tid, inode of a cgroup, or 0: the whole CPU */
         bool is_cgroup;
+        bool is_sampling; /* as in SnapshotStream, as the next two */
+        uint64_t period;
+        uint64_t read_format;
 } Stream;
 
 typedef struct Opened {
@@ -54,7 +57,9 @@ typedef struct Registration {
         bool fallen_back;  /* spec.fallback is counted */
         bool is_followed;  /* its cgroups come and go: a glob, a container, a unit */
         uint64_t owner;    /* id of the connection that it ends with; 0: none */
-        SampleLayout layout;
+        bool can_sample;   /* as attr_plan() takes it */
+        SampleLayout *layout;         /* of what speaks; NULL of external events */
+        SampleLayout *pending_layout; /* of `pending`; NULL: the same */
         Opened opened;  /* what speaks */
         Opened pending; /* muted: the replacement before the switch, what was replaced after it */
         bool enabled;
@@ -198,10 +203,20 @@ void supervisor_free_cpus(Supervisor *s);
 /* supervisor-config.c */
 /* What a configured target means. -ENOMEM. */
 int spec_set_target(EventSpec *spec, const ConfigTarget *t);
+/* -ENOMEM */
+int spec_from_config(const Config *c, const ConfigEvent *from, EventSpec *ret);
+/* Where in the configuration a refused event stands, in front of why it was refused. */
+void place_explanation(const ConfigEvent *from, Explanation *e);
 /* A YAML text against this host: everything is opened once, disabled, and closed. 0, REFUSED_INVALID, negative. */
 int supervisor_validate(Supervisor *s, const char *yaml, ConfigMistakes *m);
-int supervisor_apply_config(Supervisor *s, Explanation *e);
+
+/* supervisor-reload.c: from what is configured to another configuration, all of it or, refused, nothing. */
+int supervisor_apply_config(Supervisor *s, Explanation *e); /* the one that it was started with */
 int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e);
+/* A text as the configuration until the next reload; `path` is for messages. */
+int supervisor_apply(Supervisor *s, const char *yaml, const char *path, Perfd__V1__ReloadReply *ret, Explanation *e);
+/* What that would do. The reply's strings and arrays are malloc'ed, for free_unpacked(), also when it fails. */
+int supervisor_plan(Supervisor *s, const char *yaml, const char *path, Perfd__V1__PlanReply *ret, Explanation *e);
 
 /* supervisor-targets.c: whom and where an event observes, as of now. */
 typedef struct Whom {
@@ -222,8 +237,9 @@ typedef struct Whoms {
 
 void whoms_deinit(Whoms *w);
 /*
- * Every thread or cgroup that the spec names, once. A process that is gone is said; that all of them are, is refused. None
- * only if the spec has nothing but cgroup globs.
+ * Every thread or cgroup that the spec names, once. A process that is gone is said; that all of them are, is refused. Of a
+ * registered event, what is called by the name of a cgroup, container or unit may be gone, and is left out. None only
+ * then, or if the spec has nothing but cgroup globs.
  */
 int supervisor_find_whoms(Supervisor *s, const EventSpec *spec, Whoms *ret, Explanation *e);
 /* Everyone in `some` is in `all` too. */
@@ -312,10 +328,33 @@ int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registr
 /* For the end: nothing fires any more. */
 int supervisor_disable_all(Supervisor *s);
 int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e);
+/* Samples each `period` occurrences, or `frequency` times a second: one of both is not 0. */
+int supervisor_set_period(Supervisor *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e);
 /* What the fds have counted, which are disabled and will be closed, stays in the ledger. -errno */
 int registration_keep_counts(Registration *r, const Opened *o);
-/* Lets `replacement`, opened with `filter` (malloc, moves), speak in the place of what is open. */
-int supervisor_refilter(Supervisor *s, Registration *r, Opened *replacement, char *filter, Explanation *e);
+
+/* What an event is about to become, which keeps its id. */
+typedef struct Replacement {
+        Registration *registration;
+        char *filter, *group;
+        uint64_t period, frequency; /* of the spec */
+        nsec_t interval;
+        bool has_rate;  /* these three change, and with them the rest */
+        AttrPlan plan;
+        SampleLayout *layout;
+        uint64_t effective_period; /* of the event, as the next one */
+        bool exact;
+        bool needs_fds; /* something changes that fds know */
+        Opened opened;  /* disabled */
+} Replacement;
+
+#define REPLACEMENT_NULL ((Replacement){ .registration = NULL })
+
+/* From the event's spec to `wanted`, which event_spec_can_become() is true of. Opens it; nothing is changed. */
+int replacement_prepare(Supervisor *s, Registration *r, const EventSpec *wanted, Replacement *ret, Explanation *e);
+void replacement_deinit(Supervisor *s, Replacement *p);
+/* All of them speak in the place of what is open, or, refused, none of them. Their contents move. */
+int supervisor_replace(Supervisor *s, Replacement *list, size_t n, Explanation *e);
 Registration *supervisor_find(const Supervisor *s, const char *name);
 /* An event or a glob, parsed and looked up: what would be opened for it. supervisor-resolve.c */
 int supervisor_resolve(Supervisor *s, EventSpec *spec, Registration **ret_list, Explanation *e);
@@ -323,6 +362,12 @@ Registration *registration_free(Supervisor *s, Registration *r);
 void registrations_free(Supervisor *s, Registration *list);
 /* A list that is resolved and opened, of names that nobody has. It moves; refused: it is closed and freed. */
 int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation *e);
+/* Takes it out again, the last of what is registered, and frees it. Negative */
+int supervisor_unregister(Supervisor *s, Registration *list, size_t n);
+/* Nothing of this can be refused: all are disabled, read to their end by every reader, and freed. */
+int supervisor_remove_selected(Supervisor *s, Registration *const *selected, size_t n, Explanation *e);
+/* A layout of its own for what the plan's leader writes. -ENOMEM, refused. */
+int plan_layout_new(const AttrPlan *plan, SampleLayout **ret);
 
 /* supervisor-subscription.c */
 int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret, Explanation *e);
@@ -340,6 +385,8 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
 /* supervisor-subscription.c: routes of a new event in all subscriptions, and descriptors to their subscribers. */
 int supervisor_route_event(Supervisor *s, const Registration *r);
 void supervisor_unroute_event(Supervisor *s, const Event *event);
+/* Its descriptor anew to all who have it. -ENOMEM */
+int supervisor_describe_event(Supervisor *s, const Event *event);
 void supervisor_tell_removed(Supervisor *s, const Event *event);
 int supervisor_on_word(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 void supervisor_free_subscriptions(Supervisor *s);

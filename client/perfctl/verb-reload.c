@@ -1,22 +1,15 @@
 /* The daemon reads its configuration again; the whole of it comes to hold, or nothing does. */
 #include "client/perfctl/json.h"
-#include "client/perfctl/perfctl.h"
+#include "client/perfctl/reload.h"
 
-static int reload_run(Perfctl *p) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
-        const perfd_reload_row *row;
+void reload_print(Perfctl *p, const perfd_result *result) {
+        const perfd_reload_row *row = perfd_result_reload(result);
         Json j = json_of(&p->out);
-        int r = perfctl_connect(p);
 
-        if (r != 0)
-                return r;
-        if (perfd_reload(p->client, &result) != 0)
-                return perfctl_fail_client(p, NULL);
-        row = perfd_result_reload(result);
         if (!p->json) {
                 output_print(&p->out, "added %u, removed %u, changed %u, kept %u\n", row->added, row->removed,
                              row->changed, row->kept);
-                return PERFCTL_OK;
+                return;
         }
         json_begin(&j, '{');
         JSON_NUMBER(&j, "added", row->added);
@@ -25,6 +18,17 @@ static int reload_run(Perfctl *p) {
         JSON_NUMBER(&j, "kept", row->kept);
         json_end(&j, '}');
         json_end_line(&j);
+}
+
+static int reload_run(Perfctl *p) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        int r = perfctl_connect(p);
+
+        if (r != 0)
+                return r;
+        if (perfd_reload(p->client, &result) != 0)
+                return perfctl_fail_client(p, NULL);
+        reload_print(p, result);
         return PERFCTL_OK;
 }
 

@@ -2,13 +2,10 @@
  * The daemon checks a file that it need not be able to read: its bytes are sent, and only the daemon knows the host that
  * they have to fit. Mistakes are the output, so they go to stdout.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "client/perfctl/input-file.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/text.h"
@@ -36,39 +33,6 @@ static void print_mistake(Perfctl *p, Mistake m) {
         JSON_STRING(&j, "text", m.text);
         json_end(&j, '}');
         json_end_line(&j);
-}
-
-/* "-" is stdin. */
-static int read_file(const Perfctl *p, char **ret_bytes, size_t *ret_n) {
-        const char *path = p->arguments[0];
-        int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-        size_t room = 1 << 16, n = 0;
-        char *bytes = must_have(malloc(room));
-        ssize_t part = fd < 0 ? -1 : 1;
-
-        while (part > 0) {
-                if (n == room) {
-                        room *= 2;
-                        bytes = must_have(realloc(bytes, room));
-                }
-                part = read(fd, bytes + n, room - n);
-                if (part < 0 && errno == EINTR)
-                        part = 1;
-                else if (part > 0)
-                        n += (size_t)part;
-        }
-        if (part < 0) {
-                int error = errno;
-
-                free(bytes);
-                if (fd >= 0)
-                        close(fd);
-                return perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, strerror(error));
-        }
-        close(fd);
-        *ret_bytes = bytes;
-        *ret_n = n;
-        return 0;
 }
 
 /* What the library found before it asked: the place is an offset. */
@@ -107,7 +71,7 @@ static int validate_bytes(Perfctl *p, const char *bytes, size_t n) {
 static int validate_run(Perfctl *p) {
         char *bytes = NULL;
         size_t n = 0;
-        int r = read_file(p, &bytes, &n);
+        int r = input_file_read(p, p->arguments[0], &bytes, &n);
 
         if (r != 0)
                 return r;

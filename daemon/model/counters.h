@@ -25,6 +25,8 @@ static inline uint64_t counter_get(const Counter *c) {
 typedef struct EventCut {
         uint64_t count;     /* read(2) of all its fds here */
         uint64_t ring_lost; /* PERF_FORMAT_LOST of the same read */
+        uint64_t owed;      /* count of the fds that write each occurrence, losses of the others */
+        uint64_t sampled;   /* samples of those others, muted ones too */
         uint64_t delivered, filtered, doubled;
         uint64_t lost[_LOSS_MAX]; /* but those of the kernel, and LATE */
         bool settled;             /* false: the ring never stood still around the read, the cut is not consistent */
@@ -35,6 +37,7 @@ typedef struct EventCounters {
         _Alignas(64) Counter delivered; /* given to the dispatcher for at least one subscription */
         Counter filtered;               /* no subscription wanted it, or it was our own doing */
         Counter doubled;                /* of a generation that is muted during a live change */
+        Counter sampled;                /* of fds that do not write each occurrence, muted ones too */
         Counter lost[_LOSS_MAX];        /* but those of the kernel, and LATE */
         EventCut cut;
         uint64_t next_read; /* ns: when its counts are to be read again */
@@ -42,6 +45,7 @@ typedef struct EventCounters {
         /* written by the supervisor: of fds that are closed */
         _Alignas(64) uint64_t closed_count;
         uint64_t closed_lost;
+        uint64_t closed_owed;
 } EventCounters;
 
 /* What one ring carried, samples or not. Written by its reader. */

@@ -104,6 +104,15 @@ bool event_spec_equal(const EventSpec *a, const EventSpec *b) {
                a->disabled == b->disabled && a->include_self == b->include_self;
 }
 
+bool event_spec_can_become(const EventSpec *a, const EventSpec *b) {
+        EventSpec x = *a, y = *b;
+
+        x.filter = y.filter = x.group = y.group = NULL;
+        x.period = y.period = x.frequency = y.frequency = 0;
+        x.interval = y.interval = 0;
+        return event_spec_equal(&x, &y);
+}
+
 Event *event_new(uint32_t id, EventSpec *spec, Plan *plan, uint32_t n_slots) {
         Event *e = calloc(1, sizeof(*e));
 

@@ -61,6 +61,9 @@ int event_spec_copy(const EventSpec *from, EventSpec *ret);
 /* All that a user can ask for is the same, but not where it comes from. */
 bool event_spec_equal(const EventSpec *a, const EventSpec *b);
 
+/* Nothing differs but what can be changed while an event runs: filter, period, frequency, interval, group. */
+bool event_spec_can_become(const EventSpec *a, const EventSpec *b);
+
 /* One of the counts that an event has: its own, or in a group those of all members, the leader's first. */
 typedef struct EventCounter {
         char *event; /* as in perf list */

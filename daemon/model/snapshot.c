@@ -61,6 +61,8 @@ int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, si
         for (size_t i = 0; i < n; i++) {
                 uint32_t k = snapshot_hash(streams[i].id);
 
+                if (!streams[i].layout)
+                        streams[i].layout = s->events[streams[i].event].layout;
                 while (c->slots[k & c->mask] != 0)
                         k++;
                 c->slots[k & c->mask] = (uint32_t)i + 1;

@@ -25,7 +25,7 @@ typedef struct Route {
 
 typedef struct SnapshotEvent {
         Event *event;
-        const SampleLayout *layout;
+        const SampleLayout *layout; /* of what speaks */
         Route *routes;
         size_t n_routes;
         EncodePlan **encodings;
@@ -43,6 +43,9 @@ typedef struct SnapshotStream {
         uint32_t member; /* of the event's group; 0: the leader, or alone */
         uint64_t read_format; /* of its attr */
         bool muted;  /* another generation of the event speaks: count as doubled */
+        bool is_sampling; /* not each occurrence is written: the ledger can only count samples */
+        uint64_t period;  /* fixed, of each sample; 0: the sample says it, or there are none */
+        const SampleLayout *layout; /* of its generation; NULL before snapshot_set_streams(): the event's */
         uint32_t event; /* index into Snapshot.events */
 } SnapshotStream;
 
@@ -73,7 +76,7 @@ Snapshot *snapshot_ref(Snapshot *s);
 Snapshot *snapshot_unref(Snapshot *s);
 DEFINE_CLEANUP(Snapshot *, snapshot_unref)
 
-/* Takes `streams` (malloc) and builds the hash. -ENOMEM: nothing taken. */
+/* Takes `streams` (malloc), of events that are there, and builds the hash. -ENOMEM: nothing taken. */
 int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, size_t n);
 
 static inline uint32_t snapshot_hash(uint64_t id) {

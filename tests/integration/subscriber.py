@@ -341,7 +341,7 @@ class Stream:
             result["fields"] = event.decode(item)
             if names := event.names(result["fields"]):
                 result["names"] = names
-            result["period"] = item.period or event.period
+            result["period"] = item.period or 1
         for field, value in item.ListFields():
             if field.containing_oneof is None and field.name not in COMMON:
                 result[field.name] = plain(value)

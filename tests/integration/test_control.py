@@ -7,10 +7,10 @@ import os
 import subprocess
 
 import perfd
-from perfd import Daemon, add, check, equal, pb, refused
+from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused
+from test_promises import CPUS, GETPPID, SLOW, SYS_ENTER, Checker, lost, rows_of
 
 PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
-SYS_ENTER = "raw_syscalls:sys_enter"
 
 
 def perfctl(daemon, *arguments, status=0, data=""):
@@ -77,6 +77,196 @@ def test_groups_are_changed_as_one():
         equal(documents(daemon, "list", "@mine")[0]["group"], "mine", "the group of what perfctl added")
         for wrong in ("@x", "a b", "a*"):
             refused(client, "bad-name", add=pb.AddRequest(events=[pb.EventSpec(event="cpu-clock", group=wrong)]))
+
+
+# ---- plan and apply --------------------------------------------------------------------------------------------------
+
+BEFORE = f"""version: 1
+targets: {{two: {{cpus: "0"}}}}
+groups:
+  io:
+    events:
+      - {{event: {SYS_ENTER}, name: calls, filter: id == {GETPPID}}}
+      - {{event: cpu-clock, frequency: 50}}
+      - sched:sched_process_exec
+      - page-faults
+  rest:
+    events: [context-switches]
+"""
+AFTER = f"""version: 1
+rings: {{size: 1MiB}}
+batches: {{pool: 1MiB}}
+targets: {{two: {{cpus: "0"}}}}
+groups:
+  io:
+    events:
+      - {{event: {SYS_ENTER}, name: calls, filter: id == 1, period: 10}}
+      - {{event: cpu-clock, period: 1000000}}
+      - sched:sched_process_exec
+      - cpu-migrations
+  new:
+    target: two
+    events: [page-faults]
+  moved:
+    events:
+      - context-switches
+"""
+
+
+def state(daemon, client):
+    """All that a plan must not change, but for counts."""
+    def still(event):
+        return event.id, event.enabled, event.n_fds, event.spec.SerializeToString()
+
+    return ({name: still(event) for name, event in events(client).items()}, daemon.status().ring_size,
+            perfd.wait_until(lambda: daemon.status().n_closing == 0 and daemon.fds(), "everything to be closed"))
+
+
+def test_plan_says_the_truth_and_changes_nothing():
+    with Daemon(config=BEFORE) as daemon, daemon.client() as client:
+        before, ids = state(daemon, client), {name: event.id for name, event in events(client).items()}
+        plan = client.request(plan=pb.PlanRequest(yaml=AFTER)).plan
+
+        def said(planned):
+            return {e.name: (e.id, e.replaced, {d.field: (d.before, d.after) for d in e.differences}) for e in planned}
+
+        equal(said(plan.added), {"cpu-migrations": (0, False, {})}, "what is to be added")
+        equal(said(plan.removed), {}, "what is to be removed")
+        equal(said(plan.changed), {
+            "page-faults": (ids["page-faults"], True, {"group": ("io", "new"), "target": ("host", "two cpus 0")}),
+            "calls": (ids["calls"], False, {"filter": (f"id == {GETPPID}", "id == 1"), "period": ("", "10")}),
+            "cpu-clock": (ids["cpu-clock"], False, {"period": ("", "1000000"), "frequency": ("50", "")}),
+            "context-switches": (ids["context-switches"], False, {"group": ("rest", "moved")}),
+        }, "what is to be changed")
+        equal(said(plan.kept), {"sched:sched_process_exec": (ids["sched:sched_process_exec"], False, {})}, "what is to be kept")
+        equal({d.field: (d.before, d.after, d.restart) for d in plan.settings},
+              {"rings.size": ("4194304", "1048576", False), "batches.pool": ("2097152", "1048576", True)}, "settings")
+        equal(state(daemon, client), before, "the state after a plan")
+
+        rows = documents(daemon, "plan", "-", data=AFTER)
+        equal([(row["change"], row.get("name")) for row in rows],
+              [("added", "cpu-migrations"), ("replaced", "page-faults"), ("changed", "calls"), ("changed", "cpu-clock"),
+               ("changed", "context-switches"), ("kept", "sched:sched_process_exec"), ("setting", None), ("setting", None)],
+              "what perfctl says of the plan")
+        equal(perfctl(daemon, "plan", "-", data=AFTER).stdout.splitlines()[2].split("\t"),
+              ["changed", "calls", str(ids["calls"]), SYS_ENTER, "io", f"filter: id == {GETPPID} -> id == 1; period: none -> 10"],
+              "a row of the plan")
+
+        with daemon.client(stream=True) as other:
+            equal(len(other.request(plan=pb.PlanRequest(yaml=AFTER)).plan.changed), 4, "a plan for one who may not change")
+            refused(other, "read-only", apply=pb.ApplyRequest(yaml=AFTER))
+
+        equal(documents(daemon, "apply", "-", data=AFTER), [{"added": 1, "removed": 0, "changed": 4, "kept": 1}],
+              "what the apply did")
+        after = events(client)
+        equal({name: after[name].id for name in ids if name != "page-faults"},
+              {name: ids[name] for name in ids if name != "page-faults"}, "ids of events that go on")
+        check(after["page-faults"].id > ids["page-faults"], "the replaced event has an old id")
+        equal([(d.field, d.before) for d in client.request(plan=pb.PlanRequest(yaml=AFTER)).plan.settings], [],
+              "settings that differ after the apply")
+        equal(daemon.status().ring_size, 1 << 20, "the size of the rings")
+        check(all(event.configured for event in after.values()), "something applied does not count as configured")
+        reply = client.request(reload=pb.Empty()).reloaded
+        equal((reply.added, reply.removed, reply.changed, reply.kept), (0, 1, 4, 1), "the reload of the daemon's own")
+        equal(sorted(events(client)), sorted(ids), "the events after the reload")
+
+
+def test_apply_is_all_or_nothing():
+    bad = AFTER + "      - sched:no_such_event\n"
+    with Daemon(config=BEFORE) as daemon, daemon.client() as client, Workload("flood", 0, 20_000, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "flood", "filter": f"id == {GETPPID}", "target": pb.Target(pids=load.pids)})
+        before = state(daemon, client)
+        with Checker(daemon, "time", "flood", queue=1 << 28) as checker:
+            load.go()
+            for kind, request in ("plan", pb.PlanRequest), ("apply", pb.ApplyRequest):
+                no = refused(client, "unknown-event", "STATUS_NOT_FOUND", **{kind: request(yaml=bad, path="tried.yaml")})
+                check(no.message.startswith("tried.yaml:18:9: "), f"no place in {no.message!r}")
+                no = refused(client, "bad-config", "STATUS_INVALID", **{kind: request(yaml="version: 2\n")})
+                check(no.message.startswith("<yaml>:1:10: "), f"no place in {no.message!r}")
+            refused(client, "exists", apply=pb.ApplyRequest(yaml=AFTER.replace("cpu-migrations", "{event: cpu-migrations, name: flood}")))
+            counts = load.done(stop=True)
+            seen = checker.finish()
+            rows = rows_of(daemon.ledger(), "flood")
+        load.exit()
+        equal(state(daemon, client), before, "the state after refused changes")
+    equal(seen["items"], sum(counts), "items of another event, and calls made")
+    equal([rows[cpu].occurred for cpu in CPUS], counts, "its occurrences")
+
+
+# ---- periods ---------------------------------------------------------------------------------------------------------
+
+
+def test_period_of_a_flood():
+    """Between 1 and 7 again and again: every call is in a sample, but for what an fd has not yet come to a sample for."""
+    rounds, period = (4, 7) if SLOW else (30, 7)
+    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 20_000, cpus=CPUS) as load:
+        ref, = add(client, {"event": SYS_ENTER, "name": "calls", "filter": f"id == {GETPPID}",
+                            "target": pb.Target(pids=load.pids)})
+        with Subscriber(daemon, "calls") as by_time, Subscriber(daemon, "--order", "cpu", "calls") as by_cpu:
+            load.go()
+            for i in range(rounds):
+                client.request(set_period=pb.SetPeriodRequest(name="calls", period=1 if i % 2 else period))
+            equal(events(client)["calls"].id, ref.id, "the id")
+            counts = load.done(stop=True)
+            ledger = daemon.ledger()
+            streams = [[line for line in s.finish() if "kind" not in line] for s in (by_time, by_cpu)]
+        load.exit()
+    rows = {row.cpu: row for row in ledger.events}
+    for cpu, made in zip(CPUS, counts):
+        check(rows[cpu].balanced, f"not balanced: {rows[cpu]}")
+        check(not rows[cpu].exact, f"exact, although not every occurrence was a sample: {rows[cpu]}")
+        equal(sum(lost(rows[cpu], reason.reason) for reason in rows[cpu].lost), 0, "losses")
+        for items in streams:
+            here = [item["period"] for item in items if item["cpu"] == cpu]
+            equal(set(here), {1, period}, "periods that samples say")
+            equal(len(here), rows[cpu].delivered, "samples and what the ledger says")
+            # before each of the changes an fd had up to 6 calls that are in no sample of it
+            check(made - rounds * (period - 1) <= sum(here) <= made + rounds * (period - 1),
+                  f"samples stand for {sum(here)} of {made} calls")
+        equal(rows[cpu].occurred, rows[cpu].delivered, "occurred and delivered")
+
+
+def test_descriptors_come_before_samples_of_a_new_period():
+    with Daemon() as daemon, daemon.client() as client, daemon.client() as watching, \
+         Workload("flood", 0, 1000, cpus=CPUS[:1]) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
+        items = watching.subscribe(events=["calls"])
+        load.go()
+        equal(next(items)["period"], 1, "the period of the first sample")
+        event = next(iter(watching.stream.events))
+        client.request(set_period=pb.SetPeriodRequest(name="calls", period=5))
+        item = next(item for item in items if item["period"] != 1)
+        equal((item["period"], watching.stream.events[event].period), (5, 5), "a sample and its descriptor")
+        client.request(set_period=pb.SetPeriodRequest(name="calls", frequency=100))
+        item = next(item for item in items if item["period"] not in (1, 5))
+        equal(watching.stream.events[event].period, 0, "the period of a descriptor by frequency")
+        load.done(stop=True)
+        watching.stop()
+        for item in items:
+            pass
+        load.exit()
+
+
+def test_periods_that_can_not_be():
+    with Daemon() as daemon, daemon.client() as client:
+        add(client, SYS_ENTER, {"event": "external:x", "fields": [pb.ExternalField(name="a", type="u8")]},
+            {"event": "page-faults", "name": "faults", "frequency": 10}, "dummy")
+        before = state(daemon, client)
+        for name, reason, rate in (SYS_ENTER, "bad-request", {}), (SYS_ENTER, "bad-event", {"period": 1, "frequency": 1}), \
+                                  (SYS_ENTER, "bad-event", {"period": 1 << 63}), ("*", "bad-request", {"period": 1}), \
+                                  ("external:x", "bad-event", {"period": 2}), ("dummy", "bad-event", {"period": 2}), \
+                                  ("no", "unknown-event", {"period": 2}):
+            refused(client, reason, set_period=pb.SetPeriodRequest(name=name, **rate))
+        equal(state(daemon, client), before, "the state after refused changes")
+        perfctl(daemon, "period", "faults", "3")
+        equal((events(client)["faults"].spec.period, events(client)["faults"].spec.frequency), (3, 0), "a period")
+        perfctl(daemon, "period", "--frequency", "40", "faults")
+        equal((events(client)["faults"].spec.period, events(client)["faults"].spec.frequency), (0, 40), "a frequency")
+        for wrong in ["faults"], ["faults", "3", "--frequency", "3"], ["faults", "0"], ["faults", "x"]:
+            perfctl(daemon, "period", *wrong, status=2)
+        equal(perfctl(daemon, "complete", "p").stdout, "period\nplan\n", "verbs that are offered")
+        equal(perfctl(daemon, "complete", "period", "f").stdout, "faults\n", "events that are offered")
+        equal([perfctl(daemon, "complete", verb, "").stdout for verb in ("plan", "apply")], ["<file>\n"] * 2, "files")
 
 
 if __name__ == "__main__":

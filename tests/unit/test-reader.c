@@ -319,6 +319,62 @@ static void test_starved(void **state) {
         rig_deinit(&rig);
 }
 
+/* --- live changes --- */
+
+/* What the only item of the next batch says that it stands for. */
+static uint64_t next_period(Rig *rig) {
+        Perfd__V1__Packet *packet;
+        uint64_t period;
+        Batch *b;
+
+        assert_int_equal(reader_drain(&rig->reader), 0);
+        assert_int_equal(reader_push_batch(&rig->reader), 0);
+        b = queue_pop(&rig->reader.full);
+        assert_non_null(b);
+        assert_int_equal(b->n_entries, 1);
+        packet = perfd__v1__packet__unpack(NULL, b->entries[0].length, b->arena + b->entries[0].offset);
+        assert_non_null(packet);
+        period = packet->items[0]->period;
+        perfd__v1__packet__free_unpacked(packet, NULL);
+        queue_push(&rig->reader.free, b);
+        return period;
+}
+
+/* Two generations with two periods: each is counted by what it is, and a sample says what it stands for. */
+static void test_generations_with_other_periods(void **state) {
+        SnapshotStream *streams;
+        Rig rig;
+
+        rig_init(&rig, 16 * 1024, 2);
+        streams = (SnapshotStream *)rig.reader.snapshot->cpus[0].streams;
+        streams[1].is_sampling = true;
+        streams[1].period = 10;
+        rig_put_number(&rig, 2, WHO(7, 0, 10), 2, 0);
+        rig_put_number(&rig, 1, WHO(7, 0, 11), 2, 0);
+        assert_int_equal(next_period(&rig), 0);
+        streams[0].muted = true; /* as a later snapshot would have it */
+        streams[1].muted = false;
+        rig_put_number(&rig, 1, WHO(7, 0, 20), 2, 0);
+        rig_put_number(&rig, 2, WHO(7, 0, 21), 2, 0);
+        assert_int_equal(next_period(&rig), 10);
+        check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = 2, .doubled = 2 });
+        assert_int_equal(counter_get(&rig_counters(&rig, RIG_NUMBERS)->sampled), 2);
+
+        streams[6].event = RIG_FAULTS; /* the next generation of FAULTS, by frequency: its samples are laid out otherwise */
+        streams[6].is_sampling = true;
+        rig_put_faults(&rig, 6, 7, WHO(7, 0, 30), 4);
+        streams[5].muted = true;
+        rig_put_faults(&rig, 7, 6, WHO(7, 0, 31), 0);
+        rig_put_faults(&rig, 6, 7, WHO(7, 0, 32), 5);
+        streams[6].muted = false;
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        check_counts(&rig, RIG_FAULTS, (Counts){ .delivered = 2, .doubled = 1 });
+        assert_int_equal(counter_get(&rig_counters(&rig, RIG_FAULTS)->sampled), 2);
+        assert_int_equal(counter_get(&rig.reader.counters.unknown_id), 0);
+        rig_check_sums(&rig);
+        rig_deinit(&rig);
+}
+
 /* --- cuts --- */
 
 /* One place of the ring for all numbers; /dev/zero is an event that says it counted nothing. */
@@ -376,6 +432,7 @@ int main(void) {
                 cmocka_unit_test(test_too_long),
                 cmocka_unit_test(test_entries_run_out),
                 cmocka_unit_test(test_starved),
+                cmocka_unit_test(test_generations_with_other_periods),
                 cmocka_unit_test(test_cut),
         };
 

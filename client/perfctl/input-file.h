@@ -1,0 +1,7 @@
+/* For verbs that take a FILE. */
+#pragma once
+
+#include "client/perfctl/perfctl.h"
+
+/* All of its bytes, malloc; "-" is stdin. 0, or PERFCTL_FAILED after a message. */
+int input_file_read(const Perfctl *p, const char *path, char **ret_bytes, size_t *ret_n);
