@@ -184,7 +184,9 @@ static int add_site(Supervisor *s, const SourceRequest *q, Source *o, const Prob
 }
 
 static int find_probe(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
-        ProbeRequest request = { .name = q->name, .args = q->spec->args, .maxactive = q->spec->maxactive, .id = q->id };
+        const EventSpec *spec = q->spec;
+        ProbeRequest request = { .name = q->name, .args = spec->args, .maxactive = spec->maxactive, .id = q->id,
+                                 .inherits = (spec->n_pids > 0 || spec->n_tids > 0) && !spec->no_inherit };
         struct perf_event_attr *more;
         Probe *probe = NULL;
         Source *o;

@@ -114,6 +114,8 @@ static uint64_t sample_type_of(const EventSpec *s, const struct perf_event_attr 
         uint64_t type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 
         type |= a->type == PERF_TYPE_TRACEPOINT ? PERF_SAMPLE_RAW : PERF_SAMPLE_IP;
+        if (plan->has_ip)
+                type |= PERF_SAMPLE_IP;
         if (has_address(a))
                 type |= PERF_SAMPLE_ADDR;
         if (s->frequency)

@@ -27,6 +27,7 @@ typedef struct AttrPlan {
         bool group_sample; /* the leader's samples read all members */
         bool hides_read;   /* PERF_SAMPLE_READ is there for the id in it, and nobody has asked for it: attr_plan() */
         bool is_probe;     /* of the kprobe or uprobe PMU, whose types are numbered like those of any PMU */
+        bool has_ip;       /* a tracepoint that says where it was: a dynamic probe, as those of the PMUs do */
         bool precise_max;  /* precise_ip is as high as the machine lets it be */
 } AttrPlan;
 

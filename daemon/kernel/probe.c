@@ -218,7 +218,11 @@ int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanati
         r = probe_places_find(q->name, &p->places, e);
         if (r != 0)
                 return r;
-        p->is_dynamic = *args.text || q->maxactive > 0;
+        /*
+         * The PMUs read what config1 points at once more for each child, perf_kprobe_init() and perf_uprobe_init(), in a
+         * process that has something else there: its fork(2) fails with EFAULT (up to Linux 6.18 at least).
+         */
+        p->is_dynamic = *args.text || q->maxactive > 0 || q->inherits;
         for (size_t i = 0; i < p->places.n_sites && !q->args; i++)
                 p->is_dynamic = p->is_dynamic || p->places.sites[i].args;
         if (!p->is_dynamic) {

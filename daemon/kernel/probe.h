@@ -1,8 +1,8 @@
 /*
- * For the supervisor: kernel and user probes. Where nothing has to be named in tracefs (no fetch args, no maxactive) a
- * probe is an attr of the kprobe or uprobe PMU and leaves nothing behind; otherwise it is a dynamic event in tracefs,
- * whose definition lives as long as the Probe and is removed after the last fd on it was closed. Main thread only, but
- * probe_free(), which the closer calls.
+ * For the supervisor: kernel and user probes. Where nothing has to be named in tracefs (no fetch args, no maxactive) and
+ * no children are followed, a probe is an attr of the kprobe or uprobe PMU and leaves nothing behind; otherwise it is a
+ * dynamic event in tracefs, whose definition lives as long as the Probe and is removed after the last fd on it was
+ * closed. Main thread only, but probe_free(), which the closer calls.
  *
  * Names in tracefs are GROUP = "perfd_<boot-unique identity>": 16 hex digits of pid, start time of the process (field
  * 22 of /proc/PID/stat) and pid namespace, so that they survive the reuse of a pid; the event is "p<id of perfd's
@@ -26,6 +26,7 @@ typedef struct ProbeRequest {
         const char *args;       /* fetch args in the kernel's syntax, white space normalised here; NULL: none, and of
                                  * a static probe its own arguments ("" for none of those either) */
         unsigned maxactive;     /* kretprobe; 0: the kernel's default */
+        bool inherits;          /* will be opened with attr.inherit */
         uint32_t id;            /* perfd's event id: for the name in tracefs */
 } ProbeRequest;
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import perfd
-from perfd import Daemon, Subscriber, add, check, equal, pb, refused, wait_until
+from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused, wait_until
 from test_errors import state, unchanged
 from test_promises import Checker, lost, rows_of
 from test_sources import CPUS, FIRE, GETPPID, Fire, call_args, definitions, samples, symbols, total
@@ -131,6 +131,20 @@ def test_globs_follow_cgroups():
         equal(seen["items"] - seen["records"], 15 * N, "samples of both")
         rows = rows_of(daemon.ledger(), "jobs")
         equal(total(rows, "delivered") + sum(lost(row) for row in rows.values()), 5 * N, "the ledger of cgroups that are gone")
+
+
+def test_probed_processes_have_children():
+    """A probe without arguments, which Linux would open anew in each child, does not keep a process from having them."""
+    with Daemon() as daemon, daemon.client() as client, Workload("forks", 20, cpus=CPUS[:1]) as load:
+        with open(f"/proc/{load.pids[0]}/maps", encoding="ascii") as f:
+            libc = next(line.split()[-1] for line in f if "/libc.so.6" in line)
+        add(client, {"event": f"uprobe:{libc}:syscall", "name": "all", "target": pb.Target(pids=load.pids)},
+            {"event": f"uprobe:{libc}:syscall", "name": "alone", "target": pb.Target(pids=load.pids, no_inherit=True)})
+        load.go()
+        equal(load.done(), [20], "children")
+        found = occurred(daemon, "all", "alone")
+        load.exit()
+    equal(found, {"all": 61, "alone": 41}, "calls of syscall(): clone and wait4, exit_group of the children, and a kill")
 
 
 def test_containers_and_units():
