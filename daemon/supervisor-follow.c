@@ -114,6 +114,8 @@ static int start_watch(Supervisor *s, Explanation *e) {
         if (r != 0)
                 return r;
         r = sd_event_add_io(s->event, &s->cgroup_source, cgroup_watch_fd(s->cgroup_watch), EPOLLIN, on_cgroups, s);
+        if (r >= 0)
+                r = sd_event_source_set_exit_on_failure(s->cgroup_source, true);
         return r < 0 ? r : 0;
 }
 

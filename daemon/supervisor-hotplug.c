@@ -205,6 +205,5 @@ int supervisor_follow_cpus(Supervisor *s) {
                           strerror(-r));
                 return 0;
         }
-        r = sd_event_add_io(s->event, NULL, s->hotplug_fd, EPOLLIN, on_hotplug, s);
-        return r < 0 ? r : 0;
+        return supervisor_listen(s, s->hotplug_fd, on_hotplug);
 }

@@ -237,8 +237,19 @@ static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
                        : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
+/* To the loop, for as long as that is. A handler that gives a negative ends perfd; by default it would only be disabled. */
+static int source_give(sd_event_source *source) {
+        int r = sd_event_source_set_exit_on_failure(source, true);
+
+        if (r >= 0)
+                r = sd_event_source_set_floating(source, true);
+        sd_event_source_unref(source);
+        return r;
+}
+
 static int start_loop(Supervisor *s) {
         static const int terminating[] = { SIGTERM, SIGINT };
+        sd_event_source *source;
         uint64_t interval;
         sigset_t set;
         int r;
@@ -253,14 +264,25 @@ static int start_loop(Supervisor *s) {
         for (size_t i = 0; i < ARRAY_SIZE(terminating) && r >= 0; i++)
                 r = sd_event_add_signal(s->event, NULL, terminating[i], on_terminate, s);
         if (r >= 0)
-                r = sd_event_add_signal(s->event, NULL, SIGHUP, on_reload, s);
+                r = sd_event_add_signal(s->event, &source, SIGHUP, on_reload, s);
+        if (r >= 0)
+                r = source_give(source);
         if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
                 r = sd_event_add_time_relative(s->event, &s->watchdog, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s);
         return r < 0 ? r : 0;
 }
 
+int supervisor_listen(Supervisor *s, int fd, sd_event_io_handler_t handler) {
+        sd_event_source *source;
+        int r = sd_event_add_io(s->event, &source, fd, EPOLLIN, handler, s);
+
+        if (r >= 0)
+                r = source_give(source);
+        return r < 0 ? r : 0;
+}
+
 static int start_hearing(Supervisor *s) {
-        int r = sd_event_add_io(s->event, NULL, s->dispatcher.words.fd, EPOLLIN, supervisor_on_word, s);
+        int r = supervisor_listen(s, s->dispatcher.words.fd, supervisor_on_word);
 
         return r < 0 ? r : supervisor_follow_cpus(s);
 }

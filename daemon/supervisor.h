@@ -166,6 +166,8 @@ typedef struct Supervisor {
 int supervisor_start(Supervisor *s, Explanation *e);
 /* Runs until it is told to stop; the exit code. */
 int supervisor_run(Supervisor *s);
+/* Hears on an fd until the end. A handler that gives a negative ends perfd; sd-event alone would never call it again. */
+int supervisor_listen(Supervisor *s, int fd, sd_event_io_handler_t handler);
 void supervisor_stop(Supervisor *s);
 
 /*

@@ -269,7 +269,9 @@ int connection_new(Control *control, int fd, const Peer *peer) {
         control->n_connections++;
         frame_reader_init(&c->in, FRAME_MAX_REQUEST);
         r = sd_event_add_io(control->event, &c->source, fd, EPOLLIN, on_io, c);
+        if (r >= 0)
+                r = sd_event_source_set_exit_on_failure(c->source, true); /* otherwise it would never be answered */
         if (r < 0)
                 connection_free(c);
-        return r;
+        return r < 0 ? r : 0;
 }

@@ -138,9 +138,11 @@ int control_listen_fd(Control *c, int fd, bool may_change) {
         /* systemd's sockets block, and on_connect() accepts until there is nobody left */
         r = fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno
                                                : sd_event_add_io(c->event, &l->source, fd, EPOLLIN, on_connect, l);
+        if (r >= 0)
+                r = sd_event_source_set_exit_on_failure(l->source, true);
         if (r < 0)
                 listener_free(l);
-        return r;
+        return r < 0 ? r : 0;
 }
 
 /* Removes the socket of a daemon that is dead; everything else that is there is refused. */

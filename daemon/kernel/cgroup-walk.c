@@ -98,11 +98,13 @@ int cgroup_walk_list(int fd, const char *path, Strings *ret, Explanation *e) {
         if (r != 0)
                 return r == CGROUP_WALK_GONE ? 0 : r;
         own = -1; /* it is the stream's */
-        while (r == 0 && (entry = readdir(d)))
+        while (r == 0 && (errno = 0, entry = readdir(d)))
                 if ((entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) && strcmp(entry->d_name, ".") != 0 &&
                     strcmp(entry->d_name, "..") != 0)
                         r = strings_add(ret, entry->d_name);
-        return r;
+        if (r == 0 && errno != 0)
+                r = explain_folder(path, errno, e);
+        return r == CGROUP_WALK_GONE ? 0 : r;
 }
 
 /* A folder that is still to be visited. */

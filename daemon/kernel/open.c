@@ -70,6 +70,12 @@ static int explain_no_fds(const char *what, int error, Explanation *e) {
                       "trace fewer events, pids or CPUs", what, (unsigned long long)limit.rlim_cur);
 }
 
+/* The kernel's, of what somebody asked for; ours is fatal. */
+static int explain_no_memory(const char *what, Explanation *e) {
+        return refuse(e, REFUSED_EXHAUSTED, "no-memory", "opening %s: the kernel has no memory for it: trace fewer events, "
+                      "tasks or CPUs, or raise the limits of perfd's cgroup (MemoryMax=)", what);
+}
+
 /* What ENOENT, EOPNOTSUPP and EINVAL mean for each kind of event. */
 static int explain_unsupported(const struct perf_event_attr *attr, const char *what, int error, OpenPlace place,
                                Explanation *e) {
@@ -139,7 +145,7 @@ static int explain_open(const struct perf_event_attr *attr, const char *what, in
         case ENFILE:
                 return explain_no_fds(what, error, e);
         case ENOMEM:
-                return -ENOMEM;
+                return explain_no_memory(what, e);
         case ENOSYS:
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel",
                               "this kernel has no perf_event_open(2): it needs CONFIG_PERF_EVENTS");
@@ -186,7 +192,7 @@ bool open_is_missing(const struct perf_event_attr *attr, int cpu) {
 
 static int explain_ioctl(const char *what, const char *call, Explanation *e) {
         if (errno == ENOMEM)
-                return -ENOMEM;
+                return explain_no_memory(what, e);
         return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s: %s says %s", what, call, strerror(errno));
 }
 

@@ -132,7 +132,8 @@ static char *read_log(const char *root) {
 static int explain_file(const char *path, bool is_kernel, int error, Explanation *e) {
         switch (error) {
         case ENOMEM:
-                return -ENOMEM;
+                return refuse(e, REFUSED_EXHAUSTED, "no-memory", "%s can not be written: the kernel has no memory for another "
+                              "probe", path);
         case ENOENT:
                 return refuse(e, REFUSED_UNSUPPORTED, is_kernel ? "no-kprobes" : "no-uprobes",
                               "there is no %s: this kernel is built without CONFIG_%s", path,

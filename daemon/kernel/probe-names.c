@@ -83,6 +83,9 @@ int probe_owner_self(ProbeOwner *ret, Explanation *e) {
 
         if (r == -ENOMEM)
                 return r;
+        if (r == -EMFILE || r == -ENFILE)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "no fd is left to read /proc/self/stat: raise "
+                              "LimitNOFILE= (RLIMIT_NOFILE) or trace less");
         if (r < 0 || !read_spaces("self", &o.spaces))
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel",
                               "/proc/self can not be read (%s), and probes in tracefs are named after the process that "

@@ -153,6 +153,9 @@ static int open_file(ProbePlaces *p, ElfFile **ret, Explanation *e) {
         if (r != 0)
                 return r;
         elf_file_inode(f, &device, &inode);
+        if (error == EMFILE || error == ENFILE)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "no fd is left to keep %s: raise LimitNOFILE= "
+                              "(RLIMIT_NOFILE) or trace less", p->path);
         if (p->fd < 0 || !is_same_file(p->fd, device, inode))
                 return refuse(e, REFUSED_NOT_FOUND, "no-file", "%s was replaced while it was looked at%s%s: try again",
                               QUOTE(p->path), error ? ": " : "", error ? strerror(error) : "");

@@ -46,7 +46,7 @@ int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanati
         d = opendir(path);
         if (!d)
                 return explain_proc(path, pid, errno, e);
-        while ((entry = readdir(d))) {
+        while (errno = 0, (entry = readdir(d))) {
                 char *end;
                 unsigned long tid = strtoul(entry->d_name, &end, 10);
                 uint32_t *more;
@@ -59,8 +59,8 @@ int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanati
                 tids = more;
                 tids[n++] = (uint32_t)tid;
         }
-        if (n == 0)
-                return explain_proc(path, pid, ESRCH, e);
+        if (n == 0 || errno != 0) /* one that is gone has no threads any more */
+                return explain_proc(path, pid, errno != 0 ? errno : ESRCH, e);
         qsort(tids, n, sizeof(*tids), compare_tids);
         *ret_tids = TAKE_PTR(tids);
         *ret_n = n;
@@ -96,7 +96,7 @@ static int read_families(Family **ret, size_t *ret_n, Explanation *e) {
 
         if (!d)
                 return explain_proc("/proc", 0, errno, e);
-        while ((entry = readdir(d))) {
+        while (errno = 0, (entry = readdir(d))) {
                 char *end;
                 unsigned long pid = strtoul(entry->d_name, &end, 10);
                 Family *more, one = { .pid = (uint32_t)pid };
@@ -115,6 +115,8 @@ static int read_families(Family **ret, size_t *ret_n, Explanation *e) {
                 families = more;
                 families[n++] = one;
         }
+        if (errno != 0)
+                return explain_proc("/proc", 0, errno, e);
         *ret = TAKE_PTR(families);
         *ret_n = n;
         return 0;

@@ -36,10 +36,11 @@ def read(path):
     return None
 
 
-def probes():
-    """Definitions in tracefs that a perfd made."""
+def probes(pid):
+    """Definitions in tracefs that the perfd of this pid made: the last 22 bits of their group."""
     lines = [line for kind in ("kprobe", "uprobe") for line in (read(f"{TRACING}/{kind}_events") or "").splitlines()]
-    return [line for line in lines if ":perfd_" in line]
+    groups = [re.search(r":perfd_([0-9a-f]{16})/", line) for line in lines]
+    return [line for line, group in zip(lines, groups) if group and int(group[1], 16) & (1 << 22) - 1 == pid]
 
 
 def state(daemon):
@@ -48,7 +49,7 @@ def state(daemon):
     events = [(e.id, e.spec.SerializeToString(deterministic=True), e.enabled, e.n_fds)
               for e in daemon.monitor.request(list=pb.ListRequest()).list.events]
     return {"events": events, "fds": daemon.fds(), "perf fds": daemon.status().n_fds,
-            "subscribers": daemon.status().n_subscribers, "probes": probes(),
+            "subscribers": daemon.status().n_subscribers, "probes": probes(daemon.pid),
             "instances": [i for i in os.listdir(f"{TRACING}/instances") if i == f"perfd-{daemon.pid}"]}
 
 

@@ -351,5 +351,60 @@ def test_add_read():
         fail_each_add("read", {"EIO": "kernel"}, group(family.pid), paths=formats)
 
 
+# ---- one request with a source of every kind -------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def every_kind():
+    """Eight events: probes in tracefs and of the PMU, a group, a breakpoint, a filter, cgroups, an external one."""
+    from test_sources import Fire, call_args, probe  # pylint: disable=import-outside-toplevel
+    from test_targets import Tree  # pylint: disable=import-outside-toplevel
+
+    with Tree() as tree, Fire(tree.make("here")) as fire:
+        target = pb.Target(pids=[fire.pid], no_inherit=True)
+        yield [pb.EventSpec(name=f"kind-{i}", **spec) for i, spec in enumerate([
+            probe("fire_call", args=call_args(), target=target),
+            probe("fire:hit", "usdt", target=target),
+            {"event": "{page-faults,task-clock}", "interval": 10**9, "target": target},
+            {"event": f"mem:{fire.watched:#x}/8:w", "target": target},
+            {"event": "sched:sched_process_exit", "filter": "pid == -2"},
+            {"event": "page-faults", "target": pb.Target(cgroups=[tree.path("here")])},
+            {"event": "external:note", "fields": [pb.ExternalField(name="a", type="u8")]},
+            probe("fire_call", "uretprobe", target=pb.Target(cgroups=[tree.path("h*")]))])]
+
+
+def test_add_every_kind_perf_event_open():
+    with every_kind() as specs:
+        fail_each_add("perf_event_open", {"EMFILE": "too-many-fds", "EINVAL": None}, specs)
+
+
+def test_add_every_kind_ioctl():
+    with every_kind() as specs:
+        fail_each_add("ioctl", {"ENOMEM": "no-memory"}, specs)
+
+
+def test_add_every_kind_openat():
+    with every_kind() as specs:
+        fail_each_add("openat", {"EMFILE": None}, specs, step=9)
+
+
+def test_add_every_kind_files():
+    """Definitions are written, formats and ELF files read, folders listed."""
+    with every_kind() as specs:
+        fail_each_add("write", {"EINVAL": None, "ENOMEM": "no-memory"}, specs, paths=[f"{perfd.TRACING}/uprobe_events"])
+        fail_each_add("pread64", {"EIO": None}, specs)
+        fail_each_add("getdents64", {"EIO": None}, specs, step=5)
+        fail_each_add("read", {"EIO": None}, specs, paths=[f"{perfd.TRACING}/events/sched/sched_process_exit/format",
+                                                           "/sys/bus/event_source/devices/uprobe/type"])
+
+
+def test_add_every_kind_memory_and_watches():
+    """Of ELF files, and of what cgroups are called."""
+    with every_kind() as specs:
+        fail_each_add("mmap", {"ENOMEM": None}, specs)
+        fail_each_add("inotify_init1", {"EMFILE": None}, specs)
+        fail_each_add("inotify_add_watch", {"ENOSPC": None}, specs)
+
+
 if __name__ == "__main__":
     perfd.main(globals())

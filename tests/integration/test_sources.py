@@ -10,7 +10,7 @@ import time
 
 import perfd
 from perfd import Daemon, Subscriber, TRACING, Workload, add, check, equal, pb, refused, wait_until
-from test_errors import probes, state, unchanged
+from test_errors import state, unchanged
 from test_promises import Checker, lost, rows_of
 from test_tasks import cgroups
 
@@ -111,13 +111,14 @@ def everything(**daemon):
 def test_each_source_by_each_target():
     """occurred = N = delivered + lost; of the host there are others' page faults, too, and nothing else."""
     with everything() as (daemon, fire, kinds):
-        with Checker(daemon, "time", queue=1 << 28) as checker:
+        names = [name for _, names in kinds.values() for name in names]
+        with Checker(daemon, "time", *(name for name in names if name != "faults-host"), queue=1 << 28) as checker:
             for word in sorted({word for word, _ in kinds.values()}):
                 fire.fire(word, N)
             seen = checker.finish()
         ledger = daemon.ledger()
     everyone = 0
-    for name in (name for _, names in kinds.values() for name in names):
+    for name in names:
         rows = rows_of(ledger, name)
         if name == "faults-host":
             check(total(rows, "occurred") >= N, f"{name} occurred {total(rows, 'occurred')} times")
@@ -441,7 +442,7 @@ def test_leftovers():
 
 def test_thousand_tracepoints():
     """Added by one glob and removed, beside a stream that misses nothing; and one event beside it."""
-    glob = "[a-rt-z]*:*" if not SLOW else "[a-h]*:*"
+    glob = "k*:*" if SLOW else "[k-s]*:*"  # closing each takes the kernel 20 ms and more
     with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 20_000, cpus=CPUS) as load:
         add(client, {"event": "raw_syscalls:sys_enter", "name": "calls", "target": pb.Target(pids=load.pids)})
         with Checker(daemon, "time", "calls", queue=1 << 28) as checker:
