@@ -306,11 +306,11 @@ int dispatcher_describe(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_
 
 /* Behind the event's last item: in the order of each CPU that is now, in the order of time when the merge is so far. */
 void dispatcher_remove(Dispatcher *d, DispatcherMail *mail) {
-        DispatcherMail **end = &d->removals;
-
-        while (*end)
-                end = &(*end)->next;
-        *end = mail;
+        if (d->removals)
+                d->last_removal->next = mail;
+        else
+                d->removals = mail;
+        d->last_removal = mail;
 }
 
 int dispatcher_tell_removals(Dispatcher *d) {

@@ -7,6 +7,7 @@
 #include "daemon/dispatcher.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,10 +65,10 @@ void dispatcher_set_lane(Dispatcher *d, uint32_t slot, bool live, bool waited_fo
         d->watermarks[slot] = waited_for ? 0 : DISPATCHER_NOT_WAITED_FOR;
 }
 
+/* A change of many events for many subscriptions is more than MAILS; the dispatcher waits for nobody, and so main may for it. */
 void dispatcher_post(Dispatcher *d, DispatcherMail *mail) {
-        bool posted = mailbox_post(&d->mailbox, mail);
-
-        assert(posted); /* main waits for a report long before MAILS are on the way */
+        while (!mailbox_post(&d->mailbox, mail))
+                sched_yield();
 }
 
 void dispatcher_mail_free(DispatcherMail *mail) {

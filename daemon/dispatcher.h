@@ -192,6 +192,7 @@ typedef struct Dispatcher {
         size_t n_late;
         unsigned n_closing;
         DispatcherMail *removals; /* REMOVED, waiting for the merge, in the order of `at` */
+        DispatcherMail *last_removal; /* while there are some */
 } Dispatcher;
 
 /* Main. Lanes are the caller's, filled before start; max_subscribers bounds the words on their way. -ENOMEM, errno. */
@@ -201,7 +202,7 @@ void dispatcher_set_lane(Dispatcher *d, uint32_t slot, bool live, bool waited_fo
 int dispatcher_start(Dispatcher *d);
 int dispatcher_join(Dispatcher *d);
 void dispatcher_deinit(Dispatcher *d);
-/* Main. The mail moves. */
+/* Main. The mail moves. Waits while thousands are on their way. */
 void dispatcher_post(Dispatcher *d, DispatcherMail *mail);
 
 /* Inside the thread, one file each: */
