@@ -258,6 +258,10 @@ int open_read(int fd, uint64_t read_format, ReadCount *ret) {
         ssize_t n = read(fd, values, sizeof(values));
         size_t at = 1, have;
 
+        if (n == 0) { /* a pinned event that could not stay on its PMU: as one that never ran, "not counted" */
+                *ret = (ReadCount){ .value = 0 };
+                return 0;
+        }
         if (n < (ssize_t)sizeof(uint64_t))
                 return n < 0 ? -errno : -EIO;
         have = (size_t)n / sizeof(uint64_t);
