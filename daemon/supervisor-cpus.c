@@ -61,9 +61,12 @@ int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
         r = open_id(s->carriers[slot], &reader->carrier_id, e);
         if (r == 0)
                 r = supervisor_open_moves(s, slot, e);
-        if (r == 0 && !reader->mailbox.mails.slots)
-                r = reader_init(reader, s->config->batch_pool);
-        return r;
+        if (r != 0)
+                return r;
+        if (!reader->mailbox.mails.slots)
+                return reader_init(reader, s->config->batch_pool);
+        free(reader->horizon.least); /* rings may have got another size since this CPU was there */
+        return reader_init_horizon(reader);
 }
 
 void supervisor_close_ring(Supervisor *s, uint32_t slot) {
