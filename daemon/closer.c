@@ -82,8 +82,15 @@ void closer_close(Closer *c, const int *fds, size_t n) {
 }
 
 void closer_remove_probe(Closer *c, Probe *probe) {
-        if (probe && !closer_post(c, NULL, 0, probe))
-                probe_free(probe);
+        if (!probe)
+                return;
+        while (!closer_post(c, NULL, 0, probe)) {
+                if (!c->thread.started) {
+                        probe_free(probe);
+                        return;
+                }
+                sched_yield(); /* not before its fds, which are in the mailbox: it could not be removed */
+        }
 }
 
 void closer_stop(Closer *c) {
