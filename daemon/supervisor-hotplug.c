@@ -28,6 +28,29 @@ static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) 
         return 0;
 }
 
+/*
+ * The kernel has taken the events of the CPU itself away, but those of tasks go on when it is back, and so does what was
+ * opened then, before the words of it were heard: off, before the last drain.
+ */
+static int disable_slot(Supervisor *s, uint32_t slot) {
+        Opened of_slot = OPENED_NULL;
+        size_t n = 0;
+        int r;
+
+        for (const Registration *g = s->registrations; g; g = g->next)
+                n += g->opened.n;
+        of_slot.streams = calloc(n + 1, sizeof(*of_slot.streams));
+        if (!of_slot.streams)
+                return -ENOMEM;
+        for (const Registration *g = s->registrations; g; g = g->next)
+                for (size_t i = 0; i < g->opened.n; i++)
+                        if (g->opened.streams[i].slot == slot)
+                                of_slot.streams[of_slot.n++] = g->opened.streams[i];
+        r = opened_disable(s, (const Opened *const[]){ &of_slot }, 1);
+        free(of_slot.streams);
+        return r;
+}
+
 /* The last drain, and the end of the thread. The others are told something that changes nothing. */
 static int stop_reader(Supervisor *s, uint32_t slot) {
         _cleanup_free_ ReaderMail *each = calloc(s->n_cpus, sizeof(*each));
@@ -76,7 +99,9 @@ static int cpu_gone(Supervisor *s, uint32_t slot) {
         int r;
 
         log_print(LOG_NOTICE, "CPU %u went offline", s->cpus[slot]);
-        r = stop_reader(s, slot);
+        r = disable_slot(s, slot);
+        if (r == 0)
+                r = stop_reader(s, slot);
         if (r == 0)
                 r = tell_dispatcher(s, DISPATCHER_LANE_OFF, slot);
         if (r < 0)
