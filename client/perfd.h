@@ -168,6 +168,8 @@ int perfd_available(perfd_client *client, const char *glob, bool fields, perfd_r
 int perfd_add(perfd_client *client, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result);
 /* The same, but they are removed when this connection closes. */
 int perfd_add_temporary(perfd_client *client, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result);
+/* The same, but they are there again after a restart of the daemon. */
+int perfd_add_kept(perfd_client *client, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result);
 int perfd_remove(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
 int perfd_enable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
 int perfd_disable(perfd_client *client, const char *const *names, size_t n_names, perfd_result **ret_result);
@@ -244,6 +246,8 @@ typedef struct perfd_event_row {
         bool fallen_back;   /* spec->fallback is counted instead */
         const char *place;  /* probes: what resolved, with file and build id */
         uint64_t n_targets; /* tasks or cgroups that it has fds on; 0: whole CPUs */
+        bool kept;          /* it is there again after a restart of the daemon */
+        const char *waiting; /* why it can not be added now: kept, but not running, and without an id; "": it is running */
 } perfd_event_row;
 
 typedef struct perfd_available_row {

@@ -131,15 +131,14 @@ static int specs_encode(perfd_client *c, const perfd_event_spec *specs, size_t n
         return 0;
 }
 
-static int client_add(perfd_client *c, const perfd_event_spec *specs, size_t n, bool while_connected,
+/* `add` says how long they stay. */
+static int client_add(perfd_client *c, const perfd_event_spec *specs, size_t n, Perfd__V1__AddRequest add,
                       perfd_result **ret_result) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
-        Perfd__V1__AddRequest add = PERFD__V1__ADD_REQUEST__INIT;
         Arena arena = ARENA_NULL;
         int r = specs_encode(c, specs, n, &arena, &add);
 
         if (r == 0) {
-                add.while_connected = while_connected;
                 request.body_case = PERFD__V1__REQUEST__BODY_ADD;
                 request.add = &add;
                 r = client_ask(c, &request, PERFD__V1__RESPONSE__BODY_ADDED, ret_result);
@@ -149,11 +148,21 @@ static int client_add(perfd_client *c, const perfd_event_spec *specs, size_t n, 
 }
 
 int perfd_add(perfd_client *c, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result) {
-        return client_add(c, specs, n_specs, false, ret_result);
+        return client_add(c, specs, n_specs, (Perfd__V1__AddRequest)PERFD__V1__ADD_REQUEST__INIT, ret_result);
 }
 
 int perfd_add_temporary(perfd_client *c, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result) {
-        return client_add(c, specs, n_specs, true, ret_result);
+        Perfd__V1__AddRequest add = PERFD__V1__ADD_REQUEST__INIT;
+
+        add.while_connected = true;
+        return client_add(c, specs, n_specs, add, ret_result);
+}
+
+int perfd_add_kept(perfd_client *c, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result) {
+        Perfd__V1__AddRequest add = PERFD__V1__ADD_REQUEST__INIT;
+
+        add.keep = true;
+        return client_add(c, specs, n_specs, add, ret_result);
 }
 
 static int client_select(perfd_client *c, Perfd__V1__Request__BodyCase body, const char *const *names, size_t n_names,

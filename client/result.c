@@ -72,6 +72,8 @@ static int add_events(perfd_result *result, const Perfd__V1__ListReply *m) {
                         .fallen_back = e->fallen_back,
                         .place = e->place,
                         .n_targets = e->n_targets,
+                        .kept = e->kept,
+                        .waiting = e->waiting,
                 };
                 if (!rows[i].spec)
                         return -ENOMEM;

@@ -84,6 +84,7 @@ typedef struct Config {
         _Atomic(unsigned) n_refs;
         uint64_t version;
         char *control_path, *stream_path; /* of the two sockets, absolute, at most 107 bytes */
+        char *state_path;                 /* of the file of kept events; the same rules */
         int clock;                        /* clockid_t */
         uint64_t ring_size;               /* data bytes of each CPU's ring, a power of two of pages */
         uint64_t batch_pool;              /* bytes for batches of each CPU */

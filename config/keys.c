@@ -63,6 +63,9 @@ const Key config_keys[] = {
         { "access.stream-group", KEY_ACCOUNT, "perfd", "the name or number of a group", "group of listen.stream",
           IN_CONFIG(stream_group) },
 
+        { "state", KEY_PATH, "/var/lib/perfd/events", "an absolute path of at most 107 bytes",
+          "file of the events that clients want to be kept", IN_CONFIG(state_path) },
+
         { "clock", KEY_CHOICE, "monotonic", "one of monotonic, monotonic-raw, boottime, realtime",
           "clock of every time stamp", IN_CONFIG(clock), .choices = clocks },
 

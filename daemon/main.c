@@ -18,7 +18,7 @@ static const char usage[] =
         "  --check                  only say whether it is valid\n"
         "  --check-host             only say what this host, these privileges and limits allow\n"
         "  --json                   the same, one JSON document on each line\n"
-        "  --runtime-directory DIR  sockets are DIR/control.sock and DIR/stream.sock\n"
+        "  --runtime-directory DIR  sockets are DIR/control.sock and DIR/stream.sock, kept events in DIR/events\n"
         "  --ready-fd N             gets a newline and is closed when perfd is ready\n";
 
 typedef struct Options {

@@ -26,6 +26,7 @@ static int refs_message(const EventRefs *from, Perfd__V1__EventRef ***ret, size_
 
 int handle_add(Asking *a, Explanation *e) {
         const Perfd__V1__AddRequest *q = a->request->add;
+        Adding adding = { .owner = q->while_connected ? connection_id(a->connection) : 0, .keep = q->keep };
         EventSpec *specs = calloc(q->n_events + 1, sizeof(*specs));
         EventRefs refs = { .n = 0 };
         int r = 0;
@@ -34,11 +35,12 @@ int handle_add(Asking *a, Explanation *e) {
                 return -ENOMEM;
         if (q->n_events == 0)
                 r = refuse(e, REFUSED_INVALID, "bad-request", "no event is named");
+        else if (q->keep && q->while_connected)
+                r = refuse(e, REFUSED_INVALID, "bad-request", "events are kept over restarts, or end with their connection");
         for (size_t i = 0; i < q->n_events && r == 0; i++)
                 r = spec_from_message(a->supervisor, q->events[i], &specs[i], e);
         if (r == 0)
-                r = supervisor_add(a->supervisor, specs, q->n_events,
-                                   q->while_connected ? connection_id(a->connection) : 0, &refs, e);
+                r = supervisor_add(a->supervisor, specs, q->n_events, &adding, &refs, e);
         if (r == 0) {
                 Perfd__V1__AddReply *reply = malloc(sizeof(*reply));
 

@@ -12,40 +12,11 @@
  */
 #include "daemon/supervisor.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
-#include "config/words.h"
 #include "daemon/base/log.h"
 
 #define MAX_EVENTS 10000
-
-void event_refs_deinit(EventRefs *r) {
-        for (size_t i = 0; i < r->n; i++)
-                free(r->refs[i].name);
-        free(r->refs);
-        *r = (EventRefs){ .n = 0 };
-}
-
-static int event_refs_add(EventRefs *r, const Event *event) {
-        EventRef *more = reallocarray(r->refs, r->n + 1, sizeof(*more));
-
-        if (!more)
-                return -ENOMEM;
-        r->refs = more;
-        more[r->n] = (EventRef){ .id = event->id, .name = strdup(event->spec.name) };
-        if (!more[r->n].name)
-                return -ENOMEM;
-        r->n++;
-        return 0;
-}
-
-Registration *supervisor_find(const Supervisor *s, const char *name) {
-        for (Registration *r = s->registrations; r; r = r->next)
-                if (strcmp(r->event->spec.name, name) == 0)
-                        return r;
-        return NULL;
-}
 
 /* The carriers write side records only while something is traced. */
 static int supervisor_update_active(Supervisor *s, Explanation *e) {
@@ -195,7 +166,35 @@ int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation
         return 0;
 }
 
-int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, uint64_t owner, EventRefs *ret_refs, Explanation *e) {
+/* A number that another process may have by then is nothing to keep. */
+static int check_keeping(const EventSpec *spec, const Adding *adding, Explanation *e) {
+        if (!adding->keep || spec->target || (spec->n_pids == 0 && spec->n_tids == 0))
+                return 0;
+        return refuse(e, REFUSED_INVALID, "bad-target", "%s: a pid or tid can be that of another process after a restart: keep "
+                      "events of the host, of cgroups, containers, units, or of a target of the configuration", spec->name);
+}
+
+/* The list moves; refused: it is closed and freed. Kept ones are in the state file before they are there. */
+static int register_list(Supervisor *s, Registration *list, size_t n, const Adding *adding, Explanation *e) {
+        KeptChange change = { .added = adding->keep && !adding->is_written ? list : NULL };
+        int r = kept_write(s, &change, e);
+
+        if (r != 0) {
+                registrations_free(s, list);
+                return r;
+        }
+        r = supervisor_register(s, list, n, e);
+        if (r > 0) {
+                int restored = kept_restore(s, &change);
+
+                return restored < 0 ? restored : r;
+        }
+        if (r == 0)
+                kept_forget_waiting(s, &change);
+        return r;
+}
+
+int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const Adding *adding, EventRefs *ret_refs, Explanation *e) {
         EventRefs refs = { .n = 0 };
         Registration *list = NULL;
         size_t n_list = 0;
@@ -206,96 +205,23 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, uint64_t owner, Ev
         if (r == 0)
                 r = supervisor_open_list(s, &list, e);
         for (Registration *g = list; g && r == 0; g = g->next) {
-                g->owner = owner;
+                g->owner = adding->owner;
+                g->kept = adding->keep;
                 n_list++;
-                r = event_refs_add(&refs, g->event);
+                r = check_keeping(&g->event->spec, adding, e);
+                if (r == 0)
+                        r = event_refs_add(&refs, g->event->id, g->event->spec.name);
         }
         if (r != 0)
                 registrations_free(s, list);
         else if (list)
-                r = supervisor_register(s, list, n_list, e); /* frees the list if it fails */
+                r = register_list(s, list, n_list, adding, e);
         if (r != 0) {
                 event_refs_deinit(&refs);
                 return r;
         }
         *ret_refs = refs;
         return 0;
-}
-
-bool name_selects(const char *pattern, const Event *event) {
-        if (pattern[0] == '@')
-                return fnmatch(pattern + 1, event_spec_group(&event->spec), 0) == 0;
-        if (pattern[0] == '#') {
-                char *end;
-                unsigned long id = strtoul(pattern + 1, &end, 10);
-
-                return !*end && end != pattern + 1 && id == event->id;
-        }
-        return strcmp(pattern, event->spec.name) == 0 || fnmatch(pattern, event->spec.name, 0) == 0;
-}
-
-static int refuse_unknown(const Supervisor *s, const char *name, Explanation *e) {
-        Nearest near = NEAREST_NULL;
-
-        for (const Registration *r = s->registrations; r; r = r->next)
-                nearest_add(&near, name[0] == '@' ? name + 1 : name,
-                            name[0] == '@' ? event_spec_group(&r->event->spec) : r->event->spec.name);
-        if (name[0] == '@')
-                return refuse(e, REFUSED_NOT_FOUND, "unknown-group",
-                              "no running event is in a group called %s: `perfctl list` shows them%s", name + 1, HINT(&near));
-        return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
-                      "no running event is called %s: `perfctl list` shows them%s", name, HINT(&near));
-}
-
-int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
-                             Explanation *e) {
-        _cleanup_free_ Registration **selected = calloc(s->n_registrations + 1, sizeof(*selected));
-        size_t n_selected = 0;
-
-        if (!selected)
-                return -ENOMEM;
-        if (n == 0)
-                return refuse(e, REFUSED_INVALID, "bad-request", "no event is named");
-        for (size_t i = 0; i < n; i++) {
-                bool any = false;
-
-                for (Registration *r = s->registrations; r && !any; r = r->next)
-                        any = name_selects(names[i], r->event);
-                if (!any)
-                        return refuse_unknown(s, names[i], e);
-        }
-        for (Registration *r = s->registrations; r; r = r->next)
-                for (size_t i = 0; i < n; i++)
-                        if (name_selects(names[i], r->event)) {
-                                selected[n_selected++] = r;
-                                break;
-                        }
-        *ret = TAKE_PTR(selected);
-        *ret_n = n_selected;
-        return 0;
-}
-
-static int refs_of(Registration *const *selected, size_t n, EventRefs *ret) {
-        EventRefs refs = { .n = 0 };
-
-        for (size_t i = 0; i < n; i++) {
-                int r = event_refs_add(&refs, selected[i]->event);
-
-                if (r < 0) {
-                        event_refs_deinit(&refs);
-                        return r;
-                }
-        }
-        *ret = refs;
-        return 0;
-}
-
-/* What a change is about, and what its answer says if it succeeds. */
-static int select_with_refs(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
-                            EventRefs *ret_refs, Explanation *e) {
-        int r = supervisor_select(s, names, n, ret, ret_n, e);
-
-        return r == 0 ? refs_of(*ret, *ret_n, ret_refs) : r;
 }
 
 static void supervisor_unlink(Supervisor *s, Registration *r) {
@@ -334,18 +260,24 @@ int supervisor_remove_selected(Supervisor *s, Registration *const *selected, siz
 int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e) {
         _cleanup_free_ Registration **selected = NULL;
         EventRefs refs = { .n = 0 };
+        KeptChange change;
         size_t n_selected;
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = select_with_refs(s, names, n, &selected, &n_selected, &refs, e);
+        r = supervisor_select_with_refs(s, names, n, true, &selected, &n_selected, &refs, e);
         if (r != 0)
                 return r;
-        r = supervisor_remove_selected(s, selected, n_selected, e);
-        if (r < 0) {
+        change = (KeptChange){ .patterns = names, .n_patterns = n, .subjects = selected, .n_subjects = n_selected,
+                               .removed = true };
+        r = kept_write(s, &change, e);
+        if (r == 0 && n_selected > 0)
+                r = supervisor_remove_selected(s, selected, n_selected, e);
+        if (r != 0) {
                 event_refs_deinit(&refs);
                 return r;
         }
+        kept_forget_waiting(s, &(KeptChange){ .patterns = names, .n_patterns = n });
         *ret_refs = refs;
         return 0;
 }
@@ -406,14 +338,24 @@ static int supervisor_switch(Supervisor *s, Registration *const *selected, size_
 int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e) {
         _cleanup_free_ Registration **selected = NULL;
         EventRefs refs = { .n = 0 };
+        KeptChange change;
         size_t n_selected;
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = select_with_refs(s, names, n, &selected, &n_selected, &refs, e);
+        r = supervisor_select_with_refs(s, names, n, false, &selected, &n_selected, &refs, e);
         if (r != 0)
                 return r;
-        r = supervisor_switch(s, selected, n_selected, on, e);
+        change = (KeptChange){ .subjects = selected, .n_subjects = n_selected, .enabled = &on };
+        r = kept_write(s, &change, e);
+        if (r == 0) {
+                r = supervisor_switch(s, selected, n_selected, on, e);
+                if (r > 0) {
+                        int restored = kept_restore(s, &change);
+
+                        r = restored < 0 ? restored : r;
+                }
+        }
         if (r != 0) {
                 event_refs_deinit(&refs);
                 return r;

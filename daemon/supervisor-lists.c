@@ -15,6 +15,47 @@ static uint64_t registration_count_whoms(const Registration *g) {
         return n;
 }
 
+/* A copy by its wire image: free_unpacked() is to own it. */
+static int spec_message_copy(const Perfd__V1__EventSpec *from, Perfd__V1__EventSpec **ret) {
+        size_t n = perfd__v1__event_spec__get_packed_size(from);
+        _cleanup_free_ uint8_t *bytes = malloc(n + 1);
+
+        if (!bytes)
+                return -ENOMEM;
+        perfd__v1__event_spec__pack(from, bytes);
+        *ret = perfd__v1__event_spec__unpack(NULL, n, bytes);
+        return *ret ? 0 : -ENOMEM;
+}
+
+static int list_waiting(const Supervisor *s, const char *pattern, Perfd__V1__ListReply *reply) {
+        int r = 0;
+
+        for (const WaitingEvent *w = s->waiting; w && r == 0; w = w->next) {
+                Perfd__V1__EventState *m;
+
+                if (!waiting_is_selected(w, pattern))
+                        continue;
+                m = malloc(sizeof(*m));
+                if (!m)
+                        return -ENOMEM;
+                perfd__v1__event_state__init(m);
+                reply->events[reply->n_events++] = m;
+                m->kept = true;
+                r = string_set(&m->waiting, w->why);
+                if (r == 0)
+                        r = spec_message_copy(w->spec, &m->spec);
+        }
+        return r;
+}
+
+static size_t count_waiting(const Supervisor *s) {
+        size_t n = 0;
+
+        for (const WaitingEvent *w = s->waiting; w; w = w->next)
+                n++;
+        return n;
+}
+
 int handle_list(Asking *a, Explanation *e) {
         const char *glob = a->request->list->glob && *a->request->list->glob ? a->request->list->glob : "*";
         Supervisor *s = a->supervisor;
@@ -26,7 +67,7 @@ int handle_list(Asking *a, Explanation *e) {
         perfd__v1__list_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_LIST;
         a->response->list = reply;
-        reply->events = calloc(s->n_registrations + 1, sizeof(*reply->events));
+        reply->events = calloc(s->n_registrations + count_waiting(s) + 1, sizeof(*reply->events));
         if (!reply->events)
                 return -ENOMEM;
         r = supervisor_cut(s);
@@ -44,6 +85,7 @@ int handle_list(Asking *a, Explanation *e) {
                 m->id = g->event->id;
                 m->enabled = g->enabled;
                 m->configured = g->event->spec.configured;
+                m->kept = g->kept;
                 m->n_fds = (uint32_t)g->opened.n;
                 t = supervisor_event_totals(s, g);
                 m->delivered = t.delivered;
@@ -55,5 +97,5 @@ int handle_list(Asking *a, Explanation *e) {
                         return r;
                 r = spec_message(&g->event->spec, &m->spec);
         }
-        return r;
+        return r >= 0 ? list_waiting(s, glob, reply) : r;
 }

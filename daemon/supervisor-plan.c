@@ -152,6 +152,7 @@ static int plan_settings(const Config *before, const Config *after, Perfd__V1__P
 
         if ((r = plan_setting(ret, "listen.control", before->control_path, after->control_path, true)) < 0 ||
             (r = plan_setting(ret, "listen.stream", before->stream_path, after->stream_path, true)) < 0 ||
+            (r = plan_setting(ret, "state", before->state_path, after->state_path, true)) < 0 ||
             (r = plan_setting(ret, "clock", config_clock_name(before), config_clock_name(after), true)) < 0 ||
             (r = plan_number(ret, "rings.size", before->ring_size, after->ring_size, false)) < 0 ||
             (r = plan_number(ret, "batches.pool", before->batch_pool, after->batch_pool, true)) < 0 ||

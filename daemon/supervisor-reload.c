@@ -127,8 +127,9 @@ static int reload_commit(Supervisor *s, Reload *w, Explanation *e) {
 
 static void log_restart_needed(const Config *old, const Config *new) {
         if (old->batch_pool != new->batch_pool || old->clock != new->clock ||
-            strcmp(old->control_path, new->control_path) != 0 || strcmp(old->stream_path, new->stream_path) != 0)
-                log_print(LOG_WARNING, "listen, clock and batches have changed: that needs a restart");
+            strcmp(old->control_path, new->control_path) != 0 || strcmp(old->stream_path, new->stream_path) != 0 ||
+            strcmp(old->state_path, new->state_path) != 0)
+                log_print(LOG_WARNING, "listen, state, clock or batches have changed: that needs a restart");
 }
 
 /* Those that are there twice: under their names there is an old and a new one. */
@@ -210,7 +211,9 @@ int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e
         if (r > 0)
                 r = refuse_mistakes(&mistakes, s->config_path, e);
         config_mistakes_deinit(&mistakes);
-        return r == 0 ? supervisor_change_config(s, c, ret, e) : r;
+        if (r == 0)
+                r = supervisor_change_config(s, c, ret, e);
+        return r == 0 ? supervisor_retry_waiting(s) : r;
 }
 
 int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *e) {
@@ -229,5 +232,7 @@ int supervisor_apply(Supervisor *s, const char *yaml, const char *path, Perfd__V
 
         thread_assert(THREAD_MAIN);
         r = reload_parse(yaml, path, &c, e);
-        return r == 0 ? supervisor_change_config(s, c, ret, e) : r;
+        if (r == 0)
+                r = supervisor_change_config(s, c, ret, e);
+        return r == 0 ? supervisor_retry_waiting(s) : r;
 }

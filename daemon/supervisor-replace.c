@@ -272,11 +272,20 @@ static int find_one(const Supervisor *s, const char *name, const char *what, Reg
 }
 
 static int replace_one(Supervisor *s, Registration *g, const EventSpec *wanted, Explanation *e) {
+        const KeptChange change = { .subjects = &g, .n_subjects = 1, .spec = wanted };
         Replacement p = REPLACEMENT_NULL;
         int error = replacement_prepare(s, g, wanted, &p, e);
 
         if (error == 0)
+                error = kept_write(s, &change, e);
+        if (error == 0) {
                 error = supervisor_replace(s, &p, 1, e);
+                if (error > 0) {
+                        int restored = kept_restore(s, &change);
+
+                        error = restored < 0 ? restored : error;
+                }
+        }
         replacement_deinit(s, &p);
         return error;
 }

@@ -303,6 +303,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
             (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
             (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */
             (r = supervisor_apply_config(s, e)) != 0 || /* events */
+            (r = supervisor_load_kept(s)) != 0 ||       /* those of clients */
             (r = start_listening(s, e)) != 0)    /* sockets: whoever connects finds everything there */
                 return r;
         (void)sd_notify(0, "READY=1");
@@ -342,6 +343,7 @@ void supervisor_stop(Supervisor *s) {
                 free(s->admissions);
         }
         registrations_free(s, s->registrations);
+        supervisor_free_kept(s);
         closer_stop(&s->closer);
         comm_table_deinit(&s->comms);
         free(s->self_filter);

@@ -63,6 +63,7 @@ typedef struct Registration {
         Opened opened;  /* what speaks */
         Opened pending; /* muted: the replacement before the switch, what was replaced after it */
         bool enabled;
+        bool kept;         /* stands in the state file */
         bool exclude_self; /* by the reader */
 } Registration;
 
@@ -87,6 +88,13 @@ typedef struct Subscription {
         SubscriptionRoute *routes;
         size_t n_routes;
 } Subscription;
+
+/* A kept event that can not be added now. */
+typedef struct WaitingEvent {
+        struct WaitingEvent *next;
+        Perfd__V1__EventSpec *spec;
+        char *why;
+} WaitingEvent;
 
 /* What a subscriber was granted, charged to its uid until it is gone. */
 typedef struct Admission {
@@ -150,6 +158,9 @@ typedef struct Supervisor {
 
         Registration *registrations;
         size_t n_registrations;
+        char *state_path;     /* of kept events */
+        char *state_unusable; /* why it must not be written; NULL: it may */
+        WaitingEvent *waiting;
         uint32_t last_event_id;
         Subscription *subscriptions;
         uint64_t used_bits;
@@ -315,17 +326,53 @@ typedef struct EventRefs {
         size_t n;
 } EventRefs;
 void event_refs_deinit(EventRefs *r);
-/* owner: 0, or the id of the connection with which they end. */
-int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, uint64_t owner, EventRefs *ret_refs, Explanation *e);
+/* How long they stay, if not until they are removed. */
+typedef struct Adding {
+        uint64_t owner;  /* id of the connection with which they end; 0: none */
+        bool keep;       /* over restarts */
+        bool is_written; /* they come from there */
+} Adding;
+int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const Adding *adding, EventRefs *ret_refs, Explanation *e);
 /* Control.gone: removes the events that end with the connection. */
 void supervisor_on_connection_gone(void *userdata, uint64_t id);
 int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e);
 int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e);
+
+/* supervisor-select.c */
+int event_refs_add(EventRefs *r, uint32_t id, const char *name);
 /* A name, a glob, "#ID" or "@GROUP". */
 bool name_selects(const char *pattern, const Event *event);
 /* Each name selects at least one; in malloc'ed memory, in the order of registration, none twice. */
 int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
                       Explanation *e);
+/* What a change is about, and what its answer says if it succeeds. With kept ones that wait: they have no id. */
+int supervisor_select_with_refs(const Supervisor *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
+                                size_t *ret_n, EventRefs *ret_refs, Explanation *e);
+
+/* supervisor-kept.c: events that outlive the daemon. Before any change that may concern one of them: */
+typedef struct KeptChange {
+        const Registration *added;  /* to be kept, a list that is about to be registered */
+        char *const *patterns;      /* of a removal: what waits and is selected goes too */
+        size_t n_patterns;
+        Registration *const *subjects; /* what happens to them: */
+        size_t n_subjects;
+        bool removed;
+        const bool *enabled;   /* or NULL */
+        const EventSpec *spec; /* of the only one; or NULL */
+} KeptChange;
+
+/* The file as it will be, if it will be another one. Refused "state-file": as it was. */
+int kept_write(Supervisor *s, const KeptChange *change, Explanation *e);
+/* The change was refused after that (`added` may be gone but not NULL): the file as it is now. */
+int kept_restore(Supervisor *s, const KeptChange *change);
+/* The change is done: what it says of those that wait. */
+void kept_forget_waiting(Supervisor *s, const KeptChange *change);
+bool waiting_is_selected(const WaitingEvent *w, const char *pattern);
+/* Once, behind the configuration's events. What can not be read or added is said on the log. Negative: memory. */
+int supervisor_load_kept(Supervisor *s);
+int supervisor_retry_waiting(Supervisor *s);
+void supervisor_free_kept(Supervisor *s);
+
 /* supervisor-replace.c */
 /* For the end: nothing fires any more. */
 int supervisor_disable_all(Supervisor *s);

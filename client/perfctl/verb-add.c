@@ -111,7 +111,7 @@ static int add_spec(Perfctl *p, const perfd_event_spec *s) {
 
         if (r != 0)
                 return r;
-        if (perfd_add(p->client, s, 1, &result) != 0)
+        if ((perfctl_get(p, "keep") ? perfd_add_kept : perfd_add)(p->client, s, 1, &result) != 0)
                 return perfctl_fail_client(p, mistaken_text(s, perfd_client_error(p->client)->reason));
         refs_print(p, result);
         return PERFCTL_OK;
@@ -149,6 +149,7 @@ const Verb verb_add = {
                 { .name = "field", .argument = "NAME:TYPE", .help = "external events: a field of the samples",
                   .repeats = true },
                 { .name = "disabled", .help = "does not count before `perfctl enable`" },
+                { .name = "keep", .help = "it is there again after a restart of perfd" },
                 { .name = "include-self", .help = "perfd's own activity too" },
         },
         .min_arguments = 1,

@@ -92,19 +92,22 @@ static void print_table(Perfctl *p, const perfd_result *result) {
                    ">DELIVERED", ">LOST", "FILTER", "PLACE");
         for (size_t i = 0; (e = perfd_result_event(result, i)); i++) {
                 table_put(&t, e->spec->name);
-                table_put_number(&t, e->id);
+                if (*e->waiting)
+                        table_put(&t, t.human ? "-" : "");
+                else
+                        table_put_number(&t, e->id);
                 put_event(&t, e);
                 table_put(&t, e->spec->group);
-                table_put(&t, e->enabled ? "enabled" : "disabled");
+                table_put(&t, *e->waiting ? "waiting" : e->enabled ? "enabled" : "disabled");
                 put_target(&t, e);
                 put_rate(&t, e->spec);
                 put_word(&t, callchain_name(e->spec->callchain));
-                table_put(&t, e->configured ? "config" : "client");
+                table_put(&t, e->configured ? "config" : e->kept ? "kept" : "client");
                 table_put_number(&t, e->n_fds);
                 table_put_number(&t, e->delivered);
                 table_put_number(&t, e->lost);
                 put_word(&t, e->spec->filter);
-                put_word(&t, e->place);
+                put_word(&t, *e->waiting ? e->waiting : e->place);
         }
         table_print(&t, &p->out);
         table_deinit(&t);
@@ -136,6 +139,8 @@ static void print_json(Perfctl *p, const perfd_event_row *e) {
         JSON_STRING(&j, "group", e->spec->group);
         JSON_BOOL(&j, "enabled", e->enabled);
         JSON_BOOL(&j, "configured", e->configured);
+        JSON_BOOL(&j, "kept", e->kept);
+        JSON_STRING(&j, "waiting", e->waiting);
         JSON_STRING(&j, "target", e->spec->target);
         put_ids_json(&j, "pids", e->spec->pids, e->spec->n_pids);
         put_ids_json(&j, "tids", e->spec->tids, e->spec->n_tids);

@@ -4,7 +4,9 @@ whole or not at all, events that outlive their daemon, and periods that change u
 import contextlib
 import json
 import os
+import signal
 import subprocess
+import tempfile
 
 import perfd
 from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused
@@ -267,6 +269,146 @@ def test_periods_that_can_not_be():
         equal(perfctl(daemon, "complete", "p").stdout, "period\nplan\n", "verbs that are offered")
         equal(perfctl(daemon, "complete", "period", "f").stdout, "faults\n", "events that are offered")
         equal([perfctl(daemon, "complete", verb, "").stdout for verb in ("plan", "apply")], ["<file>\n"] * 2, "files")
+
+
+# ---- kept events -----------------------------------------------------------------------------------------------------
+
+KEEP = {"event": "sched:sched_switch", "name": "switches", "filter": "prev_pid != 1", "group": "mine"}
+
+
+def keep(client, *specs):
+    events = [pb.EventSpec(**spec) for spec in specs]
+    return [ref.name for ref in client.request(add=pb.AddRequest(events=events, keep=True)).added.events]
+
+
+def asked(client):
+    """{name: what is to be the same after a restart} of kept events."""
+    kept = {name: event for name, event in events(client).items() if event.kept}
+    for event in kept.values():
+        event.spec.ClearField("disabled")  # how it was added; what counts is how it is
+    return {name: (event.enabled, event.spec.SerializeToString(), event.waiting) for name, event in kept.items()}
+
+
+def test_kept_events_outlive_their_daemon():
+    """Over a stop and over kill -9, as they were changed last; and no others."""
+    config = "version: 1\ntargets: {first: {cpus: '0'}}\n"
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        with Daemon(config=config, directory=directory) as daemon, daemon.client() as client:
+            add(client, "sched:sched_process_exit")
+            equal(keep(client, KEEP, {"event": "raw_syscalls:*", "disabled": True}, {"event": "cpu-clock", "frequency": 100},
+                       {"event": "page-faults", "target": pb.Target(name="first"), "callchain": "CALLCHAIN_BOTH"},
+                       {"event": "external:kept", "fields": [pb.ExternalField(name="a", type="u8")]}),
+                  ["switches", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "cpu-clock", "page-faults", "external:kept"],
+                  "what is kept")
+            perfctl(daemon, "add", "--keep", "--name", "gone", "context-switches")
+            client.request(set_filter=pb.SetFilterRequest(name="switches", filter="prev_pid > 5"))
+            client.request(set_period=pb.SetPeriodRequest(name="cpu-clock", period=2_000_000))
+            select(client, "enable", "raw_syscalls:sys_exit")
+            select(client, "disable", "@mine")
+            select(client, "remove", "gone")
+            before = asked(client)
+            equal({row["name"]: row["kept"] for row in documents(daemon, "list")},
+                  {**{name: True for name in before}, "sched:sched_process_exit": False}, "what is kept, as perfctl says it")
+        equal(sorted(before), ["cpu-clock", "external:kept", "page-faults", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit",
+                               "switches"], "what was kept")
+        with Daemon(config=config, directory=directory) as daemon, daemon.client() as client:
+            equal(asked(client), before, "what is kept after a restart")
+            equal(sorted(events(client)), sorted(before), "all events after a restart")
+            select(client, "remove", "raw_syscalls:*")
+            select(client, "enable", "switches")
+            before = asked(client)
+            os.kill(daemon.pid, signal.SIGKILL)
+            daemon.process.wait(perfd.PATIENCE)
+            daemon.judged = True
+        equal(sorted(before), ["cpu-clock", "external:kept", "page-faults", "switches"], "what is kept still")
+        with Daemon(config=config, directory=directory) as daemon, daemon.client() as client:
+            equal(asked(client), before, "what is kept after kill -9")
+            equal(sorted(os.listdir(directory)), ["control.sock", "events", "perfd.yaml", "stream.sock"], "files")
+
+
+def test_kept_events_wait_for_what_is_not_there():
+    config = "version: 1\ntargets: {%s: {cpus: '0'}}\n"
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        with Daemon(config=config % "here", directory=directory) as daemon, daemon.client() as client:
+            keep(client, KEEP, *({"event": "page-faults", "name": f"waits-{i}", "target": pb.Target(name="here")} for i in (1, 2)))
+            before = asked(client)
+        with Daemon(config=config % "there", directory=directory) as daemon, daemon.client() as client:
+            now = asked(client)
+            equal(now.pop("switches"), before["switches"], "the event that can be added")
+            for name in "waits-1", "waits-2":
+                equal((now[name][0], "no target called here" in now[name][2]), (False, True), f"{name}, which waits")
+                check(f"the kept event {name} can not be added now" in daemon.stderr(), daemon.stderr())
+            equal([row["id"] for row in documents(daemon, "list", "waits-*")], [0, 0], "ids of those that wait")
+            keep(client, {"event": "context-switches", "name": "later"})  # writes the file with what waits
+            equal([(ref.id, ref.name) for ref in client.request(remove=pb.SelectRequest(names=["waits-1"])).selected.events],
+                  [(0, "waits-1")], "removing what waits")
+            refused(client, "unknown-event", remove=pb.SelectRequest(names=["waits-1"]))
+            refused(client, "unknown-event", enable=pb.SelectRequest(names=["waits-2"]))
+            with open(os.path.join(directory, "perfd.yaml"), "w", encoding="utf-8") as f:
+                f.write(config % "here")
+            client.request(reload=pb.Empty())
+            now = asked(client)
+            equal(now.pop("later")[0], True, "the event that came later")
+            equal(now, {name: before[name] for name in ("switches", "waits-2")}, "what runs after the reload")
+
+
+def test_a_broken_state_file():
+    """It is set aside and said; the daemon starts, and keeps what comes from then on."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        path = os.path.join(directory, "events")
+        with Daemon(directory=directory) as daemon, daemon.client() as client:
+            keep(client, KEEP)
+        with open(path, "rb") as f:
+            whole = f.read()
+        for n, (bad, words) in enumerate(((whole[:-1], "bytes behind its first line"), (b"", "does not begin"),
+                                          (whole.replace(b"events 1 ", b"events 9 "), "version 9"),
+                                          (b"perfd events 1 3\n\xff\xff\xff", "holds no list of events")), 1):
+            with open(path, "wb") as f:
+                f.write(bad)
+            with Daemon(directory=directory) as daemon, daemon.client() as client:
+                check(words in daemon.stderr() and f"{path}.broken-{n}" in daemon.stderr(), daemon.stderr())
+                equal(events(client), {}, "events of a broken file")
+                with open(f"{path}.broken-{n}", "rb") as f:
+                    equal(f.read(), bad, "what was set aside")
+                keep(client, KEEP)
+            with open(path, "rb") as f:
+                equal(f.read(), whole, "what is kept anew")
+        os.remove(path)
+        os.mkdir(path)  # can not be read
+        with Daemon(directory=directory) as daemon, daemon.client() as client:
+            check("can not be read: Is a directory" in daemon.stderr(), daemon.stderr())
+            add(client, "page-faults")
+            no = refused(client, "state-file", "STATUS_DENIED", add=pb.AddRequest(events=[pb.EventSpec(**KEEP)], keep=True))
+            check("Is a directory" in no.message, no.message)
+            equal(sorted(events(client)), ["page-faults"], "events after a refused add")
+
+
+def test_what_can_not_be_kept():
+    with Daemon() as daemon, daemon.client() as client:
+        keep(client, KEEP)
+        add(client, "page-faults")
+        path, before = os.path.join(daemon.directory, "events"), state(daemon, client)
+        with open(path, "rb") as f:
+            whole = f.read()
+        refused(client, "bad-target", add=pb.AddRequest(keep=True, events=[
+            pb.EventSpec(event="cpu-clock", target=pb.Target(pids=[os.getpid()]))]))
+        refused(client, "bad-request", add=pb.AddRequest(keep=True, while_connected=True, events=[pb.EventSpec(event="cpu-clock")]))
+        refused(client, "unknown-event", add=pb.AddRequest(keep=True, events=[pb.EventSpec(event="no:such")]))
+        os.mkdir(path + ".new")  # where it is to be written
+        switches = pb.SelectRequest(names=["switches"])
+        for body in ({"add": pb.AddRequest(keep=True, events=[pb.EventSpec(event="cpu-clock"), pb.EventSpec(event="dummy")])},
+                     {"remove": switches}, {"disable": switches},
+                     {"set_filter": pb.SetFilterRequest(name="switches", filter="prev_pid == 2")},
+                     {"set_period": pb.SetPeriodRequest(name="switches", period=2)}):
+            no = refused(client, "state-file", "STATUS_DENIED", **body)
+            check(f"the state file {path} can not be written" in no.message, no.message)
+            equal(state(daemon, client), before, f"the state after {body}")
+        select(client, "disable", "page-faults")  # is not kept, so nothing is written
+        os.rmdir(path + ".new")
+        with open(path, "rb") as f:
+            equal(f.read(), whole, "the file")
+        select(client, "disable", "switches")
+        equal(events(client)["switches"].enabled, False, "after the disable")
 
 
 if __name__ == "__main__":

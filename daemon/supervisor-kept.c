@@ -1,0 +1,320 @@
+/*
+ * Events that clients want to be kept outlive the daemon: they stand in the state file, one AddRequest, which is written
+ * anew before each change of one of them. So nothing is changed that can not be kept, and nothing is acknowledged that is
+ * not on the disk; a change that is refused after that writes the file as it was.
+ *
+ * What stands there and can not be added, because its module or target is not there now, stays there and waits: a start, a
+ * reload or an apply tries it again.
+ */
+#include "daemon/supervisor-requests.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/kernel/state-file.h"
+
+/* ---- what waits -------------------------------------------------------------------------------------------------- */
+
+static void waiting_free(WaitingEvent *w) {
+        perfd__v1__event_spec__free_unpacked(w->spec, NULL);
+        free(w->why);
+        free(w);
+}
+
+void supervisor_free_kept(Supervisor *s) {
+        for (WaitingEvent *next; s->waiting; s->waiting = next) {
+                next = s->waiting->next;
+                waiting_free(s->waiting);
+        }
+        free(s->state_path);
+        free(s->state_unusable);
+}
+
+bool waiting_is_selected(const WaitingEvent *w, const char *pattern) {
+        if (pattern[0] == '@')
+                return fnmatch(pattern + 1, *w->spec->group ? w->spec->group : EVENT_GROUP_DEFAULT, 0) == 0;
+        return strcmp(pattern, w->spec->name) == 0 || fnmatch(pattern, w->spec->name, 0) == 0;
+}
+
+/* Takes the message. -ENOMEM */
+static int waiting_add(Supervisor *s, Perfd__V1__EventSpec *spec, const char *why) {
+        WaitingEvent **end = &s->waiting, *w = calloc(1, sizeof(*w));
+        char *text = strdup(why);
+
+        if (!w || !text) {
+                perfd__v1__event_spec__free_unpacked(spec, NULL);
+                free(w);
+                free(text);
+                return -ENOMEM;
+        }
+        *w = (WaitingEvent){ .spec = spec, .why = text };
+        while (*end)
+                end = &(*end)->next;
+        *end = w;
+        return 0;
+}
+
+/* What is removed, and what has the name of something new that is kept. */
+static bool change_drops(const KeptChange *change, const WaitingEvent *w) {
+        bool dropped = false;
+
+        for (size_t i = 0; i < change->n_patterns && !dropped; i++)
+                dropped = waiting_is_selected(w, change->patterns[i]);
+        for (const Registration *g = change->added; g && !dropped; g = g->next)
+                dropped = strcmp(w->spec->name, g->event->spec.name) == 0;
+        return dropped;
+}
+
+void kept_forget_waiting(Supervisor *s, const KeptChange *change) {
+        for (WaitingEvent **p = &s->waiting; *p;) {
+                WaitingEvent *w = *p;
+
+                if (!change_drops(change, w)) {
+                        p = &w->next;
+                        continue;
+                }
+                *p = w->next;
+                waiting_free(w);
+        }
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static bool change_has(const KeptChange *change, const Registration *g) {
+        for (size_t i = 0; i < change->n_subjects; i++)
+                if (change->subjects[i] == g)
+                        return true;
+        return false;
+}
+
+/* Whether the file is another one afterwards. */
+static bool change_is_kept(const Supervisor *s, const KeptChange *change) {
+        bool is_kept = change->added != NULL;
+
+        for (size_t i = 0; i < change->n_subjects && !is_kept; i++)
+                is_kept = change->subjects[i]->kept;
+        for (const WaitingEvent *w = s->waiting; w && !is_kept; w = w->next)
+                is_kept = change_drops(change, w);
+        return is_kept;
+}
+
+/* The event as it is to be found at the next start: of a target, what the configuration says of it then. */
+static int put_event(const EventSpec *from, bool enabled, Perfd__V1__AddRequest *q) {
+        EventSpec spec = *from;
+        int r;
+
+        spec.disabled = !enabled;
+        if (spec.target) {
+                spec.pids = spec.tids = NULL;
+                spec.n_pids = spec.n_tids = 0;
+                spec.cgroups = spec.containers = spec.units = STRINGS_NULL;
+                spec.cpus = NULL;
+                spec.no_inherit = false;
+        }
+        q->events[q->n_events] = NULL;
+        r = spec_message(&spec, &q->events[q->n_events]);
+        q->n_events += q->events[q->n_events] != NULL;
+        return r;
+}
+
+static int put_events(const Supervisor *s, const KeptChange *change, Perfd__V1__AddRequest *q) {
+        int r = 0;
+
+        for (const Registration *g = s->registrations; g && r == 0; g = g->next) {
+                bool changes = change_has(change, g);
+
+                if (!g->kept || (changes && change->removed))
+                        continue;
+                r = put_event(changes && change->spec ? change->spec : &g->event->spec,
+                              changes && change->enabled ? *change->enabled : g->enabled, q);
+        }
+        for (const Registration *g = change->added; g && r == 0; g = g->next)
+                r = put_event(&g->event->spec, !g->event->spec.disabled, q);
+        return r;
+}
+
+static size_t count_events(const Supervisor *s, const KeptChange *change) {
+        size_t n = s->n_registrations;
+
+        for (const Registration *g = change->added; g; g = g->next)
+                n++;
+        for (const WaitingEvent *w = s->waiting; w; w = w->next)
+                n++;
+        return n;
+}
+
+/* What waits is borrowed for the packing: it stands behind those that the message owns. */
+static int pack_events(const Supervisor *s, const KeptChange *change, Perfd__V1__AddRequest *q, uint8_t **ret, size_t *ret_n) {
+        size_t n_owned;
+        int r;
+
+        q->events = calloc(count_events(s, change) + 1, sizeof(*q->events));
+        if (!q->events)
+                return -ENOMEM;
+        r = put_events(s, change, q);
+        if (r < 0)
+                return r;
+        n_owned = q->n_events;
+        for (const WaitingEvent *w = s->waiting; w; w = w->next)
+                if (!change_drops(change, w))
+                        q->events[q->n_events++] = w->spec;
+        *ret_n = perfd__v1__add_request__get_packed_size(q);
+        *ret = malloc(*ret_n + 1);
+        if (*ret)
+                perfd__v1__add_request__pack(q, *ret);
+        q->n_events = n_owned;
+        return *ret ? 0 : -ENOMEM;
+}
+
+static int write_file(Supervisor *s, const KeptChange *change, Explanation *e) {
+        Perfd__V1__AddRequest *q = malloc(sizeof(*q));
+        _cleanup_free_ uint8_t *bytes = NULL;
+        size_t n = 0;
+        int r;
+
+        if (!q)
+                return -ENOMEM;
+        perfd__v1__add_request__init(q);
+        r = pack_events(s, change, q, &bytes, &n);
+        perfd__v1__add_request__free_unpacked(q, NULL);
+        return r == 0 ? state_file_write(s->state_path, bytes, n, e) : r;
+}
+
+int kept_write(Supervisor *s, const KeptChange *change, Explanation *e) {
+        thread_assert(THREAD_MAIN);
+        if (!change_is_kept(s, change))
+                return 0;
+        if (s->state_unusable)
+                return refuse(e, REFUSED_DENIED, "state-file", "events can not be kept, because what was kept before is not known: "
+                              "%s; repair that and start perfd anew", s->state_unusable);
+        return write_file(s, change, e);
+}
+
+int kept_restore(Supervisor *s, const KeptChange *change) {
+        const KeptChange none = { .added = NULL };
+        Explanation e = EXPLANATION_NULL;
+        int r = change_is_kept(s, change) ? write_file(s, &none, &e) : 0;
+
+        if (r > 0)
+                log_print(LOG_ERR, "the state file has a change that was refused, and stays so until the next one: %s", e.text);
+        return r < 0 ? r : 0;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static int try_to_add(Supervisor *s, Perfd__V1__EventSpec *const *messages, size_t n, Explanation *e) {
+        EventSpec *specs = calloc(n + 1, sizeof(*specs));
+        EventRefs refs = { .n = 0 };
+        int r = specs ? 0 : -ENOMEM;
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = spec_from_message(s, messages[i], &specs[i], e);
+        if (r == 0)
+                r = supervisor_add(s, specs, n, &(Adding){ .keep = true, .is_written = true }, &refs, e);
+        for (size_t i = 0; specs && i < n; i++)
+                event_spec_deinit(&specs[i]);
+        free(specs);
+        event_refs_deinit(&refs);
+        return r;
+}
+
+/*
+ * Takes the messages. All at once, because a thousand changes one by one take their time; if that is refused, each half on
+ * its own, until it is known which it is.
+ */
+static int load_events(Supervisor *s, Perfd__V1__EventSpec **messages, size_t n) {
+        Explanation e = EXPLANATION_NULL;
+        int r = n > 0 ? try_to_add(s, messages, n, &e) : 0;
+
+        if (r > 0 && n > 1) {
+                r = load_events(s, messages, n / 2);
+                if (r == 0)
+                        return load_events(s, messages + n / 2, n - n / 2);
+                messages += n / 2;
+                n -= n / 2;
+        }
+        if (r > 0) {
+                log_print(LOG_WARNING, "the kept event %s can not be added now, and waits in %s: %s", messages[0]->name,
+                          s->state_path, e.text);
+                return waiting_add(s, messages[0], e.text);
+        }
+        for (size_t i = 0; i < n; i++)
+                perfd__v1__event_spec__free_unpacked(messages[i], NULL);
+        return r;
+}
+
+/* Kept for whoever can read it, and out of the way of what is kept from now on. */
+static int give_up_file(Supervisor *s, const char *why) {
+        _cleanup_free_ char *name = NULL;
+        Explanation e = EXPLANATION_NULL;
+        int r = state_file_set_aside(s->state_path, &name, &e);
+
+        if (r == 0)
+                log_print(LOG_ERR, "no event that was kept is added: %s; the file is called %s now", why, name);
+        if (r <= 0)
+                return r;
+        log_print(LOG_ERR, "no event that was kept is added, and none can be kept: %s; %s", why, e.text);
+        s->state_unusable = strdup(why);
+        return s->state_unusable ? 0 : -ENOMEM;
+}
+
+static int load_file(Supervisor *s, const uint8_t *bytes, size_t n) {
+        Perfd__V1__AddRequest *q = perfd__v1__add_request__unpack(NULL, n, bytes);
+        int r;
+
+        if (!q) {
+                Explanation e;
+
+                (void)refuse(&e, REFUSED_INVALID, "state-file", "%s holds no list of events", s->state_path);
+                return give_up_file(s, e.text);
+        }
+        r = load_events(s, q->events, q->n_events);
+        q->n_events = 0; /* they are taken; the array is not */
+        perfd__v1__add_request__free_unpacked(q, NULL);
+        return r;
+}
+
+int supervisor_load_kept(Supervisor *s) {
+        _cleanup_free_ uint8_t *bytes = NULL;
+        Explanation e = EXPLANATION_NULL;
+        size_t n = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (s->runtime_directory ? asprintf(&s->state_path, "%s/events", s->runtime_directory) < 0
+                                 : !(s->state_path = strdup(s->config->state_path)))
+                return -ENOMEM;
+        r = state_file_read(s->state_path, &bytes, &n, &e);
+        if (r == STATE_FILE_E_MISSING)
+                return 0;
+        if (r == 0)
+                return load_file(s, bytes, n);
+        if (r == REFUSED_INVALID)
+                return give_up_file(s, e.text);
+        if (r < 0)
+                return r;
+        log_print(LOG_ERR, "no event that was kept is added, and none can be kept: %s", e.text);
+        s->state_unusable = strdup(e.text);
+        return s->state_unusable ? 0 : -ENOMEM;
+}
+
+int supervisor_retry_waiting(Supervisor *s) {
+        _cleanup_free_ Perfd__V1__EventSpec **messages = NULL;
+        size_t n = 0;
+
+        for (const WaitingEvent *w = s->waiting; w; w = w->next)
+                n++;
+        messages = calloc(n + 1, sizeof(*messages));
+        if (!messages)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                WaitingEvent *w = s->waiting;
+
+                s->waiting = w->next;
+                messages[i] = w->spec;
+                free(w->why);
+                free(w);
+        }
+        return load_events(s, messages, n);
+}

@@ -1,0 +1,143 @@
+/* The state file: whole or refused, whatever became of it on the disk. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/base/cleanup.h"
+#include "daemon/kernel/state-file.h"
+#include "daemon/kernel/whole-file.h"
+
+static char folder[] = "/tmp/test-state-file.XXXXXX", path[80];
+
+static int make_folder(void **state) {
+        if (!mkdtemp(folder))
+                return -1;
+        (void)snprintf(path, sizeof(path), "%s/made/events", folder);
+        return 0;
+}
+
+static int remove_folder(void **state) {
+        char command[120];
+
+        (void)snprintf(command, sizeof(command), "rm -r %s", folder);
+        return system(command);
+}
+
+static void put(const char *bytes, size_t n) {
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+        assert_true(write(fd, bytes, n) == (ssize_t)n);
+}
+
+static void test_written_and_read(void **state) {
+        uint8_t bytes[256];
+        struct stat st;
+
+        assert_int_equal(state_file_read(path, &(uint8_t *){ NULL }, &(size_t){ 0 }, NULL), STATE_FILE_E_MISSING);
+        for (size_t i = 0; i < sizeof(bytes); i++)
+                bytes[i] = (uint8_t)i;
+        for (size_t n = 0; n <= sizeof(bytes); n += 64) {
+                _cleanup_free_ uint8_t *found = NULL;
+                size_t n_found = 999;
+
+                assert_int_equal(state_file_write(path, bytes, n, NULL), 0); /* the first one makes the folder */
+                assert_int_equal(state_file_read(path, &found, &n_found, NULL), 0);
+                assert_int_equal(n_found, n);
+                assert_memory_equal(found, bytes, n);
+        }
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0600);
+}
+
+/* Cut at each place, one byte longer, and with other first lines. */
+static void test_broken(void **state) {
+        static const struct {
+                const char *file, *text;
+        } cases[] = {
+                { "", "does not begin as perfd's state file does" },
+                { "\n", "does not begin" },
+                { "perfd events 1 0", "does not begin" },
+                { "perfd events 1\n", "does not begin" },
+                { "perfd events 1 0 \n", "does not begin" },
+                { "perfd events 1 -1\n", "has 0 bytes behind its first line" },
+                { "perfd events 2 0\n", "is a state file of version 2, and this perfd knows 1" },
+                { "perfd events 1 99999999999999999999999999\n", "has 0 bytes" },
+                { "perfd events 111111111111111111111111111111111111111111111111111111 0\n", "does not begin" },
+        };
+        _cleanup_free_ char *whole = NULL;
+        size_t length;
+
+        assert_int_equal(state_file_write(path, (const uint8_t *)"abcde", 5, NULL), 0);
+        assert_int_equal(whole_file_read(path, &whole, &length), 0);
+        assert_string_equal(whole, "perfd events 1 5\nabcde");
+        for (size_t n = 0; n <= length + 1; n++) {
+                size_t begin = 0;
+                int r = state_file_check(path, (const uint8_t *)whole, n, &begin, NULL); /* the next byte is a zero */
+
+                assert_int_equal(r, n == length ? 0 : REFUSED_INVALID);
+                assert_int_equal(begin, n == length ? length - 5 : 0);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                uint8_t *found = NULL;
+                Explanation e;
+                size_t n;
+
+                put(cases[i].file, strlen(cases[i].file));
+                assert_int_equal(state_file_read(path, &found, &n, &e), REFUSED_INVALID);
+                assert_null(found);
+                assert_non_null(strstr(e.text, cases[i].text));
+                assert_string_equal(e.reason, "state-file");
+        }
+}
+
+static void test_what_can_not_be_written(void **state) {
+        _cleanup_free_ char *whole = NULL, *beside = NULL;
+        Explanation e;
+        size_t length;
+
+        assert_int_equal(state_file_write(path, (const uint8_t *)"old", 3, NULL), 0);
+        assert_true(asprintf(&beside, "%s.new", path) > 0);
+        assert_int_equal(mkdir(beside, 0700), 0); /* in the way */
+        assert_int_equal(state_file_write(path, (const uint8_t *)"new", 3, &e), REFUSED_DENIED);
+        assert_non_null(strstr(e.text, "Is a directory"));
+        assert_int_equal(whole_file_read(path, &whole, &length), 0);
+        assert_string_equal(whole, "perfd events 1 3\nold");
+        assert_int_equal(rmdir(beside), 0);
+        assert_int_equal(state_file_write("/nonexistent/folder/events", (const uint8_t *)"new", 3, &e), REFUSED_DENIED);
+        assert_non_null(strstr(e.text, "/nonexistent/folder: No such file or directory"));
+        assert_int_equal(state_file_write("/dev/null/events", (const uint8_t *)"new", 3, &e), REFUSED_DENIED);
+        assert_non_null(strstr(e.text, "Not a directory"));
+}
+
+static void test_set_aside(void **state) {
+        for (int i = 1; i <= 3; i++) {
+                _cleanup_free_ char *name = NULL, *expected = NULL;
+
+                put("x", 1);
+                assert_int_equal(state_file_set_aside(path, &name, NULL), 0);
+                assert_true(asprintf(&expected, "%s.broken-%d", path, i) > 0);
+                assert_string_equal(name, expected);
+                assert_int_equal(access(path, F_OK), -1);
+                assert_int_equal(access(name, F_OK), 0);
+        }
+        assert_int_equal(state_file_set_aside(path, &(char *){ NULL }, NULL), REFUSED_DENIED); /* there is none */
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_written_and_read),
+                cmocka_unit_test(test_broken),
+                cmocka_unit_test(test_what_can_not_be_written),
+                cmocka_unit_test(test_set_aside),
+        };
+
+        return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
