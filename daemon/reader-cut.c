@@ -30,6 +30,43 @@ static int reader_read_counts(const SnapshotCpu *c, size_t first, size_t last, E
         return 0;
 }
 
+static void cut_take(EventCut *cut, const EventCounters *counters) {
+        cut->delivered = counter_get(&counters->delivered);
+        cut->filtered = counter_get(&counters->filtered);
+        cut->doubled = counter_get(&counters->doubled);
+        cut->sampled = counter_get(&counters->sampled);
+        for (int i = 0; i < _LOSS_MAX; i++)
+                cut->lost[i] = counter_get(&counters->lost[i]);
+}
+
+/* All that the kernel counted was read or lost. What closed fds have counted is still: main waits for this cut. */
+static bool cut_is_even(const EventCut *cut, const EventCounters *counters) {
+        uint64_t known = cut->delivered + cut->filtered + cut->doubled + cut->ring_lost + counters->closed_lost;
+
+        for (int i = 0; i < _LOSS_MAX; i++)
+                known += cut->lost[i];
+        return cut->owed + counters->closed_owed + cut->sampled == known;
+}
+
+/*
+ * An event that read(2) itself sets off, as system calls do, never lets the ring stand still. Then the counts belong to what
+ * had been read before them, or to what is read behind them, whichever is even.
+ */
+static int reader_settle_cut(Reader *r, const EventCounters *counters, EventCut *cut) {
+        int error;
+
+        cut_take(cut, counters);
+        cut->settled = reader_is_settled(r) || cut_is_even(cut, counters);
+        if (cut->settled)
+                return 0;
+        error = reader_drain(r);
+        if (error != 0)
+                return error;
+        cut_take(cut, counters);
+        cut->settled = cut_is_even(cut, counters);
+        return 0;
+}
+
 /* Streams first to last belong to one event. */
 static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_t last) {
         EventCounters *counters = &r->snapshot->events[c->streams[first].event].event->counters[r->slot];
@@ -40,16 +77,11 @@ static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_
                 error = reader_drain(r);
                 if (error == 0)
                         error = reader_read_counts(c, first, last, &cut);
+                if (error == 0)
+                        error = reader_settle_cut(r, counters, &cut);
                 if (error != 0)
                         return error;
-                cut.settled = reader_is_settled(r);
         }
-        cut.delivered = counter_get(&counters->delivered);
-        cut.filtered = counter_get(&counters->filtered);
-        cut.doubled = counter_get(&counters->doubled);
-        cut.sampled = counter_get(&counters->sampled);
-        for (int i = 0; i < _LOSS_MAX; i++)
-                cut.lost[i] = counter_get(&counters->lost[i]);
         counters->cut = cut;
         return 0;
 }

@@ -8,6 +8,7 @@
 #include "daemon/base/log.h"
 
 #define SPEC_INTERVAL_MIN NSEC_PER_MSEC
+#define SPEC_INTERVAL_MAX (3600 * NSEC_PER_SEC)
 
 int string_set(char **to, const char *from) {
         if (!from)
@@ -216,8 +217,8 @@ int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventS
         to->include_self = m->include_self;
         to->maxactive = m->maxactive;
         to->interval = m->interval;
-        if (to->interval && to->interval < SPEC_INTERVAL_MIN)
-                return refuse(e, REFUSED_INVALID, "bad-event", "an interval of %llu ns is below the least one, 1 ms",
+        if (to->interval && (to->interval < SPEC_INTERVAL_MIN || to->interval > SPEC_INTERVAL_MAX))
+                return refuse(e, REFUSED_INVALID, "bad-event", "an interval of %llu ns: it has to be from 1 ms to 1 h",
                               (unsigned long long)to->interval);
         if ((r = string_set(&to->event, m->event)) < 0 ||
             (r = string_set(&to->name, m->name && *m->name ? m->name : NULL)) < 0 ||

@@ -148,6 +148,8 @@ int supervisor_find_whoms(Supervisor *s, const EventSpec *spec, Whoms *ret, Expl
                 r = find_tasks(spec, &w, e);
         else
                 r = find_cgroups(s, spec, &w, e);
+        if (r != 0 && e)
+                e->position = 0; /* in a target's name, and not in the event's */
         if (r != 0)
                 whoms_deinit(&w);
         else

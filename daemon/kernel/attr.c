@@ -99,7 +99,7 @@ static int check_period(const EventSpec *s, const struct perf_event_attr *leader
 static void plan_period(Event *event, const AttrPlan *plan, bool can_sample) {
         const struct perf_event_attr *leader = &plan->attrs[0];
         EventSpec *s = &event->spec;
-        bool only_counts = s->interval || plan->is_group || !can_sample || is_dummy(leader);
+        bool only_counts = s->interval || (plan->is_group && !plan->group_sample) || !can_sample || is_dummy(leader);
 
         event->in_ns = is_clock(leader);
         if (!s->period && !s->frequency && !only_counts && !is_occurrence(plan))

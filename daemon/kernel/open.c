@@ -97,8 +97,13 @@ static int explain_unsupported(const struct perf_event_attr *attr, const char *w
                               "large for its counters, or mixes PMUs", what);
         if (is_hardware && (error == ENOENT || error == EOPNOTSUPP || error == ENODEV))
                 return refuse(e, REFUSED_UNSUPPORTED, "no-counter",
-                              "this machine can not count %s (%s): it has no PMU for it, as most virtual machines; cycles "
-                              "can fall back on cpu-clock (`fallback`)", what, strerror(error));
+                              "this machine can not count %s (%s): it has no PMU for it, as most virtual machines%s", what,
+                              strerror(error), attr->type == PERF_TYPE_HARDWARE && attr->config == PERF_COUNT_HW_CPU_CYCLES ?
+                              "; `fallback: cpu-clock` counts that instead" : "");
+        if (error == EINVAL && attr->type == PERF_TYPE_BREAKPOINT)
+                return refuse(e, REFUSED_INVALID, "bad-event",
+                              "this CPU can not watch %s: the address has to be a multiple of the length, which is 1, 2, 4 or "
+                              "8, and x86 has no watchpoints for reads alone: use rw", what);
         if (error == EOPNOTSUPP)
                 return refuse(e, REFUSED_UNSUPPORTED, "no-counter",
                               "%s can not be counted or sampled in this way here: %s", what, strerror(error));

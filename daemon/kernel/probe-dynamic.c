@@ -80,7 +80,7 @@ char *probe_file(const char *root, bool is_kernel, const char *what) {
 bool probe_definition_exists(const char *root, const char *group, const char *name) {
         _cleanup_free_ char *path = NULL;
 
-        return asprintf(&path, "%s/events/%s/%s", root, group, name) >= 0 && access(path, F_OK) == 0;
+        return asprintf(&path, "%s/events/%s/%s", root, group, name) >= 0 && faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0;
 }
 
 /*
