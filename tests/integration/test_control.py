@@ -249,6 +249,27 @@ def test_descriptors_come_before_samples_of_a_new_period():
         load.exit()
 
 
+def test_counts_go_on_while_a_period_changes():
+    """What is read at an interval never goes back, and is more than was counted only by the moments of both fds."""
+    with Daemon() as daemon, daemon.client() as client, daemon.client() as watching, \
+         Workload("flood", 0, 10_000, cpus=CPUS[:1]) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "period": 100, "interval": 1_000_000,
+                     "target": pb.Target(pids=load.pids), "filter": f"id == {GETPPID}"})
+        items = watching.subscribe(events=["calls"])
+        load.go()
+        for i in range(20):
+            client.request(set_period=pb.SetPeriodRequest(name="calls", period=100 + i))
+        made, = load.done(stop=True)
+        row = next(row for row in daemon.ledger().events if row.cpu == CPUS[0])
+        watching.stop()
+        values = [item["fields"]["values"]["values"][0]["value"] for item in items
+                  if item.get("record") == "read" and item["cpu"] == CPUS[0]]
+        load.exit()
+    check(len(values) > 3, f"only {values} were read")
+    equal(values, sorted(values), "counts in their order")
+    check(made <= row.count and values[-1] <= row.count, f"{row.count} counted of {made}, and {values[-1]} read")
+
+
 def test_periods_that_can_not_be():
     with Daemon() as daemon, daemon.client() as client:
         add(client, SYS_ENTER, {"event": "external:x", "fields": [pb.ExternalField(name="a", type="u8")]},

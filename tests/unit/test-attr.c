@@ -144,6 +144,44 @@ static void test_events(void **state) {
         }
 }
 
+/* An event of `spec` planned in `plan`, whose attrs may have been planned before: as a live change of its period does. */
+static void plan_again(EventSpec spec, AttrPlan *plan) {
+        _cleanup_(event_unrefp) Event *event = event_of(spec);
+        Explanation e = EXPLANATION_NULL;
+
+        plan->hides_read = false;
+        if (attr_plan(&base, event, plan, true, &e) != 0)
+                fail_msg("%s", e.text);
+}
+
+static void test_planned_again(void **state) {
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                const Case *c = &cases[i];
+                _cleanup_(event_unrefp) Event *event = event_of(c->spec), *sampled = NULL;
+                struct perf_event_attr first[2], fresh[2], again[2];
+                EventSpec spec = c->spec;
+                Explanation e;
+                AttrPlan plan;
+
+                assert_int_equal(plan_of(&base, event, c->source, false, first, &plan, &e), 0);
+                spec.period = 7;
+                spec.frequency = 0;
+                spec.interval = event->spec.interval;
+                if (plan_of(&base, sampled = event_of(spec), c->source, false, fresh, &plan, &e) != 0)
+                        continue; /* a dummy */
+                memcpy(again, first, sizeof(again));
+                plan.attrs = again;
+                plan_again(spec, &plan);
+                if (memcmp(again, fresh, sizeof(again[0])) != 0)
+                        fail_msg("case %zu is planned otherwise than a new event", i);
+                spec.period = event->spec.period;
+                spec.frequency = event->spec.frequency;
+                plan_again(spec, &plan);
+                if (memcmp(again, first, sizeof(again[0])) != 0)
+                        fail_msg("case %zu does not come back to what it was", i);
+        }
+}
+
 static void test_base(void **state) {
         const AttrBase old = { .clock = CLOCK_BOOTTIME, .has_lost = false, .watermark = 4096 };
         _cleanup_(event_unrefp) Event *event = event_of(EVENT_SPEC_NULL);
@@ -277,6 +315,7 @@ static void test_contradictions(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_events),
+                cmocka_unit_test(test_planned_again),
                 cmocka_unit_test(test_base),
                 cmocka_unit_test(test_own_id),
                 cmocka_unit_test(test_carrier),
