@@ -32,6 +32,19 @@ static uint32_t snapshot_encoding(SnapshotEvent *e, EncodePlan *encoding) {
         return (uint32_t)e->n_encodings++;
 }
 
+/* Routes are mostly in the order of registrations, so that the next one is mostly behind the last one that was found. */
+static const SubscriptionRoute *next_route(Subscription *u, const Event *event) {
+        for (size_t n = 0; n < u->n_routes; n++) {
+                size_t i = (u->last_route + 1 + n) % u->n_routes;
+
+                if (u->routes[i].event == event) {
+                        u->last_route = i;
+                        return &u->routes[i];
+                }
+        }
+        return NULL;
+}
+
 static int snapshot_add_routes(const Supervisor *s, SnapshotEvent *e) {
         size_t n = 0;
 
@@ -41,16 +54,18 @@ static int snapshot_add_routes(const Supervisor *s, SnapshotEvent *e) {
         e->encodings = calloc(n + 1, sizeof(*e->encodings));
         if (!e->routes || !e->encodings)
                 return -ENOMEM;
-        for (const Subscription *u = s->subscriptions; u; u = u->next)
-                for (size_t i = 0; i < u->n_routes; i++)
-                        if (u->routes[i].event == e->event) {
-                                e->needs_comm |= u->routes[i].program && match_needs_comm(u->routes[i].program);
-                                e->routes[e->n_routes++] = (Route){
-                                        .bit = 1ULL << u->bit,
-                                        .program = match_program_ref(u->routes[i].program),
-                                        .encoding = snapshot_encoding(e, u->routes[i].encoding),
-                                };
-                        }
+        for (Subscription *u = s->subscriptions; u; u = u->next) {
+                const SubscriptionRoute *route = next_route(u, e->event);
+
+                if (!route)
+                        continue;
+                e->needs_comm |= route->program && match_needs_comm(route->program);
+                e->routes[e->n_routes++] = (Route){
+                        .bit = 1ULL << u->bit,
+                        .program = match_program_ref(route->program),
+                        .encoding = snapshot_encoding(e, route->encoding),
+                };
+        }
         return 0;
 }
 

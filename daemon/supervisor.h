@@ -87,6 +87,7 @@ typedef struct Subscription {
         uint32_t records; /* bits of RecordKind */
         SubscriptionRoute *routes;
         size_t n_routes;
+        size_t last_route; /* found last, when the last snapshot was made */
 } Subscription;
 
 /* A kept event that can not be added now. */
