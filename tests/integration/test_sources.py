@@ -447,11 +447,11 @@ def test_thousand_tracepoints():
         add(client, {"event": "raw_syscalls:sys_enter", "name": "calls", "target": pb.Target(pids=load.pids)})
         with Checker(daemon, "time", "calls", queue=1 << 28) as checker:
             load.go()
-            times, n = [], 0
-            for specs in ([{"event": glob, "target": pb.Target(pids=[os.getpid()], no_inherit=True)}],
-                          [{"event": "sched:sched_switch", "name": "one"}]):
+            times = []
+            for spec in ({"event": "sched:sched_switch", "name": "one"},
+                         {"event": glob, "target": pb.Target(pids=[os.getpid()], no_inherit=True)}):
                 begin = time.monotonic()
-                refs = add(client, *specs)
+                refs = add(client, spec)
                 added = time.monotonic()
                 client.request(remove=pb.SelectRequest(names=[f"#{ref.id}" for ref in refs]))
                 times.append((len(refs), added - begin, time.monotonic() - added))
