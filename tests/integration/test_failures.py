@@ -19,6 +19,8 @@ import tempfile
 import perfd
 from perfd import Daemon, NotStarted, Refused, Skip, check, equal, pb
 from test_errors import state, unchanged
+from test_sources import Fire, call_args, probe
+from test_targets import Tree
 
 # One event of the host that never comes, one of this process for the stream, one that is not enabled.
 CONFIG = f"""version: 1
@@ -357,9 +359,6 @@ def test_add_read():
 @contextlib.contextmanager
 def every_kind():
     """Eight events: probes in tracefs and of the PMU, a group, a breakpoint, a filter, cgroups, an external one."""
-    from test_sources import Fire, call_args, probe  # pylint: disable=import-outside-toplevel
-    from test_targets import Tree  # pylint: disable=import-outside-toplevel
-
     with Tree() as tree, Fire(tree.make("here")) as fire:
         target = pb.Target(pids=[fire.pid], no_inherit=True)
         yield [pb.EventSpec(name=f"kind-{i}", **spec) for i, spec in enumerate([

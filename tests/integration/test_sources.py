@@ -4,12 +4,11 @@ by thread, by process, by cgroup and on the whole host, and says what it has to 
 import contextlib
 import os
 import re
-import signal
 import subprocess
 import time
 
 import perfd
-from perfd import Daemon, Subscriber, TRACING, Workload, add, check, equal, pb, refused, wait_until
+from perfd import Daemon, Subscriber, TRACING, add, check, equal, pb, refused, wait_until
 from test_errors import state, unchanged
 from test_promises import Checker, lost, rows_of
 from test_tasks import cgroups
@@ -380,95 +379,12 @@ def test_external_events():
     equal([item["time"] for item in seen], sorted(item["time"] for item in seen), "the order of time")
 
 
-# ---- how long they live ----------------------------------------------------------------------------------------------
+# ---- what is refused -------------------------------------------------------------------------------------------------
 
 
 def definitions(path=FIRE):
     with open(f"{TRACING}/uprobe_events", encoding="utf-8") as f:
         return [line for line in f.read().splitlines() if path in line]
-
-
-def test_while_connected():
-    """What a connection has added goes with it, also out of tracefs, however it ends."""
-    with Daemon() as daemon, daemon.client() as stays, Fire() as fire:
-        add(stays, probe("fire_call", name="stays", args=call_args(), target=fire.target))
-        before = state(daemon)
-        equal(len(definitions()), 1, "definitions in tracefs")
-        client = daemon.client()
-        client.request(add=pb.AddRequest(while_connected=True, events=[
-            pb.EventSpec(**probe("fire_call", name="goes", args=call_args())),
-            pb.EventSpec(**probe("fire:hit", "usdt", name="hit", target=fire.target)),
-            pb.EventSpec(event="context-switches", name="switches"),
-            pb.EventSpec(event="external:note", name="note", fields=[pb.ExternalField(name="a", type="u8")])]))
-        with Subscriber(daemon, "stays", "goes") as subscriber:
-            fire.fire("calls", 10)
-            equal((len(definitions()), len(client.request(list=pb.ListRequest()).list.events)), (3, 5), "definitions, events")
-            client.socket.close()
-            wait_until(lambda: len(definitions()) == 1, "its definitions to be removed")
-            fire.fire("calls", 10)
-            lines = subscriber.finish()
-        unchanged(daemon, before, "what a connection that is gone left")
-    equal([len(samples(lines, name)) for name in ("stays", "goes")], [20, 10], "samples before and after")
-    equal(definitions(), [], "definitions after the daemon")
-
-
-def test_leftovers():
-    """Of a daemon that was killed nothing stays; what is another's stays."""
-    foreign = f"p:perfdtest{os.getpid()}/theirs {FIRE}:{symbols()['fire_call']:#x}"
-    define(foreign)
-    try:
-        with Daemon() as other, other.client() as living, Fire() as fire:
-            add(living, probe("fire_call", args=call_args()))
-            kept = sorted(definitions())
-            equal(len(kept), 2, "definitions of others")
-            with Daemon() as dead:
-                with dead.client() as client:
-                    add(client, probe("fire_call", args=call_args(), target=fire.target),
-                        probe("fire_call", "uretprobe", args="v=$retval"), probe("fire:hit", "usdt"))
-                    equal(len(definitions()), 5, "definitions")
-                os.kill(dead.pid, signal.SIGKILL)
-                dead.process.wait()
-                dead.judged = True
-                equal(len(definitions()), 5, "definitions after the kill")
-                with Daemon(directory=dead.directory) as heir:
-                    equal(sorted(definitions()), kept, "what a new perfd leaves")
-                    check("3 " in heir.stderr(), f"it does not say what it removed: {heir.stderr()}")
-            fire.fire("calls", 5)
-            equal(total(rows_of(other.ledger(), f"uprobe:{FIRE}:fire_call"), "occurred"), 5, "calls seen by the living one")
-    finally:
-        define(f"-:perfdtest{os.getpid()}/theirs")
-    equal(definitions(), [], "definitions in the end")
-
-
-def test_thousand_tracepoints():
-    """Added by one glob and removed, beside a stream that misses nothing; and one event beside it."""
-    glob = "k*:*" if SLOW else "[k-s]*:*"  # closing each takes the kernel 20 ms and more
-    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 20_000, cpus=CPUS) as load:
-        add(client, {"event": "raw_syscalls:sys_enter", "name": "calls", "target": pb.Target(pids=load.pids)})
-        with Checker(daemon, "time", "calls", queue=1 << 28) as checker:
-            load.go()
-            times = []
-            for spec in ({"event": "sched:sched_switch", "name": "one"},
-                         {"event": glob, "target": pb.Target(pids=[os.getpid()], no_inherit=True)}):
-                begin = time.monotonic()
-                refs = add(client, spec)
-                added = time.monotonic()
-                client.request(remove=pb.SelectRequest(names=[f"#{ref.id}" for ref in refs]))
-                times.append((len(refs), added - begin, time.monotonic() - added))
-            load.done(stop=True)
-            seen = checker.finish(60)
-            rows = rows_of(daemon.ledger(), "calls")
-        load.exit()
-        begin = time.monotonic()
-        wait_until(lambda: daemon.status().n_closing == 0, "everything to be closed", 120)
-    for n, adding, removing in times:
-        print(f"  {n} events: added in {adding * 1000:.0f} ms, removed in {removing * 1000:.0f} ms")
-    print(f"  closed {time.monotonic() - begin:.1f} s later")
-    equal(seen["gaps"], 0, "gaps")
-    equal(seen["items"], total(rows, "occurred"), "items and occurrences beside the change")
-
-
-# ---- what is refused -------------------------------------------------------------------------------------------------
 
 
 def define(line):
