@@ -166,7 +166,8 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
         if (r != 0)
                 return r;
         s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .patience = FLUSH };
-        r = dispatcher_init(&s->dispatcher, s->lanes, (uint32_t)s->n_cpus + 1, s->config->subscribers_max);
+        s->subscribers_max = s->config->subscribers_max;
+        r = dispatcher_init(&s->dispatcher, s->lanes, (uint32_t)s->n_cpus + 1, s->subscribers_max);
         if (r == 0)
                 dispatcher_set_lane(&s->dispatcher, (uint32_t)s->n_cpus, true, false);
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {

@@ -147,11 +147,22 @@ static int plan_number(Perfd__V1__PlanReply *ret, const char *key, uint64_t befo
         return plan_setting(ret, key, texts[0], texts[1], restart);
 }
 
+static int plan_mode(Perfd__V1__PlanReply *ret, const char *key, mode_t before, mode_t after) {
+        char texts[2][16];
+
+        (void)snprintf(texts[0], sizeof(texts[0]), "%04o", (unsigned)before);
+        (void)snprintf(texts[1], sizeof(texts[1]), "%04o", (unsigned)after);
+        return plan_setting(ret, key, texts[0], texts[1], true);
+}
+
 static int plan_settings(const Config *before, const Config *after, Perfd__V1__PlanReply *ret) {
         int r;
 
         if ((r = plan_setting(ret, "listen.control", before->control_path, after->control_path, true)) < 0 ||
             (r = plan_setting(ret, "listen.stream", before->stream_path, after->stream_path, true)) < 0 ||
+            (r = plan_mode(ret, "access.control-mode", before->control_mode, after->control_mode)) < 0 ||
+            (r = plan_mode(ret, "access.stream-mode", before->stream_mode, after->stream_mode)) < 0 ||
+            (r = plan_setting(ret, "access.stream-group", before->stream_group, after->stream_group, true)) < 0 ||
             (r = plan_setting(ret, "state", before->state_path, after->state_path, true)) < 0 ||
             (r = plan_setting(ret, "clock", config_clock_name(before), config_clock_name(after), true)) < 0 ||
             (r = plan_number(ret, "rings.size", before->ring_size, after->ring_size, false)) < 0 ||

@@ -126,10 +126,13 @@ static int reload_commit(Supervisor *s, Reload *w, Explanation *e) {
 }
 
 static void log_restart_needed(const Config *old, const Config *new) {
-        if (old->batch_pool != new->batch_pool || old->clock != new->clock ||
+        if (old->batch_pool != new->batch_pool || old->clock != new->clock || old->subscribers_max != new->subscribers_max ||
+            old->connections_max != new->connections_max || old->connections_per_uid != new->connections_per_uid ||
             strcmp(old->control_path, new->control_path) != 0 || strcmp(old->stream_path, new->stream_path) != 0 ||
-            strcmp(old->state_path, new->state_path) != 0)
-                log_print(LOG_WARNING, "listen, state, clock or batches have changed: that needs a restart");
+            strcmp(old->state_path, new->state_path) != 0 || old->control_mode != new->control_mode ||
+            old->stream_mode != new->stream_mode || strcmp(old->stream_group, new->stream_group) != 0)
+                log_print(LOG_WARNING, "listen, access, state, clock, batches, subscribers.max or connections have changed: that "
+                          "needs a restart");
 }
 
 /* Those that are there twice: under their names there is an old and a new one. */

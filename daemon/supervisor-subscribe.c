@@ -189,7 +189,7 @@ static int supervisor_admit(const Supervisor *s, uid_t uid, uint64_t asked, Admi
         size_t queue = asked ? asked : s->config->subscriber_queue, charged = 0;
         Admission *a;
 
-        if (s->n_subscribers >= s->config->subscribers_max)
+        if (s->n_subscribers >= s->subscribers_max)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
                               "%zu subscribers are all that subscribers.max allows", s->n_subscribers);
         if (queue < QUEUE_MIN)

@@ -167,7 +167,7 @@ typedef struct Supervisor {
         uint64_t used_bits;
         uint64_t last_subscriber_id;
         Admission *admissions; /* of every subscriber */
-        size_t n_subscribers;
+        size_t n_subscribers, subscribers_max; /* what the dispatcher was made for */
         Control control;
         bool stopping;
         int exit_code;

@@ -98,6 +98,8 @@ groups:
 AFTER = f"""version: 1
 rings: {{size: 1MiB}}
 batches: {{pool: 1MiB}}
+subscribers: {{max: 1000}}
+access: {{stream-mode: 0600}}
 targets: {{two: {{cpus: "0"}}}}
 groups:
   io:
@@ -142,13 +144,14 @@ def test_plan_says_the_truth_and_changes_nothing():
         }, "what is to be changed")
         equal(said(plan.kept), {"sched:sched_process_exec": (ids["sched:sched_process_exec"], False, {})}, "what is to be kept")
         equal({d.field: (d.before, d.after, d.restart) for d in plan.settings},
-              {"rings.size": ("4194304", "1048576", False), "batches.pool": ("2097152", "1048576", True)}, "settings")
+              {"rings.size": ("4194304", "1048576", False), "batches.pool": ("2097152", "1048576", True),
+               "subscribers.max": ("64", "1000", True), "access.stream-mode": ("0660", "0600", True)}, "settings")
         equal(state(daemon, client), before, "the state after a plan")
 
         rows = documents(daemon, "plan", "-", data=AFTER)
         equal([(row["change"], row.get("name")) for row in rows],
               [("added", "cpu-migrations"), ("replaced", "page-faults"), ("changed", "calls"), ("changed", "cpu-clock"),
-               ("changed", "context-switches"), ("kept", "sched:sched_process_exec"), ("setting", None), ("setting", None)],
+               ("changed", "context-switches"), ("kept", "sched:sched_process_exec"), *[("setting", None)] * 4],
               "what perfctl says of the plan")
         equal(perfctl(daemon, "plan", "-", data=AFTER).stdout.splitlines()[2].split("\t"),
               ["changed", "calls", str(ids["calls"]), SYS_ENTER, "io", f"filter: id == {GETPPID} -> id == 1; period: none -> 10"],
@@ -182,7 +185,7 @@ def test_apply_is_all_or_nothing():
             load.go()
             for kind, request in ("plan", pb.PlanRequest), ("apply", pb.ApplyRequest):
                 no = refused(client, "unknown-event", "STATUS_NOT_FOUND", **{kind: request(yaml=bad, path="tried.yaml")})
-                check(no.message.startswith("tried.yaml:18:9: "), f"no place in {no.message!r}")
+                check(no.message.startswith("tried.yaml:20:9: "), f"no place in {no.message!r}")
                 no = refused(client, "bad-config", "STATUS_INVALID", **{kind: request(yaml="version: 2\n")})
                 check(no.message.startswith("<yaml>:1:10: "), f"no place in {no.message!r}")
             refused(client, "exists", apply=pb.ApplyRequest(yaml=AFTER.replace("cpu-migrations", "{event: cpu-migrations, name: flood}")))

@@ -56,6 +56,7 @@ static perfd_event_spec whole_spec(void) {
         s.n_attr = 2;
         s.fields = fields;
         s.n_fields = 1;
+        s.group = "io";
         return s;
 }
 
@@ -71,6 +72,8 @@ static void check_list(Pair *p, Perfd__V1__EventSpec *sent) {
         state.fallen_back = true;
         state.place = (char *)"vfs_read+0x0";
         state.n_targets = 3;
+        state.kept = true;
+        state.waiting = (char *)"no module";
         reply.events = states;
         reply.n_events = 1;
         r.id = 3;
@@ -82,6 +85,9 @@ static void check_list(Pair *p, Perfd__V1__EventSpec *sent) {
         assert_true(row->fallen_back);
         assert_string_equal(row->place, "vfs_read+0x0");
         assert_int_equal(row->n_targets, 3);
+        assert_true(row->kept);
+        assert_string_equal(row->waiting, "no module");
+        assert_string_equal(row->spec->group, "io");
         assert_int_equal(row->spec->n_cgroups, 2);
         assert_string_equal(row->spec->cgroups[1], "/a");
         assert_string_equal(row->spec->containers[0], "0123456789ab");
@@ -130,6 +136,118 @@ static void test_whole_spec(void **state) {
         spec.n_attr = 0;
         spec.fields = (const char *const[]){ ":text" };
         assert_int_equal(perfd_add(p.client, &spec, 1, NULL), PERFD_E_INVALID);
+        pair_free(&p);
+}
+
+static void test_add_kept(void **state) {
+        Perfd__V1__Response r = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__AddReply reply = PERFD__V1__ADD_REPLY__INIT;
+        perfd_event_spec spec = whole_spec();
+        Perfd__V1__Request *request;
+        Pair p = pair_new();
+
+        r.id = 2;
+        r.body_case = PERFD__V1__RESPONSE__BODY_ADDED;
+        r.added = &reply;
+        play_response(p.daemon, &r);
+        assert_int_equal(perfd_add_kept(p.client, &spec, 1, NULL), 0);
+        request = play_request(p.daemon);
+        assert_true(request->add->keep && !request->add->while_connected);
+        play_request_free(request);
+        pair_free(&p);
+}
+
+static void test_set_period(void **state) {
+        Perfd__V1__Response r = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__Request *request;
+        Pair p = pair_new();
+
+        r.id = 2;
+        play_response(p.daemon, &r);
+        assert_int_equal(perfd_set_period(p.client, "x", UINT64_MAX, 7), 0);
+        request = play_request(p.daemon);
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_SET_PERIOD);
+        assert_string_equal(request->set_period->name, "x");
+        assert_true(request->set_period->period == UINT64_MAX && request->set_period->frequency == 7);
+        play_request_free(request);
+        pair_free(&p);
+}
+
+/* Four lists are one, in their order; and what would change beside events. */
+static void test_plan(void **state) {
+        static const perfd_change changes[] = { PERFD_CHANGE_ADDED, PERFD_CHANGE_REMOVED, PERFD_CHANGE_CHANGED, PERFD_CHANGE_KEPT };
+        Perfd__V1__Response r = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__PlanReply reply = PERFD__V1__PLAN_REPLY__INIT;
+        Perfd__V1__PlannedEvent events[4], *lists[4];
+        Perfd__V1__Difference d = PERFD__V1__DIFFERENCE__INIT, *ds[] = { &d };
+        perfd_result *result;
+        Perfd__V1__Request *request;
+        Pair p = pair_new();
+
+        for (size_t i = 0; i < 4; i++) {
+                perfd__v1__planned_event__init(&events[i]);
+                events[i].id = (uint32_t)i;
+                lists[i] = &events[i];
+        }
+        d.field = (char *)"filter";
+        d.before = (char *)"a";
+        d.restart = true;
+        events[2].differences = ds;
+        events[2].n_differences = 1;
+        events[2].replaced = true;
+        events[2].name = events[2].group = (char *)"n";
+        reply.added = &lists[0];
+        reply.removed = &lists[1];
+        reply.changed = &lists[2];
+        reply.kept = &lists[3];
+        reply.n_added = reply.n_removed = reply.n_changed = reply.n_kept = 1;
+        reply.settings = ds;
+        reply.n_settings = 1;
+        r.id = 2;
+        r.body_case = PERFD__V1__RESPONSE__BODY_PLAN;
+        r.plan = &reply;
+        play_response(p.daemon, &r);
+        assert_int_equal(perfd_plan(p.client, "yaml, but longer", 4, "f.yaml", &result), 0);
+        request = play_request(p.daemon);
+        assert_string_equal(request->plan->yaml, "yaml");
+        assert_string_equal(request->plan->path, "f.yaml");
+        for (size_t i = 0; i < 4; i++) {
+                const perfd_planned_row *row = perfd_result_planned(result, i);
+
+                assert_true(row->change == changes[i] && row->id == i && row->replaced == (i == 2));
+                assert_int_equal(row->n_differences, i == 2);
+        }
+        assert_null(perfd_result_planned(result, 4));
+        assert_string_equal(perfd_result_planned(result, 2)->differences[0].before, "a");
+        assert_string_equal(perfd_result_planned(result, 2)->differences[0].after, "");
+        assert_true(perfd_result_setting(result, 0)->restart && !perfd_result_setting(result, 1));
+        perfd_result_free(result);
+        play_request_free(request);
+        pair_free(&p);
+}
+
+static void test_apply(void **state) {
+        Perfd__V1__Response r = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
+        Perfd__V1__Request *request;
+        perfd_result *result;
+        Pair p = pair_new();
+
+        assert_int_equal(perfd_apply(p.client, "a\0b", 3, NULL, NULL), PERFD_E_INVALID); /* nothing is sent */
+        assert_int_equal(perfd_client_error(p.client)->position, 2);
+        assert_int_equal(perfd_plan(p.client, "a\0b", 3, NULL, NULL), PERFD_E_INVALID);
+        reply.changed = 5;
+        r.id = 2;
+        r.body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
+        r.reloaded = &reply;
+        play_response(p.daemon, &r);
+        assert_int_equal(perfd_apply(p.client, NULL, 0, NULL, &result), 0);
+        request = play_request(p.daemon);
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_APPLY);
+        assert_string_equal(request->apply->yaml, "");
+        assert_int_equal(perfd_result_reload(result)->changed, 5);
+        perfd_result_free(result);
+        play_request_free(request);
         pair_free(&p);
 }
 
@@ -250,6 +368,10 @@ static void test_ledger(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_whole_spec),
+                cmocka_unit_test(test_add_kept),
+                cmocka_unit_test(test_set_period),
+                cmocka_unit_test(test_plan),
+                cmocka_unit_test(test_apply),
                 cmocka_unit_test(test_emit),
                 cmocka_unit_test(test_doctor),
                 cmocka_unit_test(test_ledger),
