@@ -163,7 +163,7 @@ static void test_merge(void **state) {
 
 /* n streams whose ids all fall into one place of the hash, with others in between that are not there. */
 static void test_colliding_ids(void **state) {
-        Snapshot *s = snapshot_new(5, 3, 0);
+        Snapshot *s = snapshot_new(5, 3, 200);
         SnapshotStream *streams = calloc(200, sizeof(*streams));
         uint64_t missing[50];
         size_t n = 0, n_missing = 0;
