@@ -30,7 +30,7 @@ def test_hotplug_under_load():
             {"event": SYS_ENTER, "name": "process", "filter": f"id == {GETPPID}", "target": pb.Target(pids=load.pids)},
             {"event": SYS_ENTER, "name": "there", "filter": calls, "target": pb.Target(cpus=str(CPU))},
             {"event": "sched:sched_switch"})
-        before, n_fds = daemon.fds(), daemon.status().n_fds
+        n_fds, before = daemon.status().n_fds, daemon.fds()
         equal(n_fds, 2 * (1 + 1 + 2 + 1) + 1, "perf fds: carrier, host, two processes, switches; there")
         try:
             with Checker(daemon, "time", "host", queue=1 << 26) as host, \

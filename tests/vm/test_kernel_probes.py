@@ -10,7 +10,7 @@ from perfd import Daemon, Subscriber, TRACING, Workload, add, check, equal, pb
 from test_promises import rows_of
 from test_tasks import cgroups
 
-N = 1000
+N = 300
 CPUS = perfd.online_cpus()[:2]
 SYMBOL = f"__{ {'x86_64': 'x64', 'aarch64': 'arm64'}[os.uname().machine] }_sys_getppid"
 PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
@@ -55,7 +55,7 @@ def test_exactly_n_hits():
         with Subscriber(daemon, *expected) as subscriber:
             load.go()
             equal(load.done(), [N] * len(CPUS), "calls made")
-            lines = subscriber.finish()
+            lines = subscriber.finish(60)
         sums = ledger(daemon, *expected)
         for name in expected:
             rows_of(daemon.ledger(), name)
