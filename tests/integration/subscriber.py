@@ -310,7 +310,7 @@ class Stream:
 
     def who(self, item):
         """Names of the thread and the process of an item; what is not known is not there."""
-        if item.tid == 0:
+        if item.tid == 0 and item.WhichOneof("record") != "read":
             return {"comm": b"swapper/%d" % item.cpu}
         task = self.tasks.get(item.tid)
         if not task:

@@ -98,7 +98,8 @@ def as_switch(r, kind):
     out = "OUT" if r["out"] else "IN"
     words = [out] + ["preempt"] * r["preempted"]
     if kind == "SWITCH_CPU_WIDE":
-        words += ["next" if r["out"] else "prev", "pid/tid:", f"{r['next_prev_pid']}/{r['next_prev_tid']}"]
+        who = [n - (1 << 32 if n >> 31 else 0) for n in (r["next_prev_pid"], r["next_prev_tid"])]  # -1: it has ended
+        words += ["next" if r["out"] else "prev", "pid/tid:", f"{who[0]}/{who[1]}"]
     return " ".join(words)
 
 
