@@ -158,13 +158,15 @@ static int dispatcher_take_batches(Dispatcher *d, Batch **batches, size_t n) {
         return r;
 }
 
-/* Everything that was in the queues when this was called. */
+/* Everything that was in the queues when this was called: as much as fits in them, because readers go on. */
 static int dispatcher_empty_queues(Dispatcher *d) {
         Batch *batches[BATCHES_PER_TURN];
-        size_t n;
+        size_t n, most = 0;
         int r = 0;
 
-        for (uint32_t turns = 0; r >= 0 && turns <= d->n_lanes; turns++) {
+        for (uint32_t i = 0; i < d->n_lanes; i++)
+                most += d->live[i] ? d->lanes[i].full->mask + 1 : 0;
+        for (size_t turns = 0; r >= 0 && turns <= most / BATCHES_PER_TURN; turns++) {
                 n = dispatcher_pop(d, batches, BATCHES_PER_TURN);
                 if (n == 0)
                         break;

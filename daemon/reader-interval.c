@@ -6,10 +6,9 @@
  */
 #include "daemon/reader.h"
 
+#include "config/event-name.h"
 #include "daemon/encode/item.h"
 #include "daemon/kernel/open.h"
-
-#define MEMBERS_MAX 32
 
 /* Muted ones too: what was replaced a moment ago has counted until then, and is not among the closed yet. */
 static int read_members(const SnapshotCpu *c, size_t first, size_t last, ReadCount *values) {
@@ -33,7 +32,7 @@ static int read_members(const SnapshotCpu *c, size_t first, size_t last, ReadCou
 static int reader_read_event(Reader *r, const SnapshotCpu *c, size_t first, size_t last) {
         const SnapshotEvent *e = &r->snapshot->events[c->streams[first].event];
         const Event *event = e->event;
-        ReadCount values[MEMBERS_MAX];
+        ReadCount values[EVENT_MEMBERS_MAX];
         uint64_t mask = 0;
         size_t room, length;
         nsec_t now;

@@ -248,7 +248,10 @@ static int source_give(sd_event_source *source) {
 }
 
 static int start_loop(Supervisor *s) {
-        static const int terminating[] = { SIGTERM, SIGINT };
+        static const struct {
+                int number;
+                sd_event_signal_handler_t handler;
+        } signals[] = { { SIGTERM, on_terminate }, { SIGINT, on_terminate }, { SIGHUP, on_reload } };
         sd_event_source *source;
         uint64_t interval;
         sigset_t set;
@@ -261,12 +264,11 @@ static int start_loop(Supervisor *s) {
         sigprocmask(SIG_BLOCK, &set, NULL);
         signal(SIGPIPE, SIG_IGN);
         r = sd_event_new(&s->event);
-        for (size_t i = 0; i < ARRAY_SIZE(terminating) && r >= 0; i++)
-                r = sd_event_add_signal(s->event, NULL, terminating[i], on_terminate, s);
-        if (r >= 0)
-                r = sd_event_add_signal(s->event, &source, SIGHUP, on_reload, s);
-        if (r >= 0)
-                r = source_give(source);
+        for (size_t i = 0; i < ARRAY_SIZE(signals) && r >= 0; i++) {
+                r = sd_event_add_signal(s->event, &source, signals[i].number, signals[i].handler, s);
+                if (r >= 0)
+                        r = source_give(source);
+        }
         if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
                 r = sd_event_add_time_relative(s->event, &s->watchdog, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s);
         return r < 0 ? r : 0;
