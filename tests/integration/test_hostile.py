@@ -19,7 +19,9 @@ import perfd
 from perfd import Client, check, equal, pb, refused, wait_until
 
 RATE = 4000        # calls a second of each process of the load, one for each CPU
-GROWTH = 1 << 20   # bytes of its own memory that the daemon may have more after three more of the same attacks
+# bytes of its own memory that the daemon may have more after three more of the same attacks: a piece of the heap, and what
+# it remembers of every process of the host that has ended meanwhile: 4096 at most, for each order of streams, 512 bytes each
+GROWTH = (1 << 20) + 2 * 4096 * 512
 QUOTA = 128        # connections.per-uid
 PATIENCE_OF_PERFD = 10
 
