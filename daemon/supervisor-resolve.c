@@ -97,7 +97,7 @@ static int registration_new(Supervisor *s, uint32_t id, EventSpec *spec, Source 
                 return -ENOMEM;
         g->plan = (AttrPlan){ .is_group = is_group, .is_probe = sources[0].is_pmu_probe,
                               .has_ip = sources[0].probe && !spec->args,
-                              .group_sample = modifiers->group_sample, .precise_max = modifiers->precise_max };
+                              .wants_group_sample = modifiers->group_sample, .precise_max = modifiers->precise_max };
         if (!spec->period && !spec->frequency) {
                 spec->period = sources[0].period;
                 spec->frequency = sources[0].frequency;

@@ -224,8 +224,7 @@ int attr_plan(const AttrBase *base, Event *event, AttrPlan *plan, bool can_sampl
 
         if (r != 0)
                 return r;
-        if (plan->is_group && (s->period || s->frequency))
-                plan->group_sample = true;
+        plan->group_sample = plan->is_group && (plan->wants_group_sample || s->period || s->frequency);
         if (s->filter && plan->attrs[0].type != PERF_TYPE_TRACEPOINT)
                 return refuse(e, REFUSED_INVALID, "bad-event",
                               "%s: only events with fields, tracepoints and probes with arguments, have a filter in the "

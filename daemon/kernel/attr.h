@@ -24,7 +24,8 @@ typedef struct AttrPlan {
         size_t n_attrs;
         uint64_t *config3; /* of each; perf_event_attr has it since Linux 6.3, its header not everywhere */
         bool is_group;     /* scheduled as one; otherwise each is opened on its own, as the sites of a USDT probe are */
-        bool group_sample; /* the leader's samples read all members */
+        bool wants_group_sample; /* :S */
+        bool group_sample; /* the leader's samples read all members: attr_plan() */
         bool hides_read;   /* PERF_SAMPLE_READ is there for the id in it, and nobody has asked for it: attr_plan() */
         bool is_probe;     /* of the kprobe or uprobe PMU, whose types are numbered like those of any PMU */
         bool has_ip;       /* a tracepoint that says where it was: a dynamic probe, as those of the PMUs do */
