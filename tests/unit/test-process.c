@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -49,7 +50,7 @@ static void test_cgroup_paths(void **state) {
 }
 
 typedef struct Other {
-        pthread_mutex_t named, seen;
+        sem_t named, seen;
         uint32_t tid;
 } Other;
 
@@ -58,30 +59,30 @@ static void *run_other(void *userdata) {
 
         prctl(PR_SET_NAME, "a thread\nof it");
         o->tid = (uint32_t)syscall(SYS_gettid);
-        pthread_mutex_unlock(&o->named);
-        pthread_mutex_lock(&o->seen);
+        sem_post(&o->named);
+        while (sem_wait(&o->seen) != 0)
+                ;
         return NULL;
 }
 
 static void test_scan(void **state) {
         nsec_t before = clock_now(CLOCK_MONOTONIC), after;
         const ScannedProcess *own = NULL;
-        bool own_thread = false;
+        bool found_main = false, found_other = false;
         char executable[4096] = "", comm[COMM_SIZE] = "";
         TaskScan *scan = NULL;
         Explanation e;
         pthread_t thread;
         Other o;
 
-        pthread_mutex_init(&o.named, NULL);
-        pthread_mutex_init(&o.seen, NULL);
-        pthread_mutex_lock(&o.named);
-        pthread_mutex_lock(&o.seen);
+        sem_init(&o.named, 0, 0);
+        sem_init(&o.seen, 0, 0);
         assert_int_equal(pthread_create(&thread, NULL, run_other, &o), 0);
-        pthread_mutex_lock(&o.named); /* until it has its name */
+        while (sem_wait(&o.named) != 0) /* until it has its name */
+                ;
         assert_int_equal(process_scan(CLOCK_MONOTONIC, "/proc/does not exist", &scan, &e), 0);
         after = clock_now(CLOCK_MONOTONIC);
-        pthread_mutex_unlock(&o.seen);
+        sem_post(&o.seen);
         pthread_join(thread, NULL);
 
         assert_true(scan->begin >= before);
@@ -99,16 +100,18 @@ static void test_scan(void **state) {
         assert_int_equal(own->parent, getppid());
         assert_int_equal(own->uid, getuid());
         assert_true(own->start > 0);
-        assert_int_equal(own->n_threads, 2);
-        for (size_t i = 0; i < 2; i++) {
+        prctl(PR_GET_NAME, comm);
+        for (size_t i = 0; i < own->n_threads; i++) { /* a sanitizer may have one of its own */
                 const ScannedThread *t = &own->threads[i];
 
-                prctl(PR_GET_NAME, comm);
-                assert_true(t->tid == own->pid || t->tid == o.tid);
-                assert_string_equal(t->comm, t->tid == o.tid ? "a thread\nof it" : comm);
-                own_thread |= t->tid == o.tid;
+                if (t->tid == own->pid)
+                        assert_string_equal(t->comm, comm);
+                if (t->tid == o.tid)
+                        assert_string_equal(t->comm, "a thread\nof it");
+                found_main |= t->tid == own->pid;
+                found_other |= t->tid == o.tid;
         }
-        assert_true(own_thread);
+        assert_true(found_main && found_other);
         task_scan_free(scan);
 }
 
