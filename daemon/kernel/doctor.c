@@ -94,11 +94,12 @@ const char *doctor_permit(Doctor *d, int capability, const char *otherwise) {
                 (void)snprintf(remedy, size, "give perfd %s (AmbientCapabilities= of its unit)%s%s",
                                doctor_capability_name(capability), otherwise ? ", or " : "",
                                otherwise ? otherwise : "");
-        } else if (capability == CAP_PERFMON && d->paranoid > 2 && !doctor_has(d, CAP_SYS_ADMIN))
+        } else if (capability == CAP_PERFMON && d->paranoid > 2 && !doctor_has(d, CAP_SYS_ADMIN)) {
+                d->missed |= 1ULL << CAP_SYS_ADMIN;
                 (void)snprintf(remedy, size,
                                "sysctl kernel.perf_event_paranoid=2, or give perfd CAP_SYS_ADMIN, "
                                "which this kernel asks for above 2");
-        else if (d->has_seccomp)
+        } else if (d->has_seccomp)
                 (void)snprintf(remedy, size,
                                "allow the call in the seccomp filter that this process has: "
                                "SystemCallFilter= of the unit, or the profile of the container");

@@ -9,6 +9,9 @@
 #include "tests/unit/reader-checks.h"
 
 #define PATIENCE_MS 20000
+#ifndef HAND_OVERS
+#define HAND_OVERS 20000u
+#endif
 
 static unsigned first_cpu(void) {
         cpu_set_t set;
@@ -141,7 +144,7 @@ static void test_many_asks(void **state) {
 
         rig_init(&rig, 64 * 1024, 2);
         start(&rig);
-        for (unsigned i = 0; i < 20000; i++) {
+        for (unsigned i = 0; i < HAND_OVERS; i++) {
                 Batch *b;
 
                 mailbox_ask(&rig.reader.mailbox, READER_ASK_WATERMARK);

@@ -48,8 +48,8 @@ def test_exactly_n_hits():
         add(client, {"event": f"kprobe:{SYMBOL}", "name": "process", "target": pb.Target(pids=load.pids[:1])},
             {"event": f"kprobe:{SYMBOL}", "name": "thread", "target": pb.Target(tids=load.pids[:1])},
             {"event": f"kprobe:{SYMBOL}", "name": "cgroup", "target": pb.Target(cgroups=[path])},
-            {"event": f"kprobe:{SYMBOL}", "name": "host", "args": "c=$comm", "filter": ours},
-            {"event": f"kprobe:{SYMBOL}", "name": "fetched", "args": "c=$comm s=@linux_banner:string", "filter": ours},
+            {"event": f"kprobe:{SYMBOL}", "name": "host", "filter": ours, "args": "stack=$stack:x64"},
+            {"event": f"kprobe:{SYMBOL}", "name": "fetched", "args": "c=$comm n=\\7:u8", "filter": ours},
             {"event": f"kretprobe:{SYMBOL}", "name": "return", "target": pb.Target(pids=load.pids)},
             {"event": f"kretprobe:{SYMBOL}", "name": "value", "args": "parent=$retval:s32", "filter": ours})
         with Subscriber(daemon, *expected) as subscriber:
@@ -68,9 +68,20 @@ def test_exactly_n_hits():
     items = {name: [line for line in lines if "kind" not in line and line["event"] == name] for name in expected}
     equal({name: len(found) for name, found in items.items()}, expected, "samples")
     for item in items["fetched"]:
-        equal(item["fields"]["c"], "workload", "the fetched comm")
-        check(item["fields"]["s"].startswith("Linux version "), f"the fetched string is {item['fields']['s']!r}")
+        equal((item["fields"]["c"], item["fields"]["n"]), ("workload", 7), "what was fetched")
     equal({item["fields"]["parent"] for item in items["value"]}, {load.process.pid}, "returned values")
+
+
+def test_children():
+    """Followed without standing in their way: see test_probed_processes_have_children in test_targets.py."""
+    with Daemon() as daemon, daemon.client() as client, Workload("forks", 20, cpus=CPUS) as load:
+        add(client, {"event": f"kprobe:{SYMBOL.replace('getppid', 'exit_group')}", "name": "ends",
+                     "target": pb.Target(pids=load.pids)})
+        load.go()
+        equal(load.done(), [20] * len(CPUS), "children")
+        found = sum(row.occurred for row in rows_of(daemon.ledger(), "ends").values())
+        load.exit()
+    equal(found, 20 * len(CPUS), "ends of children")
 
 
 def test_missed_returns_are_said():

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Instructions, on a CPU whose instructions are counted to the last one: counts can be foretold and repeated."""
+"""On a CPU whose instructions are counted to the last one, each of which is a cycle: counts can be foretold."""
 import perfd
 from counters import loop, shared, stat, whole
-from perfd import Daemon, Workload, check, equal
+from perfd import Daemon, Subscriber, Workload, add, check, equal, pb
+from test_sources import samples
 
 NOISE = 100  # instructions that are done again behind a page fault
 
@@ -28,6 +29,22 @@ def test_group_of_cycles_and_instructions():
     equal(len({row[time] for row in rows[:2] for time in ("enabled", "running")}), 1, "different times in a group")
     equal((instructions["metric"], instructions["metric_unit"]), (1, "insn per cycle"), "the metric")
     check(abs(user["value"] + kernel["value"] - instructions["value"]) < instructions["value"] / 100, f"sum of {rows}")
+
+
+def test_samples_by_period():
+    period = 1_000_000
+    with Daemon() as daemon, daemon.client() as client, Workload("syscalls", 20_000) as load:
+        add(client, {"event": "cycles", "name": "cycles", "period": period, "target": pb.Target(pids=load.pids)})
+        with Subscriber(daemon, "cycles") as subscriber:
+            load.go()
+            load.done()
+            items = samples(subscriber.finish(), "cycles")
+        row, = [row for row in daemon.ledger().events if row.name == "cycles"]
+        load.exit()
+    check(row.balanced and row.count > 10 * period, f"{row}")
+    equal({(item["pid"], item["cpu"]) for item in items}, {(load.pids[0], 0)}, "who was sampled")
+    check(all(item["ip"] for item in items), "samples without a place")
+    check(abs(len(items) - row.count / period) <= 1, f"{len(items)} samples of {row.count} cycles")
 
 
 def test_more_events_than_counters():

