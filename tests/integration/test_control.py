@@ -223,7 +223,8 @@ def test_period_of_a_flood():
         equal(sum(lost(rows[cpu], reason.reason) for reason in rows[cpu].lost), 0, "losses")
         for items in streams:
             here = [item["period"] for item in items if item["cpu"] == cpu]
-            equal(set(here), {1, period}, "periods that samples say")
+            check(set(here) <= {1, period}, f"periods that samples say: {set(here)}")
+            check(SLOW or len(set(here)) == 2, "the period was the same all the time: the test shows nothing")
             equal(len(here), rows[cpu].delivered, "samples and what the ledger says")
             # before each of the changes an fd had up to 6 calls that are in no sample of it
             check(made - rounds * (period - 1) <= sum(here) <= made + rounds * (period - 1),
