@@ -164,9 +164,10 @@ int cgroup_mounts_parse(const char *text, CgroupMount **ret, size_t *ret_n, Expl
 }
 
 CgroupUse cgroup_controllers_parse(const char *text) {
-        for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
+        for (const char *line = text, *end; line; line = end ? end + 1 : NULL) {
                 unsigned hierarchy, n_cgroups, enabled;
 
+                end = strchr(line, '\n');
                 if (sscanf(line, "perf_event %u %u %u", &hierarchy, &n_cgroups, &enabled) != 3)
                         continue;
                 return !enabled ? CGROUP_USE_NOTHING : hierarchy == 0 ? CGROUP_USE_V2 : CGROUP_USE_V1;

@@ -21,19 +21,25 @@ def hierarchy():
         return next(int(line.split()[1]) for line in f if line.startswith("perf_event\t"))
 
 
+def in_v1(place, work):
+    """While perf_event belongs to v1."""
+    subprocess.run(["mount", "-t", "cgroup", "-o", "perf_event", "none", place], check=True)
+    try:
+        work()
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
 def main():
     count(2)
     with tempfile.TemporaryDirectory() as place:
-        subprocess.run(["mount", "-t", "cgroup", "-o", "perf_event", "none", place], check=True)
-        try:
-            assert hierarchy() != 0
-            count(1)
-        finally:
-            subprocess.run(["umount", place], check=True)
-    end = time.monotonic() + PATIENCE
-    while hierarchy() != 0:  # removed cgroups hold it until they are freed
-        assert time.monotonic() < end, "perf_event does not come back to v2"
-        time.sleep(0.1)
+        in_v1(place, lambda: count(1))
+        end = time.monotonic() + PATIENCE
+        # a hierarchy ends with its last mount only if its removed cgroups are freed by then: else with a later one
+        while hierarchy() != 0:
+            assert time.monotonic() < end, "perf_event does not come back to v2"
+            time.sleep(0.5)
+            in_v1(place, lambda: None)
     count(2)
 
 
