@@ -35,18 +35,6 @@ static int numbers_reserve(Numbers *numbers, size_t more) {
         return grow(&numbers->list, &numbers->room, numbers->n + more, sizeof(uint64_t));
 }
 
-/* A packed number takes at least a byte, so that its bytes bound the numbers. */
-static int numbers_add_packed(Numbers *numbers, const WireField *f) {
-        const uint8_t *at = f->bytes, *end = at + f->length;
-
-        if (numbers_reserve(numbers, f->length) < 0)
-                return -ENOMEM;
-        while (at < end)
-                if (!wire_get_varint(&at, end, &numbers->list[numbers->n++]))
-                        return PERFD_E_PROTOCOL;
-        return 0;
-}
-
 int numbers_add_packed_fixed(Numbers *numbers, const uint8_t *bytes, size_t length) {
         if (length % sizeof(uint64_t) != 0)
                 return PERFD_E_PROTOCOL;
@@ -90,21 +78,21 @@ static int item_set(struct perfd_item *item, const WireField *f) {
         case WIRE_KEY(ITEM_TIME, WIRE_FIXED64):
                 item->time = f->number;
                 return 0;
-        case WIRE_KEY(ITEM_EVENT, WIRE_VARINT):
+        case WIRE_KEY(ITEM_EVENT, WIRE_FIXED32):
                 item->event = (uint32_t)f->number;
                 return 0;
-        case WIRE_KEY(ITEM_CPU, WIRE_VARINT):
+        case WIRE_KEY(ITEM_CPU, WIRE_FIXED32):
                 item->cpu = (uint32_t)f->number;
                 return 0;
-        case WIRE_KEY(ITEM_PID, WIRE_VARINT):
+        case WIRE_KEY(ITEM_PID, WIRE_FIXED32):
                 item->pid = (uint32_t)f->number;
                 return 0;
-        case WIRE_KEY(ITEM_TID, WIRE_VARINT):
+        case WIRE_KEY(ITEM_TID, WIRE_FIXED32):
                 item->tid = (uint32_t)f->number;
                 return 0;
         case WIRE_KEY(ITEM_NUMBERS, WIRE_BYTES):
-                return numbers_add_packed(&item->numbers, f);
-        case WIRE_KEY(ITEM_NUMBERS, WIRE_VARINT):
+                return numbers_add_packed_fixed(&item->numbers, f->bytes, f->length);
+        case WIRE_KEY(ITEM_NUMBERS, WIRE_FIXED64):
                 return numbers_add(&item->numbers, f->number);
         case WIRE_KEY(ITEM_TEXTS, WIRE_BYTES):
                 return texts_add(item, f);

@@ -1,6 +1,7 @@
 /*
  * What is known of all samples of an event, found out once: which fields are sent, in which of the item's two lists,
- * and how long an item can get at most. With that bound one comparison stands for all checks of room.
+ * and how long an item can get at most. With that bound one comparison stands for all checks of room. Numbers are as wide
+ * on the wire as in memory, so that fields that lie behind one another are copied as one.
  */
 #include "daemon/encode/item.h"
 
@@ -8,11 +9,11 @@
 
 #include "daemon/encode/wire.h"
 
-/*
- * Most bytes of an item's own scalars, with key: time, ip and address 9 each, event, cpu, pid and tid 6 each, period
- * 11, comm 2 + 16; and of the keys and lengths of the item, its numbers, its raw bytes and two callchains.
- */
-#define HEAD_BOUND (3 * (size_t)9 + 4 * 6 + 11 + 18 + 5 * (1 + WIRE_LENGTH_MAX))
+/* Bytes of time, event, cpu, pid and tid, each with its key. */
+#define HEAD_SIZE ((size_t)9 + 4 * 5)
+/* Most bytes of the other scalars: ip, address, period; and of keys and lengths of the item, its numbers, its raw bytes and
+ * two callchains. */
+#define REST_BOUND (2 * (size_t)9 + 11 + 5 * (1 + WIRE_LENGTH_MAX))
 
 static bool is_wanted(const char *name, char *const *names, size_t n_names) {
         for (size_t i = 0; i < n_names; i++)
@@ -21,10 +22,30 @@ static bool is_wanted(const char *name, char *const *names, size_t n_names) {
         return n_names == 0;
 }
 
-size_t encode_number_bound(const PlanField *f) {
-        if (f->kind == FIELD_SIGNED)
-                return WIRE_VARINT_MAX; /* a negative one is 64 bits wide */
-        return f->element_size == 8 ? WIRE_VARINT_MAX : f->element_size == 4 ? 5 : f->element_size == 2 ? 3 : 2;
+/* Whether a fixed number field goes on where the run ends: of 8 bytes it does not matter whether they have a sign. */
+static bool run_goes_on(const NumberRun *r, const PlanField *f) {
+        return !r->dynamic && r->element_size == f->element_size && r->offset + r->n * r->element_size == f->offset &&
+               (r->is_signed == (f->kind == FIELD_SIGNED) || f->element_size == sizeof(uint64_t));
+}
+
+static void encode_plan_add_numbers(EncodePlan *p, const PlanField *f) {
+        bool is_fixed = f->place == PLACE_FIXED;
+
+        p->numbers_size += (is_fixed ? f->count : 1) * sizeof(uint64_t);
+        if (is_fixed && p->n_runs > 0 && run_goes_on(&p->runs[p->n_runs - 1], f))
+                p->runs[p->n_runs - 1].n += f->count;
+        else
+                p->runs[p->n_runs++] = (NumberRun){ .offset = f->offset, .n = is_fixed ? f->count : 0,
+                                                    .element_size = (uint8_t)f->element_size,
+                                                    .is_signed = f->kind == FIELD_SIGNED, .dynamic = is_fixed ? NULL : f };
+}
+
+static void encode_plan_add_text(EncodePlan *p, const PlanField *f) {
+        size_t most = f->place == PLACE_FIXED ? f->element_size * f->count : 0;
+
+        p->texts[p->n_texts++] = f;
+        p->fixed_bound += 1 + WIRE_LENGTH_MAX + most;
+        p->fixed_size += 2 + most / 2;
 }
 
 static void encode_plan_add(EncodePlan *p, const PlanField *f) {
@@ -35,13 +56,10 @@ static void encode_plan_add(EncodePlan *p, const PlanField *f) {
                 p->min_size = end;
         if (f->place != PLACE_FIXED)
                 p->dynamic = true;
-        if (field_is_number(f)) {
-                p->numbers[p->n_numbers++] = f;
-                p->numbers_bound += f->place == PLACE_FIXED ? f->count * encode_number_bound(f) : WIRE_LENGTH_MAX;
-        } else {
-                p->texts[p->n_texts++] = f;
-                p->fixed_bound += 1 + WIRE_LENGTH_MAX + (f->place == PLACE_FIXED ? f->element_size * f->count : 0);
-        }
+        if (field_is_number(f))
+                encode_plan_add_numbers(p, f);
+        else
+                encode_plan_add_text(p, f);
 }
 
 EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char *const *fields, size_t n_fields) {
@@ -54,16 +72,16 @@ EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char
         p->plan = plan_ref(plan);
         p->event_id = event_id;
         p->payload = payload;
-        p->fixed_bound = HEAD_BOUND;
-        p->fields = calloc(3 * n + 1, sizeof(*p->fields)); /* one block for the three lists */
-        if (!p->fields)
+        p->fields = calloc(2 * n + 1, sizeof(*p->fields)); /* one block for both lists */
+        p->runs = calloc(n + 1, sizeof(*p->runs));
+        if (!p->fields || !p->runs)
                 return NULL;
-        p->numbers = p->fields + n;
-        p->texts = p->numbers + n;
+        p->texts = p->fields + n;
         for (size_t i = 0; i < n; i++)
                 if (is_wanted(plan->fields[i].name, fields, n_fields))
                         encode_plan_add(p, &plan->fields[i]);
-        p->fixed_bound += p->numbers_bound;
+        p->fixed_size += HEAD_SIZE + p->numbers_size + (p->numbers_size > 0 ? 2 : 0);
+        p->fixed_bound += HEAD_SIZE + p->numbers_size + REST_BOUND;
         return TAKE_PTR(p);
 }
 
@@ -78,6 +96,7 @@ EncodePlan *encode_plan_unref(EncodePlan *p) {
                 return NULL;
         plan_unref(p->plan);
         free(p->fields);
+        free(p->runs);
         free(p);
         return NULL;
 }

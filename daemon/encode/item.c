@@ -1,8 +1,7 @@
 /*
- * The hot half of encode/: samples. An item is written front to back in one pass; a length that stands before its
- * content is guessed from half of the worst case, which is near the truth for varints, and put right by moving the
- * content when it needs another width. A guess from the item before would be better still, but would be state in a
- * plan that all readers share.
+ * The hot half of encode/: samples. An item is written front to back in one pass. All but texts is of fixed width; an
+ * item's length, which stands before it, is guessed from texts of half their room, and put right by moving the content
+ * in the rare case that it needs another width.
  */
 #include "daemon/encode/item.h"
 
@@ -12,6 +11,7 @@
 #include <string.h>
 
 #include "proto/item-fields.h"
+#include "daemon/encode/item-head.h"
 #include "daemon/encode/sample-parts.h"
 #include "daemon/encode/wire.h"
 #include "daemon/model/field.h"
@@ -30,7 +30,7 @@ static int measure_dynamic(const EncodePlan *p, const Record *r, size_t *ret_num
                 if (field_locate(f, r->raw, r->raw_size, &bytes, &size) != 0)
                         return ITEM_E_UNDECODABLE;
                 if (field_is_number(f))
-                        numbers += size / f->element_size * encode_number_bound(f);
+                        numbers += size / f->element_size * sizeof(uint64_t);
                 else
                         texts += size;
         }
@@ -44,61 +44,53 @@ static int measure_dynamic(const EncodePlan *p, const Record *r, size_t *ret_num
                 Type element;                                                                                          \
                                                                                                                        \
                 memcpy(&element, bytes + (size_t)i * sizeof(element), sizeof(element));                                \
-                to = wire_put_varint(to, (uint64_t)(int64_t)element);                                                  \
+                to = wire_put_word(to, (uint64_t)(int64_t)element);                                                    \
         }                                                                                                              \
         return to
 
-static uint8_t *put_signed(uint8_t *to, const uint8_t *bytes, uint32_t n, uint32_t element_size) {
-        switch (element_size) {
-        case 8:
-                PUT_ARRAY(int64_t);
-        case 4:
-                PUT_ARRAY(int32_t);
-        case 2:
-                PUT_ARRAY(int16_t);
-        default:
-                PUT_ARRAY(int8_t);
-        }
-}
-
-static uint8_t *put_unsigned(uint8_t *to, const uint8_t *bytes, uint32_t n, uint32_t element_size) {
-        switch (element_size) {
-        case 8:
+static inline uint8_t *put_array(uint8_t *to, const uint8_t *bytes, uint32_t n, uint32_t element_size, bool is_signed) {
+        switch (element_size * 2 + is_signed) {
+        case 16:
+        case 17:
                 PUT_ARRAY(uint64_t);
-        case 4:
+        case 9:
+                PUT_ARRAY(int32_t);
+        case 8:
                 PUT_ARRAY(uint32_t);
-        case 2:
+        case 5:
+                PUT_ARRAY(int16_t);
+        case 4:
                 PUT_ARRAY(uint16_t);
+        case 3:
+                PUT_ARRAY(int8_t);
         default:
                 PUT_ARRAY(uint8_t);
         }
 }
 
-/* Fixed arrays inline, dynamic ones behind their count. Places were checked before: min_size, measure_dynamic(). */
-static uint8_t *put_numbers(uint8_t *to, const EncodePlan *p, const Record *r, size_t bound) {
-        uint8_t *content, *begin;
+/* Behind its count. Its place was checked before: measure_dynamic(). */
+__attribute__((noinline)) static uint8_t *put_dynamic_array(uint8_t *to, const NumberRun *run, const Record *r) {
+        const uint8_t *bytes = NULL;
+        uint32_t size = 0, n;
+        int code = field_locate(run->dynamic, r->raw, r->raw_size, &bytes, &size);
 
-        if (p->n_numbers == 0)
+        assert(code == 0);
+        n = size / run->element_size;
+        return put_array(wire_put_word(to, n), bytes, n, run->element_size, run->is_signed);
+}
+
+/* `size`: bytes of all of them, dynamic ones too. Fixed places lie inside: min_size. */
+static inline uint8_t *put_numbers(uint8_t *to, const EncodePlan *p, const Record *r, size_t size) {
+        if (size == 0)
                 return to;
-        begin = wire_begin(to, ITEM_NUMBERS, bound / 2, &content);
-        to = content;
-        for (size_t i = 0; i < p->n_numbers; i++) {
-                const PlanField *f = p->numbers[i];
-                const uint8_t *bytes = r->raw + f->offset;
-                uint32_t n = f->count;
+        to = wire_put_varint(wire_put_key(to, WIRE_KEY(ITEM_NUMBERS, WIRE_BYTES)), size);
+        for (size_t i = 0; i < p->n_runs; i++) {
+                const NumberRun *run = &p->runs[i];
 
-                if (f->place != PLACE_FIXED) {
-                        uint32_t size = 0;
-                        int code = field_locate(f, r->raw, r->raw_size, &bytes, &size);
-
-                        assert(code == 0);
-                        n = size / f->element_size;
-                        to = wire_put_varint(to, n);
-                }
-                to = f->kind == FIELD_SIGNED ? put_signed(to, bytes, n, f->element_size)
-                                             : put_unsigned(to, bytes, n, f->element_size);
+                to = run->dynamic ? put_dynamic_array(to, run, r)
+                                  : put_array(to, r->raw + run->offset, run->n, run->element_size, run->is_signed);
         }
-        return wire_end(begin, content, to);
+        return to;
 }
 
 /* Bytes before the first zero, or 8. */
@@ -182,7 +174,7 @@ __attribute__((cold, noinline)) static int encode_with_parts(const EncodePlan *p
 }
 
 int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
-        size_t raw_size = p->payload != PAYLOAD_FIELDS ? r->raw_size : 0, numbers = 0, texts = 0, bound;
+        size_t raw_size = p->payload != PAYLOAD_FIELDS ? r->raw_size : 0, numbers = 0, texts = 0, more;
         uint8_t *begin, *content, *at;
 
         if (__builtin_expect(r->parts != 0, 0))
@@ -191,17 +183,14 @@ int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, 
                 return ITEM_E_UNDECODABLE;
         if (p->dynamic && measure_dynamic(p, r, &numbers, &texts) != 0)
                 return ITEM_E_UNDECODABLE;
-        bound = p->fixed_bound + numbers + texts + raw_size + r->n_callchain * sizeof(uint64_t);
-        if (bound + WIRE_SLACK > room)
+        more = numbers + texts + raw_size + r->n_callchain * sizeof(uint64_t);
+        if (p->fixed_bound + more + WIRE_SLACK > room)
                 return ITEM_E_NO_ROOM;
 
-        begin = wire_begin(to, PACKET_ITEMS, bound / 2, &content);
-        at = wire_put_fixed64(content, ITEM_TIME, r->time);
-        at = wire_put_number(at, ITEM_EVENT, p->event_id);
-        at = wire_put_number(at, ITEM_CPU, r->cpu);
-        at = wire_put_number(at, ITEM_PID, r->pid);
-        at = wire_put_number(at, ITEM_TID, r->tid);
-        at = put_numbers(at, p, r, p->numbers_bound + numbers);
+        begin = wire_begin(to, PACKET_ITEMS, p->fixed_size + more, &content);
+        at = item_put_head(content, r->time, p->event_id, r->cpu);
+        at = item_put_who(at, r);
+        at = put_numbers(at, p, r, p->numbers_size + numbers);
         at = put_texts(at, p, r);
         at = wire_put_bytes(at, ITEM_RAW, r->raw, raw_size);
         if (r->n_callchain > 0) {

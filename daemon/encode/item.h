@@ -26,6 +26,14 @@ typedef enum Payload {
         _PAYLOAD_MAX,
 } Payload;
 
+/* Numbers that lie behind one another in the raw bytes, all of one kind; or a dynamic array, whose place the record says. */
+typedef struct NumberRun {
+        uint32_t offset, n;
+        uint8_t element_size; /* bytes: 1, 2, 4 or 8 */
+        bool is_signed;
+        const PlanField *dynamic; /* NULL: fixed */
+} NumberRun;
+
 typedef struct EncodePlan {
         _Atomic(unsigned) n_refs;
         Plan *plan; /* a reference, or NULL for an event without a format */
@@ -35,10 +43,13 @@ typedef struct EncodePlan {
         /* the fields that are sent, in the order of the format; point into plan */
         const PlanField **fields;
         size_t n_fields;
-        const PlanField **numbers, **texts; /* the same, apart */
-        size_t n_numbers, n_texts;
-        size_t fixed_bound;   /* most bytes of an item without what is dynamic */
-        size_t numbers_bound; /* most bytes of the fixed numbers */
+        const PlanField **texts; /* of these */
+        size_t n_texts;
+        NumberRun *runs; /* the others */
+        size_t n_runs;
+        size_t numbers_size;  /* bytes of the fixed numbers, and of the counts of dynamic arrays, in an item */
+        size_t fixed_size;    /* bytes of an item without what is dynamic, texts being half as long as they can be */
+        size_t fixed_bound;   /* the most it can be */
         uint32_t min_size;    /* raw bytes needed by the fixed places of these fields */
         bool dynamic;         /* some place is */
 } EncodePlan;
@@ -52,9 +63,6 @@ EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char
 EncodePlan *encode_plan_ref(EncodePlan *p);
 EncodePlan *encode_plan_unref(EncodePlan *p);
 DEFINE_CLEANUP(EncodePlan *, encode_plan_unref)
-
-/* Most bytes that one number takes in an item's packed list: for encode/ itself. */
-size_t encode_number_bound(const PlanField *f);
 
 /*
  * A sample. The room asked for is the worst case of this very record, so that nothing is checked byte by byte: an item

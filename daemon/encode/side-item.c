@@ -8,6 +8,7 @@
 
 #include "proto/item-fields.h"
 #include "daemon/encode/item.h"
+#include "daemon/encode/item-head.h"
 #include "daemon/encode/sample-parts.h"
 #include "daemon/encode/wire.h"
 
@@ -202,11 +203,8 @@ int side_item_encode(const Record *r, uint32_t event_id, uint8_t *to, size_t roo
                 return ITEM_E_NO_ROOM;
 
         begin = wire_begin(to, PACKET_ITEMS, bound - SIDE_BOUND / 2, &content);
-        at = wire_put_fixed64(content, ITEM_TIME, r->time);
-        at = wire_put_number(at, ITEM_EVENT, event_id);
-        at = wire_put_number(at, ITEM_CPU, r->cpu);
-        at = wire_put_number(at, ITEM_PID, r->pid);
-        at = wire_put_number(at, ITEM_TID, r->tid);
+        at = item_put_head(content, r->time, event_id, r->cpu);
+        at = item_put_who(at, r);
         inner_begin = wire_begin(at, side->field, bound - SIDE_BOUND, &inner_content);
         at = side->put(inner_content, r);
         at = wire_end(inner_begin, inner_content, at);
@@ -222,9 +220,7 @@ int read_item_encode(uint32_t event_id, uint32_t cpu, nsec_t time, const ReadCou
         if (bound + WIRE_SLACK > room)
                 return ITEM_E_NO_ROOM;
         begin = wire_begin(to, PACKET_ITEMS, bound / 2, &content);
-        at = wire_put_fixed64(content, ITEM_TIME, time);
-        at = wire_put_number(at, ITEM_EVENT, event_id);
-        at = wire_put_number(at, ITEM_CPU, cpu);
+        at = item_put_head(content, time, event_id, cpu);
         read_begin = wire_begin(at, ITEM_READ, bound / 2, &read);
         list_begin = wire_begin(read, 3, bound / 2, &list);
         at = list;

@@ -20,6 +20,7 @@ enum {
         WIRE_VARINT = 0,
         WIRE_FIXED64 = 1,
         WIRE_BYTES = 2,
+        WIRE_FIXED32 = 5,
 };
 
 #define WIRE_KEY(field, wire_type) ((uint32_t)(field) << 3 | (uint32_t)(wire_type))
@@ -37,7 +38,7 @@ static inline uint64_t wire_spread(uint64_t value) {
         return (value & 0x007f007f007f007f) | ((value & 0x3f803f803f803f80) << 1);
 }
 
-/* Most numbers of most samples fit into one byte, and the same ones each time, so that the branch is known beforehand. */
+/* Most of them fit into one byte, and the same ones each time, so that the branch is known beforehand. */
 static inline uint8_t *wire_put_varint(uint8_t *to, uint64_t value) {
         const uint64_t more = 0x8080808080808080;
         uint64_t word;
@@ -94,6 +95,15 @@ static inline uint8_t *wire_put_fixed64(uint8_t *to, unsigned field, uint64_t va
         if (value == 0)
                 return to;
         return wire_put_word(wire_put_key(to, WIRE_KEY(field, WIRE_FIXED64)), value);
+}
+
+static inline uint8_t *wire_put_fixed32(uint8_t *to, unsigned field, uint32_t value) {
+        if (value == 0)
+                return to;
+        to = wire_put_key(to, WIRE_KEY(field, WIRE_FIXED32));
+        value = htole32(value);
+        memcpy(to, &value, sizeof(value));
+        return to + sizeof(value);
 }
 
 /* Also when empty, as elements of repeated fields are. */

@@ -106,10 +106,10 @@ static bool model_put(Model *m, Rig *rig) {
                 m->counts[RIG_NUMBERS].undecodable++;
                 break;
         case 5:
-                n = 8 * (random_below(10) ? random_below(2600) : 2800 + random_below(4000)); /* clear of the limit */
+                n = 8 * (random_below(10) ? random_below(890) : 930 + random_below(4000)); /* clear of the limit */
                 if (!rig_put_long(rig, who, n))
                         return false;
-                if (3 * n > BATCH_ARENA) /* raw bytes, and twice as many for the list */
+                if (9 * n > BATCH_ARENA) /* raw bytes, and eight times as many for the list */
                         m->counts[RIG_LONG].batch_pool++;
                 else {
                         model_want(m, who, 14, 16, 0);
