@@ -215,7 +215,7 @@ void dispatcher_unblock(Dispatcher *d) {
                     !atomic_load_explicit(l->starving, memory_order_relaxed))
                         continue;
                 for (size_t i = 0; i < d->merge.n; i++) {
-                        const Batch *b = d->merge.heap[i];
+                        const Batch *b = d->merge.batches[i];
                         nsec_t newest = b->entries[b->n_entries - 1].time;
 
                         if (b->slot == slot && newest > d->watermarks[slot])

@@ -80,7 +80,7 @@ uint64_t channel_pending(const Dispatcher *d, const Channel *c) {
         if (c->order != STREAM_BY_TIME)
                 return 0;
         for (size_t i = 0; i < d->merge.n; i++) {
-                const Batch *b = d->merge.heap[i];
+                const Batch *b = d->merge.batches[i];
 
                 if (b->generation < c->since)
                         continue;

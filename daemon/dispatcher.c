@@ -355,7 +355,7 @@ void dispatcher_deinit(Dispatcher *d) {
                 dispatcher_mail_free(d->removals);
         }
         for (size_t i = 0; i < d->merge.n; i++)
-                batch_free(d->merge.heap[i]);
+                batch_free(d->merge.batches[i]);
         merge_deinit(&d->merge);
         dispatcher_deinit_tasks(d);
         mailbox_deinit(&d->mailbox);

@@ -43,6 +43,8 @@ typedef struct Batch {
 
         /* written by the dispatcher */
         size_t next; /* first entry that is not yet released by the merge */
+        size_t place;         /* in Merge.batches */
+        struct Batch *behind; /* in the merge: the next one of its CPU, or NULL */
 
         BatchEntry *entries;
         uint8_t *arena;

@@ -1,7 +1,11 @@
 /*
- * For the dispatcher: batches of all CPUs in one order of time. A heap of the batches that still have entries, by the
- * time of the next one, so that an entry costs O(log batches) at most and a run of entries of one batch costs one
- * step. Batches must be sorted (batch_sort()); two of one CPU may overlap.
+ * For the dispatcher: batches of all CPUs in one order of time. Batches must be sorted (batch_sort()); two of one CPU may
+ * overlap. What is on top costs O(log CPUs): a batch that is not older than the one before it of its CPU waits behind
+ * that one, and does not take part.
+ *
+ *     nodes    | - | top | 2 | 3 | ...           of 2 i and 2 i + 1 the one with the older entry; the last half are leaves
+ *     leaves   | next entry of a batch, and the batches behind it | ...
+ *     runs     | entries of one batch that follow each other | ...      in order, worked out ahead of merge_next()
  */
 #pragma once
 
@@ -10,29 +14,77 @@
 
 #include "daemon/model/batch.h"
 
+#define MERGE_RUNS 64 /* worked out at a time: as long as memory takes to come, and no more than is still in the cache then */
+
+typedef struct MergeNode {
+        nsec_t time; /* of the oldest entry below */
+        uint32_t leaf;
+} MergeNode;
+
+typedef struct MergeLeaf {
+        const BatchEntry *next, *end; /* of `first` */
+        Batch *first, *last;          /* of one CPU, each not older than the one before; NULL: free */
+} MergeLeaf;
+
+typedef struct MergeRun {
+        Batch *batch;
+        const BatchEntry *first;
+        size_t n;
+        bool empties; /* it is the last one of its batch */
+} MergeRun;
+
 typedef struct Merge {
-        Batch **heap;
+        Batch **batches; /* all that were taken and not yet emptied, in no order */
         size_t n, capacity;
+
+        MergeNode *nodes;
+        MergeLeaf *leaves;
+        uint32_t *free_leaves;
+        uint32_t n_leaves, n_free; /* the first is a power of two */
+        uint32_t *leaf_of;         /* by slot: where its last batch is */
+        size_t n_slots;
+        uint32_t winner, n_wins;   /* of the last step, and how often without a break */
+
+        MergeRun runs[MERGE_RUNS];
+        unsigned n_runs, at; /* those before `at` were handed out */
 } Merge;
 
-#define MERGE_NULL ((Merge){ .heap = NULL })
+#define MERGE_NULL ((Merge){ .batches = NULL })
 
 /* Batches that are still in it stay the caller's. */
 void merge_deinit(Merge *m);
 
-/* Takes a batch that has entries. -ENOMEM: not taken. */
+/* Takes a batch that has entries. Only after merge_next() has said that there is none. -ENOMEM: not taken. */
 int merge_add(Merge *m, Batch *b);
 
+/* For merge_next(): works out the next runs. False if there is none. */
+bool merge_fill(Merge *m, nsec_t until);
+/* For merge_next(): the batch is no longer in the merge. */
+void merge_remove(Merge *m, const Batch *b);
+
 /*
- * The next entries in order that are not newer than `until`: a run of one batch, which is over for them. 0 if there is
- * none. *ret_emptied: the batch has no entries left and is no longer in the merge.
+ * The next entries in order that are not newer than `until`: a run of one batch; the next run may be of the same. 0 if
+ * there is none; `until` must not sink before. *ret_emptied: the batch has no entries left and is no longer in the merge.
  */
-size_t merge_next(Merge *m, nsec_t until, Batch **ret_batch, const BatchEntry **ret_first, bool *ret_emptied);
+static inline size_t merge_next(Merge *m, nsec_t until, Batch **ret_batch, const BatchEntry **ret_first,
+                                bool *ret_emptied) {
+        const MergeRun *run;
+
+        if (m->at == m->n_runs && !merge_fill(m, until))
+                return 0;
+        run = &m->runs[m->at++];
+        *ret_batch = run->batch;
+        *ret_first = run->first;
+        *ret_emptied = run->empties;
+        if (run->empties)
+                merge_remove(m, run->batch);
+        return run->n;
+}
 
 /* The time of the oldest entry; false if there is none. */
 static inline bool merge_oldest(const Merge *m, nsec_t *ret_time) {
         if (m->n == 0)
                 return false;
-        *ret_time = m->heap[0]->entries[m->heap[0]->next].time;
+        *ret_time = m->at < m->n_runs ? m->runs[m->at].first->time : m->leaves[m->nodes[1].leaf].next->time;
         return true;
 }

@@ -79,26 +79,46 @@ static int compare_times(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-#define MANY 40
+#define MANY 60
+
+/* What a round is like. */
+typedef struct Weather {
+        uint32_t n_slots; /* of CPUs that batches are of, at random */
+        uint32_t spread, longest;
+        bool follow;      /* a CPU's next batch begins where its last one ended, at the same time at times */
+        bool is_at_end;   /* times are the last ones that there are */
+} Weather;
 
 typedef struct Merging {
         Merge merge;
-        Batch *all[MANY];
+        Weather weather;
+        Batch *all[MANY];    /* NULL: emptied, and freed as a reader might use it at once */
         uint32_t last[MANY]; /* of each batch: 1 + the number of the entry that came last */
+        nsec_t ends[MANY];   /* by slot: newest time that was added */
         nsec_t *times;       /* of what was added and has not come, sorted */
         size_t n_times, n_batches, n_emptied;
 } Merging;
 
 static void merging_add(Merging *m, nsec_t from, uint32_t *number) {
-        Batch *b = batch_new(0);
+        uint32_t slot = random_below(m->weather.n_slots);
+        Batch *b = batch_new(slot);
 
         assert_non_null(b);
-        b->slot = (uint32_t)m->n_batches;
-        fill(b, 1 + random_below(200), from, 1 + random_below(60), number);
+        if (m->weather.follow)
+                from = m->ends[slot] > from ? m->ends[slot] : from;
+        if (m->weather.is_at_end)
+                from = UINT64_MAX - 2 - m->weather.spread - m->weather.longest;
+        fill(b, 1 + random_below(m->weather.longest), from, 1 + m->weather.spread, number);
+        if (m->weather.is_at_end) {
+                b->entries[b->n_entries - 1].time = UINT64_MAX;
+                b->sorted = false;
+        }
         batch_sort(b);
         for (size_t i = 0; i < b->n_entries; i++)
                 m->times[m->n_times++] = b->entries[i].time;
+        m->ends[slot] = b->entries[b->n_entries - 1].time;
         qsort(m->times, m->n_times, sizeof(*m->times), compare_times);
+        b->generation = m->n_batches;
         m->all[m->n_batches++] = b;
         assert_int_equal(merge_add(&m->merge, b), 0);
 }
@@ -120,31 +140,47 @@ static void merging_take(Merging *m, nsec_t until) {
                 for (size_t i = 0; i < n; i++, taken++) {
                         assert_true(taken < expected);
                         assert_int_equal(first[i].time, m->times[taken]);
-                        assert_ptr_equal(&first[i], &b->entries[m->last[b->slot]++]);
+                        assert_ptr_equal(&first[i], &b->entries[m->last[b->generation]++]);
                 }
-                assert_int_equal(emptied, m->last[b->slot] == b->n_entries);
+                assert_int_equal(emptied, m->last[b->generation] == b->n_entries);
+                assert_true(emptied || merge_oldest(&m->merge, &oldest));
+                if (emptied)
+                        m->all[b->generation] = batch_free(b);
                 m->n_emptied += emptied;
         }
         assert_int_equal(taken, expected);
+        assert_int_equal(m->merge.n, m->n_batches - m->n_emptied);
+        for (size_t i = 0; i < m->merge.n; i++) { /* all that is left, with what is left of it */
+                b = m->merge.batches[i];
+                assert_ptr_equal(m->all[b->generation], b);
+                assert_int_equal(b->next, m->last[b->generation]);
+        }
         m->n_times -= taken;
         memmove(m->times, m->times + taken, m->n_times * sizeof(*m->times));
 }
 
+/*
+ * Batches come and go at random: of one CPU and of many, overlapping and following each other, with many equal times and
+ * with few, in runs and in turns, also behind what was taken already: what comes late comes next.
+ */
 static void test_merge(void **state) {
-        for (unsigned round = 0; round < 150; round++) {
-                Merging m = { .merge = MERGE_NULL, .times = calloc(MANY * 200, sizeof(nsec_t)) };
+        for (unsigned round = 0; round < 400; round++) {
+                Merging m = { .merge = MERGE_NULL, .times = calloc(MANY * 400, sizeof(nsec_t)) };
                 uint32_t number = 0;
                 nsec_t until = 0;
 
                 seed = round;
+                m.weather = (Weather){ .n_slots = round % 5 ? 1 + random_below(MANY) : 1,
+                                       .spread = random_below(round % 3 ? 40 : 2000), .longest = round % 7 ? 100 : 400,
+                                       .follow = round % 2, .is_at_end = round % 20 == 19 };
                 assert_non_null(m.times);
                 merging_take(&m, UINT64_MAX);
                 while (m.n_batches < MANY) {
-                        if (random_below(3)) /* also behind what was taken already: late ones are not lost */
-                                merging_add(&m, until + random_below(round % 2 ? 300 : 30), &number);
+                        if (random_below(3))
+                                merging_add(&m, until + random_below(round % 4 ? 300 : 30), &number);
                         else {
                                 until += random_below(100);
-                                merging_take(&m, until);
+                                merging_take(&m, m.weather.is_at_end ? UINT64_MAX - 2 - random_below(200) : until);
                         }
                 }
                 merging_take(&m, UINT64_MAX);
@@ -153,8 +189,6 @@ static void test_merge(void **state) {
                 assert_int_equal(m.merge.n, 0);
                 merge_deinit(&m.merge);
                 merge_deinit(&m.merge);
-                for (size_t i = 0; i < MANY; i++)
-                        batch_free(m.all[i]);
                 free(m.times);
         }
 }
