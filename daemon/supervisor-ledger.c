@@ -141,7 +141,8 @@ static int event_ledger_fill(const Supervisor *s, const Registration *g, uint32_
         row->doubled = cut->doubled;
         row->count = count;
         has_owed = s->attr.has_lost || row->external;
-        row->exact = g->event->exact && has_owed && event_owed(c) == count && cut->sampled == 0;
+        row->exact = g->event->exact && has_owed && event_owed(c) == count && cut->sampled == 0 &&
+                     (!g->probe || probe_is_exact(g->probe));
         row->occurred = has_owed ? event_owed(c) - cut->doubled : row->delivered + row->filtered + sum;
         row->balanced = cut->settled && row->occurred == row->delivered + row->filtered + sum;
         if (!(row->name = strdup(g->event->spec.name)))

@@ -146,8 +146,8 @@ static int explain_file(const char *path, bool is_kernel, int error, Explanation
         case EPERM:
         case EROFS:
                 return refuse(e, REFUSED_DENIED, "no-permission",
-                              "%s can not be written: %s. A probe with fetch args or maxactive, or on a kernel without "
-                              "a probe PMU, is defined there: perfd has to be root or may be given that one file "
+                              "%s can not be written: %s. A probe with fetch args or maxactive, on processes with "
+                              "their children, or on a kernel without a probe PMU is defined there: perfd has to be root or may be given that one file "
                               "(chmod, chown); as a service it also needs ProtectKernelTunables=no, and no kernel lockdown "
                               "may forbid it", path, strerror(error));
         }

@@ -1,7 +1,12 @@
 /*
  * A probe of the PMU is only an attr: nothing has to be undone, and what defines it dies with the fds. So that is what
- * a probe is wherever it can be. What has to be named (fetch args, maxactive) is defined in tracefs; and so is
+ * a kernel's probe is wherever it can be. What has to be named (fetch args, maxactive) is defined in tracefs; and so is
  * everything on a kernel without the PMU (before 4.17).
+ *
+ * User probes are defined in tracefs wherever that can be written, although there is then something to undo. Of the PMU,
+ * each fd is a probe of its own, and the kernel runs those of all CPUs one after the other at each hit, each of them
+ * looking which CPU it is on: a task that is moved in between counts on two of them, or on none (handler_chain() may
+ * sleep, and is preempted; the handlers of kernel probes may not). A definition is one probe for all CPUs.
  */
 #include "daemon/kernel/probe.h"
 
@@ -22,6 +27,7 @@
 struct Probe {
         bool is_kernel, is_return, is_dynamic;
         ProbePlaces places;
+        char *text; /* for people, where it says more than that of the places; else NULL */
 
         /* PMU */
         uint32_t type;
@@ -198,6 +204,73 @@ static int name_owner(Probe *p, const Tracing *t, Explanation *e) {
         return p->root && p->names ? 0 : -ENOMEM;
 }
 
+/* Whatever the PMUs can do, they can not do this. */
+static bool has_to_be_defined(const Probe *p, const ProbeRequest *q, const ProbeArgs *args) {
+        /*
+         * The PMUs read what config1 points at once more for each child, perf_kprobe_init() and perf_uprobe_init(), in a
+         * process that has something else there: its fork(2) fails with EFAULT (up to Linux 6.18 at least).
+         */
+        if (*args->text || q->maxactive > 0 || q->inherits)
+                return true;
+        for (size_t i = 0; i < p->places.n_sites && !q->args; i++)
+                if (p->places.sites[i].args)
+                        return true;
+        return false;
+}
+
+static int define_in_tracefs(Probe *p, const Tracing *t, const ProbeRequest *q, const ProbeArgs *args, Explanation *e) {
+        int r = name_owner(p, t, e);
+
+        p->is_dynamic = true;
+        return r == 0 ? define_first(p, q, args, e) : r;
+}
+
+static int define_kernel(Probe *p, const Tracing *t, const ProbeRequest *q, const ProbeArgs *args, Explanation *e) {
+        int r = take_pmu(p);
+
+        if (r < 0)
+                return r;
+        return r == 0 ? define_first(p, q, args, e) : define_in_tracefs(p, t, q, args, e);
+}
+
+/* The kernel asks for privileges before it looks at the path, which there is none of. */
+static bool pmu_is_denied(const Probe *p) {
+        struct perf_event_attr attr = { .type = p->type, .size = sizeof(attr), .config = p->configs[0],
+                                        .config1 = (uintptr_t)"", .disabled = 1 };
+        _cleanup_close_ int fd = open_perf_event(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+        return fd < 0 && (errno == EACCES || errno == EPERM);
+}
+
+static int define_user(Probe *p, const Tracing *t, const ProbeRequest *q, const ProbeArgs *args, Explanation *e) {
+        Explanation tracefs = EXPLANATION_NULL;
+        int r = define_in_tracefs(p, t, q, args, &tracefs), pmu = REFUSED_UNSUPPORTED;
+
+        if (r == 0)
+                return 0;
+        if ((r == REFUSED_DENIED || r == REFUSED_UNSUPPORTED) && p->n_defined == 0)
+                pmu = take_pmu(p);
+        if (pmu < 0)
+                return pmu;
+        if (pmu > 0) {
+                if (e)
+                        *e = tracefs;
+                return r;
+        }
+        if (pmu_is_denied(p))
+                return refuse(e, REFUSED_DENIED, "no-permission",
+                              "a probe on %.200s is refused in both ways: %s/uprobe_events can not be written, and the uprobe "
+                              "PMU asks for CAP_SYS_ADMIN (CAP_PERFMON before Linux 6.16). Let perfd write that file "
+                              "(CAP_DAC_OVERRIDE or chmod; as a service ProtectKernelTunables=no too), where hits are "
+                              "exact, or give it that capability", p->places.path, t->root);
+        p->is_dynamic = false;
+        if (asprintf(&p->text, "%s, by the PMU: a hit may count twice or not at all", p->places.text) < 0) {
+                p->text = NULL;
+                return -ENOMEM;
+        }
+        return define_first(p, q, args, e);
+}
+
 int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanation *e) {
         _cleanup_(probe_args_deinit) ProbeArgs args = PROBE_ARGS_NULL;
         _cleanup_(probe_freep) Probe *p = NULL;
@@ -218,22 +291,10 @@ int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanati
         r = probe_places_find(q->name, &p->places, e);
         if (r != 0)
                 return r;
-        /*
-         * The PMUs read what config1 points at once more for each child, perf_kprobe_init() and perf_uprobe_init(), in a
-         * process that has something else there: its fork(2) fails with EFAULT (up to Linux 6.18 at least).
-         */
-        p->is_dynamic = *args.text || q->maxactive > 0 || q->inherits;
-        for (size_t i = 0; i < p->places.n_sites && !q->args; i++)
-                p->is_dynamic = p->is_dynamic || p->places.sites[i].args;
-        if (!p->is_dynamic) {
-                r = take_pmu(p);
-                if (r < 0)
-                        return r;
-                p->is_dynamic = r != 0;
-        }
-        r = p->is_dynamic ? name_owner(p, t, e) : 0;
-        if (r == 0)
-                r = define_first(p, q, &args, e);
+        if (has_to_be_defined(p, q, &args))
+                r = define_in_tracefs(p, t, q, &args, e);
+        else
+                r = p->is_kernel ? define_kernel(p, t, q, &args, e) : define_user(p, t, q, &args, e);
         if (r != 0)
                 return r;
         if (p->is_dynamic)
@@ -259,6 +320,7 @@ Probe *probe_free(Probe *p) {
         free(p->target);
         free(p->root);
         free(p->names);
+        free(p->text);
         free(p);
         return NULL;
 }
@@ -275,7 +337,11 @@ ProbeAttr probe_attr(const Probe *p, size_t i) {
 }
 
 const char *probe_text(const Probe *p) {
-        return p->places.text;
+        return p->text ? p->text : p->places.text;
+}
+
+bool probe_is_exact(const Probe *p) {
+        return p->is_dynamic || p->is_kernel;
 }
 
 bool probe_read_profile(const Tracing *t, const Probe *p, uint64_t *ret_hits, uint64_t *ret_missed) {

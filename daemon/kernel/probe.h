@@ -1,8 +1,9 @@
 /*
- * For the supervisor: kernel and user probes. Where nothing has to be named in tracefs (no fetch args, no maxactive) and
- * no children are followed, a probe is an attr of the kprobe or uprobe PMU and leaves nothing behind; otherwise it is a
- * dynamic event in tracefs, whose definition lives as long as the Probe and is removed after the last fd on it was
- * closed. Main thread only, but probe_free(), which the closer calls.
+ * For the supervisor: kernel and user probes. A kernel's probe for which nothing has to be named in tracefs (no fetch
+ * args, no maxactive), and whose children are not followed, is an attr of the kprobe PMU and leaves nothing behind;
+ * every other one is a dynamic event in tracefs, whose definition lives as long as the Probe and is removed after the
+ * last fd on it was closed. Where perfd may not write there, a user probe that needs no more is one of the uprobe PMU,
+ * which is not exact. Main thread only, but probe_free(), which the closer calls.
  *
  * Names in tracefs are GROUP = "perfd_<boot-unique identity>": 16 hex digits of pid, start time of the process (field
  * 22 of /proc/PID/stat) and pid namespace, so that they survive the reuse of a pid; the event is "p<id of perfd's
@@ -35,7 +36,7 @@ typedef struct ProbeRequest {
  * trying) and defines the probe. Nothing is left behind on failure. Explanations: REFUSED_NOT_FOUND "unknown-symbol"
  * with near names, "no-file"; REFUSED_INVALID "bad-args" with the kernel's own text and position from tracefs error_log
  * (only the entry that our own write caused), "bad-probe" for what it has against the place, "ambiguous-symbol",
- * "bad-maxactive"; REFUSED_UNSUPPORTED "no-kprobes", "no-uprobes", "ifunc"; REFUSED_DENIED.
+ * "bad-maxactive"; REFUSED_UNSUPPORTED "no-kprobes", "no-uprobes", "ifunc"; REFUSED_DENIED "no-permission".
  */
 int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanation *e);
 /* Removes the definition, of which no fd is open any more. Accepts NULL. Any thread. Logs what can not be removed. */
@@ -58,6 +59,8 @@ size_t probe_n_attrs(const Probe *p);
 ProbeAttr probe_attr(const Probe *p, size_t i);
 /* "vfs_read+0x10", "/usr/bin/nginx:ngx_http_process_request (build id 3f5a...)": for lists. */
 const char *probe_text(const Probe *p);
+/* Each hit is counted once. A user probe of the PMU may count one on two CPUs or on none, if its task is moved then. */
+bool probe_is_exact(const Probe *p);
 
 /*
  * kprobe_profile / uprobe_profile, of all sites: false if the kernel does not count it for this kind (PMU probes), or

@@ -16,18 +16,19 @@ bool has_kprobes;
 char group[PROBE_GROUP_SIZE];
 
 /* Every site counts exactly N calls, and the definition lives as long as the Probe. */
-static void check_counts(const char *event, const char *args, bool is_dynamic, size_t n_sites, const char *text) {
+static void check_counts(const char *event, const char *args, size_t n_sites, const char *text) {
         Probe *p = define(event, args, 0, 7);
         Program program = program_start(place, NULL);
         int fds[4];
         unsigned semaphore;
 
         assert_int_equal(probe_n_attrs(p), n_sites);
-        assert_int_equal(count_lines(false, group), is_dynamic ? n_sites : 0);
+        assert_int_equal(count_lines(false, group), n_sites);
+        assert_true(probe_is_exact(p));
         if (!strstr(probe_text(p), text))
                 fail_msg("%s: '%s'", event, probe_text(p));
         for (size_t i = 0; i < n_sites; i++) {
-                assert_int_equal(probe_attr(p, i).is_dynamic, is_dynamic);
+                assert_true(probe_attr(p, i).is_dynamic);
                 fds[i] = open_probe_on(p, i, program.pid);
         }
         semaphore = program_call(&program, N);
@@ -47,20 +48,56 @@ static void test_user(void **state) {
         char event[256];
 
         assert_true(inside.address > work.address);
-        check_counts("uprobe:PLACE:place_work", NULL, false, 1, ":place_work (build id ");
-        check_counts("uprobe:PLACE:place_work", "", false, 1, ":place_work");
-        check_counts("uprobe:PLACE:place_work", "n=" ARG0 ":s64", true, 1, ":place_work");
-        check_counts("uretprobe:PLACE:place_work", NULL, false, 1, ":place_work");
-        check_counts("uretprobe:PLACE:place_work", "sum=$retval:s64", true, 1, ":place_work");
-        check_counts("uprobe:PLACE:nowhere|place_other|place_work", NULL, false, 1, ":place_other");
+        check_counts("uprobe:PLACE:place_work", NULL, 1, ":place_work (build id ");
+        check_counts("uprobe:PLACE:place_work", "", 1, ":place_work");
+        check_counts("uprobe:PLACE:place_work", "n=" ARG0 ":s64", 1, ":place_work");
+        check_counts("uretprobe:PLACE:place_work", NULL, 1, ":place_work");
+        check_counts("uretprobe:PLACE:place_work", "sum=$retval:s64", 1, ":place_work");
+        check_counts("uprobe:PLACE:nowhere|place_other|place_work", NULL, 1, ":place_other");
         (void)snprintf(event, sizeof(event), "uprobe:PLACE:place_work+0x%" PRIx64, inside.address - work.address);
-        check_counts(event, NULL, false, 1, strrchr(event, ':'));
-        check_counts(event, "sp=%sp", true, 1, strrchr(event, ':'));
+        check_counts(event, NULL, 1, strrchr(event, ':'));
+        check_counts(event, "sp=%sp", 1, strrchr(event, ':'));
         (void)snprintf(event, sizeof(event), "uprobe:PLACE:0x%" PRIx64, inside.address);
-        check_counts(event, NULL, false, 1, strrchr(event, ':'));
-        check_counts("usdt:PLACE:perfd_place:ready", "", false, 2, ":perfd_place:ready (2 sites, build id ");
-        check_counts("usdt:PLACE:perfd_place:ready", NULL, true, 2, ":perfd_place:ready (2 sites, build id ");
-        check_counts("usdt:PLACE:perfd_place:ready", "sp=%sp", true, 2, ":perfd_place:ready (2 sites");
+        check_counts(event, NULL, 1, strrchr(event, ':'));
+        check_counts("usdt:PLACE:perfd_place:ready", "", 2, ":perfd_place:ready (2 sites, build id ");
+        check_counts("usdt:PLACE:perfd_place:ready", NULL, 2, ":perfd_place:ready (2 sites, build id ");
+        check_counts("usdt:PLACE:perfd_place:ready", "sp=%sp", 2, ":perfd_place:ready (2 sites");
+}
+
+/* Where nothing can be defined, it is the PMU's, whose hits the kernel does not count for sure. */
+static void test_pmu(void **state) {
+        Tracing empty = { .root = strdup("/tmp/perfd-empty-XXXXXX") };
+        EventName name = EVENT_NAME_NULL;
+        Explanation e = EXPLANATION_NULL;
+        Probe *p = NULL;
+        uint64_t hits, missed;
+        Program program;
+        char text[256];
+        int fd;
+
+        assert_non_null(mkdtemp(empty.root));
+        (void)snprintf(text, sizeof(text), "uprobe:%s:place_work", place);
+        assert_int_equal(event_name_parse(text, &name, &e), 0);
+        if (probe_define(&empty, &(ProbeRequest){ .name = &name, .id = 7 }, &p, &e) != 0)
+                fail_msg("%s", e.text);
+        assert_false(probe_attr(p, 0).is_dynamic);
+        assert_false(probe_is_exact(p));
+        assert_false(probe_read_profile(&tracing, p, &hits, &missed));
+        assert_non_null(strstr(probe_text(p), "), by the PMU: a hit may count twice or not at all"));
+        program = program_start(place, NULL);
+        fd = open_probe_on(p, 0, program.pid);
+        (void)program_call(&program, N);
+        assert_int_equal(read_count(fd), N); /* one fd for all CPUs is exact */
+        close(fd);
+        program_end(&program);
+        assert_null(probe_free(p));
+
+        assert_int_equal(probe_define(&empty, &(ProbeRequest){ .name = &name, .id = 7, .args = "a=%sp" }, &p, &e),
+                         REFUSED_UNSUPPORTED);
+        assert_string_equal(e.reason, "no-uprobes");
+        event_name_deinit(&name);
+        assert_int_equal(rmdir(empty.root), 0);
+        free(empty.root);
 }
 
 static int64_t number_of(const Plan *plan, const char *name, const uint8_t *raw, size_t size) {
@@ -173,7 +210,11 @@ static void test_denied(void **state) {
                 if (define_named(&name, "a=%sp", 0, 1, &p, &e) != REFUSED_DENIED ||
                     strcmp(e.reason, "no-permission") != 0)
                         _exit(3);
-                _exit(strstr(e.text, "uprobe_events can not be written: Permission denied") ? 0 : 4);
+                if (!strstr(e.text, "uprobe_events can not be written: Permission denied"))
+                        _exit(4);
+                if (define_named(&name, NULL, 0, 1, &p, &e) != REFUSED_DENIED || strcmp(e.reason, "no-permission") != 0)
+                        _exit(5);
+                _exit(strstr(e.text, "uprobe_events can not be written, and the uprobe PMU asks for CAP_SYS_ADMIN") ? 0 : 6);
         }
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(status, 0);
@@ -184,9 +225,13 @@ static void test_denied(void **state) {
 /* The second site can not be defined, so the first one is not either. */
 static void test_undone(void **state) {
         Probe *p = define("usdt:PLACE:perfd_place:ready", "", 0, 1);
-        uint64_t second = probe_attr(p, 1).config2;
+        _cleanup_free_ char *events = read_text("/sys/kernel/tracing/uprobe_events");
+        const char *defined = strstr(events, probe_attr(p, 1).name);
+        uint64_t second;
         char line[512];
 
+        assert_non_null(defined);
+        assert_int_equal(sscanf(defined + strlen(probe_attr(p, 1).name), " %*[^:]:0x%" SCNx64, &second), 1);
         probe_free(p);
         /* one uprobe without the semaphore that ours has: the kernel refuses another one there */
         (void)snprintf(line, sizeof(line), "p:yprobe_foreign/second %s:0x%" PRIx64, place, second);
@@ -216,6 +261,7 @@ static int remove_own(void **state) {
 int main(int argc, char **argv) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_teardown(test_user, remove_own),
+                cmocka_unit_test_teardown(test_pmu, remove_own),
                 cmocka_unit_test_teardown(test_fields, remove_own),
                 cmocka_unit_test_teardown(test_refused, remove_own),
                 cmocka_unit_test_teardown(test_denied, remove_own),

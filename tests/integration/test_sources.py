@@ -165,6 +165,25 @@ def test_what_samples_say():
     equal({kind: events[f"{kind}-tid"].n_targets for kind in ("uprobe", "args")}, {"uprobe": 1, "args": 1}, "targets")
 
 
+def test_probes_where_nothing_can_be_defined():
+    """By the PMU then, and said not to be exact; what has to be defined is refused."""
+    read_only = ("unshare", "--mount", "sh", "-c", f'mount -o remount,bind,ro {TRACING} && exec "$@"', "sh")
+    with Daemon(prefix=read_only) as daemon, daemon.client() as client, Fire() as fire:
+        tid = pb.Target(tids=[fire.pid], no_inherit=True)
+        add(client, probe("fire_call", name="plain", target=tid))
+        response = refused(client, "no-permission", "STATUS_DENIED",
+                           add=pb.AddRequest(events=[pb.EventSpec(**probe("fire_call", args=call_args(), target=tid))]))
+        check("uprobe_events can not be written: Read-only" in response.message, response.message)
+        fire.fire("calls", 20)
+        event, = client.request(list=pb.ListRequest()).list.events
+        ledger = daemon.ledger()
+    check("a hit may count twice or not at all" in event.place, event.place)
+    rows = [row for row in ledger.events if row.name == "plain"]
+    check(rows and all(row.balanced and not row.exact for row in rows), f"exact or not balanced: {rows}")
+    check(abs(sum(row.occurred for row in rows) - 20) <= 1, f"calls: {rows}")
+    equal([row.known for row in ledger.probes], [False], "misses that are known")
+
+
 def test_breakpoints():
     """The machine has four registers, so not all at once."""
     def spec(fire, kind, **more):
