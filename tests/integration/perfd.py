@@ -271,10 +271,10 @@ def fail_to_start(*words, config=None, status=1, **daemon):
 
 
 class Line:
-    """A program that is talked to in lines, in bounded time."""
+    """A program that is talked to in lines, in bounded time; the rest goes to subprocess.Popen."""
 
-    def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, command, **popen):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **popen)
         self.received = b""
 
     def __enter__(self):

@@ -2,9 +2,12 @@
  * The cheapest possible end of a pipe or socket: reads stdin to its end, keeps nothing but sums, and prints them as one
  * line of JSON.
  *
- *   discard frames    perfd's stream: {"bytes":N,"frames":N,"last":"HEX"}, the last frame being the one that ends it
- *   discard perf      what `perf record -o -` writes: {"bytes":N,"samples":N,"lost":N}
- *   discard lines     text: {"bytes":N,"lines":N}
+ *     discard bytes      whatever it is: {"bytes":N}
+ *     discard lines      text: {"bytes":N,"lines":N}
+ *     discard perf       what `perf record -o -` writes: {"bytes":N,"samples":N,"lost":N}
+ *     discard frames     perfd's stream: {"bytes":N,"frames":N,"last":"HEX"}, the last frame being the one that ends it
+ *     discard latency    the same, and how old each item was when it was read, by CLOCK_MONOTONIC:
+ *                        {"items":N,"p50_ns":N,"p99_ns":N,"max_ns":N} beside the rest
  *
  * Status 1 if the bytes end in the middle of a frame or record.
  */
@@ -16,6 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "daemon/base/cleanup.h"
+#include "tests/bench/live/latency.h"
 
 #define BLOCK ((size_t)256 << 10)
 #define LAST_MAX ((size_t)16 << 20)
@@ -30,6 +36,7 @@ typedef struct Input {
 
 static Input input;
 static uint8_t last[LAST_MAX];
+static Latency latency;
 
 static bool input_fill(void) {
         ssize_t n;
@@ -69,7 +76,7 @@ static size_t input_take(uint8_t *to, size_t n) {
         return taken;
 }
 
-static bool discard_frames(void) {
+static bool take_frames(bool timed) {
         uint64_t frames = 0;
         uint8_t header[4];
         uint32_t length = 0;
@@ -79,14 +86,26 @@ static bool discard_frames(void) {
                 length = header[0] | (uint32_t)header[1] << 8 | (uint32_t)header[2] << 16 | (uint32_t)header[3] << 24;
                 if (length > LAST_MAX || input_take(last, length) != length)
                         return false;
+                if (timed && !latency_add_frame(&latency, last, length))
+                        return false;
                 frames++;
         }
-        printf("{\"bytes\":%llu,\"frames\":%llu,\"last\":\"", (unsigned long long)input.total,
-               (unsigned long long)frames);
+        printf("{\"bytes\":%llu,\"frames\":%llu,", (unsigned long long)input.total, (unsigned long long)frames);
+        if (timed)
+                latency_print(&latency);
+        printf("\"last\":\"");
         for (uint32_t i = 0; i < length; i++)
                 printf("%02x", last[i]);
         printf("\"}\n");
         return n == 0;
+}
+
+static bool discard_frames(void) {
+        return take_frames(false);
+}
+
+static bool discard_latency(void) {
+        return take_frames(true);
 }
 
 static bool discard_perf(void) {
@@ -128,15 +147,23 @@ static bool discard_lines(void) {
         return true;
 }
 
+static bool discard_bytes(void) {
+        while (input_fill())
+                ;
+        printf("{\"bytes\":%llu}\n", (unsigned long long)input.total);
+        return true;
+}
+
 int main(int argc, char **argv) {
         static const struct {
                 const char *name;
                 bool (*run)(void);
-        } kinds[] = { { "frames", discard_frames }, { "perf", discard_perf }, { "lines", discard_lines } };
+        } kinds[] = { { "bytes", discard_bytes }, { "lines", discard_lines }, { "perf", discard_perf },
+                      { "frames", discard_frames }, { "latency", discard_latency } };
 
-        for (size_t i = 0; argc == 2 && i < sizeof(kinds) / sizeof(*kinds); i++)
+        for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(kinds); i++)
                 if (strcmp(argv[1], kinds[i].name) == 0)
                         return kinds[i].run() ? EXIT_SUCCESS : EXIT_FAILURE;
-        fprintf(stderr, "usage: discard frames | perf | lines\n");
+        fprintf(stderr, "usage: discard bytes | lines | perf | frames | latency\n");
         return 2;
 }

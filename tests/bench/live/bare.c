@@ -1,0 +1,140 @@
+/*
+ * The policy of waking up is that of daemon/reader.c: the watermark, and a time to look again that is short after
+ * records came and doubled with each look in vain. The thread is pinned to the ring's CPU and urgent, as a reader is.
+ */
+#include "tests/bench/live/bare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/thread.h"
+
+#define EVENT "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id"
+#define READER_NICE -19
+#define WAIT_MAX (128 * NSEC_PER_MSEC)
+
+_Noreturn void bare_fail(const char *what) {
+        perror(what);
+        exit(EXIT_FAILURE);
+}
+
+void bare_write(const Bare *b, const uint8_t *bytes, size_t length) {
+        for (size_t written = 0; written < length;) {
+                ssize_t n = write(b->out, bytes + written, length - written);
+
+                if (n < 0 && errno != EINTR)
+                        bare_fail("bare: writing");
+                if (n > 0)
+                        written += (size_t)n;
+        }
+}
+
+static uint64_t event_id(void) {
+        FILE *f = fopen(EVENT, "re");
+        unsigned long long id;
+
+        if (!f || fscanf(f, "%llu", &id) != 1)
+                bare_fail(EVENT);
+        fclose(f);
+        return id;
+}
+
+static void bare_open(Bare *b, pid_t pid, int cpu, uint32_t watermark) {
+        struct perf_event_attr attr = {
+                .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = event_id(), .sample_period = 1,
+                .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW,
+                .read_format = PERF_FORMAT_LOST, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
+                .watermark = 1, .wakeup_watermark = watermark };
+        size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+
+        b->fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        if (b->fd < 0)
+                bare_fail("bare: perf_event_open");
+        b->page = mmap(NULL, page_size + BARE_RING, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
+        b->block = malloc(BARE_BLOCK + BARE_RECORD_MAX);
+        if (b->page == MAP_FAILED || !b->block)
+                bare_fail("bare: ring");
+        b->bytes = (const uint8_t *)b->page + page_size;
+        memset(b->block, 0, BARE_BLOCK + BARE_RECORD_MAX); /* its pages are there before the clock runs */
+}
+
+static void pin(int cpu) {
+        cpu_set_t set;
+
+        CPU_ZERO(&set);
+        CPU_SET(cpu, &set);
+        if (sched_setaffinity(0, sizeof(set), &set) < 0 || thread_set_urgent(READER_NICE) < 0)
+                bare_fail("bare: pinning");
+}
+
+static struct rusage usage(void) {
+        struct rusage u;
+
+        (void)getrusage(RUSAGE_SELF, &u);
+        return u;
+}
+
+static uint64_t cpu_ns(const struct rusage *u) {
+        return ((uint64_t)u->ru_utime.tv_sec + (uint64_t)u->ru_stime.tv_sec) * NSEC_PER_SEC +
+               ((uint64_t)u->ru_utime.tv_usec + (uint64_t)u->ru_stime.tv_usec) * NSEC_PER_USEC;
+}
+
+static void bare_report(const Bare *b, const struct rusage *began) {
+        struct rusage ended = usage();
+        uint64_t counts[2]; /* count, lost */
+
+        if (read(b->fd, counts, sizeof(counts)) != sizeof(counts))
+                bare_fail("bare: read");
+        printf("{\"occurred\":%llu,\"lost\":%llu,\"cpu_ns\":%llu,\"wakeups\":%ld}\n", (unsigned long long)counts[0],
+               (unsigned long long)counts[1], (unsigned long long)(cpu_ns(&ended) - cpu_ns(began)),
+               ended.ru_nvcsw - began->ru_nvcsw);
+}
+
+/* Until stdin says something. */
+static void bare_loop(Bare *b, BareDrain *drain, nsec_t flush) {
+        struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = b->fd, .events = POLLIN } };
+        nsec_t wait = flush;
+
+        while (fds[0].revents == 0) {
+                struct timespec ts = { .tv_sec = (time_t)(wait / NSEC_PER_SEC), .tv_nsec = (long)(wait % NSEC_PER_SEC) };
+
+                if (ppoll(fds, 2, &ts, NULL) < 0 && errno != EINTR)
+                        bare_fail("bare: poll");
+                b->head = __atomic_load_n(&b->page->data_head, __ATOMIC_ACQUIRE);
+                if (b->head != b->tail) {
+                        drain(b);
+                        bare_publish(b);
+                        wait = flush;
+                } else if (wait < WAIT_MAX)
+                        wait *= 2;
+        }
+}
+
+int bare_run(int argc, char **argv, BareDrain *drain) {
+        static Bare bare;
+        struct rusage began;
+
+        if (argc != 6) {
+                fprintf(stderr, "usage: %s PID CPU WATERMARK FLUSH OUT\n", argv[0]);
+                return 2;
+        }
+        bare.out = atoi(argv[5]);
+        setvbuf(stdout, NULL, _IOLBF, 0);
+        bare_open(&bare, atoi(argv[1]), atoi(argv[2]), (uint32_t)strtoul(argv[3], NULL, 0));
+        pin(atoi(argv[2]));
+        printf("ready\n");
+        began = usage();
+        bare_loop(&bare, drain, strtoull(argv[4], NULL, 0));
+        bare_report(&bare, &began);
+        return EXIT_SUCCESS;
+}

@@ -1,0 +1,79 @@
+/*
+ * For the bare loops: a program that drains one CPU's ring of raw_syscalls:sys_enter of one process, with nothing of
+ * perfd in it. What it does with a record is the program's own file; waking up, the ring and the account are here.
+ *
+ *     bare-NAME PID CPU WATERMARK FLUSH OUT    bytes in the ring, and ns, that wake it; the fd that it writes to
+ *
+ * Said on stdout: "ready", and after any line on stdin, when all is drained, one line of JSON:
+ * {"occurred":N,"lost":N,"cpu_ns":N,"wakeups":N}, the first two as the kernel counts them.
+ */
+#pragma once
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define BARE_RING ((size_t)2 << 20)   /* rings.size by default */
+#define BARE_BLOCK ((size_t)64 << 10) /* written, handed over and given back to the kernel at a time */
+#define BARE_RECORD_MAX ((size_t)64 << 10)
+
+typedef struct Bare {
+        int fd, out;
+        struct perf_event_mmap_page *page;
+        const uint8_t *bytes;     /* of the ring */
+        uint64_t head, tail, published;
+        uint8_t *block;           /* room for BARE_BLOCK and one record */
+        size_t used;
+        uint8_t wrapped[BARE_RECORD_MAX];
+} Bare;
+
+/*
+ * PERF_SAMPLE_IDENTIFIER, TID, TIME, CPU, RAW of this event:
+ *
+ *     | header | identifier | pid, tid | time | cpu, 0 | raw size, raw: 8 bytes of common_*, id, args[6]
+ *       8        8            8          8      8        4         8                        8   48
+ */
+enum { BARE_PID = 16, BARE_TID = 20, BARE_TIME = 24, BARE_CPU = 32, BARE_NUMBERS = 52, BARE_N_NUMBERS = 7 };
+
+/* What follows the loop: takes all that there is up to bare->head, and passes on what is in its block. */
+typedef void BareDrain(Bare *bare);
+
+int bare_run(int argc, char **argv, BareDrain *drain);
+/* All of it; ends the program if it can not. */
+void bare_write(const Bare *bare, const uint8_t *bytes, size_t length);
+_Noreturn void bare_fail(const char *what);
+
+static inline void bare_publish(Bare *b) {
+        __atomic_store_n(&b->page->data_tail, b->tail, __ATOMIC_RELEASE);
+        b->published = b->tail;
+}
+
+/* The next record, in one piece, valid until the next call; NULL at the head. */
+static inline const uint8_t *bare_next(Bare *b, size_t *ret_length) {
+        size_t at = b->tail & (BARE_RING - 1), first = BARE_RING - at;
+        const uint8_t *record = b->bytes + at;
+        size_t length;
+
+        if (b->tail - b->published >= BARE_BLOCK)
+                bare_publish(b);
+        if (b->tail == b->head)
+                return NULL;
+        length = ((const struct perf_event_header *)record)->size;
+        if (length > first) {
+                memcpy(b->wrapped, record, first);
+                memcpy(b->wrapped + first, b->bytes, length - first);
+                record = b->wrapped;
+        }
+        b->tail += length;
+        *ret_length = length;
+        return record;
+}
+
+/* The block was full when a record did not fit any more: true once it is. */
+static inline bool bare_append(Bare *b, const uint8_t *bytes, size_t length) {
+        memcpy(b->block + b->used, bytes, length);
+        b->used += length;
+        return b->used >= BARE_BLOCK;
+}

@@ -1,0 +1,37 @@
+"""The bare loops: what a consumer on the same ring costs that does nothing but what its name says."""
+import json
+import os
+import socket
+
+import measure
+import perfd
+
+# as perfd wakes its readers by default: WATERMARK_SHARE of rings.size, FLUSH (daemon/supervisor.h, supervisor-cpus.c)
+WATERMARK = (2 << 20) // 8
+FLUSH = 2_000_000  # ns
+
+
+class Bare(measure.Consumer):
+    """bare-KIND; its output, if there is any, goes to a reader that discards it."""
+
+    def __init__(self, pid, cpu, kind):
+        self.command = [os.path.join(measure.HERE, "bare-" + kind), str(pid), str(cpu), str(WATERMARK), str(FLUSH)]
+
+    def start(self):
+        ours, theirs = socket.socketpair()
+        self.reader = measure.Reader("bytes", theirs)
+        self.stack.callback(self.reader.close)
+        with ours:
+            self.line = perfd.Line([*self.command, str(ours.fileno())], pass_fds=[ours.fileno()])
+        self.stack.enter_context(self.line)
+        perfd.equal(self.line.hear(), ["ready"], "the first word of the loop")
+        self.pids = (self.line.process.pid,)
+
+    def finish(self, n_calls, seconds):
+        self.line.say("stop")
+        said = json.loads(" ".join(self.line.hear()))
+        perfd.equal(self.line.process.wait(perfd.PATIENCE), 0, "the status of the loop")
+        read, reader_ns = self.reader.finish()
+        return {"occurred": said["occurred"], "taken": said["occurred"] - said["lost"], "lost": said["lost"],
+                "cpu_ns": said["cpu_ns"], "parts": {"loop": said["cpu_ns"]}, "wakeups": {"loop": said["wakeups"]},
+                "reader_ns": reader_ns, "bytes": read["bytes"]}

@@ -1,0 +1,22 @@
+/*
+ * For `discard latency`: how old items are, as a histogram of 32 steps for each power of two, so that a percentile is
+ * right to 3 %. Of the wire format it knows where a packet has its items and an item its time (proto/perfd.proto).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LATENCY_STEP_BITS 5
+#define LATENCY_BUCKETS (64 << LATENCY_STEP_BITS)
+
+typedef struct Latency {
+        uint64_t n_items, max;
+        uint64_t buckets[LATENCY_BUCKETS];
+} Latency;
+
+/* The items of a ServerMessage that is whole just now; false if it can not be read. */
+bool latency_add_frame(Latency *l, const uint8_t *message, size_t length);
+/* "items":N,"p50_ns":N,"p99_ns":N,"max_ns":N, to stdout. */
+void latency_print(const Latency *l);

@@ -1,0 +1,75 @@
+"""What Linux knows of this machine and of a process: CPU time, wakeups, memory."""
+import contextlib
+import os
+import platform
+import select
+import time
+
+PATIENCE = 30  # seconds
+LOOK = 0.03  # seconds between two looks at whether a process is quiet
+QUIET = 500_000  # ns of CPU between two looks: what the rest of the machine can make perfd do
+
+
+def threads(pid):
+    """{name: {cpu_ns, wakeups}} of all threads that live; threads of the same name are one."""
+    found = {}
+    for tid in sorted(os.listdir(f"/proc/{pid}/task"), key=int):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), \
+                open(f"/proc/{pid}/task/{tid}/schedstat", encoding="ascii") as schedstat, \
+                open(f"/proc/{pid}/task/{tid}/status", encoding="utf-8") as status:
+            lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+            thread = found.setdefault(lines["Name"], {"cpu_ns": 0, "wakeups": 0})
+            thread["cpu_ns"] += int(schedstat.read().split()[0])
+            thread["wakeups"] += int(lines["voluntary_ctxt_switches"])
+    return found
+
+
+def cpu_time(pid):
+    """ns of CPU of all its threads that live."""
+    return sum(thread["cpu_ns"] for thread in threads(pid).values())
+
+
+def difference(before, after):
+    """Of two looks at threads(); a thread that came in between counts whole."""
+    none = {"cpu_ns": 0, "wakeups": 0}
+    return {name: {key: now[key] - before.get(name, none)[key] for key in now} for name, now in after.items()}
+
+
+def rss(pid):
+    """Bytes, without rings."""
+    total, is_ring = 0, False
+    with open(f"/proc/{pid}/smaps", encoding="utf-8") as f:
+        for line in f:
+            word = line.split()[0]
+            if not word.endswith(":"):
+                is_ring = "[perf_event]" in line
+            elif word == "Rss:" and not is_ring:
+                total += int(line.split()[1]) << 10
+    return total
+
+
+def children(pid):
+    """Of this process, and theirs."""
+    found = []
+    with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        for child in f.read().split():
+            found += [int(child), *children(int(child))]
+    return found
+
+
+def wait_quiet(pids):
+    """Until these processes have done what they have to do: hardly any CPU is spent between two looks."""
+    end, before = time.monotonic() + PATIENCE, None
+    while time.monotonic() < end:
+        now = sum(cpu_time(pid) for pid in pids)
+        if before is not None and now - before < QUIET:
+            return
+        before = now
+        select.select([], [], [], LOOK)
+    raise AssertionError(f"not quiet within {PATIENCE} s: {pids}")
+
+
+def describe():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        model = next((line.split(":", 1)[1].strip() for line in f if line.startswith("model name")), platform.machine())
+    return {"cpu": model, "n_cpus": os.cpu_count(), "kernel": platform.release()}

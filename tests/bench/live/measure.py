@@ -1,0 +1,105 @@
+"""One measurement: a flood, traced by one consumer."""
+import contextlib
+import json
+import os
+import subprocess
+
+import machine
+import perfd
+
+EVENT = "raw_syscalls:sys_enter"
+HERE = os.path.join(perfd.BUILD, "tests", "bench", "live")
+DISCARD = os.path.join(HERE, "discard")
+
+
+class Flood(perfd.Line):
+    """flood.c: .pid is stopped before and after run(), which gives (calls, ns in calls, ns of CPU)."""
+
+    def __init__(self, rate, seconds, cpu):
+        super().__init__([os.path.join(HERE, "flood"), str(seconds), str(rate), str(cpu)])
+        self.seconds = seconds
+        word, pid = self.hear()
+        perfd.equal(word, "ready", "the first word of the flood")
+        self.pid = int(pid)
+
+    def run(self):
+        before = machine.cpu_time(self.pid)
+        self.say("go")
+        word, calls, busy = self.hear(self.seconds + perfd.PATIENCE)
+        perfd.equal(word, "done", "the last word of the flood")
+        return int(calls), int(busy), machine.cpu_time(self.pid) - before
+
+
+class Reader:
+    """discard.c at the end of a pipe or socket, which is closed here; what it spends is not its consumer's."""
+
+    def __init__(self, kind, source):
+        self.process = subprocess.Popen([DISCARD, kind], stdin=source, stdout=subprocess.PIPE)
+        source.close()
+
+    def finish(self):
+        """What it said, and ns of its CPU."""
+        said = json.load(self.process.stdout)
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = status
+        perfd.equal(status, 0, "the status of the reader")
+        return said, int((usage.ru_utime + usage.ru_stime) * 1e9)
+
+    def close(self):
+        if self.process.returncode is None:
+            self.process.kill()
+            with contextlib.suppress(ChildProcessError):
+                self.process.wait()
+        self.process.stdout.close()
+
+
+class Consumer:
+    """Who traces a process: use it in a `with`, from before the flood.
+
+    .pids are its processes, quiet when all is done; finish(n_calls, seconds) gives
+
+        occurred    events that there were
+        taken       events that it got from the kernel and went on with
+        lost        events that somebody who wanted them did not get
+        cpu_ns      of all its threads, but not of who reads its output: that is reader_ns
+        parts       {what: ns}, of which cpu_ns is the sum
+        wakeups     {what: times that it slept}
+        rss         bytes without rings, where that is asked for
+    """
+
+    pids = ()
+
+    def __enter__(self):
+        self.stack = contextlib.ExitStack()
+        with self.stack:
+            self.start()
+            self.stack = self.stack.pop_all()
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+    def start(self):
+        pass
+
+    def finish(self, n_calls, seconds):
+        return {"occurred": n_calls + 1, "taken": n_calls + 1, "lost": 0, "cpu_ns": 0, "parts": {}, "wakeups": {}}
+
+
+class Nobody(Consumer):
+    """Nobody traces: what a call takes then."""
+
+    def __init__(self, pid, cpu):
+        pass
+
+
+def run(consumer, rate, seconds, cpu):
+    """consumer(pid, cpu) makes it; what finish() gave, and what the traced program felt of it."""
+    with Flood(rate, seconds, cpu) as flood, consumer(flood.pid, cpu) as c:
+        n_calls, busy, own = flood.run()
+        machine.wait_quiet(c.pids)
+        found = c.finish(n_calls, seconds)
+        flood.say("exit")
+        perfd.equal(flood.process.wait(perfd.PATIENCE), 0, "the status of the flood")
+    return {**found, "calls": n_calls, "call_ns": busy / n_calls, "call_cpu_ns": own / n_calls,
+            "calls_per_second": n_calls / seconds}

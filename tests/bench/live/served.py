@@ -1,0 +1,114 @@
+"""perfd as the consumer: its own daemon for each measurement, with as many subscribers as the case has."""
+import socket
+import struct
+
+import machine
+import measure
+import perfd
+import subscriber
+from subscriber import pb
+
+TIMED = "latency"
+
+
+def fields(**more):
+    """A subscription to decoded fields, in the order of time if nothing else is said."""
+    return {"order": pb.ORDER_TIME, "payload": pb.PAYLOAD_FIELDS, **more}
+
+
+def by_cpu(payload=pb.PAYLOAD_FIELDS, **more):
+    return {"order": pb.ORDER_CPU, "payload": payload, **more}
+
+
+def knows_latency():
+    """Whether a subscription can say how late its items may be."""
+    return TIMED in pb.SubscribeRequest.DESCRIPTOR.fields_by_name
+
+
+class Stream:
+    """A subscription whose bytes go to `discard`, while the end is still asked for by us."""
+
+    def __init__(self, path, subscription, kind):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.settimeout(perfd.PATIENCE)
+        self.socket.connect(path)
+        self.request(id=1, hello=pb.Hello(protocol=1, program="live"))
+        self.request(id=2, subscribe=pb.SubscribeRequest(events=[measure.EVENT], **subscription))
+        self.socket.settimeout(None)
+        self.reader = measure.Reader(kind, self.socket.dup())
+
+    def receive(self, n):
+        """Exactly n bytes: what follows is for the reader."""
+        got = b""
+        while len(got) < n:
+            got += (more := self.socket.recv(n - len(got)))
+            perfd.check(more, "perfd closed the connection")
+        return got
+
+    def send(self, **request):
+        message = pb.Request(**request).SerializeToString()
+        self.socket.sendall(struct.pack("<I", len(message)) + message)
+
+    def request(self, **request):
+        self.send(**request)
+        length, = struct.unpack("<I", self.receive(4))
+        response = pb.ServerMessage.FromString(self.receive(length)).response
+        perfd.check(response.status == pb.STATUS_OK, response.message)
+
+    def finish(self):
+        """The rows of the closing ledger, what the reader said, and its CPU."""
+        self.send(id=3, stop=pb.Empty())
+        said, reader_ns = self.reader.finish()
+        packet = pb.ServerMessage.FromString(bytes.fromhex(said.pop("last"))).packet
+        perfd.check(packet.HasField("end"), "the stream has no end")
+        return subscriber.check_ledger(packet.end.ledger), said, reader_ns
+
+    def close(self):
+        self.reader.close()
+        self.socket.close()
+
+
+class Served(measure.Consumer):
+    """subscriptions: dicts of SubscribeRequest; events: more EventSpecs, as dicts, that are enabled beside."""
+
+    def __init__(self, pid, cpu, subscriptions, events=(), kind="frames", config="version: 1\n"):
+        self.pid, self.subscriptions, self.events, self.kind, self.config = pid, subscriptions, events, kind, config
+
+    def start(self):
+        self.daemon = self.stack.enter_context(perfd.Daemon(config=self.config))
+        client = self.stack.enter_context(self.daemon.client())
+        perfd.add(client, *self.events, {"event": measure.EVENT, "target": pb.Target(pids=[self.pid])})
+        self.streams = []
+        for subscription in self.subscriptions:
+            self.streams.append(Stream(self.daemon.stream, subscription, self.kind))
+            self.stack.callback(self.streams[-1].close)
+        self.pids = (self.daemon.pid,)
+        machine.wait_quiet(self.pids)
+        self.before = machine.threads(self.daemon.pid)
+
+    def finish(self, n_calls, seconds):
+        spent = machine.difference(self.before, machine.threads(self.daemon.pid))
+        memory = machine.rss(self.daemon.pid)
+        endings = [stream.finish() for stream in self.streams]
+        rows = [row for row in endings[-1][0] if row["kind"] == "event" and row["event"] == measure.EVENT]
+        own = [row for rows, _, _ in endings for row in rows if row["kind"] == "subscriber"]
+        lost = sum(sum(row["lost"].values()) for row in rows)
+        occurred = sum(row["occurred"] for row in rows)
+        parts = {"reader": sum(t["cpu_ns"] for name, t in spent.items() if name.startswith("reader")),
+                 "dispatcher": spent["dispatcher"]["cpu_ns"]}
+        cpu_ns = sum(thread["cpu_ns"] for thread in spent.values())
+        return {"occurred": occurred, "taken": occurred - lost,
+                "lost": lost + sum(sum(row["dropped"].values()) for row in own),
+                "reasons": reasons(rows, own), "cpu_ns": cpu_ns, "parts": {**parts, "rest": cpu_ns - sum(parts.values())},
+                "wakeups": {name: thread["wakeups"] for name, thread in spent.items()}, "rss": memory,
+                "reader_ns": sum(ns for _, _, ns in endings), "bytes": sum(said["bytes"] for _, said, _ in endings),
+                "sent": sum(row["sent"] for row in own), "said": [said for _, said, _ in endings]}
+
+
+def reasons(events, subscribers):
+    """{reason: events} of all that was lost or dropped."""
+    found = {}
+    for row in [row["lost"] for row in events] + [row["dropped"] for row in subscribers]:
+        for reason, n in row.items():
+            found[reason] = found.get(reason, 0) + n
+    return {reason: n for reason, n in found.items() if n}
