@@ -9,7 +9,7 @@
 
 void bare_loop_init(BareLoop *l, BareKind kind) {
         *l = (BareLoop){ .kind = kind, .shape = { .event = PLAYED_SYS_ENTER, .n_cpus = 1, .n_busy = 1 },
-                         .random = 88172645463325252, .block = malloc(BLOCK) };
+                         .player = PLAYER_INIT, .block = malloc(BLOCK) };
         played_ring_init(&l->played, PIPELINE_RING);
         if (!l->block || ring_init_memory(&l->ring, l->played.page, PIPELINE_RING) < 0)
                 abort();
@@ -62,7 +62,7 @@ void bare_loop_turn(BareLoop *l) {
         uint64_t head, published;
         size_t length;
 
-        l->n_samples += pipeline_fill(&l->played, &l->shape, &l->random);
+        l->n_samples += pipeline_fill(&l->played, &l->shape, &l->player);
         stopwatch_start(&l->reading);
         published = l->ring.tail;
         head = ring_head(&l->ring);

@@ -20,7 +20,7 @@ typedef struct BareLoop {
         uint8_t *block;
         size_t used;
         Peer peer;
-        uint64_t random;
+        Player player;
         Stopwatch reading;
         uint64_t n_samples;
 } BareLoop;

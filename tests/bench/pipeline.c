@@ -1,7 +1,9 @@
 /*
- * What the supervisor does at start, by hand and without the kernel: a snapshot of one event, its streams, a route. The
- * samples of a turn have times between the turn's beginning and the readers' clock, so that a merge by time can let all
- * of them go at once.
+ * What the supervisor does at start, by hand and without the kernel: a snapshot of events, their streams, routes.
+ *
+ * Times are not those of the clock but of a world in its first seconds, so that each run has the same bytes, which
+ * instructions are counted over, and the same order of CPUs at each rate, however fast this machine is. Every watermark
+ * is far behind them: the merge can let all of a turn go at once.
  */
 #include "tests/bench/pipeline.h"
 
@@ -11,9 +13,9 @@
 #include "tests/unit/format-file.h"
 #include "tests/unit/kernel-records.h"
 
-#define STREAM_ID 1000 /* of slot 0 */
+#define STREAM_ID 1000 /* of slot 0 and the first event */
 #define CARRIER_ID 1
-#define PLAYED_TID 0x5bd6 /* of RECORD_SYS_ENTER */
+#define PLAYED_TID 0x5bd6 /* of RECORD_SYS_ENTER; the first CPU's */
 #define TIMES_APART 2 /* ns between two samples: less than it takes to write one */
 
 static const struct {
@@ -36,29 +38,39 @@ static void *need(void *memory) {
         return memory;
 }
 
+static unsigned or_one(unsigned n) {
+        return n ? n : 1;
+}
+
+static uint64_t stream_id(const PipelineShape *shape, uint32_t slot, uint32_t event) {
+        return STREAM_ID + (uint64_t)slot * or_one(shape->n_events) + event;
+}
+
 static uint64_t next_random(uint64_t *state) { /* xorshift64 */
         *state ^= *state << 13;
         *state ^= *state >> 7;
         return *state ^= *state << 17;
 }
 
-size_t pipeline_fill(PlayedRing *rings, const PipelineShape *shape, uint64_t *random) {
+size_t pipeline_fill(PlayedRing *rings, const PipelineShape *shape, Player *player) {
         const uint64_t *record = played_events[shape->event].record;
-        nsec_t time = clock_now(CLOCK_MONOTONIC);
+        bool is_syscall = played_events[shape->event].is_syscall;
+        nsec_t apart = shape->per_turn ? NSEC_PER_SEC / PIPELINE_RATE / shape->n_busy : TIMES_APART;
         struct perf_event_header header;
         size_t n;
 
         memcpy(&header, record, sizeof(header));
-        n = PIPELINE_FILL / header.size * shape->n_busy;
-        for (size_t i = 0; i < n; i++, time += TIMES_APART) {
-                uint64_t r = next_random(random), syscall = (r >> 32) % 100;
-                uint32_t slot = (uint32_t)(r % shape->n_busy);
+        n = (shape->per_turn ? shape->per_turn : PIPELINE_FILL / header.size) * shape->n_busy;
+        for (size_t i = 0; i < n; i++, player->time += apart) {
+                uint64_t r = next_random(&player->random), syscall = (r >> 32) % 100;
+                uint32_t slot = (uint32_t)((shape->in_turn ? i : r & UINT16_MAX) % shape->n_busy);
+                uint32_t event = (uint32_t)((r >> 16 & UINT16_MAX) % or_one(shape->n_fired));
 
-                played_ring_put(&rings[slot], record, STREAM_ID + slot, time,
-                                played_events[shape->event].is_syscall ? &syscall : NULL);
+                played_ring_put(&rings[slot], record, stream_id(shape, slot, event), PLAYED_TID + slot, player->time,
+                                is_syscall ? &syscall : NULL);
         }
-        while (clock_now(CLOCK_MONOTONIC) < time)
-                ;
+        if (player->time >= clock_now(CLOCK_MONOTONIC))
+                fail("this machine runs for too short a time: try again in a minute");
         for (unsigned i = 0; i < shape->n_cpus; i++)
                 played_ring_publish(&rings[i]);
         return n;
@@ -66,51 +78,80 @@ size_t pipeline_fill(PlayedRing *rings, const PipelineShape *shape, uint64_t *ra
 
 /* ---- made once --------------------------------------------------------------------------------------------------- */
 
-static MatchProgram *compile(const char *where, const Plan *plan) {
+static MatchProgram *compile(const char *where, unsigned number, const Plan *plan) {
         _cleanup_(filter_freep) Filter *filter = NULL;
         Explanation e = EXPLANATION_NULL;
         MatchProgram *program = NULL;
+        const char *place = strstr(where, "%u");
+        char text[256];
 
-        if (filter_parse(where, &filter, &e) != 0 || filter_compile(filter, plan, &program, &e) != 0)
+        if (place)
+                (void)snprintf(text, sizeof(text), "%.*s%u%s", (int)(place - where), where, number, place + 2);
+        else
+                (void)snprintf(text, sizeof(text), "%s", where);
+        if (filter_parse(text, &filter, &e) != 0 || filter_compile(filter, plan, &program, &e) != 0)
                 fail(e.text);
         return program;
 }
 
-static void drop_references(Snapshot *s) {
-        SnapshotEvent *e = &s->events[0];
+static EncodePlan *encoding_of(const Pipeline *p, uint32_t event, unsigned i) {
+        static char *const one_field[] = { (char *)"id" };
+        static const Payload payloads[] = { PAYLOAD_FIELDS, PAYLOAD_RAW, PAYLOAD_BOTH, PAYLOAD_FIELDS };
 
-        for (size_t i = 0; i < e->n_routes; i++)
-                match_program_unref((MatchProgram *)e->routes[i].program);
-        for (size_t i = 0; i < e->n_encodings; i++)
-                encode_plan_unref(e->encodings[i]);
+        if (p->shape.n_encodings == 0)
+                return need(encode_plan_new(p->plan, event, p->shape.payload, NULL, 0));
+        return need(encode_plan_new(p->plan, event, payloads[i], one_field, i == 3));
+}
+
+static void drop_references(Snapshot *s) {
+        for (size_t i = 0; i < s->n_events; i++) {
+                SnapshotEvent *e = &s->events[i];
+
+                for (size_t k = 0; k < e->n_routes; k++)
+                        match_program_unref((MatchProgram *)e->routes[k].program);
+                for (size_t k = 0; k < e->n_encodings; k++)
+                        encode_plan_unref(e->encodings[k]);
+        }
+}
+
+static void snapshot_add_event(const Pipeline *p, Snapshot *s, uint32_t index) {
+        unsigned n_encodings = or_one(p->shape.n_encodings);
+        SnapshotEvent *e = &s->events[index];
+        EventSpec spec = EVENT_SPEC_NULL;
+
+        e->event = need(event_new(index + 1, &spec, p->plan, p->shape.n_cpus));
+        e->layout = &p->layout;
+        e->routes = need(calloc(p->shape.n_subscriptions + 1, sizeof(*e->routes)));
+        e->encodings = need(calloc(n_encodings, sizeof(*e->encodings)));
+        for (unsigned i = 0; i < p->shape.n_subscriptions; i++) {
+                if (i < n_encodings)
+                        e->encodings[e->n_encodings++] = encoding_of(p, index + 1, i);
+                e->routes[e->n_routes++] = (Route){ .bit = 1ULL << i, .encoding = i % n_encodings,
+                                                    .program = match_program_ref(p->subscriptions[i].program) };
+        }
 }
 
 static Snapshot *pipeline_snapshot(Pipeline *p) {
-        EventSpec spec = EVENT_SPEC_NULL;
-        Snapshot *s = need(snapshot_new(1, p->shape.n_cpus, 1));
-        SnapshotEvent *e = &s->events[0];
+        uint32_t n_events = or_one(p->shape.n_events);
+        Snapshot *s = need(snapshot_new(1, p->shape.n_cpus, n_events));
 
         s->deinit = drop_references;
         s->active = true;
-        e->event = need(event_new(1, &spec, p->plan, p->shape.n_cpus));
-        e->layout = &p->layout;
-        e->routes = need(calloc(1, sizeof(*e->routes)));
-        e->encodings = need(calloc(1, sizeof(*e->encodings)));
-        if (p->shape.is_subscribed) {
-                e->encodings[e->n_encodings++] = need(encode_plan_new(p->plan, 1, p->shape.payload, NULL, 0));
-                e->routes[e->n_routes++] = (Route){ .bit = 1, .program = match_program_ref(p->program) };
-        }
+        for (uint32_t i = 0; i < n_events; i++)
+                snapshot_add_event(p, s, i);
         for (uint32_t slot = 0; slot < p->shape.n_cpus; slot++) {
-                SnapshotStream *stream = need(calloc(1, sizeof(*stream)));
+                SnapshotStream *streams = need(calloc(n_events, sizeof(*streams)));
 
-                *stream = (SnapshotStream){ .id = STREAM_ID + slot, .fd = -1 };
-                if (snapshot_set_streams(s, slot, stream, 1) < 0)
+                for (uint32_t i = 0; i < n_events; i++)
+                        streams[i] = (SnapshotStream){ .id = stream_id(&p->shape, slot, i), .fd = -1, .event = i };
+                if (snapshot_set_streams(s, slot, streams, n_events) < 0)
                         fail("no memory");
         }
         return s;
 }
 
 static void pipeline_init_readers(Pipeline *p) {
+        size_t ring_size = p->shape.per_turn ? PIPELINE_RING / 8 : PIPELINE_RING; /* there are many, and little is in them */
         Snapshot *snapshot = pipeline_snapshot(p);
 
         if (comm_table_init(&p->comms, 1024) < 0)
@@ -123,48 +164,67 @@ static void pipeline_init_readers(Pipeline *p) {
                 *r = (Reader){ .cpu = slot, .slot = slot, .clock = CLOCK_MONOTONIC, .carrier_fd = -1,
                                .carrier_id = CARRIER_ID, .comms = &p->comms, .dispatcher = &p->dispatcher.doorbell,
                                .acknowledge_fd = -1, .mailbox = MAILBOX_NULL };
-                played_ring_init(&p->rings[slot], PIPELINE_RING);
-                if (ring_init_memory(&r->ring, p->rings[slot].page, PIPELINE_RING) < 0 ||
-                    reader_init(r, PIPELINE_POOL) < 0)
+                played_ring_init(&p->rings[slot], ring_size);
+                if (ring_init_memory(&r->ring, p->rings[slot].page, ring_size) < 0 || reader_init(r, PIPELINE_POOL) < 0)
                         fail("no memory");
                 r->snapshot = snapshot_ref(snapshot);
         }
         snapshot_unref(snapshot);
 }
 
+/* So that each thread is described once, as in a stream of the daemon. */
+static void pipeline_name_threads(Pipeline *p) {
+        for (uint32_t slot = 0; slot < p->shape.n_cpus; slot++) {
+                uint32_t tid = PLAYED_TID + slot;
+                TaskNote workload = { .kind = TASK_NOTE_COMM, .pid = tid, .tid = tid, .text = "workload", .n_text = 8 };
+
+                for (int order = 0; order < _STREAM_ORDER_MAX; order++)
+                        if (task_table_apply(&p->dispatcher.tasks[order], 1, &workload) < 0)
+                                fail("no memory");
+        }
+}
+
+static Subscriber *pipeline_subscribe(Pipeline *p, unsigned subscription, unsigned number, Peer *peer) {
+        Subscriber *s = need(calloc(1, sizeof(*s)));
+
+        peer_open(peer);
+        *s = (Subscriber){ .id = number, .fd = peer->fd, .bit = subscription, .order = p->shape.order, .since = 1,
+                           .overflow = OVERFLOW_DROP_OLDEST, .queue_bytes = (size_t)64 << 20 };
+        peer->fd = -1; /* the dispatcher closes it */
+        if (dispatcher_subscribe(&p->dispatcher, s) < 0 || dispatcher_begin(&p->dispatcher, s->id) < 0)
+                fail("no subscriber");
+        return s;
+}
+
 static void pipeline_init_dispatcher(Pipeline *p) {
-        static const TaskNote workload = { .kind = TASK_NOTE_COMM, .pid = PLAYED_TID, .tid = PLAYED_TID, .text = "workload",
-                                           .n_text = 8 };
-        Subscriber *s;
+        unsigned n = or_one(p->shape.n_subscribers);
 
         p->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC, .mailbox = MAILBOX_NULL, .words = MAILBOX_NULL,
                                       .doorbell = DOORBELL_NULL };
         p->lanes = need(calloc(p->shape.n_cpus, sizeof(*p->lanes)));
         for (uint32_t slot = 0; slot < p->shape.n_cpus; slot++)
                 p->lanes[slot] = reader_lane(&p->readers[slot]);
-        if (dispatcher_init(&p->dispatcher, p->lanes, p->shape.n_cpus, 1) < 0)
+        if (dispatcher_init(&p->dispatcher, p->lanes, p->shape.n_cpus, n * p->shape.n_subscriptions + 1) < 0)
                 fail("no dispatcher");
-        for (int order = 0; order < _STREAM_ORDER_MAX; order++)
-                if (task_table_apply(&p->dispatcher.tasks[order], 1, &workload) < 0)
-                        fail("no memory");
-        if (!p->shape.is_subscribed)
-                return;
-        peer_open(&p->peer);
-        s = need(calloc(1, sizeof(*s)));
-        *s = (Subscriber){ .id = 1, .fd = p->peer.fd, .order = p->shape.order, .since = 1,
-                           .overflow = OVERFLOW_DROP_OLDEST, .queue_bytes = (size_t)64 << 20 };
-        p->peer.fd = -1; /* the dispatcher closes it */
-        if (dispatcher_subscribe(&p->dispatcher, s) < 0 || dispatcher_begin(&p->dispatcher, s->id) < 0)
-                fail("no subscriber");
-        p->subscriber = s;
+        pipeline_name_threads(p);
+        for (unsigned i = 0; i < p->shape.n_subscriptions; i++) {
+                PlayedSubscription *u = &p->subscriptions[i];
+
+                u->peers = need(calloc(n, sizeof(*u->peers)));
+                u->subscribers = need(calloc(n, sizeof(*u->subscribers)));
+                for (unsigned k = 0; k < n; k++)
+                        u->subscribers[k] = pipeline_subscribe(p, i, i * n + k + 1, &u->peers[k]);
+        }
 }
 
 void pipeline_init(Pipeline *p, const PipelineShape *shape) {
         memset(p, 0, sizeof(*p));
         p->shape = *shape;
-        p->random = 88172645463325252;
+        p->player = PLAYER_INIT;
         p->plan = format_file_plan(played_events[shape->event].format);
-        p->program = shape->where ? compile(shape->where, p->plan) : NULL;
+        p->subscriptions = need(calloc(shape->n_subscriptions + 1, sizeof(*p->subscriptions)));
+        for (unsigned i = 0; shape->where && i < shape->n_subscriptions; i++)
+                p->subscriptions[i].program = compile(shape->where, i, p->plan);
         if (sample_layout_init_type(&p->layout, SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW) != 0)
                 fail("no layout");
         pipeline_init_readers(p);
@@ -173,35 +233,46 @@ void pipeline_init(Pipeline *p, const PipelineShape *shape) {
 
 void pipeline_deinit(Pipeline *p) {
         dispatcher_deinit(&p->dispatcher);
-        if (p->subscriber)
-                peer_close(&p->peer);
+        for (unsigned i = 0; i < p->shape.n_subscriptions; i++) {
+                for (unsigned k = 0; k < or_one(p->shape.n_subscribers); k++)
+                        peer_close(&p->subscriptions[i].peers[k]);
+                match_program_unref(p->subscriptions[i].program);
+                free(p->subscriptions[i].peers);
+                free(p->subscriptions[i].subscribers);
+        }
         for (unsigned i = 0; i < p->shape.n_cpus; i++) {
                 reader_deinit(&p->readers[i]);
                 played_ring_deinit(&p->rings[i]);
         }
+        free(p->subscriptions);
         free(p->readers);
         free(p->lanes);
         free(p->rings);
         comm_table_deinit(&p->comms);
-        match_program_unref(p->program);
         plan_unref(p->plan);
 }
 
 /* ---- a turn ------------------------------------------------------------------------------------------------------ */
 
-static void pipeline_read(Pipeline *p) {
+/* These three are what tests/bench/instructions counts by their names. */
+__attribute__((noipa)) static bool pipeline_read(Pipeline *p) {
+        bool starved = false;
+
         for (unsigned i = 0; i < p->shape.n_cpus; i++) {
                 Reader *r = &p->readers[i];
+                int error = reader_drain(r);
 
-                if (reader_drain(r) != 0)
-                        fail("a reader starves");
-                if ((r->batch && r->batch->n_entries > 0) || p->shape.order == STREAM_BY_TIME)
+                if (error < 0)
+                        fail("a reader failed");
+                starved |= error == READER_E_STARVED; /* there is more: when its batches are back */
+                if ((r->batch && r->batch->n_entries > 0) || (error == 0 && p->shape.order == STREAM_BY_TIME))
                         reader_push_batch(r); /* of a quiet CPU too: the merge has asked it how far it is */
         }
+        return starved;
 }
 
 /* dispatcher_turn() without its mails. */
-static void pipeline_dispatch(Pipeline *p) {
+__attribute__((noipa)) static void pipeline_dispatch(Pipeline *p) {
         bool any;
         int r = 0;
 
@@ -223,46 +294,64 @@ static void pipeline_dispatch(Pipeline *p) {
 }
 
 /* The socket was full. */
-static void pipeline_send_rest(Pipeline *p) {
-        const Outbox *o = &p->subscriber->outbox;
+__attribute__((noipa)) static void pipeline_send_rest(Pipeline *p, Subscriber *s) {
+        const Outbox *o = &s->outbox;
         uint64_t sent = o->sent_items;
         size_t part = o->head_sent;
 
-        peer_drain(&p->peer);
-        stopwatch_start(&p->dispatching);
-        if (subscriber_send(&p->dispatcher, p->subscriber) < 0)
+        if (subscriber_send(&p->dispatcher, s) < 0)
                 fail("the dispatcher failed");
-        stopwatch_stop(&p->dispatching);
         if (o->sent_items == sent && o->head_sent == part)
                 fail("a socket that can be written to was given nothing");
 }
 
-void pipeline_turn(Pipeline *p) {
-        p->n_samples += pipeline_fill(p->rings, &p->shape, &p->random);
-        stopwatch_start(&p->reading);
-        pipeline_read(p);
-        stopwatch_stop(&p->reading);
+static void pipeline_empty(Pipeline *p, Subscriber *s, const Peer *peer) {
+        peer_drain(peer);
+        for (; !outbox_is_empty(&s->outbox); peer_drain(peer)) {
+                stopwatch_start(&p->dispatching);
+                pipeline_send_rest(p, s);
+                stopwatch_stop(&p->dispatching);
+        }
+}
 
-        stopwatch_start(&p->dispatching);
-        pipeline_dispatch(p);
-        stopwatch_stop(&p->dispatching);
-        while (p->subscriber && !outbox_is_empty(&p->subscriber->outbox))
-                pipeline_send_rest(p);
-        if (p->subscriber)
-                peer_drain(&p->peer);
+void pipeline_turn(Pipeline *p) {
+        bool starved;
+
+        p->n_samples += pipeline_fill(p->rings, &p->shape, &p->player);
+        do {
+                stopwatch_start(&p->reading);
+                starved = pipeline_read(p);
+                stopwatch_stop(&p->reading);
+                stopwatch_start(&p->dispatching);
+                pipeline_dispatch(p);
+                stopwatch_stop(&p->dispatching);
+        } while (starved);
+        for (unsigned i = 0; i < p->shape.n_subscriptions; i++)
+                for (unsigned k = 0; k < or_one(p->shape.n_subscribers); k++)
+                        pipeline_empty(p, p->subscriptions[i].subscribers[k], &p->subscriptions[i].peers[k]);
+}
+
+static void pipeline_check_subscriber(const Pipeline *p, const Subscriber *s, uint64_t delivered) {
+        bool has_all = !p->shape.where || p->shape.n_subscriptions == 1;
+
+        if (s->outbox.sent_items != s->matched || s->late > 0 || (has_all && s->matched != delivered))
+                fail("samples did not leave");
 }
 
 void pipeline_check(const Pipeline *p) {
-        const Event *event = p->readers[0].snapshot->events[0].event;
+        const Snapshot *snapshot = p->readers[0].snapshot;
         uint64_t delivered = 0, filtered = 0, read = 0;
 
         for (unsigned i = 0; i < p->shape.n_cpus; i++) {
-                delivered += counter_get(&event->counters[i].delivered);
-                filtered += counter_get(&event->counters[i].filtered);
+                for (size_t k = 0; k < snapshot->n_events; k++) {
+                        delivered += counter_get(&snapshot->events[k].event->counters[i].delivered);
+                        filtered += counter_get(&snapshot->events[k].event->counters[i].filtered);
+                }
                 read += counter_get(&p->readers[i].counters.samples);
         }
-        if (delivered + filtered != read || (p->shape.is_subscribed && !p->shape.where && filtered > 0))
+        if (delivered + filtered != read || (p->shape.n_subscriptions > 0 && !p->shape.where && filtered > 0))
                 fail("samples were lost");
-        if (p->subscriber && (p->subscriber->matched != delivered || p->subscriber->outbox.sent_items != delivered))
-                fail("samples did not leave");
+        for (unsigned i = 0; i < p->shape.n_subscriptions; i++)
+                for (unsigned k = 0; k < or_one(p->shape.n_subscribers); k++)
+                        pipeline_check_subscriber(p, p->subscriptions[i].subscribers[k], delivered);
 }

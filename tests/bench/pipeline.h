@@ -14,34 +14,53 @@
 #define PIPELINE_RING ((size_t)2 << 20)          /* as by default */
 #define PIPELINE_FILL (PIPELINE_RING / 8)        /* bytes that wake a reader: WATERMARK_SHARE in supervisor.c */
 #define PIPELINE_POOL ((size_t)1 << 20)          /* as by default */
+#define PIPELINE_RATE 20000                      /* samples of a CPU in a second, where `per_turn` is given */
 
 typedef enum PlayedEvent {
         PLAYED_SYS_ENTER, /* one number, an array of six */
         PLAYED_SWITCH,    /* five numbers, two texts */
 } PlayedEvent;
 
+/* What is zero is one event on one CPU, for which nobody has subscribed. */
 typedef struct PipelineShape {
         PlayedEvent event;
-        unsigned n_cpus, n_busy; /* the busy ones take turns at random */
-        bool is_subscribed;
+        unsigned n_cpus, n_busy; /* each with a thread of its own */
+        bool in_turn;            /* the busy ones in strict turns; else at random */
+        unsigned per_turn;       /* samples of each CPU between two drains; 0: PIPELINE_FILL bytes */
+        unsigned n_events;       /* enabled ones; 0: 1 */
+        unsigned n_fired;        /* the first ones of them, which happen at random; 0: 1 */
+        unsigned n_subscriptions, n_subscribers; /* of each subscription; 0: 1 */
+        unsigned n_encodings;    /* in which these are by turns: fields, raw, both, one field only; 0: only `payload` */
         Payload payload;
         StreamOrder order;
-        const char *where; /* or NULL */
+        const char *where; /* or NULL; %u is the number of the subscription, from 0 */
 } PipelineShape;
+
+/* Where records come from. */
+typedef struct Player {
+        uint64_t random;
+        nsec_t time;
+} Player;
+
+#define PLAYER_INIT ((Player){ .random = 88172645463325252, .time = NSEC_PER_SEC })
+
+typedef struct PlayedSubscription {
+        MatchProgram *program; /* or NULL */
+        Peer *peers;
+        Subscriber **subscribers;
+} PlayedSubscription;
 
 typedef struct Pipeline {
         PipelineShape shape;
         Plan *plan;
-        MatchProgram *program;
         SampleLayout layout;
+        PlayedSubscription *subscriptions;
         PlayedRing *rings;
         Reader *readers;
         Lane *lanes;
         CommTable comms;
         Dispatcher dispatcher;
-        Peer peer;
-        Subscriber *subscriber; /* or NULL */
-        uint64_t random;
+        Player player;
         Stopwatch reading, dispatching;
         uint64_t n_samples;
 } Pipeline;
@@ -55,5 +74,5 @@ void pipeline_turn(Pipeline *p);
 /* Nothing is lost, everything that matched has left. */
 void pipeline_check(const Pipeline *p);
 
-/* Writes what one turn reads. The number of samples. */
-size_t pipeline_fill(PlayedRing *rings, const PipelineShape *shape, uint64_t *random);
+/* Writes what one turn reads, in times that are long past, and the same in each run. The number of samples. */
+size_t pipeline_fill(PlayedRing *rings, const PipelineShape *shape, Player *player);

@@ -1,6 +1,6 @@
 /*
  * For benchmarks: the kernel's side of a ring in plain memory. What it writes are records that a kernel wrote once
- * (tests/unit/kernel-records.h), with a stream id, a time and a system call's number of their own.
+ * (tests/unit/kernel-records.h), with a stream id, a thread, a time and a system call's number of their own.
  */
 #pragma once
 
@@ -40,9 +40,10 @@ static inline void played_ring_deinit(PlayedRing *r) {
  *
  * id is the first field of raw_syscalls:sys_enter, at an odd place: half of it is in the next u64.
  */
-enum { PLAYED_IDENTIFIER = 1, PLAYED_TIME = 3, PLAYED_SYSCALL = 44 };
+enum { PLAYED_IDENTIFIER = 1, PLAYED_TASK = 2, PLAYED_TIME = 3, PLAYED_SYSCALL = 44 };
 
-static inline void played_ring_put(PlayedRing *r, const uint64_t *record, uint64_t stream_id, nsec_t time,
+/* tid: of a process that has no other thread. */
+static inline void played_ring_put(PlayedRing *r, const uint64_t *record, uint64_t stream_id, uint32_t tid, nsec_t time,
                                    const uint64_t *syscall) {
         size_t at = r->head & (r->size - 1), size, first = r->size - at;
         uint64_t words[PLAYED_MAX / sizeof(uint64_t)];
@@ -52,6 +53,7 @@ static inline void played_ring_put(PlayedRing *r, const uint64_t *record, uint64
         size = header.size;
         memcpy(words, record, size);
         words[PLAYED_IDENTIFIER] = stream_id;
+        words[PLAYED_TASK] = (uint64_t)tid << 32 | tid;
         words[PLAYED_TIME] = time;
         if (syscall)
                 memcpy((uint8_t *)words + PLAYED_SYSCALL, syscall, sizeof(*syscall));
