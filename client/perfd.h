@@ -188,7 +188,10 @@ int perfd_plan(perfd_client *client, const char *yaml, size_t length, const char
 int perfd_apply(perfd_client *client, const char *yaml, size_t length, const char *path, perfd_result **ret_result);
 /* What this host lets the daemon do: it tries each thing, which takes a moment. */
 int perfd_doctor(perfd_client *client, perfd_result **ret_result);
-/* Samples of running external events: all are taken, or none. The times are of perfd_status_row.clock, and not 0. */
+/*
+ * Samples of running external events: if one of them is wrong, none is taken. The times are of perfd_status_row.clock, and
+ * not 0. What became of them is in perfd_result_emitted(); those that are neither taken nor lost are of disabled events.
+ */
 int perfd_emit(perfd_client *client, const perfd_external_sample *samples, size_t n_samples, perfd_result **ret_result);
 
 /* ---- results ------------------------------------------------------------------------------------------------------*/
@@ -302,6 +305,7 @@ typedef struct perfd_planned_row {
 typedef struct perfd_emitted_row {
         uint32_t taken;
         uint32_t late; /* of these: older than what the streams in the order of time had delivered */
+        uint32_t lost; /* not taken: the daemon had no room for them; the ledger has them as batch_pool */
 } perfd_emitted_row;
 
 typedef struct perfd_doctor_row {

@@ -151,7 +151,7 @@ static int add_emitted(perfd_result *result, const Perfd__V1__EmitReply *m) {
 
         if (!row)
                 return -ENOMEM;
-        *row = (perfd_emitted_row){ .taken = m->taken, .late = m->late };
+        *row = (perfd_emitted_row){ .taken = m->taken, .late = m->late, .lost = m->lost };
         result->emitted = row;
         return 0;
 }

@@ -13,6 +13,12 @@
 
 #define EXTERNAL_WINDOW (5 * NSEC_PER_MSEC) /* from a client's clock to our socket, with a busy main thread in between */
 #define AHEAD_MAX NSEC_PER_SEC
+#define OWN_PROMPT ((size_t)8)            /* batches away, from which on requests share the next one */
+#define OWN_HOLD_USEC UINT64_C(1000)
+
+enum {
+        OWN_E_LOST = 1, /* the dispatcher has all batches */
+};
 
 int supervisor_resolve_external(Supervisor *s, uint32_t id, EventSpec *spec, Registration **ret, Explanation *e) {
         _cleanup_(plan_unrefp) Plan *plan = NULL;
@@ -56,6 +62,7 @@ void own_lane_deinit(OwnLane *o) {
         while (o->free.slots && (b = queue_pop(&o->free)))
                 batch_free(b);
         o->batch = batch_free(o->batch);
+        o->hold = sd_event_source_disable_unref(o->hold);
         queue_deinit(&o->full);
         queue_deinit(&o->free);
 }
@@ -64,28 +71,79 @@ Lane own_lane(OwnLane *o) {
         return (Lane){ .full = &o->full, .free = &o->free, .starving = &o->starving, .reader = NULL };
 }
 
-static void own_push(Supervisor *s) {
-        Batch *b = TAKE_PTR(s->own.batch);
+/* Batches that the dispatcher has not given back. */
+static size_t own_away(const OwnLane *o) {
+        return o->n_batches - queue_count(&o->free) - (o->batch != NULL);
+}
+
+void supervisor_flush_external(Supervisor *s) {
+        Batch *b = s->own.batch;
         bool pushed;
 
+        if (!b || b->n_entries == 0)
+                return;
+        s->own.batch = NULL;
         batch_sort(b);
         pushed = queue_push(&s->own.full, b);
         assert(pushed); /* as many slots as batches */
         doorbell_ring(&s->dispatcher.doorbell);
 }
 
-/* Batches are made as they are needed and used again. False: all are on their way. */
-static bool own_need_batch(Supervisor *s) {
+static int on_held_enough(sd_event_source *source, uint64_t usec, void *userdata) {
+        Supervisor *s = userdata;
+
+        s->own.is_held = false;
+        supervisor_flush_external(s);
+        return 0;
+}
+
+/*
+ * After a request. Its samples leave at once while few batches are away. Otherwise they wait for those of the next requests,
+ * the longer the fewer batches are left: so no number of requests can use them up, only a number of bytes.
+ */
+static int own_send(Supervisor *s) {
+        OwnLane *o = &s->own;
+        size_t away = own_away(o);
+        uint64_t usec;
+        int r;
+
+        if (away < OWN_PROMPT) {
+                supervisor_flush_external(s);
+                return 0;
+        }
+        if (!o->batch || o->batch->n_entries == 0 || o->is_held)
+                return 0;
+        usec = OWN_HOLD_USEC << (away / OWN_PROMPT - 1);
+        if (!o->hold) {
+                r = sd_event_add_time_relative(s->event, &o->hold, CLOCK_MONOTONIC, usec, OWN_HOLD_USEC / 4, on_held_enough, s);
+                if (r >= 0)
+                        r = sd_event_source_set_exit_on_failure(o->hold, true);
+        } else {
+                r = sd_event_source_set_time_relative(o->hold, usec);
+                if (r >= 0)
+                        r = sd_event_source_set_enabled(o->hold, SD_EVENT_ONESHOT);
+        }
+        o->is_held = r >= 0;
+        return r < 0 ? r : 0;
+}
+
+/* Batches are made as they are needed and used again. OWN_E_LOST: all are on their way. */
+static int own_need_batch(Supervisor *s) {
         OwnLane *o = &s->own;
 
-        if (o->batch)
-                return true;
-        o->batch = queue_pop(&o->free);
-        if (!o->batch && o->n_batches < OWN_BATCHES && (o->batch = batch_new((uint32_t)s->n_cpus)))
+        if (o->batch && o->batch->n_entries > 0)
+                return 0;
+        if (!o->batch)
+                o->batch = queue_pop(&o->free);
+        if (!o->batch) {
+                if (o->n_batches == OWN_BATCHES)
+                        return OWN_E_LOST;
+                if (!(o->batch = batch_new((uint32_t)s->n_cpus)))
+                        return -ENOMEM;
                 o->n_batches++;
-        if (o->batch)
-                batch_reset(o->batch, s->generation);
-        return o->batch;
+        }
+        batch_reset(o->batch, s->generation);
+        return 0;
 }
 
 /* ---- samples ----------------------------------------------------------------------------------------------------- */
@@ -115,41 +173,68 @@ static size_t find_wanted(const Supervisor *s, const Registration *g, const Reco
         return n;
 }
 
-/* One item; a batch that is full goes first. False: there is no room for it anywhere. */
-static bool own_append(Supervisor *s, const Registration *g, const Record *record, const Wanted *wanted) {
-        for (int tries = 0; tries < 2; tries++) {
-                size_t room, length;
-                uint8_t *to;
+/* All of its items, in one batch. False: there is no room for them, and none was appended. */
+static bool batch_put(Batch *b, const Registration *g, const Record *record, const Wanted *wanted, size_t n) {
+        size_t lengths[BATCH_BITS], room, used = 0;
+        uint8_t *to = batch_room(b, &room);
 
-                if (!own_need_batch(s))
+        if (n > BATCH_ENTRIES - b->n_entries)
+                return false;
+        for (size_t i = 0; i < n; i++) {
+                if (item_encode(wanted[i].encoding, record, to + used, room - used, &lengths[i]) != 0)
                         return false;
-                to = batch_room(s->own.batch, &room);
-                if (batch_has_entry_room(s->own.batch) &&
-                    item_encode(wanted->encoding, record, to, room, &length) == 0) {
-                        batch_append(s->own.batch, record->time, wanted->mask, g->event->id, record->tid, length);
-                        return true;
-                }
-                if (s->own.batch->n_entries == 0)
-                        return false;
-                own_push(s);
+                used += lengths[i];
         }
-        return false;
+        for (size_t i = 0; i < n; i++)
+                batch_append(b, record->time, wanted[i].mask, g->event->id, record->tid, lengths[i]);
+        return true;
 }
 
-static void take_sample(Supervisor *s, const Registration *g, const Record *record) {
+/* Items that are too long for one batch together: each of them fits into one (EXTERNAL_RAW_MAX). */
+static int own_put_apart(Supervisor *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n) {
+        if (OWN_BATCHES - own_away(&s->own) < n)
+                return OWN_E_LOST;
+        for (size_t i = 0; i < n; i++) {
+                bool put;
+                int r;
+
+                supervisor_flush_external(s);
+                r = own_need_batch(s);
+                assert(r != OWN_E_LOST); /* counted above */
+                if (r < 0)
+                        return r;
+                put = batch_put(s->own.batch, g, record, &wanted[i], 1);
+                assert(put);
+        }
+        return 0;
+}
+
+/* One item for each encoding, or, OWN_E_LOST, none at all; a batch that is full goes first. */
+static int own_put(Supervisor *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n) {
+        int r = own_need_batch(s);
+
+        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n))
+                return r;
+        supervisor_flush_external(s);
+        r = own_need_batch(s);
+        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n))
+                return r;
+        return own_put_apart(s, g, record, wanted, n);
+}
+
+/* OWN_E_LOST: it is counted so, and nobody gets it. */
+static int take_sample(Supervisor *s, const Registration *g, const Record *record) {
         EventCounters *c = &g->event->counters[s->n_cpus];
         Wanted wanted[BATCH_BITS];
         size_t n = find_wanted(s, g, record, wanted);
-        bool lost = false;
+        int r = n > 0 ? own_put(s, g, record, wanted, n) : 0;
 
+        if (r < 0)
+                return r;
         c->closed_count++;
         c->closed_owed++;
-        if (n == 0)
-                counter_add(&c->filtered, 1);
-        for (size_t i = 0; i < n; i++)
-                lost |= !own_append(s, g, record, &wanted[i]);
-        if (n > 0)
-                counter_add(lost ? &c->lost[LOSS_BATCH_POOL] : &c->delivered, 1);
+        counter_add(n == 0 ? &c->filtered : r == OWN_E_LOST ? &c->lost[LOSS_BATCH_POOL] : &c->delivered, 1);
+        return r;
 }
 
 static int values_from_message(const Perfd__V1__ExternalSample *m, ExternalInput *ret, Explanation *e) {
@@ -234,16 +319,19 @@ int handle_emit(Asking *a, Explanation *e) {
                 r = sample_from_message(s, q->samples[i], raw, &g, &record, e); /* once more: only one is kept at a time */
                 if (r != 0 || !g->enabled)
                         continue;
-                reply->taken++;
-                reply->late += record.time < atomic_load_explicit(&s->dispatcher.released_until, memory_order_relaxed);
-                take_sample(s, g, &record);
+                r = take_sample(s, g, &record);
+                if (r < 0)
+                        return r;
+                reply->lost += r == OWN_E_LOST;
+                reply->taken += r == 0;
+                reply->late += r == 0 && record.time < atomic_load_explicit(&s->dispatcher.released_until, memory_order_relaxed);
+                r = 0;
         }
-        if (s->own.batch)
-                own_push(s);
-        return r;
+        return r == 0 ? own_send(s) : r;
 }
 
 void supervisor_cut_external(Supervisor *s) {
+        supervisor_flush_external(s); /* what is delivered is on its way */
         for (Registration *g = s->registrations; g; g = g->next) {
                 EventCounters *c = &g->event->counters[s->n_cpus];
 
@@ -261,5 +349,6 @@ void supervisor_update_window(Supervisor *s) {
 
         for (const Registration *g = s->registrations; g && !any; g = g->next)
                 any = g->event->external && g->enabled;
+        supervisor_flush_external(s); /* before the merge waits for nobody */
         atomic_store_explicit(&s->dispatcher.window, any ? EXTERNAL_WINDOW : 0, memory_order_relaxed);
 }

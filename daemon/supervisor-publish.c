@@ -233,6 +233,7 @@ int supervisor_publish(Supervisor *s) {
         int r;
 
         thread_assert(THREAD_MAIN);
+        supervisor_flush_external(s); /* its masks are of the generation that ends */
         r = snapshot_build(s, &snapshot);
         if (r < 0)
                 return r;

@@ -112,6 +112,8 @@ typedef struct OwnLane {
         atomic_bool starving; /* never: main does not wait for batches */
         Batch *batch;         /* being filled, or NULL */
         size_t n_batches;
+        sd_event_source *hold; /* when it is sent, be it full or not; NULL: it never was held */
+        bool is_held;
 } OwnLane;
 
 /* The stream of each CPU that says who moves between cgroups: cgroup:cgroup_attach_task. */
@@ -292,6 +294,8 @@ void supervisor_unfollow_cgroups(Supervisor *s);
 int own_lane_init(OwnLane *o);
 void own_lane_deinit(OwnLane *o);
 Lane own_lane(OwnLane *o);
+/* What was taken goes to the dispatcher: before a snapshot, a cut, or the end of the window. */
+void supervisor_flush_external(Supervisor *s);
 /* The cuts of external events, as readers take those of theirs. */
 void supervisor_cut_external(Supervisor *s);
 /* The merge waits for clients while there are external events, and only then. */

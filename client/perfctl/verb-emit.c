@@ -175,17 +175,25 @@ static int find_spec(Perfctl *p, const char *name, const perfd_result *list, con
                             "no event is called '%s': `perfctl add external:NAME --field ...` adds one", name);
 }
 
-static void print_emitted(Perfctl *p, const perfd_emitted_row *row) {
+static int print_emitted(Perfctl *p, const char *event, const perfd_emitted_row *row) {
         Json j = json_of(&p->out);
 
         if (p->json) {
                 json_begin(&j, '{');
                 JSON_NUMBER(&j, "taken", row->taken);
                 JSON_NUMBER(&j, "late", row->late);
+                JSON_NUMBER(&j, "lost", row->lost);
                 json_end(&j, '}');
                 json_end_line(&j);
         } else if (row->late > 0)
                 output_print(&p->out, "late: a stream had delivered newer samples already\n");
+        else if (row->taken == 0 && row->lost == 0)
+                output_print(&p->out, "not taken: %s is disabled, `perfctl enable %s` enables it\n", event, event);
+        if (row->lost > 0)
+                return perfctl_fail(p, PERFCTL_FAILED,
+                                    "the sample is lost: perfd has more samples to deliver than it has room for; it is in "
+                                    "the ledger as batch_pool");
+        return PERFCTL_OK;
 }
 
 static int emit_run(Perfctl *p) {
@@ -212,7 +220,7 @@ static int emit_run(Perfctl *p) {
         if (r == 0 && perfd_emit(p->client, &sample, 1, &result) != 0)
                 r = perfctl_fail_client(p, NULL);
         if (r == 0)
-                print_emitted(p, perfd_result_emitted(result));
+                r = print_emitted(p, spec->name, perfd_result_emitted(result));
         free(values);
         return r;
 }

@@ -59,3 +59,9 @@ bool queue_is_empty(const Queue *q) {
         return atomic_load_explicit(&q->tail, memory_order_acquire) ==
                atomic_load_explicit(&q->head, memory_order_acquire);
 }
+
+size_t queue_count(const Queue *q) {
+        size_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
+
+        return atomic_load_explicit(&q->head, memory_order_acquire) - tail;
+}

@@ -36,3 +36,5 @@ bool queue_push(Queue *q, void *item);
 void *queue_pop(Queue *q);
 /* Any thread; true only if it was empty at some time during the call. */
 bool queue_is_empty(const Queue *q);
+/* Consumer only; the producer may have pushed more by now. */
+size_t queue_count(const Queue *q);

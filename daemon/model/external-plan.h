@@ -15,7 +15,7 @@
 
 enum {
         EXTERNAL_FIELDS_MAX = 64,
-        EXTERNAL_RAW_MAX = 32 * 1024, /* bytes of one sample, so that it fits into a batch */
+        EXTERNAL_RAW_MAX = 30 * 1024, /* bytes of one sample: its fields and its raw bytes fit into one batch */
 };
 
 /* fields: "name:type", with the types u8 to u64, s8 to s64, bool, text, bytes. REFUSED_INVALID "bad-field". */

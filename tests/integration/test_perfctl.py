@@ -139,7 +139,7 @@ def test_emit():
         run(daemon, "emit", "external:deploy", "code=32768", "user=a", "ok=true", status=1)
         run(daemon, "emit", "external:deploy", "code=1", "user=a", status=2)
         run(daemon, "emit", "external:nothing", status=1)
-        equal(run(daemon, "emit", "external:deploy", "code=7", "user=", "ok=0", "--json"), [{"taken": 1, "late": 0}], "taken")
+        equal(run(daemon, "emit", "external:deploy", "code=7", "user=", "ok=0", "--json"), [{"taken": 1, "late": 0, "lost": 0}], "taken")
         out, err = watch.communicate(timeout=perfd.PATIENCE)
         equal((watch.returncode, err), (0, ""), "how the watch ends")
         samples = [line for line in map(json.loads, out.splitlines()) if line["kind"] == "sample"]

@@ -275,6 +275,7 @@ static void test_emit(void **state) {
         samples[1].time = UINT64_MAX;
         reply.taken = 2;
         reply.late = 1;
+        reply.lost = 4;
         r.id = 2;
         r.body_case = PERFD__V1__RESPONSE__BODY_EMITTED;
         r.emitted = &reply;
@@ -282,6 +283,7 @@ static void test_emit(void **state) {
         assert_int_equal(perfd_emit(p.client, samples, 2, &result), 0);
         assert_int_equal(perfd_result_emitted(result)->taken, 2);
         assert_int_equal(perfd_result_emitted(result)->late, 1);
+        assert_int_equal(perfd_result_emitted(result)->lost, 4);
         perfd_result_free(result);
 
         request = play_request(p.daemon);

@@ -300,7 +300,35 @@ static void test_emit_now(void **state) {
         yes.emitted = &reply;
         play_response(r.daemon, &yes);
         run_end(&r);
-        assert_ran(&r, PERFCTL_OK, "{\"taken\":1,\"late\":1}\n", "");
+        assert_ran(&r, PERFCTL_OK, "{\"taken\":1,\"late\":1,\"lost\":0}\n", "");
+}
+
+/* A sample that is not taken: lost, which is a failure, or of an event that is disabled, which is none. */
+static void test_emit_not_taken(void **state) {
+        static const char lost[] = "perfctl: emit: the sample is lost: perfd has more samples to deliver than it has room for; it is "
+                                   "in the ledger as batch_pool\n";
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__EmitReply reply = PERFD__V1__EMIT_REPLY__INIT;
+
+        yes.id = 3;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_EMITTED;
+        yes.emitted = &reply;
+        for (unsigned i = 0; i < 4; i++) {
+                bool json = i & 1;
+                Ran r;
+
+                reply.lost = i / 2;
+                emit_start(&r, json ? WORDS("emit", "external:deploy", "code=0", "ok=0", "user=", "--time=5", "--json")
+                                    : WORDS("emit", "external:deploy", "code=0", "ok=0", "user=", "--time=5"));
+                play_request_free(play_request(r.daemon));
+                play_response(r.daemon, &yes);
+                run_end(&r);
+                assert_ran(&r, reply.lost ? PERFCTL_FAILED : PERFCTL_OK,
+                           json ? reply.lost ? "{\"taken\":0,\"late\":0,\"lost\":1}\n" : "{\"taken\":0,\"late\":0,\"lost\":0}\n"
+                                : reply.lost ? "" : "not taken: external:deploy is disabled, `perfctl enable external:deploy` "
+                                                    "enables it\n",
+                           reply.lost ? lost : "");
+        }
 }
 
 static void test_emit_mistakes(void **state) {
@@ -344,6 +372,7 @@ int main(void) {
                 cmocka_unit_test(test_available),     cmocka_unit_test(test_doctor),
                 cmocka_unit_test(test_ledger),        cmocka_unit_test(test_emit),
                 cmocka_unit_test(test_emit_now),      cmocka_unit_test(test_emit_mistakes),
+                cmocka_unit_test(test_emit_not_taken),
         };
 
         return cmocka_run_group_tests(tests, open_listener, close_listener);

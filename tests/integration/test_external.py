@@ -1,0 +1,124 @@
+#!/usr/bin/python3
+"""External events in numbers that no single client of the other tests makes: many requests, long samples, more than there is
+room for. Needs root."""
+import time
+
+import perfd
+from perfd import add, equal
+from subscriber import pb
+
+EVENT = "external:flood"
+
+
+def of_event(ledger):
+    row, = [row for row in ledger.events if row.name == EVENT]
+    lost = {count.reason: count.count for count in row.lost if count.count}
+    return row.occurred, row.delivered, row.filtered, lost, row.balanced
+
+
+def sample(number, text=b"", ahead=0):
+    return pb.ExternalSample(event=EVENT, time=time.monotonic_ns() + ahead, tid=7, cpu=0,
+                             values=[pb.ExternalValue(number=number), pb.ExternalValue(text=text)])
+
+
+def add_flood(client):
+    add(client, {"event": EVENT, "fields": [pb.ExternalField(name="number", type="u64"), pb.ExternalField(name="text", type="bytes")]})
+
+
+def test_many_requests():
+    """20,000 requests of one sample each, as fast as they can be sent, by four clients: each sample reaches both encodings.
+
+    They are of the near future, so that none is late however busy the machine is, and that thousands wait in the merge.
+    """
+    each, n_clients = 5000, 4
+    with perfd.Daemon() as daemon, daemon.client() as client:
+        add_flood(client)
+        with perfd.Subscriber(daemon, "--payload", "both", "--queue-bytes", str(1 << 26), "--count", str(each * n_clients), EVENT) as one, \
+             perfd.Subscriber(daemon, "--quiet", "--queue-bytes", str(1 << 26), "--count", str(each * n_clients), EVENT) as two:
+            emitters = [daemon.client() for _ in range(n_clients)]
+            replies = []
+            for begin in range(0, each, 50):
+                for k, emitter in enumerate(emitters):
+                    for i in range(begin, begin + 50):
+                        emitter.send(emit=pb.EmitRequest(samples=[sample(k * each + i, ahead=300_000_000)]))
+                for emitter in emitters:
+                    replies += [emitter.receive().response.emitted for _ in range(50)]
+            for emitter in emitters:
+                emitter.socket.close()
+            equal({(reply.taken, reply.lost) for reply in replies}, {(1, 0)}, "what became of the samples")
+            rows = [one.finish(signal_number=None), two.finish(signal_number=None)]
+            late = {row["dropped"]["late"] for both in rows for row in both if row.get("kind") == "subscriber"}
+            items = [row for row in rows[0] if "fields" in row]
+        equal(late, {0}, "samples that came too late")
+        equal(sorted(item["fields"]["number"] for item in items), list(range(each * n_clients)), "what came")
+        equal(of_event(daemon.ledger()), (each * n_clients, each * n_clients, 0, {}, True), "the ledger")
+
+
+def test_longest_samples():
+    """As long as a sample may be, in three encodings, which are longer than a batch together; and one byte more."""
+    most = 30 * 1024 - 12
+    with perfd.Daemon() as daemon, daemon.client() as client:
+        add_flood(client)
+        streams = [daemon.client(stream=True) for _ in range(3)]
+        items = [stream.subscribe(payload=payload, queue_bytes=1 << 26) for payload, stream in enumerate(streams)]
+        perfd.refused(client, "bad-value", emit=pb.EmitRequest(samples=[sample(1, bytes(most + 1))]))
+        reply = client.request(emit=pb.EmitRequest(samples=[sample(i, bytes([i]) * most) for i in range(20)])).emitted
+        equal((reply.taken, reply.lost), (20, 0), "taken")
+        for payload, (stream, some) in enumerate(zip(streams, items)):
+            for i in range(20):
+                item = next(some)
+                if payload != pb.PAYLOAD_RAW:
+                    equal((item["fields"]["number"], item["fields"]["text"]), (i, bytes([i]) * most), "a sample")
+                if payload != pb.PAYLOAD_FIELDS:
+                    equal(item["raw"][-most:], bytes([i]) * most, "the end of its raw bytes")
+            stream.stop()
+            equal(list(some), [], "what follows")
+        equal(of_event(daemon.ledger()), (20, 20, 0, {}, True), "the ledger")
+
+
+def test_more_than_there_is_room_for():
+    """Samples of the near future stay in the merge: when no batch is left they are lost, for all encodings or for none."""
+    with perfd.Daemon() as daemon, daemon.client() as client:
+        add_flood(client)
+        streams = [daemon.client(stream=True) for _ in range(2)]
+        items = [stream.subscribe(payload=payload, queue_bytes=1 << 26) for payload, stream in
+                 ((pb.PAYLOAD_FIELDS, streams[0]), (pb.PAYLOAD_BOTH, streams[1]))]
+        taken = lost = 0
+        for begin in range(0, 96, 24):
+            samples = [sample(i, bytes(29 * 1024), 900_000_000) for i in range(begin, begin + 24)]
+            reply = client.request(emit=pb.EmitRequest(samples=samples)).emitted
+            equal(reply.taken + reply.lost, 24, "each of them is taken, or lost")
+            taken, lost = taken + reply.taken, lost + reply.lost
+        equal((taken, lost), (32, 64), "64 batches, two for each sample")
+        seen = [[next(some)["fields"]["number"] for _ in range(taken)] for some in items]
+        equal(seen, [list(range(32))] * 2, "what came")
+        equal(of_event(daemon.ledger()), (96, 32, 0, {"batch_pool": 64}, True), "the ledger")
+        for stream, some in zip(streams, items):
+            stream.stop()
+            equal(list(some), [], "what follows")
+        equal(client.request(emit=pb.EmitRequest(samples=[sample(96)])).emitted.taken, 1, "there is room again")
+
+
+def test_what_was_taken_is_delivered_before_anything_else():
+    """A stream that ends, and a subscription that comes, behind samples that still wait for others to share their batch."""
+    with perfd.Daemon() as daemon, daemon.client() as client, daemon.client(stream=True) as stream:
+        add_flood(client)
+        items = stream.subscribe(order=pb.ORDER_CPU, queue_bytes=1 << 26)
+        waiting = daemon.client(stream=True)
+        others = waiting.subscribe(queue_bytes=1 << 26)
+        for begin in range(0, 400, 100):
+            for i in range(begin, begin + 100):
+                client.send(emit=pb.EmitRequest(samples=[sample(i, ahead=300_000_000)]))
+            if begin == 300:
+                client.send(disable=pb.SelectRequest(names=[EVENT]))
+            equal(sum(client.receive().response.emitted.taken for _ in range(100)), 100, "taken")
+        equal(client.receive().response.selected.events[0].name, EVENT, "what is disabled")
+        stream.stop()
+        equal([item["fields"]["number"] for item in items], list(range(400)), "what came")
+        equal([next(others)["fields"]["number"] for _ in range(400)], list(range(400)), "what came in the order of time")
+        waiting.stop()
+        equal(list(others), [], "what follows")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
