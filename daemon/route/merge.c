@@ -1,8 +1,11 @@
 /*
- * A tree of winners: each node repeats the time of the older one of its two children, so that a step reads one node
- * beside each of its way up, at places that are known before the first is there, and compares without a branch. A heap
- * has half the nodes, but where its next comparison is depends on the last one, and with CPUs that take turns a processor
- * guesses every other one wrong.
+ * A tree of winners: each node repeats the lesser key of its two children, so that a step reads one node beside each of
+ * its way up, at places that are known before the first is there, and compares without a branch. A heap has half the
+ * nodes, but where its next comparison is depends on the last one, and with CPUs that take turns a processor guesses
+ * every other one wrong.
+ *
+ * A key has a leaf in it, and so only as much of a time as fits above that: since `base`, far ones as KEY_FAR. When one of
+ * these is on top, or something older than the base comes, all keys are made anew: once in hours.
  *
  * Runs are worked out ahead, so that their items are on the way from another CPU's cache while those before are sent.
  */
@@ -13,27 +16,26 @@
 
 #define FIRST_LEAVES 4u
 #define NO_LEAF UINT32_MAX
-#define NO_TIME UINT64_MAX /* of a leaf that is free */
-#define WINS_OF_A_RUN 4u   /* so many in turn, and it is worth to look how many more */
+#define LEAF_BITS 20
+#define LEAF_MASK (((uint64_t)1 << LEAF_BITS) - 1)
+#define KEY_NONE UINT64_MAX /* of a leaf that is free */
+#define KEY_FAR ((UINT64_MAX >> LEAF_BITS) - 1)
+#define BASE_BEFORE (KEY_FAR / 2) /* ns: a batch that comes later may begin so much earlier */
+#define WINS_OF_A_RUN 4u /* so many in turn, and it is worth to look how many more */
 
 void merge_deinit(Merge *m) {
         free(m->batches);
-        free(m->nodes);
+        free(m->keys);
         free(m->leaves);
         free(m->free_leaves);
         free(m->leaf_of);
         *m = MERGE_NULL;
 }
 
-/* So that it is never taken for that of a free leaf: the last moment of all counts as the one before it. */
-static nsec_t time_of(const BatchEntry *e) {
-        return e->time < NO_TIME ? e->time : NO_TIME - 1;
-}
-
 /* ---- room -------------------------------------------------------------------------------------------------------- */
 
-static MergeNode older_of(MergeNode a, MergeNode b) {
-        return b.time < a.time ? b : a;
+static inline uint64_t lesser(uint64_t a, uint64_t b) {
+        return b < a ? b : a;
 }
 
 /* Free leaves are where none were; the others keep their places. */
@@ -41,7 +43,7 @@ static int merge_grow_leaves(Merge *m) {
         uint32_t n = m->n_leaves ? 2 * m->n_leaves : FIRST_LEAVES;
         MergeLeaf *leaves = reallocarray(m->leaves, n, sizeof(*leaves));
         uint32_t *free_leaves;
-        MergeNode *nodes;
+        uint64_t *keys;
 
         if (!leaves)
                 return -ENOMEM;
@@ -50,15 +52,16 @@ static int merge_grow_leaves(Merge *m) {
         if (!free_leaves)
                 return -ENOMEM;
         m->free_leaves = free_leaves;
-        nodes = calloc((size_t)2 * n, sizeof(*nodes));
-        if (!nodes)
+        keys = calloc((size_t)2 * n, sizeof(*keys));
+        if (!keys)
                 return -ENOMEM;
+        assert(n <= LEAF_MASK); /* batches of 100 GB */
         for (uint32_t i = 0; i < n; i++)
-                nodes[n + i] = i < m->n_leaves ? m->nodes[m->n_leaves + i] : (MergeNode){ .time = NO_TIME, .leaf = i };
+                keys[n + i] = i < m->n_leaves ? m->keys[m->n_leaves + i] : KEY_NONE;
         for (uint32_t i = n - 1; i > 0; i--)
-                nodes[i] = older_of(nodes[2 * i], nodes[2 * i + 1]);
-        free(m->nodes);
-        m->nodes = nodes;
+                keys[i] = lesser(keys[2 * i], keys[2 * i + 1]);
+        free(m->keys);
+        m->keys = keys;
         for (uint32_t i = n; i-- > m->n_leaves;) { /* the first ones are used first */
                 leaves[i] = (MergeLeaf){ .first = NULL };
                 free_leaves[m->n_free++] = i;
@@ -93,26 +96,63 @@ static int merge_grow_slots(Merge *m, uint32_t slot) {
 
 /* ---- the tree ---------------------------------------------------------------------------------------------------- */
 
-/* A leaf has another time now. */
-static inline void merge_play(Merge *m, uint32_t leaf, nsec_t time) {
-        MergeNode *nodes = m->nodes, winner = { .time = time, .leaf = leaf };
-        uint32_t i = m->n_leaves + leaf;
-
-        for (; i > 1; i /= 2) {
-                nodes[i] = winner;
-                winner = older_of(winner, nodes[i ^ 1]);
-        }
-        nodes[1] = winner;
+static inline uint64_t key_of(const Merge *m, uint32_t leaf, nsec_t time) {
+        return lesser(time - m->base, KEY_FAR) << LEAF_BITS | leaf;
 }
 
-/* The oldest time of all leaves but this one. */
-static nsec_t merge_second(const Merge *m, uint32_t leaf) {
-        nsec_t time = NO_TIME;
+/* A leaf has another key now. What is on top. */
+static inline uint64_t merge_play(uint64_t *keys, uint32_t n_leaves, uint32_t leaf, uint64_t key) {
+        for (uint32_t i = n_leaves + leaf; i > 1; i /= 2) {
+                keys[i] = key;
+                key = lesser(key, keys[i ^ 1]);
+        }
+        keys[1] = key;
+        return key;
+}
+
+/* The leaf's next entry, of the batch that is first now. */
+static inline void leaf_set_next(const Merge *m, MergeLeaf *l, uint32_t leaf, const BatchEntry *e) {
+        l->next = e;
+        l->key_behind = key_of(m, leaf, e[e + 1 < l->end].time);
+}
+
+/* Another base: the oldest entry of all is a little behind it. */
+static void merge_rebase(Merge *m) {
+        nsec_t oldest = UINT64_MAX;
+
+        for (uint32_t i = 0; i < m->n_leaves; i++)
+                if (m->leaves[i].first && m->leaves[i].next->time < oldest)
+                        oldest = m->leaves[i].next->time;
+        m->base = oldest > BASE_BEFORE ? oldest - BASE_BEFORE : 0;
+        for (uint32_t i = 0; i < m->n_leaves; i++) {
+                MergeLeaf *l = &m->leaves[i];
+
+                m->keys[m->n_leaves + i] = l->first ? key_of(m, i, l->next->time) : KEY_NONE;
+                if (l->first)
+                        leaf_set_next(m, l, i, l->next);
+        }
+        for (uint32_t i = m->n_leaves - 1; i > 0; i--)
+                m->keys[i] = lesser(m->keys[2 * i], m->keys[2 * i + 1]);
+}
+
+const BatchEntry *merge_top(const Merge *m) {
+        const BatchEntry *top = m->leaves[m->keys[1] & LEAF_MASK].next;
+
+        if (m->keys[1] >> LEAF_BITS < KEY_FAR)
+                return top;
+        for (uint32_t i = 0; i < m->n_leaves; i++)
+                if (m->leaves[i].first && m->leaves[i].next->time < top->time)
+                        top = m->leaves[i].next;
+        return top;
+}
+
+/* The least key of all leaves but this one. */
+static uint64_t merge_second(const Merge *m, uint32_t leaf) {
+        uint64_t key = KEY_NONE;
 
         for (uint32_t i = m->n_leaves + leaf; i > 1; i /= 2)
-                if (m->nodes[i ^ 1].time < time)
-                        time = m->nodes[i ^ 1].time;
-        return time;
+                key = lesser(key, m->keys[i ^ 1]);
+        return key;
 }
 
 int merge_add(Merge *m, Batch *b) {
@@ -142,8 +182,12 @@ int merge_add(Merge *m, Batch *b) {
         }
         leaf = m->free_leaves[--m->n_free];
         m->leaf_of[b->slot] = leaf;
-        m->leaves[leaf] = (MergeLeaf){ .next = &b->entries[b->next], .end = &b->entries[b->n_entries], .first = b, .last = b };
-        merge_play(m, leaf, time_of(&b->entries[b->next]));
+        l = &m->leaves[leaf];
+        *l = (MergeLeaf){ .end = &b->entries[b->n_entries], .first = b, .last = b };
+        leaf_set_next(m, l, leaf, &b->entries[b->next]);
+        (void)merge_play(m->keys, m->n_leaves, leaf, key_of(m, leaf, l->next->time));
+        if (l->next->time < m->base)
+                merge_rebase(m);
         return 0;
 }
 
@@ -170,61 +214,76 @@ static const BatchEntry *run_end(const BatchEntry *e, const BatchEntry *end, nse
         return e;
 }
 
-/* The leaf's batch has no entries left: the one behind it comes, if there is one. Its first time. */
-static nsec_t merge_pass(Merge *m, uint32_t leaf) {
+/* The leaf's batch has no entries left: the one behind it comes, if there is one. The leaf's key. */
+static uint64_t merge_pass(Merge *m, uint32_t leaf) {
         MergeLeaf *l = &m->leaves[leaf];
         uint32_t slot = l->first->slot;
         Batch *b = l->first->behind;
 
         if (b) {
                 l->first = b;
-                l->next = &b->entries[b->next];
                 l->end = &b->entries[b->n_entries];
-                return time_of(l->next);
+                leaf_set_next(m, l, leaf, &b->entries[b->next]);
+                return key_of(m, leaf, l->next->time);
         }
         *l = (MergeLeaf){ .first = NULL };
         m->free_leaves[m->n_free++] = leaf;
         if (m->leaf_of[slot] == leaf)
                 m->leaf_of[slot] = NO_LEAF;
-        return NO_TIME;
+        return KEY_NONE;
 }
 
-/* What the leaf on top has next, and what follows as long as it stays there: a new run, or more of the last one. */
-static inline void merge_step(Merge *m, nsec_t until) {
-        uint32_t leaf = m->nodes[1].leaf;
+/* A leaf that wins again and again: what follows of its batch before any other comes. Equal times come in either order. */
+static const BatchEntry *merge_run(const Merge *m, uint32_t leaf, nsec_t until) {
+        const MergeLeaf *l = &m->leaves[leaf];
+        uint64_t second = merge_second(m, leaf) >> LEAF_BITS;
+
+        if (second < KEY_FAR && m->base + second < until)
+                until = m->base + second;
+        else if (second == KEY_FAR && m->base + KEY_FAR - 1 < until)
+                until = m->base + KEY_FAR - 1;
+        return run_end(l->next + 1, l->end, until);
+}
+
+/* What the leaf on top has next becomes a run. What is on top then. */
+static inline uint64_t merge_step(Merge *m, uint32_t leaf, nsec_t until, MergeRun *run) {
         MergeLeaf *l = &m->leaves[leaf];
         const BatchEntry *first = l->next, *e = first + 1;
+        uint64_t key = l->key_behind;
         Batch *b = l->first;
-        MergeRun *run = &m->runs[m->n_runs];
 
-        m->n_wins = leaf == m->winner ? m->n_wins + 1 : 1;
+        m->n_wins = (m->n_wins & -(uint32_t)(leaf == m->winner)) + 1; /* no branch here either */
         m->winner = leaf;
         if (m->n_wins >= WINS_OF_A_RUN) {
-                nsec_t second = merge_second(m, leaf);
-
-                e = run_end(e, l->end, second < until ? second : until); /* equal times of two CPUs may come in either order */
+                e = merge_run(m, leaf, until);
+                key = e < l->end ? key_of(m, leaf, e->time) : 0;
         }
-        if (m->n_runs > 0 && run[-1].batch == b)
-                run--;
-        else
-                *run = (MergeRun){ .batch = b, .first = first };
-        __builtin_prefetch(e + 1); /* when this CPU is on top again, its time is asked for */
-        __builtin_prefetch(b->arena + first->offset);
-        run->n += (size_t)(e - first);
-        run->empties = e == l->end;
+        *run = (MergeRun){ .batch = b, .first = first, .n = (size_t)(e - first), .empties = e == l->end };
         b->next += (size_t)(e - first);
-        l->next = e;
-        m->n_runs = (unsigned)(run - m->runs) + 1;
-        merge_play(m, leaf, run->empties ? merge_pass(m, leaf) : time_of(e));
+        __builtin_prefetch(b->arena + first->offset);
+        if (e < l->end) {
+                __builtin_prefetch(e + 2);
+                leaf_set_next(m, l, leaf, e);
+        } else
+                key = merge_pass(m, leaf);
+        return merge_play(m->keys, m->n_leaves, leaf, key);
 }
 
 bool merge_fill(Merge *m, nsec_t until) {
-        if (until == NO_TIME)
-                until--; /* that of free leaves */
+        uint64_t top, most;
+        unsigned n = 0;
+
         m->at = m->n_runs = 0;
         if (m->n == 0)
                 return false;
-        while (m->n_runs < MERGE_RUNS && m->nodes[1].time <= until)
-                merge_step(m, until);
-        return m->n_runs > 0;
+        if (m->keys[1] >> LEAF_BITS >= KEY_FAR)
+                merge_rebase(m);
+        if (until < m->base)
+                return false;
+        top = m->keys[1];
+        most = lesser(until - m->base, KEY_FAR - 1) << LEAF_BITS | LEAF_MASK;
+        while (n < MERGE_RUNS && top <= most)
+                top = merge_step(m, top & LEAF_MASK, until, &m->runs[n++]);
+        m->n_runs = n;
+        return n > 0;
 }

@@ -3,7 +3,7 @@
  * overlap. What is on top costs O(log CPUs): a batch that is not older than the one before it of its CPU waits behind
  * that one, and does not take part.
  *
- *     nodes    | - | top | 2 | 3 | ...           of 2 i and 2 i + 1 the one with the older entry; the last half are leaves
+ *     keys     | - | top | 2 | 3 | ...           of 2 i and 2 i + 1 the one with the older entry; the last half are leaves
  *     leaves   | next entry of a batch, and the batches behind it | ...
  *     runs     | entries of one batch that follow each other | ...      in order, worked out ahead of merge_next()
  */
@@ -16,13 +16,9 @@
 
 #define MERGE_RUNS 64 /* worked out at a time: as long as memory takes to come, and no more than is still in the cache then */
 
-typedef struct MergeNode {
-        nsec_t time; /* of the oldest entry below */
-        uint32_t leaf;
-} MergeNode;
-
 typedef struct MergeLeaf {
         const BatchEntry *next, *end; /* of `first` */
+        uint64_t key_behind;          /* that of the entry behind `next`, if there is one: looked up ahead */
         Batch *first, *last;          /* of one CPU, each not older than the one before; NULL: free */
 } MergeLeaf;
 
@@ -37,7 +33,8 @@ typedef struct Merge {
         Batch **batches; /* all that were taken and not yet emptied, in no order */
         size_t n, capacity;
 
-        MergeNode *nodes;
+        uint64_t *keys; /* ns since `base` of the oldest entry below, and its leaf in the lowest bits */
+        nsec_t base;
         MergeLeaf *leaves;
         uint32_t *free_leaves;
         uint32_t n_leaves, n_free; /* the first is a power of two */
@@ -59,6 +56,8 @@ int merge_add(Merge *m, Batch *b);
 
 /* For merge_next(): works out the next runs. False if there is none. */
 bool merge_fill(Merge *m, nsec_t until);
+/* For merge_oldest(): what is on top; all that was worked out has been handed out. */
+const BatchEntry *merge_top(const Merge *m);
 /* For merge_next(): the batch is no longer in the merge. */
 void merge_remove(Merge *m, const Batch *b);
 
@@ -85,6 +84,6 @@ static inline size_t merge_next(Merge *m, nsec_t until, Batch **ret_batch, const
 static inline bool merge_oldest(const Merge *m, nsec_t *ret_time) {
         if (m->n == 0)
                 return false;
-        *ret_time = m->at < m->n_runs ? m->runs[m->at].first->time : m->leaves[m->nodes[1].leaf].next->time;
+        *ret_time = m->at < m->n_runs ? m->runs[m->at].first->time : merge_top(m)->time;
         return true;
 }

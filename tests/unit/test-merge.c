@@ -87,6 +87,7 @@ typedef struct Weather {
         uint32_t spread, longest;
         bool follow;      /* a CPU's next batch begins where its last one ended, at the same time at times */
         bool is_at_end;   /* times are the last ones that there are */
+        bool is_wide;     /* hours and years lie between some */
 } Weather;
 
 typedef struct Merging {
@@ -111,6 +112,10 @@ static void merging_add(Merging *m, nsec_t from, uint32_t *number) {
         fill(b, 1 + random_below(m->weather.longest), from, 1 + m->weather.spread, number);
         if (m->weather.is_at_end) {
                 b->entries[b->n_entries - 1].time = UINT64_MAX;
+                b->sorted = false;
+        }
+        for (size_t i = 0; i < b->n_entries && m->weather.is_wide; i++) {
+                b->entries[i].time += random_below(4) ? 0 : (nsec_t)random_below(4) << (38 + random_below(10));
                 b->sorted = false;
         }
         batch_sort(b);
@@ -172,14 +177,16 @@ static void test_merge(void **state) {
                 seed = round;
                 m.weather = (Weather){ .n_slots = round % 5 ? 1 + random_below(MANY) : 1,
                                        .spread = random_below(round % 3 ? 40 : 2000), .longest = round % 7 ? 100 : 400,
-                                       .follow = round % 2, .is_at_end = round % 20 == 19 };
+                                       .follow = round % 2, .is_at_end = round % 20 == 19,
+                                       .is_wide = round % 11 == 10 };
                 assert_non_null(m.times);
                 merging_take(&m, UINT64_MAX);
                 while (m.n_batches < MANY) {
                         if (random_below(3))
-                                merging_add(&m, until + random_below(round % 4 ? 300 : 30), &number);
+                                merging_add(&m, m.weather.is_wide && random_below(4) == 0 ? 0 : until + random_below(round % 4 ? 300 : 30),
+                                            &number);
                         else {
-                                until += random_below(100);
+                                until += m.weather.is_wide ? (nsec_t)random_below(100) << random_below(48) : random_below(100);
                                 merging_take(&m, m.weather.is_at_end ? UINT64_MAX - 2 - random_below(200) : until);
                         }
                 }
