@@ -26,63 +26,119 @@ static int watch_spec(Supervisor *s, const EventSpec *spec, Explanation *e) {
         return r == 0 ? watch_names(s, CGROUP_BY_UNIT, &spec->units, e) : r;
 }
 
-typedef struct Leaving {
-        const Registration *registration;
-        const Whoms *now;
-} Leaving;
+/* What the names of a target mean now: looked up once for all events that have it. */
+typedef struct Sight {
+        const EventSpec *spec;
+        Whoms whoms;
+} Sight;
 
-static bool has_left(const Registration *g, const Stream *stream, const void *userdata) {
-        const Leaving *l = userdata;
+typedef struct Following {
+        Sight *sights;
+        size_t n_sights;
+        Extension *list; /* events that were looked at, with what has come to them */
+        size_t n;
+} Following;
 
-        if (g != l->registration || !stream->is_cgroup)
-                return false;
-        for (size_t i = 0; i < l->now->n; i++)
-                if (l->now->list[i].id == stream->whom)
-                        return false;
-        return true;
+static void following_deinit(Supervisor *s, Following *f) {
+        for (size_t i = 0; i < f->n_sights; i++)
+                whoms_deinit(&f->sights[i].whoms);
+        extensions_deinit(s, f->list, f->n);
+        free(f->sights);
+        free(f->list);
 }
 
-static bool is_open(const Registration *g, uint64_t whom) {
-        for (size_t i = 0; i < g->opened.n; i++)
-                if (g->opened.streams[i].whom == whom)
-                        return true;
-        return false;
+static int find_sight(Supervisor *s, Following *f, const EventSpec *spec, const Whoms **ret, Explanation *e) {
+        Sight *sight = &f->sights[f->n_sights];
+        int r;
+
+        for (size_t i = 0; i < f->n_sights; i++)
+                if (event_spec_same_target(f->sights[i].spec, spec)) {
+                        *ret = &f->sights[i].whoms;
+                        return 0;
+                }
+        r = watch_spec(s, spec, e);
+        if (r == 0)
+                r = supervisor_find_whoms(s, spec, &sight->whoms, e);
+        if (r != 0)
+                return r;
+        sight->spec = spec;
+        f->n_sights++;
+        *ret = &sight->whoms;
+        return 0;
+}
+
+static int compare_ids(const void *a, const void *b) {
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+        return (x > y) - (x < y);
 }
 
 /* Those of `now` that are not open yet; borrows its fds. */
 static int find_arrived(const Registration *g, const Whoms *now, Whoms *ret) {
+        _cleanup_free_ uint64_t *open = calloc(g->opened.n + 1, sizeof(*open));
+
         *ret = WHOMS_NULL;
         ret->list = calloc(now->n + 1, sizeof(*ret->list));
-        if (!ret->list)
+        if (!open || !ret->list)
                 return -ENOMEM;
+        for (size_t i = 0; i < g->opened.n; i++)
+                open[i] = g->opened.streams[i].whom;
+        qsort(open, g->opened.n, sizeof(*open), compare_ids);
         for (size_t i = 0; i < now->n; i++)
-                if (!is_open(g, now->list[i].id))
+                if (!bsearch(&now->list[i].id, open, g->opened.n, sizeof(*open), compare_ids))
                         ret->list[ret->n++] = now->list[i];
         return 0;
 }
 
-static int follow_event(Supervisor *s, Registration *g, Explanation *e) {
-        _cleanup_(whoms_deinit) Whoms now = WHOMS_NULL, arrived = WHOMS_NULL;
+/* Looks, and opens what has come, disabled. */
+static int follow_event(Supervisor *s, Following *f, Registration *g, Explanation *e) {
+        _cleanup_(whoms_deinit) Whoms arrived = WHOMS_NULL;
         _cleanup_free_ uint32_t *slots = NULL;
-        Opened more = OPENED_NULL;
+        const Whoms *now = NULL;
         size_t n_slots = 0;
         int r;
 
-        r = watch_spec(s, &g->event->spec, e);
-        if (r == 0)
-                r = supervisor_find_whoms(s, &g->event->spec, &now, e);
-        if (r == 0)
-                r = supervisor_retract(s, has_left, &(Leaving){ g, &now });
-        if (r == 0)
-                r = find_arrived(g, &now, &arrived);
+        r = find_sight(s, f, &g->event->spec, &now, e);
+        if (r != 0)
+                return r;
+        f->list[f->n++].registration = g;
+        for (size_t i = 0; i < g->opened.n; i++)
+                g->opened.streams[i].leaves = g->opened.streams[i].is_cgroup && !whoms_have(now, g->opened.streams[i].whom);
+        r = find_arrived(g, now, &arrived);
         if (r != 0 || arrived.n == 0)
                 return r;
         r = supervisor_find_slots(s, g, &slots, &n_slots, e);
         if (r == 0)
-                r = supervisor_open_at(s, g, g->event->spec.filter, &arrived, slots, n_slots, &more, e);
-        if (r == 0 && more.n > 0)
-                r = supervisor_extend(s, g, &more, e);
-        opened_close(s, &more);
+                r = supervisor_open_at(s, g, g->event->spec.filter, &arrived, slots, n_slots, &f->list[f->n - 1].more, e);
+        return r;
+}
+
+static void say_refused(const Supervisor *s, const Registration *g, const Explanation *e, const void *userdata) {
+        log_print(LOG_WARNING, "%s does not follow its cgroups: %s", g->event->spec.name, e->text);
+}
+/* Those of the list that follow cgroups. Refused: nothing has changed, or with `each` only the others have. */
+static int follow_events(Supervisor *s, Registration *list, bool each, Explanation *e) {
+        Following f = { .sights = calloc(s->n_registrations + 1, sizeof(*f.sights)),
+                        .list = calloc(s->n_registrations + 1, sizeof(*f.list)) };
+        int r = f.sights && f.list ? 0 : -ENOMEM;
+
+        for (Registration *g = list; g && r == 0; g = g->next) {
+                Explanation why = EXPLANATION_NULL;
+
+                if (!g->is_followed)
+                        continue;
+                r = follow_event(s, &f, g, &why);
+                if (r > 0 && each) {
+                        say_refused(s, g, &why, NULL);
+                        r = 0;
+                } else if (r > 0 && e)
+                        *e = why;
+        }
+        if (r == 0)
+                r = supervisor_retract(s);
+        if (r == 0)
+                r = each ? supervisor_extend_each(s, f.list, f.n, say_refused, NULL) : supervisor_extend(s, f.list, f.n, e);
+        following_deinit(s, &f);
         return r;
 }
 
@@ -91,16 +147,7 @@ static int on_cgroups(sd_event_source *source, int fd, uint32_t revents, void *u
         bool changed = false;
         int r = cgroup_watch_dispatch(s->cgroup_watch, &changed);
 
-        for (Registration *g = s->registrations; g && r >= 0 && changed; g = g->next) {
-                Explanation e = EXPLANATION_NULL;
-
-                if (!g->is_followed)
-                        continue;
-                r = follow_event(s, g, &e);
-                if (r > 0)
-                        log_print(LOG_WARNING, "%s does not follow its cgroups: %s", g->event->spec.name, e.text);
-        }
-        return r < 0 ? r : 0;
+        return r == 0 && changed ? follow_events(s, s->registrations, true, NULL) : r;
 }
 
 static int start_watch(Supervisor *s, Explanation *e) {
@@ -121,16 +168,15 @@ static int start_watch(Supervisor *s, Explanation *e) {
 
 /* What came between the opening and the first watch is found by looking once more. */
 int supervisor_follow_cgroups(Supervisor *s, Registration *list, Explanation *e) {
-        int r = 0;
+        bool any = false;
+        int r;
 
-        for (Registration *g = list; g && r == 0; g = g->next) {
-                if (!g->is_followed)
-                        continue;
-                r = start_watch(s, e);
-                if (r == 0)
-                        r = follow_event(s, g, e);
-        }
-        return r;
+        for (const Registration *g = list; g && !any; g = g->next)
+                any = g->is_followed;
+        if (!any)
+                return 0;
+        r = start_watch(s, e);
+        return r == 0 ? follow_events(s, list, false, e) : r;
 }
 
 static bool has_text(const Strings *list, const char *text) {

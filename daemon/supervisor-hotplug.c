@@ -66,8 +66,11 @@ static int stop_reader(Supervisor *s, uint32_t slot) {
         return r;
 }
 
-static bool is_of_slot(const Registration *g, const Stream *stream, const void *userdata) {
-        return stream->slot == *(const uint32_t *)userdata;
+static int retract_slot(Supervisor *s, uint32_t slot) {
+        for (Registration *g = s->registrations; g; g = g->next)
+                for (size_t i = 0; i < g->opened.n; i++)
+                        g->opened.streams[i].leaves = g->opened.streams[i].slot == slot;
+        return supervisor_retract(s);
 }
 
 /* What a cut would find now that nothing moves: all counts are in what closed fds have counted. */
@@ -108,19 +111,23 @@ static int cpu_gone(Supervisor *s, uint32_t slot) {
                 return r;
         s->online[slot] = false;
         supervisor_list_carriers(s);
-        r = supervisor_retract(s, is_of_slot, &slot);
+        r = retract_slot(s, slot);
         settle_slot(s, slot);
         supervisor_close_ring(s, slot);
         reader_renew(&s->readers[slot]);
         return r;
 }
 
-/* One event on a CPU that came. That it can not be counted there is said, and is no reason to do without the others. */
-static int extend_event(Supervisor *s, Registration *g, uint32_t slot) {
-        _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
+/* That an event can not be counted there is said, and is no reason to do without the others. */
+static void say_refused(const Supervisor *s, const Registration *g, const Explanation *e, const void *userdata) {
+        log_print(LOG_WARNING, "%s is not counted on CPU %u: %s", g->event->spec.name, s->cpus[*(const uint32_t *)userdata],
+                  e->text);
+}
+
+/* One event on a CPU that came, disabled. */
+static int open_event_on(Supervisor *s, Registration *g, uint32_t slot, Opened *ret) {
         _cleanup_free_ uint32_t *slots = NULL;
         Explanation e = EXPLANATION_NULL;
-        Opened more = OPENED_NULL;
         size_t n_slots = 0;
         bool wanted = false;
         int r;
@@ -131,15 +138,28 @@ static int extend_event(Supervisor *s, Registration *g, uint32_t slot) {
         for (size_t i = 0; r == 0 && i < n_slots; i++)
                 wanted |= slots[i] == slot;
         if (r == 0 && wanted)
-                r = supervisor_find_whoms(s, &g->event->spec, &whoms, &e);
-        if (r == 0 && wanted)
-                r = supervisor_open_at(s, g, g->event->spec.filter, &whoms, &slot, 1, &more, &e);
-        if (r == 0 && more.n > 0)
-                r = supervisor_extend(s, g, &more, &e);
-        opened_close(s, &more);
-        if (r > 0)
-                log_print(LOG_WARNING, "%s is not counted on CPU %u: %s", g->event->spec.name, s->cpus[slot], e.text);
+                r = supervisor_open_on(s, g, g->event->spec.filter, &slot, 1, ret, &e);
+        if (r > 0 && r != REFUSED_NOT_FOUND) /* there is nobody any more whom it could observe, or not on this CPU */
+                say_refused(s, g, &e, &slot);
         return r < 0 ? r : 0;
+}
+
+static int extend_events(Supervisor *s, uint32_t slot) {
+        _cleanup_free_ Extension *list = calloc(s->n_registrations + 1, sizeof(*list));
+        size_t n = 0;
+        int r = 0;
+
+        if (!list)
+                return -ENOMEM;
+        for (Registration *g = s->registrations; g && r == 0; g = g->next) {
+                list[n].registration = g;
+                r = open_event_on(s, g, slot, &list[n].more);
+                n += list[n].more.n > 0;
+        }
+        if (r == 0)
+                r = supervisor_extend_each(s, list, n, say_refused, &slot);
+        extensions_deinit(s, list, n);
+        return r;
 }
 
 static int cpu_came(Supervisor *s, uint32_t slot) {
@@ -173,9 +193,7 @@ static int cpu_came(Supervisor *s, uint32_t slot) {
         s->knows_tasks = false; /* who has run there meanwhile was not noticed */
         if (r == 0 && s->wants_tasks)
                 r = supervisor_learn_tasks(s);
-        for (Registration *g = s->registrations; g && r == 0; g = g->next)
-                r = extend_event(s, g, slot);
-        return r;
+        return r == 0 ? extend_events(s, slot) : r;
 }
 
 /* As it is now, whatever was said before: a CPU may have gone and come while the words were on their way. */

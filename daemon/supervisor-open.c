@@ -232,16 +232,12 @@ int supervisor_open_at(Supervisor *s, const Registration *g, const char *filter,
 }
 
 /* Once: refused, or *ret_same says whether everybody who is there now was there before. */
-static int try_to_open(Supervisor *s, const Registration *g, const char *filter, Opened *ret, bool *ret_same,
-                       Explanation *e) {
+static int try_to_open(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
+                       Opened *ret, bool *ret_same, Explanation *e) {
         _cleanup_(whoms_deinit) Whoms before = WHOMS_NULL, after = WHOMS_NULL;
-        _cleanup_free_ uint32_t *slots = NULL;
-        size_t n_slots = 0;
         int r;
 
-        r = supervisor_find_slots(s, g, &slots, &n_slots, e);
-        if (r == 0)
-                r = supervisor_find_whoms(s, &g->event->spec, &before, e);
+        r = supervisor_find_whoms(s, &g->event->spec, &before, e);
         if (r == 0)
                 r = supervisor_open_at(s, g, filter, &before, slots, n_slots, ret, e);
         if (r != 0)
@@ -257,14 +253,13 @@ static int try_to_open(Supervisor *s, const Registration *g, const char *filter,
         return r;
 }
 
-int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Opened *ret, Explanation *e) {
+int supervisor_open_on(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
+                       Opened *ret, Explanation *e) {
         thread_assert(THREAD_MAIN);
-        if (g->event->external)
-                return 0;
         for (int i = 0; i < TRIES; i++) {
                 Opened o = OPENED_NULL;
                 bool same = false;
-                int r = try_to_open(s, g, filter, &o, &same, e);
+                int r = try_to_open(s, g, filter, slots, n_slots, &o, &same, e);
 
                 if (r == 0 && same) {
                         *ret = o;
@@ -277,6 +272,18 @@ int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Op
         return refuse(e, REFUSED_EXHAUSTED, "bad-target",
                       "%s: whom it observes changes faster than it can be opened (%d tries): try again, or trace the host and "
                       "filter by pid", g->event->spec.name, TRIES);
+}
+
+int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Opened *ret, Explanation *e) {
+        _cleanup_free_ uint32_t *slots = NULL;
+        size_t n_slots = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (g->event->external)
+                return 0;
+        r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+        return r == 0 ? supervisor_open_on(s, g, filter, slots, n_slots, ret, e) : r;
 }
 
 int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e) {

@@ -18,24 +18,40 @@ void whoms_deinit(Whoms *w) {
         *w = WHOMS_NULL;
 }
 
-static bool whoms_have(const Whoms *w, uint64_t id) {
-        for (size_t i = 0; i < w->n; i++)
-                if (w->list[i].id == id)
-                        return true;
-        return false;
+static int compare_whoms(const void *a, const void *b) {
+        const Whom *x = a, *y = b;
+
+        return (x->id > y->id) - (x->id < y->id);
 }
 
-static int whoms_add(Whoms *w, Whom whom) {
-        Whom *more;
+bool whoms_have(const Whoms *w, uint64_t id) {
+        return w->n > 0 && bsearch(&(Whom){ .id = id }, w->list, w->n, sizeof(*w->list), compare_whoms);
+}
 
-        if (whoms_have(w, whom.id))
-                return 0;
-        more = reallocarray(w->list, w->n + 1, sizeof(*more));
-        if (!more)
-                return -ENOMEM;
-        w->list = more;
-        more[w->n++] = whom;
+/* In no order, and perhaps twice: whoms_sort(). */
+static int whoms_add(Whoms *w, Whom whom) {
+        if (w->n == w->n_allocated) {
+                size_t n = w->n_allocated * 2 + 16;
+                Whom *more = reallocarray(w->list, n, sizeof(*more));
+
+                if (!more)
+                        return -ENOMEM;
+                w->list = more;
+                w->n_allocated = n;
+        }
+        w->list[w->n++] = whom;
         return 0;
+}
+
+static void whoms_sort(Whoms *w) {
+        size_t n = 0;
+
+        if (w->n > 0)
+                qsort(w->list, w->n, sizeof(*w->list), compare_whoms);
+        for (size_t i = 0; i < w->n; i++)
+                if (n == 0 || w->list[n - 1].id != w->list[i].id)
+                        w->list[n++] = w->list[i];
+        w->n = n;
 }
 
 bool whoms_contain(const Whoms *all, const Whoms *some) {
@@ -150,11 +166,13 @@ int supervisor_find_whoms(Supervisor *s, const EventSpec *spec, Whoms *ret, Expl
                 r = find_cgroups(s, spec, &w, e);
         if (r != 0 && e)
                 e->position = 0; /* in a target's name, and not in the event's */
-        if (r != 0)
+        if (r != 0) {
                 whoms_deinit(&w);
-        else
-                *ret = w;
-        return r;
+                return r;
+        }
+        whoms_sort(&w);
+        *ret = w;
+        return 0;
 }
 
 static int parse_cpus(const char *text, uint32_t **ret, size_t *ret_n, Explanation *e) {

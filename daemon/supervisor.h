@@ -34,6 +34,7 @@ typedef struct Stream {
         uint64_t id;
         uint64_t whom;   /* tid, inode of a cgroup, or 0: the whole CPU */
         bool is_cgroup;
+        bool leaves;     /* what it observes is gone: supervisor_retract() */
         bool is_sampling; /* as in SnapshotStream, as the next two */
         uint64_t period;
         uint64_t read_format;
@@ -174,6 +175,8 @@ typedef struct Supervisor {
         bool stopping;
         int exit_code;
         sd_event_source *watchdog;
+        uint32_t *reader_cpus, *dispatcher_cpus; /* as configured at the start; none: all */
+        size_t n_reader_cpus, n_dispatcher_cpus;
 } Supervisor;
 
 /* supervisor.c: start and stop, one list and its mirror. */
@@ -191,6 +194,14 @@ void supervisor_stop(Supervisor *s);
 int supervisor_start_cpus(Supervisor *s, Explanation *e);
 int supervisor_start_readers(Supervisor *s, Explanation *e);
 int supervisor_explain_thread(int r, Explanation *e);
+/*
+ * supervisor-place.c: tells every reader and the dispatcher, before they start, where they run and how urgently. Refused: a
+ * list of CPUs has none that is online.
+ */
+int supervisor_place_threads(Supervisor *s, Explanation *e);
+/* Some ring is read by a thread on another CPU than its own. */
+bool supervisor_reads_elsewhere(const Supervisor *s);
+void supervisor_free_places(Supervisor *s);
 /* Disabled. Side records that this kernel does not know are done without. Also OPEN_E_OFFLINE. */
 int supervisor_open_carrier(Supervisor *s, uint32_t slot, int *ret_fd, uint64_t *ret_read_format, Explanation *e);
 /*
@@ -242,8 +253,8 @@ typedef struct Whom {
 } Whom;
 
 typedef struct Whoms {
-        Whom *list;
-        size_t n;
+        Whom *list; /* sorted by id, none twice */
+        size_t n, n_allocated;
         Cgroup *cgroups; /* whose fds are in the list */
         size_t n_cgroups;
         size_t n_doubled; /* cgroups that lie in another one, or were named twice: counted with that one */
@@ -258,6 +269,7 @@ void whoms_deinit(Whoms *w);
  * then, or if the spec has nothing but cgroup globs.
  */
 int supervisor_find_whoms(Supervisor *s, const EventSpec *spec, Whoms *ret, Explanation *e);
+bool whoms_have(const Whoms *w, uint64_t id);
 /* Everyone in `some` is in `all` too. */
 bool whoms_contain(const Whoms *all, const Whoms *some);
 /* The slots of the online CPUs that the event is to be opened on; malloc. */
@@ -265,9 +277,12 @@ int supervisor_find_slots(const Supervisor *s, const Registration *r, uint32_t *
 
 /* supervisor-open.c: the fds of one registration, disabled, filtered, in their rings. All or none. */
 int supervisor_open(Supervisor *s, const Registration *r, const char *filter, Opened *ret, Explanation *e);
+/* The same on some CPUs, given by their slots. Not for external events. */
+int supervisor_open_on(Supervisor *s, const Registration *r, const char *filter, const uint32_t *slots, size_t n_slots,
+                       Opened *ret, Explanation *e);
 /* All of a list that is not registered yet. Those of a glob that the kernel never lets be sampled are left out, and said. */
 int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e);
-/* The same for some of them. */
+/* For those only, without a second look at who is there. */
 int supervisor_open_at(Supervisor *s, const Registration *r, const char *filter, const Whoms *whoms,
                        const uint32_t *slots, size_t n_slots, Opened *ret, Explanation *e);
 /* Before anything is opened: whether all fds of the list fit. Refused with how many are needed, and how many there are. */
@@ -302,13 +317,22 @@ void supervisor_cut_external(Supervisor *s);
 void supervisor_update_window(Supervisor *s);
 
 /*
- * supervisor-extend.c: events that stay, while some of what they observe comes or goes. New fds of one registration, opened
- * by supervisor_open_at(), move into it and are enabled if it is. Refused: they are closed.
+ * supervisor-extend.c: events that stay, while some of what they observe comes or goes. New fds of registrations, opened by
+ * supervisor_open_at() and disabled, move into them and are enabled where these are: all, or none. Refused: they stay in the
+ * list, disabled, and no reader knows them.
  */
-int supervisor_extend(Supervisor *s, Registration *r, Opened *more, Explanation *e);
-/* Streams for which gone() is true end; what they have counted stays in the ledger. Their readers are told. */
-int supervisor_retract(Supervisor *s, bool (*gone)(const Registration *r, const Stream *stream, const void *userdata),
-                       const void *userdata);
+typedef struct Extension {
+        Registration *registration; /* in one list only once */
+        Opened more;
+} Extension;
+
+void extensions_deinit(Supervisor *s, Extension *list, size_t n);
+int supervisor_extend(Supervisor *s, Extension *list, size_t n, Explanation *e);
+/* All at once or, if that is refused, one by one, and refused() is told of each that is. */
+typedef void (*ExtensionRefused)(const Supervisor *s, const Registration *r, const Explanation *e, const void *userdata);
+int supervisor_extend_each(Supervisor *s, Extension *list, size_t n, ExtensionRefused refused, const void *userdata);
+/* Streams that leave, of all registrations, end; what they have counted stays in the ledger. Their readers are told. */
+int supervisor_retract(Supervisor *s);
 
 /* supervisor-publish.c */
 /* Makes every reader work with what is registered now, and returns when all do. -ENOMEM: nothing changed. */

@@ -133,6 +133,25 @@ def test_globs_follow_cgroups():
         equal(total(rows, "delivered") + sum(lost(row) for row in rows.values()), 5 * N, "the ledger of cgroups that are gone")
 
 
+def test_many_events_follow_at_once():
+    """A cgroup that appears, or goes, costs readers a few turns, however many events follow it."""
+    def turns():
+        return max(cpu.n_wakeups for cpu in daemon.status().cpus)
+
+    with daemon_and_tree() as (daemon, client, tree):
+        tree.make("jobs")
+        names = [f"jobs-{i}" for i in range(100)]
+        add(client, *({**CALLS, "name": name, "target": pb.Target(cgroups=[tree.path("jobs/*")])} for name in names))
+        for n, change in ((1, tree.make), (2, tree.make), (1, tree.remove)):
+            before = turns()
+            change(f"jobs/job-{max(n, 2) if change == tree.remove else n}")
+            wait_until(lambda n=n: {e.n_targets for e in events_of(client).values()} == {n}, "all events to follow")
+            check(turns() - before < 50, f"{turns() - before} wakeups of a reader for a change of one cgroup")
+        with Fire(tree.make("jobs/job-1")) as fire:
+            fire.fire("syscalls", N)
+        equal(set(occurred(daemon, *names).values()), {N}, "calls that each has seen")
+
+
 def test_probed_processes_have_children():
     """A probe without arguments, which Linux would open anew in each child, does not keep a process from having them."""
     with Daemon() as daemon, daemon.client() as client, Workload("forks", 20, cpus=CPUS[:1]) as load:

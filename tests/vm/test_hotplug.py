@@ -2,12 +2,15 @@
 """A CPU goes and comes back under load, 20 times: no sample of what runs is lost, none counted that was not there, and
 nothing is left of the CPU while it is gone."""
 import os
+import subprocess
+import time
 
 import perfd
 from perfd import Daemon, Workload, add, check, equal, pb
 from test_promises import GETPPID, SYS_ENTER, Checker, rows_of
 
 ROUNDS = 20
+EVENTS = 200
 CPU = 1
 ONLINE = f"/sys/devices/system/cpu/cpu{CPU}/online"
 
@@ -63,6 +66,30 @@ def test_hotplug_under_load():
         equal(sum(row.occurred for row in rows[name].values()), sum(counts), f"occurrences of {name} and calls made")
     equal(seen["there"]["items"], rows["there"][CPU].delivered, f"items of CPU {CPU}")
     equal(rows["there"][CPU].occurred, rows["host"][CPU].occurred, f"calls on CPU {CPU}, and those of the host there")
+
+
+def test_many_events_come_back_at_once():
+    """A CPU that is back gets all events in a few turns of the other readers, not in two for each."""
+    def turns():
+        return next(cpu.n_wakeups for cpu in daemon.status().cpus if cpu.cpu == 0)
+
+    with Daemon() as daemon, daemon.client() as client:
+        add(client, *({"event": "sched:sched_process_exec", "name": f"exec-{i}"} for i in range(EVENTS)))
+        n_fds = daemon.status().n_fds
+        try:
+            switch(False)
+            wait_for(daemon, "went offline", 1)
+            before, begin = turns(), time.monotonic()
+            switch(True)
+            equal(wait_for(daemon, "came online", 1).n_fds, n_fds, "perf fds with the CPU")
+            seconds, n = time.monotonic() - begin, turns() - before
+        finally:
+            switch(True)
+        subprocess.run(["taskset", "-c", str(CPU), "/bin/true"], check=True)
+        seen = [row.occurred for row in daemon.ledger().events if row.cpu == CPU and row.name.startswith("exec-")]
+    print(f"  {EVENTS} events came back in {seconds:.1f} s and {n} turns")
+    check(n < EVENTS / 2, f"{n} wakeups of the other CPU's reader for {EVENTS} events")
+    check(len(seen) == EVENTS and min(seen) >= 1, f"events that see nothing on the CPU: {seen}")
 
 
 if __name__ == "__main__":
