@@ -1,20 +1,23 @@
 #!/usr/bin/python3
 """What perfd costs on this machine while a flood of system calls is traced, beside what nothing can go below.
 
-    sudo PERFD_BUILD=build tests/bench/live.py [--only CASE...] [--json PATH] [--quick] ...
+    sudo PERFD_BUILD=build tests/bench/live.py [--only CASE...] [--rates N,...] [--json PATH] [--quick] ...
 
 PERFD_BUILD is any folder of a build (`build` if not set). One process, pinned to the last CPU, makes getppid(2) calls at
 100 k, 300 k and 1 M a second and flat out (live/flood.c). Each case traces it by pid with raw_syscalls:sys_enter, on its
-own, all cases in turns, several times over (live/cases.py is the list):
+own, all cases in turns, several times over. live/cases.py lists them and what they are to reach:
 
-    bare-...     loops on the same ring that do nothing but what their names say (live/bare-*.c)
-    the others   perfd, with subscribers that read and discard (live/discard.c), a daemon of its own for each
+    bare-...             loops on the same ring that do nothing but what their names say (live/bare-*.c)
+    perf-... bpftrace    other programs, as far as they are installed
+    latency-...          perfd, whose subscriber looks at the clock: from the kernel's time stamp to its read(2)
+    the others           perfd, with subscribers that read and discard (live/discard.c), a daemon of its own for each
 
-ns/event is the CPU of all threads of the consumer for each event that it took from the kernel; what its reader spends is
-beside it. Figures of one run are medians over the repetitions. Ratios, and all goals, are those within a repetition,
-and the median of these: on a machine that has other things to do too they hold, and ns do not.
+ns/event is the CPU of all threads of the consumer for each event that it took from the kernel; what it costs to read its
+output is beside it (+reader). `call ns` is how long a traced call took, as the traced program sees it; `own`, how much
+CPU it needed itself, flat out. Figures are medians over the repetitions. Ratios, and all goals, are those within a
+repetition, and the median of these: on a machine that has other things to do too they hold, and ns do not.
 
-Only root can run this; it needs tracefs.
+Only root can run this; it needs tracefs. All of it takes about 20 minutes, --quick less than one.
 """
 import argparse
 import fnmatch
@@ -28,34 +31,59 @@ sys.path[:0] = [os.path.join(HERE, "live"), os.path.join(HERE, "..", "integratio
 import cases
 import machine
 import perfd
+import resting
 import table
+
+IDLE_SECONDS, QUICK_IDLE_SECONDS = 10, 3
 
 
 def arguments():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--only", nargs="+", metavar="CASE", help="these, by name or glob, and what their goals need beside")
+    p.add_argument("--only", nargs="+", metavar="CASE", help="these, by name or glob, and what their goals need beside; "
+                   "resting: idle and memory")
     p.add_argument("--rates", help="only these calls a second, separated by commas; 0 is flat out")
     p.add_argument("--json", metavar="PATH", help="all numbers, also of the single runs")
-    p.add_argument("--quick", action="store_true", help="one repetition of few cases: less than a minute")
+    p.add_argument("--quick", action="store_true", help="one repetition of the cases with a goal, of one second")
     p.add_argument("--seconds", type=float, help="of each flood (2)")
     p.add_argument("--repetitions", type=int, help="of everything (5)")
     return p.parse_args()
 
 
+def is_wanted(name, globs):
+    return not globs or any(fnmatch.fnmatch(name, glob) for glob in globs)
+
+
 def choose(a):
-    """The (case, rate) pairs of a run, by rate."""
-    names = {case.name for case in cases.CASES if not a.only or any(fnmatch.fnmatch(case.name, glob) for glob in a.only)}
-    if not names:
-        sys.exit(f"no such case; there are: {', '.join(case.name for case in cases.CASES)}")
-    if a.only:
-        names |= {cases.SOCKET}.union(*(case.needs() for case in cases.CASES if case.name in names))
+    """The (case, rate) pairs of a run, by rate; says what can not be measured."""
+    everything = cases.COSTS + cases.LATENCIES
+    wanted = {case.name for case in everything if is_wanted(case.name, a.only) and (case.quick or a.only or not a.quick)}
+    if not wanted and not is_wanted("resting", a.only):
+        sys.exit(f"no such case; there are: {', '.join(case.name for case in everything)}, resting")
+    if a.only and wanted:
+        wanted |= {cases.SOCKET}.union(*(case.needs() for case in everything if case.name in wanted))
+    for case in everything:
+        if case.name in wanted and case.missing:
+            print(f"not measured: {case.name}: {case.missing}")
+            wanted.remove(case.name)
     rates = [int(rate) for rate in a.rates.split(",")] if a.rates else cases.BOTH if a.quick else cases.ALL
-    return [(case, rate) for rate in rates for case in cases.CASES if case.name in names and rate in case.rates]
+    return ([(case, rate) for rate in rates for case in cases.COSTS if case.name in wanted and rate in case.rates],
+            [(case, case.rates[0]) for case in cases.LATENCIES if case.name in wanted])
 
 
 def say_progress(text):
     if sys.stderr.isatty():
         print(f"\r{text:60}\r", end="", file=sys.stderr, flush=True)
+
+
+def measure(chosen, seconds, repetitions, cpu):
+    """{(case's name, rate): what each repetition gave}, in turns."""
+    results = {(case.name, rate): [] for case, rate in chosen}
+    for repetition in range(repetitions):
+        for case, rate in chosen:
+            say_progress(f"{repetition + 1}/{repetitions} {table.rate_text(rate)} {case.name}")
+            results[case.name, rate].append(case.run(rate, seconds, cpu))
+    say_progress("")
+    return results
 
 
 def main():
@@ -66,24 +94,23 @@ def main():
         sys.exit(77)
     seconds = a.seconds or (1 if a.quick else 2)
     repetitions = a.repetitions or (1 if a.quick else 5)
-    cpu = perfd.online_cpus()[-1]
-    chosen = choose(a)
-    results = {(case.name, rate): [] for case, rate in chosen}
-    for repetition in range(repetitions):
-        for case, rate in chosen:
-            say_progress(f"{repetition + 1}/{repetitions} {table.rate_text(rate)} {case.name}")
-            results[case.name, rate].append(case.run(rate, seconds, cpu))
-    say_progress("")
-
+    costs, latencies = choose(a)
+    results = measure(costs + latencies, seconds, repetitions, perfd.online_cpus()[-1])
     host = machine.describe()
+    found = {"benchmark": "live", "machine": host, "seconds": seconds, "repetitions": repetitions}
+    for kind, chosen in (("costs", costs), ("latencies", latencies)):
+        found[kind] = [table.make_row(case, rate, seconds, results, cases.SOCKET) for case, rate in chosen]
+    found["resting"] = []
+    if is_wanted("resting", a.only):
+        found["resting"] = resting.idle(QUICK_IDLE_SECONDS if a.quick else IDLE_SECONDS) + resting.memory()
+
     print(f"{host['n_cpus']} x {host['cpu']}, Linux {host['kernel']}; medians of {repetitions} x {seconds:g} s\n")
-    rows = [table.make_row(case, rate, seconds, results, cases.SOCKET) for case, rate in chosen]
-    table.print_costs(rows)
+    table.print_all(found)
     if a.json:
-        for row in rows:
+        for row in found["costs"] + found["latencies"]:
             row["runs"] = results[row["case"], row["rate"]]
         with open(a.json, "w", encoding="utf-8") as f:
-            json.dump({"benchmark": "live", "machine": host, "seconds": seconds, "rows": rows}, f, indent=1)
+            json.dump(found, f, indent=1)
 
 
 if __name__ == "__main__":

@@ -2,22 +2,29 @@
 import functools
 
 import bare
-import goals
 import measure
+import perf_tools
 import served
+import tracers
+from goals import UNLIMITED, CallTime, Figure, More, NoLoss, Times
 from subscriber import pb
 
-PACED = (100_000, 300_000, 1_000_000)
 FLAT_OUT = 0
+PACED = (100_000, 300_000, 1_000_000)
 ALL = (*PACED, FLAT_OUT)
 BOTH = (100_000, 1_000_000)
 WHERE = "id == 110 && args[0] == 7"  # getppid on x86-64, and one in a hundred of flood.c
-SOCKET, COPY, TIME = "bare-socket", "bare-copy", "time"
+SOCKET, COPY, TIME, PERF, ONE_WHERE = "bare-socket", "bare-copy", "time", "perf-record", "where"
+ENCODINGS = [served.fields(), served.fields(fields=["id"]), served.fields(payload=pb.PAYLOAD_RAW),
+             served.fields(payload=pb.PAYLOAD_BOTH)]
 
 
 class Case:
-    def __init__(self, name, text, consumer, rates=ALL, goals=()):  # pylint: disable=redefined-outer-name
-        self.name, self.text, self.consumer, self.rates, self.goals = name, text, consumer, rates, goals
+    """missing: why it can not be measured here. quick: part of a run with --quick."""
+
+    def __init__(self, name, text, consumer, rates=ALL, goals=(), missing=None, quick=False):
+        self.name, self.text, self.consumer, self.rates = name, text, consumer, rates
+        self.goals, self.missing, self.quick = goals, missing, quick
 
     def run(self, rate, seconds, cpu):
         return measure.run(self.consumer, rate, seconds, cpu)
@@ -35,21 +42,69 @@ def perfd(*subscriptions, **more):
     return functools.partial(served.Served, subscriptions=subscriptions, **more)
 
 
-def times(beside, at_1m, at_100k):
-    return goals.Times(beside, {1_000_000: at_1m, 100_000: at_100k})
+def at(m1, k100):
+    """Limits at 1 M and 100 k events a second."""
+    return {1_000_000: m1, 100_000: k100}
 
 
-NO_LOSS = goals.NoLoss(FLAT_OUT)
+def never(n):
+    """As many predicates on two fields, all different, that let nothing pass."""
+    return [served.fields(where=f"id == 110 && args[0] == {1000 + i}") for i in range(n)]
 
-CASES = [
+
+def silent(n):
+    """As many events, enabled on each CPU and in its ring, that no x86 ever has."""
+    return [{"event": "alignment-faults", "name": f"silent-{i}", "period": 1} for i in range(n)]
+
+
+FLAT_OUT_GOALS = [NoLoss(FLAT_OUT), CallTime({FLAT_OUT: 1}, PERF)]
+
+COSTS = [
     Case("nobody", "not traced", measure.Nobody),
     Case("bare-tail", "advance data_tail", loop("tail")),
-    Case(COPY, "copy to 64 KiB blocks, drop", loop("copy")),
-    Case(SOCKET, "copy, write to a socket", loop("socket")),
+    Case(COPY, "copy to 64 KiB blocks, drop", loop("copy"), quick=True),
+    Case(SOCKET, "copy, write to a socket", loop("socket"), quick=True),
     Case("bare-encode", "encode fields, write to a socket", loop("encode")),
     Case("bare-threads", "copy, hand over, write", loop("threads")),
-    Case("raw", "perfd: raw, order of each CPU", perfd(served.by_cpu(pb.PAYLOAD_RAW)), goals=[times(SOCKET, 1.5, 2)]),
-    Case("fields", "perfd: fields, order of each CPU", perfd(served.by_cpu()), goals=[times(SOCKET, 2, 2.5), NO_LOSS]),
-    Case(TIME, "perfd: fields, order of time", perfd(served.fields()), goals=[times(SOCKET, 2.5, 3), NO_LOSS]),
-    Case("where", "perfd: predicate, 1 % passes", perfd(served.fields(where=WHERE)), goals=[times(COPY, 1, 2)]),
+    Case(PERF, "perf record -o -", perf_tools.Perf, missing=perf_tools.missing("perf"), quick=True),
+    Case("perf-file", "perf record", perf_tools.PerfFile, missing=perf_tools.missing("perf")),
+    Case("perf-script", "perf record -o - | perf script", perf_tools.PerfScript, BOTH, missing=perf_tools.missing("perf")),
+    Case("perf-trace", "perf trace", perf_tools.PerfTrace, BOTH, missing=perf_tools.missing("perf")),
+    Case("trace-cmd-record", "trace-cmd record", functools.partial(tracers.TraceCmd, kind="record"),
+         missing=perf_tools.missing("trace-cmd")),
+    Case("trace-cmd-stream", "trace-cmd stream", functools.partial(tracers.TraceCmd, kind="stream"), BOTH,
+         missing=perf_tools.missing("trace-cmd")),
+    Case("bpftrace", "bpftrace, printf", tracers.BpfTrace, BOTH, missing=perf_tools.missing("bpftrace")),
+    Case("raw", "perfd: raw, order of each CPU", perfd(served.by_cpu(pb.PAYLOAD_RAW)), quick=True,
+         goals=[Times(at(1.5, 2), SOCKET)]),
+    Case("fields", "perfd: fields, order of each CPU", perfd(served.by_cpu()), quick=True,
+         goals=[Times(at(2, 2.5), SOCKET), *FLAT_OUT_GOALS]),
+    Case(TIME, "perfd: fields, order of time", perfd(served.fields()), quick=True,
+         goals=[Times(at(2.5, 3), SOCKET), *FLAT_OUT_GOALS]),
+    Case(ONE_WHERE, "perfd: a predicate on two fields, 1 % passes", perfd(served.fields(where=WHERE)), quick=True,
+         goals=[Times(at(1, 2), COPY)]),
+    Case("subscribers-2", "perfd: 2 subscribers, same encoding", perfd(*2 * [served.fields()]), BOTH,
+         goals=[More(at(15, 30), TIME, 1, "subscriber")]),
+    Case("subscribers-4", "perfd: 4 subscribers, same encoding", perfd(*4 * [served.fields()]), BOTH, quick=True,
+         goals=[More(at(15, 30), TIME, 3, "subscriber")]),
+    Case("subscribers-16", "perfd: 16 subscribers, 4 encodings", perfd(*4 * ENCODINGS), BOTH, quick=True,
+         goals=[Times(at(8, 8), TIME)]),
+    Case("events-1000", "perfd: 999 more events in the ring", perfd(served.fields(), events=silent(999)), BOTH,
+         goals=[Times(at(1.1, 1.1), TIME)]),
+    Case("wheres-64", "perfd: 63 more predicates, nothing passes", perfd(served.fields(where=WHERE), *never(63)), BOTH,
+         goals=[More(at(UNLIMITED, UNLIMITED), ONE_WHERE, 63, "predicate")]),
+]
+
+
+def timed(name, text, rate, p50, p99, quick=False, missing=None, **subscription):
+    """One subscriber whose reader looks at the clock; limits in ms."""
+    return Case(name, text, perfd(served.fields(**subscription), kind="latency"), (rate,), quick=quick, missing=missing,
+                goals=[Figure({rate: p50}, "p50_ns", 1e6, "ms p50"), Figure({rate: p99}, "p99_ns", 1e6, "ms p99"),
+                       Figure({rate: UNLIMITED}, "max_ns", 1e6, "ms at most")])
+
+
+LATENCIES = [
+    timed("latency-10k", "default settings", 10_000, 2, 5, quick=True),
+    timed("latency-300k", "default settings", 300_000, UNLIMITED, 5),
+    timed("latency-200us", "asked for 200 us", 10_000, UNLIMITED, 0.4, quick=True, **served.latency(200_000)),
 ]

@@ -4,7 +4,7 @@
  *
  *     discard bytes      whatever it is: {"bytes":N}
  *     discard lines      text: {"bytes":N,"lines":N}
- *     discard perf       what `perf record -o -` writes: {"bytes":N,"samples":N,"lost":N}
+ *     discard perf       what `perf record` writes to a pipe or a file: {"bytes":N,"samples":N,"lost":N}
  *     discard frames     perfd's stream: {"bytes":N,"frames":N,"last":"HEX"}, the last frame being the one that ends it
  *     discard latency    the same, and how old each item was when it was read, by CLOCK_MONOTONIC:
  *                        {"items":N,"p50_ns":N,"p99_ns":N,"max_ns":N} beside the rest
@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,6 @@
 
 #define BLOCK ((size_t)256 << 10)
 #define LAST_MAX ((size_t)16 << 20)
-#define PERF_PIPE_HEADER 16         /* magic, size */
 #define PERF_RECORD_HEADER_TRACING_DATA 66
 
 typedef struct Input {
@@ -108,14 +108,41 @@ static bool discard_latency(void) {
         return take_frames(true);
 }
 
-static bool discard_perf(void) {
-        uint64_t samples = 0, lost = 0;
-        struct perf_event_header header;
-        size_t n;
+/* What perf writes first: to a pipe, the first two; to a file also where the records are. */
+typedef struct PerfHeader {
+        uint64_t magic, size;
+        uint64_t attr_size, attrs[2], records, records_size, event_types[2], features[4];
+} PerfHeader;
 
-        if (input_take(NULL, PERF_PIPE_HEADER) != PERF_PIPE_HEADER)
+/* Up to the first record; where the last one ends, in bytes of input. */
+static bool take_perf_header(uint64_t *ret_end) {
+        size_t pipe_size = offsetof(PerfHeader, attr_size), file_size = sizeof(PerfHeader);
+        PerfHeader header;
+
+        if (input_take((uint8_t *)&header, pipe_size) != pipe_size)
                 return false;
-        while ((n = input_take((uint8_t *)&header, sizeof(header))) == sizeof(header)) {
+        *ret_end = UINT64_MAX;
+        if (header.size == pipe_size)
+                return true;
+        if (header.size != file_size ||
+            input_take((uint8_t *)&header + pipe_size, file_size - pipe_size) != file_size - pipe_size)
+                return false;
+        *ret_end = header.records + header.records_size;
+        return input_take(NULL, header.records - file_size) == header.records - file_size;
+}
+
+static uint64_t input_taken(void) {
+        return input.total - (input.end - input.begin);
+}
+
+static bool discard_perf(void) {
+        uint64_t samples = 0, lost = 0, end;
+        struct perf_event_header header;
+        size_t n = 0;
+
+        if (!take_perf_header(&end))
+                return false;
+        while (input_taken() < end && (n = input_take((uint8_t *)&header, sizeof(header))) == sizeof(header)) {
                 static uint64_t body[UINT16_MAX / sizeof(uint64_t) + 1];
                 size_t length = header.size - sizeof(header);
 
@@ -131,9 +158,9 @@ static bool discard_perf(void) {
                                 return false;
                 }
         }
-        printf("{\"bytes\":%llu,\"samples\":%llu,\"lost\":%llu}\n", (unsigned long long)input.total,
+        printf("{\"bytes\":%llu,\"samples\":%llu,\"lost\":%llu}\n", (unsigned long long)input_taken(),
                (unsigned long long)samples, (unsigned long long)lost);
-        return n == 0;
+        return end != UINT64_MAX || n == 0;
 }
 
 static bool discard_lines(void) {

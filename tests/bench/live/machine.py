@@ -57,16 +57,16 @@ def children(pid):
     return found
 
 
-def wait_quiet(pids):
-    """Until these processes have done what they have to do: hardly any CPU is spent between two looks."""
-    end, before = time.monotonic() + PATIENCE, None
-    while time.monotonic() < end:
+def wait_quiet(pids, looks=1):
+    """Until these processes have done what they have to do: hardly any CPU is spent between so many looks in turn."""
+    end, before, quiet = time.monotonic() + PATIENCE, 0, 0
+    while quiet <= looks:
         now = sum(cpu_time(pid) for pid in pids)
-        if before is not None and now - before < QUIET:
-            return
+        quiet = quiet + 1 if now - before < QUIET else 1
         before = now
+        if time.monotonic() > end:
+            raise AssertionError(f"not quiet within {PATIENCE} s: {pids}")
         select.select([], [], [], LOOK)
-    raise AssertionError(f"not quiet within {PATIENCE} s: {pids}")
 
 
 def describe():

@@ -8,8 +8,6 @@ import perfd
 import subscriber
 from subscriber import pb
 
-TIMED = "latency"
-
 
 def fields(**more):
     """A subscription to decoded fields, in the order of time if nothing else is said."""
@@ -20,9 +18,11 @@ def by_cpu(payload=pb.PAYLOAD_FIELDS, **more):
     return {"order": pb.ORDER_CPU, "payload": payload, **more}
 
 
-def knows_latency():
-    """Whether a subscription can say how late its items may be."""
-    return TIMED in pb.SubscribeRequest.DESCRIPTOR.fields_by_name
+def latency(ns):
+    """What a subscription says to have its items that soon, or why it can not."""
+    if "latency" in pb.SubscribeRequest.DESCRIPTOR.fields_by_name:
+        return {"latency": ns}
+    return {"missing": "a subscription can not ask for a latency"}
 
 
 class Stream:
@@ -101,8 +101,7 @@ class Served(measure.Consumer):
                 "lost": lost + sum(sum(row["dropped"].values()) for row in own),
                 "reasons": reasons(rows, own), "cpu_ns": cpu_ns, "parts": {**parts, "rest": cpu_ns - sum(parts.values())},
                 "wakeups": {name: thread["wakeups"] for name, thread in spent.items()}, "rss": memory,
-                "reader_ns": sum(ns for _, _, ns in endings), "bytes": sum(said["bytes"] for _, said, _ in endings),
-                "sent": sum(row["sent"] for row in own), "said": [said for _, said, _ in endings]}
+                "reader_ns": sum(ns for _, _, ns in endings), "sent": sum(row["sent"] for row in own), **endings[0][1]}
 
 
 def reasons(events, subscribers):

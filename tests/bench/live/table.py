@@ -1,4 +1,5 @@
-"""From what was measured to rows: medians over repetitions, ratios within each of them, and their table."""
+"""From what was measured to rows: medians over repetitions, ratios within each of them, and their tables."""
+import math
 import statistics
 
 import goals
@@ -13,12 +14,13 @@ def rate_text(rate):
 
 
 def judge(goal, rate, runs, beside):
-    """{text, value, reached}, from as many repetitions as both have; None if there is nothing to judge."""
+    """{text, value, limit, reached}; reached is None if there is no limit. None if there is nothing to judge."""
     limit = goal.limit(rate)
     if limit is None or (goal.beside and not beside):
         return None
-    value = median([goal.value(a, b) for a, b in zip(runs, beside or runs)])
-    return {"text": goal.text(limit), "value": value, "limit": limit, "reached": value <= limit}
+    value = median(goal.value(a, b) for a, b in zip(runs, beside or runs))
+    return {"text": goal.text(limit), "value": value, "limit": None if math.isinf(limit) else limit,
+            "reached": None if math.isinf(limit) else value <= limit}
 
 
 def make_row(case, rate, seconds, results, reference):
@@ -33,7 +35,7 @@ def make_row(case, rate, seconds, results, reference):
         "reader_ns": median(r.get("reader_ns", 0) / max(1, r["taken"]) for r in runs),
         "lost_percent": median(100 * r["lost"] / max(1, r["occurred"]) for r in runs),
         "lost_most": max(r["lost"] for r in runs),
-        "sleeps_per_second": {name: median(r["wakeups"][name] / seconds for r in runs) for name in runs[0]["wakeups"]},
+        "sleeps_per_second": {name: median(r["wakeups"].get(name, 0) / seconds for r in runs) for name in runs[0]["wakeups"]},
         "call_ns": median(r["call_ns"] for r in runs), "call_cpu_ns": median(r["call_cpu_ns"] for r in runs),
         "calls_per_second": median(r["calls_per_second"] for r in runs),
         "rss": median(r.get("rss", 0) for r in runs) or None,
@@ -42,21 +44,52 @@ def make_row(case, rate, seconds, results, reference):
 
 
 def goal_text(goal):
-    value = f"{goal['value']:.2f}" if goal["limit"] else f"{goal['value']:.0f}"
-    return f"{'yes' if goal['reached'] else 'NO':3} {value:>6}  <= {goal['text']}"
+    word = {True: "yes", False: "NO", None: ""}[goal["reached"]]
+    value = goal["value"]
+    digits = 0 if value == int(value) or abs(value) >= 1000 else 1 if abs(value) >= 10 else 2
+    return f"{word:3} {value:8.{digits}f} {goal['text']}"
+
+
+def print_goals(judged, indent, first):
+    """Behind what stands in the line already, and below."""
+    texts = [goal_text(goal) for goal in judged] or [""]
+    print(f"{first} {texts[0]}".rstrip())
+    for text in texts[1:]:
+        print(" " * indent, text)
 
 
 def print_costs(rows):
-    print(f"{'rate':9} {'case':17} {'ns/event':>8} {'x socket':>8}  {'lost %':>6} {'sleeps/s':>8} {'call ns':>7} {'reader':>6}  "
-          f"{'of which':34} goal")
+    head = (f"{'rate':9} {'case':17} {'ns/event':>8} {'x socket':>8} {'+reader':>7} {'lost %':>6} {'sleeps/s':>8} {'call ns':>7} "
+            f"{'own':>5}  {'of which':29}")
+    print(f"{head} goal")
     last = None
     for row in rows:
-        parts = ", ".join(f"{part} {ns:.0f}" for part, ns in row["parts_ns"].items() if ns >= 0.5)
-        ratio = f"{row['ratio']:.2f}" if row["ratio"] and row["ns_per_event"] else "-"
-        texts = [goal_text(goal) for goal in row["goals"]] or [""]
-        print(f"{rate_text(row['rate']) if row['rate'] != last else '':9} {row['case']:17} {row['ns_per_event']:8.1f} "
-              f"{ratio:>8}  {row['lost_percent']:6.2f} {sum(row['sleeps_per_second'].values()):8.0f} {row['call_ns']:7.0f} "
-              f"{row['reader_ns']:6.1f}  {parts:34} {texts[0]}".rstrip())
-        for text in texts[1:]:
-            print(" " * 113 + text)
+        parts = ", ".join(f"{part} {ns:.0f}" for part, ns in row["parts_ns"].items() if ns >= 0.5) if len(row["parts_ns"]) > 1 \
+            else ""
+        ratio = f"{row['ratio']:.2f}" if row["ratio"] else ""
+        own = f"{row['call_cpu_ns']:.0f}" if row["rate"] == 0 else ""  # else it spins between its calls
+        print_goals(row["goals"], len(head),
+                    f"{rate_text(row['rate']) if row['rate'] != last else '':9} {row['case']:17} {row['ns_per_event']:8.1f} "
+                    f"{ratio:>8} {row['reader_ns']:7.1f} {row['lost_percent']:6.2f} "
+                    f"{sum(row['sleeps_per_second'].values()):8.0f} {row['call_ns']:7.0f} {own:>5}  {parts:29}")
         last = row["rate"]
+
+
+def print_latencies(rows):
+    for row in rows:
+        first = (f"{rate_text(row['rate']):9} {row['case']:17} {row['ns_per_event']:8.1f} "
+                 f"{sum(row['sleeps_per_second'].values()):8.0f} ")
+        print_goals(row["goals"], len(first), first)
+
+
+def print_resting(judged):
+    for goal in judged:
+        print(f"{goal_text(goal)} <= {goal['limit']}")
+
+
+def print_all(found):
+    for print_rows, rows in ((print_costs, found["costs"]), (print_latencies, found["latencies"]),
+                             (print_resting, found["resting"])):
+        if rows:
+            print_rows(rows)
+            print()
