@@ -1,0 +1,175 @@
+"""perf(1) as the consumer: record to a pipe or a file, record and script, trace. Rings have the size of perfd's."""
+import contextlib
+import fcntl
+import functools
+import os
+import select
+import shutil
+import signal
+import statistics
+import subprocess
+import tempfile
+
+import machine
+import measure
+import perfd
+
+RING = "2M"  # rings.size by default
+PIPE = 1 << 20
+N_ENDINGS = 3
+
+
+def missing(program):
+    """Why a case can not be measured here, or None."""
+    return None if shutil.which(program) else f"{program} is not installed"
+
+
+class Perf(measure.Consumer):
+    """perf record, enabled when it is ready.
+
+    What it spends at its end, however many events it had, is measured once and left out; what was still in the ring
+    then can not be told apart from it, and is little.
+    """
+
+    reader_kind, script, output = "perf", False, "-"
+
+    def __init__(self, pid, cpu, is_ending=False):
+        self.pid, self.cpu, self.is_ending = pid, cpu, is_ending
+
+    def start(self):
+        if not self.is_ending:
+            self.ending = ending(type(self), self.cpu)
+        self.processes = []
+        self.stack.callback(self.kill)
+        theirs, self.control = self.pipe()
+        self.acknowledged, acknowledge = self.pipe()
+        command = ["perf", "record", "-q", "-B", "-N", "-e", measure.EVENT, "-m", RING, "-p", str(self.pid), "-D", "-1",
+                   "--control", f"fd:{theirs},{acknowledge}", "-o", self.output]
+        self.add(command, pass_fds=[theirs, acknowledge])
+        if self.script:
+            self.add(["perf", "script", "-i", "-"])
+        self.end_pipe()
+        os.write(self.control, b"enable\n")
+        ready, _, _ = select.select([self.acknowledged], [], [], perfd.PATIENCE)
+        perfd.check(ready and os.read(self.acknowledged, 16).startswith(b"ack"), "perf record does not begin")
+        self.pids = tuple(process.pid for process in self.processes)
+        machine.wait_quiet(self.pids)
+        self.before = [machine.threads(pid) for pid in self.pids]
+
+    def end_pipe(self):
+        self.reader = measure.Reader(self.reader_kind, self.processes[-1].stdout)
+        self.stack.callback(self.reader.close)
+
+    def pipe(self):
+        fds = os.pipe()
+        for fd in fds:
+            self.stack.callback(os.close, fd)
+        return fds
+
+    def add(self, command, **popen):
+        source = self.processes[-1].stdout if self.processes else subprocess.DEVNULL
+        self.processes.append(subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                               **popen))
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self.processes[-1].stdout, fcntl.F_SETPIPE_SZ, PIPE)
+        if len(self.processes) > 1:
+            source.close()
+
+    def spend(self):
+        """Ends it; ns of CPU of each process since it was ready."""
+        self.processes[0].send_signal(signal.SIGINT)
+        spent = []
+        for process, before in zip(self.processes, self.before):
+            _, process.returncode, usage = os.wait4(process.pid, 0)
+            spent.append(int((usage.ru_utime + usage.ru_stime) * 1e9) - sum(t["cpu_ns"] for t in before.values()))
+        return spent
+
+    def finish(self, n_calls, seconds):
+        slept = [sum(t["wakeups"] for t in machine.difference(before, machine.threads(pid)).values())
+                 for pid, before in zip(self.pids, self.before)]
+        memory = sum(machine.rss(pid) for pid in self.pids)
+        spent = [max(0, ns - end) for ns, end in zip(self.spend(), self.ending)]
+        said, reader_ns = self.read()
+        taken = said.get("lines", said.get("samples"))
+        occurred = max(taken, n_calls + 1)
+        names = ("record", "script")
+        return {"occurred": occurred, "taken": taken, "lost": occurred - taken, "cpu_ns": sum(spent),
+                "parts": dict(zip(names, spent)), "wakeups": dict(zip(names, slept)), "rss": memory,
+                "reader_ns": reader_ns, "bytes": said["bytes"]}
+
+    def read(self):
+        return self.reader.finish()
+
+    def kill(self):
+        for process in self.processes:
+            if process.returncode is None:
+                process.kill()
+                with contextlib.suppress(ChildProcessError):
+                    process.wait()
+            process.stdout.close()
+
+
+@functools.lru_cache(maxsize=None)
+def ending(kind, cpu):
+    """ns of CPU that each process of this kind of consumer spends at its end: the median of some."""
+    ends = []
+    for _ in range(N_ENDINGS):
+        with measure.Flood(1, 0.1, cpu) as flood, kind(flood.pid, cpu, is_ending=True) as perf:
+            ends.append(perf.spend())
+            perf.read()
+    return [statistics.median(of_process) for of_process in zip(*ends)]
+
+
+class PerfScript(Perf):
+    """perf record -o - | perf script -i -: text, whose lines are counted."""
+
+    reader_kind, script = "lines", True
+
+
+class PerfFile(Perf):
+    """perf record to a file, whose samples are counted afterwards."""
+
+    def start(self):
+        folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="perfd-live."))
+        self.output = os.path.join(folder, "perf.data")
+        super().start()
+
+    def end_pipe(self):
+        pass
+
+    def read(self):
+        with contextlib.closing(measure.Reader("perf", open(self.output, "rb"))) as reader:
+            return reader.finish()[0], 0
+
+
+class PerfTrace(measure.Consumer):
+    """perf trace: text for each call, of its entry and its exit."""
+
+    def __init__(self, pid, cpu):
+        self.command = ["perf", "trace", "-m", RING, "-p", str(pid)]
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self.stack.callback(self.process.wait)
+        self.stack.callback(self.process.kill)
+        self.reader = measure.Reader("lines", self.process.stderr)
+        self.stack.callback(self.reader.close)
+        self.pids = (self.process.pid,)
+        machine.wait_quiet(self.pids, looks=10)
+        self.before = machine.threads(self.process.pid)
+
+    def finish(self, n_calls, seconds):
+        spent = machine.difference(self.before, machine.threads(self.process.pid))
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(perfd.PATIENCE)
+        said, reader_ns = self.reader.finish()
+        return text_result(spent, said, reader_ns, n_calls)
+
+
+def text_result(spent, said, reader_ns, n_calls):
+    """Of a program that prints a line for each call, and few others."""
+    taken = min(said["lines"], n_calls)
+    cpu_ns = sum(thread["cpu_ns"] for thread in spent.values())
+    return {"occurred": n_calls, "taken": taken, "lost": n_calls - taken, "cpu_ns": cpu_ns, "parts": {"all": cpu_ns},
+            "wakeups": {"all": sum(thread["wakeups"] for thread in spent.values())}, "reader_ns": reader_ns,
+            "bytes": said["bytes"]}

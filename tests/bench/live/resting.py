@@ -1,0 +1,53 @@
+"""perfd without a flood: whether it sleeps, and what memory it has, without the rings."""
+import contextlib
+import select
+
+import cases
+import machine
+import measure
+import perfd
+import served
+
+N_SUBSCRIBERS, N_EVENTS = 16, 999
+KB, MB = 1000, 1_000_000
+
+
+def figure(what, value, limit):
+    return {"text": what, "value": value, "limit": limit, "reached": value <= limit}
+
+
+def idle(seconds):
+    """A daemon whose only event is disabled."""
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as client:
+        perfd.add(client, {"event": measure.EVENT, "disabled": True})
+        machine.wait_quiet((daemon.pid,))
+        before = machine.threads(daemon.pid)
+        select.select([], [], [], seconds)
+        spent = machine.difference(before, machine.threads(daemon.pid))
+        return [figure(f"wakeups in {seconds} s without an enabled event", sum(t["wakeups"] for t in spent.values()), 0),
+                figure("MB of RSS without an enabled event", machine.rss(daemon.pid) / MB, 10)]
+
+
+def growth(change, n):
+    """Bytes for each of n things that change(daemon, client) makes."""
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as client, contextlib.ExitStack() as stack:
+        perfd.add(client, {"event": measure.EVENT, "disabled": True})
+        machine.wait_quiet((daemon.pid,))
+        before = machine.rss(daemon.pid)
+        change(daemon, client, stack)
+        machine.wait_quiet((daemon.pid,))
+        return (machine.rss(daemon.pid) - before) / n
+
+
+def subscribe(daemon, _, stack):
+    for _ in range(N_SUBSCRIBERS):
+        stack.callback(served.Stream(daemon.stream, served.fields(), "frames").close)
+
+
+def add(_, client, __):
+    perfd.add(client, *cases.silent(N_EVENTS))
+
+
+def memory():
+    return [figure("KB of RSS for each subscriber", growth(subscribe, N_SUBSCRIBERS) / KB, 100),
+            figure("KB of RSS for each event", growth(add, N_EVENTS) / KB, 4 + len(perfd.online_cpus()))]

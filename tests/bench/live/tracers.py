@@ -1,0 +1,107 @@
+"""trace-cmd and bpftrace as the consumer. trace-cmd gets an instance of tracefs of its own."""
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+
+import machine
+import measure
+import perf_tools
+import perfd
+
+# Some containers forbid all files of the function tracer, which trace-cmd touches though nobody asked it for one: in a
+# mount namespace of its own it finds plain files there.
+WITHOUT_FUNCTIONS = """
+cp /proc/sys/kernel/ftrace_enabled "$1/enabled" && mount --bind "$1/enabled" /proc/sys/kernel/ftrace_enabled
+for file in set_ftrace_pid set_ftrace_filter set_ftrace_notrace; do
+    [ ! -e "$2/$file" ] || { : >"$1/$file" && mount --bind "$1/$file" "$2/$file"; }
+done
+shift 2
+exec "$@"
+"""
+PROGRAM = 'tracepoint:raw_syscalls:sys_enter /pid == %d/ { printf("%%ld %%lx\\n", args->id, args->args[0]); }'
+
+
+class Tracer(measure.Consumer):
+    """A process, and its children, that print what they trace; ended by SIGINT."""
+
+    def start(self):
+        self.process = subprocess.Popen(self.command(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.stack.callback(self.kill)
+        self.reader = measure.Reader("lines", self.process.stdout)
+        self.stack.callback(self.reader.close)
+        machine.wait_quiet((self.process.pid,), looks=10)
+        perfd.check(self.process.poll() is None, f"this ends at once: {' '.join(self.process.args)}")
+        self.pids = (self.process.pid, *machine.children(self.process.pid))
+        self.before = self.look()
+
+    def look(self):
+        return {f"{i} {name}": thread for i, pid in enumerate(self.pids) for name, thread in machine.threads(pid).items()}
+
+    def finish(self, n_calls, seconds):
+        spent = machine.difference(self.before, self.look())
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(perfd.PATIENCE)
+        said, reader_ns = self.reader.finish()
+        return perf_tools.text_result(spent, said, reader_ns, n_calls)
+
+    def kill(self):
+        for pid in machine.children(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+
+
+class BpfTrace(Tracer):
+    """A line of text for each call."""
+
+    def __init__(self, pid, cpu):
+        self.pid = pid
+
+    def command(self):
+        return ["bpftrace", "-e", PROGRAM % self.pid]
+
+
+class TraceCmd(Tracer):
+    """kind: record, to a file; stream, as text. What is lost the kernel says."""
+
+    def __init__(self, pid, cpu, kind):
+        self.pid, self.kind = pid, kind
+
+    def start(self):
+        self.name = f"perfd-live-{os.getpid()}"
+        self.instance = os.path.join(perfd.TRACING, "instances", self.name)
+        self.folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="perfd-live."))
+        os.mkdir(self.instance)
+        self.stack.callback(self.remove_instance)
+        super().start()
+
+    def remove_instance(self):
+        """trace-cmd does so itself when nothing goes wrong; else what it left has to end first."""
+        def is_gone():
+            with contextlib.suppress(OSError):
+                os.rmdir(self.instance)
+            return not os.path.exists(self.instance)
+
+        perfd.wait_until(is_gone, f"{self.instance} to be removed")
+
+    def command(self):
+        output = ["-o", os.path.join(self.folder, "trace.dat")] if self.kind == "record" else []
+        return ["unshare", "--mount", "sh", "-c", WITHOUT_FUNCTIONS, "sh", self.folder, self.instance,
+                "trace-cmd", self.kind, "-B", self.name, "-e", measure.EVENT, "-f", f"common_pid == {self.pid}", "-b", "2048",
+                *output]
+
+    def overrun(self):
+        lost = 0
+        for cpu in perfd.online_cpus():
+            with open(f"{self.instance}/per_cpu/cpu{cpu}/stats", encoding="ascii") as f:
+                counts = dict(line.strip().split(": ") for line in f)
+            lost += int(counts["overrun"]) + int(counts["dropped events"])
+        return lost
+
+    def finish(self, n_calls, seconds):
+        lost = min(self.overrun(), n_calls)
+        found = super().finish(n_calls, seconds)
+        return {**found, "lost": lost, "taken": n_calls - lost}
