@@ -4,6 +4,7 @@
  */
 #include "config/config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "config/array.h"
@@ -72,4 +73,14 @@ Config *config_unref(Config *c) {
 
 const char *config_clock_name(const Config *c) {
         return key_choice_word(key_find("", "clock"), c->clock);
+}
+
+char *config_priority_text(ThreadPriority p, char buffer[static CONFIG_PRIORITY_SIZE]) {
+        static const char *const words[] = { [THREAD_NICE] = "nice", [THREAD_FIFO] = "fifo" };
+
+        if (p.policy == THREAD_NORMAL)
+                (void)snprintf(buffer, CONFIG_PRIORITY_SIZE, "normal");
+        else
+                (void)snprintf(buffer, CONFIG_PRIORITY_SIZE, "%s:%d", words[p.policy], p.value);
+        return buffer;
 }

@@ -14,6 +14,7 @@
 #include "config/mistake.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/strings.h"
+#include "daemon/base/thread.h"
 
 enum {
         CONFIG_EVENTS_MAX = 10 * 1000,
@@ -88,6 +89,10 @@ typedef struct Config {
         int clock;                        /* clockid_t */
         uint64_t ring_size;               /* data bytes of each CPU's ring, a power of two of pages */
         uint64_t batch_pool;              /* bytes for batches of each CPU */
+        ThreadPriority reader_priority, dispatcher_priority;
+        char *reader_cpus;     /* CPU list: those that have a reader of their own; NULL is all */
+        uint64_t reader_guard; /* ns: of rings that are read from another CPU */
+        char *dispatcher_cpus; /* CPU list; NULL is all */
         uint64_t subscribers_max;
         uint64_t subscriber_queue; /* bytes, of each outbox */
         uint64_t connections_max, connections_per_uid;
@@ -122,3 +127,7 @@ DEFINE_CLEANUP(Config *, config_unref)
 
 /* "monotonic", as `clock:` is written. */
 const char *config_clock_name(const Config *c);
+
+#define CONFIG_PRIORITY_SIZE 32
+/* "fifo:1", as `readers.priority:` is written. */
+char *config_priority_text(ThreadPriority p, char buffer[static CONFIG_PRIORITY_SIZE]);

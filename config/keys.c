@@ -77,6 +77,22 @@ const Key config_keys[] = {
         { "batches.pool", KEY_SIZE, "2MiB", "a size from 256KiB to 1GiB", "memory for the batches of each CPU",
           IN_CONFIG(batch_pool), .min = 256 * KIB, .max = GIB },
 
+        { "readers", KEY_SECTION, .help = "the threads that empty the rings" },
+        { "readers.priority", KEY_PRIORITY, "fifo:1", "normal, nice:N from nice:-20 to nice:19 or fifo:N from fifo:1 to fifo:99",
+          "how readers are scheduled", IN_CONFIG(reader_priority) },
+        { "readers.cpus", KEY_CPUS, NULL, "a list of CPUs such as \"0-3,8\", none above 8191",
+          "CPUs that have a reader of their own; the rings of others are read from these", IN_CONFIG(reader_cpus) },
+        { "readers.guard", KEY_DURATION, "5ms", "a duration from 100us to 100ms",
+          "how long what happens on a CPU without a reader is waited for", IN_CONFIG(reader_guard), .min = MSEC / 10,
+          .max = 100 * MSEC },
+
+        { "dispatcher", KEY_SECTION, .help = "the thread that serves subscribers" },
+        { "dispatcher.priority", KEY_PRIORITY, "fifo:1",
+          "normal, nice:N from nice:-20 to nice:19 or fifo:N from fifo:1 to fifo:99", "how it is scheduled",
+          IN_CONFIG(dispatcher_priority) },
+        { "dispatcher.cpus", KEY_CPUS, NULL, "a list of CPUs such as \"0-3,8\", none above 8191", "CPUs that it may run on",
+          IN_CONFIG(dispatcher_cpus) },
+
         { "subscribers", KEY_SECTION, .help = "limits of subscribers" },
         { "subscribers.max", KEY_COUNT, "64", "a whole number from 1 to 1024", "subscribers at the same time",
           IN_CONFIG(subscribers_max), .min = 1, .max = 1024 },

@@ -18,6 +18,7 @@ typedef enum KeyType {
         KEY_SIZE,       /* uint64_t, bytes, from min to max */
         KEY_RING_SIZE,  /* the same, a power of two of pages */
         KEY_DURATION,   /* uint64_t, ns, from min to max */
+        KEY_PRIORITY,   /* ThreadPriority */
         KEY_MODE,       /* mode_t */
         KEY_BOOL,       /* bool */
         KEY_CHOICE,     /* int, one of choices */

@@ -132,6 +132,23 @@ static int duration_decode(const Key *k, const char *text, uint64_t *to, Explana
         return refuse_value_at(k, text, (size_t)(unit - text), e, "whose unit is none of ns, us, ms, s, min, h");
 }
 
+static int priority_decode(const Key *k, const char *text, ThreadPriority *to, Explanation *e) {
+        bool is_nice = strncmp(text, "nice:", 5) == 0, is_negative = is_nice && text[5] == '-';
+        const char *end;
+        uint64_t n;
+
+        if (strcmp(text, "normal") == 0) {
+                *to = (ThreadPriority){ THREAD_NORMAL, 0 };
+                return 0;
+        }
+        if ((!is_nice && strncmp(text, "fifo:", 5) != 0) || !number_decode(text + 5 + is_negative, &n, &end) || *end)
+                return refuse_value(k, text, e, "");
+        if (is_nice ? n > (is_negative ? 20 : 19) : n < 1 || n > 99)
+                return refuse_value(k, text, e, "");
+        *to = (ThreadPriority){ is_nice ? THREAD_NICE : THREAD_FIFO, is_negative ? -(int)n : (int)n };
+        return 0;
+}
+
 static int mode_decode(const Key *k, const char *text, mode_t *to, Explanation *e) {
         const char *digits = strncmp(text, "0o", 2) == 0 ? text + 2 : text;
         mode_t mode = 0;
@@ -216,6 +233,8 @@ int value_decode(const Key *k, const char *text, void *object, Explanation *e) {
                 return size_decode(k, text, to, e);
         case KEY_DURATION:
                 return duration_decode(k, text, to, e);
+        case KEY_PRIORITY:
+                return priority_decode(k, text, to, e);
         case KEY_MODE:
                 return mode_decode(k, text, to, e);
         case KEY_BOOL:

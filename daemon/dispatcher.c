@@ -312,9 +312,12 @@ static int dispatcher_loop(Dispatcher *d) {
 
 static int dispatcher_run(void *userdata) {
         Dispatcher *d = userdata;
-        int r = thread_set_urgent(DISPATCHER_NICE);
+        int r = thread_set_priority(d->priority, DISPATCHER_NICE);
 
-        if (r < 0)
+        if (r == THREAD_E_LOWERED)
+                log_print(LOG_NOTICE, "the dispatcher runs at a nice value of %d instead of SCHED_FIFO at %d", DISPATCHER_NICE,
+                          d->priority.value);
+        else if (r < 0)
                 log_print(LOG_NOTICE, "the dispatcher runs at normal priority: %s", strerror(-r));
         r = dispatcher_loop(d);
         if (r < 0) {
@@ -325,7 +328,7 @@ static int dispatcher_run(void *userdata) {
 }
 
 int dispatcher_start(Dispatcher *d) {
-        return thread_start(&d->thread, THREAD_DISPATCHER, "dispatcher", -1, dispatcher_run, d);
+        return thread_start_on(&d->thread, THREAD_DISPATCHER, "dispatcher", d->cpus, d->n_cpus, dispatcher_run, d);
 }
 
 int dispatcher_join(Dispatcher *d) {

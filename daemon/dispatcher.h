@@ -164,6 +164,9 @@ typedef struct Dispatcher {
         uint32_t n_lanes;
         clockid_t clock;
         nsec_t patience; /* how long the merge waits for a CPU before it asks */
+        ThreadPriority priority;
+        const uint32_t *cpus; /* that it may run on, borrowed; none: wherever main may */
+        size_t n_cpus;
         bool *live;      /* by slot: the lane has somebody at its other end; the thread's own afterwards */
 
         /* between threads */

@@ -29,8 +29,10 @@ static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
 
 /* What a batch says that nobody knows a next one behind: nothing that is or comes into the ring is older. */
 static nsec_t reader_last_watermark(Reader *r) {
-        nsec_t now = clock_now(r->clock), least; /* the clock before the head, as in reader_drain() */
+        nsec_t now, least;
 
+        reader_wait_guard(r); /* or the youngest in the batches would wait for a watermark that none is left to carry */
+        now = reader_visible(r); /* before the head, as in reader_drain() */
         least = reader_horizon(r, ring_head(&r->ring));
         return least < now ? least : now;
 }
@@ -365,7 +367,7 @@ static int drain_ring(Reader *r, Ring *ring) {
 }
 
 int reader_drain(Reader *r) {
-        nsec_t began = clock_now(r->clock); /* before the heads: what is older is visible then, on this CPU */
+        nsec_t began = reader_visible(r); /* before the heads: what is older is visible then */
         int taken = r->retiring.page ? drain_ring(r, &r->retiring) : 0;
 
         if (taken == 0)

@@ -21,7 +21,7 @@
 #define DEFAULT_SLACK (50 * NSEC_PER_USEC)
 #define MAILS 64
 #define SETTLE_TRIES 1000 /* only what interrupts this thread can write meanwhile */
-#define READER_NICE -19 /* what fills the ring is what keeps its reader from the CPU */
+#define READER_NICE -19 /* without SCHED_FIFO: what fills the ring is what keeps its reader from the CPU */
 
 int reader_init(Reader *r, size_t pool) {
         size_t n_batches = pool / (BATCH_ARENA + BATCH_ENTRIES * sizeof(BatchEntry));
@@ -130,6 +130,8 @@ static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
         switch (mail->order) {
         case READER_ADOPT:
                 error = reader_settle(r);
+                if (error == 0)
+                        error = reader_part(r, mail->snapshot);
                 if (error != 0)
                         return error;
                 reader_adopt(r, mail->snapshot);
@@ -138,6 +140,8 @@ static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
         case READER_SWITCH:
                 for (size_t i = 0; i < mail->n_fds && *mail->ret_error == 0; i++)
                         *mail->ret_error = open_switch(mail->fds[i], mail->on);
+                if (!mail->on && mail->n_fds > 0)
+                        reader_wait_guard(r); /* what they were in the middle of is read while they are known */
                 break;
         case READER_CUT:
                 error = reader_cut(r);
@@ -231,13 +235,27 @@ static int reader_loop(Reader *r) {
         return 0;
 }
 
+/* Said once: it is the same for all. */
+static void reader_set_priority(const Reader *r) {
+        static atomic_flag said = ATOMIC_FLAG_INIT;
+        int error = thread_set_priority(r->priority, READER_NICE);
+
+        if (error == 0 || atomic_flag_test_and_set(&said))
+                return;
+        if (error == THREAD_E_LOWERED)
+                log_print(LOG_NOTICE, "readers run at a nice value of %d instead of SCHED_FIFO at %d, and may lose samples when "
+                          "their CPUs are busy: LimitRTPRIO=%d in perfd's unit, or CAP_SYS_NICE, permits it", READER_NICE,
+                          r->priority.value, r->priority.value);
+        else
+                log_print(LOG_NOTICE, "readers run at normal priority, and may lose samples when their CPUs are busy: %s",
+                          strerror(-error));
+}
+
 static int reader_run(void *userdata) {
         Reader *r = userdata;
-        int error = thread_set_urgent(READER_NICE);
+        int error;
 
-        if (error < 0)
-                log_print(LOG_NOTICE, "reader of CPU %u runs at normal priority, and may lose samples when that CPU is busy: %s",
-                          r->cpu, strerror(-error));
+        reader_set_priority(r);
         error = reader_loop(r);
         if (error < 0) {
                 log_print(LOG_CRIT, "reader of CPU %u can not go on, perfd ends to be restarted: %s", r->cpu,
@@ -252,6 +270,8 @@ int reader_start(Reader *r, Snapshot *snapshot) {
 
         r->snapshot = snapshot;
         (void)snprintf(name, sizeof(name), "reader-%u", r->cpu);
+        if (r->guard > 0)
+                return thread_start_on(&r->thread, THREAD_READER, name, r->elsewhere, r->n_elsewhere, reader_run, r);
         return thread_start(&r->thread, THREAD_READER, name, (int)r->cpu, reader_run, r);
 }
 

@@ -1,6 +1,6 @@
 /*
- * A reader thread: drains the ring of its CPU, on which it is pinned, into batches. Everything here but the functions
- * marked for main belongs to the thread from start to join.
+ * A reader thread: drains the ring of its CPU, on which it is pinned if that CPU is to have a reader, into batches.
+ * Everything here but the functions marked for main belongs to the thread from start to join.
  */
 #pragma once
 
@@ -76,6 +76,10 @@ typedef struct Reader {
         uint64_t carrier_read_format; /* of its attr */
         uint32_t own_pid;
         nsec_t flush;        /* how long a sample may lie in the ring while it is busy */
+        ThreadPriority priority;
+        nsec_t guard;        /* of a ring that is read from another CPU; 0: it is not */
+        const uint32_t *elsewhere; /* the CPUs that it may be read from then; borrowed */
+        size_t n_elsewhere;
         Ring ring;
         CommTable *comms;
         Doorbell *dispatcher;  /* rung after a batch was queued */
@@ -159,6 +163,17 @@ nsec_t reader_horizon(Reader *r, uint64_t head);
 int reader_push_batch(Reader *r);
 /* reader-cut.c */
 int reader_cut(Reader *r);
+/* reader-elsewhere.c, for readers on their ring's CPU too. What is older is in the ring when its head is read next. */
+nsec_t reader_visible(const Reader *r);
+/* Until what has begun by now is in the ring, or will be late. On the ring's CPU it does not wait. */
+void reader_wait_guard(const Reader *r);
+/* After a whole drain: its end is between two occurrences, and is still the end of the ring. Waits for a guard. */
+bool reader_stands(const Reader *r);
+/*
+ * Before `next` is adopted: drains up to a place between two occurrences if it changes which generation of an event
+ * speaks, or marks the events of which one may be cut in two. READER_E_STARVED.
+ */
+int reader_part(Reader *r, const Snapshot *next);
 /* reader-note.c: what a record of the host says of tasks, for the dispatcher. READER_E_NO_ROOM: nothing was appended. */
 int reader_note(Reader *r, const Record *record);
 /* The same of a sample of the stream of moves. Also READER_E_UNDECODABLE. */

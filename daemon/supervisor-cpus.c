@@ -99,8 +99,9 @@ int supervisor_start_reader(Supervisor *s, uint32_t slot, Explanation *e) {
         r = reader_start(&s->readers[slot], empty);
         if (r == -EINVAL)
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel",
-                              "perfd may not run on CPU %u, whose ring only a thread there can read in order: let it run on "
-                              "all online CPUs (CPUAffinity=, cpusets)", s->cpus[slot]);
+                              "perfd may not run on %s CPU %u: let it run there (CPUAffinity=, cpusets), or keep readers to other "
+                              "CPUs by readers.cpus", s->readers[slot].guard ? "the CPUs of readers.cpus, as it has to for"
+                                                                             : "all CPUs; not on", s->cpus[slot]);
         return r < 0 ? supervisor_explain_thread(r, e) : 0;
 }
 
@@ -167,6 +168,9 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
                 return r;
         s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .patience = FLUSH };
         s->subscribers_max = s->config->subscribers_max;
+        r = supervisor_place_threads(s, e);
+        if (r != 0)
+                return r;
         r = dispatcher_init(&s->dispatcher, s->lanes, (uint32_t)s->n_cpus + 1, s->subscribers_max);
         if (r == 0)
                 dispatcher_set_lane(&s->dispatcher, (uint32_t)s->n_cpus, true, false);
@@ -212,6 +216,7 @@ void supervisor_free_cpus(Supervisor *s) {
         free(s->carriers);
         free(s->carrier_streams.streams);
         supervisor_free_moves(s);
+        supervisor_free_places(s);
         free(s->online);
         free(s->cpus);
         close_fd(s->acknowledge_fd);

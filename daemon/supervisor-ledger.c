@@ -32,7 +32,7 @@ static uint64_t event_unwritten(const Supervisor *s, const Event *event, uint32_
 
         for (int i = 0; i < _LOSS_MAX; i++)
                 known += c->cut.lost[i];
-        return s->attr.has_lost && c->cut.settled && owed > known ? owed - known : 0;
+        return s->attr.has_lost && c->cut.settled && !c->cut.loose && owed > known ? owed - known : 0;
 }
 
 /* As of the last cut, or later. */
@@ -141,9 +141,9 @@ static int event_ledger_fill(const Supervisor *s, const Registration *g, uint32_
         row->doubled = cut->doubled;
         row->count = count;
         has_owed = s->attr.has_lost || row->external;
-        row->exact = g->event->exact && has_owed && event_owed(c) == count && cut->sampled == 0 &&
+        row->exact = g->event->exact && has_owed && !cut->loose && !c->parted && event_owed(c) == count && cut->sampled == 0 &&
                      (!g->probe || probe_is_exact(g->probe));
-        row->occurred = has_owed ? event_owed(c) - cut->doubled : row->delivered + row->filtered + sum;
+        row->occurred = has_owed && !cut->loose ? event_owed(c) - cut->doubled : row->delivered + row->filtered + sum;
         row->balanced = cut->settled && row->occurred == row->delivered + row->filtered + sum;
         if (!(row->name = strdup(g->event->spec.name)))
                 return -ENOMEM;

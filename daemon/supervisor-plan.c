@@ -155,6 +155,27 @@ static int plan_mode(Perfd__V1__PlanReply *ret, const char *key, mode_t before, 
         return plan_setting(ret, key, texts[0], texts[1], true);
 }
 
+static int plan_priority(Perfd__V1__PlanReply *ret, const char *key, ThreadPriority before, ThreadPriority after) {
+        char texts[2][CONFIG_PRIORITY_SIZE];
+
+        return plan_setting(ret, key, config_priority_text(before, texts[0]), config_priority_text(after, texts[1]), true);
+}
+
+static int plan_cpus(Perfd__V1__PlanReply *ret, const char *key, const char *before, const char *after) {
+        return plan_setting(ret, key, before ? before : "all", after ? after : "all", true);
+}
+
+static int plan_places(const Config *before, const Config *after, Perfd__V1__PlanReply *ret) {
+        int r;
+
+        if ((r = plan_priority(ret, "readers.priority", before->reader_priority, after->reader_priority)) < 0 ||
+            (r = plan_cpus(ret, "readers.cpus", before->reader_cpus, after->reader_cpus)) < 0 ||
+            (r = plan_number(ret, "readers.guard", before->reader_guard, after->reader_guard, true)) < 0)
+                return r;
+        r = plan_priority(ret, "dispatcher.priority", before->dispatcher_priority, after->dispatcher_priority);
+        return r < 0 ? r : plan_cpus(ret, "dispatcher.cpus", before->dispatcher_cpus, after->dispatcher_cpus);
+}
+
 static int plan_settings(const Config *before, const Config *after, Perfd__V1__PlanReply *ret) {
         int r;
 
@@ -167,6 +188,7 @@ static int plan_settings(const Config *before, const Config *after, Perfd__V1__P
             (r = plan_setting(ret, "clock", config_clock_name(before), config_clock_name(after), true)) < 0 ||
             (r = plan_number(ret, "rings.size", before->ring_size, after->ring_size, false)) < 0 ||
             (r = plan_number(ret, "batches.pool", before->batch_pool, after->batch_pool, true)) < 0 ||
+            (r = plan_places(before, after, ret)) < 0 ||
             (r = plan_number(ret, "subscribers.max", before->subscribers_max, after->subscribers_max, true)) < 0 ||
             (r = plan_number(ret, "subscribers.queue", before->subscriber_queue, after->subscriber_queue, false)) < 0)
                 return r;

@@ -125,14 +125,28 @@ static int reload_commit(Supervisor *s, Reload *w, Explanation *e) {
         return r == 0 && w->n_removed > 0 ? supervisor_remove_selected(s, w->removed, w->n_removed, e) : r;
 }
 
+static bool same_list(const char *a, const char *b) {
+        return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_priority(ThreadPriority a, ThreadPriority b) {
+        return a.policy == b.policy && a.value == b.value;
+}
+
+static bool same_places(const Config *a, const Config *b) {
+        return same_priority(a->reader_priority, b->reader_priority) && same_list(a->reader_cpus, b->reader_cpus) &&
+               a->reader_guard == b->reader_guard && same_priority(a->dispatcher_priority, b->dispatcher_priority) &&
+               same_list(a->dispatcher_cpus, b->dispatcher_cpus);
+}
+
 static void log_restart_needed(const Config *old, const Config *new) {
-        if (old->batch_pool != new->batch_pool || old->clock != new->clock || old->subscribers_max != new->subscribers_max ||
+        if (!same_places(old, new) || old->batch_pool != new->batch_pool || old->clock != new->clock || old->subscribers_max != new->subscribers_max ||
             old->connections_max != new->connections_max || old->connections_per_uid != new->connections_per_uid ||
             strcmp(old->control_path, new->control_path) != 0 || strcmp(old->stream_path, new->stream_path) != 0 ||
             strcmp(old->state_path, new->state_path) != 0 || old->control_mode != new->control_mode ||
             old->stream_mode != new->stream_mode || strcmp(old->stream_group, new->stream_group) != 0)
-                log_print(LOG_WARNING, "listen, access, state, clock, batches, subscribers.max or connections have changed: that "
-                          "needs a restart");
+                log_print(LOG_WARNING, "listen, access, state, clock, batches, readers, dispatcher, subscribers.max or connections "
+                          "have changed: that needs a restart");
 }
 
 /* Those that are there twice: under their names there is an old and a new one. */

@@ -195,6 +195,10 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         int r;
 
         thread_assert(THREAD_MAIN);
+        if (supervisor_reads_elsewhere(s)) /* it would not see at which place of both rings the change is */
+                return refuse(e, REFUSED_UNSUPPORTED, "needs-restart", "rings.size can change without a restart only while each "
+                              "CPU has a reader of its own, and readers.cpus does not name all: restart perfd, or leave the size "
+                              "at %zu", (size_t)s->config->ring_size);
         r = ring_limits_check(supervisor_count_online(s), size + s->config->ring_size, e); /* both, for a moment */
         if (r != 0)
                 return r;

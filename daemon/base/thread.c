@@ -15,21 +15,30 @@ _Thread_local ThreadKind thread_kind;
 typedef struct Starting {
         sem_t done;
         int error;
+        const uint32_t *cpus;
+        size_t n_cpus;
 } Starting;
 
 void thread_become(ThreadKind kind) {
         thread_kind = kind;
 }
 
-static int thread_pin(int cpu) {
+static int thread_place(const uint32_t *cpus, size_t n_cpus) {
+        uint32_t last = 0;
+        cpu_set_t *set;
+        size_t size;
         int r;
-        size_t size = CPU_ALLOC_SIZE(cpu + 1);
-        cpu_set_t *set = CPU_ALLOC(cpu + 1);
 
+        for (size_t i = 0; i < n_cpus; i++)
+                if (cpus[i] > last)
+                        last = cpus[i];
+        size = CPU_ALLOC_SIZE(last + 1);
+        set = CPU_ALLOC(last + 1);
         if (!set)
                 return -ENOMEM;
         CPU_ZERO_S(size, set);
-        CPU_SET_S(cpu, size, set);
+        for (size_t i = 0; i < n_cpus; i++)
+                CPU_SET_S(cpus[i], size, set);
         r = sched_setaffinity(0, size, set) < 0 ? -errno : 0;
         CPU_FREE(set);
         return r;
@@ -43,8 +52,8 @@ static void *thread_main(void *userdata) {
         thread_kind = t->kind;
         t->tid = (pid_t)syscall(SYS_gettid);
         pthread_setname_np(pthread_self(), t->name);
-        if (t->cpu >= 0)
-                r = thread_pin(t->cpu);
+        if (starting->n_cpus > 0)
+                r = thread_place(starting->cpus, starting->n_cpus);
         starting->error = r;
         sem_post(&starting->done); /* from here on `starting` is gone */
         if (r == 0)
@@ -52,12 +61,13 @@ static void *thread_main(void *userdata) {
         return NULL;
 }
 
-int thread_start(Thread *t, ThreadKind kind, const char *name, int cpu, int (*run)(void *userdata), void *userdata) {
-        Starting starting = { .error = 0 };
+int thread_start_on(Thread *t, ThreadKind kind, const char *name, const uint32_t *cpus, size_t n_cpus,
+                    int (*run)(void *userdata), void *userdata) {
+        Starting starting = { .cpus = cpus, .n_cpus = n_cpus };
         sigset_t all, before;
         int r;
 
-        *t = (Thread){ .kind = kind, .cpu = cpu, .run = run, .userdata = userdata, .starting = &starting };
+        *t = (Thread){ .kind = kind, .run = run, .userdata = userdata, .starting = &starting };
         (void)snprintf(t->name, sizeof(t->name), "%s", name); /* the kernel keeps 15 bytes too */
         sem_init(&starting.done, 0, 0);
 
@@ -79,13 +89,34 @@ int thread_start(Thread *t, ThreadKind kind, const char *name, int cpu, int (*ru
         return r;
 }
 
-int thread_set_urgent(int nice) {
-        struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };
+int thread_start(Thread *t, ThreadKind kind, const char *name, int cpu, int (*run)(void *userdata), void *userdata) {
+        return thread_start_on(t, kind, name, &(uint32_t){ (uint32_t)cpu }, cpu >= 0, run, userdata);
+}
 
-        if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0)
+int thread_set_priority(ThreadPriority wanted, int nice) {
+        struct sched_param param = { .sched_priority = wanted.value };
+        int r = 0;
+
+        switch (wanted.policy) {
+        case THREAD_NORMAL:
                 return 0;
+        case THREAD_NICE:
+                nice = wanted.value;
+                break;
+        case THREAD_FIFO:
+                if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0)
+                        return 0;
+                r = THREAD_E_LOWERED;
+                break;
+        }
         /* Linux: nice values belong to threads (sched(7)) */
-        return setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice) < 0 ? -errno : 0;
+        return setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice) < 0 ? -errno : r;
+}
+
+int thread_set_urgent(int nice) {
+        int r = thread_set_priority((ThreadPriority){ THREAD_FIFO, 1 }, nice);
+
+        return r < 0 ? r : 0;
 }
 
 int thread_join(Thread *t) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <assert.h>
@@ -24,7 +26,6 @@ typedef struct Thread {
         pthread_t handle;
         ThreadKind kind;
         char name[16];
-        int cpu; /* pinned to it, -1 for none */
         int (*run)(void *userdata);
         void *userdata;
         pid_t tid;    /* in our own pid namespace; set before thread_start() returns */
@@ -33,7 +34,23 @@ typedef struct Thread {
         void *starting;
 } Thread;
 
-#define THREAD_NULL ((Thread){ .cpu = -1 })
+#define THREAD_NULL ((Thread){ .started = 0 })
+
+typedef enum ThreadPolicy {
+        THREAD_NORMAL, /* as main */
+        THREAD_NICE,
+        THREAD_FIFO,
+} ThreadPolicy;
+
+/* How a thread is scheduled, sched(7). */
+typedef struct ThreadPriority {
+        ThreadPolicy policy;
+        int value; /* the nice value, or the real-time priority */
+} ThreadPriority;
+
+enum {
+        THREAD_E_LOWERED = 1, /* a nice value instead of a real-time priority */
+};
 
 /* main() of the daemon says what it is. */
 void thread_become(ThreadKind kind);
@@ -43,10 +60,15 @@ void thread_become(ThreadKind kind);
  * its tid is known. Negative: from pthread_create(3) or sched_setaffinity(2); then no thread is left.
  */
 int thread_start(Thread *t, ThreadKind kind, const char *name, int cpu, int (*run)(void *userdata), void *userdata);
+/* The same, kept to some CPUs; without any it runs wherever its starter may. `cpus` is borrowed until it returns. */
+int thread_start_on(Thread *t, ThreadKind kind, const char *name, const uint32_t *cpus, size_t n_cpus,
+                    int (*run)(void *userdata), void *userdata);
 /*
- * How the calling thread is scheduled: SCHED_FIFO at the lowest real-time priority where that is permitted
- * (CAP_SYS_NICE, RLIMIT_RTPRIO), else `nice`. Negative, from setpriority(2): neither, and the caller says so.
+ * The calling thread. THREAD_E_LOWERED: a real-time priority is not permitted (CAP_SYS_NICE, RLIMIT_RTPRIO), and it has
+ * the value `nice` instead. Negative, from setpriority(2): it stays normal. The caller says both.
  */
+int thread_set_priority(ThreadPriority wanted, int nice);
+/* The lowest real-time priority, or else `nice`. */
 int thread_set_urgent(int nice);
 /* Waits for it and returns what run() returned; 0 if it was never started. */
 int thread_join(Thread *t);

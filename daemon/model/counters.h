@@ -30,6 +30,7 @@ typedef struct EventCut {
         uint64_t delivered, filtered, doubled;
         uint64_t lost[_LOSS_MAX]; /* but those of the kernel, and LATE */
         bool settled;             /* false: the ring never stood still around the read, the cut is not consistent */
+        bool loose;               /* read from another CPU: the count was taken somewhere in what was read, not at its end */
 } EventCut;
 
 typedef struct EventCounters {
@@ -41,6 +42,7 @@ typedef struct EventCounters {
         Counter lost[_LOSS_MAX];        /* but those of the kernel, and LATE */
         EventCut cut;
         uint64_t next_read; /* ns: when its counts are to be read again */
+        bool parted;        /* read from another CPU: a live change may have doubled or missed the occurrence that it met */
 
         /* written by the supervisor: of fds that are closed */
         _Alignas(64) uint64_t closed_count;

@@ -130,6 +130,13 @@ static void test_defaults(void **state) {
         assert_int_equal(c->clock, CLOCK_MONOTONIC);
         assert_int_equal(c->ring_size, 4 << 20);
         assert_int_equal(c->batch_pool, 2 << 20);
+        assert_int_equal(c->reader_priority.policy, THREAD_FIFO);
+        assert_int_equal(c->reader_priority.value, 1);
+        assert_int_equal(c->dispatcher_priority.policy, THREAD_FIFO);
+        assert_int_equal(c->dispatcher_priority.value, 1);
+        assert_null(c->reader_cpus);
+        assert_null(c->dispatcher_cpus);
+        assert_int_equal(c->reader_guard, 5000000);
         assert_int_equal(c->subscribers_max, 64);
         assert_int_equal(c->subscriber_queue, 8 << 20);
         assert_int_equal(c->connections_max, 256);

@@ -93,6 +93,46 @@ static void test_shape(void **state) {
         check_cases(cases, ARRAY_SIZE(cases));
 }
 
+#define PRIORITIES "normal, nice:N from nice:-20 to nice:19 or fifo:N from fifo:1 to fifo:99"
+
+static void test_threads(void **state) {
+        static const struct {
+                const char *text;
+                ThreadPriority expected;
+        } good[] = { { "normal", { THREAD_NORMAL, 0 } }, { "nice:-20", { THREAD_NICE, -20 } }, { "nice:0", { THREAD_NICE, 0 } },
+                     { "nice:19", { THREAD_NICE, 19 } }, { "fifo:1", { THREAD_FIFO, 1 } },     { "fifo:99", { THREAD_FIFO, 99 } } };
+        static const char *const bad[] = { "nice:-21", "nice:20", "nice:", "nice:-", "nice:1x", "nice:--1", "fifo:0", "fifo:100",
+                                           "fifo:-1", "fifo", "fifo: 1", "rr:1", "18446744073709551617" };
+        static const Case cases[] = {
+                { "readers: {cpus: 1-, guard: 1us}\ndispatcher: {cpu: 1, cpus: \"7,0-7\"}\n",
+                  "f:2:17: readers.cpus: found '1-', which here is no number or range; expected a list of CPUs such as "
+                  "\"0-3,8\", none above 8191\n"
+                  "f:2:28: readers.guard: found '1us', expected a duration from 100us to 100ms\n"
+                  "f:3:14: unknown key 'cpu'; did you mean 'cpus'?\n"
+                  "f:3:28: warning: dispatcher.cpus: CPU 7 stands here twice\n" },
+        };
+        char yaml[128], expected[256], text[CONFIG_PRIORITY_SIZE];
+
+        check_cases(cases, ARRAY_SIZE(cases));
+        for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+                _cleanup_(config_unrefp) Config *c = NULL;
+
+                (void)snprintf(yaml, sizeof(yaml), "version: 1\nreaders: {priority: \"%s\", guard: 100us, cpus: \"2,0\"}\n", good[i].text);
+                c = check(yaml, strlen(yaml), "");
+                assert_int_equal(c->reader_priority.policy, good[i].expected.policy);
+                assert_int_equal(c->reader_priority.value, good[i].expected.value);
+                assert_string_equal(config_priority_text(c->reader_priority, text), good[i].text);
+                assert_int_equal(c->reader_guard, 100000);
+                assert_string_equal(c->reader_cpus, "2,0");
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+                (void)snprintf(yaml, sizeof(yaml), "version: 1\ndispatcher: {priority: '%s'}\n", bad[i]);
+                (void)snprintf(expected, sizeof(expected),
+                               "f:2:24: dispatcher.priority: found '%s', expected " PRIORITIES "\n", bad[i]);
+                assert_null(check(yaml, strlen(yaml), expected));
+        }
+}
+
 static void test_targets(void **state) {
         static const Case cases[] = {
                 { "targets: {web: {pids: [1, 1, x, 0, [2]], tids: 5}}\n",
@@ -317,6 +357,7 @@ static void test_values(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_settings), cmocka_unit_test(test_shape), cmocka_unit_test(test_targets),
+                cmocka_unit_test(test_threads),
                 cmocka_unit_test(test_events),   cmocka_unit_test(test_yaml),  cmocka_unit_test(test_bounds),
                 cmocka_unit_test(test_values),
         };

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "daemon/base/doorbell.h"
@@ -380,6 +381,59 @@ static void test_thread(void **state) {
         assert_int_equal(thread_join(&t), 0);
 }
 
+typedef struct Scheduled {
+        ThreadPriority wanted;
+        int result, policy, priority, nice, n_cpus;
+} Scheduled;
+
+static int run_scheduled(void *userdata) {
+        Scheduled *s = userdata;
+        struct sched_param param;
+        cpu_set_t set;
+
+        s->result = thread_set_priority(s->wanted, 5);
+        s->policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+        assert(sched_getparam(0, &param) == 0);
+        s->priority = param.sched_priority;
+        s->nice = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
+        assert(sched_getaffinity(0, sizeof(set), &set) == 0);
+        s->n_cpus = CPU_COUNT(&set);
+        return 0;
+}
+
+static void test_priority(void **state) {
+        Scheduled fifo = { { THREAD_FIFO, 1 }, 0 }, nice = { { THREAD_NICE, 7 }, 0 }, normal = { { THREAD_NORMAL, 0 }, 0 };
+        Scheduled *const all[] = { &fifo, &nice, &normal };
+        uint32_t cpus[CPU_SETSIZE];
+        size_t n_cpus = 0;
+        cpu_set_t set;
+
+        assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+        for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
+                if (CPU_ISSET(cpu, &set))
+                        cpus[n_cpus++] = cpu;
+        for (size_t i = 0; i < 3; i++) {
+                Thread t = THREAD_NULL;
+
+                assert_int_equal(thread_start_on(&t, THREAD_READER, "scheduled", cpus, i < 2 ? n_cpus : 0, run_scheduled, all[i]), 0);
+                assert_int_equal(thread_join(&t), 0);
+                assert_int_equal(all[i]->n_cpus, n_cpus);
+        }
+        if (fifo.result == THREAD_E_LOWERED) { /* not permitted here */
+                assert_int_equal(fifo.policy, SCHED_OTHER);
+                assert_int_equal(fifo.nice, 5);
+        } else {
+                assert_int_equal(fifo.result, 0);
+                assert_int_equal(fifo.policy, SCHED_FIFO);
+                assert_int_equal(fifo.priority, 1);
+        }
+        assert_int_equal(nice.result, 0);
+        assert_int_equal(nice.policy, SCHED_OTHER);
+        assert_int_equal(nice.nice, 7);
+        assert_int_equal(normal.result, 0);
+        assert_int_equal(normal.nice, getpriority(PRIO_PROCESS, 0));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_queue),
@@ -388,6 +442,7 @@ int main(void) {
                 cmocka_unit_test(test_mailbox),
                 cmocka_unit_test(test_mailbox_full),
                 cmocka_unit_test(test_thread),
+                cmocka_unit_test(test_priority),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

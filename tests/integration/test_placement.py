@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+"""Where perfd's threads run and how urgently: as configured; what a CPU without a reader of its own can promise, with its
+load on that very CPU; and that the defaults lose nothing while other programs want all of every CPU."""
+import contextlib
+import json
+import os
+import subprocess
+import sys
+
+import perfd
+from perfd import Daemon, Workload, add, check, equal, pb
+from test_promises import CPUS, GETPPID, SLOW, SYS_ENTER, Checker, lost, rows_of
+
+ELSEWHERE = "version: 1\nreaders: {cpus: \"%d\"%s}\n"  # the reader of CPUS[0] runs on CPUS[1]
+
+
+def need_two_cpus():
+    if len(CPUS) < 2:
+        raise perfd.Skip("a CPU without a reader needs another one")
+
+
+def threads_of(daemon):
+    """{name: tid}"""
+    found = {}
+    for tid in os.listdir(f"/proc/{daemon.pid}/task"):
+        with open(f"/proc/{daemon.pid}/task/{tid}/comm", encoding="ascii") as f:
+            found[f.read().strip()] = int(tid)
+    return found
+
+
+def scheduled(tid):
+    """(policy, real-time priority, nice value)"""
+    policy = os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK
+    return policy, os.sched_getparam(tid).sched_priority, os.getpriority(os.PRIO_PROCESS, tid)
+
+
+def sums_of(ledger, name):
+    """{cpu: row}: the sum of each row adds up, whether it is exact or not."""
+    rows = {row.cpu: row for row in ledger.events if row.name == name}
+    for row in rows.values():
+        equal(row.delivered + row.filtered + sum(count.count for count in row.lost), row.occurred, f"the sum of {row}")
+        check(row.balanced, f"not balanced: {row}")
+    return rows
+
+
+class Elsewhere(Checker):
+    """A checker of a stream to which some of what it wants may come too late."""
+
+    def finish(self, seconds=perfd.PATIENCE):
+        self.process.terminate()
+        seen = json.loads(" ".join(self.hear(seconds)))
+        equal(self.process.wait(seconds), 0, "the status of the checker")
+        check(seen["balanced"], f"the closing ledger does not balance: {seen}")
+        equal(seen["backwards"], 0, "items older than their predecessor")
+        equal(seen["missed"], seen["outbox"], "items in gaps and items dropped")
+        equal(seen["sent"], seen["items"], "items sent and received")
+        equal(seen["matched"], seen["sent"] + seen["outbox"] + seen["late"] + seen["queued"], "the subscriber's sum")
+        return seen
+
+
+def test_priorities():
+    usual = {"reader": (os.SCHED_FIFO, 1, 0), "dispatcher": (os.SCHED_FIFO, 1, 0)}
+    cases = [(None, usual),
+             ("readers: {priority: fifo:3}\ndispatcher: {priority: fifo:2}",
+              {"reader": (os.SCHED_FIFO, 3, 0), "dispatcher": (os.SCHED_FIFO, 2, 0)}),
+             ("readers: {priority: \"nice:-7\"}\ndispatcher: {priority: normal}",
+              {"reader": (os.SCHED_OTHER, 0, -7), "dispatcher": (os.SCHED_OTHER, 0, 0)})]
+    for config, expected in cases:
+        with Daemon(config=config and f"version: 1\n{config}\n") as daemon:
+            threads = threads_of(daemon)
+            perfd.wait_until(lambda d=daemon, t=threads["dispatcher"], e=expected: scheduled(t) == e["dispatcher"] and d,
+                             f"{expected['dispatcher']} of the dispatcher")
+            for cpu in perfd.online_cpus():
+                perfd.wait_until(lambda t=threads[f"reader-{cpu}"], e=expected: scheduled(t) == e["reader"],
+                                 f"{expected['reader']} of the reader of CPU {cpu}")
+            equal(scheduled(daemon.pid), (os.SCHED_OTHER, 0, 0), "the main thread")
+
+
+def test_places():
+    need_two_cpus()
+    config = ELSEWHERE % (CPUS[1], "") + f"dispatcher: {{cpus: \"{CPUS[0]}\"}}\n"
+    with Daemon(config=config) as daemon:
+        threads = threads_of(daemon)
+        for cpu in perfd.online_cpus():
+            equal(os.sched_getaffinity(threads[f"reader-{cpu}"]), {CPUS[1]}, f"where the reader of CPU {cpu} runs")
+        equal(os.sched_getaffinity(threads["dispatcher"]), {CPUS[0]}, "where the dispatcher runs")
+    with Daemon() as daemon:
+        for name, tid in threads_of(daemon).items():
+            if name.startswith("reader-"):
+                equal(os.sched_getaffinity(tid), {int(name[len("reader-"):])}, f"where {name} runs")
+    for key in ("readers", "dispatcher"):
+        perfd.fail_to_start(rf"{key}\.cpus is 8000, and none of these CPUs is online",
+                            config=f"version: 1\n{key}: {{cpus: \"8000\"}}\n")
+
+
+def test_settings_need_a_restart():
+    need_two_cpus()
+    with Daemon(config=ELSEWHERE % (CPUS[1], "")) as daemon, daemon.client() as client:
+        yaml = "version: 1\nreaders: {priority: nice:3, guard: 7ms}\ndispatcher: {cpus: \"0\"}\n"
+        found = {s.field: (s.before, s.after, s.restart) for s in client.request(plan=pb.PlanRequest(yaml=yaml)).plan.settings}
+        equal(found, {"readers.priority": ("fifo:1", "nice:3", True), "readers.cpus": (str(CPUS[1]), "all", True),
+                      "readers.guard": ("5000000", "7000000", True), "dispatcher.cpus": ("all", "0", True)}, "what is planned")
+        no = perfd.refused(client, "needs-restart", apply=pb.ApplyRequest(yaml="version: 1\nrings: {size: 1MiB}\n"))
+        check("readers.cpus" in no.message, f"no key in {no.message!r}")
+        equal(daemon.status().ring_size, 4 << 20, "the ring's size after a refusal")
+
+
+def test_reading_from_elsewhere():
+    """A load of a known number on a CPU without a reader: every call is there, in order, or counted as late."""
+    need_two_cpus()
+    calls = 50_000 if SLOW else 500_000
+    for order in ("time", "cpu"):
+        with Daemon(config=ELSEWHERE % (CPUS[1], "")) as daemon, daemon.client() as client, \
+                Workload("syscalls", calls, cpus=CPUS) as load:
+            add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
+            with Elsewhere(daemon, order, "calls", queue=1 << 28) as checker:
+                load.go()
+                equal(load.done(), [calls] * 2, "calls made")
+                seen = checker.finish()
+                rows = rows_of(daemon.ledger(), "calls")  # nothing happens any more: both are exact
+            load.exit()
+        for cpu in CPUS:
+            equal(rows[cpu].occurred, calls + 1, f"calls on CPU {cpu}")
+            equal(seen["cpus"][cpu], rows[cpu].delivered, f"samples of CPU {cpu}, {order}")
+        equal(seen["late"], sum(lost(row, "late") for row in rows.values()), "late ones")
+        equal(seen["outbox"], 0, "dropped")
+        if order == "cpu":
+            equal(seen["late"], 0, "late ones where nobody waits")
+        if not SLOW:
+            equal([lost(row) for row in rows.values()], [0, 0], "lost with the default rings")
+
+
+def test_short_guard():
+    """With a guard that is too short more comes late. It is counted, and the order holds."""
+    need_two_cpus()
+    with Daemon(config=ELSEWHERE % (CPUS[1], ", guard: 100us")) as daemon, daemon.client() as client, \
+            Workload("flood", 2, 0, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Elsewhere(daemon, "time", "calls", queue=1 << 28) as checker:
+            load.go()
+            counts = load.done()
+            seen = checker.finish(60)
+            rows = rows_of(daemon.ledger(), "calls")
+        load.exit()
+    equal([rows[cpu].occurred for cpu in CPUS], [n + 1 for n in counts], "calls")
+    equal(seen["items"], sum(row.delivered for row in rows.values()), "items and delivered ones")
+    equal(seen["late"], sum(lost(row, "late") for row in rows.values()), "late ones")
+    print(f"  {seen['late']} of {seen['matched']} late")
+
+
+def test_ledger_says_what_is_not_exact():
+    """In the middle of a flood: the row of the CPU with a reader is exact, and that of the other one says whether it is."""
+    need_two_cpus()
+    inexact = 0
+    with Daemon(config=ELSEWHERE % (CPUS[1], "")) as daemon, daemon.client() as client, \
+            Workload("flood", 0, 0, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Elsewhere(daemon, "time", "calls", queue=1 << 28) as checker:
+            load.go()
+            last = dict.fromkeys(CPUS, 0)
+            for _ in range(5 if SLOW else 30):
+                ledger = daemon.ledger()
+                rows = sums_of(ledger, "calls")
+                for cpu in CPUS:
+                    check(rows[cpu].occurred >= last[cpu], f"a count of CPU {cpu} went backwards")
+                    last[cpu] = rows[cpu].occurred
+                check(rows[CPUS[1]].exact, f"not exact: {rows[CPUS[1]]}")
+                inexact += not rows[CPUS[0]].exact
+                for row in (*ledger.rings, *ledger.subscribers):
+                    check(row.balanced, f"not balanced: {row}")
+            counts = load.done(stop=True)
+            checker.finish(60)
+            rows = rows_of(daemon.ledger(), "calls")
+        load.exit()
+    equal([rows[cpu].occurred for cpu in CPUS], [n + 1 for n in counts], "calls")
+    print(f"  {inexact} ledgers were not exact")
+
+
+def test_live_change_from_elsewhere():
+    """Each change may meet one occurrence in its middle, on the CPU without a reader: then its row is not exact any more."""
+    need_two_cpus()
+    rounds = 10 if SLOW else 50
+    with Daemon(config=ELSEWHERE % (CPUS[1], "")) as daemon, daemon.client() as client, \
+            Workload("flood", 0, 20_000, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "filter": f"id == {GETPPID}",
+                     "target": pb.Target(pids=load.pids)})
+        with Elsewhere(daemon, "cpu", "calls", queue=1 << 28) as checker:
+            load.go()
+            for i in range(rounds):
+                client.request(set_filter=pb.SetFilterRequest(name="calls", filter=f"id == {GETPPID}" +
+                                                              (f" && common_pid != {i + 1}" if i % 2 else "")))
+            counts = load.done(stop=True)
+            seen = checker.finish()
+            rows = sums_of(daemon.ledger(), "calls")
+        load.exit()
+    equal(rows[CPUS[1]].occurred, counts[1], "calls on the CPU with a reader")
+    check(rows[CPUS[1]].exact, f"not exact: {rows[CPUS[1]]}")
+    apart = rows[CPUS[0]].occurred - counts[0]
+    check(abs(apart) <= rounds, f"{apart} by {rounds} changes on the CPU without a reader")
+    check(apart == 0 or not rows[CPUS[0]].exact or lost(rows[CPUS[0]], "kernel_unwritten"), f"{apart} that are not said: {rows[CPUS[0]]}")
+    equal(seen["items"], sum(row.delivered for row in rows.values()), "items and delivered ones")
+    print(f"  {apart} doubled (or missed, if negative), exact: {rows[CPUS[0]].exact}")
+
+
+@contextlib.contextmanager
+def busy_loops(seconds):
+    """A process for each online CPU that wants all of it, and ends by itself."""
+    loops = []
+    try:
+        for cpu in perfd.online_cpus():
+            loops.append(subprocess.Popen(
+                [sys.executable, "-c", f"import os, time\nos.sched_setaffinity(0, {{{cpu}}})\n"
+                                       f"end = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"]))
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def test_nothing_is_lost_on_busy_cpus():
+    """Each CPU has a busy loop of ordinary priority beside the flood: the default configuration loses nothing."""
+    seconds = 5
+    with Daemon() as daemon, daemon.client() as client, Workload("flood", seconds, 0, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with Checker(daemon, "time", "calls", queue=1 << 28) as checker:
+            with busy_loops(seconds + perfd.PATIENCE):
+                load.go()
+                counts = load.done(seconds=seconds + perfd.PATIENCE)
+            seen = checker.finish(60)
+            ledger = daemon.ledger()
+        load.exit()
+    rows = rows_of(ledger, "calls")
+    if not SLOW:
+        equal([lost(row) for row in rows.values()], [0] * len(rows), "lost with the default configuration")
+        equal(seen["outbox"], 0, "dropped")
+    equal([rows[cpu].occurred for cpu in CPUS], [n + 1 for n in counts], "calls")
+    check(all(row.balanced for row in (*ledger.events, *ledger.rings)), "a row is not balanced")
+    print(f"  {sum(counts) // seconds} calls a second beside busy loops")
+
+
+if __name__ == "__main__":
+    perfd.main(globals(), 120)
