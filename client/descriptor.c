@@ -113,6 +113,7 @@ static int descriptor_new(Perfd__V1__EventDescriptor *message, Descriptor **ret)
                 .unit = message->unit,
                 .interval = message->interval,
         };
+        d->is_external = strncmp(message->event, "external:", strlen("external:")) == 0;
         r = fields_new(&d->arena, message->fields, message->n_fields, &d->event.fields);
         if (r == 0)
                 r = descriptor_place(d);

@@ -20,6 +20,7 @@ typedef struct Descriptor {
         FieldPlace *places;                  /* by field; of an event with dynamic arrays only up to the first one */
         size_t n_numbers, n_texts;           /* of every item; without dynamic arrays exactly */
         bool dynamic;
+        bool is_external; /* clients emit its samples, and may not say of whom they are */
 } Descriptor;
 
 typedef struct Descriptors {

@@ -28,11 +28,16 @@ uint32_t perfd_item_tid(const perfd_item *item) {
         return item->tid;
 }
 
+/* What perfd itself reads, and what a client emits without a tid, is of no thread. */
+static bool item_is_of_nobody(const perfd_item *item) {
+        return item->tid == 0 && (item->record == PERFD_READ || (item->descriptor && item->descriptor->is_external));
+}
+
 perfd_text perfd_item_comm(const perfd_item *item) {
         char *idle = ((struct perfd_item *)item)->idle; /* room that the item keeps for this */
         int n;
 
-        if (item->tid == 0 && item->record != PERFD_READ) { /* each CPU has one, and none is ever described */
+        if (item->tid == 0 && !item_is_of_nobody(item)) { /* each CPU has one, and none is ever described */
                 n = snprintf(idle, sizeof(item->idle), "swapper/%" PRIu32, item->cpu);
                 return (perfd_text){ .bytes = idle, .length = (size_t)n };
         }

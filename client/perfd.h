@@ -581,7 +581,10 @@ uint64_t perfd_item_time(const perfd_item *item);
 uint32_t perfd_item_cpu(const perfd_item *item);
 uint32_t perfd_item_pid(const perfd_item *item);
 uint32_t perfd_item_tid(const perfd_item *item);
-/* Name of the thread: of perfd_item_task(), or that of the idle thread of its CPU, "swapper/1"; empty if not known. */
+/*
+ * Name of the thread: of perfd_item_task(), or that of the idle thread of its CPU, "swapper/1"; empty if not known. A tid of 0
+ * and an empty name are those of nobody: of PERFD_READ items, and of samples that a client emitted without a tid.
+ */
 perfd_text perfd_item_comm(const perfd_item *item);
 /*
  * The thread and the process that did it, as they were then; in the order of time exactly, in that of each CPU as far as

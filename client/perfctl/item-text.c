@@ -37,16 +37,24 @@ static void put_time(Output *o, uint64_t nsec) {
         output_put_number(o, rest);
 }
 
+/* "COMM-PID/TID"; of no thread "-PID", or "-". */
 static void put_who(Output *o, const perfd_item *item) {
         perfd_text comm = perfd_item_comm(item);
         uint32_t pid = perfd_item_pid(item), tid = perfd_item_tid(item);
-        size_t width = comm.length + 2 + digits(pid) + digits(tid);
+        bool has_tid = tid > 0 || comm.length > 0;
+        size_t width = comm.length + 1;
 
         text_put(o, comm.bytes, comm.length);
         output_put_char(o, '-');
-        output_put_number(o, pid);
-        output_put_char(o, '/');
-        output_put_number(o, tid);
+        if (pid > 0 || has_tid) {
+                output_put_number(o, pid);
+                width += digits(pid);
+        }
+        if (has_tid) {
+                output_put_char(o, '/');
+                output_put_number(o, tid);
+                width += 1 + digits(tid);
+        }
         put_padding(o, width < WHO_WIDTH ? WHO_WIDTH - width : 0);
 }
 

@@ -72,6 +72,7 @@ class Event:
 
     def __init__(self, descriptor):
         self.name, self.period = descriptor.name, descriptor.period
+        self.is_external = descriptor.event.startswith("external:")
         self.fields = [(f.name, f.kind in (pb.FIELD_KIND_TEXT, pb.FIELD_KIND_BYTES), f.count,
                         f.kind == pb.FIELD_KIND_SIGNED) for f in descriptor.fields]
         self.named = [f for f in descriptor.fields if f.values]
@@ -310,8 +311,10 @@ class Stream:
 
     def who(self, item):
         """Names of the thread and the process of an item; what is not known is not there."""
-        if item.tid == 0 and item.WhichOneof("record") != "read":
-            return {"comm": b"swapper/%d" % item.cpu}
+        if item.tid == 0:
+            event = self.events.get(item.event)
+            is_of_nobody = item.WhichOneof("record") == "read" or (event and event.is_external)
+            return {"comm": b"" if is_of_nobody else b"swapper/%d" % item.cpu}
         task = self.tasks.get(item.tid)
         if not task:
             return {"comm": b""}

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """External events in numbers that no single client of the other tests makes: many requests, long samples, more than there is
 room for. Needs root."""
+import json
+import os
+import subprocess
 import time
 
 import perfd
@@ -8,6 +11,12 @@ from perfd import add, equal
 from subscriber import pb
 
 EVENT = "external:flood"
+PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
+
+
+def perfctl(daemon, *arguments):
+    return subprocess.run([PERFCTL, "--socket", daemon.control, *arguments], capture_output=True, text=True,
+                          timeout=perfd.PATIENCE, check=True).stdout
 
 
 def of_event(ledger):
@@ -118,6 +127,25 @@ def test_what_was_taken_is_delivered_before_anything_else():
         equal([next(others)["fields"]["number"] for _ in range(400)], list(range(400)), "what came in the order of time")
         waiting.stop()
         equal(list(others), [], "what follows")
+
+
+def test_whom_a_sample_is_of():
+    """Nobody, if the client does not say it: no sample of a client is the idle thread's."""
+    with perfd.Daemon() as daemon:
+        perfctl(daemon, "add", "external:who")
+        command = [PERFCTL, "--socket", daemon.control, "watch", "--count", "3", "external:who"]
+        watches = [subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                   for more in ((), ("--json",))]
+        with perfd.Subscriber(daemon, "--count", "3", "external:who") as python:
+            perfd.wait_until(lambda: daemon.status().n_subscribers == 3, "the subscriptions")
+            for who in ((), ("--pid", "44", "--tid", "0"), ("--pid", "4194303", "--tid", "4194302")):
+                perfctl(daemon, "emit", "external:who", *who)
+            text, as_json = (watch.communicate(timeout=perfd.PATIENCE)[0] for watch in watches)
+            items = [row for row in python.finish(signal_number=None) if "fields" in row]
+    equal([line.split()[2] for line in text.splitlines()], ["-", "-44", "-4194303/4194302"], "who, in perfctl's lines")
+    rows = [row for row in map(json.loads, as_json.splitlines()) if row["kind"] == "sample"]
+    for found in rows, items:
+        equal([(row["pid"], row["tid"], row["comm"]) for row in found], [(0, 0, ""), (44, 0, ""), (4194303, 4194302, "")], "who")
 
 
 if __name__ == "__main__":

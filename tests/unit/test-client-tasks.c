@@ -122,6 +122,24 @@ static void put_item(Rig *r, uint32_t tid) {
         add_part(r, &part);
 }
 
+/* A sample without fields, of an event of this name. */
+static void put_sample(Rig *r, const char *event, uint32_t tid) {
+        Perfd__V1__Packet part = PERFD__V1__PACKET__INIT;
+        Perfd__V1__EventDescriptor descriptor = PERFD__V1__EVENT_DESCRIPTOR__INIT, *descriptors[] = { &descriptor };
+        Perfd__V1__Item item = PERFD__V1__ITEM__INIT, *items[] = { &item };
+
+        descriptor.id = item.event = 9;
+        descriptor.name = (char *)"mine";
+        descriptor.event = (char *)event;
+        item.tid = tid;
+        item.cpu = 3;
+        part.events = descriptors;
+        part.n_events = 1;
+        part.items = items;
+        part.n_items = 1;
+        add_part(r, &part);
+}
+
 static void put_forgotten(Rig *r, uint32_t a, uint32_t b) {
         Perfd__V1__Packet part = PERFD__V1__PACKET__INIT;
         uint32_t tids[] = { a, b };
@@ -148,6 +166,21 @@ static void check_heard(Rig *r, const char *expected) {
         assert_int_equal(send_packet(r), 0);
         assert_string_equal(r->heard.text, expected);
         r->heard = (Heard){ .length = 0 };
+}
+
+/* A client that emits a sample need not say of which thread it is; the kernel always says it. */
+static void test_nobody(void **state) {
+        Rig r;
+
+        rig_init(&r);
+        put_sample(&r, "external:deploy", 0);
+        check_heard(&r, "0:|");
+        put_task(&r, 4, 4, "ann", "/bin/ann", "/", 0);
+        put_sample(&r, "external:deploy", 4);
+        check_heard(&r, "4:ann/4 /bin/ann / 0|");
+        put_sample(&r, "externally:deploy", 0);
+        check_heard(&r, "0:swapper/3|");
+        rig_deinit(&r);
 }
 
 static void test_tasks(void **state) {
@@ -244,7 +277,7 @@ static void test_malformed(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_tasks),
+                cmocka_unit_test(test_tasks), cmocka_unit_test(test_nobody),
                 cmocka_unit_test(test_many),
                 cmocka_unit_test(test_malformed),
         };
