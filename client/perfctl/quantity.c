@@ -35,6 +35,22 @@ static const char *digits_parse(const char *text, uint64_t *ret) {
         return text;
 }
 
+static const char *hex_digits_parse(const char *text, uint64_t *ret) {
+        uint64_t number = 0;
+
+        if (!isxdigit((unsigned char)*text))
+                return NULL;
+        for (; isxdigit((unsigned char)*text); text++) {
+                int digit = isdigit((unsigned char)*text) ? *text - '0' : tolower((unsigned char)*text) - 'a' + 10;
+
+                if (number >> 60)
+                        return NULL;
+                number = number << 4 | (unsigned)digit;
+        }
+        *ret = number;
+        return text;
+}
+
 static bool parse_with_unit(const char *text, const Unit *units, uint64_t *ret) {
         uint64_t number;
         const char *rest = digits_parse(text, &number);
@@ -47,7 +63,8 @@ static bool parse_with_unit(const char *text, const Unit *units, uint64_t *ret) 
 
 bool quantity_parse_number(const char *text, uint64_t *ret) {
         uint64_t number;
-        const char *rest = digits_parse(text, &number);
+        bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+        const char *rest = is_hex ? hex_digits_parse(text + 2, &number) : digits_parse(text, &number);
 
         if (!rest || *rest)
                 return false;

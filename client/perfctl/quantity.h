@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All of the text, or false: "12"; "10s", "500ms", "2m", "1h", "250us" in ns; "64KiB", "2MiB", "1M" in bytes. */
+/* All of the text, or false: "12" or "0xc"; "10s", "500ms", "2m", "1h", "250us" in ns; "64KiB", "2MiB", "1M" in bytes. */
 bool quantity_parse_number(const char *text, uint64_t *ret);
 bool quantity_parse_time(const char *text, uint64_t *ret_nsec);
 bool quantity_parse_size(const char *text, uint64_t *ret_bytes);

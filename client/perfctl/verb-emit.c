@@ -74,6 +74,12 @@ static bool parse_value(const char *type, const char *text, perfd_external_value
         return true;
 }
 
+static const char *expected_value(const char *type) {
+        return *type == 'u'   ? "a whole number such as 31 or 0x1f, of at most 64 bits"
+               : *type == 's' ? "a whole number such as 31, -31 or -0x1f, of at most 64 bits"
+                              : "true, false, 1 or 0";
+}
+
 /* Of "NAME:TYPE" the name's length. */
 static size_t name_length(const char *field) {
         return strcspn(field, ":");
@@ -114,7 +120,8 @@ static int set_value(const Perfctl *p, const perfd_event_spec *spec, const char 
                 given[i] = true;
                 if (parse_value(field + length + 1, argument + length + 1, &values[i]))
                         return 0;
-                return perfctl_fail(p, PERFCTL_USAGE, "'%s' is no value of type %s", argument, field + length + 1);
+                return perfctl_fail(p, PERFCTL_USAGE, "'%s' is no value of type %s: expected %s", argument,
+                                    field + length + 1, expected_value(field + length + 1));
         }
         return fail_unknown_field(p, spec, argument);
 }

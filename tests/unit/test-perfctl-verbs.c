@@ -245,7 +245,7 @@ static void test_emit(void **state) {
         Ran r;
 
         emit_start(&r,
-                   WORDS("emit", "external:deploy", "code=-7", "ok=true", "user=a=b c", "--time", "55", "--pid", "9"));
+                   WORDS("emit", "external:deploy", "code=-0x1F", "ok=true", "user=a=b c", "--time", "55", "--pid", "9"));
         request = play_request(r.daemon);
         assert_int_equal(request->emit->n_samples, 1);
         sample = request->emit->samples[0];
@@ -256,7 +256,7 @@ static void test_emit(void **state) {
         assert_int_equal(sample->n_values, 3);
         assert_int_equal(sample->values[0]->text.len, 5);
         assert_memory_equal(sample->values[0]->text.data, "a=b c", 5);
-        assert_true(sample->values[1]->signed_number == -7);
+        assert_true(sample->values[1]->signed_number == -31);
         assert_int_equal(sample->values[2]->number, 1);
         play_request_free(request);
         reply.taken = 1;
@@ -345,7 +345,13 @@ static void test_emit_mistakes(void **state) {
                   "external:deploy has no field 'cod', did you mean 'code'?" },
                 { { "emit", "external:deploy", "code=1x", "ok=1", "user=a" },
                   PERFCTL_USAGE,
-                  "'code=1x' is no value of type s32" },
+                  "'code=1x' is no value of type s32: expected a whole number such as 31, -31 or -0x1f, of at most 64 bits" },
+                { { "emit", "external:deploy", "code=0x1g", "ok=1", "user=a" },
+                  PERFCTL_USAGE,
+                  "'code=0x1g' is no value of type s32: expected a whole number such as 31, -31 or -0x1f, of at most 64 bits" },
+                { { "emit", "external:deploy", "code=1", "ok=yes", "user=a" },
+                  PERFCTL_USAGE,
+                  "'ok=yes' is no value of type bool: expected true, false, 1 or 0" },
                 { { "emit", "external:deploy", "code" }, PERFCTL_USAGE, "'code' has no value: write code=VALUE" },
                 { { "emit", "external:deploy", "code=1", "code=2" }, PERFCTL_USAGE, "'code' is given twice" },
                 { { "emit", "external:deploy", "code=1", "user=a" },

@@ -348,6 +348,14 @@ static void test_quantities(void **state) {
         assert_false(quantity_parse_size("18014398509481984K", &n));
         assert_false(quantity_parse_time("s", &n));
         assert_false(quantity_parse_number("-1", &n));
+        assert_true(quantity_parse_number("0xFfffffffffffffff", &n) && n == UINT64_MAX);
+        assert_true(quantity_parse_number("0X00000000000000000001aB", &n) && n == 0x1ab);
+        assert_false(quantity_parse_number("0x10000000000000000", &n));
+        assert_false(quantity_parse_number("0x", &n));
+        assert_false(quantity_parse_number("0x1g", &n));
+        assert_false(quantity_parse_number("0x-1", &n));
+        assert_false(quantity_parse_number("1f", &n));
+        assert_false(quantity_parse_time("0x1s", &n));
         assert_string_equal(quantity_show_size(1536, text), "1.5 KiB");
         assert_string_equal(quantity_show_size(UINT64_MAX, text), "16.0 EiB");
         assert_string_equal(quantity_show_time(90000000000, text), "1 min 30 s");
