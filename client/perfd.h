@@ -164,6 +164,8 @@ typedef struct perfd_external_sample {
  */
 int perfd_status(perfd_client *client, perfd_result **ret_result);
 int perfd_list(perfd_client *client, const char *glob, perfd_result **ret_result);
+/* The same, with the fields of each event. */
+int perfd_list_with_fields(perfd_client *client, const char *glob, perfd_result **ret_result);
 int perfd_available(perfd_client *client, const char *glob, bool fields, perfd_result **ret_result);
 int perfd_add(perfd_client *client, const perfd_event_spec *specs, size_t n_specs, perfd_result **ret_result);
 /* The same, but they are removed when this connection closes. */
@@ -251,6 +253,8 @@ typedef struct perfd_event_row {
         uint64_t n_targets; /* tasks or cgroups that it has fds on; 0: whole CPUs */
         bool kept;          /* it is there again after a restart of the daemon */
         const char *waiting; /* why it can not be added now: kept, but not running, and without an id; "": it is running */
+        const perfd_field *fields; /* perfd_list_with_fields() */
+        size_t n_fields;
 } perfd_event_row;
 
 typedef struct perfd_available_row {

@@ -82,14 +82,23 @@ int perfd_doctor(perfd_client *c, perfd_result **ret_result) {
         return client_ask_empty(c, PERFD__V1__REQUEST__BODY_DOCTOR, PERFD__V1__RESPONSE__BODY_DOCTOR, ret_result);
 }
 
-int perfd_list(perfd_client *c, const char *glob, perfd_result **ret_result) {
+static int ask_list(perfd_client *c, const char *glob, bool fields, perfd_result **ret_result) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         Perfd__V1__ListRequest list = PERFD__V1__LIST_REQUEST__INIT;
 
         list.glob = wire_string(glob);
+        list.fields = fields;
         request.body_case = PERFD__V1__REQUEST__BODY_LIST;
         request.list = &list;
         return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_LIST, ret_result);
+}
+
+int perfd_list(perfd_client *c, const char *glob, perfd_result **ret_result) {
+        return ask_list(c, glob, false, ret_result);
+}
+
+int perfd_list_with_fields(perfd_client *c, const char *glob, perfd_result **ret_result) {
+        return ask_list(c, glob, true, ret_result);
 }
 
 int perfd_available(perfd_client *c, const char *glob, bool fields, perfd_result **ret_result) {

@@ -60,6 +60,7 @@ static int add_events(perfd_result *result, const Perfd__V1__ListReply *m) {
                 return -ENOMEM;
         for (size_t i = 0; i < m->n_events; i++) {
                 const Perfd__V1__EventState *e = m->events[i];
+                int r;
 
                 rows[i] = (perfd_event_row){
                         .id = e->id,
@@ -74,9 +75,13 @@ static int add_events(perfd_result *result, const Perfd__V1__ListReply *m) {
                         .n_targets = e->n_targets,
                         .kept = e->kept,
                         .waiting = e->waiting,
+                        .n_fields = e->n_fields,
                 };
                 if (!rows[i].spec)
                         return -ENOMEM;
+                r = fields_new(&result->arena, e->fields, e->n_fields, &rows[i].fields);
+                if (r != 0)
+                        return r;
         }
         result->events = rows;
         result->n_events = m->n_events;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "daemon/encode/descriptor.h"
+
 /* Tasks or cgroups with fds: each has one for the event on the same CPUs, so those of one CPU are counted. */
 static uint64_t registration_count_whoms(const Registration *g) {
         uint64_t n = 0;
@@ -94,6 +96,8 @@ int handle_list(Asking *a, Explanation *e) {
                 m->fallen_back = g->fallen_back;
                 m->n_targets = registration_count_whoms(g);
                 if (g->probe && (r = string_set(&m->place, probe_text(g->probe))) < 0)
+                        return r;
+                if (a->request->list->fields && (r = field_descriptors_new(g->event->plan, &m->fields, &m->n_fields)) < 0)
                         return r;
                 r = spec_message(&g->event->spec, &m->spec);
         }

@@ -89,6 +89,10 @@ static void offer_words(Perfctl *p, const char *word, Words words) {
         case WORDS_OFFERED:
                 offer_offered(p, word);
                 break;
+        case WORDS_SHOWN:
+                offer_running(p, word, false);
+                offer_offered(p, word);
+                break;
         case WORDS_FILES:
                 output_put_string(&p->out, "<file>\n");
                 break;

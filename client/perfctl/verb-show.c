@@ -1,4 +1,7 @@
-/* The fields of one event that the kernel offers, and what its numbers are called. */
+/*
+ * The fields of one event, and what its numbers are called: as it runs, and as the kernel offers it. What runs comes first,
+ * because only that can be watched; both are shown only if they differ, as when a name was given to another event.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,12 +27,12 @@ static void put_values(Table *t, const perfd_field *f) {
         free(text);
 }
 
-static void print_table(Perfctl *p, const perfd_available_row *a) {
+static void print_fields(Perfctl *p, const perfd_field *fields, size_t n_fields) {
         Table t;
 
         TABLE_INIT(&t, p->human, "FIELD", "KIND", ">SIZE", ">COUNT", "TYPE", "VALUES");
-        for (size_t i = 0; i < a->n_fields; i++) {
-                const perfd_field *f = &a->fields[i];
+        for (size_t i = 0; i < n_fields; i++) {
+                const perfd_field *f = &fields[i];
 
                 table_put(&t, f->name);
                 table_put(&t, field_kind_name(f->kind));
@@ -41,69 +44,143 @@ static void print_table(Perfctl *p, const perfd_available_row *a) {
                 table_put(&t, f->type);
                 put_values(&t, f);
         }
-        if (a->n_fields > 0)
+        if (n_fields > 0)
                 table_print(&t, &p->out);
-        else if (p->human)
-                output_print(&p->out, "%s is a %s event and has no fields of its own%s%s\n", a->event, a->kind,
-                             *a->help ? ": " : "", a->help);
         table_deinit(&t);
 }
 
-static void print_json(Perfctl *p, const perfd_available_row *a) {
+static void print_running(Perfctl *p, const perfd_event_row *e) {
+        if (p->human)
+                output_print(&p->out, "%s (#%" PRIu32 ", %s)%s%s%s%s%s\n", e->spec->name, e->id,
+                             e->enabled ? "enabled" : "disabled", strcmp(e->spec->name, e->spec->event) == 0 ? "" : " is ",
+                             strcmp(e->spec->name, e->spec->event) == 0 ? "" : e->spec->event, *e->place ? " at " : "", e->place,
+                             e->n_fields > 0 ? "" : ": no fields of its own");
+        print_fields(p, e->fields, e->n_fields);
+}
+
+static void print_offered(Perfctl *p, const perfd_available_row *a) {
+        if (p->human && a->n_fields == 0)
+                output_print(&p->out, "%s is a %s event and has no fields of its own%s%s\n", a->event, a->kind,
+                             *a->help ? ": " : "", a->help);
+        print_fields(p, a->fields, a->n_fields);
+}
+
+static bool same_fields(const perfd_event_row *e, const perfd_available_row *a) {
+        bool same = e->n_fields == a->n_fields;
+
+        for (size_t i = 0; i < e->n_fields && same; i++)
+                same = strcmp(e->fields[i].name, a->fields[i].name) == 0 && strcmp(e->fields[i].type, a->fields[i].type) == 0;
+        return same;
+}
+
+static void print_text(Perfctl *p, const perfd_event_row *e, const perfd_available_row *a) {
+        if (e)
+                print_running(p, e);
+        if (e && a && p->human && !same_fields(e, a)) {
+                output_print(&p->out, "\nWhat the kernel offers under this name is another event:\n");
+                print_offered(p, a);
+        }
+        if (!e)
+                print_offered(p, a);
+}
+
+/* What the kernel offers, and in "running" what runs; the fields at the top are those of either. */
+static void print_json(Perfctl *p, const perfd_event_row *e, const perfd_available_row *a) {
         Json j = json_of(&p->out);
 
         json_begin(&j, '{');
-        JSON_STRING(&j, "event", a->event);
-        JSON_STRING(&j, "kind", a->kind);
-        JSON_STRING(&j, "unit", a->unit);
-        JSON_STRING(&j, "help", a->help);
-        fields_put_json(&j, a->fields, a->n_fields);
+        JSON_STRING(&j, "event", a ? a->event : e->spec->event);
+        JSON_STRING(&j, "kind", a ? a->kind : "");
+        JSON_STRING(&j, "unit", a ? a->unit : "");
+        JSON_STRING(&j, "help", a ? a->help : "");
+        fields_put_json(&j, a ? a->fields : e->fields, a ? a->n_fields : e->n_fields);
+        json_put_name(&j, "running");
+        if (e) {
+                json_begin(&j, '{');
+                JSON_STRING(&j, "name", e->spec->name);
+                JSON_NUMBER(&j, "id", e->id);
+                JSON_STRING(&j, "event", e->spec->event);
+                JSON_STRING(&j, "group", e->spec->group);
+                JSON_BOOL(&j, "enabled", e->enabled);
+                JSON_STRING(&j, "place", e->place);
+                fields_put_json(&j, e->fields, e->n_fields);
+                json_end(&j, '}');
+        } else
+                json_put_null(&j);
         json_end(&j, '}');
         json_end_line(&j);
 }
 
 static int fail_unknown(Perfctl *p, const char *event) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *all = NULL;
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *all = NULL, *list = NULL;
         const perfd_available_row *a;
+        const perfd_event_row *e;
         Near near = near_of(event);
 
-        if (perfd_available(p->client, "", false, &all) != 0)
+        if (perfd_available(p->client, "", false, &all) != 0 || perfd_list(p->client, "", &list) != 0)
                 return perfctl_fail_client(p, NULL);
+        for (size_t i = 0; (e = perfd_result_event(list, i)); i++) {
+                if (*e->waiting && strcmp(e->spec->name, event) == 0)
+                        return perfctl_fail(p, PERFCTL_FAILED, "'%s' is kept, but can not run now: %s", event, e->waiting);
+                near_add(&near, e->spec->name);
+        }
         for (size_t i = 0; (a = perfd_result_available(all, i)); i++)
                 near_add(&near, a->event);
         if (near.best)
-                return perfctl_fail(p, PERFCTL_FAILED, "the kernel offers no event '%s', did you mean '%s'?", event,
-                                    near.best);
-        return perfctl_fail(p, PERFCTL_FAILED, "the kernel offers no event '%s': `perfctl available` lists them", event);
+                return perfctl_fail(p, PERFCTL_FAILED, "no event '%s' runs, and the kernel offers none, did you mean '%s'?",
+                                    event, near.best);
+        return perfctl_fail(p, PERFCTL_FAILED,
+                            "no event '%s' runs, and the kernel offers none: `perfctl list` and `perfctl available` list them",
+                            event);
+}
+
+/* By its name, or by "#ID". */
+static const perfd_event_row *find_running(const perfd_result *list, const char *name) {
+        const perfd_event_row *e;
+
+        for (size_t i = 0; (e = perfd_result_event(list, i)); i++)
+                if (!*e->waiting && (*name == '#' || strcmp(e->spec->name, name) == 0))
+                        return e;
+        return NULL;
+}
+
+static const perfd_available_row *find_offered(const perfd_result *result, const char *event) {
+        const perfd_available_row *a;
+
+        for (size_t i = 0; (a = perfd_result_available(result, i)); i++)
+                if (strcmp(a->event, event) == 0)
+                        return a;
+        return NULL;
 }
 
 static int show_run(Perfctl *p) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL, *result = NULL;
         const perfd_available_row *a;
+        const perfd_event_row *e;
         int r = perfctl_connect(p);
 
         if (r != 0)
                 return r;
-        if (perfd_available(p->client, p->arguments[0], true, &result) != 0)
+        if (perfd_list_with_fields(p->client, p->arguments[0], &list) != 0 ||
+            perfd_available(p->client, p->arguments[0], true, &result) != 0)
                 return perfctl_fail_client(p, NULL);
-        for (size_t i = 0; (a = perfd_result_available(result, i)); i++)
-                if (strcmp(a->event, p->arguments[0]) == 0)
-                        break;
-        if (!a)
+        e = find_running(list, p->arguments[0]);
+        a = find_offered(result, p->arguments[0]);
+        if (!e && !a)
                 return fail_unknown(p, p->arguments[0]);
         if (p->json)
-                print_json(p, a);
+                print_json(p, e, a);
         else
-                print_table(p, a);
+                print_text(p, e, a);
         return PERFCTL_OK;
 }
 
 const Verb verb_show = {
         .name = "show",
         .arguments = "EVENT",
-        .help = "the fields of an event, with their types and the names of values",
+        .help = "the fields of an event that runs or is offered, with their types and the names of values",
         .min_arguments = 1,
         .max_arguments = 1,
-        .words = WORDS_OFFERED,
+        .words = WORDS_SHOWN,
         .run = show_run,
 };

@@ -15,6 +15,7 @@ typedef enum Words {
         WORDS_RUNNING, /* names of running events */
         WORDS_SELECTED, /* the same, and "@GROUP" */
         WORDS_OFFERED, /* events that the kernel offers */
+        WORDS_SHOWN,   /* both */
         WORDS_FILES,
 } Words;
 

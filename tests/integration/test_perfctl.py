@@ -129,6 +129,46 @@ def test_available_is_what_can_be_added():
             check(set(events) <= set(rows), f"{events} of sysfs")
 
 
+def test_show():
+    """The fields of what runs, probes and external events too, beside those that the kernel offers."""
+    def fields(row):
+        return [(field["name"], field["kind"], field["type"]) for field in row["fields"]]
+
+    with perfd.Daemon() as daemon:
+        run(daemon, "show", "external:deploy", status=1)
+        offered, = run(daemon, "show", "--json", "sched:sched_switch")
+        equal(offered["running"], None, "what runs")
+        run(daemon, "add", "external:deploy", "--field", "user:text", "--field", "code:s16")
+        run(daemon, "add", f"uprobe:{PERFCTL}:main", "--args", "n=%di:s32 all=%si:x64", "--name", "start")
+        run(daemon, "add", "sched:sched_switch", "--disabled")
+        run(daemon, "add", "sched:sched_wakeup", "--name", "sched:sched_waking")
+
+        external, = run(daemon, "show", "--json", "external:deploy")
+        equal(fields(external), [("user", "text", "text"), ("code", "signed", "s16")], "the external event's")
+        equal(external["running"]["fields"], external["fields"], "the external event's, as it runs")
+        equal(run(daemon, "show", "external:deploy").splitlines(), ["user\ttext\t1\t0\ttext\t", "code\tsigned\t2\t1\ts16\t"], "lines")
+
+        start_, = run(daemon, "show", "--json", "start")
+        check({("n", "signed", "s32 n"), ("all", "unsigned", "u64 all")} <= set(fields(start_)), start_)
+        check("main" in start_["running"]["place"], start_)
+        by_id, = run(daemon, "show", "--json", f"#{start_['running']['id']}")
+        equal(by_id, start_, "the same by its id")
+
+        switch, = run(daemon, "show", "--json", "sched:sched_switch")
+        equal({**switch, "running": None}, offered, "what is offered does not change")
+        equal((switch["running"]["enabled"], switch["running"]["fields"]), (False, offered["fields"]), "what runs")
+
+        other, = run(daemon, "show", "--json", "sched:sched_waking")
+        equal(other["running"]["event"], "sched:sched_wakeup", "what runs under the name of another event")
+        wakeup, = run(daemon, "show", "--json", "sched:sched_wakeup")
+        equal((other["running"]["fields"], wakeup["running"]), (wakeup["fields"], None), "its fields")
+
+        for name, words in ("strat", "did you mean 'start'"), ("nothing:atall", "`perfctl list` and `perfctl available`"):
+            process = start(daemon, "show", name)
+            check(words in process.communicate(timeout=perfd.PATIENCE)[1], f"no {words!r} for {name}")
+            equal(process.returncode, 1, "the status")
+
+
 def test_emit():
     """What is emitted arrives, typed, merged by time; what can not be is refused and nothing is sent."""
     with perfd.Daemon() as daemon:
