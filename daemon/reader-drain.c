@@ -8,136 +8,67 @@
 #include "daemon/reader.h"
 
 #include "daemon/decode/fields.h"
+#include "daemon/decode/record-plain.h"
 #include "daemon/encode/item.h"
 #include "daemon/route/match.h"
 
 #include <string.h>
 
 #define PUBLISH_EACH ((uint64_t)64 * 1024) /* bytes of ring that are given back at a time */
-#define MAX_ENCODINGS BATCH_BITS
 
-static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
-        bool pushed;
+static inline int reader_encode(Reader *r, const SnapshotEvent *e, const Record *record, uint32_t encoding, uint64_t mask) {
+        size_t room, length = 0;
+        uint8_t *to;
 
-        b->watermark = watermark;
-        batch_sort(b);
-        pushed = queue_push(&r->full, b);
-        assert(pushed); /* as many slots as batches */
-        counter_add(&r->counters.batches, 1);
-        doorbell_ring(r->dispatcher);
-}
-
-/* What a batch says that nobody knows a next one behind: nothing that is or comes into the ring is older. */
-static nsec_t reader_last_watermark(Reader *r) {
-        nsec_t now, least;
-
-        reader_wait_guard(r); /* or the youngest in the batches would wait for a watermark that none is left to carry */
-        now = reader_visible(r); /* before the head, as in reader_drain() */
-        least = reader_horizon(r, ring_head(&r->ring));
-        return least < now ? least : now;
-}
-
-/* In the middle of a drain: the record at the tail is not in it. */
-static void reader_push_full_batch(Reader *r) {
-        nsec_t watermark = queue_is_empty(&r->free) ? reader_last_watermark(r) : 0;
-
-        reader_push(r, TAKE_PTR(r->batch), watermark);
-}
-
-int reader_need_batch(Reader *r) {
-        if (r->batch)
-                return 0;
-        r->batch = queue_pop(&r->free);
-        if (!r->batch) {
-                atomic_store_explicit(&r->starving, true, memory_order_relaxed);
-                atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_give_back() */
-                r->batch = queue_pop(&r->free); /* one may have come between the look and the word */
-                if (!r->batch) {
-                        counter_add(&r->counters.pool_waits, 1);
-                        return READER_E_STARVED;
-                }
-                atomic_store_explicit(&r->starving, false, memory_order_relaxed);
-        }
-        batch_reset(r->batch, r->snapshot->generation);
-        return 0;
-}
-
-int reader_push_batch(Reader *r) {
-        int n = reader_need_batch(r);
-
-        if (n != 0)
-                return n;
-        reader_push(r, TAKE_PTR(r->batch), queue_is_empty(&r->free) ? reader_last_watermark(r) : r->watermark);
-        return 0;
-}
-
-/* Appends what `length` says was written at the batch's room. */
-static int reader_append(Reader *r, int written, const Record *record, uint64_t mask, uint32_t event, size_t length) {
-        if (written == ITEM_E_NO_ROOM)
+        if (!batch_has_entry_room(r->batch))
                 return READER_E_NO_ROOM;
-        assert(written == 0);
-        batch_append(r->batch, record->time, mask, event, record->tid, length);
+        to = batch_room(r->batch, &room);
+        if (item_encode(e->encodings[encoding], record, to, room, &length) != 0)
+                return READER_E_NO_ROOM; /* its plan was checked */
+        batch_append(r->batch, record->time, mask, e->event->id, record->tid, length);
         return 0;
 }
 
-/* Where a batch stood before a record, to take back what of the record was already in it. */
-typedef struct Mark {
-        size_t n_entries, used;
-} Mark;
+/* For whoever wants it, once for each encoding. *ret_any: somebody did. */
+static inline int reader_route(Reader *r, const SnapshotEvent *e, const Record *record, bool *ret_any) {
+        const Route *route = e->routes, *end = route + e->n_routes;
 
-static void reader_take_back(Reader *r, Mark mark) {
-        Batch *b = r->batch;
-
-        for (size_t i = mark.n_entries; i < b->n_entries; i++) {
-                b->n_notes -= b->entries[i].event == BATCH_NOTE;
-                for (uint64_t m = b->entries[i].mask; m; m &= m - 1)
-                        if (--b->matched[__builtin_ctzll(m)] == 0)
-                                b->mask &= ~(m & -m); /* a batch without entries must not look wanted */
-        }
-        b->n_entries = mark.n_entries;
-        b->used = mark.used;
-}
-
-/* Which subscriptions want it, by encoding; false if none. */
-static bool reader_match(const SnapshotEvent *e, const Record *record, uint64_t *masks) {
-        bool any = false;
-
-        for (size_t i = 0; i < e->n_encodings; i++)
-                masks[i] = 0;
-        for (size_t i = 0; i < e->n_routes; i++) {
-                const Route *route = &e->routes[i];
-
-                if (!route->program || match_run(route->program, record)) {
-                        masks[route->encoding] |= route->bit;
-                        any = true;
-                }
-        }
-        return any;
-}
-
-static int reader_encode(Reader *r, const SnapshotEvent *e, const Record *record, const uint64_t *masks) {
-        for (size_t i = 0; i < e->n_encodings; i++) {
-                size_t room, length = 0;
-                uint8_t *to;
+        while (route < end) {
+                uint32_t encoding = route->encoding;
+                uint64_t mask = 0;
                 int n;
 
-                if (masks[i] == 0)
+                for (; route < end && route->encoding == encoding; route++)
+                        if (!route->program || match_run(route->program, record))
+                                mask |= route->bit;
+                if (mask == 0)
                         continue;
-                if (!batch_has_entry_room(r->batch))
-                        return READER_E_NO_ROOM;
-                to = batch_room(r->batch, &room);
-                n = item_encode(e->encodings[i], record, to, room, &length);
-                n = reader_append(r, n, record, masks[i], e->event->id, length);
+                *ret_any = true;
+                n = reader_encode(r, e, record, encoding, mask);
                 if (n != 0)
                         return n;
         }
         return 0;
 }
 
-static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uint8_t *bytes, size_t length) {
+static inline int reader_decode(const SnapshotStream *stream, const SnapshotEvent *e, const struct perf_event_header *header,
+                         const uint8_t *bytes, Record *ret) {
+        const Plan *plan = e->event->plan;
+        int n = stream->layout->plain ? record_decode_plain(header, bytes, ret)
+                                      : record_decode(stream->layout, bytes, header->size, ret);
+
+        if (n != 0 || !plan)
+                return n;
+        if (!e->has_fixed_plan)
+                return plan_check(plan, ret->raw, ret->raw_size);
+        return ret->raw_size < plan->min_size ? DECODE_E_TRUNCATED : 0;
+}
+
+static inline int reader_take_sample(Reader *r, const SnapshotStream *stream, const struct perf_event_header *header,
+                                     const uint8_t *bytes) {
         const SnapshotEvent *e = &r->snapshot->events[stream->event];
         EventCounters *counters = &e->event->counters[r->slot];
-        uint64_t masks[MAX_ENCODINGS];
+        bool any = false;
         Record record;
         int n;
 
@@ -145,27 +76,24 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
                 counter_add(&counters->doubled, 1);
                 return 0;
         }
-        if (record_decode(stream->layout, bytes, length, &record) != 0 ||
-            (e->event->plan && plan_check(e->event->plan, record.raw, record.raw_size) != 0)) {
+        if (reader_decode(stream, e, header, bytes, &record) != 0) {
                 counter_add(&counters->lost[LOSS_UNDECODABLE], 1);
                 return 0;
         }
         record.cpu = r->cpu;
-        if (record.period == 0 && stream->period > 1)
+        if (stream->period > 1 && record.period == 0) {
                 record.period = stream->period; /* it may be another one by the time that somebody reads the item */
-        if (e->n_routes == 0 || (e->exclude_self && record.pid == r->own_pid)) {
+                record.is_bare = false;
+        }
+        if (e->exclude_self && record.pid == r->own_pid) {
                 counter_add(&counters->filtered, 1);
                 return 0;
         }
         if (e->needs_comm)
                 record.comm = reader_comm(r, record.tid, record.time);
-        if (!reader_match(e, &record, masks)) {
-                counter_add(&counters->filtered, 1);
-                return 0;
-        }
-        n = reader_encode(r, e, &record, masks);
+        n = reader_route(r, e, &record, &any);
         if (n == 0)
-                counter_add(&counters->delivered, 1);
+                counter_add(any ? &counters->delivered : &counters->filtered, 1);
         return n;
 }
 
@@ -209,10 +137,9 @@ static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8
                 if (!batch_has_entry_room(r->batch))
                         return READER_E_NO_ROOM;
                 to = batch_room(r->batch, &room);
-                n = side_item_encode(&record, e ? e->event->id : 0, to, room, &item_length);
-                n = reader_append(r, n, &record, bits, e ? e->event->id : 0, item_length);
-                if (n != 0)
-                        return n;
+                if (side_item_encode(&record, e ? e->event->id : 0, to, room, &item_length) != 0)
+                        return READER_E_NO_ROOM;
+                batch_append(r->batch, record.time, bits, e ? e->event->id : 0, record.tid, item_length);
         }
         counter_add(&r->counters.side_records, 1);
         return 0;
@@ -248,22 +175,41 @@ static const SnapshotStream *reader_find_at(const Reader *r, const uint8_t *byte
  * Software events of one kind that happened at one moment have one id, `named`, and each its own one where its layout has
  * it (kernel/attr.c); that is rarely another place than that of `named`.
  */
-static const SnapshotStream *reader_find_own(const Reader *r, const SnapshotStream *named, const uint8_t *bytes,
-                                             size_t length) {
-        uint8_t first = named->layout->own_id;
-        const SnapshotStream *stream = first ? reader_find_at(r, bytes, length, first) : named;
+static const SnapshotStream *reader_find_shared(const Reader *r, const SnapshotStream *named, const uint8_t *bytes,
+                                                size_t length) {
+        const SnapshotStream *stream = reader_find_at(r, bytes, length, named->layout->own_id);
 
         for (uint8_t at = sizeof(struct perf_event_header); !stream && at < UINT8_MAX - sizeof(uint64_t); at += sizeof(uint64_t))
                 stream = reader_find_at(r, bytes, length, at);
         return stream;
 }
 
+static inline const SnapshotStream *reader_find_own(const Reader *r, const SnapshotStream *named, const uint8_t *bytes,
+                                                    size_t length) {
+        return named->layout->own_id ? reader_find_shared(r, named, bytes, length) : named;
+}
+
 static EventCounters *reader_counters(const Reader *r, const SnapshotStream *stream) {
         return &r->snapshot->events[stream->event].event->counters[r->slot];
 }
 
+/* A sample that no stream has, or anything that is not one. */
+static int reader_take_other(Reader *r, const SnapshotStream *stream, const struct perf_event_header *header, uint64_t id,
+                             const uint8_t *bytes) {
+        if (!stream && id != r->carrier_id && id != r->retiring_id) {
+                if (id == r->moves.id && header->type == PERF_RECORD_SAMPLE)
+                        return reader_take_move(r, bytes, header->size);
+                counter_add(&r->counters.unknown_id, 1);
+                return 0;
+        }
+        if (header->type != PERF_RECORD_SAMPLE)
+                return reader_take_side(r, stream, bytes, header->size);
+        counter_add(&r->counters.undecodable, 1); /* a carrier is a dummy, which has no samples */
+        return 0;
+}
+
 static int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample) {
-        const SnapshotStream *stream = NULL;
+        const SnapshotStream *stream;
         struct perf_event_header header;
         uint64_t id;
         int n;
@@ -274,25 +220,17 @@ static int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret
                 counter_add(&r->counters.undecodable, 1);
                 return 0;
         }
-        if (id != r->carrier_id && id != r->retiring_id) {
-                stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
-                if (!stream && id == r->moves.id && header.type == PERF_RECORD_SAMPLE)
-                        return reader_take_move(r, bytes, length);
-                if (stream && header.type == PERF_RECORD_SAMPLE)
-                        stream = reader_find_own(r, stream, bytes, length);
+        stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
+        if (stream && header.type == PERF_RECORD_SAMPLE) {
+                stream = reader_find_own(r, stream, bytes, length);
                 if (!stream) {
                         counter_add(&r->counters.unknown_id, 1);
                         return 0;
                 }
-        }
-        if (header.type != PERF_RECORD_SAMPLE)
-                return reader_take_side(r, stream, bytes, length);
-        if (!stream) { /* a dummy has no samples */
-                counter_add(&r->counters.undecodable, 1);
-                return 0;
-        }
+        } else
+                return reader_take_other(r, stream, &header, id, bytes);
         *ret_is_sample = true;
-        n = reader_take_sample(r, stream, bytes, length);
+        n = reader_take_sample(r, stream, &header, bytes);
         if (n == 0 && stream->is_sampling)
                 counter_add(&reader_counters(r, stream)->sampled, 1);
         return n;
@@ -317,48 +255,48 @@ static void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_
 }
 
 /* READER_E_STARVED: the record was not touched. */
-static int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length) {
-        bool is_sample = false;
-
+static inline int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample) {
         for (;;) {
                 int n = reader_need_batch(r);
-                Mark mark;
+                size_t n_entries, used;
 
                 if (n != 0)
                         return n;
-                mark = (Mark){ r->batch->n_entries, r->batch->used };
-                n = reader_take(r, bytes, length, &is_sample);
-                if (n == 0)
-                        break;
-                reader_take_back(r, mark);
-                if (mark.n_entries == 0) {
-                        reader_lose(r, bytes, length, is_sample);
-                        break;
+                n_entries = r->batch->n_entries;
+                used = r->batch->used;
+                n = reader_take(r, bytes, length, ret_is_sample);
+                if (__builtin_expect(n == 0, 1))
+                        return 0;
+                batch_take_back(r->batch, n_entries, used);
+                if (n_entries == 0) {
+                        reader_lose(r, bytes, length, *ret_is_sample);
+                        return 0;
                 }
                 reader_push_full_batch(r);
         }
-        counter_add(&r->counters.records, 1);
-        if (is_sample)
-                counter_add(&r->counters.samples, 1);
-        return 0;
 }
 
 static int drain_ring(Reader *r, Ring *ring) {
-        uint64_t head = ring_head(ring), published = ring->tail;
+        uint64_t head = ring_head(ring), published = ring->tail, records = 0, samples = 0;
         const uint8_t *bytes;
+        bool is_sample;
         size_t length;
         int n, taken = 0;
 
         while ((n = ring_peek(ring, head, &bytes, &length)) == 0) {
-                taken = reader_take_whole(r, bytes, length);
+                taken = reader_take_whole(r, bytes, length, &is_sample);
                 if (taken != 0)
                         break;
+                records++;
+                samples += is_sample;
                 ring_consume(ring, length);
                 if (ring->tail - published >= PUBLISH_EACH) {
                         ring_publish(ring);
                         published = ring->tail;
                 }
         }
+        counter_add(&r->counters.records, records);
+        counter_add(&r->counters.samples, samples);
         if (n == RING_E_CORRUPT)
                 counter_add(&r->counters.resyncs, 1);
         if (ring->tail != published)

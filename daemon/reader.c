@@ -33,6 +33,7 @@ int reader_init(Reader *r, size_t pool) {
         r->full = r->free = QUEUE_NULL;
         r->snapshot = NULL;
         r->batch = NULL;
+        r->spare = NULL;
         r->mail = NULL;
         r->watermark = 0;
         r->comm_tid = UINT32_MAX;
@@ -41,6 +42,10 @@ int reader_init(Reader *r, size_t pool) {
         if ((error = mailbox_init(&r->mailbox, MAILS)) < 0 || (error = queue_init(&r->full, n_batches)) < 0 ||
             (error = queue_init(&r->free, n_batches)) < 0)
                 return error;
+        r->spare = calloc(n_batches, sizeof(*r->spare));
+        r->n_spare = 0;
+        if (!r->spare)
+                return -ENOMEM;
         for (size_t i = 0; i < n_batches; i++) {
                 Batch *b = batch_new(r->slot);
 
@@ -69,6 +74,10 @@ void reader_deinit(Reader *r) {
                 batch_free(b);
         while (r->free.slots && (b = queue_pop(&r->free)))
                 batch_free(b);
+        while (r->n_spare > 0)
+                batch_free(r->spare[--r->n_spare]);
+        free(r->spare);
+        r->spare = NULL;
         while (r->mailbox.mails.slots && (mail = mailbox_pop(&r->mailbox))) {
                 snapshot_unref(mail->snapshot);
                 free(mail);

@@ -99,6 +99,8 @@ typedef struct Reader {
         /* the thread's own */
         Snapshot *snapshot;
         Batch *batch;      /* being filled, or NULL */
+        Batch **spare;     /* those that came back, the last one on top: it is still in the cache */
+        size_t n_spare;
         nsec_t watermark;  /* of the last whole drain */
         Horizon horizon;
         nsec_t wait;       /* the present poll timeout */
@@ -140,8 +142,14 @@ enum {
         READER_E_UNDECODABLE, /* the same */
 };
 int reader_drain(Reader *r);
-/* Makes sure that there is a batch to fill. READER_E_STARVED if the dispatcher has them all; it then asks when one is back. */
-int reader_need_batch(Reader *r);
+/* reader-batch.c: a batch to fill. READER_E_STARVED if the dispatcher has them all; it then asks when one is back. */
+int reader_take_batch(Reader *r);
+/* Makes sure that there is one. */
+static inline int reader_need_batch(Reader *r) {
+        return r->batch ? 0 : reader_take_batch(r);
+}
+/* In the middle of a drain: the record at the tail is not in it. */
+void reader_push_full_batch(Reader *r);
 /* reader-interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */
 int reader_read_intervals(Reader *r, nsec_t *ret_next);
 /*

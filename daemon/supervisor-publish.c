@@ -66,6 +66,7 @@ static int snapshot_add_routes(const Supervisor *s, SnapshotEvent *e) {
                         .encoding = snapshot_encoding(e, route->encoding),
                 };
         }
+        snapshot_finish_event(e);
         return 0;
 }
 

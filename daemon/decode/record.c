@@ -12,6 +12,7 @@
  * samples do not pay for it.
  */
 #include "daemon/decode/record-bytes.h"
+#include "daemon/decode/record-plain.h"
 
 #define ABSENT 0xff
 #define HEADER_SIZE sizeof(struct perf_event_header)
@@ -102,31 +103,6 @@ static inline uint32_t part32(const uint8_t *from, uint8_t offset, size_t half) 
         return offset == ABSENT ? 0 : load32(from + offset + half * sizeof(uint32_t));
 }
 
-/*
- * What a sample does not have is null, field by field: the union of the other types is not part of it, and clearing all
- * of a Record costs more than decoding.
- */
-static inline void set_sample(Record *r, const struct perf_event_header *header) {
-        r->type = header->type;
-        r->misc = header->misc;
-        r->cpu = 0;
-        r->ip = r->addr = r->period = 0;
-        r->comm = "";
-        r->raw = NULL;
-        r->raw_size = 0;
-        r->parts = 0;
-        r->callchain = NULL;
-        r->n_callchain = 0;
-}
-
-/* | size (4) | size bytes |, and the next part is 8-aligned again: the kernel counts the padding into size. */
-static inline int check_raw(const uint8_t *at, size_t left, uint32_t *ret_size) {
-        if (left < sizeof(*ret_size))
-                return DECODE_E_TRUNCATED;
-        *ret_size = load32(at);
-        return *ret_size > left - sizeof(*ret_size) ? DECODE_E_TRUNCATED : 0;
-}
-
 /* | n | n addresses | */
 static int check_callchain(const uint8_t *at, size_t left, uint64_t *ret_n) {
         if (left < sizeof(*ret_n))
@@ -149,12 +125,12 @@ static inline int decode_from_callchain(const SampleLayout *l, const struct perf
                 at = callchain + n_callchain * sizeof(uint64_t);
         }
         if (l->sample_type & PERF_SAMPLE_RAW) {
-                if (check_raw(at, (size_t)(end - at), &raw_size) != 0)
+                if (record_check_raw(at, (size_t)(end - at), &raw_size) != 0)
                         return DECODE_E_TRUNCATED;
                 raw = at + sizeof(raw_size);
                 at = raw + raw_size;
         }
-        set_sample(ret, header);
+        record_set_sample(ret, header);
         ret->stream_id = part64(bytes, l->identifier != ABSENT ? l->identifier : l->id);
         ret->ip = part64(bytes, l->ip);
         ret->pid = part32(bytes, l->tid, 0);
@@ -206,23 +182,6 @@ __attribute__((cold, noinline)) static int decode_rare_sample(const SampleLayout
         return 0;
 }
 
-/* What every event of a tracepoint without extras looks like: | header | id | pid tid | time | size raw |. */
-static inline int decode_plain_sample(const struct perf_event_header *header, const uint8_t *bytes, Record *ret) {
-        enum { IDENTIFIER = HEADER_SIZE, PID = IDENTIFIER + 8, TID = PID + 4, TIME = TID + 4, RAW = TIME + 8 };
-        uint32_t raw_size;
-
-        if (header->size < RAW || check_raw(bytes + RAW, header->size - RAW, &raw_size) != 0)
-                return DECODE_E_TRUNCATED;
-        set_sample(ret, header);
-        ret->stream_id = load64(bytes + IDENTIFIER);
-        ret->pid = load32(bytes + PID);
-        ret->tid = load32(bytes + TID);
-        ret->time = load64(bytes + TIME);
-        ret->raw = bytes + RAW + sizeof(raw_size);
-        ret->raw_size = raw_size;
-        return 0;
-}
-
 static int decode_other(const SampleLayout *l, const struct perf_event_header *header, const uint8_t *bytes,
                         Record *ret) {
         Record r = { .type = header->type, .misc = header->misc, .comm = "" };
@@ -256,6 +215,6 @@ int record_decode(const SampleLayout *l, const uint8_t *bytes, size_t length, Re
         if (header.type != PERF_RECORD_SAMPLE)
                 return decode_other(l, &header, bytes, ret);
         if (l->plain)
-                return decode_plain_sample(&header, bytes, ret);
+                return record_decode_plain(&header, bytes, ret);
         return l->parts ? decode_rare_sample(l, &header, bytes, ret) : decode_sample(l, &header, bytes, ret);
 }

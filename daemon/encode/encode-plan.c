@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "daemon/encode/item-head.h"
 #include "daemon/encode/wire.h"
 
 /* Bytes of time, event, cpu, pid and tid, each with its key. */
@@ -44,7 +45,7 @@ static void encode_plan_add_text(EncodePlan *p, const PlanField *f) {
         size_t most = f->place == PLACE_FIXED ? f->element_size * f->count : 0;
 
         p->texts[p->n_texts++] = f;
-        p->fixed_bound += 1 + WIRE_LENGTH_MAX + most;
+        p->room += 1 + WIRE_LENGTH_MAX + most;
         p->fixed_size += 2 + most / 2;
 }
 
@@ -60,6 +61,28 @@ static void encode_plan_add(EncodePlan *p, const PlanField *f) {
                 encode_plan_add_numbers(p, f);
         else
                 encode_plan_add_text(p, f);
+}
+
+/* As item.c would write it, with ones where values go. */
+static void encode_plan_make_head(EncodePlan *p, unsigned which) {
+        const Record one = { .time = 1, .cpu = !(which & HEAD_WITHOUT_CPU), .pid = !(which & HEAD_WITHOUT_TASK),
+                             .tid = !(which & HEAD_WITHOUT_TASK) };
+        ItemHead *h = &p->heads[which];
+        uint8_t *content, *begin, *at;
+
+        h->length = p->fixed_size - (which & HEAD_WITHOUT_CPU ? 5 : 0) - (which & HEAD_WITHOUT_TASK ? 10 : 0);
+        begin = wire_begin(h->bytes, PACKET_ITEMS, h->length, &content);
+        wire_put_length(begin, h->length);
+        at = item_put_head(content, one.time, p->event_id, one.cpu);
+        h->content = (uint8_t)(content - h->bytes);
+        h->time = (uint8_t)(h->content + 1);
+        h->cpu = (uint8_t)(at - h->bytes - 4);
+        at = item_put_who(at, &one);
+        h->pid = (uint8_t)(at - h->bytes - 9);
+        h->tid = (uint8_t)(at - h->bytes - 4);
+        if (p->numbers_size > 0 && !p->dynamic)
+                at = wire_put_varint(wire_put_key(at, WIRE_KEY(ITEM_NUMBERS, WIRE_BYTES)), p->numbers_size);
+        h->size = (uint8_t)(at - h->bytes);
 }
 
 EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char *const *fields, size_t n_fields) {
@@ -80,8 +103,11 @@ EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char
         for (size_t i = 0; i < n; i++)
                 if (is_wanted(plan->fields[i].name, fields, n_fields))
                         encode_plan_add(p, &plan->fields[i]);
-        p->fixed_size += HEAD_SIZE + p->numbers_size + (p->numbers_size > 0 ? 2 : 0);
-        p->fixed_bound += HEAD_SIZE + p->numbers_size + REST_BOUND;
+        p->fixed_size += HEAD_SIZE + p->numbers_size + (p->numbers_size > 0 ? 1 + wire_varint_size(p->numbers_size) : 0);
+        p->room += HEAD_SIZE + p->numbers_size + REST_BOUND + WIRE_SLACK;
+        p->is_constant = !p->dynamic && p->n_texts == 0 && payload == PAYLOAD_FIELDS;
+        for (unsigned which = 0; which < _HEADS; which++)
+                encode_plan_make_head(p, which);
         return TAKE_PTR(p);
 }
 

@@ -39,33 +39,21 @@ static int measure_dynamic(const EncodePlan *p, const Record *r, size_t *ret_num
         return 0;
 }
 
-#define PUT_ARRAY(Type)                                                                                                \
-        for (uint32_t i = 0; i < n; i++) {                                                                             \
-                Type element;                                                                                          \
-                                                                                                                       \
-                memcpy(&element, bytes + (size_t)i * sizeof(element), sizeof(element));                                \
-                to = wire_put_word(to, (uint64_t)(int64_t)element);                                                    \
-        }                                                                                                              \
-        return to
+/* Of 8 bytes each, as they are. */
+static inline uint8_t *put_words(uint8_t *to, const uint8_t *from, uint32_t n) {
+        for (; n >= 2; n -= 2, to += 16, from += 16)
+                memcpy(to, from, 16);
+        if (n > 0)
+                memcpy(to, from, 8);
+        return to + n * 8;
+}
 
-static inline uint8_t *put_array(uint8_t *to, const uint8_t *bytes, uint32_t n, uint32_t element_size, bool is_signed) {
-        switch (element_size * 2 + is_signed) {
-        case 16:
-        case 17:
-                PUT_ARRAY(uint64_t);
-        case 9:
-                PUT_ARRAY(int32_t);
-        case 8:
-                PUT_ARRAY(uint32_t);
-        case 5:
-                PUT_ARRAY(int16_t);
-        case 4:
-                PUT_ARRAY(uint16_t);
-        case 3:
-                PUT_ARRAY(int8_t);
-        default:
-                PUT_ARRAY(uint8_t);
-        }
+static inline uint8_t *put_array(uint8_t *to, const uint8_t *from, const NumberRun *run, uint32_t n) {
+        if (__BYTE_ORDER == __LITTLE_ENDIAN && run->element_size == 8)
+                return put_words(to, from, n);
+        for (const uint8_t *end = from + (size_t)n * run->element_size; from < end; from += run->element_size)
+                to = wire_put_word(to, field_load(from, run->element_size, run->is_signed));
+        return to;
 }
 
 /* Behind its count. Its place was checked before: measure_dynamic(). */
@@ -76,20 +64,14 @@ __attribute__((noinline)) static uint8_t *put_dynamic_array(uint8_t *to, const N
 
         assert(code == 0);
         n = size / run->element_size;
-        return put_array(wire_put_word(to, n), bytes, n, run->element_size, run->is_signed);
+        return put_array(wire_put_word(to, n), bytes, run, n);
 }
 
-/* `size`: bytes of all of them, dynamic ones too. Fixed places lie inside: min_size. */
-static inline uint8_t *put_numbers(uint8_t *to, const EncodePlan *p, const Record *r, size_t size) {
-        if (size == 0)
-                return to;
-        to = wire_put_varint(wire_put_key(to, WIRE_KEY(ITEM_NUMBERS, WIRE_BYTES)), size);
-        for (size_t i = 0; i < p->n_runs; i++) {
-                const NumberRun *run = &p->runs[i];
-
-                to = run->dynamic ? put_dynamic_array(to, run, r)
-                                  : put_array(to, r->raw + run->offset, run->n, run->element_size, run->is_signed);
-        }
+/* Places were checked before: fixed ones by min_size. */
+static inline uint8_t *put_numbers(uint8_t *to, const EncodePlan *p, const Record *r) {
+        for (const NumberRun *run = p->runs, *end = run + p->n_runs; run < end; run++)
+                to = __builtin_expect(run->dynamic != NULL, 0) ? put_dynamic_array(to, run, r)
+                                                               : put_array(to, r->raw + run->offset, run, run->n);
         return to;
 }
 
@@ -115,7 +97,7 @@ static inline uint8_t *put_comm_text(uint8_t *to, const uint8_t *text) {
         return to + length;
 }
 
-static uint8_t *put_texts(uint8_t *to, const EncodePlan *p, const Record *r) {
+__attribute__((noinline)) static uint8_t *put_texts(uint8_t *to, const EncodePlan *p, const Record *r) {
         for (size_t i = 0; i < p->n_texts; i++) {
                 const PlanField *f = p->texts[i];
                 const uint8_t *text = NULL;
@@ -148,6 +130,54 @@ static uint8_t *put_callchain_part(uint8_t *to, unsigned field, const Record *r,
         return at > content ? wire_end(begin, content, at) : to;
 }
 
+/* pid or tid is 0, and not both: of a thread outside of perfd's pid namespace. */
+__attribute__((cold, noinline)) static uint8_t *put_odd_head(uint8_t *to, const EncodePlan *p, const Record *r,
+                                                             size_t more, uint8_t **ret_content) {
+        wire_begin(to, PACKET_ITEMS, p->fixed_size + more, ret_content);
+        to = item_put_who(item_put_head(*ret_content, r->time, p->event_id, r->cpu), r);
+        if (p->numbers_size == 0 || p->dynamic)
+                return to;
+        return wire_put_varint(wire_put_key(to, WIRE_KEY(ITEM_NUMBERS, WIRE_BYTES)), p->numbers_size);
+}
+
+static inline const ItemHead *find_head(const EncodePlan *p, const Record *r) {
+        return &p->heads[(r->cpu == 0 ? HEAD_WITHOUT_CPU : 0) | (r->tid == 0 ? HEAD_WITHOUT_TASK : 0)];
+}
+
+/* Up to where the numbers begin; `more` bytes are expected behind what is always there. */
+static inline uint8_t *put_head(uint8_t *to, const EncodePlan *p, const ItemHead *h, const Record *r, size_t more,
+                                uint8_t **ret_content) {
+        uint64_t time = htole64(r->time);
+        uint32_t cpu = htole32(r->cpu), pid = htole32(r->pid), tid = htole32(r->tid);
+
+        if (__builtin_expect((r->pid == 0) != (r->tid == 0) || r->time == 0, 0))
+                return put_odd_head(to, p, r, more, ret_content);
+        *to = h->bytes[0];
+        if (more > 0) /* a longer length */
+                to += 1 + wire_varint_size(h->length + more) - h->content;
+        memcpy(to, h->bytes, sizeof(h->bytes));
+        memcpy(to + h->time, &time, sizeof(time));
+        if (r->cpu != 0)
+                memcpy(to + h->cpu, &cpu, sizeof(cpu));
+        if (r->tid != 0) {
+                memcpy(to + h->pid, &pid, sizeof(pid));
+                memcpy(to + h->tid, &tid, sizeof(tid));
+        }
+        *ret_content = to + h->content;
+        return to + h->size;
+}
+
+/* What only samples of some events have. */
+__attribute__((noinline)) static uint8_t *put_rest(uint8_t *to, const Record *r) {
+        if (r->n_callchain > 0) {
+                to = put_callchain_part(to, ITEM_KERNEL_CALLCHAIN, r, (uint64_t)PERF_CONTEXT_KERNEL);
+                to = put_callchain_part(to, ITEM_USER_CALLCHAIN, r, (uint64_t)PERF_CONTEXT_USER);
+        }
+        to = wire_put_fixed64(to, ITEM_IP, r->ip);
+        to = wire_put_fixed64(to, ITEM_ADDRESS, r->addr);
+        return wire_put_number(to, ITEM_PERIOD, r->period);
+}
+
 /*
  * The item as if there were no rare parts, then these behind it, where their field numbers belong, and the length put
  * right: so the common item does not carry even a question for them in its middle.
@@ -173,33 +203,46 @@ __attribute__((cold, noinline)) static int encode_with_parts(const EncodePlan *p
         return 0;
 }
 
-int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
+/* Of variable length. */
+__attribute__((noinline)) static int encode_variable(const EncodePlan *p, const Record *r, uint8_t *to, size_t room,
+                                                     size_t *ret_length) {
         size_t raw_size = p->payload != PAYLOAD_FIELDS ? r->raw_size : 0, numbers = 0, texts = 0, more;
-        uint8_t *begin, *content, *at;
+        uint8_t *content, *at;
 
-        if (__builtin_expect(r->parts != 0, 0))
-                return encode_with_parts(p, r, to, room, ret_length);
-        if (r->raw_size < p->min_size)
-                return ITEM_E_UNDECODABLE;
         if (p->dynamic && measure_dynamic(p, r, &numbers, &texts) != 0)
                 return ITEM_E_UNDECODABLE;
         more = numbers + texts + raw_size + r->n_callchain * sizeof(uint64_t);
-        if (p->fixed_bound + more + WIRE_SLACK > room)
+        if (p->room + more > room)
                 return ITEM_E_NO_ROOM;
-
-        begin = wire_begin(to, PACKET_ITEMS, p->fixed_size + more, &content);
-        at = item_put_head(content, r->time, p->event_id, r->cpu);
-        at = item_put_who(at, r);
-        at = put_numbers(at, p, r, p->numbers_size + numbers);
-        at = put_texts(at, p, r);
+        at = put_head(to, p, find_head(p, r), r, more, &content);
+        if (p->dynamic && p->numbers_size + numbers > 0)
+                at = wire_put_varint(wire_put_key(at, WIRE_KEY(ITEM_NUMBERS, WIRE_BYTES)), p->numbers_size + numbers);
+        at = put_numbers(at, p, r);
+        if (p->n_texts > 0)
+                at = put_texts(at, p, r);
         at = wire_put_bytes(at, ITEM_RAW, r->raw, raw_size);
-        if (r->n_callchain > 0) {
-                at = put_callchain_part(at, ITEM_KERNEL_CALLCHAIN, r, (uint64_t)PERF_CONTEXT_KERNEL);
-                at = put_callchain_part(at, ITEM_USER_CALLCHAIN, r, (uint64_t)PERF_CONTEXT_USER);
-        }
-        at = wire_put_fixed64(at, ITEM_IP, r->ip);
-        at = wire_put_fixed64(at, ITEM_ADDRESS, r->addr);
-        at = wire_put_number(at, ITEM_PERIOD, r->period);
-        *ret_length = (size_t)(wire_end(begin, content, at) - to);
+        if (!r->is_bare)
+                at = put_rest(at, r);
+        *ret_length = (size_t)(wire_end(to + 1, content, at) - to);
+        return 0;
+}
+
+int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
+        const ItemHead *head;
+        uint8_t *content, *at;
+
+        if (r->raw_size < p->min_size)
+                return ITEM_E_UNDECODABLE;
+        if (__builtin_expect(r->parts != 0, 0))
+                return encode_with_parts(p, r, to, room, ret_length);
+        if (!p->is_constant || !r->is_bare)
+                return encode_variable(p, r, to, room, ret_length);
+        if (p->room > room)
+                return ITEM_E_NO_ROOM;
+        head = find_head(p, r);
+        at = put_numbers(put_head(to, p, head, r, 0, &content), p, r);
+        if ((size_t)(at - content) != head->length) /* an odd head */
+                at = wire_end(to + 1, content, at);
+        *ret_length = (size_t)(at - to);
         return 0;
 }

@@ -34,6 +34,24 @@ typedef struct NumberRun {
         const PlanField *dynamic; /* NULL: fixed */
 } NumberRun;
 
+/*
+ * How an item begins, with its tag, its length and all that is the same in each of them; what is not is stored over it.
+ * Zeros are left out of the wire, so that there is one for each combination of what may be zero.
+ */
+typedef struct ItemHead {
+        uint8_t bytes[48];
+        uint8_t time, cpu, pid, tid; /* where their values go */
+        uint8_t content;             /* where what the length is of begins */
+        uint8_t size;
+        size_t length; /* that stands in it: of texts half as long as they can be */
+} ItemHead;
+
+enum { /* index into EncodePlan.heads */
+        HEAD_WITHOUT_CPU = 1,
+        HEAD_WITHOUT_TASK = 2, /* neither pid nor tid: the idle threads */
+        _HEADS = 4,
+};
+
 typedef struct EncodePlan {
         _Atomic(unsigned) n_refs;
         Plan *plan; /* a reference, or NULL for an event without a format */
@@ -48,10 +66,12 @@ typedef struct EncodePlan {
         NumberRun *runs; /* the others */
         size_t n_runs;
         size_t numbers_size;  /* bytes of the fixed numbers, and of the counts of dynamic arrays, in an item */
-        size_t fixed_size;    /* bytes of an item without what is dynamic, texts being half as long as they can be */
-        size_t fixed_bound;   /* the most it can be */
+        size_t fixed_size;    /* bytes of an item's content without what is dynamic, texts being half as long as they can be */
+        size_t room;          /* that an item without what is dynamic can need */
         uint32_t min_size;    /* raw bytes needed by the fixed places of these fields */
         bool dynamic;         /* some place is */
+        bool is_constant;     /* the length of an item depends on its head alone: no texts, no raw bytes, nothing dynamic */
+        ItemHead heads[_HEADS];
 } EncodePlan;
 
 /*

@@ -32,10 +32,36 @@ void batch_reset(Batch *b, uint64_t generation) {
         b->watermark = 0;
         b->sorted = true;
         b->n_entries = b->used = b->n_notes = b->next = 0;
-        b->mask = 0;
+        b->mask = b->run_mask = 0;
+        b->run = 0;
+}
+
+void batch_count_run(Batch *b) {
+        for (uint64_t m = b->run_mask; m && b->run > 0; m &= m - 1) {
+                unsigned bit = (unsigned)__builtin_ctzll(m);
+
+                if (!(b->mask & (1ULL << bit)))
+                        b->matched[bit] = 0;
+                b->mask |= 1ULL << bit;
+                b->matched[bit] += b->run;
+        }
+        b->run = 0;
+}
+
+void batch_take_back(Batch *b, size_t n_entries, size_t used) {
+        batch_count_run(b);
+        for (size_t i = n_entries; i < b->n_entries; i++) {
+                b->n_notes -= b->entries[i].event == BATCH_NOTE;
+                for (uint64_t m = b->entries[i].mask; m; m &= m - 1)
+                        if (--b->matched[__builtin_ctzll(m)] == 0)
+                                b->mask &= ~(m & -m); /* a batch without entries must not look wanted */
+        }
+        b->n_entries = n_entries;
+        b->used = used;
 }
 
 void batch_sort(Batch *b) {
+        batch_count_run(b);
         if (b->sorted)
                 return;
         for (size_t i = 1; i < b->n_entries; i++) {

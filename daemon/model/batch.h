@@ -38,8 +38,10 @@ typedef struct Batch {
         bool sorted;         /* entries are in the order of their time */
         size_t n_entries, used;
         size_t n_notes;      /* of the entries */
-        uint64_t mask;                /* of all entries */
-        uint32_t matched[BATCH_BITS]; /* entries that have the bit; valid where `mask` has it */
+        uint64_t mask;                /* of all entries but the last run's */
+        uint32_t matched[BATCH_BITS]; /* entries that have the bit, without the last run; valid where `mask` has it */
+        uint64_t run_mask;            /* the last entries have the same mask, */
+        uint32_t run;                 /* and are so many: not counted one by one */
 
         /* written by the dispatcher */
         size_t next; /* first entry that is not yet released by the merge */
@@ -57,8 +59,12 @@ DEFINE_CLEANUP(Batch *, batch_free)
 
 /* Empty again, for the reader. */
 void batch_reset(Batch *b, uint64_t generation);
-/* Orders the entries by time; equal times stay in their order. */
+/* Adds the last run to mask and matched. */
+void batch_count_run(Batch *b);
+/* For its way: `mask` and `matched` are of all entries, and these in the order of time; equal times stay in theirs. */
 void batch_sort(Batch *b);
+/* Back to what it was when it had so many entries and used so many bytes. */
+void batch_take_back(Batch *b, size_t n_entries, size_t used);
 
 static inline bool batch_has_entry_room(const Batch *b) {
         return b->n_entries < BATCH_ENTRIES;
@@ -80,12 +86,9 @@ static inline void batch_append(Batch *b, nsec_t time, uint64_t mask, uint32_t e
         b->n_entries++;
         b->n_notes += event == BATCH_NOTE;
         b->used += length;
-        for (uint64_t m = mask; m; m &= m - 1) {
-                unsigned bit = (unsigned)__builtin_ctzll(m);
-
-                if (!(b->mask & (1ULL << bit)))
-                        b->matched[bit] = 0;
-                b->mask |= 1ULL << bit;
-                b->matched[bit]++;
+        if (mask != b->run_mask) {
+                batch_count_run(b);
+                b->run_mask = mask;
         }
+        b->run++;
 }

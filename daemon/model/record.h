@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -86,6 +87,7 @@ typedef struct Record {
         const uint8_t *raw;              /* PERF_SAMPLE_RAW without its size */
         uint32_t raw_size;
         uint32_t parts;                  /* PERF_SAMPLE_* bits of what is in `extra`; 0 for most samples */
+        bool is_bare;                    /* a sample without ip, addr, period, callchain; false says nothing */
         const uint8_t *callchain;        /* n_callchain u64, with PERF_CONTEXT_ markers */
         uint64_t n_callchain;
 

@@ -2,6 +2,7 @@
 #include "daemon/model/snapshot.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 Snapshot *snapshot_new(uint64_t generation, uint32_t n_cpus, size_t n_events) {
         _cleanup_(snapshot_unrefp) Snapshot *s = calloc(1, sizeof(*s));
@@ -44,6 +45,21 @@ Snapshot *snapshot_unref(Snapshot *s) {
         free(s->cpus);
         free(s);
         return NULL;
+}
+
+static int compare_routes(const void *a, const void *b) {
+        uint32_t x = ((const Route *)a)->encoding, y = ((const Route *)b)->encoding;
+
+        return (x > y) - (x < y);
+}
+
+void snapshot_finish_event(SnapshotEvent *e) {
+        const Plan *plan = e->event->plan;
+
+        qsort(e->routes, e->n_routes, sizeof(*e->routes), compare_routes);
+        e->has_fixed_plan = true;
+        for (size_t i = 0; plan && i < plan->n_fields; i++)
+                e->has_fixed_plan = e->has_fixed_plan && plan->fields[i].place == PLACE_FIXED;
 }
 
 int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, size_t n) {

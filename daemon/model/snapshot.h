@@ -26,10 +26,11 @@ typedef struct Route {
 typedef struct SnapshotEvent {
         Event *event;
         const SampleLayout *layout; /* of what speaks */
-        Route *routes;
+        Route *routes; /* those of one encoding behind one another: snapshot_finish_event() */
         size_t n_routes;
         EncodePlan **encodings;
         size_t n_encodings;
+        bool has_fixed_plan; /* nothing in its samples is at a place that they say themselves, or it has no plan */
         bool exclude_self; /* drop what our own threads did */
         bool needs_comm;   /* some condition asks for the thread's name */
         nsec_t interval;   /* its counts are read and sent so often; 0: never, or not enabled */
@@ -75,6 +76,9 @@ Snapshot *snapshot_new(uint64_t generation, uint32_t n_cpus, size_t n_events);
 Snapshot *snapshot_ref(Snapshot *s);
 Snapshot *snapshot_unref(Snapshot *s);
 DEFINE_CLEANUP(Snapshot *, snapshot_unref)
+
+/* Of an event that has its routes: orders these and finds out what readers are not to find out again. */
+void snapshot_finish_event(SnapshotEvent *e);
 
 /* Takes `streams` (malloc), of events that are there, and builds the hash. -ENOMEM: nothing taken. */
 int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, size_t n);

@@ -6,9 +6,7 @@
 #include "daemon/ring/ring.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -59,7 +57,7 @@ static int ring_corrupt(Ring *r, uint64_t head) {
         return RING_E_CORRUPT;
 }
 
-int ring_peek(Ring *r, uint64_t head, const uint8_t **ret_record, size_t *ret_length) {
+int ring_peek_odd(Ring *r, uint64_t head, const uint8_t **ret_record, size_t *ret_length) {
         struct perf_event_header header;
         uint64_t available = head - r->tail;
         size_t at = r->tail & (r->size - 1), first = r->size - at;
@@ -69,7 +67,7 @@ int ring_peek(Ring *r, uint64_t head, const uint8_t **ret_record, size_t *ret_le
                 return RING_E_EMPTY;
         if (available > r->size || available < sizeof(header) || r->tail % 8 != 0)
                 return ring_corrupt(r, head);
-        memcpy(&header, record, sizeof(header)); /* 8-aligned, so that a header never wraps */
+        memcpy(&header, record, sizeof(header));
         if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > available)
                 return ring_corrupt(r, head);
         if (header.size > first) {

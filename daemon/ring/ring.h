@@ -8,16 +8,16 @@
  */
 #pragma once
 
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
         RING_E_EMPTY = 1, /* consumed up to the head */
         RING_E_CORRUPT,   /* a header that can not be right; the ring was consumed up to the head to find its feet */
 };
-
-struct perf_event_mmap_page;
 
 typedef struct Ring {
         struct perf_event_mmap_page *page;
@@ -40,10 +40,27 @@ void ring_close(Ring *r);
 /* The kernel's write position, with acquire: all records before it are whole. */
 uint64_t ring_head(const Ring *r);
 
+/* For ring_peek(): what is not a plain record in one piece. */
+int ring_peek_odd(Ring *r, uint64_t head, const uint8_t **ret_record, size_t *ret_length);
+
 /*
  * The next record before `head`, contiguous, valid until publish. 0, RING_E_EMPTY or RING_E_CORRUPT. Does not move.
  */
-int ring_peek(Ring *r, uint64_t head, const uint8_t **ret_record, size_t *ret_length);
+static inline int ring_peek(Ring *r, uint64_t head, const uint8_t **ret_record, size_t *ret_length) {
+        size_t at = r->tail & (r->size - 1), first = r->size - at;
+        uint64_t available = head - r->tail;
+        struct perf_event_header header;
+
+        if (available - sizeof(header) >= r->size || at % sizeof(header) != 0) /* less, more than there can be, odd */
+                return ring_peek_odd(r, head, ret_record, ret_length);
+        memcpy(&header, r->data + at, sizeof(header)); /* 8-aligned, so that a header never wraps */
+        if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > available || header.size > first)
+                return ring_peek_odd(r, head, ret_record, ret_length);
+        *ret_record = r->data + at;
+        *ret_length = header.size;
+        return 0;
+}
+
 static inline void ring_consume(Ring *r, size_t length) {
         r->tail += length;
 }

@@ -129,6 +129,7 @@ static void snapshot_add_event(const Pipeline *p, Snapshot *s, uint32_t index) {
                 e->routes[e->n_routes++] = (Route){ .bit = 1ULL << i, .encoding = i % n_encodings,
                                                     .program = match_program_ref(p->subscriptions[i].program) };
         }
+        snapshot_finish_event(e);
 }
 
 static Snapshot *pipeline_snapshot(Pipeline *p) {

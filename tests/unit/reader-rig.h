@@ -133,6 +133,8 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         rig_event(s, RIG_OFTEN, NULL, &rig->often, both, 1);
         rig_route(&s->events[RIG_OFTEN], 11, 0, NULL);
 
+        for (size_t i = 0; i < RIG_EVENTS; i++)
+                snapshot_finish_event(&s->events[i]);
         streams[0] = (SnapshotStream){ .id = 1, .fd = -1, .event = RIG_NUMBERS };
         streams[1] = (SnapshotStream){ .id = 2, .fd = -1, .event = RIG_NUMBERS, .muted = true };
         streams[2] = (SnapshotStream){ .id = 3, .fd = -1, .event = RIG_SOFTWARE };

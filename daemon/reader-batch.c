@@ -1,0 +1,64 @@
+/*
+ * The batches of a reader: where they come from, and with what watermark they leave.
+ *
+ * The decision to doubt is the last free one. Nobody knows when the next will come, and until then the merge is held by
+ * what this CPU said last; so it leaves with all that can be said of what still lies in the ring (reader-horizon.c).
+ */
+#include "daemon/reader.h"
+
+static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
+        bool pushed;
+
+        b->watermark = watermark;
+        batch_sort(b);
+        pushed = queue_push(&r->full, b);
+        assert(pushed); /* as many slots as batches */
+        counter_add(&r->counters.batches, 1);
+        doorbell_ring(r->dispatcher);
+}
+
+/* What a batch says that nobody knows a next one behind: nothing that is or comes into the ring is older. */
+static nsec_t reader_last_watermark(Reader *r) {
+        nsec_t now, least;
+
+        reader_wait_guard(r); /* or the youngest in the batches would wait for a watermark that none is left to carry */
+        now = reader_visible(r); /* before the head, as in reader_drain() */
+        least = reader_horizon(r, ring_head(&r->ring));
+        return least < now ? least : now;
+}
+
+static bool reader_has_spare(Reader *r) {
+        for (Batch *b; (b = queue_pop(&r->free)); )
+                r->spare[r->n_spare++] = b;
+        return r->n_spare > 0;
+}
+
+void reader_push_full_batch(Reader *r) {
+        nsec_t watermark = reader_has_spare(r) ? 0 : reader_last_watermark(r);
+
+        reader_push(r, TAKE_PTR(r->batch), watermark);
+}
+
+int reader_take_batch(Reader *r) {
+        if (!reader_has_spare(r)) {
+                atomic_store_explicit(&r->starving, true, memory_order_relaxed);
+                atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_give_back() */
+                if (!reader_has_spare(r)) { /* one may have come between the look and the word */
+                        counter_add(&r->counters.pool_waits, 1);
+                        return READER_E_STARVED;
+                }
+                atomic_store_explicit(&r->starving, false, memory_order_relaxed);
+        }
+        r->batch = r->spare[--r->n_spare];
+        batch_reset(r->batch, r->snapshot->generation);
+        return 0;
+}
+
+int reader_push_batch(Reader *r) {
+        int n = reader_need_batch(r);
+
+        if (n != 0)
+                return n;
+        reader_push(r, TAKE_PTR(r->batch), reader_has_spare(r) ? r->watermark : reader_last_watermark(r));
+        return 0;
+}
