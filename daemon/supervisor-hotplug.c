@@ -13,6 +13,8 @@
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/tasks.h"
 
+#define PULSE (20 * NSEC_PER_MSEC) /* in which the time of an event that runs moves, whatever clock the kernel has for it */
+
 /* Waits until the dispatcher serves the lane, or does not any more. */
 static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) {
         DispatcherMail *mail = calloc(1, sizeof(*mail));
@@ -99,10 +101,8 @@ static void settle_slot(Supervisor *s, uint32_t slot) {
 }
 
 static int cpu_gone(Supervisor *s, uint32_t slot) {
-        int r;
+        int r = disable_slot(s, slot);
 
-        log_print(LOG_NOTICE, "CPU %u went offline", s->cpus[slot]);
-        r = disable_slot(s, slot);
         if (r == 0)
                 r = stop_reader(s, slot);
         if (r == 0)
@@ -196,6 +196,46 @@ static int cpu_came(Supervisor *s, uint32_t slot) {
         return r == 0 ? extend_events(s, slot) : r;
 }
 
+static int cpu_went(Supervisor *s, uint32_t slot) {
+        log_print(LOG_NOTICE, "CPU %u went offline", s->cpus[slot]);
+        return cpu_gone(s, slot);
+}
+
+/*
+ * Whether a CPU that is there has been there all the time since its ring was opened. When it goes, the kernel takes its
+ * events off and never puts them back (perf_event_exit_cpu()): the time that the carrier has run stands still then. Without
+ * any event carriers are off, and nothing can be told.
+ *
+ * A reader's affinity would say it too, but not always: the kernel widens it when the thread is to run, and not if it sleeps
+ * until its CPU is back.
+ */
+static bool has_stayed(const Supervisor *s, uint32_t slot) {
+        nsec_t end = clock_now(CLOCK_MONOTONIC) + PULSE;
+        ReadCount first, now = { .running = 0 };
+
+        if (!s->active || open_read(s->carriers[slot], s->readers[slot].carrier_read_format, &first) < 0)
+                return false;
+        do {
+                if (open_read(s->carriers[slot], s->readers[slot].carrier_read_format, &now) < 0)
+                        return false;
+        } while (now.running == first.running && clock_now(CLOCK_MONOTONIC) < end);
+        return now.running != first.running;
+}
+
+/* Words were lost, among them perhaps those of a CPU that went and is back: what it had open is dead then. */
+static int doubt_cpus(Supervisor *s) {
+        int r = 0;
+
+        log_print(LOG_NOTICE, "what the kernel said of CPUs was lost: each is looked at");
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {
+                if (!s->online[slot] || has_stayed(s, slot))
+                        continue;
+                log_print(LOG_NOTICE, "CPU %u may have been offline: what was open on it is closed", s->cpus[slot]);
+                r = cpu_gone(s, slot);
+        }
+        return r;
+}
+
 /* As it is now, whatever was said before: a CPU may have gone and come while the words were on their way. */
 static int compare_cpus(Supervisor *s) {
         _cleanup_free_ uint32_t *online = NULL;
@@ -211,7 +251,7 @@ static int compare_cpus(Supervisor *s) {
                 for (size_t i = 0; i < n; i++)
                         is_online |= online[i] == s->cpus[slot];
                 if (s->online[slot] && !is_online)
-                        r = cpu_gone(s, slot);
+                        r = cpu_went(s, slot);
                 else if (!s->online[slot] && is_online)
                         r = cpu_came(s, slot);
         }
@@ -234,9 +274,11 @@ static int on_hotplug(sd_event_source *source, int fd, uint32_t revents, void *u
 
         while ((r = hotplug_next(fd, &cpu, &online)) == 0) {
                 slot = slot_of_cpu(s, cpu);
-                if (slot != UINT32_MAX && !online && s->online[slot] && (r = cpu_gone(s, slot)) < 0)
+                if (slot != UINT32_MAX && !online && s->online[slot] && (r = cpu_went(s, slot)) < 0)
                         return r;
         }
+        if (r == HOTPLUG_E_OVERRUN)
+                r = doubt_cpus(s);
         return r < 0 ? r : compare_cpus(s);
 }
 

@@ -12,7 +12,8 @@
 
 enum {
         HOTPLUG_E_NONE = _REFUSED_MAX, /* nothing more for now, or nothing of a CPU in a whole lot: the fd says when */
-        HOTPLUG_E_OVERRUN,             /* something was lost: the caller compares with cpus_online(), and reads on */
+        HOTPLUG_E_OVERRUN,             /* something was lost, perhaps of a CPU that went and is back: the caller looks
+                                          at each of them and at cpus_online(), and reads on */
 };
 
 /* For the loop. -errno: EAFNOSUPPORT and EPERM if a sandbox does not let us have AF_NETLINK. */

@@ -7,7 +7,7 @@ import time
 import perfd
 from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, wait_until
 from test_errors import state, unchanged
-from test_promises import Checker, rows_of
+from test_promises import Checker, lost, rows_of
 from test_sources import CPUS, FIRE, SLOW, Fire, call_args, define, definitions, probe, samples, symbols, total
 
 
@@ -89,6 +89,34 @@ def test_thousand_tracepoints():
     print(f"  closed {time.monotonic() - begin:.1f} s later")
     equal(seen["gaps"], 0, "gaps")
     equal(seen["items"], total(rows, "occurred"), "items and occurrences beside the change")
+
+
+def drown_words():
+    """More words of devices that come online, which there are none of, than a socket that nobody reads has room for."""
+    for _ in range(2000):
+        with open("/sys/devices/virtual/mem/null/uevent", "w", encoding="ascii") as f:
+            f.write("online")
+
+
+def test_lost_words_of_cpus():
+    """What the kernel says of CPUs is lost, and none of them was away: that is found out, and nothing is disturbed."""
+    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 20_000, cpus=CPUS) as load:
+        add(client, {"event": "raw_syscalls:sys_enter", "name": "calls", "target": pb.Target(pids=load.pids)})
+        threads = set(os.listdir(f"/proc/{daemon.pid}/task"))
+        with Checker(daemon, "time", "calls", queue=1 << 28) as checker:
+            load.go()
+            os.kill(daemon.pid, signal.SIGSTOP)
+            drown_words()
+            os.kill(daemon.pid, signal.SIGCONT)
+            wait_until(lambda: "was lost: each is looked at" in daemon.stderr(), "the lost words to be noticed")
+            load.done(stop=True)
+            seen = checker.finish(60)
+            rows = rows_of(daemon.ledger(), "calls")
+        load.exit()
+        equal(set(os.listdir(f"/proc/{daemon.pid}/task")), threads, "the threads, readers among them")
+        check("offline" not in daemon.stderr(), f"a CPU that was there all the time is taken for gone: {daemon.stderr()}")
+    equal(seen["items"], total(rows, "delivered"), "items beside it")
+    equal(sum(lost(row) for row in rows.values()), 0, "lost")
 
 
 if __name__ == "__main__":

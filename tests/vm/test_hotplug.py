@@ -2,11 +2,13 @@
 """A CPU goes and comes back under load, 20 times: no sample of what runs is lost, none counted that was not there, and
 nothing is left of the CPU while it is gone."""
 import os
+import signal
 import subprocess
 import time
 
 import perfd
 from perfd import Daemon, Workload, add, check, equal, pb
+from test_lives import drown_words
 from test_promises import GETPPID, SYS_ENTER, Checker, rows_of
 
 ROUNDS = 20
@@ -90,6 +92,26 @@ def test_many_events_come_back_at_once():
     print(f"  {EVENTS} events came back in {seconds:.1f} s and {n} turns")
     check(n < EVENTS / 2, f"{n} wakeups of the other CPU's reader for {EVENTS} events")
     check(len(seen) == EVENTS and min(seen) >= 1, f"events that see nothing on the CPU: {seen}")
+
+
+def test_words_that_are_lost():
+    """A CPU goes and comes back while perfd can not hear, and so many other words follow that those of it are lost."""
+    for is_active in (True, False):
+        with Daemon() as daemon, daemon.client() as client:
+            add(client, {"event": "sched:sched_process_exec", "name": "exec", "disabled": not is_active})
+            os.kill(daemon.pid, signal.SIGSTOP)
+            try:
+                drown_words()
+                switch(False)
+                switch(True)
+            finally:
+                os.kill(daemon.pid, signal.SIGCONT)
+            wait_for(daemon, "came online", 1)
+            equal(daemon.stderr().count("was lost: each is looked at"), 1, "what is said of lost words")
+            client.request(enable=pb.SelectRequest(names=["exec"]))
+            n = rows_of(daemon.ledger(), "exec")[CPU].occurred
+            subprocess.run(["taskset", "-c", str(CPU), "/bin/true"], check=True)
+            check(rows_of(daemon.ledger(), "exec")[CPU].occurred > n, "nothing is seen on the CPU that was away")
 
 
 if __name__ == "__main__":
