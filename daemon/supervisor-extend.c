@@ -8,109 +8,30 @@
 
 #include <string.h>
 
-void extensions_deinit(Supervisor *s, Extension *list, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                opened_close(s, &list[i].more);
-}
-
-/* Room behind what speaks, so that nothing can fail once the first one is in its place. */
-static int reserve(const Extension *list, size_t n) {
-        for (size_t i = 0; i < n; i++) {
-                Opened *opened = &list[i].registration->opened;
-                Stream *streams = reallocarray(opened->streams, opened->n + list[i].more.n + 1, sizeof(*streams));
-
-                if (!streams)
-                        return -ENOMEM;
-                opened->streams = streams;
-        }
-        return 0;
-}
-
-static void append(const Extension *list, size_t n) {
-        for (size_t i = 0; i < n; i++) {
-                Opened *opened = &list[i].registration->opened;
-
-                if (list[i].more.n > 0)
-                        memcpy(opened->streams + opened->n, list[i].more.streams, list[i].more.n * sizeof(Stream));
-                opened->n += list[i].more.n;
-        }
-}
-
-static int enable(Supervisor *s, const Extension *list, size_t n, Explanation *e) {
-        _cleanup_free_ const Opened **more = calloc(n + 1, sizeof(*more));
-        size_t n_more = 0;
-
-        if (!more)
-                return -ENOMEM;
-        for (size_t i = 0; i < n; i++)
-                if (list[i].registration->enabled)
-                        more[n_more++] = &list[i].more;
-        return opened_enable(s, more, n_more, n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
-}
-
-/* They are disabled, and the last of what speaks. */
-static int take_back(Supervisor *s, const Extension *list, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                list[i].registration->opened.n -= list[i].more.n;
-        return supervisor_publish(s);
-}
-
-int supervisor_extend(Supervisor *s, Extension *list, size_t n, Explanation *e) {
-        size_t n_more = 0;
-        int r;
-
-        thread_assert(THREAD_MAIN);
-        for (size_t i = 0; i < n; i++)
-                n_more += list[i].more.n;
-        if (n_more == 0)
-                return 0;
-        r = reserve(list, n);
-        if (r < 0)
-                return r;
-        append(list, n);
-        r = supervisor_publish(s);
-        if (r == 0)
-                r = enable(s, list, n, e);
-        if (r > 0) {
-                int told = take_back(s, list, n);
-
-                return told < 0 ? told : r;
-        }
-        for (size_t i = 0; i < n; i++) { /* they belong to the registrations, also when memory has ended */
-                free(list[i].more.streams);
-                list[i].more = OPENED_NULL;
-        }
-        return r;
-}
-
-int supervisor_extend_each(Supervisor *s, Extension *list, size_t n, ExtensionRefused refused, const void *userdata) {
-        Explanation e = EXPLANATION_NULL;
-        int r = supervisor_extend(s, list, n, &e);
-
-        if (r <= 0)
-                return r;
-        for (size_t i = 0; i < n; i++) {
-                e = EXPLANATION_NULL;
-                r = supervisor_extend(s, &list[i], 1, &e);
-                if (r < 0)
-                        return r;
-                if (r > 0)
-                        refused(s, list[i].registration, &e, userdata);
-        }
-        return 0;
-}
-
 typedef struct Part {
         Registration *registration;
         Opened gone;
 } Part;
 
-/* Takes those that leave out of the list, into one of their own. */
-static int split(Registration *g, Opened *ret) {
-        size_t n = 0, kept = 0;
+void extensions_deinit(Supervisor *s, Extension *list, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                opened_close(s, &list[i].more);
+}
+
+/* ---- what goes --------------------------------------------------------------------------------------------------- */
+
+static size_t count_leaving(const Registration *g) {
+        size_t n = 0;
 
         for (size_t i = 0; i < g->opened.n; i++)
                 n += g->opened.streams[i].leaves;
+        return n;
+}
+
+/* Takes those that leave out of the list, into one of their own. */
+static int split(Registration *g, Opened *ret) {
+        size_t n = count_leaving(g), kept = 0;
+
         if (n == 0)
                 return 0;
         ret->streams = calloc(n, sizeof(*ret->streams));
@@ -136,6 +57,21 @@ static int disable_parts(Supervisor *s, const Part *parts, size_t n) {
         return opened_disable(s, list, n);
 }
 
+/* Readers know them until now, speaking or muted. */
+static int let_go(Supervisor *s, Part *parts, size_t n) {
+        int r = disable_parts(s, parts, n);
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = registration_keep_counts(parts[i].registration, &parts[i].gone);
+        for (size_t i = 0; i < n; i++)
+                parts[i].registration->pending = OPENED_NULL;
+        if (r == 0)
+                r = supervisor_publish(s);
+        for (size_t i = 0; i < n; i++)
+                opened_close(s, &parts[i].gone);
+        return r;
+}
+
 int supervisor_retract(Supervisor *s) {
         _cleanup_free_ Part *parts = calloc(s->n_registrations + 1, sizeof(*parts));
         size_t n = 0;
@@ -149,14 +85,141 @@ int supervisor_retract(Supervisor *s) {
                 r = split(g, &parts[n].gone);
                 n += parts[n].gone.n > 0;
         }
-        if (n == 0 || r < 0)
-                return r;
-        r = disable_parts(s, parts, n);
-        for (size_t i = 0; i < n && r == 0; i++)
-                r = registration_keep_counts(parts[i].registration, &parts[i].gone);
-        if (r == 0)
-                r = supervisor_publish(s);
+        return n == 0 || r < 0 ? r : let_go(s, parts, n);
+}
+
+/* ---- what comes -------------------------------------------------------------------------------------------------- */
+
+/* What leaves may be counted by what comes: a cgroup by one above it that is observed from now on. One of them speaks. */
+static bool is_exchange(const Extension *x) {
+        return x->more.n > 0 && count_leaving(x->registration) > 0;
+}
+
+/* Room behind what speaks, so that nothing can fail once the first one is in its place. */
+static int reserve(const Extension *list, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                Opened *opened = &list[i].registration->opened;
+                Stream *streams = reallocarray(opened->streams, opened->n + list[i].more.n + 1, sizeof(*streams));
+
+                if (!streams)
+                        return -ENOMEM;
+                opened->streams = streams;
+        }
+        return 0;
+}
+
+static void append(Opened *opened, const Opened *more) {
+        if (more->n > 0)
+                memcpy(opened->streams + opened->n, more->streams, more->n * sizeof(Stream));
+        opened->n += more->n;
+}
+
+static int enable(Supervisor *s, const Extension *list, size_t n, Explanation *e) {
+        _cleanup_free_ const Opened **more = calloc(n + 1, sizeof(*more));
+        size_t n_more = 0;
+
+        if (!more)
+                return -ENOMEM;
         for (size_t i = 0; i < n; i++)
-                opened_close(s, &parts[i].gone);
+                if (list[i].registration->enabled)
+                        more[n_more++] = &list[i].more;
+        return opened_enable(s, more, n_more, n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
+}
+
+/* Muted beside what is to leave, speaking where nothing is. */
+static int bring_in(Supervisor *s, const Extension *list, size_t n, Explanation *e) {
+        int r, told;
+
+        for (size_t i = 0; i < n; i++)
+                if (is_exchange(&list[i]))
+                        list[i].registration->pending = list[i].more;
+                else
+                        append(&list[i].registration->opened, &list[i].more);
+        r = supervisor_publish(s);
+        if (r == 0)
+                r = enable(s, list, n, e);
+        if (r <= 0)
+                return r;
+        for (size_t i = 0; i < n; i++) /* they are disabled, and the last of what speaks */
+                if (is_exchange(&list[i]))
+                        list[i].registration->pending = OPENED_NULL;
+                else
+                        list[i].registration->opened.n -= list[i].more.n;
+        told = supervisor_publish(s);
+        return told < 0 ? told : r;
+}
+
+/* What has come speaks, what leaves is muted: at one place of each ring, and then goes. */
+static int change_over(Supervisor *s, const Extension *list, size_t n) {
+        _cleanup_free_ Part *parts = calloc(n + 1, sizeof(*parts));
+        size_t n_parts = 0;
+        int r = 0;
+
+        if (!parts)
+                return -ENOMEM;
+        for (size_t i = 0; i < n && r == 0; i++) {
+                Registration *g = list[i].registration;
+                Part *part = &parts[n_parts];
+
+                if (!is_exchange(&list[i]))
+                        continue;
+                part->registration = g;
+                r = split(g, &part->gone);
+                if (r < 0)
+                        return r;
+                append(&g->opened, &list[i].more);
+                g->pending = part->gone;
+                n_parts++;
+        }
+        if (n_parts == 0)
+                return 0;
+        r = supervisor_publish(s);
+        return r == 0 ? let_go(s, parts, n_parts) : r;
+}
+
+/* They are the registrations' from now on, also when memory has ended in the middle. */
+static void give(Extension *list, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                if (list[i].registration->pending.streams != list[i].more.streams)
+                        free(list[i].more.streams);
+                list[i].more = OPENED_NULL;
+        }
+}
+
+int supervisor_extend(Supervisor *s, Extension *list, size_t n, Explanation *e) {
+        size_t n_more = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        for (size_t i = 0; i < n; i++)
+                n_more += list[i].more.n;
+        if (n_more == 0)
+                return 0;
+        r = reserve(list, n);
+        if (r < 0)
+                return r;
+        r = bring_in(s, list, n, e);
+        if (r > 0)
+                return r;
+        if (r == 0)
+                r = change_over(s, list, n);
+        give(list, n);
         return r;
+}
+
+int supervisor_extend_each(Supervisor *s, Extension *list, size_t n, ExtensionRefused refused, const void *userdata) {
+        Explanation e = EXPLANATION_NULL;
+        int r = supervisor_extend(s, list, n, &e);
+
+        if (r <= 0)
+                return r;
+        for (size_t i = 0; i < n; i++) {
+                e = EXPLANATION_NULL;
+                r = supervisor_extend(s, &list[i], 1, &e);
+                if (r < 0)
+                        return r;
+                if (r > 0)
+                        refused(s, list[i].registration, &e, userdata);
+        }
+        return 0;
 }

@@ -116,6 +116,7 @@ static int follow_event(Supervisor *s, Following *f, Registration *g, Explanatio
 static void say_refused(const Supervisor *s, const Registration *g, const Explanation *e, const void *userdata) {
         log_print(LOG_WARNING, "%s does not follow its cgroups: %s", g->event->spec.name, e->text);
 }
+
 /* Those of the list that follow cgroups. Refused: nothing has changed, or with `each` only the others have. */
 static int follow_events(Supervisor *s, Registration *list, bool each, Explanation *e) {
         Following f = { .sights = calloc(s->n_registrations + 1, sizeof(*f.sights)),
@@ -135,9 +136,9 @@ static int follow_events(Supervisor *s, Registration *list, bool each, Explanati
                         *e = why;
         }
         if (r == 0)
-                r = supervisor_retract(s);
-        if (r == 0)
                 r = each ? supervisor_extend_each(s, f.list, f.n, say_refused, NULL) : supervisor_extend(s, f.list, f.n, e);
+        if (r == 0)
+                r = supervisor_retract(s); /* of events that nothing has come to, or that were refused it */
         following_deinit(s, &f);
         return r;
 }

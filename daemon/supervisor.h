@@ -318,8 +318,9 @@ void supervisor_update_window(Supervisor *s);
 
 /*
  * supervisor-extend.c: events that stay, while some of what they observe comes or goes. New fds of registrations, opened by
- * supervisor_open_at() and disabled, move into them and are enabled where these are: all, or none. Refused: they stay in the
- * list, disabled, and no reader knows them.
+ * supervisor_open_at() and disabled, move into them and are enabled where these are: all, or none. Streams of the same
+ * registration that leave do so as the new ones begin to speak. Refused: they stay in the list, disabled, and no reader knows
+ * them; what leaves has not left.
  */
 typedef struct Extension {
         Registration *registration; /* in one list only once */

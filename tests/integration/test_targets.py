@@ -133,6 +133,42 @@ def test_globs_follow_cgroups():
         equal(total(rows, "delivered") + sum(lost(row) for row in rows.values()), 5 * N, "the ledger of cgroups that are gone")
 
 
+def test_cgroup_above_those_that_are_observed():
+    """One appears that counts what is below it too: not a call of it is missed or seen twice.
+
+    Only mounts make that happen at one moment on v2. The daemon has its own: at first it finds p/kid as q, and no p.
+    """
+    with Tree() as tree, Daemon(prefix=["unshare", "--mount", "--propagation", "private"]) as daemon, \
+         daemon.client() as client:
+        def mount(*command):
+            subprocess.run(["nsenter", "-t", str(daemon.pid), "-m", *command], check=True)
+
+        parent, kid, other = (tree.make(name) for name in ("p", "p/kid", "q"))
+        mount("mount", "--bind", kid, other)
+        mount("mount", "-t", "tmpfs", "none", parent)
+        with Workload("flood", 0, 100_000, cpus=CPUS) as load:
+            for pid in load.pids:
+                with open(f"{kid}/cgroup.procs", "w", encoding="ascii") as f:
+                    f.write(str(pid))
+            add(client, {**CALLS, "name": "calls", "target": pb.Target(cgroups=[tree.path("q"), tree.path("p*")])})
+            equal(events_of(client)["calls"].n_targets, 1, "cgroups at first")
+            with Checker(daemon, "time", queue=1 << 28) as checker:
+                load.go()
+                wait_until(lambda: occurred(daemon, "calls")["calls"] > 1000, "the load")
+                mount("umount", parent)
+                mount("umount", other)
+                tree.make("p-else")  # the word to look again
+                wait_until(lambda: events_of(client)["calls"].n_targets == 3, "the one above to be seen")
+                n = occurred(daemon, "calls")["calls"]
+                wait_until(lambda: occurred(daemon, "calls")["calls"] > n + 1000, "the load")
+                counts = load.done(stop=True)
+                seen = checker.finish(60)
+            rows = rows_of(daemon.ledger(), "calls")
+            load.exit()
+    equal(seen["items"] - seen["records"], sum(counts), "samples and calls made")
+    equal((total(rows, "occurred"), total(rows, "delivered")), (sum(counts), sum(counts)), "the ledger")
+
+
 def test_many_events_follow_at_once():
     """A cgroup that appears, or goes, costs readers a few turns, however many events follow it."""
     def turns():
