@@ -16,12 +16,12 @@
 
 #define FIRST_LEAVES 4u
 #define NO_LEAF UINT32_MAX
-#define LEAF_BITS 20
-#define LEAF_MASK (((uint64_t)1 << LEAF_BITS) - 1)
-#define KEY_NONE UINT64_MAX /* of a leaf that is free */
-#define KEY_FAR ((UINT64_MAX >> LEAF_BITS) - 1)
+#define LEAF_BITS 18
+#define LEAF_MASK (((int64_t)1 << LEAF_BITS) - 1)
+#define KEY_NONE INT64_MAX /* of a leaf that is free */
+#define KEY_FAR (((uint64_t)INT64_MAX >> LEAF_BITS) - 1) /* ns: 9 hours */
 #define BASE_BEFORE (KEY_FAR / 2) /* ns: a batch that comes later may begin so much earlier */
-#define WINS_OF_A_RUN 4u /* so many in turn, and it is worth to look how many more */
+#define LONG_RUN 4 /* entries: it is worth to look how long the next one is */
 
 void merge_deinit(Merge *m) {
         free(m->batches);
@@ -34,8 +34,13 @@ void merge_deinit(Merge *m) {
 
 /* ---- room -------------------------------------------------------------------------------------------------------- */
 
-static inline uint64_t lesser(uint64_t a, uint64_t b) {
+/* Keys are signed because x86 moves by this comparison in one step, by the unsigned one in two. */
+static inline int64_t lesser(int64_t a, int64_t b) {
         return b < a ? b : a;
+}
+
+static inline nsec_t key_time(int64_t key) {
+        return (uint64_t)key >> LEAF_BITS;
 }
 
 /* Free leaves are where none were; the others keep their places. */
@@ -43,7 +48,7 @@ static int merge_grow_leaves(Merge *m) {
         uint32_t n = m->n_leaves ? 2 * m->n_leaves : FIRST_LEAVES;
         MergeLeaf *leaves = reallocarray(m->leaves, n, sizeof(*leaves));
         uint32_t *free_leaves;
-        uint64_t *keys;
+        int64_t *keys;
 
         if (!leaves)
                 return -ENOMEM;
@@ -96,13 +101,15 @@ static int merge_grow_slots(Merge *m, uint32_t slot) {
 
 /* ---- the tree ---------------------------------------------------------------------------------------------------- */
 
-static inline uint64_t key_of(const Merge *m, uint32_t leaf, nsec_t time) {
-        return lesser(time - m->base, KEY_FAR) << LEAF_BITS | leaf;
+static inline int64_t key_of(const Merge *m, uint32_t leaf, nsec_t time) {
+        nsec_t since = time - m->base;
+
+        return (int64_t)((since < KEY_FAR ? since : KEY_FAR) << LEAF_BITS | leaf);
 }
 
 /* A leaf has another key now. What is on top. */
-static inline uint64_t merge_play(uint64_t *keys, uint32_t n_leaves, uint32_t leaf, uint64_t key) {
-        for (uint32_t i = n_leaves + leaf; i > 1; i /= 2) {
+static inline int64_t merge_play(int64_t *keys, uint32_t n_leaves, uint32_t leaf, int64_t key) {
+        for (size_t i = (size_t)n_leaves + leaf; i > 1; i /= 2) {
                 keys[i] = key;
                 key = lesser(key, keys[i ^ 1]);
         }
@@ -138,7 +145,7 @@ static void merge_rebase(Merge *m) {
 const BatchEntry *merge_top(const Merge *m) {
         const BatchEntry *top = m->leaves[m->keys[1] & LEAF_MASK].next;
 
-        if (m->keys[1] >> LEAF_BITS < KEY_FAR)
+        if (key_time(m->keys[1]) < KEY_FAR)
                 return top;
         for (uint32_t i = 0; i < m->n_leaves; i++)
                 if (m->leaves[i].first && m->leaves[i].next->time < top->time)
@@ -147,8 +154,8 @@ const BatchEntry *merge_top(const Merge *m) {
 }
 
 /* The least key of all leaves but this one. */
-static uint64_t merge_second(const Merge *m, uint32_t leaf) {
-        uint64_t key = KEY_NONE;
+static int64_t merge_second(const Merge *m, uint32_t leaf) {
+        int64_t key = KEY_NONE;
 
         for (uint32_t i = m->n_leaves + leaf; i > 1; i /= 2)
                 key = lesser(key, m->keys[i ^ 1]);
@@ -215,7 +222,7 @@ static const BatchEntry *run_end(const BatchEntry *e, const BatchEntry *end, nse
 }
 
 /* The leaf's batch has no entries left: the one behind it comes, if there is one. The leaf's key. */
-static uint64_t merge_pass(Merge *m, uint32_t leaf) {
+static int64_t merge_pass(Merge *m, uint32_t leaf) {
         MergeLeaf *l = &m->leaves[leaf];
         uint32_t slot = l->first->slot;
         Batch *b = l->first->behind;
@@ -233,10 +240,10 @@ static uint64_t merge_pass(Merge *m, uint32_t leaf) {
         return KEY_NONE;
 }
 
-/* A leaf that wins again and again: what follows of its batch before any other comes. Equal times come in either order. */
-static const BatchEntry *merge_run(const Merge *m, uint32_t leaf, nsec_t until) {
+/* The entry of the leaf on top before which any other comes. Equal times come in either order. */
+static const BatchEntry *merge_run_end(const Merge *m, uint32_t leaf, nsec_t until) {
         const MergeLeaf *l = &m->leaves[leaf];
-        uint64_t second = merge_second(m, leaf) >> LEAF_BITS;
+        nsec_t second = key_time(merge_second(m, leaf));
 
         if (second < KEY_FAR && m->base + second < until)
                 until = m->base + second;
@@ -245,45 +252,70 @@ static const BatchEntry *merge_run(const Merge *m, uint32_t leaf, nsec_t until) 
         return run_end(l->next + 1, l->end, until);
 }
 
-/* What the leaf on top has next becomes a run. What is on top then. */
-static inline uint64_t merge_step(Merge *m, uint32_t leaf, nsec_t until, MergeRun *run) {
+/* What the leaf on top has before `end` becomes a run; `key` is that of `end`. What is on top then. */
+static inline int64_t merge_step(Merge *m, uint32_t leaf, const BatchEntry *end, int64_t key, MergeRun *run) {
         MergeLeaf *l = &m->leaves[leaf];
-        const BatchEntry *first = l->next, *e = first + 1;
-        uint64_t key = l->key_behind;
-        Batch *b = l->first;
 
-        m->n_wins = (m->n_wins & -(uint32_t)(leaf == m->winner)) + 1; /* no branch here either */
-        m->winner = leaf;
-        if (m->n_wins >= WINS_OF_A_RUN) {
-                e = merge_run(m, leaf, until);
-                key = e < l->end ? key_of(m, leaf, e->time) : 0;
-        }
-        *run = (MergeRun){ .batch = b, .first = first, .n = (size_t)(e - first), .empties = e == l->end };
-        b->next += (size_t)(e - first);
-        __builtin_prefetch(b->arena + first->offset);
-        if (e < l->end) {
-                __builtin_prefetch(e + 2);
-                leaf_set_next(m, l, leaf, e);
-        } else
+        *run = (MergeRun){ .batch = l->first, .first = l->next, .n = (size_t)(end - l->next) };
+        __builtin_prefetch(l->first->arena + l->next->offset);
+        if (end < l->end) {
+                __builtin_prefetch(end + 2);
+                leaf_set_next(m, l, leaf, end);
+        } else {
+                run->empties = true;
                 key = merge_pass(m, leaf);
+        }
         return merge_play(m->keys, m->n_leaves, leaf, key);
 }
 
-bool merge_fill(Merge *m, nsec_t until) {
-        uint64_t top, most;
+/* As far as it goes: while one CPU has much and the others nothing. */
+static int64_t merge_step_far(Merge *m, uint32_t leaf, nsec_t until, MergeRun *run) {
+        const BatchEntry *end = merge_run_end(m, leaf, until);
+
+        return merge_step(m, leaf, end, end < m->leaves[leaf].end ? key_of(m, leaf, end->time) : KEY_NONE, run);
+}
+
+/* What is left of each batch, for those who ask between two releases. */
+static void merge_settle(Merge *m) {
+        for (uint32_t i = 0; i < m->n_leaves; i++) {
+                MergeLeaf *l = &m->leaves[i];
+
+                if (l->first)
+                        l->first->next = (size_t)(l->next - l->first->entries);
+        }
+        m->is_settled = true;
+}
+
+/* The number of runs. */
+static unsigned merge_work_out(Merge *m, nsec_t until) {
+        bool goes_far = true; /* the first run of all, and those behind a long one; in between not even that is asked */
+        int64_t top, most;
         unsigned n = 0;
 
-        m->at = m->n_runs = 0;
-        if (m->n == 0)
-                return false;
-        if (m->keys[1] >> LEAF_BITS >= KEY_FAR)
+        if (m->n > 0 && key_time(m->keys[1]) >= KEY_FAR)
                 merge_rebase(m);
-        if (until < m->base)
-                return false;
+        if (m->n == 0 || until < m->base)
+                return 0;
         top = m->keys[1];
-        most = lesser(until - m->base, KEY_FAR - 1) << LEAF_BITS | LEAF_MASK;
-        while (n < MERGE_RUNS && top <= most)
-                top = merge_step(m, top & LEAF_MASK, until, &m->runs[n++]);
-        m->n_runs = n;
-        return n > 0;
+        most = lesser(key_of(m, LEAF_MASK, until), (int64_t)(KEY_FAR << LEAF_BITS) - 1);
+        for (; top <= most && n < MERGE_RUNS && goes_far; n++) {
+                top = merge_step_far(m, top & LEAF_MASK, until, &m->runs[n]);
+                goes_far = m->runs[n].n >= LONG_RUN;
+        }
+        for (; top <= most && n < MERGE_RUNS; n++) {
+                const MergeLeaf *l = &m->leaves[top & LEAF_MASK];
+
+                top = merge_step(m, top & LEAF_MASK, l->next + 1, l->key_behind, &m->runs[n]);
+        }
+        return n;
+}
+
+bool merge_fill(Merge *m, nsec_t until) {
+        m->at = 0;
+        m->n_runs = merge_work_out(m, until);
+        if (m->n_runs > 0)
+                m->is_settled = false;
+        else if (!m->is_settled)
+                merge_settle(m);
+        return m->n_runs > 0;
 }

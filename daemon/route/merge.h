@@ -18,7 +18,7 @@
 
 typedef struct MergeLeaf {
         const BatchEntry *next, *end; /* of `first` */
-        uint64_t key_behind;          /* that of the entry behind `next`, if there is one: looked up ahead */
+        int64_t key_behind;           /* that of the entry behind `next`, if there is one: looked up ahead */
         Batch *first, *last;          /* of one CPU, each not older than the one before; NULL: free */
 } MergeLeaf;
 
@@ -33,14 +33,14 @@ typedef struct Merge {
         Batch **batches; /* all that were taken and not yet emptied, in no order */
         size_t n, capacity;
 
-        uint64_t *keys; /* ns since `base` of the oldest entry below, and its leaf in the lowest bits */
+        int64_t *keys;  /* ns since `base` of the oldest entry below, and its leaf in the lowest bits */
         nsec_t base;
         MergeLeaf *leaves;
         uint32_t *free_leaves;
         uint32_t n_leaves, n_free; /* the first is a power of two */
         uint32_t *leaf_of;         /* by slot: where its last batch is */
         size_t n_slots;
-        uint32_t winner, n_wins;   /* of the last step, and how often without a break */
+        bool is_settled;           /* Batch.next of all batches is as it is */
 
         MergeRun runs[MERGE_RUNS];
         unsigned n_runs, at; /* those before `at` were handed out */
