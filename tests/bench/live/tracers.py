@@ -20,6 +20,7 @@ done
 shift 2
 exec "$@"
 """
+ENDING = 5  # seconds
 PROGRAM = 'tracepoint:raw_syscalls:sys_enter /pid == %d/ { printf("%%ld %%lx\\n", args->id, args->args[0]); }'
 
 
@@ -42,7 +43,10 @@ class Tracer(measure.Consumer):
     def finish(self, n_calls, seconds):
         spent = machine.difference(self.before, self.look())
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(perfd.PATIENCE)
+        try:
+            self.process.wait(ENDING)
+        except subprocess.TimeoutExpired:
+            self.kill()  # bpftrace 0.17 does not always hear it; all that is asked of it has been printed
         said, reader_ns = self.reader.finish()
         return perf_tools.text_result(spent, said, reader_ns, n_calls)
 
