@@ -10,7 +10,7 @@
 #include <string.h>
 
 static void subscriber_row(const Dispatcher *d, const Subscriber *s, SubscriberRow *ret) {
-        uint64_t in_merge = channel_pending(d, s->channel);
+        uint64_t in_merge = s->ended ? s->left : channel_pending(d, s->channel);
 
         *ret = (SubscriberRow){ .id = s->id, .matched = s->matched, .sent = s->outbox.sent_items,
                                 .queued = s->outbox.queued_items + in_merge, .outbox = s->outbox.dropped_items,
@@ -133,6 +133,7 @@ static int subscriber_end(Dispatcher *d, Subscriber *s) {
         packet_unref(p);
         if (r < 0)
                 return r;
+        s->left = channel_pending(d, s->channel);
         s->ended = true;
         d->n_closing--;
         return subscriber_send(d, s);

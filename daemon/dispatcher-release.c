@@ -94,7 +94,7 @@ static void dispatcher_count_matched(Dispatcher *d, const Batch *b) {
                         unsigned bit = (unsigned)__builtin_ctzll(m);
 
                         for (Subscriber *s = d->by_bit[order][bit]->subscribers; s; s = s->next)
-                                s->matched += b->matched[bit];
+                                s->matched += s->ended ? 0 : b->matched[bit];
                 }
 }
 
@@ -146,7 +146,7 @@ static int dispatcher_count_late(Dispatcher *d, const Batch *b, const BatchEntry
 
         for (uint64_t m = e->mask & by_time; m; m &= m - 1)
                 for (Subscriber *s = d->by_bit[STREAM_BY_TIME][__builtin_ctzll(m)]->subscribers; s; s = s->next)
-                        s->late++;
+                        s->late += !s->ended;
         if (e->event == 0 || (e->mask & by_cpu))
                 return 0; /* a side record, or another stream has it */
         for (size_t i = 0; i < d->n_late; i++)

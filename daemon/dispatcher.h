@@ -62,7 +62,8 @@ typedef struct Subscriber {
         bool held;        /* nothing is sent yet */
         bool close_asked; /* main knows that a closing ledger is wanted */
         bool closing;    /* ends when the merge has released everything up to `close_at` */
-        bool ended;      /* the last packet is in the outbox */
+        bool ended;      /* the last packet is in the outbox: nothing more is pushed, or counted */
+        uint64_t left;   /* items that were still in the merge then */
         nsec_t close_at;
         const char *close_reason;
         uint8_t *closing_ledger; /* packed perfd.v1.Ledger without our own row, malloc */

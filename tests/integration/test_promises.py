@@ -20,8 +20,8 @@ CPUS = perfd.online_cpus()[:2]
 class Checker(perfd.Line):
     """stream-check.c: counts and checks in C, for floods."""
 
-    def __init__(self, daemon, order, *events, queue=0):
-        super().__init__([STREAM_CHECK, daemon.stream, order, str(queue), *events])
+    def __init__(self, daemon, order, *events, queue=0, options=()):
+        super().__init__([STREAM_CHECK, *options, daemon.stream, order, str(queue), *events])
         equal(self.hear(), ["subscribed"], "the first word of the checker")
 
     def finish(self, seconds=perfd.PATIENCE):
