@@ -136,13 +136,29 @@ static int reader_cut_ring(Reader *r) {
         return 0;
 }
 
-int reader_cut(Reader *r) {
-        const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
-        int error;
+/* Whatever it had open here is closed, and was read to its end before that. */
+static void reader_cut_closed(const Reader *r, const SnapshotEvent *e) {
+        EventCounters *counters = &e->event->counters[r->slot];
+        EventCut cut = { .settled = true };
 
-        for (size_t first = 0, last; first < c->n_streams; first = last) {
-                for (last = first + 1; last < c->n_streams && c->streams[last].event == c->streams[first].event;)
+        cut_take(&cut, counters);
+        counters->cut = cut;
+}
+
+int reader_cut(Reader *r) {
+        const Snapshot *s = r->snapshot;
+        const SnapshotCpu *c = &s->cpus[r->slot];
+        size_t first = 0, last = 0;
+
+        for (size_t event = 0; event < s->n_events; event++, first = last) {
+                int error;
+
+                while (last < c->n_streams && c->streams[last].event == event)
                         last++;
+                if (last == first) {
+                        reader_cut_closed(r, &s->events[event]);
+                        continue;
+                }
                 error = reader_cut_event(r, c, first, last);
                 if (error != 0)
                         return error;

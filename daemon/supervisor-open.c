@@ -242,7 +242,7 @@ static int try_to_open(Supervisor *s, const Registration *g, const char *filter,
                 r = supervisor_open_at(s, g, filter, &before, slots, n_slots, ret, e);
         if (r != 0)
                 return r;
-        if (ret->n == 0 && before.n > 0 && !g->is_followed) /* what is followed may go at any moment */
+        if (ret->n == 0 && before.n > 0 && !g->is_followed && !supervisor_find_spec(s, &g->event->spec))
                 r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: %s", g->event->spec.name,
                            before.list[0].pid >= 0 ? "its tasks or cgroups are gone" : "its CPUs are offline");
         *ret_same = true;

@@ -91,8 +91,15 @@ static int add_descendants(Whoms *w, uint32_t pid, Explanation *e) {
         return r;
 }
 
-/* A process that is gone is said; that all of them are, is refused. */
-static int find_tasks(const EventSpec *spec, Whoms *w, Explanation *e) {
+const Registration *supervisor_find_spec(const Supervisor *s, const EventSpec *spec) {
+        for (const Registration *g = s->registrations; g; g = g->next)
+                if (g->event->spec.name == spec->name)
+                        return g;
+        return NULL;
+}
+
+/* A process that is gone is said; that all of them are, is refused unless the event is there already. */
+static int find_tasks(const Supervisor *s, const EventSpec *spec, Whoms *w, Explanation *e) {
         int r = add_tasks(w, spec->tids, spec->n_tids);
 
         for (size_t i = 0; i < spec->n_pids && r == 0; i++) {
@@ -106,15 +113,9 @@ static int find_tasks(const EventSpec *spec, Whoms *w, Explanation *e) {
         }
         if (r != 0)
                 return r;
-        return w->n == 0 && spec->n_pids > 0 ? REFUSED_NOT_FOUND : 0; /* explained by tasks_of_process() */
-}
-
-/* What a registered event observes may go, and come back; what is not there when it is added is a mistake. */
-static bool may_be_gone(const Supervisor *s, const EventSpec *spec) {
-        for (const Registration *g = s->registrations; g; g = g->next)
-                if (g->event->spec.name == spec->name) /* the same text in memory: also of what the event is to become */
-                        return true;
-        return false;
+        if (w->n == 0 && spec->n_pids > 0 && !supervisor_find_spec(s, spec))
+                return REFUSED_NOT_FOUND; /* explained by tasks_of_process() */
+        return 0;
 }
 
 static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings *names, bool lenient, Whoms *w, Explanation *e) {
@@ -137,7 +138,7 @@ static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings 
 /* The root of the hierarchy, which has all others in it, is everybody: a whole CPU counts that for less. */
 static int find_cgroups(Supervisor *s, const EventSpec *spec, Whoms *w, Explanation *e) {
         int r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, e);
-        bool lenient = may_be_gone(s, spec);
+        bool lenient = supervisor_find_spec(s, spec); /* what it observes may go, and come back */
 
         if (r == 0)
                 r = find_cgroups_named(s, CGROUP_BY_PATH, &spec->cgroups, lenient, w, e);
@@ -161,7 +162,7 @@ int supervisor_find_whoms(Supervisor *s, const EventSpec *spec, Whoms *ret, Expl
         if (event_spec_is_host(spec))
                 r = whoms_add(&w, (Whom){ .pid = -1 });
         else if (spec->n_pids || spec->n_tids)
-                r = find_tasks(spec, &w, e);
+                r = find_tasks(s, spec, &w, e);
         else
                 r = find_cgroups(s, spec, &w, e);
         if (r != 0 && e)
@@ -187,6 +188,13 @@ static bool list_has(const uint32_t *list, size_t n, const char *text, uint32_t 
         return found;
 }
 
+static int refuse_slots(const Registration *g, Explanation *e) {
+        if (g->cpus)
+                return refuse(e, REFUSED_NOT_FOUND, "bad-target", "%s is counted on the CPUs %s only, and none of these is "
+                              "online and asked for", g->event->spec.name, g->cpus);
+        return refuse(e, REFUSED_NOT_FOUND, "bad-target", "none of the CPUs %s is online", g->event->spec.cpus);
+}
+
 int supervisor_find_slots(const Supervisor *s, const Registration *g, uint32_t **ret_slots, size_t *ret_n,
                           Explanation *e) {
         _cleanup_free_ uint32_t *slots = calloc(s->n_cpus, sizeof(*slots)), *wanted = NULL, *able = NULL;
@@ -205,11 +213,8 @@ int supervisor_find_slots(const Supervisor *s, const Registration *g, uint32_t *
                 if (s->online[slot] && list_has(wanted, n_wanted, cpus, s->cpus[slot]) &&
                     list_has(able, n_able, g->cpus, s->cpus[slot]))
                         slots[n++] = slot;
-        if (n == 0 && g->cpus)
-                return refuse(e, REFUSED_NOT_FOUND, "bad-target", "%s is counted on the CPUs %s only, and none of these is "
-                              "online and asked for", g->event->spec.name, g->cpus);
-        if (n == 0)
-                return refuse(e, REFUSED_NOT_FOUND, "bad-target", "none of the CPUs %s is online", cpus);
+        if (n == 0 && !supervisor_find_spec(s, &g->event->spec)) /* of an event that is there, all may be offline */
+                return refuse_slots(g, e);
         *ret_slots = TAKE_PTR(slots);
         *ret_n = n;
         return 0;

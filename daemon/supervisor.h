@@ -263,19 +263,24 @@ typedef struct Whoms {
 #define WHOMS_NULL ((Whoms){ .list = NULL })
 
 void whoms_deinit(Whoms *w);
+/* The registered event whose spec this is, or is made of: with the same text in memory as its name. */
+const Registration *supervisor_find_spec(const Supervisor *s, const EventSpec *spec);
 /*
  * Every thread or cgroup that the spec names, once. A process that is gone is said; that all of them are, is refused. Of a
- * registered event, what is called by the name of a cgroup, container or unit may be gone, and is left out. None only
- * then, or if the spec has nothing but cgroup globs.
+ * registered event all may be gone, and what is gone is left out. None only then, or if the spec has nothing but cgroup
+ * globs.
  */
 int supervisor_find_whoms(Supervisor *s, const EventSpec *spec, Whoms *ret, Explanation *e);
 bool whoms_have(const Whoms *w, uint64_t id);
 /* Everyone in `some` is in `all` too. */
 bool whoms_contain(const Whoms *all, const Whoms *some);
-/* The slots of the online CPUs that the event is to be opened on; malloc. */
+/* The slots of the online CPUs that the event is to be opened on; malloc. None only of a registered event. */
 int supervisor_find_slots(const Supervisor *s, const Registration *r, uint32_t **ret_slots, size_t *ret_n, Explanation *e);
 
-/* supervisor-open.c: the fds of one registration, disabled, filtered, in their rings. All or none. */
+/*
+ * supervisor-open.c: the fds of one registration, disabled, filtered, in their rings. All or none. There may be none for an
+ * event that is registered already, and whose tasks or CPUs are gone.
+ */
 int supervisor_open(Supervisor *s, const Registration *r, const char *filter, Opened *ret, Explanation *e);
 /* The same on some CPUs, given by their slots. Not for external events. */
 int supervisor_open_on(Supervisor *s, const Registration *r, const char *filter, const uint32_t *slots, size_t n_slots,

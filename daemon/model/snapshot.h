@@ -51,7 +51,7 @@ typedef struct SnapshotStream {
 } SnapshotStream;
 
 typedef struct SnapshotCpu {
-        SnapshotStream *streams; /* grouped by event */
+        SnapshotStream *streams; /* in the order of events */
         size_t n_streams;
         uint32_t *slots; /* open addressing: 1 + index into streams, 0 empty */
         uint32_t mask;   /* n slots - 1, a power of two */

@@ -274,6 +274,34 @@ def test_counts_go_on_while_a_period_changes():
     check(made <= row.count and values[-1] <= row.count, f"{row.count} counted of {made}, and {values[-1]} read")
 
 
+def test_changes_when_everybody_is_gone():
+    """An event can be changed, and rings be resized, also when all that it has observed has ended; its counts stay."""
+    config = "version: 1\nrings: {{ size: {} }}\n"
+    with Daemon(config=config.format("1MiB")) as daemon, daemon.client() as client, daemon.client() as watching:
+        with Workload("syscalls", 1000, cpus=CPUS[:1]) as load:
+            target = {"process": pb.Target(pids=load.pids), "thread": pb.Target(tids=load.pids)}
+            add(client, *({"event": SYS_ENTER, "name": name, "target": target[name], "filter": f"id == {GETPPID}"}
+                          for name in target))
+            items = watching.subscribe(events=list(target))
+            load.go()
+            load.done()
+            load.exit()
+        for name in target:
+            client.request(set_filter=pb.SetFilterRequest(name=name, filter="id == 1"))
+            client.request(set_period=pb.SetPeriodRequest(name=name, period=7))
+        client.request(apply=pb.ApplyRequest(yaml=config.format("2MiB")))
+        equal(daemon.status().ring_size, 2 << 20, "the ring's size")
+        equal({(e.spec.filter, e.spec.period, e.n_fds, e.enabled) for e in events(client).values()}, {("id == 1", 7, 0, True)},
+              "what is listed")
+        rows = daemon.ledger().events
+        check(all(row.balanced for row in rows), f"a row is not balanced: {rows}")
+        equal([sum(row.delivered for row in rows if row.name == name) for name in target], [1000, 1000], "calls in the ledger")
+        watching.stop()
+        equal(len([item for item in items if "record" not in item]), 2000, "samples")
+        equal({event.period for event in watching.stream.events.values()}, {7}, "periods of the descriptors")
+        check(daemon.stderr().count("there is no process") > 0, f"nobody says that the process is gone: {daemon.stderr()}")
+
+
 def test_periods_that_can_not_be():
     with Daemon() as daemon, daemon.client() as client:
         add(client, SYS_ENTER, {"event": "external:x", "fields": [pb.ExternalField(name="a", type="u8")]},
