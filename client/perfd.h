@@ -255,6 +255,8 @@ typedef struct perfd_event_row {
         const char *waiting; /* why it can not be added now: kept, but not running, and without an id; "": it is running */
         const perfd_field *fields; /* perfd_list_with_fields() */
         size_t n_fields;
+        bool has_uid;       /* a client has added it */
+        uint32_t uid;       /* the client's, whose quota it counts for */
 } perfd_event_row;
 
 typedef struct perfd_available_row {

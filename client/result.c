@@ -76,6 +76,8 @@ static int add_events(perfd_result *result, const Perfd__V1__ListReply *m) {
                         .kept = e->kept,
                         .waiting = e->waiting,
                         .n_fields = e->n_fields,
+                        .has_uid = e->spec && e->spec->added_by_case == PERFD__V1__EVENT_SPEC__ADDED_BY_UID,
+                        .uid = e->spec ? e->spec->uid : 0,
                 };
                 if (!rows[i].spec)
                         return -ENOMEM;

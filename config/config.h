@@ -96,6 +96,7 @@ typedef struct Config {
         uint64_t subscribers_max;
         uint64_t subscriber_queue; /* bytes, of each outbox */
         uint64_t connections_max, connections_per_uid;
+        uint64_t events_per_uid, fds_per_uid; /* of events that clients add */
         mode_t control_mode, stream_mode;
         char *stream_group; /* name or number of the stream socket's group; whether it exists is not checked here */
         ConfigTarget *targets; /* [0] is the built-in "host" */

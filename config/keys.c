@@ -106,6 +106,14 @@ const Key config_keys[] = {
         { "connections.per-uid", KEY_COUNT, "128", "a whole number from 1 to 10000", "connections of one user",
           IN_CONFIG(connections_per_uid), .min = 1, .max = 10000 },
 
+        { "events", KEY_SECTION, .help = "limits of events that clients add" },
+        { "events.per-uid", KEY_COUNT, "1000", "a whole number from 1 to 10000", "events that the clients of one user have added",
+          IN_CONFIG(events_per_uid), .min = 1, .max = 10000 },
+
+        { "fds", KEY_SECTION, .help = "limits of perf event fds" },
+        { "fds.per-uid", KEY_COUNT, "16384", "a whole number from 1 to 10000000", "fds of the events of the clients of one user",
+          IN_CONFIG(fds_per_uid), .min = 1, .max = 10000000 },
+
         { "targets", KEY_NAMED, .help = "what is traced, by name" },
         { "targets.NAME.pids", KEY_IDS, NULL, "process ids from 1 to 4194304 in a list, such as [1, 2]",
           "processes, with all their threads",

@@ -37,8 +37,11 @@ int handle_add(Asking *a, Explanation *e) {
                 r = refuse(e, REFUSED_INVALID, "bad-request", "no event is named");
         else if (q->keep && q->while_connected)
                 r = refuse(e, REFUSED_INVALID, "bad-request", "events are kept over restarts, or end with their connection");
-        for (size_t i = 0; i < q->n_events && r == 0; i++)
+        for (size_t i = 0; i < q->n_events && r == 0; i++) {
                 r = spec_from_message(a->supervisor, q->events[i], &specs[i], e);
+                specs[i].has_uid = true; /* whatever the message says */
+                specs[i].uid = connection_peer(a->connection)->uid;
+        }
         if (r == 0)
                 r = supervisor_add(a->supervisor, specs, q->n_events, &adding, &refs, e);
         if (r == 0) {

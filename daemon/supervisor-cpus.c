@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor-external.h"
 #include "daemon/kernel/ring-limits.h"
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/tasks.h"

@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor-external.h"
+#include "daemon/supervisor-quota.h"
 
 #define MAX_EVENTS 10000
 
@@ -202,6 +204,8 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const Adding *addi
 
         thread_assert(THREAD_MAIN);
         r = resolve_all(s, specs, n, &list, e);
+        if (r == 0 && !adding->is_written) /* what was kept was within the quota when it was added */
+                r = supervisor_check_quota(s, list, e);
         if (r == 0)
                 r = supervisor_open_list(s, &list, e);
         for (Registration *g = list; g && r == 0; g = g->next) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor-quota.h"
 
 static int watch_names(Supervisor *s, CgroupNaming naming, const Strings *names, Explanation *e) {
         int r = 0;
@@ -108,6 +109,8 @@ static int follow_event(Supervisor *s, Following *f, Registration *g, Explanatio
         if (r != 0 || arrived.n == 0)
                 return r;
         r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+        if (r == 0)
+                r = supervisor_check_fd_quota(s, g, arrived.n * n_slots * g->plan.n_attrs, e);
         if (r == 0)
                 r = supervisor_open_at(s, g, g->event->spec.filter, &arrived, slots, n_slots, &f->list[f->n - 1].more, e);
         return r;

@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include "daemon/base/log.h"
+#include "daemon/supervisor-external.h"
 
 #define PATIENCE_S 30
 #define LEDGER_MAX (FRAME_MAX_SERVER - ((size_t)64 << 10)) /* bytes, with room for what is around it in a frame */

@@ -78,8 +78,8 @@ static int count_needed(Supervisor *s, const Registration *g, size_t *ret, Expla
         return 0;
 }
 
-int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e) {
-        size_t need = 0, one = 0, n = 0;
+int supervisor_count_room(Supervisor *s, const Registration *list, size_t *ret_n_fds, Explanation *e) {
+        size_t need = 0, one = 0;
 
         for (const Registration *g = list, *before = NULL; g; before = g, g = g->next) {
                 /* the matches of a glob have one target: who is in it is looked up once */
@@ -90,9 +90,18 @@ int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *
                 if (r != 0)
                         return r;
                 need += g->event->external ? 0 : one;
-                n++;
         }
-        return check_fds(s, n == 1 ? list->event->spec.name : "what was asked for", need, e);
+        *ret_n_fds = need;
+        return 0;
+}
+
+int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e) {
+        size_t need = 0;
+        int r = supervisor_count_room(s, list, &need, e);
+
+        if (r != 0)
+                return r;
+        return check_fds(s, list && !list->next ? list->event->spec.name : "what was asked for", need, e);
 }
 
 /* ---- filters ----------------------------------------------------------------------------------------------------- */

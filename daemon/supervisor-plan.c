@@ -192,8 +192,11 @@ static int plan_settings(const Config *before, const Config *after, Perfd__V1__P
             (r = plan_number(ret, "subscribers.max", before->subscribers_max, after->subscribers_max, true)) < 0 ||
             (r = plan_number(ret, "subscribers.queue", before->subscriber_queue, after->subscriber_queue, false)) < 0)
                 return r;
-        r = plan_number(ret, "connections.max", before->connections_max, after->connections_max, true);
-        return r < 0 ? r : plan_number(ret, "connections.per-uid", before->connections_per_uid, after->connections_per_uid, true);
+        if ((r = plan_number(ret, "connections.max", before->connections_max, after->connections_max, true)) < 0 ||
+            (r = plan_number(ret, "connections.per-uid", before->connections_per_uid, after->connections_per_uid, true)) < 0 ||
+            (r = plan_number(ret, "events.per-uid", before->events_per_uid, after->events_per_uid, false)) < 0)
+                return r;
+        return plan_number(ret, "fds.per-uid", before->fds_per_uid, after->fds_per_uid, false);
 }
 
 int supervisor_plan(Supervisor *s, const char *yaml, const char *path, Perfd__V1__PlanReply *ret, Explanation *e) {

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <string.h>
 #include "daemon/base/log.h"
+#include "daemon/supervisor-external.h"
 
 #define PATIENCE_S 30
 

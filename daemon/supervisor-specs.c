@@ -117,6 +117,8 @@ int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret) {
         m->callchain = (Perfd__V1__Callchain)from->callchain; /* the same bits */
         m->disabled = from->disabled;
         m->include_self = from->include_self;
+        m->added_by_case = from->has_uid ? PERFD__V1__EVENT_SPEC__ADDED_BY_UID : PERFD__V1__EVENT_SPEC__ADDED_BY__NOT_SET;
+        m->uid = from->uid;
         m->maxactive = from->maxactive;
         m->interval = from->interval;
         if ((r = string_set(&m->event, from->event)) < 0 || (r = string_set(&m->name, from->name)) < 0 ||
@@ -215,6 +217,8 @@ int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventS
         to->callchain = m->callchain;
         to->disabled = m->disabled;
         to->include_self = m->include_self;
+        to->has_uid = m->added_by_case == PERFD__V1__EVENT_SPEC__ADDED_BY_UID;
+        to->uid = to->has_uid ? m->uid : 0;
         to->maxactive = m->maxactive;
         to->interval = m->interval;
         if (to->interval && (to->interval < SPEC_INTERVAL_MIN || to->interval > SPEC_INTERVAL_MAX))

@@ -292,6 +292,8 @@ int supervisor_open_at(Supervisor *s, const Registration *r, const char *filter,
                        const uint32_t *slots, size_t n_slots, Opened *ret, Explanation *e);
 /* Before anything is opened: whether all fds of the list fit. Refused with how many are needed, and how many there are. */
 int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e);
+/* How many fds they need now. Refused: as they would be. */
+int supervisor_count_room(Supervisor *s, const Registration *list, size_t *ret_n_fds, Explanation *e);
 /* By the closer. Disabled, and no reader knows them (any more). */
 void opened_close(Supervisor *s, Opened *o);
 /*
@@ -309,17 +311,6 @@ int supervisor_follow_cgroups(Supervisor *s, Registration *list, Explanation *e)
 /* One of them goes: its names are watched no longer, unless another event has them too. */
 void supervisor_unfollow_event(Supervisor *s, const Registration *r);
 void supervisor_unfollow_cgroups(Supervisor *s);
-
-/* supervisor-external.c */
-int own_lane_init(OwnLane *o);
-void own_lane_deinit(OwnLane *o);
-Lane own_lane(OwnLane *o);
-/* What was taken goes to the dispatcher: before a snapshot, a cut, or the end of the window. */
-void supervisor_flush_external(Supervisor *s);
-/* The cuts of external events, as readers take those of theirs. */
-void supervisor_cut_external(Supervisor *s);
-/* The merge waits for clients while there are external events, and only then. */
-void supervisor_update_window(Supervisor *s);
 
 /*
  * supervisor-extend.c: events that stay, while some of what they observe comes or goes. New fds of registrations, opened by

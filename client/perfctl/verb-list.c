@@ -140,6 +140,11 @@ static void print_json(Perfctl *p, const perfd_event_row *e) {
         JSON_BOOL(&j, "enabled", e->enabled);
         JSON_BOOL(&j, "configured", e->configured);
         JSON_BOOL(&j, "kept", e->kept);
+        json_put_name(&j, "uid");
+        if (e->has_uid)
+                json_put_number(&j, e->uid);
+        else
+                json_put_null(&j);
         JSON_STRING(&j, "waiting", e->waiting);
         JSON_STRING(&j, "target", e->spec->target);
         put_ids_json(&j, "pids", e->spec->pids, e->spec->n_pids);

@@ -46,6 +46,8 @@ typedef struct EventSpec {
         bool disabled;
         bool include_self;
         bool configured; /* comes from the configuration */
+        bool has_uid;
+        uint32_t uid;    /* whose client added it */
 } EventSpec;
 
 #define EVENT_GROUP_DEFAULT "default" /* of events that name none */

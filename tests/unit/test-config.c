@@ -282,6 +282,8 @@ static void test_values(void **state) {
                                    "batches: {pool: 256 KiB}\n"
                                    "subscribers: {max: 1, queue: 1GiB}\n"
                                    "connections: {max: 2, per-uid: 1}\n"
+                                   "events: {per-uid: 10000}\n"
+                                   "fds: {per-uid: 10000000}\n"
                                    "groups:\n"
                                    "  g:\n"
                                    "    target: t\n"
@@ -317,6 +319,8 @@ static void test_values(void **state) {
         assert_int_equal(c->subscriber_queue, 1 << 30);
         assert_int_equal(c->connections_max, 2);
         assert_int_equal(c->connections_per_uid, 1);
+        assert_int_equal(c->events_per_uid, 10000);
+        assert_int_equal(c->fds_per_uid, 10000000);
 
         assert_int_equal(c->n_targets, 2);
         t = &c->targets[1];
@@ -333,7 +337,7 @@ static void test_values(void **state) {
         assert_string_equal(e->event, "cs");
         assert_string_equal(e->name, "cs");
         assert_true(e->enabled && !e->include_self && e->period == 0 && e->frequency == 0 && e->callchain == 0);
-        assert_int_equal(e->at.line, 13);
+        assert_int_equal(e->at.line, 15);
         assert_int_equal(e->at.column, 9);
         e = &c->events[1];
         assert_string_equal(e->name, "sw");
@@ -343,10 +347,10 @@ static void test_values(void **state) {
         assert_int_equal(e->period, INT64_MAX);
         assert_int_equal(e->callchain, CONFIG_CALLCHAIN_USER);
         assert_true(!e->enabled && e->include_self);
-        assert_int_equal(e->at.line, 14);
+        assert_int_equal(e->at.line, 16);
         assert_int_equal(e->at.column, 16);
-        assert_int_equal(e->name_at.line, 15);
-        assert_int_equal(e->filter_at.line, 16);
+        assert_int_equal(e->name_at.line, 17);
+        assert_int_equal(e->filter_at.line, 18);
         e = &c->events[2];
         assert_string_equal(e->group, "h");
         assert_int_equal(e->target, 0);

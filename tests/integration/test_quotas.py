@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+"""What clients add is charged to their uid: above its quota it is refused whole, and others are not concerned. Needs root."""
+import contextlib
+import os
+
+import perfd
+from perfd import Daemon, add, check, equal, refused, wait_until
+from subscriber import Client, pb
+from test_errors import state, unchanged
+from test_targets import Tree
+
+N_CPUS = len(perfd.online_cpus())
+NOBODY, SOMEBODY = 65534, 65533
+CONFIG = """version: 1
+access: {{control-mode: 0666}}
+events: {{per-uid: {events}}}
+fds: {{per-uid: {fds}}}
+groups: {{own: {{events: [sched:sched_process_exec, external:own]}}}}
+"""
+
+
+def external(*names):
+    return pb.AddRequest(events=[pb.EventSpec(event=f"external:{name}") for name in names])
+
+
+@contextlib.contextmanager
+def client_of(daemon, uid):
+    """A connection's uid is that of the moment at which it is made."""
+    os.chmod(daemon.directory, 0o755)
+    os.seteuid(uid)
+    try:
+        client = Client(daemon.control, program="test")
+    finally:
+        os.seteuid(0)
+    with client:
+        client.socket.settimeout(perfd.PATIENCE)
+        yield client
+
+
+def uids(client):
+    return {e.spec.name: e.spec.uid if e.spec.WhichOneof("added_by") else None
+            for e in client.request(list=pb.ListRequest()).list.events}
+
+
+def test_events():
+    with Daemon(CONFIG.format(events=3, fds=1000)) as daemon, daemon.client() as root, client_of(daemon, NOBODY) as nobody, \
+         client_of(daemon, SOMEBODY) as somebody:
+        add(nobody, "external:a", {"event": "external:b", "uid": 0})
+        before = state(daemon)
+        no = refused(nobody, "too-many-events", "STATUS_EXHAUSTED", add=external("c", "d"))
+        for words in f"2 more events: uid {NOBODY} has added 2", "events.per-uid allows 3", "raise the limit":
+            check(words in no.message, no.message)
+        unchanged(daemon, before, "what a refused add left")
+        add(nobody, "external:c")
+        refused(nobody, "too-many-events", "STATUS_EXHAUSTED", add=external("d"))
+        with client_of(daemon, NOBODY) as again:
+            refused(again, "too-many-events", "STATUS_EXHAUSTED", add=external("d"))
+        add(somebody, "external:d", "external:e", "external:f")
+        add(root, *(f"external:root-{i}" for i in range(10)))
+        equal({name: uid for name, uid in uids(root).items() if "root" not in name},
+              {"sched:sched_process_exec": None, "external:own": None,
+               **{f"external:{name}": NOBODY if name in "abc" else SOMEBODY for name in "abcdef"}}, "whose they are")
+        root.request(remove=pb.SelectRequest(names=["external:a"]))
+        add(nobody, {"event": "external:g"})
+        refused(nobody, "too-many-events", "STATUS_EXHAUSTED", add=external("h"))
+
+
+def test_fds():
+    """Each CPU needs one for each event; a live change needs none for good."""
+    with Daemon(CONFIG.format(events=100, fds=2 * N_CPUS)) as daemon, client_of(daemon, NOBODY) as nobody, \
+         daemon.client() as root:
+        add(nobody, "external:none", "context-switches")
+        before = state(daemon)
+        no = refused(nobody, "too-many-fds", "STATUS_EXHAUSTED",
+                     add=pb.AddRequest(events=[pb.EventSpec(event="page-faults"), pb.EventSpec(event="cpu-migrations")]))
+        for words in f"needs {2 * N_CPUS} fds", f"uid {NOBODY} have {N_CPUS}", f"fds.per-uid allows {2 * N_CPUS}", "raise the limit":
+            check(words in no.message, no.message)
+        unchanged(daemon, before, "what a refused add left")
+        add(nobody, "sched:sched_switch")
+        nobody.request(set_filter=pb.SetFilterRequest(name="sched:sched_switch", filter="prev_pid == 1"))
+        nobody.request(set_period=pb.SetPeriodRequest(name="context-switches", period=1000))
+        refused(nobody, "too-many-fds", "STATUS_EXHAUSTED", add=pb.AddRequest(events=[pb.EventSpec(event="page-faults")]))
+        add(root, *({"event": "page-faults", "name": f"faults-{i}"} for i in range(5)))
+
+
+def test_fds_that_come_later():
+    """A cgroup that appears is followed while the quota has room, and said to be left out when it has not."""
+    with Tree() as tree, Daemon(CONFIG.format(events=100, fds=2 * N_CPUS)) as daemon, client_of(daemon, NOBODY) as nobody:
+        def n_fds():
+            return {e.spec.name: e.n_fds for e in nobody.request(list=pb.ListRequest()).list.events}["faults"]
+
+        tree.make("a")
+        add(nobody, {"event": "page-faults", "name": "faults", "target": pb.Target(cgroups=[tree.path("*")])})
+        equal(n_fds(), N_CPUS, "fds of one cgroup")
+        tree.make("b")
+        wait_until(lambda: n_fds() == 2 * N_CPUS, "fds of two cgroups")
+        tree.make("c")
+        wait_until(lambda: "faults does not follow its cgroups" in daemon.stderr(), "that it is said")
+        check("fds.per-uid" in daemon.stderr(), daemon.stderr())
+        equal(n_fds(), 2 * N_CPUS, "fds of three cgroups")
+        said = daemon.stderr().count("does not follow")
+        tree.remove("a")
+        tree.remove("b")
+        wait_until(lambda: n_fds() == N_CPUS, "fds of the third cgroup")
+        equal(daemon.stderr().count("does not follow"), said, "what is said when there is room")
+
+
+def test_over_a_restart():
+    """What was kept counts for who added it, also while it can not be added."""
+    with Daemon(CONFIG.format(events=3, fds=1000)) as daemon:
+        with client_of(daemon, NOBODY) as nobody:
+            kept = external("a", "b").events
+            nobody.request(add=pb.AddRequest(events=kept, keep=True))
+        daemon.stop()
+        with Daemon(CONFIG.format(events=2, fds=1000) + "targets: {}\n", directory=daemon.directory) as heir, \
+             client_of(heir, NOBODY) as nobody:
+            equal({name: uid for name, uid in uids(nobody).items() if name in ("external:a", "external:b")},
+                  {"external:a": NOBODY, "external:b": NOBODY}, "whose they are")
+            refused(nobody, "too-many-events", "STATUS_EXHAUSTED", add=external("c"))
+            nobody.request(remove=pb.SelectRequest(names=["external:b"]))
+            add(nobody, "external:c")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
