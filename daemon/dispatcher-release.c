@@ -1,12 +1,14 @@
 /*
- * Batches to packets. Streams in the order of each CPU take a batch as it comes; streams in the order of time wait in
- * the merge until every CPU has said that nothing older will come. Then the batch goes back to its reader: what
- * subscribers hold is their packets, never a reader's memory.
+ * Batches to streams. Streams in the order of each CPU take a batch as it comes; streams in the order of time wait in the
+ * merge until every CPU has said that nothing older will come. Then the batch goes back to its reader: what subscribers
+ * hold is their packets, never a reader's memory.
  */
 #include "daemon/dispatcher.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#define RUN_SHORT 8 /* entries: what is not worth to be looked at as a whole */
 
 nsec_t dispatcher_min_watermark(const Dispatcher *d) {
         nsec_t least = UINT64_MAX, window = atomic_load_explicit(&d->window, memory_order_relaxed);
@@ -29,63 +31,25 @@ static void dispatcher_give_back(Dispatcher *d, Batch *b) {
         }
 }
 
-/* A packet goes to every subscriber of the channel. */
-static int channel_send(Dispatcher *d, Channel *c, Packet *p) {
-        int r = 0;
-
-        if (!p)
-                return 0;
-        packet_seal(p);
-        for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
-                next = s->next; /* a push may end the subscriber */
-                r = subscriber_push(d, s, p);
-        }
-        packet_unref(p);
-        return r;
-}
-
-int channel_flush(Dispatcher *d, Channel *c) {
-        int r = channel_send(d, c, TAKE_PTR(c->tasks)), sent = channel_send(d, c, TAKE_PTR(c->open));
-
-        return r < 0 ? r : sent;
-}
-
-static int channel_append(Dispatcher *d, Channel *c, const Batch *b, const BatchEntry *e) {
-        const uint8_t *bytes = b->arena + e->offset;
-        int r;
-
-        if (c->open && packet_append(c->open, bytes, e->length, e->event, e->time))
-                return 0;
-        r = c->open ? channel_flush(d, c) : 0;
-        if (r < 0)
-                return r;
-        c->open = packet_new(e->length > PACKET_SIZE ? e->length : PACKET_SIZE);
-        if (!c->open)
-                return -ENOMEM;
-        (void)packet_append(c->open, bytes, e->length, e->event, e->time); /* made for it */
-        return 0;
-}
-
-static int dispatcher_append(Dispatcher *d, StreamOrder order, uint64_t mask, const Batch *b, const BatchEntry *e) {
-        uint64_t unnamed = e->mask & mask & ~task_table_described(&d->tasks[order], e->tid);
-        int r = unnamed ? dispatcher_name(d, order, e->tid, unnamed) : 0;
-
-        for (uint64_t m = e->mask & mask; m && r >= 0; m &= m - 1)
-                r = channel_append(d, d->by_bit[order][__builtin_ctzll(m)], b, e);
-        return r;
-}
-
 /* Bits of channels of this order for which masks of the batch's generation already speak. */
-static uint64_t dispatcher_live_bits(const Dispatcher *d, StreamOrder order, uint64_t generation) {
-        uint64_t live = 0;
+static uint64_t dispatcher_find_live_bits(Dispatcher *d, StreamOrder order, uint64_t generation) {
+        LiveBits *known = &d->live_bits[order];
 
+        *known = (LiveBits){ .generation = generation, .n_changes = d->n_channel_changes };
         for (uint64_t m = d->order_bits[order]; m; m &= m - 1) {
                 unsigned bit = (unsigned)__builtin_ctzll(m);
 
                 if (d->by_bit[order][bit]->since <= generation)
-                        live |= 1ULL << bit;
+                        known->bits |= 1ULL << bit;
         }
-        return live;
+        return known->bits;
+}
+
+static inline uint64_t dispatcher_live_bits(Dispatcher *d, StreamOrder order, uint64_t generation) {
+        const LiveBits *known = &d->live_bits[order];
+
+        return known->generation == generation && known->n_changes == d->n_channel_changes ?
+                       known->bits : dispatcher_find_live_bits(d, order, generation);
 }
 
 static void dispatcher_count_matched(Dispatcher *d, const Batch *b) {
@@ -98,28 +62,11 @@ static void dispatcher_count_matched(Dispatcher *d, const Batch *b) {
                 }
 }
 
-/* In the order in which the CPU had it. Notes are for both orders if nobody wants the order of time, which comes later. */
-static int dispatcher_take_entries(Dispatcher *d, uint64_t by_cpu, bool is_all, const Batch *b) {
-        int r = 0;
-
-        for (size_t i = 0; i < b->n_entries && r >= 0; i++) {
-                const BatchEntry *e = &b->entries[i];
-
-                if (e->event != BATCH_NOTE) {
-                        r = dispatcher_append(d, STREAM_BY_CPU, by_cpu, b, e);
-                        continue;
-                }
-                r = dispatcher_note(d, STREAM_BY_CPU, b, e);
-                if (r >= 0 && is_all)
-                        r = dispatcher_note(d, STREAM_BY_TIME, b, e);
-        }
-        return r;
-}
-
 int dispatcher_take_batch(Dispatcher *d, Batch *b) {
         uint64_t by_cpu = b->mask & dispatcher_live_bits(d, STREAM_BY_CPU, b->generation);
         uint64_t by_time = b->mask & dispatcher_live_bits(d, STREAM_BY_TIME, b->generation);
         bool is_merged = by_time || (b->n_notes > 0 && d->order_bits[STREAM_BY_TIME]);
+        unsigned noted = 1U << STREAM_BY_CPU | (is_merged ? 0 : 1U << STREAM_BY_TIME);
         int r = 0;
 
         counter_add(&d->items, b->n_entries - b->n_notes);
@@ -129,7 +76,7 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
                 d->watermarks[b->slot] = b->watermark;
         dispatcher_count_matched(d, b);
         if (by_cpu || b->n_notes > 0)
-                r = dispatcher_take_entries(d, by_cpu, !is_merged, b);
+                r = dispatcher_append(d, STREAM_BY_CPU, noted, by_cpu, b, b->entries, b->n_entries);
         if (r >= 0 && is_merged) {
                 r = merge_add(&d->merge, b);
                 if (r == 0)
@@ -166,17 +113,35 @@ static int dispatcher_release_run(Dispatcher *d, const Batch *b, const BatchEntr
         uint64_t bits = dispatcher_live_bits(d, STREAM_BY_TIME, b->generation);
         int r = 0;
 
-        for (size_t i = 0; i < n && r >= 0; i++) {
-                if (first[i].event == BATCH_NOTE)
-                        r = dispatcher_note(d, STREAM_BY_TIME, b, &first[i]);
-                else if (first[i].time < d->released)
-                        r = dispatcher_count_late(d, b, &first[i], bits);
-                else {
-                        d->released = first[i].time;
-                        r = dispatcher_append(d, STREAM_BY_TIME, bits, b, &first[i]);
-                }
+        for (; n > 0 && first->time < d->released && r >= 0; first++, n--) /* a run is in order: none behind these */
+                r = first->event == BATCH_NOTE ? dispatcher_note(d, STREAM_BY_TIME, b, first)
+                                               : dispatcher_count_late(d, b, first, bits);
+        if (n == 0 || r < 0)
+                return r;
+        d->released = first[n - 1].time;
+        return dispatcher_append(d, STREAM_BY_TIME, 1U << STREAM_BY_TIME, bits, b, first, n);
+}
+
+/*
+ * Of a short run the items that go where nothing has to be done before; how many. CPUs that take turns give the merge runs of
+ * one or two entries: then what is done for a run is what an item costs.
+ */
+static inline size_t dispatcher_follow(Dispatcher *d, uint64_t bits, const Batch *b, const BatchEntry *first, size_t n) {
+        TaskTable *tasks = &d->tasks[STREAM_BY_TIME];
+        size_t i;
+
+        for (i = 0; i < n; i++) {
+                const BatchEntry *e = &first[i];
+                uint64_t wanted = e->mask & bits;
+                const Channel *c;
+
+                if (!wanted || (wanted & (wanted - 1)) || !task_table_has_hint(tasks, e->tid, wanted))
+                        break;
+                c = d->by_bit[STREAM_BY_TIME][__builtin_ctzll(wanted)];
+                if (!c->open || !packet_append_one(c->open, b->arena + e->offset, e->length))
+                        break;
         }
-        return r;
+        return i;
 }
 
 int dispatcher_release(Dispatcher *d) {
@@ -188,8 +153,16 @@ int dispatcher_release(Dispatcher *d) {
         int r = 0;
 
         while (r >= 0 && (n = merge_next(&d->merge, until, &b, &first, &emptied)) > 0) {
+                size_t done = 0;
+
                 any = true;
-                r = dispatcher_release_run(d, b, first, n);
+                if (n < RUN_SHORT && first->time >= d->released) {
+                        done = dispatcher_follow(d, dispatcher_live_bits(d, STREAM_BY_TIME, b->generation), b, first, n);
+                        if (done > 0)
+                                d->released = first[done - 1].time;
+                }
+                if (done < n)
+                        r = dispatcher_release_run(d, b, first + done, n - done);
                 if (emptied)
                         dispatcher_give_back(d, b);
         }
@@ -222,28 +195,4 @@ void dispatcher_unblock(Dispatcher *d) {
                                 d->watermarks[slot] = newest;
                 }
         }
-}
-
-/* A channel whose last subscriber left. */
-static void dispatcher_remove_channel(Dispatcher *d, Channel *c) {
-        for (Channel **p = &d->channels; *p; p = &(*p)->next)
-                if (*p == c) {
-                        *p = c->next;
-                        break;
-                }
-        d->by_bit[c->order][c->bit] = NULL;
-        d->order_bits[c->order] &= ~(1ULL << c->bit);
-        free(c);
-}
-
-int dispatcher_flush(Dispatcher *d) {
-        int r = 0;
-
-        for (Channel *c = d->channels, *next; c && r >= 0; c = next) {
-                next = c->next;
-                r = channel_flush(d, c);
-                if (!c->subscribers)
-                        dispatcher_remove_channel(d, c);
-        }
-        return r;
 }

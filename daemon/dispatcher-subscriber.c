@@ -243,6 +243,7 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         task_table_forget_channel(&d->tasks[s->order], s->bit); /* the newcomer knows nobody */
         if (!c->subscribers)
                 c->since = s->since;
+        d->n_channel_changes++;
         s->channel = c;
         s->next = c->subscribers;
         c->subscribers = s;

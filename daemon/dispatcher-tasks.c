@@ -58,7 +58,7 @@ static int channel_tell(Dispatcher *d, Channel *c, const uint8_t *field, size_t 
         return 0;
 }
 
-static int channel_name(Dispatcher *d, Channel *c, Task *task) {
+static int channel_name(Dispatcher *d, Channel *c, TaskTable *table, Task *task) {
         uint8_t bytes[TASK_ENCODED_MAX];
         size_t length;
         int r = 0;
@@ -68,16 +68,17 @@ static int channel_name(Dispatcher *d, Channel *c, Task *task) {
         if (r < 0)
                 return r;
         length = task_encode(task, !((task->process->described >> c->bit) & 1), bytes);
-        task_set_described(task, c->bit);
+        task_set_described(table, task, c->bit);
         return channel_tell(d, c, bytes, length);
 }
 
 int dispatcher_name(Dispatcher *d, StreamOrder order, uint32_t tid, uint64_t bits) {
-        Task *task = task_table_find(&d->tasks[order], tid);
+        TaskTable *table = &d->tasks[order];
+        Task *task = task_table_find(table, tid);
         int r = 0;
 
-        for (uint64_t m = bits; m && r >= 0; m &= m - 1)
-                r = channel_name(d, d->by_bit[order][__builtin_ctzll(m)], task);
+        for (uint64_t m = bits & ~task_table_described(table, tid); m && r >= 0; m &= m - 1)
+                r = channel_name(d, d->by_bit[order][__builtin_ctzll(m)], table, task);
         return r;
 }
 

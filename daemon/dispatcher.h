@@ -85,6 +85,11 @@ struct Channel {
         Subscriber *subscribers;
 };
 
+/* Channels for which masks of one generation speak, until a channel comes or goes. */
+typedef struct LiveBits {
+        uint64_t generation, n_changes, bits;
+} LiveBits;
+
 /*
  * The first three come before every batch that was pushed after they were posted, the others follow everything that was
  * pushed before they were posted.
@@ -186,6 +191,9 @@ typedef struct Dispatcher {
         Channel *channels;
         Channel *by_bit[_STREAM_ORDER_MAX][BATCH_BITS];
         uint64_t order_bits[_STREAM_ORDER_MAX]; /* bits that have a channel of this order */
+        uint64_t n_channel_changes;
+        LiveBits live_bits[_STREAM_ORDER_MAX]; /* of the batch before */
+        PacketPool packets;
         Merge merge;
         TaskTable tasks[_STREAM_ORDER_MAX]; /* as of the last item of this order */
         nsec_t *watermarks;  /* by slot */
@@ -211,14 +219,21 @@ void dispatcher_post(Dispatcher *d, DispatcherMail *mail);
 
 /* Inside the thread, one file each: */
 
-/* dispatcher-release.c: what a batch holds, to the packets of the channels. Negative: memory. */
+/* dispatcher-release.c: what a batch holds, to the channels. Negative: memory. */
 int dispatcher_take_batch(Dispatcher *d, Batch *b);
 int dispatcher_release(Dispatcher *d);
 /* When nothing could be released for a while. */
 void dispatcher_unblock(Dispatcher *d);
+nsec_t dispatcher_min_watermark(const Dispatcher *d);
+
+/*
+ * dispatcher-append.c: n entries of a batch, to the packets of the channels of these bits. Notes between them are followed in
+ * the tables of `noted`, a bit for each order.
+ */
+int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t bits, const Batch *b, const BatchEntry *e,
+                      size_t n);
 int dispatcher_flush(Dispatcher *d);
 int channel_flush(Dispatcher *d, Channel *c);
-nsec_t dispatcher_min_watermark(const Dispatcher *d);
 
 /* dispatcher-tasks.c: who did what items say. */
 int dispatcher_init_tasks(Dispatcher *d);
@@ -226,7 +241,7 @@ void dispatcher_deinit_tasks(Dispatcher *d);
 /* What a note in a batch says, for streams of this order. */
 int dispatcher_note(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e);
 int dispatcher_learn(Dispatcher *d, const TaskScan *scan);
-/* Describes the thread to those of these channels that do not have it as it is now, before an item of it. */
+/* Describes the thread, if it is known, to those of these channels that do not have it as it is now, before an item of it. */
 int dispatcher_name(Dispatcher *d, StreamOrder order, uint32_t tid, uint64_t bits);
 /* After a flush: what is too much is forgotten. */
 int dispatcher_prune_tasks(Dispatcher *d);

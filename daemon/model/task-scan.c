@@ -86,14 +86,11 @@ static int learn_one(TaskTable *t, const ScannedProcess *s) {
 /* Children of processes that were not known when they were born. False: nothing more to be found out for this one. */
 static bool learn_origin(TaskTable *t, Task *task) {
         Process *p = task->process;
-        Task *last = t->last, *parent;
-        uint32_t last_tid = t->last_tid;
+        Task *parent;
 
         if (p->has_origin || p->parent == 0)
                 return false;
         parent = task_table_find(t, p->parent);
-        t->last = last;
-        t->last_tid = last_tid;
         if (!parent || !parent->process->has_origin)
                 return false;
         task_inherit(t, task, parent);
@@ -104,6 +101,7 @@ int task_table_learn(TaskTable *t, const TaskScan *scan) {
         bool learnt = true;
         int r = 0;
 
+        task_table_forget_hints(t);
         t->scan++;
         for (size_t i = 0; i < scan->n && r == 0; i++)
                 r = learn_one(t, &scan->processes[i]);

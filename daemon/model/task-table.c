@@ -19,7 +19,7 @@ int task_table_init(TaskTable *t, size_t max, size_t ended_max) {
         *t = TASK_TABLE_NULL;
         t->max = max;
         t->ended_max = ended_max;
-        t->last_tid = UINT32_MAX;
+        t->round = 1;
         r = text_table_init(&t->texts);
         if (r < 0)
                 return r;
@@ -82,9 +82,22 @@ Task *task_table_find(TaskTable *t, uint32_t tid) {
                 task = task->next;
         if (task)
                 task->is_used = true;
-        t->last_tid = tid;
-        t->last = task;
         return task;
+}
+
+void task_table_forget_hints(TaskTable *t) {
+        if (++t->round > 0)
+                return;
+        memset(t->hints, 0, sizeof(t->hints)); /* some of them are that old */
+        t->round = 1;
+}
+
+uint64_t task_table_look(TaskTable *t, uint32_t tid) {
+        const Task *task = task_table_find(t, tid);
+        uint64_t described = task ? task->described & task->process->described : UINT64_MAX;
+
+        t->hints[tid % TASK_HINTS] = (TaskHint){ .described = described, .tid = tid, .round = t->round };
+        return described;
 }
 
 /* Twice as many buckets; without memory the chains become longer instead. */
@@ -150,7 +163,6 @@ Task *task_table_put(TaskTable *t, uint32_t tid, Process *process, nsec_t time) 
                 task->next = *bucket;
                 *bucket = task;
                 t->n++;
-                t->last = task;
         } else {
                 if (task->has_ended)
                         task_list_remove(t, task);
@@ -326,6 +338,7 @@ static void apply_exit(TaskTable *t, nsec_t time, const TaskNote *n) {
 }
 
 int task_table_apply(TaskTable *t, nsec_t time, const TaskNote *n) {
+        task_table_forget_hints(t);
         switch (n->kind) {
         case TASK_NOTE_FORK:
                 return apply_fork(t, time, n);
@@ -346,9 +359,10 @@ int task_table_apply(TaskTable *t, nsec_t time, const TaskNote *n) {
 
 /* ---- channels ---------------------------------------------------------------------------------------------------- */
 
-void task_set_described(Task *task, unsigned bit) {
+void task_set_described(TaskTable *t, Task *task, unsigned bit) {
         uint64_t mask = 1ULL << bit;
 
+        task_table_forget_hints(t);
         task->described |= mask;
         task->known |= mask;
         task->process->described |= mask;
@@ -364,6 +378,7 @@ bool task_was_described(const Task *task, unsigned bit) {
 void task_table_forget_channel(TaskTable *t, unsigned bit) {
         uint64_t others = ~(1ULL << bit);
 
+        task_table_forget_hints(t);
         for (uint32_t i = 0; i <= t->mask; i++)
                 for (Task *task = t->buckets[i]; task; task = task->next) {
                         task->described &= others;
@@ -389,8 +404,6 @@ static int task_table_forget(TaskTable *t, Task *task, TaskForgotten forgotten, 
         process_unref(t, task->process);
         free(task);
         t->n--;
-        t->last_tid = UINT32_MAX;
-        t->last = NULL;
         return r;
 }
 
@@ -408,6 +421,11 @@ int task_table_prune(TaskTable *t, TaskForgotten forgotten, void *userdata, uint
         uint64_t n_living = 0;
         int r = 0;
 
+        if (t->n_ended <= t->ended_max && t->n <= t->max) {
+                *ret_n_living = 0;
+                return 0;
+        }
+        task_table_forget_hints(t); /* who is asked for again is in use */
         if (t->n_ended > t->ended_max) /* half of them, so that the next ones do not cost a look each */
                 while (r >= 0 && t->n_ended > t->ended_max / 2)
                         r = task_table_forget(t, t->oldest, forgotten, userdata);

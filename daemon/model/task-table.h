@@ -19,6 +19,7 @@
 #include "daemon/model/text-table.h"
 
 #define TASKS_MAX ((size_t)65536)
+#define TASK_HINTS ((size_t)256) /* a power of two */
 #define TASKS_ENDED_MAX ((size_t)4096) /* of them: the last samples of a task may come behind its end */
 
 typedef struct Process {
@@ -50,6 +51,12 @@ typedef struct Task {
         uint64_t known;     /* a bit for each channel that has it, perhaps as it was */
 } Task;
 
+/* What was said of a tid that was asked for, and holds until something changes: samples of few threads follow each other. */
+typedef struct TaskHint {
+        uint64_t described;
+        uint32_t tid, round;
+} TaskHint;
+
 typedef struct TaskTable {
         Task **buckets;
         uint32_t mask;
@@ -60,9 +67,8 @@ typedef struct TaskTable {
         uint32_t scan;         /* number of the last one */
         TextTable texts;
 
-        /* the last one asked for: samples of one thread often follow each other */
-        uint32_t last_tid;
-        Task *last; /* NULL: none has last_tid */
+        uint32_t round;              /* of hints: those of another one are of what was */
+        TaskHint hints[TASK_HINTS];  /* by tid */
 } TaskTable;
 
 #define TASK_TABLE_NULL ((TaskTable){ .buckets = NULL })
@@ -82,15 +88,25 @@ int task_table_learn(TaskTable *t, const TaskScan *scan);
 /* NULL: nothing is known of this thread. */
 Task *task_table_find(TaskTable *t, uint32_t tid);
 
+/* Whether it is known without a look that these channels need no description of this thread. */
+static inline bool task_table_has_hint(const TaskTable *t, uint32_t tid, uint64_t channels) {
+        const TaskHint *hint = &t->hints[tid % TASK_HINTS];
+
+        return hint->tid == tid && hint->round == t->round && !(channels & ~hint->described);
+}
+
+/* For task_table_described(): looks it up. */
+uint64_t task_table_look(TaskTable *t, uint32_t tid);
+
 /* The channels that need no description of this thread before an item of it; all, if there is none to give. */
 static inline uint64_t task_table_described(TaskTable *t, uint32_t tid) {
-        const Task *task = tid == t->last_tid ? t->last : task_table_find(t, tid);
+        const TaskHint *hint = &t->hints[tid % TASK_HINTS];
 
-        return task ? task->described & task->process->described : UINT64_MAX;
+        return hint->tid == tid && hint->round == t->round ? hint->described : task_table_look(t, tid);
 }
 
 /* The channel has this task and its process as they are now. */
-void task_set_described(Task *task, unsigned bit);
+void task_set_described(TaskTable *t, Task *task, unsigned bit);
 /* Whether items that the channel has not sent yet may be of what the task, or its process, was before. */
 bool task_was_described(const Task *task, unsigned bit);
 /* Nobody knows anything on this channel. */
@@ -105,6 +121,8 @@ int task_table_prune(TaskTable *t, TaskForgotten forgotten, void *userdata, uint
 
 /* ---- for task-scan.c and task-table.c ---------------------------------------------------------------------------- */
 
+/* Before a change: it may be of what a hint says, also of other threads of the process. */
+void task_table_forget_hints(TaskTable *t);
 /* NULL: no memory. */
 Process *process_new(uint32_t pid);
 Process *process_ref(Process *p);

@@ -1,8 +1,13 @@
-/* Gaps: counted item by item when a packet is dropped, so that nothing is counted for those that are not. */
+/*
+ * Gaps: counted item by item, from the bytes of a packet when it is dropped, so that nothing is counted, nor kept to be
+ * counted, for those that are not. Every item begins with its time and its event, as encode/ and PROTOCOL.md have it.
+ */
 #include "daemon/stream/gap.h"
 
+#include <endian.h>
 #include <errno.h>
 
+#include "proto/item-fields.h"
 #include "proto/perfd.pb-c.h"
 
 void gap_deinit(Gap *g) {
@@ -47,22 +52,70 @@ static int gap_count(Gap *g, uint32_t event, uint64_t items) {
         return 0;
 }
 
-int gap_add(Gap *g, const Packet *p) {
-        for (size_t i = 0, run; i < p->n_items; i += run) {
-                int r;
+/* Our own encoder wrote it: a varint that is whole. */
+static const uint8_t *read_varint(const uint8_t *at, uint64_t *ret) {
+        uint64_t value = 0;
+        unsigned shift = 0;
 
-                for (run = 1; i + run < p->n_items && p->events[i + run] == p->events[i]; run++)
-                        ;
-                r = gap_count(g, p->events[i], run);
-                if (r < 0)
-                        return r;
+        for (; *at & 0x80; shift += 7)
+                value |= (uint64_t)(*at++ & 0x7f) << shift;
+        *ret = value | (uint64_t)*at << shift;
+        return at + 1;
+}
+
+/*
+ *     | key of Packet.items, length | key of Item.time, fixed64 | key of Item.event, fixed32 or varint | ...
+ *
+ * What is zero may be left out.
+ */
+static const uint8_t *read_item(const uint8_t *at, uint32_t *ret_event, nsec_t *ret_time) {
+        const uint8_t *end;
+        uint64_t length, event = 0, time = 0;
+        uint32_t word;
+
+        assert(*at == (PACKET_ITEMS << 3 | 2));
+        at = read_varint(at + 1, &length);
+        end = at + length;
+        if (at < end && *at == (ITEM_TIME << 3 | 1)) {
+                memcpy(&time, at + 1, sizeof(time));
+                time = le64toh(time);
+                at += 1 + sizeof(time);
         }
+        if (at < end && *at == (ITEM_EVENT << 3 | 0)) {
+                (void)read_varint(at + 1, &event);
+        } else if (at < end && *at == (ITEM_EVENT << 3 | 5)) {
+                memcpy(&word, at + 1, sizeof(word));
+                event = le32toh(word);
+        }
+        *ret_event = (uint32_t)event;
+        *ret_time = time;
+        return end;
+}
+
+int gap_add(Gap *g, const Packet *p) {
+        const uint8_t *at = p->bytes, *end = at + p->length;
+        uint64_t run = 0, n_items = 0;
+        uint32_t event = 0, next;
+        nsec_t time;
+        int r = 0;
+
+        for (; at < end && r == 0; run++, n_items++) {
+                at = read_item(at, &next, &time);
+                if (run > 0 && next != event) {
+                        r = gap_count(g, event, run);
+                        run = 0;
+                }
+                event = next;
+                g->from = time < g->from ? time : g->from;
+                g->to = time > g->to ? time : g->to;
+        }
+        if (run > 0 && r == 0)
+                r = gap_count(g, event, run);
+        if (r < 0)
+                return r;
+        assert(n_items == p->n_items);
         g->n_packets++;
-        g->n_items += p->n_items;
-        if (p->n_items > 0) {
-                g->from = p->from < g->from ? p->from : g->from;
-                g->to = p->to > g->to ? p->to : g->to;
-        }
+        g->n_items += n_items;
         return 0;
 }
 
@@ -95,7 +148,7 @@ int gap_encode(const Gap *g, uint64_t first_sequence, Packet **ret_packet) {
         p = packet_new(perfd__v1__packet__get_packed_size(&message));
         if (!p)
                 return -ENOMEM;
-        p->length = perfd__v1__packet__pack(&message, p->bytes);
+        p->length = perfd__v1__packet__pack(&message, p->room);
         p->keep = true;
         packet_seal(p);
         *ret_packet = p;

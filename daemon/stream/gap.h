@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/stream/packet.h"
 
 typedef struct GapCount {
@@ -24,7 +25,7 @@ typedef struct Gap {
 
 void gap_deinit(Gap *g);
 
-/* The packet is missing too. -ENOMEM: nothing more can be told of this gap. */
+/* The packet, of items only, is missing too. -ENOMEM: nothing more can be told of this gap. */
 int gap_add(Gap *g, const Packet *p);
 /* A sealed packet that is kept and has nothing but this gap. -ENOMEM. */
 int gap_encode(const Gap *g, uint64_t first_sequence, Packet **ret_packet);

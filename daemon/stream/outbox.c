@@ -201,7 +201,7 @@ static void outbox_collect(const Outbox *o, Frames *f) {
         f->n = f->n_parts = 0;
         for (OutboxEntry *e = o->head; e && e->packet && f->n < FRAMES_PER_CALL; e = e->next) {
                 size_t header = put_header(f->headers[f->n], o->next_sequence + f->n, e->packet->length);
-                struct iovec parts[] = { { f->headers[f->n], header }, { e->packet->bytes, e->packet->length } };
+                struct iovec parts[] = { { f->headers[f->n], header }, { (uint8_t *)e->packet->bytes, e->packet->length } };
 
                 for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
                         size_t sent = skip < parts[i].iov_len ? skip : parts[i].iov_len;

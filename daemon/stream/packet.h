@@ -1,11 +1,13 @@
 /*
  * For the dispatcher: one message of a stream, built once and then sent to many. Its bytes are the fields of
- * perfd.v1.Packet without `sequence`, which is each subscriber's own. Beside them it knows which events its items
- * belong to, so that what could not be sent can be told exactly. One thread at a time: main makes those that begin a
- * stream and gives them away whole.
+ * perfd.v1.Packet without `sequence`, which is each subscriber's own. Of its items it knows no more than how many they
+ * are: whose they were is read off their bytes when a packet could not be sent (gap.h), so that nothing is kept for
+ * those that could. One thread at a time: main makes those that begin a stream and gives them away whole.
  *
  *     bytes    | field `items`, complete with tag and length | ...
- *     events   | u32 of the first item | ...
+ *
+ * A packet that is lent shows bytes of somebody else, which are there only until its maker goes on. Whoever holds it then
+ * still has its own copy of them: the maker calls packet_settle() before.
  */
 #pragma once
 
@@ -16,44 +18,80 @@
 #include <string.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/base/clock.h"
 #include "proto/frame.h"
 
 #define PACKET_SIZE ((size_t)64 << 10)             /* bytes that a packet of items is made for */
 #define PACKET_MAX (FRAME_MAX_SERVER - (size_t)64) /* with its header it must be a frame that clients accept */
-#define PACKET_BYTES_PER_ITEM ((size_t)32)         /* room for item entries: smaller items fill a packet earlier */
+#define PACKET_SPARES 4
 
-typedef struct Packet {
+typedef struct Packet Packet;
+
+/* Packets of PACKET_SIZE that nobody holds any more, for the next ones. It outlives all that were taken from it. */
+typedef struct PacketPool {
+        Packet *spares[PACKET_SPARES];
+        size_t n;
+} PacketPool;
+
+struct Packet {
         unsigned n_refs;
-        bool sealed;               /* immutable from now on */
-        bool keep;                 /* the stream can not be understood without it: never dropped */
-        size_t capacity, length;   /* of bytes */
-        size_t max_items, n_items; /* of events */
-        nsec_t from, to;           /* of the oldest and newest item; nothing if there is none */
-        uint32_t *events;
-        uint8_t *bytes;
-} Packet;
+        bool sealed;             /* immutable from now on */
+        bool keep;               /* the stream can not be understood without it: never dropped */
+        bool is_lent;            /* the bytes are somebody else's */
+        size_t capacity, length; /* of bytes */
+        size_t n_items;
+        const uint8_t *bytes;
+        uint8_t *room;    /* what `bytes` is, if it is its own, else NULL */
+        PacketPool *pool; /* where it goes when nobody holds it any more, or NULL */
+};
 
 /* Room for `capacity` bytes, at most PACKET_MAX. NULL: no memory. */
 Packet *packet_new(size_t capacity);
+/* Sealed, of n_items whole items, which stay the caller's. NULL: no memory. */
+Packet *packet_new_lent(const uint8_t *items, size_t length, size_t n_items);
 Packet *packet_ref(Packet *p);
 Packet *packet_unref(Packet *p);
 DEFINE_CLEANUP(Packet *, packet_unref)
 
-/* One item: a complete `items` field. False, and nothing changed, if it is full; one made for `length` bytes is not. */
-static inline bool packet_append(Packet *p, const uint8_t *field, size_t length, uint32_t event, nsec_t time) {
-        if (length > p->capacity - p->length || p->n_items == p->max_items)
+/* n items, complete `items` fields one behind the other. False, and nothing changed, if it is full. */
+static inline bool packet_append(Packet *p, const uint8_t *items, size_t length, size_t n) {
+        if (length > p->capacity - p->length)
                 return false;
-        memcpy(p->bytes + p->length, field, length);
+        memcpy(p->room + p->length, items, length);
         p->length += length;
-        p->events[p->n_items++] = event;
-        p->from = time < p->from ? time : p->from;
-        p->to = time > p->to ? time : p->to;
+        p->n_items += n;
+        return true;
+}
+
+/* As packet_append() of one item. Items are short, and many in turn of one length: then no branch here is a surprise. */
+static inline bool packet_append_one(Packet *p, const uint8_t *item, size_t length) {
+        uint8_t *to = p->room + p->length;
+
+        if (length < 16 || length > 256)
+                return packet_append(p, item, length, 1);
+        if (length > p->capacity - p->length)
+                return false;
+        for (size_t i = 0; i < length - 16; i += 16)
+                memcpy(to + i, item + i, 16);
+        memcpy(to + length - 16, item + length - 16, 16);
+        p->length += length;
+        p->n_items++;
         return true;
 }
 
 /* Other complete fields: start, descriptors, end. The packet is kept then. False, and nothing changed, if full. */
 bool packet_append_field(Packet *p, const uint8_t *fields, size_t length);
 
-/* No more is appended, and memory that was not needed is given back. */
-void packet_seal(Packet *p);
+/* No more is appended. */
+static inline void packet_seal(Packet *p) {
+        p->sealed = true;
+}
+
+/*
+ * Sealed, and somebody holds it for longer: its bytes become its own, and memory that it does not need is given back.
+ * -ENOMEM: what was lent is so still.
+ */
+int packet_settle(Packet *p, PacketPool *pool);
+
+/* Empty, of PACKET_SIZE. NULL: no memory. */
+Packet *packet_pool_take(PacketPool *pool);
+void packet_pool_deinit(PacketPool *pool);

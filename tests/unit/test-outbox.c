@@ -92,7 +92,7 @@ static Packet *packet_of(uint64_t first, size_t n, size_t raw_size) {
                 size_t length;
                 _cleanup_free_ uint8_t *item = item_new(i, raw_size, &length);
 
-                assert_true(packet_append(p, item, length, event_of(i), i));
+                assert_true(packet_append(p, item, length, 1));
         }
         packet_seal(p);
         return p;
@@ -352,27 +352,67 @@ static void test_peer_gone(void **state) {
 }
 
 static void test_packet(void **state) {
-        uint8_t field[PACKET_BYTES_PER_ITEM] = { 0 };
-        Packet *p = packet_new(10 * sizeof(field));
+        uint8_t items[101] = { 1 };
+        PacketPool pool = { .n = 0 };
+        Packet *p = packet_new(1000);
 
         assert_non_null(p);
-        for (uint32_t i = 0; i < 10; i++)
-                assert_true(packet_append(p, field, sizeof(field), i, i % 2 ? 100 - i : 100 + i));
-        assert_false(packet_append(p, field, 1, 10, 0)); /* full by bytes */
-        assert_int_equal(p->n_items, 10);
-        assert_int_equal(p->from, 91);
-        assert_int_equal(p->to, 108);
-        packet_unref(p);
-
-        p = packet_new(PACKET_SIZE);
-        assert_non_null(p);
-        for (size_t i = 0; i < PACKET_SIZE / PACKET_BYTES_PER_ITEM + 1; i++)
-                assert_true(packet_append(p, field, 1, 7, 5));
-        assert_false(packet_append(p, field, 1, 7, 5)); /* full by entries */
+        for (size_t i = 0; i < 9; i++)
+                assert_true(packet_append(p, items, 100, 3));
+        assert_false(packet_append(p, items, 101, 1));
+        assert_int_equal(p->n_items, 27);
         packet_seal(p);
-        assert_int_equal(p->capacity, p->length); /* what is not used is given back */
-        assert_int_equal(p->events[p->n_items - 1], 7);
+        assert_int_equal(packet_settle(p, &pool), 0);
+        assert_int_equal(p->capacity, 1000); /* not worth it */
         packet_unref(p);
+        assert_int_equal(pool.n, 0);
+}
+
+/* What was used, whole, is used again; who waits holds no more memory than he has bytes. */
+static void test_packet_pool(void **state) {
+        uint8_t items[PACKET_SIZE] = { 1 };
+        PacketPool pool = { .n = 0 };
+        Packet *p = packet_pool_take(&pool), *again;
+
+        assert_non_null(p);
+        assert_true(packet_append_field(p, items, sizeof(items)));
+        packet_seal(p);
+        assert_int_equal(packet_settle(p, &pool), 0);
+        packet_unref(p);
+        again = packet_pool_take(&pool);
+        assert_ptr_equal(again, p);
+        assert_false(again->keep || again->sealed);
+        assert_int_equal(again->length, 0);
+        assert_int_equal(again->capacity, PACKET_SIZE);
+        assert_true(packet_append(again, items, 100, 1));
+        packet_seal(again);
+        assert_int_equal(packet_settle(again, &pool), 0);
+        assert_int_equal(again->capacity, 100);
+        assert_memory_equal(again->bytes, items, 100);
+        packet_unref(again);
+        assert_int_equal(pool.n, 0);
+        packet_pool_deinit(&pool);
+}
+
+static void test_packet_lent(void **state) {
+        uint8_t items[1000], lent[1000];
+        PacketPool pool = { .n = 0 };
+        Packet *p, *held;
+
+        memset(items, 1, sizeof(items));
+        memset(lent, 1, sizeof(lent));
+        p = packet_new_lent(lent, sizeof(lent), 3);
+        assert_non_null(p);
+        assert_ptr_equal(p->bytes, lent);
+        held = packet_ref(p);
+        assert_int_equal(packet_settle(p, &pool), 0);
+        packet_unref(p);
+        memset(lent, 2, sizeof(lent));
+        assert_int_equal(held->n_items, 3);
+        assert_int_equal(held->length, sizeof(items));
+        assert_memory_equal(held->bytes, items, sizeof(items));
+        packet_unref(held);
+        assert_int_equal(pool.n, 0);
 }
 
 /* Two subscribers share packets; one reads at random, the other not at all, then all. Fixed seeds. */
@@ -433,6 +473,8 @@ static void test_random_newest(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_packet),
+                cmocka_unit_test(test_packet_pool),
+                cmocka_unit_test(test_packet_lent),
                 cmocka_unit_test(test_drop_oldest),
                 cmocka_unit_test(test_drop_newest),
                 cmocka_unit_test(test_disconnect),

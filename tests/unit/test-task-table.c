@@ -170,8 +170,8 @@ static void test_learn(void **state) {
         put_text(&t, 211, TASK_NOTE_MAP, 30, 30, "/bin/newer");
         put_fork(&t, 212, 30, 30, 31, 31);
         put_fork(&t, 213, 77, 77, 50, 50);
-        task_set_described(task_table_find(&t, 10), 3);
-        task_set_described(task_table_find(&t, 11), 3);
+        task_set_described(&t, task_table_find(&t, 10), 3);
+        task_set_described(&t, task_table_find(&t, 11), 3);
         learn(&t, 200, list, 2);
         check(&t, 10, "10 sh /bin/sh /moved 1 1000");
         check(&t, 11, "10 pool /bin/sh /moved 1 1000");
@@ -205,12 +205,12 @@ static void test_descriptions(void **state) {
         assert_int_equal(task_table_described(&t, 10), 0);
         task = task_table_find(&t, 10);
         assert_false(task_was_described(task, 2));
-        task_set_described(task, 2);
-        task_set_described(task, 5);
+        task_set_described(&t, task, 2);
+        task_set_described(&t, task, 5);
         assert_int_equal(task_table_described(&t, 10), 1 << 2 | 1 << 5);
         assert_int_equal(task_table_described(&t, 11), 0);
         assert_false(task_was_described(task_table_find(&t, 11), 2)); /* its process was, and still is like that */
-        task_set_described(task_table_find(&t, 11), 2);
+        task_set_described(&t, task_table_find(&t, 11), 2);
 
         put_text(&t, 110, TASK_NOTE_COMM, 10, 10, "sh"); /* no other than before */
         assert_int_equal(task_table_described(&t, 10), 1 << 2 | 1 << 5);
@@ -218,7 +218,7 @@ static void test_descriptions(void **state) {
         assert_int_equal(task_table_described(&t, 10), 0);
         assert_int_equal(task_table_described(&t, 11), 1 << 2);
         assert_true(task_was_described(task, 2) && task_was_described(task, 5) && !task_was_described(task, 6));
-        task_set_described(task, 2);
+        task_set_described(&t, task, 2);
         put_text(&t, 112, TASK_NOTE_CGROUP, 0, 10, "/moved"); /* of both threads */
         assert_int_equal(task_table_described(&t, 10), 0);
         assert_int_equal(task_table_described(&t, 11), 0);
@@ -255,7 +255,7 @@ static void test_bounds(void **state) {
                 put_fork(&t, i, 0, 0, i, i);
                 if (i > 3000)
                         put_exit(&t, i, i, i);
-                task_set_described(task_table_find(&t, i), 1);
+                task_set_described(&t, task_table_find(&t, i), 1);
         }
         assert_int_equal(task_table_prune(&t, on_forgotten, &f, &n_living), 0);
         assert_int_equal(n_living, 0);
@@ -269,7 +269,7 @@ static void test_bounds(void **state) {
         assert_int_equal(f.n, 0);
         for (uint32_t i = 1; i <= 20; i++) {
                 put_fork(&t, 5000, 0, 0, 4000 + i, 4000 + i);
-                task_set_described(task_table_find(&t, 4000 + i), 1);
+                task_set_described(&t, task_table_find(&t, 4000 + i), 1);
         }
         assert_int_equal(task_table_prune(&t, on_forgotten, &f, &n_living), 0);
         assert_true(n_living == 20 && f.n == 20 && t.n == 3000);
@@ -296,7 +296,7 @@ static void test_forgotten_process(void **state) {
 
         assert_int_equal(task_table_init(&t, 16, 1), 0);
         learn_shell(&t, 100);
-        task_set_described(task_table_find(&t, 10), 4);
+        task_set_described(&t, task_table_find(&t, 10), 4);
         put_exit(&t, 110, 10, 10);
         put_fork(&t, 111, 1, 1, 12, 12);
         put_exit(&t, 112, 12, 12);

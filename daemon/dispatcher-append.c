@@ -1,0 +1,160 @@
+/*
+ * Items to packets. What is done is done for runs: items that lie in a batch one behind the other and go the same way. A
+ * long run is sent from where it lies, so that a flood is not copied; what a socket does not take at once is copied then,
+ * before the batch goes back to its reader. Short ones wait together for the end of the turn, or until a packet is full.
+ */
+#include "daemon/dispatcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define LENT_SIZE ((size_t)16 << 10) /* so much is sent without a copy; less, together with what follows */
+
+/* A packet goes to every subscriber of the channel. Whoever can not send it at once holds it from then on. */
+static int channel_send(Dispatcher *d, Channel *c, Packet *p) {
+        int r = 0;
+
+        if (!p)
+                return 0;
+        packet_seal(p);
+        for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
+                next = s->next; /* a push may end the subscriber */
+                r = subscriber_push(d, s, p);
+        }
+        if (p->n_refs > 1) {
+                int settled = packet_settle(p, &d->packets);
+
+                r = r < 0 ? r : settled;
+        }
+        packet_unref(p);
+        return r;
+}
+
+int channel_flush(Dispatcher *d, Channel *c) {
+        int r = channel_send(d, c, TAKE_PTR(c->tasks)), sent = channel_send(d, c, TAKE_PTR(c->open));
+
+        return r < 0 ? r : sent;
+}
+
+/* Items that lie in a batch one behind the other. */
+typedef struct Run {
+        const uint8_t *bytes;
+        size_t length, n;
+} Run;
+
+/* Much at once is sent from where it lies; what does not leave at once is copied then. */
+static int channel_lend(Dispatcher *d, Channel *c, const Run *run) {
+        int r = channel_flush(d, c);
+        Packet *p;
+
+        if (r < 0)
+                return r;
+        p = packet_new_lent(run->bytes, run->length, run->n);
+        return p ? channel_send(d, c, p) : -ENOMEM;
+}
+
+static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
+        int r;
+
+        if (run->length >= LENT_SIZE)
+                return channel_lend(d, c, run);
+        r = c->open ? channel_flush(d, c) : 0;
+        if (r < 0)
+                return r;
+        c->open = packet_pool_take(&d->packets);
+        if (!c->open)
+                return -ENOMEM;
+        (void)packet_append(c->open, run->bytes, run->length, run->n); /* less than it has room for */
+        return 0;
+}
+
+static inline int channel_append(Dispatcher *d, Channel *c, const Run *run) {
+        if (c->open && run->length < LENT_SIZE && packet_append(c->open, run->bytes, run->length, run->n))
+                return 0;
+        return channel_open(d, c, run);
+}
+
+static inline bool dispatcher_has_named(Dispatcher *d, StreamOrder order, uint32_t tid, uint64_t bits) {
+        return !(bits & ~task_table_described(&d->tasks[order], tid));
+}
+
+/* How many of these n entries go where the first one goes, and lie behind it: whoever did them, if that was said already. */
+static size_t run_length(Dispatcher *d, StreamOrder order, uint64_t bits, const BatchEntry *first, size_t n) {
+        uint64_t wanted = first->mask & bits;
+        uint32_t tid = first->tid;
+        size_t i;
+
+        for (i = 1; i < n; i++) {
+                const BatchEntry *e = &first[i];
+
+                if ((e->mask & bits) != wanted || e->offset != e[-1].offset + e[-1].length)
+                        break;
+                if (e->tid != tid) {
+                        if (!dispatcher_has_named(d, order, e->tid, wanted))
+                                break;
+                        tid = e->tid;
+                }
+        }
+        return i;
+}
+
+static int dispatcher_follow_note(Dispatcher *d, unsigned noted, const Batch *b, const BatchEntry *e) {
+        int r = 0;
+
+        for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++)
+                if (noted & 1U << order)
+                        r = dispatcher_note(d, (StreamOrder)order, b, e);
+        return r;
+}
+
+int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t bits, const Batch *b, const BatchEntry *e,
+                      size_t n) {
+        const BatchEntry *end = e + n;
+        int r = 0;
+
+        while (e < end && r >= 0) {
+                uint64_t wanted = e->mask & bits;
+                Run run;
+
+                if (!wanted) {
+                        if (e->event == BATCH_NOTE)
+                                r = dispatcher_follow_note(d, noted, b, e);
+                        e++;
+                        continue;
+                }
+                if (!dispatcher_has_named(d, order, e->tid, wanted))
+                        r = dispatcher_name(d, order, e->tid, wanted);
+                run.n = run_length(d, order, bits, e, (size_t)(end - e));
+                run.bytes = b->arena + e->offset;
+                run.length = e[run.n - 1].offset + e[run.n - 1].length - e->offset;
+                for (uint64_t m = wanted; m && r >= 0; m &= m - 1)
+                        r = channel_append(d, d->by_bit[order][__builtin_ctzll(m)], &run);
+                e += run.n;
+        }
+        return r;
+}
+
+/* A channel whose last subscriber left. */
+static void dispatcher_remove_channel(Dispatcher *d, Channel *c) {
+        for (Channel **p = &d->channels; *p; p = &(*p)->next)
+                if (*p == c) {
+                        *p = c->next;
+                        break;
+                }
+        d->by_bit[c->order][c->bit] = NULL;
+        d->order_bits[c->order] &= ~(1ULL << c->bit);
+        d->n_channel_changes++;
+        free(c);
+}
+
+int dispatcher_flush(Dispatcher *d) {
+        int r = 0;
+
+        for (Channel *c = d->channels, *next; c && r >= 0; c = next) {
+                next = c->next;
+                r = channel_flush(d, c);
+                if (!c->subscribers)
+                        dispatcher_remove_channel(d, c);
+        }
+        return r;
+}
