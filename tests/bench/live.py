@@ -34,6 +34,7 @@ import perfd
 import resting
 import table
 
+SECONDS, QUICK_SECONDS = 2, 0.75
 IDLE_SECONDS, QUICK_IDLE_SECONDS = 10, 3
 
 
@@ -43,7 +44,7 @@ def arguments():
                    "resting: idle and memory")
     p.add_argument("--rates", help="only these calls a second, separated by commas; 0 is flat out")
     p.add_argument("--json", metavar="PATH", help="all numbers, also of the single runs")
-    p.add_argument("--quick", action="store_true", help="one repetition of the cases with a goal, of one second")
+    p.add_argument("--quick", action="store_true", help="less than a minute: one repetition, few cases")
     p.add_argument("--seconds", type=float, help="of each flood (2)")
     p.add_argument("--repetitions", type=int, help="of everything (5)")
     return p.parse_args()
@@ -65,7 +66,7 @@ def choose(a):
         if case.name in wanted and case.missing:
             print(f"not measured: {case.name}: {case.missing}")
             wanted.remove(case.name)
-    rates = [int(rate) for rate in a.rates.split(",")] if a.rates else cases.BOTH if a.quick else cases.ALL
+    rates = [int(rate) for rate in a.rates.split(",")] if a.rates else cases.QUICK if a.quick else cases.ALL
     return ([(case, rate) for rate in rates for case in cases.COSTS if case.name in wanted and rate in case.rates],
             [(case, case.rates[0]) for case in cases.LATENCIES if case.name in wanted])
 
@@ -92,7 +93,7 @@ def main():
     if not os.path.exists(f"{perfd.TRACING}/events"):
         print(f"skipped: tracefs is not mounted on {perfd.TRACING}")
         sys.exit(77)
-    seconds = a.seconds or (1 if a.quick else 2)
+    seconds = a.seconds or (QUICK_SECONDS if a.quick else SECONDS)
     repetitions = a.repetitions or (1 if a.quick else 5)
     costs, latencies = choose(a)
     results = measure(costs + latencies, seconds, repetitions, perfd.online_cpus()[-1])

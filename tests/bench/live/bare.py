@@ -28,10 +28,10 @@ class Bare(measure.Consumer):
         self.pids = (self.line.process.pid,)
 
     def finish(self, n_calls, seconds):
+        reader_ns = self.reader.spent()
         self.line.say("stop")
         said = json.loads(" ".join(self.line.hear()))
         perfd.equal(self.line.process.wait(perfd.PATIENCE), 0, "the status of the loop")
-        read, reader_ns = self.reader.finish()
         return {"occurred": said["occurred"], "taken": said["occurred"] - said["lost"], "lost": said["lost"],
                 "cpu_ns": said["cpu_ns"], "parts": {"loop": said["cpu_ns"]}, "wakeups": {"loop": said["wakeups"]},
-                "reader_ns": reader_ns, "bytes": read["bytes"]}
+                "reader_ns": reader_ns, **self.reader.finish()}

@@ -13,6 +13,7 @@ FLAT_OUT = 0
 PACED = (100_000, 300_000, 1_000_000)
 ALL = (*PACED, FLAT_OUT)
 BOTH = (100_000, 1_000_000)
+QUICK = (*BOTH, FLAT_OUT)
 WHERE = "id == 110 && args[0] == 7"  # getppid on x86-64, and one in a hundred of flood.c
 SOCKET, COPY, TIME, PERF, ONE_WHERE = "bare-socket", "bare-copy", "time", "perf-record", "where"
 ENCODINGS = [served.fields(), served.fields(fields=["id"]), served.fields(payload=pb.PAYLOAD_RAW),

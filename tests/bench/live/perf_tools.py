@@ -88,14 +88,15 @@ class Perf(measure.Consumer):
         slept = [sum(t["wakeups"] for t in machine.difference(before, machine.threads(pid)).values())
                  for pid, before in zip(self.pids, self.before)]
         memory = sum(machine.rss(pid) for pid in self.pids)
+        reader_ns = self.reader.spent() if self.reader else 0
         spent = [max(0, ns - end) for ns, end in zip(self.spend(), self.ending)]
-        said, reader_ns = self.read()
+        said = self.read()
         taken = said.get("lines", said.get("samples"))
         occurred = max(taken, n_calls + 1)
         names = ("record", "script")
         return {"occurred": occurred, "taken": taken, "lost": occurred - taken, "cpu_ns": sum(spent),
                 "parts": dict(zip(names, spent)), "wakeups": dict(zip(names, slept)), "rss": memory,
-                "reader_ns": reader_ns, "bytes": said["bytes"]}
+                "reader_ns": reader_ns, **said}
 
     def read(self):
         return self.reader.finish()
@@ -135,11 +136,11 @@ class PerfFile(Perf):
         super().start()
 
     def end_pipe(self):
-        pass
+        self.reader = None
 
     def read(self):
         with contextlib.closing(measure.Reader("perf", open(self.output, "rb"))) as reader:
-            return reader.finish()[0], 0
+            return reader.finish()
 
 
 class PerfTrace(measure.Consumer):
@@ -159,11 +160,10 @@ class PerfTrace(measure.Consumer):
         self.before = machine.threads(self.process.pid)
 
     def finish(self, n_calls, seconds):
-        spent = machine.difference(self.before, machine.threads(self.process.pid))
+        spent, reader_ns = machine.difference(self.before, machine.threads(self.process.pid)), self.reader.spent()
         self.process.send_signal(signal.SIGINT)
         self.process.wait(perfd.PATIENCE)
-        said, reader_ns = self.reader.finish()
-        return text_result(spent, said, reader_ns, n_calls)
+        return text_result(spent, self.reader.finish(), reader_ns, n_calls)
 
 
 def text_result(spent, said, reader_ns, n_calls):
@@ -172,4 +172,4 @@ def text_result(spent, said, reader_ns, n_calls):
     cpu_ns = sum(thread["cpu_ns"] for thread in spent.values())
     return {"occurred": n_calls, "taken": taken, "lost": n_calls - taken, "cpu_ns": cpu_ns, "parts": {"all": cpu_ns},
             "wakeups": {"all": sum(thread["wakeups"] for thread in spent.values())}, "reader_ns": reader_ns,
-            "bytes": said["bytes"]}
+            **said}

@@ -56,12 +56,12 @@ class Stream:
         perfd.check(response.status == pb.STATUS_OK, response.message)
 
     def finish(self):
-        """The rows of the closing ledger, what the reader said, and its CPU."""
+        """The rows of the closing ledger, and what the reader said."""
         self.send(id=3, stop=pb.Empty())
-        said, reader_ns = self.reader.finish()
+        said = self.reader.finish()
         packet = pb.ServerMessage.FromString(bytes.fromhex(said.pop("last"))).packet
         perfd.check(packet.HasField("end"), "the stream has no end")
-        return subscriber.check_ledger(packet.end.ledger), said, reader_ns
+        return subscriber.check_ledger(packet.end.ledger), said
 
     def close(self):
         self.reader.close()
@@ -88,20 +88,18 @@ class Served(measure.Consumer):
 
     def finish(self, n_calls, seconds):
         spent = machine.difference(self.before, machine.threads(self.daemon.pid))
-        memory = machine.rss(self.daemon.pid)
+        memory, reader_ns = machine.rss(self.daemon.pid), sum(stream.reader.spent() for stream in self.streams)
         endings = [stream.finish() for stream in self.streams]
         rows = [row for row in endings[-1][0] if row["kind"] == "event" and row["event"] == measure.EVENT]
-        own = [row for rows, _, _ in endings for row in rows if row["kind"] == "subscriber"]
+        own = [row for ledger, _ in endings for row in ledger if row["kind"] == "subscriber"]
         lost = sum(sum(row["lost"].values()) for row in rows)
         occurred = sum(row["occurred"] for row in rows)
-        parts = {"reader": sum(t["cpu_ns"] for name, t in spent.items() if name.startswith("reader")),
-                 "dispatcher": spent["dispatcher"]["cpu_ns"]}
-        cpu_ns = sum(thread["cpu_ns"] for thread in spent.values())
+        parts = {name: thread["cpu_ns"] for name, thread in spent.items()}
         return {"occurred": occurred, "taken": occurred - lost,
-                "lost": lost + sum(sum(row["dropped"].values()) for row in own),
-                "reasons": reasons(rows, own), "cpu_ns": cpu_ns, "parts": {**parts, "rest": cpu_ns - sum(parts.values())},
-                "wakeups": {name: thread["wakeups"] for name, thread in spent.items()}, "rss": memory,
-                "reader_ns": sum(ns for _, _, ns in endings), "sent": sum(row["sent"] for row in own), **endings[0][1]}
+                "lost": lost + sum(sum(row["dropped"].values()) for row in own), "reasons": reasons(rows, own),
+                "cpu_ns": sum(parts.values()), "parts": parts, "rss": memory, "reader_ns": reader_ns,
+                "wakeups": {name: thread["wakeups"] for name, thread in spent.items()},
+                "sent": sum(row["sent"] for row in own), **endings[0][1]}
 
 
 def reasons(events, subscribers):

@@ -31,10 +31,11 @@ def make_row(case, rate, seconds, results, reference):
         "case": case.name, "text": case.text, "rate": rate,
         "ns_per_event": median(goals.cost(r) for r in runs),
         "ratio": median(goals.cost(a) / goals.cost(b) for a, b in zip(runs, beside)) if beside else None,
-        "parts_ns": {part: median(r["parts"][part] / max(1, r["taken"]) for r in runs) for part in runs[0]["parts"]},
+        "parts_ns": {part: median(r["parts"].get(part, 0) / max(1, r["taken"]) for r in runs) for part in runs[0]["parts"]},
         "reader_ns": median(r.get("reader_ns", 0) / max(1, r["taken"]) for r in runs),
         "lost_percent": median(100 * r["lost"] / max(1, r["occurred"]) for r in runs),
         "lost_most": max(r["lost"] for r in runs),
+        "reasons": {reason: max(r["reasons"].get(reason, 0) for r in runs) for r in runs for reason in r.get("reasons", {})},
         "sleeps_per_second": {name: median(r["wakeups"].get(name, 0) / seconds for r in runs) for name in runs[0]["wakeups"]},
         "call_ns": median(r["call_ns"] for r in runs), "call_cpu_ns": median(r["call_cpu_ns"] for r in runs),
         "calls_per_second": median(r["calls_per_second"] for r in runs),
@@ -60,7 +61,7 @@ def print_goals(judged, indent, first):
 
 def print_costs(rows):
     head = (f"{'rate':9} {'case':17} {'ns/event':>8} {'x socket':>8} {'+reader':>7} {'lost %':>6} {'sleeps/s':>8} {'call ns':>7} "
-            f"{'own':>5}  {'of which':29}")
+            f"{'own':>5}  {'of which':44}")
     print(f"{head} goal")
     last = None
     for row in rows:
@@ -71,7 +72,9 @@ def print_costs(rows):
         print_goals(row["goals"], len(head),
                     f"{rate_text(row['rate']) if row['rate'] != last else '':9} {row['case']:17} {row['ns_per_event']:8.1f} "
                     f"{ratio:>8} {row['reader_ns']:7.1f} {row['lost_percent']:6.2f} "
-                    f"{sum(row['sleeps_per_second'].values()):8.0f} {row['call_ns']:7.0f} {own:>5}  {parts:29}")
+                    f"{sum(row['sleeps_per_second'].values()):8.0f} {row['call_ns']:7.0f} {own:>5}  {parts:44}")
+        if row["reasons"]:
+            print(f"{'':28}lost at most: {', '.join(f'{n} by {reason}' for reason, n in row['reasons'].items())}")
         last = row["rate"]
 
 

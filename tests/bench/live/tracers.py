@@ -41,14 +41,13 @@ class Tracer(measure.Consumer):
         return {f"{i} {name}": thread for i, pid in enumerate(self.pids) for name, thread in machine.threads(pid).items()}
 
     def finish(self, n_calls, seconds):
-        spent = machine.difference(self.before, self.look())
+        spent, reader_ns = machine.difference(self.before, self.look()), self.reader.spent()
         self.process.send_signal(signal.SIGINT)
         try:
             self.process.wait(ENDING)
         except subprocess.TimeoutExpired:
             self.kill()  # bpftrace 0.17 does not always hear it; all that is asked of it has been printed
-        said, reader_ns = self.reader.finish()
-        return perf_tools.text_result(spent, said, reader_ns, n_calls)
+        return perf_tools.text_result(spent, self.reader.finish(), reader_ns, n_calls)
 
     def kill(self):
         for pid in machine.children(self.process.pid):
