@@ -6,24 +6,48 @@
  */
 #include "daemon/reader.h"
 
+#include <linux/perf_event.h>
+
 #include "config/event-name.h"
 #include "daemon/encode/item.h"
 #include "daemon/kernel/open.h"
 
-/* Muted ones too: what was replaced a moment ago has counted until then, and is not among the closed yet. */
-static int read_members(const SnapshotCpu *c, size_t first, size_t last, ReadCount *values) {
+static void add_counts(ReadCount *to, const ReadCount *more, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                to[i].value += more[i].value;
+                to[i].enabled += more[i].enabled;
+                to[i].running += more[i].running;
+                to[i].lost += more[i].lost;
+        }
+}
+
+/*
+ * Members follow their leader, which has the counts of all at one moment; each is read alone only if the kernel does not
+ * give them so. Muted ones too: what was replaced a moment ago has counted until then, and is not among the closed yet.
+ */
+static int read_members(const SnapshotCpu *c, size_t first, size_t last, ReadCount *values, size_t n_members) {
+        bool together = false;
+
         for (size_t i = first; i < last; i++) {
                 const SnapshotStream *stream = &c->streams[i];
-                ReadCount *v = &values[stream->member], read;
-                int error;
+                ReadCount read[EVENT_MEMBERS_MAX];
+                int error = OPEN_E_APART;
 
-                error = open_read(stream->fd, stream->read_format, &read);
+                if (stream->member > 0 && together)
+                        continue;
+                together = false;
+                if (stream->member == 0 && stream->read_format & PERF_FORMAT_GROUP)
+                        error = open_read_group(stream->fd, stream->read_format, read, n_members);
+                if (error == 0) {
+                        add_counts(values, read, n_members);
+                        together = true;
+                        continue;
+                }
+                if (error > 0)
+                        error = open_read(stream->fd, stream->read_format, read);
                 if (error < 0)
                         return error;
-                v->value += read.value;
-                v->enabled += read.enabled;
-                v->running += read.running;
-                v->lost += read.lost;
+                add_counts(&values[stream->member], read, 1);
         }
         return 0;
 }
@@ -49,7 +73,7 @@ static int reader_read_event(Reader *r, const SnapshotCpu *c, size_t first, size
         for (size_t i = 0; i < event->n_members; i++)
                 values[i] = e->closed[r->slot * event->n_members + i];
         now = clock_now(r->clock);
-        n = read_members(c, first, last, values);
+        n = read_members(c, first, last, values, event->n_members);
         if (n < 0)
                 return n;
         to = batch_room(r->batch, &room);

@@ -2,8 +2,9 @@
  * PERF_SAMPLE_PERIOD is only asked for together with a frequency: on software events and tracepoints with a fixed
  * period above 1 it makes the kernel write a sample for every occurrence (perf_swevent_event()), period or not.
  *
- * Counts are read from one fd at a time, so that PERF_FORMAT_GROUP is asked for only by a leader whose samples read the
- * others: inherited events can not have it.
+ * PERF_FORMAT_GROUP lets one read(2) of a leader, or each of its samples, have the counts of all members at one moment. The
+ * members themselves are read alone. A leader with inherited children may have it too, but not for samples, and not with
+ * inherit_stat: PERF_RECORD_READ is one thread's own count.
  *
  * All software events of one kind that happen on a CPU at one moment share what the kernel prepares for their samples
  * (do_perf_sw_event()), and since Linux 6.3 that includes the stream id: all of them are written with that of the first.
@@ -239,6 +240,8 @@ int attr_plan(const AttrBase *base, Event *event, AttrPlan *plan, bool can_sampl
                         plan_leader(base, event, plan, attr);
                         r = apply_settings(s, plan, attr, e);
                         plan_own_id(base, s, plan, attr);
+                        if (plan->is_group && !attr_has_samples(attr) && !attr->inherit_stat)
+                                attr->read_format |= PERF_FORMAT_GROUP;
                 }
                 if (r != 0)
                         return r;

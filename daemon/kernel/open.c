@@ -284,6 +284,31 @@ int open_read(int fd, uint64_t read_format, ReadCount *ret) {
         return 0;
 }
 
+int open_read_group(int fd, uint64_t read_format, ReadCount *ret, size_t n) {
+        uint64_t values[3 + 3 * EVENT_MEMBERS_MAX] = { 0 }, enabled = 0, running = 0;
+        size_t at = 1, each = 1 + !!(read_format & PERF_FORMAT_ID) + !!(read_format & PERF_FORMAT_LOST);
+        ssize_t length;
+
+        assert(read_format & PERF_FORMAT_GROUP);
+        length = read(fd, values, sizeof(values));
+        if (length < 0) /* ECHILD: a thread was born while the group was opened, and has only some of it */
+                return errno == ECHILD || errno == ENOSPC ? OPEN_E_APART : -errno;
+        if (length == 0) { /* as in open_read() */
+                memset(ret, 0, n * sizeof(*ret));
+                return 0;
+        }
+        if (read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+                enabled = values[at++];
+        if (read_format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+                running = values[at++];
+        if (values[0] != n || (size_t)length != (at + n * each) * sizeof(uint64_t))
+                return OPEN_E_APART;
+        for (size_t i = 0; i < n; i++, at += each)
+                ret[i] = (ReadCount){ .value = values[at], .enabled = enabled, .running = running,
+                                      .lost = read_format & PERF_FORMAT_LOST ? values[at + each - 1] : 0 };
+        return 0;
+}
+
 int open_probe(bool *ret_has_lost, Explanation *e) {
         struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .disabled = 1,
                                         .config = PERF_COUNT_SW_DUMMY, .read_format = PERF_FORMAT_LOST };

@@ -18,6 +18,7 @@ extern int (*open_perf_event)(struct perf_event_attr *attr, pid_t pid, int cpu, 
 enum {
         OPEN_E_OFFLINE = _REFUSED_MAX, /* that CPU is not online (any more) */
         OPEN_E_EXITED,                 /* that pid is gone */
+        OPEN_E_APART,                  /* the members of a group can not be read together just now */
 };
 
 /* Whom an fd observes, and where. */
@@ -62,6 +63,12 @@ int open_explain_switch(int r, const char *what, Explanation *e);
  * its attr's; of a group's leader that reads all members it gives the leader's own. -errno.
  */
 int open_read(int fd, uint64_t read_format, ReadCount *ret);
+
+/*
+ * What all n members of a group have counted, at one moment, by a leader whose attr has PERF_FORMAT_GROUP. OPEN_E_APART: some
+ * of them, or of a child's, are not there (any more); each is to be read alone. -errno.
+ */
+int open_read_group(int fd, uint64_t read_format, ReadCount *ret, size_t n);
 
 /* Whether this kernel has PERF_FORMAT_LOST (6.0). Negative or a refusal if no perf event can be opened at all. */
 int open_probe(bool *ret_has_lost, Explanation *e);

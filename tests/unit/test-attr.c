@@ -245,6 +245,8 @@ static void test_carrier(void **state) {
 static void test_group(void **state) {
         _cleanup_(event_unrefp) Event *counting = event_of(EVENT_SPEC_NULL);
         _cleanup_(event_unrefp) Event *sampling = event_of((EventSpec){ .period = 1000, .callchain = CALLCHAIN_USER });
+        char *stat[] = { (char *)"inherit-stat=true" };
+        _cleanup_(event_unrefp) Event *by_thread = event_of((EventSpec){ .attr = { stat, 1 } });
         AttrSource cycles = { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES };
         struct perf_event_attr attrs[2];
         AttrPlan plan;
@@ -254,8 +256,13 @@ static void test_group(void **state) {
         assert_false(attr_has_samples(&attrs[0]));
         assert_int_equal(attrs[0].disabled, 1);
         assert_int_equal(attrs[1].disabled, 0);
-        assert_int_equal(attrs[0].read_format, READ_FORMAT);
+        assert_int_equal(attrs[0].read_format, READ_FORMAT | PERF_FORMAT_GROUP); /* all are read at one moment */
+        assert_int_equal(attrs[1].read_format, READ_FORMAT);
         assert_int_equal(attr_for(&plan, 0, true, false).inherit, 1);
+
+        assert_int_equal(plan_of(&base, by_thread, cycles, true, attrs, &plan, NULL), 0);
+        assert_int_equal(attrs[0].inherit_stat, 1);
+        assert_int_equal(attrs[0].read_format, READ_FORMAT); /* what is told of a thread that ends is its own count */
 
         assert_int_equal(plan_of(&base, sampling, cycles, true, attrs, &plan, NULL), 0);
         assert_int_equal(sampling->spec.interval, 0);
