@@ -9,23 +9,23 @@
 
 #include "daemon/decode/fields.h"
 #include "daemon/decode/record-plain.h"
-#include "daemon/encode/item.h"
+#include "daemon/encode/item-simple.h"
 #include "daemon/route/match.h"
 
 #include <string.h>
 
 #define PUBLISH_EACH ((uint64_t)64 * 1024) /* bytes of ring that are given back at a time */
 
-static inline int reader_encode(Reader *r, const SnapshotEvent *e, const Record *record, uint32_t encoding, uint64_t mask) {
+static inline int reader_encode(Batch *b, const SnapshotEvent *e, const Record *record, uint32_t encoding, uint64_t mask) {
         size_t room, length = 0;
         uint8_t *to;
 
-        if (!batch_has_entry_room(r->batch))
+        if (!batch_has_entry_room(b))
                 return READER_E_NO_ROOM;
-        to = batch_room(r->batch, &room);
-        if (item_encode(e->encodings[encoding], record, to, room, &length) != 0)
+        to = batch_room(b, &room);
+        if (item_encode_simple(e->encodings[encoding], record, to, room, &length) != 0)
                 return READER_E_NO_ROOM; /* its plan was checked */
-        batch_append(r->batch, record->time, mask, e->event->id, record->tid, length);
+        batch_append(b, record->time, mask, e->event->id, record->tid, length);
         return 0;
 }
 
@@ -44,56 +44,55 @@ static inline int reader_route(Reader *r, const SnapshotEvent *e, const Record *
                 if (mask == 0)
                         continue;
                 *ret_any = true;
-                n = reader_encode(r, e, record, encoding, mask);
+                n = reader_encode(r->batch, e, record, encoding, mask);
                 if (n != 0)
                         return n;
         }
         return 0;
 }
 
-static inline int reader_decode(const SnapshotStream *stream, const SnapshotEvent *e, const struct perf_event_header *header,
-                         const uint8_t *bytes, Record *ret) {
-        const Plan *plan = e->event->plan;
-        int n = stream->layout->plain ? record_decode_plain(header, bytes, ret)
-                                      : record_decode(stream->layout, bytes, header->size, ret);
+static int reader_decode(const SnapshotStream *stream, const uint8_t *bytes, size_t length, Record *ret) {
+        const Plan *plan = stream->of->event->plan;
+        int n = record_decode(stream->layout, bytes, length, ret);
 
-        if (n != 0 || !plan)
+        if (n != 0)
                 return n;
-        if (!e->has_fixed_plan)
-                return plan_check(plan, ret->raw, ret->raw_size);
-        return ret->raw_size < plan->min_size ? DECODE_E_TRUNCATED : 0;
+        if (stream->period > 1 && ret->period == 0) {
+                ret->period = stream->period; /* it may be another one by the time that somebody reads the item */
+                ret->is_bare = false;
+        }
+        return plan ? plan_check(plan, ret->raw, ret->raw_size) : 0;
 }
 
 static inline int reader_take_sample(Reader *r, const SnapshotStream *stream, const struct perf_event_header *header,
                                      const uint8_t *bytes) {
-        const SnapshotEvent *e = &r->snapshot->events[stream->event];
-        EventCounters *counters = &e->event->counters[r->slot];
+        const SnapshotEvent *e = stream->of;
         bool any = false;
         Record record;
         int n;
 
         if (stream->muted) {
-                counter_add(&counters->doubled, 1);
+                counter_add(&stream->counters->doubled, 1);
                 return 0;
         }
-        if (reader_decode(stream, e, header, bytes, &record) != 0) {
-                counter_add(&counters->lost[LOSS_UNDECODABLE], 1);
+        if (stream->layout->plain && e->has_fixed_plan && stream->period <= 1)
+                n = record_decode_plain(header, bytes, stream->min_raw_size, &record);
+        else
+                n = reader_decode(stream, bytes, header->size, &record);
+        if (n != 0) {
+                counter_add(&stream->counters->lost[LOSS_UNDECODABLE], 1);
                 return 0;
         }
         record.cpu = r->cpu;
-        if (stream->period > 1 && record.period == 0) {
-                record.period = stream->period; /* it may be another one by the time that somebody reads the item */
-                record.is_bare = false;
-        }
-        if (e->exclude_self && record.pid == r->own_pid) {
-                counter_add(&counters->filtered, 1);
+        if (e->n_routes == 0 || (e->exclude_self && record.pid == r->own_pid)) {
+                counter_add(&stream->counters->filtered, 1);
                 return 0;
         }
         if (e->needs_comm)
                 record.comm = reader_comm(r, record.tid, record.time);
         n = reader_route(r, e, &record, &any);
         if (n == 0)
-                counter_add(any ? &counters->delivered : &counters->filtered, 1);
+                counter_add(any ? &stream->counters->delivered : &stream->counters->filtered, 1);
         return n;
 }
 
@@ -114,7 +113,7 @@ static uint64_t event_route_bits(const SnapshotEvent *e) {
 
 /* stream: NULL for what the carrier wrote. */
 static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8_t *bytes, size_t length) {
-        const SnapshotEvent *e = stream ? &r->snapshot->events[stream->event] : NULL;
+        const SnapshotEvent *e = stream ? stream->of : NULL;
         Record record;
         uint64_t bits;
         size_t room, item_length = 0;
@@ -189,10 +188,6 @@ static inline const SnapshotStream *reader_find_own(const Reader *r, const Snaps
         return named->layout->own_id ? reader_find_shared(r, named, bytes, length) : named;
 }
 
-static EventCounters *reader_counters(const Reader *r, const SnapshotStream *stream) {
-        return &r->snapshot->events[stream->event].event->counters[r->slot];
-}
-
 /* A sample that no stream has, or anything that is not one. */
 static int reader_take_other(Reader *r, const SnapshotStream *stream, const struct perf_event_header *header, uint64_t id,
                              const uint8_t *bytes) {
@@ -232,7 +227,7 @@ static int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret
         *ret_is_sample = true;
         n = reader_take_sample(r, stream, &header, bytes);
         if (n == 0 && stream->is_sampling)
-                counter_add(&reader_counters(r, stream)->sampled, 1);
+                counter_add(&stream->counters->sampled, 1);
         return n;
 }
 
@@ -249,9 +244,9 @@ static void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_
                 counter_add(&r->counters.undecodable, 1);
                 return;
         }
-        counter_add(&reader_counters(r, stream)->lost[LOSS_BATCH_POOL], 1);
+        counter_add(&stream->counters->lost[LOSS_BATCH_POOL], 1);
         if (stream->is_sampling)
-                counter_add(&reader_counters(r, stream)->sampled, 1);
+                counter_add(&stream->counters->sampled, 1);
 }
 
 /* READER_E_STARVED: the record was not touched. */

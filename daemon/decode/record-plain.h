@@ -24,27 +24,26 @@ static inline void record_set_sample(Record *r, const struct perf_event_header *
         r->n_callchain = 0;
 }
 
-/* | size (4) | size bytes |, and the next part is 8-aligned again: the kernel counts the padding into size. */
-static inline int record_check_raw(const uint8_t *at, size_t left, uint32_t *ret_size) {
-        if (left < sizeof(*ret_size))
-                return DECODE_E_TRUNCATED;
-        *ret_size = load32(at);
-        return *ret_size > left - sizeof(*ret_size) ? DECODE_E_TRUNCATED : 0;
-}
-
-/* What every event of a tracepoint without extras looks like: | header | id | pid tid | time | size raw |. */
-static inline int record_decode_plain(const struct perf_event_header *header, const uint8_t *bytes, Record *ret) {
-        enum { IDENTIFIER = sizeof(struct perf_event_header), PID = IDENTIFIER + 8, TID = PID + 4, TIME = TID + 4, RAW = TIME + 8 };
+/*
+ * What every event of a tracepoint without extras looks like: | header | id | pid tid | time | size raw |. Less raw bytes
+ * than least_raw are refused.
+ */
+static inline int record_decode_plain(const struct perf_event_header *header, const uint8_t *bytes, uint32_t least_raw,
+                                      Record *ret) {
+        enum { ID = sizeof(*header), PID = ID + 8, TID = PID + 4, TIME = TID + 4, SIZE = TIME + 8, RAW = SIZE + 4 };
         uint32_t raw_size;
 
-        if (header->size < RAW || record_check_raw(bytes + RAW, header->size - RAW, &raw_size) != 0)
+        if (header->size < RAW)
+                return DECODE_E_TRUNCATED;
+        raw_size = load32(bytes + SIZE);
+        if (raw_size > header->size - (uint32_t)RAW || raw_size < least_raw)
                 return DECODE_E_TRUNCATED;
         record_set_sample(ret, header);
-        ret->stream_id = load64(bytes + IDENTIFIER);
+        ret->stream_id = load64(bytes + ID);
         ret->pid = load32(bytes + PID);
         ret->tid = load32(bytes + TID);
         ret->time = load64(bytes + TIME);
-        ret->raw = bytes + RAW + sizeof(raw_size);
+        ret->raw = bytes + RAW;
         ret->raw_size = raw_size;
         ret->is_bare = true;
         return 0;

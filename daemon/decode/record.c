@@ -103,6 +103,14 @@ static inline uint32_t part32(const uint8_t *from, uint8_t offset, size_t half) 
         return offset == ABSENT ? 0 : load32(from + offset + half * sizeof(uint32_t));
 }
 
+/* | size (4) | size bytes |, and the next part is 8-aligned again: the kernel counts the padding into size. */
+static inline int check_raw(const uint8_t *at, size_t left, uint32_t *ret_size) {
+        if (left < sizeof(*ret_size))
+                return DECODE_E_TRUNCATED;
+        *ret_size = load32(at);
+        return *ret_size > left - sizeof(*ret_size) ? DECODE_E_TRUNCATED : 0;
+}
+
 /* | n | n addresses | */
 static int check_callchain(const uint8_t *at, size_t left, uint64_t *ret_n) {
         if (left < sizeof(*ret_n))
@@ -125,7 +133,7 @@ static inline int decode_from_callchain(const SampleLayout *l, const struct perf
                 at = callchain + n_callchain * sizeof(uint64_t);
         }
         if (l->sample_type & PERF_SAMPLE_RAW) {
-                if (record_check_raw(at, (size_t)(end - at), &raw_size) != 0)
+                if (check_raw(at, (size_t)(end - at), &raw_size) != 0)
                         return DECODE_E_TRUNCATED;
                 raw = at + sizeof(raw_size);
                 at = raw + raw_size;
@@ -215,6 +223,6 @@ int record_decode(const SampleLayout *l, const uint8_t *bytes, size_t length, Re
         if (header.type != PERF_RECORD_SAMPLE)
                 return decode_other(l, &header, bytes, ret);
         if (l->plain)
-                return record_decode_plain(&header, bytes, ret);
+                return record_decode_plain(&header, bytes, 0, ret);
         return l->parts ? decode_rare_sample(l, &header, bytes, ret) : decode_sample(l, &header, bytes, ret);
 }

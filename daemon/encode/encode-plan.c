@@ -29,6 +29,10 @@ static bool run_goes_on(const NumberRun *r, const PlanField *f) {
                (r->is_signed == (f->kind == FIELD_SIGNED) || f->element_size == sizeof(uint64_t));
 }
 
+bool encode_is_comm(const PlanField *f) {
+        return f->kind == FIELD_TEXT && f->place == PLACE_FIXED && f->count == COMM_SIZE;
+}
+
 static void encode_plan_add_numbers(EncodePlan *p, const PlanField *f) {
         bool is_fixed = f->place == PLACE_FIXED;
 
@@ -105,7 +109,9 @@ EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char
                         encode_plan_add(p, &plan->fields[i]);
         p->fixed_size += HEAD_SIZE + p->numbers_size + (p->numbers_size > 0 ? 1 + wire_varint_size(p->numbers_size) : 0);
         p->room += HEAD_SIZE + p->numbers_size + REST_BOUND + WIRE_SLACK;
-        p->is_constant = !p->dynamic && p->n_texts == 0 && payload == PAYLOAD_FIELDS;
+        p->is_simple = !p->dynamic && payload == PAYLOAD_FIELDS;
+        for (size_t i = 0; i < p->n_texts; i++)
+                p->is_simple = p->is_simple && encode_is_comm(p->texts[i]);
         for (unsigned which = 0; which < _HEADS; which++)
                 encode_plan_make_head(p, which);
         return TAKE_PTR(p);

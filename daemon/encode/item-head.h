@@ -5,8 +5,12 @@
 #pragma once
 
 #include "daemon/encode/wire.h"
+#include "daemon/model/plan.h"
 #include "daemon/model/record.h"
 #include "proto/item-fields.h"
+
+/* A text as long as the name of a thread, of which most texts of tracepoints are: TASK_COMM_LEN bytes in place. */
+bool encode_is_comm(const PlanField *f);
 
 static inline uint8_t *item_put_head(uint8_t *to, nsec_t time, uint32_t event_id, uint32_t cpu) {
         to = wire_put_fixed64(to, ITEM_TIME, time);

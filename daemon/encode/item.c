@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "proto/item-fields.h"
-#include "daemon/encode/item-head.h"
+#include "daemon/encode/item-simple.h"
 #include "daemon/encode/sample-parts.h"
 #include "daemon/encode/wire.h"
 #include "daemon/model/field.h"
@@ -39,23 +39,6 @@ static int measure_dynamic(const EncodePlan *p, const Record *r, size_t *ret_num
         return 0;
 }
 
-/* Of 8 bytes each, as they are. */
-static inline uint8_t *put_words(uint8_t *to, const uint8_t *from, uint32_t n) {
-        for (; n >= 2; n -= 2, to += 16, from += 16)
-                memcpy(to, from, 16);
-        if (n > 0)
-                memcpy(to, from, 8);
-        return to + n * 8;
-}
-
-static inline uint8_t *put_array(uint8_t *to, const uint8_t *from, const NumberRun *run, uint32_t n) {
-        if (__BYTE_ORDER == __LITTLE_ENDIAN && run->element_size == 8)
-                return put_words(to, from, n);
-        for (const uint8_t *end = from + (size_t)n * run->element_size; from < end; from += run->element_size)
-                to = wire_put_word(to, field_load(from, run->element_size, run->is_signed));
-        return to;
-}
-
 /* Behind its count. Its place was checked before: measure_dynamic(). */
 __attribute__((noinline)) static uint8_t *put_dynamic_array(uint8_t *to, const NumberRun *run, const Record *r) {
         const uint8_t *bytes = NULL;
@@ -64,37 +47,15 @@ __attribute__((noinline)) static uint8_t *put_dynamic_array(uint8_t *to, const N
 
         assert(code == 0);
         n = size / run->element_size;
-        return put_array(wire_put_word(to, n), bytes, run, n);
+        return item_put_array(wire_put_word(to, n), bytes, run, n);
 }
 
 /* Places were checked before: fixed ones by min_size. */
 static inline uint8_t *put_numbers(uint8_t *to, const EncodePlan *p, const Record *r) {
         for (const NumberRun *run = p->runs, *end = run + p->n_runs; run < end; run++)
                 to = __builtin_expect(run->dynamic != NULL, 0) ? put_dynamic_array(to, run, r)
-                                                               : put_array(to, r->raw + run->offset, run, run->n);
+                                                               : item_put_array(to, r->raw + run->offset, run, run->n);
         return to;
-}
-
-/* Bytes before the first zero, or 8. */
-static inline size_t word_length(uint64_t word) {
-        uint64_t zeros = (word - 0x0101010101010101) & ~word & 0x8080808080808080; /* exact up to the first one */
-
-        return zeros ? (size_t)__builtin_ctzll(zeros) / 8 : 8;
-}
-
-/* A comm in a tracepoint, the commonest text: always 16 bytes, copied whole, of which `length` count. */
-static inline uint8_t *put_comm_text(uint8_t *to, const uint8_t *text) {
-        uint64_t words[2];
-        size_t length;
-
-        memcpy(words, text, sizeof(words));
-        length = word_length(le64toh(words[0]));
-        if (length == 8)
-                length += word_length(le64toh(words[1]));
-        to = wire_put_key(to, WIRE_KEY(ITEM_TEXTS, WIRE_BYTES));
-        *to++ = (uint8_t)length;
-        memcpy(to, words, sizeof(words));
-        return to + length;
 }
 
 __attribute__((noinline)) static uint8_t *put_texts(uint8_t *to, const EncodePlan *p, const Record *r) {
@@ -104,8 +65,8 @@ __attribute__((noinline)) static uint8_t *put_texts(uint8_t *to, const EncodePla
                 size_t length = 0;
                 int code;
 
-                if (f->kind == FIELD_TEXT && f->place == PLACE_FIXED && f->count == COMM_SIZE) {
-                        to = put_comm_text(to, r->raw + f->offset);
+                if (encode_is_comm(f)) {
+                        to = item_put_comm_text(to, r->raw + f->offset);
                         continue;
                 }
                 code = field_text(f, r->raw, r->raw_size, &text, &length);
@@ -128,43 +89,6 @@ static uint8_t *put_callchain_part(uint8_t *to, unsigned field, const Record *r,
                         at = wire_put_word(at, address);
         }
         return at > content ? wire_end(begin, content, at) : to;
-}
-
-/* pid or tid is 0, and not both: of a thread outside of perfd's pid namespace. */
-__attribute__((cold, noinline)) static uint8_t *put_odd_head(uint8_t *to, const EncodePlan *p, const Record *r,
-                                                             size_t more, uint8_t **ret_content) {
-        wire_begin(to, PACKET_ITEMS, p->fixed_size + more, ret_content);
-        to = item_put_who(item_put_head(*ret_content, r->time, p->event_id, r->cpu), r);
-        if (p->numbers_size == 0 || p->dynamic)
-                return to;
-        return wire_put_varint(wire_put_key(to, WIRE_KEY(ITEM_NUMBERS, WIRE_BYTES)), p->numbers_size);
-}
-
-static inline const ItemHead *find_head(const EncodePlan *p, const Record *r) {
-        return &p->heads[(r->cpu == 0 ? HEAD_WITHOUT_CPU : 0) | (r->tid == 0 ? HEAD_WITHOUT_TASK : 0)];
-}
-
-/* Up to where the numbers begin; `more` bytes are expected behind what is always there. */
-static inline uint8_t *put_head(uint8_t *to, const EncodePlan *p, const ItemHead *h, const Record *r, size_t more,
-                                uint8_t **ret_content) {
-        uint64_t time = htole64(r->time);
-        uint32_t cpu = htole32(r->cpu), pid = htole32(r->pid), tid = htole32(r->tid);
-
-        if (__builtin_expect((r->pid == 0) != (r->tid == 0) || r->time == 0, 0))
-                return put_odd_head(to, p, r, more, ret_content);
-        *to = h->bytes[0];
-        if (more > 0) /* a longer length */
-                to += 1 + wire_varint_size(h->length + more) - h->content;
-        memcpy(to, h->bytes, sizeof(h->bytes));
-        memcpy(to + h->time, &time, sizeof(time));
-        if (r->cpu != 0)
-                memcpy(to + h->cpu, &cpu, sizeof(cpu));
-        if (r->tid != 0) {
-                memcpy(to + h->pid, &pid, sizeof(pid));
-                memcpy(to + h->tid, &tid, sizeof(tid));
-        }
-        *ret_content = to + h->content;
-        return to + h->size;
 }
 
 /* What only samples of some events have. */
@@ -203,7 +127,7 @@ __attribute__((cold, noinline)) static int encode_with_parts(const EncodePlan *p
         return 0;
 }
 
-/* Of variable length. */
+/* What is not simple. */
 __attribute__((noinline)) static int encode_variable(const EncodePlan *p, const Record *r, uint8_t *to, size_t room,
                                                      size_t *ret_length) {
         size_t raw_size = p->payload != PAYLOAD_FIELDS ? r->raw_size : 0, numbers = 0, texts = 0, more;
@@ -214,7 +138,7 @@ __attribute__((noinline)) static int encode_variable(const EncodePlan *p, const 
         more = numbers + texts + raw_size + r->n_callchain * sizeof(uint64_t);
         if (p->room + more > room)
                 return ITEM_E_NO_ROOM;
-        at = put_head(to, p, find_head(p, r), r, more, &content);
+        at = item_begin(to, p, item_find_head(p, r), r, more, &content);
         if (p->dynamic && p->numbers_size + numbers > 0)
                 at = wire_put_varint(wire_put_key(at, WIRE_KEY(ITEM_NUMBERS, WIRE_BYTES)), p->numbers_size + numbers);
         at = put_numbers(at, p, r);
@@ -227,22 +151,22 @@ __attribute__((noinline)) static int encode_variable(const EncodePlan *p, const 
         return 0;
 }
 
-int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
-        const ItemHead *head;
-        uint8_t *content, *at;
+/* As of a thread outside of perfd's pid namespace. */
+uint8_t *item_begin_odd(uint8_t *to, const EncodePlan *p, const ItemHead *h, const Record *r, size_t more,
+                        uint8_t **ret_content) {
+        wire_put_length(wire_begin(to, PACKET_ITEMS, h->length + more, ret_content), h->length);
+        to = item_put_who(item_put_head(*ret_content, r->time, p->event_id, r->cpu), r);
+        if (p->numbers_size == 0 || p->dynamic)
+                return to;
+        return wire_put_varint(wire_put_key(to, WIRE_KEY(ITEM_NUMBERS, WIRE_BYTES)), p->numbers_size);
+}
 
+int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
         if (r->raw_size < p->min_size)
                 return ITEM_E_UNDECODABLE;
-        if (__builtin_expect(r->parts != 0, 0))
+        if (r->parts != 0)
                 return encode_with_parts(p, r, to, room, ret_length);
-        if (!p->is_constant || !r->is_bare)
-                return encode_variable(p, r, to, room, ret_length);
-        if (p->room > room)
-                return ITEM_E_NO_ROOM;
-        head = find_head(p, r);
-        at = put_numbers(put_head(to, p, head, r, 0, &content), p, r);
-        if ((size_t)(at - content) != head->length) /* an odd head */
-                at = wire_end(to + 1, content, at);
-        *ret_length = (size_t)(at - to);
-        return 0;
+        if (p->is_simple && r->is_bare)
+                return item_encode_simple(p, r, to, room, ret_length);
+        return encode_variable(p, r, to, room, ret_length);
 }

@@ -70,7 +70,7 @@ typedef struct EncodePlan {
         size_t room;          /* that an item without what is dynamic can need */
         uint32_t min_size;    /* raw bytes needed by the fixed places of these fields */
         bool dynamic;         /* some place is */
-        bool is_constant;     /* the length of an item depends on its head alone: no texts, no raw bytes, nothing dynamic */
+        bool is_simple;       /* nothing dynamic, no raw bytes, no texts but names of threads */
         ItemHead heads[_HEADS];
 } EncodePlan;
 

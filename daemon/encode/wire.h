@@ -129,8 +129,13 @@ static inline uint8_t *wire_begin(uint8_t *to, unsigned field, size_t guess, uin
 }
 
 static inline uint8_t *wire_end(uint8_t *begin, uint8_t *content, uint8_t *end) {
-        size_t length = (size_t)(end - content), size = wire_varint_size(length);
+        size_t length = (size_t)(end - content), size;
 
+        if (length < 0x80 && content == begin + 1) {
+                *begin = (uint8_t)length;
+                return end;
+        }
+        size = wire_varint_size(length);
         if (begin + size != content)
                 memmove(begin + size, content, length);
         wire_put_length(begin, length);

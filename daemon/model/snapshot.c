@@ -77,8 +77,11 @@ int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, si
         for (size_t i = 0; i < n; i++) {
                 uint32_t k = snapshot_hash(streams[i].id);
 
+                streams[i].of = &s->events[streams[i].event];
+                streams[i].counters = &streams[i].of->event->counters[slot];
+                streams[i].min_raw_size = streams[i].of->event->plan ? streams[i].of->event->plan->min_size : 0;
                 if (!streams[i].layout)
-                        streams[i].layout = s->events[streams[i].event].layout;
+                        streams[i].layout = streams[i].of->layout;
                 while (c->slots[k & c->mask] != 0)
                         k++;
                 c->slots[k & c->mask] = (uint32_t)i + 1;

@@ -48,6 +48,11 @@ typedef struct SnapshotStream {
         uint64_t period;  /* fixed, of each sample; 0: the sample says it, or there are none */
         const SampleLayout *layout; /* of its generation; NULL before snapshot_set_streams(): the event's */
         uint32_t event; /* index into Snapshot.events */
+
+        /* found out by snapshot_set_streams() */
+        const SnapshotEvent *of;
+        EventCounters *counters; /* of this event on this CPU */
+        uint32_t min_raw_size;   /* that a sample of its plan has */
 } SnapshotStream;
 
 typedef struct SnapshotCpu {
@@ -80,7 +85,7 @@ DEFINE_CLEANUP(Snapshot *, snapshot_unref)
 /* Of an event that has its routes: orders these and finds out what readers are not to find out again. */
 void snapshot_finish_event(SnapshotEvent *e);
 
-/* Takes `streams` (malloc), of events that are there, and builds the hash. -ENOMEM: nothing taken. */
+/* Takes `streams` (malloc), of events that are finished, and builds the hash. -ENOMEM: nothing taken. */
 int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, size_t n);
 
 static inline uint32_t snapshot_hash(uint64_t id) {

@@ -360,6 +360,8 @@ static void test_generations_with_other_periods(void **state) {
         check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = 2, .doubled = 2 });
         assert_int_equal(counter_get(&rig_counters(&rig, RIG_NUMBERS)->sampled), 2);
 
+        streams[6].of = streams[5].of;
+        streams[6].counters = streams[5].counters;
         streams[6].event = RIG_FAULTS; /* the next generation of FAULTS, by frequency: its samples are laid out otherwise */
         streams[6].is_sampling = true;
         rig_put_faults(&rig, 6, 7, WHO(7, 0, 30), 4);
