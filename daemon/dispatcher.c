@@ -16,14 +16,10 @@
 #define BATCHES_PER_TURN 64
 #define EVENTS_PER_TURN 64
 #define MAILS 4096
+#define TICK_SHARE 8 /* of a tick: how much later than others a CPU may speak before it is asked */
+#define ALONG_TICKS 8 /* for how many a CPU that was waited for ticks along with others */
+#define MAX_SLEEP (100 * NSEC_PER_MSEC) /* the clock of time stamps is not that of sleeping */
 #define DISPATCHER_NICE -15 /* behind the readers: their rings are smaller than its queues */
-
-static int on_doorbell(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        Dispatcher *d = userdata;
-
-        doorbell_disarm(&d->doorbell); /* a turn follows, whoever else is served before it */
-        return 0;
-}
 
 static int on_mailbox(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Dispatcher *d = userdata;
@@ -45,8 +41,9 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
                 return r;
         d->watermarks = calloc(d->n_lanes, sizeof(*d->watermarks));
         d->asked = calloc(d->n_lanes, sizeof(*d->asked));
+        d->asked_at = calloc(d->n_lanes, sizeof(*d->asked_at));
         d->live = calloc(d->n_lanes, sizeof(*d->live));
-        if (!d->watermarks || !d->asked || !d->live)
+        if (!d->watermarks || !d->asked || !d->asked_at || !d->live)
                 return -ENOMEM;
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 d->live[i] = true;
@@ -54,7 +51,7 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
         if (r >= 0)
                 r = sd_event_new(&d->event);
         if (r >= 0)
-                r = sd_event_add_io(d->event, NULL, d->doorbell.fd, EPOLLIN, on_doorbell, d);
+                r = doorbell_watch(&d->doorbell, sd_event_get_fd(d->event));
         if (r >= 0)
                 r = sd_event_add_io(d->event, NULL, d->mailbox.fd, EPOLLIN, on_mailbox, d);
         return r < 0 ? r : 0;
@@ -239,28 +236,65 @@ static bool dispatcher_awaited(const Dispatcher *d, nsec_t *ret_time) {
         return waits;
 }
 
-/* CPUs that others wait for are asked, once these have waited for `patience`. For how long to sleep, us. */
-static uint64_t dispatcher_ask(Dispatcher *d) {
-        nsec_t awaited, now, due;
+/* Those that go along do so as long as the merge moves, whether they or others are the last. */
+static void dispatcher_keep_along(Dispatcher *d, nsec_t now) {
+        if (d->released == d->released_then)
+                return;
+        d->released_then = d->released;
+        for (uint32_t i = 0; i < d->n_lanes; i++) {
+                _Atomic(nsec_t) *until = d->lanes[i].along_until;
+                nsec_t then = until ? atomic_load_explicit(until, memory_order_relaxed) : 0;
 
+                if (then > now && then < now + ALONG_TICKS / 2 * d->patience)
+                        atomic_store_explicit(until, now + ALONG_TICKS * d->patience, memory_order_relaxed);
+        }
+}
+
+/*
+ * A lane that is behind. One that has spoken less than a tick ago speaks at the next one, and is asked only if it does not;
+ * another one is asked at once, and goes along with the others from then on. For how long to wait for it.
+ */
+static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t there, nsec_t now) {
+        nsec_t due = d->watermarks[i] + d->patience + d->patience / TICK_SHARE, again = d->asked_at[i] + d->patience;
+
+        if (there < due)
+                return due - there;
+        if (d->asked[i])
+                return d->patience;
+        if (now < again)
+                return again - now;
+        atomic_store_explicit(d->lanes[i].along_until, now + ALONG_TICKS * d->patience, memory_order_relaxed);
+        d->asked[i] = true;
+        d->asked_at[i] = now;
+        mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);
+        return d->patience;
+}
+
+/* CPUs that others wait for are asked. For how long to sleep. */
+static nsec_t dispatcher_ask(Dispatcher *d) {
+        nsec_t awaited, now = clock_now(CLOCK_MONOTONIC), there, timeout = d->patience;
+
+        dispatcher_keep_along(d, now);
         if (!dispatcher_awaited(d, &awaited)) {
                 d->waiting_since = 0;
                 return UINT64_MAX;
         }
-        now = clock_now(CLOCK_MONOTONIC);
+        there = clock_now(d->clock);
+        if (awaited > there) /* what clients emit is waited for: nobody can be so far now */
+                return awaited - there < MAX_SLEEP ? awaited - there : MAX_SLEEP;
         if (d->waiting_since == 0)
                 d->waiting_since = now;
-        due = d->waiting_since + d->patience;
-        if (now < due)
-                return (due - now) / NSEC_PER_USEC + 1;
-        dispatcher_unblock(d);
+        if (now >= d->waiting_since + d->patience) {
+                dispatcher_unblock(d);
+                d->waiting_since = now;
+        }
         for (uint32_t i = 0; i < d->n_lanes; i++)
-                if (!d->asked[i] && d->watermarks[i] < awaited) {
-                        d->asked[i] = true;
-                        mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);
+                if (d->watermarks[i] < awaited) {
+                        nsec_t wait = dispatcher_ask_lane(d, i, there, now);
+
+                        timeout = wait < timeout ? wait : timeout;
                 }
-        d->waiting_since = now;
-        return d->patience / NSEC_PER_USEC;
+        return timeout;
 }
 
 static bool dispatcher_has_work(const Dispatcher *d) {
@@ -272,19 +306,10 @@ static bool dispatcher_has_work(const Dispatcher *d) {
         return false;
 }
 
-static int dispatcher_sleep(Dispatcher *d, uint64_t usec) {
-        int r;
-
-        doorbell_arm(&d->doorbell);
-        if (dispatcher_has_work(d))
-                usec = 0;
-        r = sd_event_prepare(d->event);
-        if (r == 0) {
-                heartbeat_sleep(&d->heartbeat);
-                r = sd_event_wait(d->event, usec);
-                heartbeat_wake(&d->heartbeat);
-        }
-        counter_add(&d->wakeups, 1);
+/* Sockets and mails, which are rare. r: what sd_event_prepare() has said. */
+static int dispatcher_serve(Dispatcher *d, int r) {
+        if (r == 0)
+                r = sd_event_wait(d->event, 0);
         for (int i = 0; r > 0 && i < EVENTS_PER_TURN; i++) {
                 r = sd_event_dispatch(d->event);
                 if (r < 0)
@@ -295,8 +320,22 @@ static int dispatcher_sleep(Dispatcher *d, uint64_t usec) {
         }
         if (r > 0)
                 r = sd_event_dispatch(d->event); /* sd-event wants what it has announced to be dispatched */
-        doorbell_disarm(&d->doorbell);
         return r < 0 ? r : 0;
+}
+
+/* Batches wake by the doorbell alone, past sd-event, which would make several system calls of it. */
+static int dispatcher_sleep(Dispatcher *d, nsec_t timeout) {
+        int r = sd_event_get_state(d->event) == SD_EVENT_INITIAL ? sd_event_prepare(d->event) : 0;
+        bool is_ready;
+
+        doorbell_arm(&d->doorbell);
+        if (r > 0 || dispatcher_has_work(d))
+                timeout = 0;
+        heartbeat_sleep(&d->heartbeat);
+        is_ready = doorbell_wait(&d->doorbell, timeout);
+        heartbeat_wake(&d->heartbeat);
+        counter_add(&d->wakeups, 1);
+        return r < 0 ? r : r > 0 || is_ready ? dispatcher_serve(d, r) : 0;
 }
 
 static int dispatcher_loop(Dispatcher *d) {
@@ -369,10 +408,12 @@ void dispatcher_deinit(Dispatcher *d) {
         free(d->watermarks);
         free(d->live);
         free(d->asked);
+        free(d->asked_at);
         free(d->late);
         d->channels = NULL;
         d->watermarks = NULL;
         d->live = NULL;
         d->asked = NULL;
+        d->asked_at = NULL;
         d->late = NULL;
 }

@@ -169,7 +169,7 @@ typedef struct Dispatcher {
         Lane *lanes; /* by slot of the CPU */
         uint32_t n_lanes;
         clockid_t clock;
-        nsec_t patience; /* how long the merge waits for a CPU before it asks */
+        nsec_t patience; /* the flush time of readers: a CPU is not asked more often */
         ThreadPriority priority;
         const uint32_t *cpus; /* that it may run on, borrowed; none: wherever main may */
         size_t n_cpus;
@@ -198,7 +198,9 @@ typedef struct Dispatcher {
         TaskTable tasks[_STREAM_ORDER_MAX]; /* as of the last item of this order */
         nsec_t *watermarks;  /* by slot */
         bool *asked;         /* by slot: a watermark is on its way */
+        nsec_t *asked_at;    /* by slot, CLOCK_MONOTONIC: when last */
         nsec_t released;     /* no time-ordered item older than that will be delivered */
+        nsec_t released_then; /* `released` when the lanes were last told to go along */
         nsec_t waiting_since; /* CLOCK_MONOTONIC: the merge waits for some CPU; 0: it does not */
         LateRow *late;
         size_t n_late;

@@ -14,7 +14,7 @@ static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         pushed = queue_push(&r->full, b);
         assert(pushed); /* as many slots as batches */
         counter_add(&r->counters.batches, 1);
-        doorbell_ring(r->dispatcher);
+        reader_pushed(r);
 }
 
 /* What a batch says that nobody knows a next one behind: nothing that is or comes into the ring is older. */

@@ -1,10 +1,16 @@
 /*
- * The loop of a reader: sleep until the ring's watermark, a mail or the flush time; drain; follow the mails; push.
+ * The loop of a reader: sleep until the ring's watermark, a mail or the flush time; drain; follow the mails; push; wake
+ * the dispatcher once.
  *
  * The decision to doubt is the flush time: a watermark alone would leave the tail of a burst in the ring for ever, and
  * a fixed timer would wake an idle host. So the poll has a timeout while some event is enabled: short after records
  * came, doubled with each empty drain, up to IDLE_WAIT with a timer slack of the same size, so that an idle CPU is not
  * woken for it but only a busy one. Without an enabled event there is no timeout at all.
+ *
+ * Timeouts are not spans but ticks, multiples of the flush time on the monotonic clock: the readers of busy CPUs wake
+ * together, so that the merge has what it needs of all of them at once and the dispatcher wakes once for it. A CPU for
+ * which the merge waits, with nothing to say itself, ticks along as long as that lasts, which costs half of being asked
+ * each time.
  */
 #include "daemon/reader.h"
 
@@ -19,6 +25,7 @@
 #define IDLE_WAIT (128 * NSEC_PER_MSEC)
 #define SLACK_FROM (16 * NSEC_PER_MSEC)
 #define DEFAULT_SLACK (50 * NSEC_PER_USEC)
+#define RING_EACH 2 /* full batches that wait for a dispatcher which sleeps: then it may begin before the drain is over */
 #define MAILS 64
 #define SETTLE_TRIES 1000 /* only what interrupts this thread can write meanwhile */
 #define READER_NICE -19 /* without SCHED_FIFO: what fills the ring is what keeps its reader from the CPU */
@@ -39,6 +46,8 @@ int reader_init(Reader *r, size_t pool) {
         r->comm_tid = UINT32_MAX;
         r->wait = r->flush;
         r->next_read = UINT64_MAX;
+        r->unrung = 0;
+        r->along_until = 0;
         if ((error = mailbox_init(&r->mailbox, MAILS)) < 0 || (error = queue_init(&r->full, n_batches)) < 0 ||
             (error = queue_init(&r->free, n_batches)) < 0)
                 return error;
@@ -116,6 +125,7 @@ static void reader_adopt(Reader *r, Snapshot *snapshot) {
         snapshot_unref(r->snapshot);
         r->snapshot = snapshot;
         r->wait = r->flush;
+        r->next_read = 0; /* to be found out */
 }
 
 /* With two rings a whole drain of each is no common place of both: until one is found. READER_E_STARVED, negative. */
@@ -195,12 +205,47 @@ static void reader_set_wait(Reader *r, nsec_t wait) {
         r->wait = wait;
 }
 
+static bool reader_is_read_due(const Reader *r) {
+        if (r->next_read == UINT64_MAX)
+                return false;
+        return r->clock == CLOCK_REALTIME || clock_now(r->clock) >= r->next_read; /* which may be set back, and then is looked at */
+}
+
+/* Somebody waits for what this CPU says, records or not. */
+static bool reader_goes_along(const Reader *r) {
+        nsec_t until = atomic_load_explicit(&r->along_until, memory_order_relaxed);
+
+        return until > 0 && r->snapshot->active && clock_now(CLOCK_MONOTONIC) < until;
+}
+
+/* Until the next tick, or the next read of counts. */
+static nsec_t reader_timeout(const Reader *r) {
+        nsec_t wait = r->wait - clock_now(CLOCK_MONOTONIC) % r->wait;
+        nsec_t now, due;
+
+        if (r->next_read == UINT64_MAX)
+                return wait;
+        now = clock_now(r->clock);
+        due = r->next_read > now ? r->next_read - now : 0;
+        return due < wait ? due : wait;
+}
+
+static void reader_ring(Reader *r) {
+        if (r->unrung == 0)
+                return;
+        r->unrung = 0;
+        doorbell_ring(r->dispatcher);
+}
+
+void reader_pushed(Reader *r) {
+        if (++r->unrung > RING_EACH)
+                reader_ring(r);
+}
+
 static void reader_sleep(Reader *r, bool starved) {
         struct pollfd fds[] = { { .fd = r->mailbox.fd, .events = POLLIN },
                                 { .fd = starved ? -1 : r->carrier_fd, .events = POLLIN } };
-        nsec_t now = r->next_read == UINT64_MAX ? 0 : clock_now(r->clock);
-        nsec_t due = r->next_read == UINT64_MAX ? UINT64_MAX : r->next_read > now ? r->next_read - now : 0;
-        nsec_t wait = due < r->wait ? due : r->wait;
+        nsec_t wait = reader_timeout(r);
         struct timespec ts = { .tv_sec = (time_t)(wait / NSEC_PER_SEC), .tv_nsec = (long)(wait % NSEC_PER_SEC) };
         int n;
 
@@ -219,23 +264,26 @@ static int reader_loop(Reader *r) {
 
         while (!stop) {
                 uint64_t before = counter_get(&r->counters.records);
+                bool along;
                 int error;
 
                 asks |= mailbox_take_asks(&r->mailbox);
                 error = reader_drain(r);
                 if (error == 0)
                         error = reader_follow_mails(r, &stop);
-                if (error == 0)
+                if (error == 0 && reader_is_read_due(r))
                         error = reader_read_intervals(r, &r->next_read);
-                if (error == 0 && ((r->batch && r->batch->n_entries > 0) || (asks & READER_ASK_WATERMARK)))
+                along = reader_goes_along(r);
+                if (error == 0 && ((r->batch && r->batch->n_entries > 0) || (asks & READER_ASK_WATERMARK) || along))
                         error = reader_push_batch(r);
                 if (error < 0)
                         return error;
                 if (error == 0)
                         asks = 0;
+                reader_ring(r); /* also when it starves: what was pushed is what has to come back */
                 if (stop)
                         break;
-                if (counter_get(&r->counters.records) != before)
+                if (along || counter_get(&r->counters.records) != before)
                         reader_set_wait(r, r->flush);
                 else if (r->wait < IDLE_WAIT)
                         reader_set_wait(r, r->wait * 2);

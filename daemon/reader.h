@@ -90,6 +90,7 @@ typedef struct Reader {
         /* between threads */
         Mailbox mailbox;  /* mails from main, asks from any */
         Queue full, free; /* batches to the dispatcher and back */
+        _Atomic(nsec_t) along_until; /* CLOCK_MONOTONIC, the dispatcher's: its watermark is waited for at every tick until then */
         atomic_bool starving; /* waits for a free batch: the dispatcher is to ask READER_ASK_BATCHES */
         _Atomic(uint64_t) acknowledged;
         Heartbeat heartbeat;
@@ -103,7 +104,8 @@ typedef struct Reader {
         size_t n_spare;
         nsec_t watermark;  /* of the last whole drain */
         Horizon horizon;
-        nsec_t wait;       /* the present poll timeout */
+        nsec_t wait;       /* at which multiples it looks again; the flush time, or a multiple of that */
+        size_t unrung;     /* batches that the dispatcher was not woken for */
         nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
         ReaderMail *mail;  /* begun, waits for a whole drain */
         Ring retiring;     /* the ring before this one, while events still write there; else null */
@@ -129,7 +131,8 @@ void reader_deinit(Reader *r);
 
 /* What the dispatcher sees of it. */
 static inline Lane reader_lane(Reader *r) {
-        return (Lane){ .full = &r->full, .free = &r->free, .starving = &r->starving, .reader = &r->mailbox };
+        return (Lane){ .full = &r->full, .free = &r->free, .starving = &r->starving, .reader = &r->mailbox,
+                       .along_until = &r->along_until };
 }
 
 /* Main: posts a mail whose memory moves. */
@@ -150,6 +153,8 @@ static inline int reader_need_batch(Reader *r) {
 }
 /* In the middle of a drain: the record at the tail is not in it. */
 void reader_push_full_batch(Reader *r);
+/* A batch was pushed: the dispatcher is woken at the end of a drain, or when so many wait that it should begin before. */
+void reader_pushed(Reader *r);
 /* reader-interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */
 int reader_read_intervals(Reader *r, nsec_t *ret_next);
 /*

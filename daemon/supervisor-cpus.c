@@ -14,7 +14,7 @@
 #include "daemon/kernel/tasks.h"
 
 #define COMMS 65536
-#define FLUSH (2 * NSEC_PER_MSEC) /* how long a sample may lie in a busy ring, and the merge waits for a CPU */
+#define FLUSH (3500 * NSEC_PER_USEC) /* how long a sample may lie in a busy ring, and between two asks of the merge */
 
 size_t supervisor_count_online(const Supervisor *s) {
         size_t n = 0;

@@ -1,6 +1,8 @@
 /*
  * The fences make "pushed, then looked at armed" and "armed, then looked at the queue" one order: at least one of the
  * two sees the other, so that no push is slept over.
+ *
+ * The eventfd is watched for edges, so that it need not be read: its count only grows, and not to 2^64 in this world.
  */
 #include "daemon/base/doorbell.h"
 
@@ -8,17 +10,35 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 int doorbell_init(Doorbell *d) {
+        struct epoll_event edge = { .events = EPOLLIN | EPOLLET, .data.u32 = false };
+        int r = 0;
+
         *d = DOORBELL_NULL;
         d->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        return d->fd < 0 ? -errno : 0;
+        if (d->fd >= 0)
+                d->waiter = epoll_create1(EPOLL_CLOEXEC);
+        if (d->waiter < 0 || epoll_ctl(d->waiter, EPOLL_CTL_ADD, d->fd, &edge) < 0) {
+                r = -errno;
+                doorbell_deinit(d);
+        }
+        return r;
 }
 
 void doorbell_deinit(Doorbell *d) {
+        d->waiter = close_fd(d->waiter);
         d->fd = close_fd(d->fd);
+}
+
+int doorbell_watch(Doorbell *d, int fd) {
+        struct epoll_event level = { .events = EPOLLIN, .data.u32 = true };
+
+        return epoll_ctl(d->waiter, EPOLL_CTL_ADD, fd, &level) < 0 ? -errno : 0;
 }
 
 void doorbell_arm(Doorbell *d) {
@@ -27,12 +47,28 @@ void doorbell_arm(Doorbell *d) {
 }
 
 void doorbell_disarm(Doorbell *d) {
-        uint64_t count;
-        ssize_t n;
-
         atomic_store_explicit(&d->armed, false, memory_order_relaxed);
-        n = read(d->fd, &count, sizeof(count));
-        assert(n == sizeof(count) || errno == EAGAIN);
+}
+
+bool doorbell_wait(Doorbell *d, nsec_t timeout) {
+        struct epoll_event events[2];
+        bool is_readable = false;
+        int n;
+
+        if (timeout > 0 && timeout != UINT64_MAX) { /* epoll_wait(2) knows only milliseconds */
+                struct pollfd p = { .fd = d->waiter, .events = POLLIN };
+                struct timespec ts = { .tv_sec = (time_t)(timeout / NSEC_PER_SEC), .tv_nsec = (long)(timeout % NSEC_PER_SEC) };
+
+                n = ppoll(&p, 1, &ts, NULL);
+                assert(n >= 0 || errno == EINTR);
+                timeout = 0;
+        }
+        n = epoll_wait(d->waiter, events, 2, timeout == 0 ? 0 : -1);
+        assert(n >= 0 || errno == EINTR);
+        doorbell_disarm(d);
+        for (int i = 0; i < n; i++)
+                is_readable |= events[i].data.u32;
+        return is_readable;
 }
 
 void doorbell_ring(Doorbell *d) {

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/base/queue.h"
 
@@ -21,4 +22,5 @@ typedef struct Lane {
         Queue *free;           /* and back */
         atomic_bool *starving; /* the reader waits for one that comes back: ask READER_ASK_BATCHES */
         Mailbox *reader;
+        _Atomic(nsec_t) *along_until; /* CLOCK_MONOTONIC: until then it says at each tick how far it is; the dispatcher's to set */
 } Lane;

@@ -45,8 +45,8 @@ static Batch *wait_batch(Rig *rig) {
         while (!(b = queue_pop(&rig->reader.full))) {
                 doorbell_arm(&rig->doorbell);
                 if (queue_is_empty(&rig->reader.full))
-                        wait_readable(rig->doorbell.fd);
-                doorbell_disarm(&rig->doorbell);
+                        wait_readable(rig->doorbell.waiter);
+                (void)doorbell_wait(&rig->doorbell, 0);
         }
         check_batch(b);
         return b;

@@ -17,9 +17,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "daemon/base/cleanup.h"
 #include "daemon/base/doorbell.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/base/thread.h"
@@ -159,6 +161,7 @@ static void test_doorbell(void **state) {
         Bell b = { .limit = { 1, 7 } };
         Producer producers[2] = { { &b, 0 }, { &b, 1 } };
         unsigned taken = 0, slept = 0;
+        int watched;
 
         assert_int_equal(doorbell_init(&b.bell), 0);
         for (unsigned i = 0; i < 2; i++) {
@@ -173,10 +176,10 @@ static void test_doorbell(void **state) {
                         break;
                 doorbell_arm(&b.bell);
                 if (queue_is_empty(&b.queues[0]) && queue_is_empty(&b.queues[1])) {
-                        wait_readable(b.bell.fd);
+                        wait_readable(b.bell.waiter);
                         slept++;
                 }
-                doorbell_disarm(&b.bell);
+                assert_false(doorbell_wait(&b.bell, 0));
         }
         for (unsigned i = 0; i < 2; i++) {
                 assert_int_equal(thread_join(&producers[i].thread), 0);
@@ -185,15 +188,25 @@ static void test_doorbell(void **state) {
         }
         assert_true(slept > 100);
 
-        doorbell_disarm(&b.bell); /* a producer may have rung behind the last one above */
-        doorbell_ring(&b.bell); /* nobody sleeps: no system call, nothing to read */
-        assert_false(is_readable(b.bell.fd));
+        (void)doorbell_wait(&b.bell, 0); /* a producer may have rung behind the last one above */
+        doorbell_ring(&b.bell); /* nobody sleeps: no system call, nothing to wake for */
+        assert_false(is_readable(b.bell.waiter));
         doorbell_arm(&b.bell);
         doorbell_ring(&b.bell);
         doorbell_ring(&b.bell);
-        assert_true(is_readable(b.bell.fd));
-        doorbell_disarm(&b.bell);
-        assert_false(is_readable(b.bell.fd));
+        assert_true(is_readable(b.bell.waiter));
+        assert_false(doorbell_wait(&b.bell, UINT64_MAX));
+        assert_false(is_readable(b.bell.waiter)); /* nothing was read, and nothing is left */
+        doorbell_ring(&b.bell);
+        assert_false(is_readable(b.bell.waiter)); /* a wait disarms */
+
+        watched = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        assert_int_equal(doorbell_watch(&b.bell, watched), 0);
+        assert_false(doorbell_wait(&b.bell, NSEC_PER_MSEC));
+        assert_int_equal(write(watched, &(uint64_t){ 1 }, sizeof(uint64_t)), sizeof(uint64_t));
+        assert_true(doorbell_wait(&b.bell, UINT64_MAX));
+        assert_true(doorbell_wait(&b.bell, NSEC_PER_SEC)); /* as long as it is readable */
+        close_fd(watched);
         doorbell_deinit(&b.bell);
         doorbell_deinit(&b.bell);
 }
