@@ -19,8 +19,8 @@ class Bare(measure.Consumer):
 
     def start(self):
         ours, theirs = socket.socketpair()
-        self.reader = measure.Reader("bytes", theirs)
-        self.stack.callback(self.reader.close)
+        self.readers = (measure.Reader("bytes", theirs),)
+        self.stack.callback(self.readers[0].close)
         with ours:
             self.line = perfd.Line([*self.command, str(ours.fileno())], pass_fds=[ours.fileno()])
         self.stack.enter_context(self.line)
@@ -28,10 +28,9 @@ class Bare(measure.Consumer):
         self.pids = (self.line.process.pid,)
 
     def finish(self, n_calls, seconds):
-        reader_ns = self.reader.spent()
         self.line.say("stop")
         said = json.loads(" ".join(self.line.hear()))
         perfd.equal(self.line.process.wait(perfd.PATIENCE), 0, "the status of the loop")
         return {"occurred": said["occurred"], "taken": said["occurred"] - said["lost"], "lost": said["lost"],
                 "cpu_ns": said["cpu_ns"], "parts": {"loop": said["cpu_ns"]}, "wakeups": {"loop": said["wakeups"]},
-                "reader_ns": reader_ns, **self.reader.finish()}
+                **self.readers[0].finish()}

@@ -61,13 +61,13 @@ class Consumer:
         occurred    events that there were
         taken       events that it got from the kernel and went on with
         lost        events that somebody who wanted them did not get; reasons: {why: how many}, where that is known
-        cpu_ns      of all its threads, but not of who reads its output: that is reader_ns
+        cpu_ns      of all its threads, but not of who reads its output: .readers
         parts       {what: ns}, of which cpu_ns is the sum
         wakeups     {what: times that it slept}
         rss         bytes without rings, where that is asked for
     """
 
-    pids = ()
+    pids, readers = (), ()
 
     def __enter__(self):
         self.stack = contextlib.ExitStack()
@@ -96,10 +96,12 @@ class Nobody(Consumer):
 def run(consumer, rate, seconds, cpu):
     """consumer(pid, cpu) makes it; what finish() gave, and what the traced program felt of it."""
     with Flood(rate, seconds, cpu) as flood, consumer(flood.pid, cpu) as c:
+        before = sum(reader.spent() for reader in c.readers)
         n_calls, busy, own = flood.run()
         machine.wait_quiet(c.pids)
+        reader_ns = sum(reader.spent() for reader in c.readers) - before
         found = c.finish(n_calls, seconds)
         flood.say("exit")
         perfd.equal(flood.process.wait(perfd.PATIENCE), 0, "the status of the flood")
-    return {**found, "calls": n_calls, "call_ns": busy / n_calls, "call_cpu_ns": own / n_calls,
+    return {**found, "reader_ns": reader_ns, "calls": n_calls, "call_ns": busy / n_calls, "call_cpu_ns": own / n_calls,
             "calls_per_second": n_calls / seconds}

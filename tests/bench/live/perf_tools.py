@@ -57,8 +57,8 @@ class Perf(measure.Consumer):
         self.before = [machine.threads(pid) for pid in self.pids]
 
     def end_pipe(self):
-        self.reader = measure.Reader(self.reader_kind, self.processes[-1].stdout)
-        self.stack.callback(self.reader.close)
+        self.readers = (measure.Reader(self.reader_kind, self.processes[-1].stdout),)
+        self.stack.callback(self.readers[0].close)
 
     def pipe(self):
         fds = os.pipe()
@@ -88,7 +88,6 @@ class Perf(measure.Consumer):
         slept = [sum(t["wakeups"] for t in machine.difference(before, machine.threads(pid)).values())
                  for pid, before in zip(self.pids, self.before)]
         memory = sum(machine.rss(pid) for pid in self.pids)
-        reader_ns = self.reader.spent() if self.reader else 0
         spent = [max(0, ns - end) for ns, end in zip(self.spend(), self.ending)]
         said = self.read()
         taken = said.get("lines", said.get("samples"))
@@ -96,10 +95,10 @@ class Perf(measure.Consumer):
         names = ("record", "script")
         return {"occurred": occurred, "taken": taken, "lost": occurred - taken, "cpu_ns": sum(spent),
                 "parts": dict(zip(names, spent)), "wakeups": dict(zip(names, slept)), "rss": memory,
-                "reader_ns": reader_ns, **said}
+                **said}
 
     def read(self):
-        return self.reader.finish()
+        return self.readers[0].finish()
 
     def kill(self):
         for process in self.processes:
@@ -136,7 +135,7 @@ class PerfFile(Perf):
         super().start()
 
     def end_pipe(self):
-        self.reader = None
+        pass
 
     def read(self):
         with contextlib.closing(measure.Reader("perf", open(self.output, "rb"))) as reader:
@@ -153,23 +152,22 @@ class PerfTrace(measure.Consumer):
         self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
         self.stack.callback(self.process.wait)
         self.stack.callback(self.process.kill)
-        self.reader = measure.Reader("lines", self.process.stderr)
-        self.stack.callback(self.reader.close)
+        self.readers = (measure.Reader("lines", self.process.stderr),)
+        self.stack.callback(self.readers[0].close)
         self.pids = (self.process.pid,)
         machine.wait_quiet(self.pids, looks=10)
         self.before = machine.threads(self.process.pid)
 
     def finish(self, n_calls, seconds):
-        spent, reader_ns = machine.difference(self.before, machine.threads(self.process.pid)), self.reader.spent()
+        spent = machine.difference(self.before, machine.threads(self.process.pid))
         self.process.send_signal(signal.SIGINT)
         self.process.wait(perfd.PATIENCE)
-        return text_result(spent, self.reader.finish(), reader_ns, n_calls)
+        return text_result(spent, self.readers[0].finish(), n_calls)
 
 
-def text_result(spent, said, reader_ns, n_calls):
+def text_result(spent, said, n_calls):
     """Of a program that prints a line for each call, and few others."""
     taken = min(said["lines"], n_calls)
     cpu_ns = sum(thread["cpu_ns"] for thread in spent.values())
     return {"occurred": n_calls, "taken": taken, "lost": n_calls - taken, "cpu_ns": cpu_ns, "parts": {"all": cpu_ns},
-            "wakeups": {"all": sum(thread["wakeups"] for thread in spent.values())}, "reader_ns": reader_ns,
-            **said}
+            "wakeups": {"all": sum(thread["wakeups"] for thread in spent.values())}, **said}

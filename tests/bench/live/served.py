@@ -82,13 +82,14 @@ class Served(measure.Consumer):
         for subscription in self.subscriptions:
             self.streams.append(Stream(self.daemon.stream, subscription, self.kind))
             self.stack.callback(self.streams[-1].close)
+        self.readers = [stream.reader for stream in self.streams]
         self.pids = (self.daemon.pid,)
         machine.wait_quiet(self.pids)
         self.before = machine.threads(self.daemon.pid)
 
     def finish(self, n_calls, seconds):
         spent = machine.difference(self.before, machine.threads(self.daemon.pid))
-        memory, reader_ns = machine.rss(self.daemon.pid), sum(stream.reader.spent() for stream in self.streams)
+        memory = machine.rss(self.daemon.pid)
         endings = [stream.finish() for stream in self.streams]
         rows = [row for row in endings[-1][0] if row["kind"] == "event" and row["event"] == measure.EVENT]
         own = [row for ledger, _ in endings for row in ledger if row["kind"] == "subscriber"]
@@ -97,7 +98,7 @@ class Served(measure.Consumer):
         parts = {name: thread["cpu_ns"] for name, thread in spent.items()}
         return {"occurred": occurred, "taken": occurred - lost,
                 "lost": lost + sum(sum(row["dropped"].values()) for row in own), "reasons": reasons(rows, own),
-                "cpu_ns": sum(parts.values()), "parts": parts, "rss": memory, "reader_ns": reader_ns,
+                "cpu_ns": sum(parts.values()), "parts": parts, "rss": memory,
                 "wakeups": {name: thread["wakeups"] for name, thread in spent.items()},
                 "sent": sum(row["sent"] for row in own), **endings[0][1]}
 

@@ -4,6 +4,7 @@ import statistics
 
 import goals
 
+KEPT_UP = 0.95  # of its rate: less than that is worth saying
 
 def median(values):
     return statistics.median(values)
@@ -32,7 +33,7 @@ def make_row(case, rate, seconds, results, reference):
         "ns_per_event": median(goals.cost(r) for r in runs),
         "ratio": median(goals.cost(a) / goals.cost(b) for a, b in zip(runs, beside)) if beside else None,
         "parts_ns": {part: median(r["parts"].get(part, 0) / max(1, r["taken"]) for r in runs) for part in runs[0]["parts"]},
-        "reader_ns": median(r.get("reader_ns", 0) / max(1, r["taken"]) for r in runs),
+        "reader_ns": median(r["reader_ns"] / max(1, r["taken"]) for r in runs),
         "lost_percent": median(100 * r["lost"] / max(1, r["occurred"]) for r in runs),
         "lost_most": max(r["lost"] for r in runs),
         "reasons": {reason: max(r["reasons"].get(reason, 0) for r in runs) for r in runs for reason in r.get("reasons", {})},
@@ -75,6 +76,8 @@ def print_costs(rows):
                     f"{sum(row['sleeps_per_second'].values()):8.0f} {row['call_ns']:7.0f} {own:>5}  {parts:44}")
         if row["reasons"]:
             print(f"{'':28}lost at most: {', '.join(f'{n} by {reason}' for reason, n in row['reasons'].items())}")
+        if row["calls_per_second"] < KEPT_UP * row["rate"]:
+            print(f"{'':28}the traced program made only {row['calls_per_second'] / 1000:.0f} k calls a second")
         last = row["rate"]
 
 

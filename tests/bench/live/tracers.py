@@ -30,8 +30,8 @@ class Tracer(measure.Consumer):
     def start(self):
         self.process = subprocess.Popen(self.command(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.stack.callback(self.kill)
-        self.reader = measure.Reader("lines", self.process.stdout)
-        self.stack.callback(self.reader.close)
+        self.readers = (measure.Reader("lines", self.process.stdout),)
+        self.stack.callback(self.readers[0].close)
         machine.wait_quiet((self.process.pid,), looks=10)
         perfd.check(self.process.poll() is None, f"this ends at once: {' '.join(self.process.args)}")
         self.pids = (self.process.pid, *machine.children(self.process.pid))
@@ -41,13 +41,13 @@ class Tracer(measure.Consumer):
         return {f"{i} {name}": thread for i, pid in enumerate(self.pids) for name, thread in machine.threads(pid).items()}
 
     def finish(self, n_calls, seconds):
-        spent, reader_ns = machine.difference(self.before, self.look()), self.reader.spent()
+        spent = machine.difference(self.before, self.look())
         self.process.send_signal(signal.SIGINT)
         try:
             self.process.wait(ENDING)
         except subprocess.TimeoutExpired:
             self.kill()  # bpftrace 0.17 does not always hear it; all that is asked of it has been printed
-        return perf_tools.text_result(spent, self.reader.finish(), reader_ns, n_calls)
+        return perf_tools.text_result(spent, self.readers[0].finish(), n_calls)
 
     def kill(self):
         for pid in machine.children(self.process.pid):
