@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,7 +201,66 @@ static void test_merge(void **state) {
         }
 }
 
-/* --- snapshots --- */
+/* ---- without memory ---------------------------------------------------------------------------------------------- */
+
+void *__real_calloc(size_t n, size_t size);
+void *__real_reallocarray(void *block, size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_reallocarray(void *block, size_t n, size_t size);
+
+static int allocations_left = -1; /* then one fails; negative: none does */
+
+static bool is_refused(void) {
+        return allocations_left >= 0 && allocations_left-- == 0;
+}
+
+void *__wrap_calloc(size_t n, size_t size) {
+        return is_refused() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_reallocarray(void *block, size_t n, size_t size) {
+        return is_refused() ? NULL : __real_reallocarray(block, n, size);
+}
+
+/* Whichever allocation fails: the batch is not taken, what is in the merge is not touched, and a second try succeeds. */
+static void test_memory(void **state) {
+        Merge m = MERGE_NULL;
+        Batch *all[20], *b;
+        unsigned n_refused = 0, n = 0;
+        const BatchEntry *first;
+        bool emptied;
+
+        for (unsigned i = 0; i < 20; i++) {
+                all[i] = batch_new(i);
+                assert_non_null(all[i]);
+                batch_append(all[i], 100 - i, 1, i, 0, 0);
+                for (int left = 0;; left++) {
+                        nsec_t oldest;
+                        int r;
+
+                        allocations_left = left;
+                        r = merge_add(&m, all[i]);
+                        allocations_left = -1;
+                        if (r == 0)
+                                break;
+                        n_refused++;
+                        assert_int_equal(r, -ENOMEM);
+                        assert_int_equal(m.n, i);
+                        assert_true(i == 0 || (merge_oldest(&m, &oldest) && oldest == 101 - i));
+                }
+        }
+        assert_true(n_refused >= 20); /* at least one for each new slot */
+        while (merge_next(&m, UINT64_MAX, &b, &first, &emptied) > 0) {
+                assert_true(emptied && b == all[19 - n] && first == b->entries);
+                n++;
+        }
+        assert_int_equal(n, 20);
+        merge_deinit(&m);
+        for (unsigned i = 0; i < 20; i++)
+                batch_free(all[i]);
+}
+
+/* ---- snapshots --------------------------------------------------------------------------------------------------- */
 
 /* n streams whose ids all fall into one place of the hash, with others in between that are not there. */
 static void test_colliding_ids(void **state) {
@@ -212,6 +272,10 @@ static void test_colliding_ids(void **state) {
         assert_non_null(s);
         assert_non_null(streams);
         assert_null(snapshot_find(&s->cpus[0], 1)); /* nothing is set for this CPU */
+        for (uint32_t i = 0; i < 200; i++) {
+                s->events[i].event = event_new(i + 1, &(EventSpec){ .event = NULL }, NULL, 3);
+                assert_non_null(s->events[i].event);
+        }
         for (uint64_t id = 1; n < 200 || n_missing < 50; id++)
                 if (n < 200 && (snapshot_hash(id) & 511) == 510) /* they run over the end of the table */
                         streams[n] = (SnapshotStream){ .id = id, .event = (uint32_t)n }, n++;
@@ -221,6 +285,7 @@ static void test_colliding_ids(void **state) {
         assert_int_equal(s->cpus[1].mask, 511);
         for (size_t i = 0; i < n; i++)
                 assert_ptr_equal(snapshot_find(&s->cpus[1], streams[i].id), &streams[i]);
+        assert_ptr_equal(streams[7].counters, &s->events[7].event->counters[1]);
         for (size_t i = 0; i < n_missing; i++)
                 assert_null(snapshot_find(&s->cpus[1], missing[i]));
         assert_null(snapshot_find(&s->cpus[1], 0));
@@ -238,6 +303,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_sort),
                 cmocka_unit_test(test_merge),
+                cmocka_unit_test(test_memory),
                 cmocka_unit_test(test_colliding_ids),
         };
 
