@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor-doctor.h"
 #include "daemon/supervisor.h"
 
 #define EXIT_USAGE 2
 
 static const char usage[] =
-        "usage: perfd [--config FILE] [--check] [--runtime-directory DIR] [--ready-fd N]\n"
-        "       perfd --check-host [--json] [--config FILE]\n"
+        "usage: perfd [--config FILE] [--check] [--runtime-directory DIR] [--ready-fd N] [--keep-capabilities]\n"
+        "       perfd --check-host [--json] [--config FILE] [--keep-capabilities]\n"
         "       perfd --version | --help\n"
         "\n"
         "  --config FILE            configuration; perfd.yaml(5)\n"
@@ -19,12 +20,13 @@ static const char usage[] =
         "  --check-host             only say what this host, these privileges and limits allow\n"
         "  --json                   the same, one JSON document on each line\n"
         "  --runtime-directory DIR  sockets are DIR/control.sock and DIR/stream.sock, kept events in DIR/events\n"
-        "  --ready-fd N             gets a newline and is closed when perfd is ready\n";
+        "  --ready-fd N             gets a newline and is closed when perfd is ready\n"
+        "  --keep-capabilities      keeps CAP_SYS_ADMIN also where the kernel opens perf events without it\n";
 
 typedef struct Options {
         const char *config, *runtime_directory;
         int ready_fd;
-        bool check, check_host, json;
+        bool check, check_host, json, keep_capabilities;
 } Options;
 
 /* -1: go on, else the exit code. */
@@ -36,6 +38,7 @@ static int parse_options(int argc, char **argv, Options *o) {
                 { "json", no_argument, NULL, 'j' },
                 { "runtime-directory", required_argument, NULL, 'r' },
                 { "ready-fd", required_argument, NULL, 'f' },
+                { "keep-capabilities", no_argument, NULL, 'p' },
                 { "version", no_argument, NULL, 'V' },
                 { "help", no_argument, NULL, 'h' },
                 { NULL, 0, NULL, 0 },
@@ -66,6 +69,9 @@ static int parse_options(int argc, char **argv, Options *o) {
                                 fprintf(stderr, "perfd: '%s' is no fd\n", optarg);
                                 return EXIT_USAGE;
                         }
+                        break;
+                case 'p':
+                        o->keep_capabilities = true;
                         break;
                 case 'V':
                         puts("perfd " PERFD_VERSION);
@@ -142,11 +148,12 @@ int main(int argc, char **argv) {
                 return EXIT_SUCCESS;
         }
         if (o.check_host) {
-                r = supervisor_check_host(s.config, o.json);
+                r = supervisor_check_host(s.config, o.keep_capabilities, o.json);
                 config_unref(s.config);
                 return r < 0 ? fail(r, &e) : r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
         }
         s.ready_fd = o.ready_fd;
+        s.privileges.keep = o.keep_capabilities;
         if ((o.config && !(s.config_path = realpath(o.config, NULL))) ||
             (o.runtime_directory && !(s.runtime_directory = strdup(o.runtime_directory))))
                 return fail(-errno, &e);

@@ -2,18 +2,21 @@
  * What this host allows: asked of a running daemon, or by `perfd --check-host` before there is one. A daemon does not
  * map its rings a second time for it: that it has them is the answer.
  */
-#include "daemon/supervisor-requests.h"
+#include "daemon/supervisor-doctor.h"
 
 #include "daemon/kernel/doctor.h"
+#include "daemon/supervisor-requests.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static DoctorWants doctor_wants(const Config *config, const char *tracing, bool has_rings) {
+static DoctorWants doctor_wants(const Config *config, const char *tracing, const PrivilegesReport *privileges,
+                                bool has_rings) {
         size_t none = supervisor_own_fds(0);
 
         return (DoctorWants){ .root = "",
                               .tracing = tracing,
+                              .privileges = privileges,
                               .clock = config->clock,
                               .ring_size = config->ring_size,
                               .has_rings = has_rings,
@@ -38,7 +41,7 @@ static int row_message(const DoctorRow *row, Perfd__V1__DoctorRow **ret) {
 
 int handle_doctor(Asking *a, Explanation *e) {
         const Supervisor *s = a->supervisor;
-        DoctorWants wants = doctor_wants(s->config, s->tracing.root, true);
+        DoctorWants wants = doctor_wants(s->config, s->tracing.root, &s->privileges, true);
         Perfd__V1__DoctorReply *reply = malloc(sizeof(*reply));
         DoctorReport report = DOCTOR_REPORT_NULL;
         int r;
@@ -94,11 +97,14 @@ static void print_text(const DoctorRow *row) {
                 printf("%41s-> %s\n", "", row->remedy);
 }
 
-int supervisor_check_host(const Config *config, bool json) {
-        DoctorWants wants = doctor_wants(config, NULL, false);
+int supervisor_check_host(const Config *config, bool keep_capabilities, bool json) {
+        PrivilegesReport privileges = { .keep = keep_capabilities };
         DoctorReport report = DOCTOR_REPORT_NULL;
-        int r = doctor_examine(&wants, &report);
+        int r = privileges_reduce(&privileges); /* as a perfd that is started here */
+        DoctorWants wants = doctor_wants(config, NULL, &privileges, false);
 
+        if (r == 0)
+                r = doctor_examine(&wants, &report);
         for (size_t i = 0; i < report.n; i++)
                 if (json)
                         print_json(&report.rows[i]);

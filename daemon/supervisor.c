@@ -52,6 +52,14 @@ static void remove_leftovers(Supervisor *s) {
                           r > 0 ? e.text : strerror(-r));
 }
 
+static int reduce_privileges(Supervisor *s) {
+        int r = privileges_reduce(&s->privileges);
+
+        if (r == 0 && s->privileges.text[0])
+                log_print(s->privileges.is_wrong ? LOG_WARNING : LOG_INFO, "%s", s->privileges.text);
+        return r;
+}
+
 static int start_kernel(Supervisor *s, Explanation *e) {
         int r;
 
@@ -61,7 +69,9 @@ static int start_kernel(Supervisor *s, Explanation *e) {
         if (r == 0)
                 r = open_probe_reads(&s->attr.inherits_reads, e);
         if (r == 0)
-                r = tracing_open(&s->tracing, NULL, e);
+                r = tracing_open(&s->tracing, NULL, e); /* mounts it, where it may */
+        if (r == 0)
+                r = reduce_privileges(s);
         if (r == 0)
                 remove_leftovers(s);
         return r;
@@ -298,7 +308,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         s->started = clock_now(CLOCK_MONOTONIC);
         if ((r = start_limits(e)) != 0 ||        /* fds */
             (r = start_loop(s)) != 0 ||          /* signals, watchdog */
-            (r = start_kernel(s, e)) != 0 ||     /* tracefs, CPUs */
+            (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
             (r = supervisor_start_cpus(s, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
             (r = start_threads(s, e)) != 0 ||            /* closer, dispatcher */
             (r = supervisor_start_readers(s, e)) != 0 || /* one for each CPU */

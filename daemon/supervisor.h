@@ -17,6 +17,7 @@
 #include "daemon/encode/item.h"
 #include "daemon/kernel/attr.h"
 #include "daemon/kernel/cgroup.h"
+#include "daemon/kernel/privileges.h"
 #include "daemon/kernel/probe.h"
 #include "daemon/kernel/tracing.h"
 #include "daemon/model/comm-table.h"
@@ -130,6 +131,7 @@ typedef struct Supervisor {
         char *config_path; /* NULL: defaults */
         char *runtime_directory; /* overrides the paths of the sockets */
         int ready_fd; /* -1: nobody waits */
+        PrivilegesReport privileges; /* .keep is asked for by an option */
         nsec_t started;
 
         Tracing tracing;
@@ -489,12 +491,6 @@ int supervisor_report(Supervisor *s, DispatcherReport *ret);
 /* Until it posts `done`; a dispatcher that does not is a bug, and the daemon ends to be restarted. */
 void supervisor_wait_for_dispatcher(sem_t *done);
 EventCut supervisor_event_totals(const Supervisor *s, const Registration *r);
-
-/*
- * supervisor-doctor.c: `perfd --check-host`, without a daemon: prints what this host allows. 0: perfd can run here,
- * REFUSED_UNSUPPORTED: it can not; negative: it could not be said.
- */
-int supervisor_check_host(const Config *config, bool json);
 
 /* supervisor-requests.c */
 int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request);

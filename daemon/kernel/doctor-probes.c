@@ -118,6 +118,9 @@ static void examine_pmu(Doctor *d, bool is_kernel) {
                            (int)strlen(what) - 1, what);
         else if (r == -ENODEV)
                 doctor_no(d, what, remedy, "this kernel has no %.*s PMU", (int)strlen(what) - 1, what);
+        else if (!is_kernel && d->tracing && try_definition(d->tracing, false, NULL) == 0)
+                doctor_yes(d, what, "a probe on a file is defined in uprobe_events; by the uprobe PMU, which is not needed "
+                           "then: %s", strerror(-r));
         else
                 doctor_no(d, what, r == -EACCES || r == -EPERM ? doctor_permit(d, pmu_capability(d, is_kernel), NULL) : remedy,
                           "a probe on %s through the PMU: %s", is_kernel ? kernel_symbol : "a file", strerror(-r));
@@ -137,9 +140,12 @@ static void refuse_writing(Doctor *d, const char *what, const char *path, int r)
                           "there is no %s", path);
         else
                 doctor_no(d, what,
-                          r == -EROFS ? "ProtectKernelTunables=no in perfd's unit; probes without arguments work without"
+                          r == -EROFS ? *what == 'k' ? "ProtectKernelTunables=no in perfd's unit; probes without arguments "
+                                                       "work without"
+                                                     : "ProtectKernelTunables=no in perfd's unit"
                                       : doctor_permit(d, CAP_DAC_OVERRIDE, "let its group write that file"),
-                          "%s can not be written: %s", path, strerror(-r));
+                          "%s can not be written: %s%s", path, strerror(-r),
+                          *what == 'u' ? "; user probes are those of the PMU, which may count a hit twice" : "");
 }
 
 static void examine_dynamic(Doctor *d, bool is_kernel) {
@@ -160,7 +166,8 @@ static void examine_dynamic(Doctor *d, bool is_kernel) {
         }
         r = try_definition(d->tracing, is_kernel, &e);
         if (r == 0)
-                doctor_yes(d, what, "a definition was made and removed: probes with arguments work");
+                doctor_yes(d, what, "a definition was made and removed: %s", is_kernel ? "probes with arguments work"
+                           : "hits are counted exactly, and probes with arguments work");
         else
                 doctor_no(d, what, "see dmesg; kernel lockdown and security modules can forbid it", "%s",
                           r > 0 ? e.text : strerror(-r));
@@ -169,16 +176,20 @@ static void examine_dynamic(Doctor *d, bool is_kernel) {
 /* Whether addresses are shown is decided for each reader by kernel.kptr_restrict and CAP_SYSLOG. */
 static void examine_symbols(Doctor *d) {
         _cleanup_fclose_ FILE *f = fopen(doctor_path(d, "/proc/kallsyms"), "re");
+        int n = 0, error = f ? 0 : errno;
         long restricted = doctor_read_number(d, "/proc/sys/kernel/kptr_restrict");
         unsigned long long address = 0;
         char name[256];
-        int n = 0;
 
         while (f && n < 64 && address == 0 && fscanf(f, "%llx %*c %255s%*[^\n]", &address, name) == 2)
                 n++;
         if (n == 0)
-                doctor_no(d, "kernel symbols", "use a kernel with CONFIG_KALLSYMS",
-                          "/proc/kallsyms can not be read: probes name symbols that nobody checked");
+                doctor_no(d, "kernel symbols",
+                          error == ENOENT ? "use a kernel with CONFIG_KALLSYMS"
+                                          : "ProtectKernelTunables=no in perfd's unit, which hides it; kernel probes work "
+                                            "without",
+                          "/proc/kallsyms %s%s: the kernel is asked whether a name exists, similar ones are not known",
+                          error ? "can not be read: " : "is empty", error ? strerror(error) : "");
         else if (address != 0)
                 doctor_yes(d, "kernel symbols", "/proc/kallsyms has names and addresses; kernel.kptr_restrict is %ld",
                            restricted);

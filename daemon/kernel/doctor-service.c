@@ -114,10 +114,22 @@ static void examine_confinement(Doctor *d) {
                    d->has_seccomp ? "a filter is in force; what it does not allow is in the other rows" : "no filter");
 }
 
+/* What the process has done with it is of interest where it had it. */
+static void examine_admin(Doctor *d) {
+        const PrivilegesReport *p = d->wants->privileges;
+
+        if (p->is_wrong)
+                doctor_no(d, "CAP_SYS_ADMIN", "allow capset in the seccomp filter that this process has, as in "
+                          "SystemCallFilter=capset of the unit", "%s", p->text);
+        else if (p->text[0])
+                doctor_yes(d, "CAP_SYS_ADMIN", "%s", p->text);
+}
+
 void doctor_examine_service(Doctor *d) {
         d->topic = "service";
         examine_urgency(d);
         examine_placement(d);
         examine_confinement(d);
+        examine_admin(d);
         examine_capabilities(d);
 }

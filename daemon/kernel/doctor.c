@@ -89,16 +89,21 @@ const char *doctor_permit(Doctor *d, int capability, const char *otherwise) {
         char *remedy = d->remedy;
         const size_t size = sizeof(d->remedy);
 
-        if (!doctor_has(d, capability)) {
+        if (capability == CAP_SYS_ADMIN && d->wants->privileges->has_given_up)
+                (void)snprintf(remedy, size, "perfd --keep-capabilities, in ExecStart= of its unit: it has CAP_SYS_ADMIN, "
+                               "and gave it up at its start");
+        else if (!doctor_has(d, capability)) {
                 d->missed |= 1ULL << capability;
                 (void)snprintf(remedy, size, "give perfd %s (AmbientCapabilities= of its unit)%s%s",
                                doctor_capability_name(capability), otherwise ? ", or " : "",
                                otherwise ? otherwise : "");
         } else if (capability == CAP_PERFMON && d->paranoid > 2 && !doctor_has(d, CAP_SYS_ADMIN)) {
-                d->missed |= 1ULL << CAP_SYS_ADMIN;
+                bool has_given_up = d->wants->privileges->has_given_up; /* the level was another one then */
+
+                d->missed |= has_given_up ? 0 : 1ULL << CAP_SYS_ADMIN;
                 (void)snprintf(remedy, size,
-                               "sysctl kernel.perf_event_paranoid=2, or give perfd CAP_SYS_ADMIN, "
-                               "which this kernel asks for above 2");
+                               "sysctl kernel.perf_event_paranoid=2, or %s CAP_SYS_ADMIN, which this kernel asks for above 2",
+                               has_given_up ? "restart perfd, which gave up" : "give perfd");
         } else if (d->has_seccomp)
                 (void)snprintf(remedy, size,
                                "allow the call in the seccomp filter that this process has: "

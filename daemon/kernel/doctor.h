@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "daemon/kernel/privileges.h"
+
 typedef struct DoctorRow {
         const char *topic; /* "events", "probes", "targets", "limits", "service" */
         const char *what;  /* "kprobes", "PERF_FORMAT_LOST" */
@@ -24,6 +26,7 @@ typedef struct DoctorWants {
                 *root; /* "" in production: before every path of /proc and /sys, so that a test can lay out its own */
         const char *
                 tracing; /* where tracefs is; NULL: it is looked for, and mounted for the moment where nobody sees it */
+        const PrivilegesReport *privileges; /* what this process did at its start */
         clockid_t clock;
         size_t ring_size; /* data bytes of each CPU's ring */
         bool has_rings;   /* this process has mapped its rings already: they are not tried a second time */

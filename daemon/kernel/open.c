@@ -54,7 +54,8 @@ static int explain_denied(const struct perf_event_attr *attr, const char *what, 
                       "kernel.perf_event_paranoid is %ld%s; a container's seccomp profile may forbid perf_event_open too",
                       what, strerror(error), paranoid,
                       paranoid > 2 ? " (Debian's and Ubuntu's kernels ask for CAP_SYS_ADMIN above 2: give perfd that, or "
-                                     "sysctl kernel.perf_event_paranoid=2)"
+                                     "sysctl kernel.perf_event_paranoid=2; or, if it was lower when perfd was started and "
+                                     "gave up CAP_SYS_ADMIN, restart perfd)"
                                    : "");
 }
 
@@ -87,6 +88,9 @@ static int explain_unsupported(const struct perf_event_attr *attr, const char *w
                               "opening %s: the kernel does not let perf_event_open(2) use this cgroup hierarchy: while a v1 "
                               "perf_event hierarchy is mounted it is that one, and on a bare v2 mount some controller has to "
                               "be enabled in the root's cgroup.subtree_control first", what);
+        if (error == EILSEQ)
+                return refuse(e, REFUSED_INVALID, "bad-address", "opening %s: no instruction of a function begins there: the "
+                              "offset is in the middle of one, or behind the function's end", what);
         if (error == E2BIG)
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel",
                               "opening %s: this kernel is older than one of the fields of perf_event_attr that it uses: "

@@ -161,6 +161,8 @@ static const char *errno_meaning(const ProbeDefinition *d, int error) {
                 return d->is_kernel ? "the kernel has no such function" : "the file is not there";
         case EADDRNOTAVAIL:
                 return "several functions have that name: name one by its address";
+        case EILSEQ:
+                return "no instruction of a function begins there";
         case EINVAL:
                 if (d->has_semaphore)
                         return "Invalid argument; another uprobe may sit at the same place with another semaphore, see "

@@ -262,7 +262,7 @@ static int define_user(Probe *p, const Tracing *t, const ProbeRequest *q, const 
                               "a probe on %.200s is refused in both ways: %s/uprobe_events can not be written, and the uprobe "
                               "PMU asks for CAP_SYS_ADMIN (CAP_PERFMON before Linux 6.16). Let perfd write that file "
                               "(CAP_DAC_OVERRIDE or chmod; as a service ProtectKernelTunables=no too), where hits are "
-                              "exact, or give it that capability", p->places.path, t->root);
+                              "exact, or give it that capability (perfd --keep-capabilities)", p->places.path, t->root);
         p->is_dynamic = false;
         if (asprintf(&p->text, "%s, by the PMU: a hit may count twice or not at all", p->places.text) < 0) {
                 p->text = NULL;

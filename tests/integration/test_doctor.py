@@ -160,6 +160,28 @@ def test_as_the_service():
         fails(rows, "uprobe_events", "can not be written", "CAP_DAC_OVERRIDE")
 
 
+def test_the_mighty_one():
+    """CAP_SYS_ADMIN is given up where the kernel opens events without, unless it is wanted; root stays root."""
+    if int(read(f"{SYSCTL}/perf_event_paranoid")) > 2:
+        print("  skipped: this kernel may ask for it (test_units.py is about that)")
+        return
+    names = "+perfmon,+dac_read_search,+sys_admin"
+    with public_perfd() as program:
+        service = [*NOBODY, "--inh-caps", names, "--ambient-caps", names]
+        rows = examine(prefix=service, program=program, config=CONFIG)
+        works(rows, "CAP_SYS_ADMIN", "is given up: .*CAP_PERFMON")
+        equal("CAP_SYS_ADMIN" in rows["capabilities"]["found"].split(";")[0], False, "whether it is still there")
+        if not rows["uprobes"]["works"]:
+            fails(rows, "uprobes", "Permission denied", "--keep-capabilities")
+        rows = examine("--keep-capabilities", prefix=service, program=program, config=CONFIG)
+        works(rows, "CAP_SYS_ADMIN", "is kept, as asked for")
+        works(rows, "uprobes", "opens through the uprobe PMU")
+        names = "+dac_read_search,+sys_admin"
+        rows = examine(prefix=[*NOBODY, "--inh-caps", names, "--ambient-caps", names], program=program, config=CONFIG)
+        works(rows, "CAP_SYS_ADMIN", "without CAP_PERFMON nothing else")
+    check("CAP_SYS_ADMIN" not in examine(config=CONFIG), "root is not asked")
+
+
 def can_limit(name, value):
     """A machine without CAP_SYS_RESOURCE can not try what more would help."""
     ran = subprocess.run(["prlimit", f"--{name}={value}:{value}", "true"], stderr=subprocess.DEVNULL, check=False)

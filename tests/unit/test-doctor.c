@@ -138,8 +138,10 @@ static int take_away(void **state) {
 }
 
 static DoctorReport examine(void) {
+        static const PrivilegesReport none = PRIVILEGES_REPORT_NULL;
         DoctorWants wants = { .root = root,
                               .tracing = tracing,
+                              .privileges = &none,
                               .clock = CLOCK_MONOTONIC,
                               .ring_size = 65536,
                               .n_own_fds = 64,
@@ -229,6 +231,22 @@ static void test_definitions(void **state) {
         assert_int_equal(sscanf(text, "p:%31[^/]/doctor /proc/self/fd/%d:0x100", group, &fd), 2);
         (void)snprintf(expected, sizeof(expected), "p:%s/doctor /proc/self/fd/%d:0x100-:%s/doctor", group, fd, group);
         assert_string_equal(text, expected);
+        doctor_report_deinit(&r);
+}
+
+/* As the shipped service sees it, but for what is refused by mounts: what remains, and how to get the rest. */
+static void test_probes_of_a_service(void **state) {
+        DoctorReport r;
+
+        put_file("/proc/kallsyms", "");
+        kernel.probes = EACCES;
+        r = examine();
+        check_no(&r, "kernel symbols", "/proc/kallsyms is empty: the kernel is asked whether a name exists, similar ones are "
+                 "not known", "ProtectKernelTunables=no in perfd's unit, which hides it; kernel probes work without");
+        check_yes(&r, "uprobes", "a probe on a file is defined in uprobe_events; by the uprobe PMU, which is not needed then: "
+                  "Permission denied");
+        check_yes(&r, "uprobe_events", "a definition was made and removed: hits are counted exactly, and probes with arguments "
+                  "work");
         doctor_report_deinit(&r);
 }
 
@@ -355,6 +373,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_all_allowed, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_definitions, lay_out, take_away),
+                cmocka_unit_test_setup_teardown(test_probes_of_a_service, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_nothing_allowed, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_remedies, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_no_perf_events, lay_out, take_away),

@@ -1,0 +1,12 @@
+/* For main.c: `perfd --check-host`. Main thread only. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "config/config.h"
+
+/*
+ * Prints what this host allows, without a daemon. 0: perfd can run here, REFUSED_UNSUPPORTED: it can not; negative: it
+ * could not be said.
+ */
+int supervisor_check_host(const Config *config, bool keep_capabilities, bool json);

@@ -1,0 +1,152 @@
+/*
+ * CAP_SYS_ADMIN is given up for good where events open without, and else is there as before. In user namespaces, where
+ * everybody has all capabilities: each case in a process of its own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/base/thread.h"
+#include "daemon/kernel/open.h"
+#include "daemon/kernel/privileges.h"
+
+#define NO_NAMESPACE 77
+
+static bool asks_for_admin; /* the kernel that is played */
+static unsigned n_opened;
+
+static bool has(cap_flag_t set, cap_value_t capability) {
+        cap_flag_value_t value = CAP_CLEAR;
+        cap_t own = cap_get_proc();
+
+        if (cap_get_flag(own, capability, set, &value) < 0)
+                _exit(2);
+        cap_free(own);
+        return value == CAP_SET;
+}
+
+static bool has_in_all(cap_value_t capability) {
+        return has(CAP_EFFECTIVE, capability) && has(CAP_PERMITTED, capability);
+}
+
+static bool has_in_none(cap_value_t capability) {
+        return !has(CAP_EFFECTIVE, capability) && !has(CAP_PERMITTED, capability) && !has(CAP_INHERITABLE, capability) &&
+               cap_get_ambient(capability) == 0;
+}
+
+static int play_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags) {
+        n_opened++;
+        if (pid != -1 || cpu < 0 || attr->exclude_kernel || !attr->disabled)
+                _exit(3); /* what everybody may have says nothing */
+        if (asks_for_admin && !has(CAP_EFFECTIVE, CAP_SYS_ADMIN)) {
+                errno = EACCES;
+                return -1;
+        }
+        return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* As systemd starts a service. */
+static void make_ambient(void) {
+        static const cap_value_t both[] = { CAP_SYS_ADMIN, CAP_PERFMON };
+        cap_t own = cap_get_proc();
+
+        if (cap_set_flag(own, CAP_INHERITABLE, 2, both, CAP_SET) < 0 || cap_set_proc(own) < 0)
+                _exit(4);
+        cap_free(own);
+        for (size_t i = 0; i < 2; i++)
+                if (cap_set_ambient(both[i], CAP_SET) < 0)
+                        _exit(5);
+}
+
+static void drop(cap_value_t capability) {
+        cap_t own = cap_get_proc();
+
+        if (cap_set_flag(own, CAP_EFFECTIVE, 1, &capability, CAP_CLEAR) < 0 ||
+            cap_set_flag(own, CAP_PERMITTED, 1, &capability, CAP_CLEAR) < 0 || cap_set_proc(own) < 0)
+                _exit(6);
+        cap_free(own);
+}
+
+static bool is_given_up(void) {
+        PrivilegesReport r = PRIVILEGES_REPORT_NULL;
+
+        return privileges_reduce(&r) == 0 && r.has_given_up && !r.is_wrong && n_opened == 1 &&
+               strstr(r.text, "is given up") && has_in_none(CAP_SYS_ADMIN) && has_in_all(CAP_PERFMON) &&
+               cap_get_ambient(CAP_PERFMON) == 1;
+}
+
+static bool is_kept(void) {
+        PrivilegesReport r = PRIVILEGES_REPORT_NULL;
+
+        asks_for_admin = true;
+        return privileges_reduce(&r) == 0 && !r.has_given_up && !r.is_wrong && n_opened == 1 &&
+               strstr(r.text, "is kept: this kernel asks for it") && has_in_all(CAP_SYS_ADMIN) &&
+               cap_get_ambient(CAP_SYS_ADMIN) == 1;
+}
+
+static bool is_kept_as_asked(void) {
+        PrivilegesReport r = PRIVILEGES_REPORT_NULL;
+
+        r.keep = true;
+        return privileges_reduce(&r) == 0 && !r.has_given_up && n_opened == 0 && strstr(r.text, "as asked for") &&
+               has_in_all(CAP_SYS_ADMIN);
+}
+
+static bool is_all_there_is(void) {
+        PrivilegesReport r = PRIVILEGES_REPORT_NULL;
+
+        drop(CAP_PERFMON);
+        return privileges_reduce(&r) == 0 && !r.has_given_up && n_opened == 0 && strstr(r.text, "without CAP_PERFMON") &&
+               has_in_all(CAP_SYS_ADMIN);
+}
+
+static bool is_not_there(void) {
+        PrivilegesReport r = PRIVILEGES_REPORT_NULL;
+
+        drop(CAP_SYS_ADMIN);
+        return privileges_reduce(&r) == 0 && !r.has_given_up && n_opened == 0 && !*r.text;
+}
+
+static void test_each(void **state) {
+        static bool (*const cases[])(void) = { is_given_up, is_kept, is_kept_as_asked, is_all_there_is, is_not_there };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                pid_t pid = fork();
+                int status;
+
+                assert_true(pid >= 0);
+                if (pid == 0) {
+                        if (unshare(CLONE_NEWUSER) < 0 || geteuid() == 0)
+                                _exit(NO_NAMESPACE);
+                        thread_become(THREAD_MAIN);
+                        open_perf_event = play_open;
+                        make_ambient();
+                        _exit(cases[i]() ? 0 : 1);
+                }
+                assert_int_equal(waitpid(pid, &status, 0), pid);
+                assert_true(WIFEXITED(status));
+                if (WEXITSTATUS(status) == NO_NAMESPACE) {
+                        print_message("no user namespaces for who asks here\n");
+                        skip();
+                }
+                if (WEXITSTATUS(status) != 0)
+                        fail_msg("case %zu: status %d", i, WEXITSTATUS(status));
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_each) };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
