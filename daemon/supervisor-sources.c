@@ -186,6 +186,7 @@ static int add_site(Supervisor *s, const SourceRequest *q, Source *o, const Prob
 static int find_probe(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
         const EventSpec *spec = q->spec;
         ProbeRequest request = { .name = q->name, .args = spec->args, .maxactive = spec->maxactive, .id = q->id,
+                                 .index = &s->kernel_symbols,
                                  .inherits = (spec->n_pids > 0 || spec->n_tids > 0) && !spec->no_inherit };
         struct perf_event_attr *more;
         Probe *probe = NULL;

@@ -362,6 +362,7 @@ void supervisor_stop(Supervisor *s) {
         supervisor_unfollow_cgroups(s);
         cgroup_hierarchy_deinit(&s->cgroups);
         tracing_close(&s->tracing);
+        kernel_symbol_index_deinit(&s->kernel_symbols);
         sd_event_source_disable_unref(s->watchdog);
         s->event = sd_event_unref(s->event);
         config_unref(s->config);

@@ -135,6 +135,7 @@ typedef struct Supervisor {
         nsec_t started;
 
         Tracing tracing;
+        KernelSymbolIndex kernel_symbols;
         CgroupHierarchy cgroups; /* path NULL: not looked for yet */
         CgroupWatch *cgroup_watch; /* NULL: no event follows cgroups */
         sd_event_source *cgroup_source;

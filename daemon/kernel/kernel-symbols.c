@@ -1,7 +1,7 @@
 /*
  * The list has 100,000 lines and more, changes with every module, and is needed only while a probe is defined: so it is
- * read each time (some 30 ms) and not kept. Names are there even where addresses are hidden, and names are what is
- * looked up; nothing but the texts for people needs an address.
+ * read and not kept; what spares most of that is in kernel-symbol-index.c. Names are there even where addresses are
+ * hidden, and names are what is looked up; nothing but the texts for people needs an address.
  */
 #include "daemon/kernel/kernel-symbols.h"
 
@@ -57,14 +57,40 @@ static bool parse_hex(Span w, uint64_t *ret) {
         if (w.n == 0 || w.n > 16)
                 return false;
         for (size_t i = 0; i < w.n; i++) {
-                static const char digits[] = "0123456789abcdef";
-                const char *digit = w.at[i] ? strchr(digits, w.at[i]) : NULL;
+                unsigned decimal = (unsigned char)w.at[i] - '0', letter = (unsigned char)w.at[i] - 'a';
 
-                if (!digit)
+                if (decimal > 9 && letter > 5)
                         return false;
-                value = value << 4 | (uint64_t)(digit - digits);
+                value = value << 4 | (decimal <= 9 ? decimal : letter + 10);
         }
         *ret = value;
+        return true;
+}
+
+/* A line as Linux writes nearly all of them, which is looked at in no more places than it has to. */
+static bool parse_plain(const char *at, const char *stop, SymbolLine *ret, char *ret_type) {
+        const char *name = at + 19;
+
+        if (stop - at <= 19 || at[16] != ' ' || at[17] == ' ' || at[18] != ' ' || stop[-1] == ']' ||
+            memchr(name, ' ', (size_t)(stop - name)) || memchr(name, '\t', (size_t)(stop - name)) ||
+            !parse_hex((Span){ at, 16 }, &ret->address))
+                return false;
+        *ret_type = at[17];
+        ret->name = (Span){ name, (size_t)(stop - name) };
+        ret->module = (Span){ NULL, 0 };
+        return true;
+}
+
+static bool parse_words(const char *at, const char *stop, SymbolLine *ret, char *ret_type) {
+        Span address = next_word(&at, stop), type = next_word(&at, stop);
+
+        ret->name = next_word(&at, stop);
+        ret->module = next_word(&at, stop);
+        if (!parse_hex(address, &ret->address) || type.n != 1 || ret->name.n == 0)
+                return false;
+        if (ret->module.n >= 2 && ret->module.at[0] == '[') /* "[name]" */
+                ret->module = (Span){ ret->module.at + 1, ret->module.n - 2 };
+        *ret_type = *type.at;
         return true;
 }
 
@@ -72,19 +98,13 @@ static bool parse_hex(Span w, uint64_t *ret) {
 static bool next_symbol(const char **p, const char *end, SymbolLine *ret) {
         while (*p < end) {
                 const char *at = *p, *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
-                Span address, type;
+                char type;
 
                 *p = newline ? newline + 1 : end;
-                address = next_word(&at, stop);
-                type = next_word(&at, stop);
-                ret->name = next_word(&at, stop);
-                ret->module = next_word(&at, stop);
-                if (!parse_hex(address, &ret->address) || type.n != 1 || ret->name.n == 0 ||
+                if ((!parse_plain(at, stop, ret, &type) && !parse_words(at, stop, ret, &type)) ||
                     ret->name.n >= KERNEL_SYMBOL_SIZE)
                         continue;
-                if (ret->module.n >= 2 && ret->module.at[0] == '[') /* "[name]" */
-                        ret->module = (Span){ ret->module.at + 1, ret->module.n - 2 };
-                ret->is_text = *type.at == 't' || *type.at == 'T' || *type.at == 'w' || *type.at == 'W';
+                ret->is_text = type == 't' || type == 'T' || type == 'w' || type == 'W';
                 return true;
         }
         return false;
@@ -161,14 +181,22 @@ static void candidates_add(Candidates *c, const SymbolLine *line) {
 /* What is most like one alternate, of which there may be several; NULL: nothing is. */
 static const Candidates *find_one(const char *text, size_t length, const char *name,
                                   Candidates found[static _LIKENESS_MAX]) {
+        const char *end = text + length, *hit = text;
         size_t n = strlen(name);
-        const char *p = text;
-        SymbolLine line;
 
         memset(found, 0, _LIKENESS_MAX * sizeof(*found));
-        while (next_symbol(&p, text + length, &line)) {
-                Likeness like = line.is_text ? likeness(line.name, name, n) : LIKE_NOTHING;
+        /* not line by line, of which few are of interest */
+        while (n > 0 && (hit = memmem(hit, (size_t)(end - hit), name, n))) {
+                const char *newline = memrchr(text, '\n', (size_t)(hit - text)), *p = newline ? newline + 1 : text;
+                SymbolLine line;
+                Likeness like;
 
+                if (!next_symbol(&p, end, &line) || line.name.at != hit) {
+                        hit++; /* in an address, a module, or the middle of a name */
+                        continue;
+                }
+                hit = p;
+                like = line.is_text ? likeness(line.name, name, n) : LIKE_NOTHING;
                 if (like != LIKE_NOTHING && !is_made_at_run_time(line.module))
                         candidates_add(&found[like], &line);
         }
@@ -204,6 +232,18 @@ static int refuse_unknown(const char *text, size_t length, char *const *names, s
                       "this kernel has no function %s%s: /proc/kallsyms lists what it has%s", QUOTE(names[0]),
                       n_names > 1 ? ", nor one of its alternates" : "",
                       HINT(&((Nearest){ .word = best[0] ? best : NULL })));
+}
+
+bool kernel_symbols_next(const char **p, const char *end, const char **ret_name, size_t *ret_n) {
+        SymbolLine line;
+
+        while (next_symbol(p, end, &line))
+                if (line.is_text && !is_made_at_run_time(line.module)) {
+                        *ret_name = line.name.at;
+                        *ret_n = line.name.n;
+                        return true;
+                }
+        return false;
 }
 
 int kernel_symbols_find(const char *text, size_t length, char *const *names, size_t n_names,

@@ -33,6 +33,9 @@ int kernel_symbols_read(const char *path, char **ret_text, size_t *ret_length);
 int kernel_symbols_find(const char *text, size_t length, char *const *names, size_t n_names,
                         char ret[static KERNEL_SYMBOL_SIZE], Explanation *e);
 
+/* The name of the next function that can be probed by its name, and moves *p behind its line. */
+bool kernel_symbols_next(const char **p, const char *end, const char **ret_name, size_t *ret_n);
+
 #define KERNEL_SYMBOL_TEXT_SIZE (KERNEL_SYMBOL_SIZE + 20)
 
 /*

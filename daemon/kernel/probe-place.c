@@ -70,22 +70,36 @@ int probe_places_take_symbol(ProbePlaces *p, const char *symbol, const char *ins
         return 0;
 }
 
-static int find_in_kernel(const ProbePlace *place, ProbePlaces *p, Explanation *e) {
+/* The first alternate, at its begin: then there is nothing to read. */
+static bool is_known_once(const ProbePlace *place, const KernelSymbolIndex *index, uint64_t modules) {
+        return index && place->n_symbols > 0 && place->offset == 0 &&
+               kernel_symbol_index_has(index, modules, place->symbols[0]);
+}
+
+static int find_in_kernel(const ProbePlace *place, KernelSymbolIndex *index, ProbePlaces *p, Explanation *e) {
         char symbol[KERNEL_SYMBOL_SIZE], inside[KERNEL_SYMBOL_TEXT_SIZE] = "";
         const char *found = place->n_symbols > 0 ? symbol : NULL;
         _cleanup_free_ char *list = NULL;
+        uint64_t modules = index ? kernel_symbol_index_modules("") : 0;
         size_t length;
         int r = add_site(p, found ? place->offset : place->address, 0, NULL);
 
         if (r < 0)
                 return r;
+        if (is_known_once(place, index, modules)) {
+                p->is_known = true;
+                r = strings_add(&p->symbols, place->symbols[0]);
+                return r < 0 ? r : probe_places_take_symbol(p, place->symbols[0], NULL);
+        }
         r = kernel_symbols_read(KERNEL_SYMBOLS_PATH, &list, &length);
+        if (r == 0 && index)
+                kernel_symbol_index_add(index, modules, list, length);
         p->is_known = r == 0 || !found;
         if (r == 0 && found)
                 r = kernel_symbols_find(list, length, place->symbols, place->n_symbols, symbol, e);
         if (r == 0 && found)
                 r = strings_add(&p->symbols, symbol);
-        if (r == 0)
+        if (r == 0 && (!found || place->offset > 0))
                 r = kernel_symbols_check(list, length, found, p->sites[0].offset, inside, e);
         if (r != 0 && r != KERNEL_SYMBOLS_E_HIDDEN) /* then only the kernel knows */
                 return r;
@@ -269,13 +283,13 @@ static int find_static(const EventName *name, const ElfFile *f, ProbePlaces *p, 
         return 0;
 }
 
-int probe_places_find(const EventName *name, ProbePlaces *ret, Explanation *e) {
+int probe_places_find(const EventName *name, KernelSymbolIndex *index, ProbePlaces *ret, Explanation *e) {
         _cleanup_(probe_places_deinit) ProbePlaces p = PROBE_PLACES_NULL;
         _cleanup_(elf_file_closep) ElfFile *f = NULL;
         int r;
 
         if (name->kind == EVENT_NAME_KPROBE)
-                r = find_in_kernel(&name->place, &p, e);
+                r = find_in_kernel(&name->place, index, &p, e);
         else {
                 p.path = strdup(name->path);
                 r = p.path ? open_file(&p, &f, e) : -ENOMEM;

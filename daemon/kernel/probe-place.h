@@ -1,5 +1,5 @@
 /*
- * For probe.c: where a probe goes: the kernel's symbols, or the sites in a file. Any thread.
+ * For probe.c: where a probe goes: the kernel's symbols, or the sites in a file. Main thread.
  */
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "config/event-name.h"
 #include "daemon/base/error.h"
 #include "daemon/base/strings.h"
+#include "daemon/kernel/kernel-symbol-index.h"
 
 typedef struct ProbeSite {
         uint64_t offset;    /* kernel: behind the symbol, or without one the address; user: in the file */
@@ -30,8 +31,8 @@ typedef struct ProbePlaces {
 
 #define PROBE_PLACES_NULL ((ProbePlaces){ .fd = -1 })
 
-/* Refusals are those of kernel_symbols_find() and of elf_file_. */
-int probe_places_find(const EventName *name, ProbePlaces *ret, Explanation *e);
+/* index: of the kernel's functions, or NULL. Refusals are those of kernel_symbols_find() and of elf_file_. */
+int probe_places_find(const EventName *name, KernelSymbolIndex *index, ProbePlaces *ret, Explanation *e);
 void probe_places_deinit(ProbePlaces *p);
 /*
  * Says what a kernel's place is: "vfs_read+0x10", "0xffffffff812009c0 (kzalloc_noprof+0x0)". symbol NULL: it is an

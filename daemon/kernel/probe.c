@@ -288,7 +288,7 @@ int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanati
         p->places = PROBE_PLACES_NULL;
         p->is_kernel = q->name->kind == EVENT_NAME_KPROBE;
         p->is_return = q->name->is_return;
-        r = probe_places_find(q->name, &p->places, e);
+        r = probe_places_find(q->name, q->index, &p->places, e);
         if (r != 0)
                 return r;
         if (has_to_be_defined(p, q, &args))

@@ -18,6 +18,7 @@
 #include "config/event-name.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/error.h"
+#include "daemon/kernel/kernel-symbol-index.h"
 #include "daemon/kernel/tracing.h"
 
 typedef struct Probe Probe;
@@ -29,6 +30,7 @@ typedef struct ProbeRequest {
         unsigned maxactive;     /* kretprobe; 0: the kernel's default */
         bool inherits;          /* will be opened with attr.inherit */
         uint32_t id;            /* perfd's event id: for the name in tracefs */
+        KernelSymbolIndex *index; /* of the kernel's functions, used and filled; NULL: /proc/kallsyms is read */
 } ProbeRequest;
 
 /*

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/base/cleanup.h"
+#include "daemon/kernel/kernel-symbol-index.h"
 #include "daemon/kernel/kernel-symbols.h"
 #include "daemon/kernel/probe-dynamic.h"
 #include "daemon/kernel/probe-names.h"
@@ -72,12 +73,19 @@ static void check_complaint(const char *before, const char *after) {
 
 static void check_symbols(const char *text, size_t length) {
         char *names[] = { (char *)"vfs_read", (char *)"foo" }, found[KERNEL_SYMBOL_TEXT_SIZE];
+        KernelSymbolIndex index = KERNEL_SYMBOL_INDEX_NULL;
         Explanation e = EXPLANATION_NULL;
         int r = kernel_symbols_find(text, length, names, 2, found, &e);
 
         MUST(r == 0 || r == REFUSED_NOT_FOUND || r == REFUSED_INVALID);
         if (r == 0)
                 MUST(strncmp(found, "vfs_read", 8) == 0 || strncmp(found, "foo", 3) == 0);
+        /* what is known to be there once is what would be found */
+        kernel_symbol_index_add(&index, 0, text, length);
+        kernel_symbol_index_add(&index, 0, text, length);
+        if (kernel_symbol_index_has(&index, 0, "vfs_read"))
+                MUST(r == 0 && strcmp(found, "vfs_read") == 0);
+        kernel_symbol_index_deinit(&index);
         r = kernel_symbols_check(text, length, NULL, UINT64_C(0xffffffff81000010), found, &e);
         MUST(r == 0 || r == REFUSED_INVALID || r == KERNEL_SYMBOLS_E_HIDDEN);
         r = kernel_symbols_check(text, length, "foo", 0x10, found, &e);
