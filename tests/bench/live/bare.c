@@ -1,6 +1,6 @@
 /*
- * The policy of waking up is that of daemon/reader.c: the watermark, and a time to look again that is short after
- * records came and doubled with each look in vain. The thread is pinned to the ring's CPU and urgent, as a reader is.
+ * The policy of waking up is that of daemon/reader.c: the watermark, and ticks of the monotonic clock, which are short
+ * after records came and doubled with each look in vain. The thread is pinned to the ring's CPU and urgent, as a reader is.
  */
 #include "tests/bench/live/bare.h"
 
@@ -106,7 +106,8 @@ static void bare_loop(Bare *b, BareDrain *drain, nsec_t flush) {
         nsec_t wait = flush;
 
         while (fds[0].revents == 0) {
-                struct timespec ts = { .tv_sec = (time_t)(wait / NSEC_PER_SEC), .tv_nsec = (long)(wait % NSEC_PER_SEC) };
+                nsec_t left = wait - clock_now(CLOCK_MONOTONIC) % wait;
+                struct timespec ts = { .tv_sec = (time_t)(left / NSEC_PER_SEC), .tv_nsec = (long)(left % NSEC_PER_SEC) };
 
                 if (ppoll(fds, 2, &ts, NULL) < 0 && errno != EINTR)
                         bare_fail("bare: poll");

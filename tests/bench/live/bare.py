@@ -8,7 +8,7 @@ import perfd
 
 # as perfd wakes its readers by default: WATERMARK_SHARE of rings.size, FLUSH (daemon/supervisor.h, supervisor-cpus.c)
 WATERMARK = (2 << 20) // 8
-FLUSH = 2_000_000  # ns
+FLUSH = 3_500_000  # ns
 
 
 class Bare(measure.Consumer):
