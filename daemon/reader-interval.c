@@ -23,9 +23,10 @@ static void add_counts(ReadCount *to, const ReadCount *more, size_t n) {
 
 /*
  * Members follow their leader, which has the counts of all at one moment; each is read alone only if the kernel does not
- * give them so. Muted ones too: what was replaced a moment ago has counted until then, and is not among the closed yet.
+ * give them so. Of heirs, or of all others, muted ones too: what was replaced a moment ago has counted until then, and is not
+ * among the closed yet.
  */
-static int read_members(const SnapshotCpu *c, size_t first, size_t last, ReadCount *values, size_t n_members) {
+static int read_members(const SnapshotCpu *c, size_t first, size_t last, bool heirs, ReadCount *values, size_t n_members) {
         bool together = false;
 
         for (size_t i = first; i < last; i++) {
@@ -33,7 +34,7 @@ static int read_members(const SnapshotCpu *c, size_t first, size_t last, ReadCou
                 ReadCount read[EVENT_MEMBERS_MAX];
                 int error = OPEN_E_APART;
 
-                if (stream->member > 0 && together)
+                if (stream->is_heir != heirs || (stream->member > 0 && together))
                         continue;
                 together = false;
                 if (stream->member == 0 && stream->read_format & PERF_FORMAT_GROUP)
@@ -73,7 +74,7 @@ static int reader_read_event(Reader *r, const SnapshotCpu *c, size_t first, size
         for (size_t i = 0; i < event->n_members; i++)
                 values[i] = e->closed[r->slot * event->n_members + i];
         now = clock_now(r->clock);
-        n = read_members(c, first, last, values, event->n_members);
+        n = read_members(c, first, last, false, values, event->n_members);
         if (n < 0)
                 return n;
         to = batch_room(r->batch, &room);
@@ -110,5 +111,33 @@ int reader_read_intervals(Reader *r, nsec_t *ret_next) {
                         next = counters->next_read;
         }
         *ret_next = next;
+        return 0;
+}
+
+/*
+ * While something is replaced, old and new count side by side. What is sent is the count of the old until it is off, and then
+ * that of the new, less what this had by then: both are read here, between two events of the CPU, so that nothing that
+ * happens is in both or in none.
+ */
+int reader_hand_over(Reader *r) {
+        const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
+
+        for (size_t first = 0, last; first < c->n_streams; first = last) {
+                const Event *event = r->snapshot->events[c->streams[first].event].event;
+                ReadCount doubled[EVENT_MEMBERS_MAX] = { { 0 } }, *closed = &event->closed_reads[r->slot * event->n_members];
+                int error;
+
+                for (last = first + 1; last < c->n_streams && c->streams[last].event == c->streams[first].event;)
+                        last++;
+                error = read_members(c, first, last, true, doubled, event->n_members);
+                if (error < 0)
+                        return error;
+                for (size_t i = 0; i < event->n_members; i++) { /* perhaps below 0, until the count of the old is added */
+                        closed[i].value -= doubled[i].value;
+                        closed[i].enabled -= doubled[i].enabled;
+                        closed[i].running -= doubled[i].running;
+                        closed[i].lost -= doubled[i].lost;
+                }
+        }
         return 0;
 }

@@ -22,6 +22,7 @@
 typedef enum ReaderOrder {
         READER_ADOPT, /* a snapshot; acknowledged when everything before this moment was read with the old one */
         READER_SWITCH, /* enable or disable streams of this CPU, between two of its events */
+        READER_HAND_OVER, /* the same, off; and what their heirs have counted until now is taken off what is sent of counts */
         READER_CUT,   /* fill the cut of every event and of the ring */
         READER_RING,  /* another ring beside the present one, which is drained until READER_RETIRE */
         READER_RETIRE, /* nothing is written into the old ring any more: its last records, then it is unmapped */
@@ -32,10 +33,10 @@ typedef struct ReaderMail {
         ReaderOrder order;
         uint64_t sequence;  /* grows with each mail; acknowledged by Reader.acknowledged */
         Snapshot *snapshot; /* ADOPT: a reference that moves to the reader */
-        const int *fds;     /* SWITCH: borrowed until the acknowledgement */
+        const int *fds;     /* SWITCH, HAND_OVER: borrowed until the acknowledgement */
         size_t n_fds;
         bool on;
-        int *ret_error; /* SWITCH, RING: where the first failure goes, main's; untouched without one */
+        int *ret_error; /* SWITCH, HAND_OVER, RING: where the first failure goes, main's; untouched without one */
         struct ReaderRing *ring; /* RING: main's until the acknowledgement; its contents move */
 } ReaderMail;
 
@@ -157,6 +158,8 @@ void reader_push_full_batch(Reader *r);
 void reader_pushed(Reader *r);
 /* reader-interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */
 int reader_read_intervals(Reader *r, nsec_t *ret_next);
+/* What heirs have counted on this CPU until now, others have counted too. -errno. */
+int reader_hand_over(Reader *r);
 /*
  * reader-ring.c: from one ring to another. Drained are both, the old one first. Both are settled if the reader has seen all
  * that was written until now, at one moment: what fires afterwards is behind this place in each of them.

@@ -47,19 +47,19 @@ static int split(Registration *g, Opened *ret) {
 }
 
 /* Disabled by their readers; where a CPU has none any more they are off already. */
-static int disable_parts(Supervisor *s, const Part *parts, size_t n) {
+static int disable_parts(Supervisor *s, const Part *parts, size_t n, bool to_heirs) {
         _cleanup_free_ const Opened **list = calloc(n + 1, sizeof(*list));
 
         if (!list)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++)
                 list[i] = &parts[i].gone;
-        return opened_disable(s, list, n);
+        return to_heirs ? opened_hand_over(s, list, n) : opened_disable(s, list, n);
 }
 
 /* Readers know them until now, speaking or muted. */
-static int let_go(Supervisor *s, Part *parts, size_t n) {
-        int r = disable_parts(s, parts, n);
+static int let_go(Supervisor *s, Part *parts, size_t n, bool to_heirs) {
+        int r = disable_parts(s, parts, n, to_heirs);
 
         for (size_t i = 0; i < n && r == 0; i++)
                 r = registration_keep_counts(parts[i].registration, &parts[i].gone);
@@ -85,7 +85,7 @@ int supervisor_retract(Supervisor *s) {
                 r = split(g, &parts[n].gone);
                 n += parts[n].gone.n > 0;
         }
-        return n == 0 || r < 0 ? r : let_go(s, parts, n);
+        return n == 0 || r < 0 ? r : let_go(s, parts, n, false);
 }
 
 /* ---- what comes -------------------------------------------------------------------------------------------------- */
@@ -127,13 +127,14 @@ static int enable(Supervisor *s, const Extension *list, size_t n, Explanation *e
 }
 
 /* Muted beside what is to leave, speaking where nothing is. */
-static int bring_in(Supervisor *s, const Extension *list, size_t n, Explanation *e) {
+static int bring_in(Supervisor *s, Extension *list, size_t n, Explanation *e) {
         int r, told;
 
         for (size_t i = 0; i < n; i++)
-                if (is_exchange(&list[i]))
+                if (is_exchange(&list[i])) {
+                        opened_set_heir(&list[i].more, true);
                         list[i].registration->pending = list[i].more;
-                else
+                } else
                         append(&list[i].registration->opened, &list[i].more);
         r = supervisor_publish(s);
         if (r == 0)
@@ -174,7 +175,7 @@ static int change_over(Supervisor *s, const Extension *list, size_t n) {
         if (n_parts == 0)
                 return 0;
         r = supervisor_publish(s);
-        return r == 0 ? let_go(s, parts, n_parts) : r;
+        return r == 0 ? let_go(s, parts, n_parts, true) : r;
 }
 
 /* They are the registrations' from now on, also when memory has ended in the middle. */

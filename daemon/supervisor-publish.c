@@ -99,6 +99,7 @@ static size_t put_streams(const Registration *g, const Opened *o, uint32_t slot,
                 if (stream->slot == slot)
                         to[n++] = (SnapshotStream){ .id = stream->id, .fd = stream->fd, .member = stream->member,
                                                     .read_format = stream->read_format, .muted = o == &g->pending,
+                                                    .is_heir = stream->is_heir,
                                                     .is_sampling = stream->is_sampling, .period = stream->period,
                                                     .layout = layout, .event = event };
         }

@@ -29,6 +29,8 @@ int registration_keep_counts(Registration *r, const Opened *o) {
                         c->closed_lost += read.lost;
                         c->closed_owed += stream->is_sampling ? read.lost : read.value;
                 }
+                if (stream->is_heir)
+                        continue;
                 kept->value += read.value;
                 kept->enabled += read.enabled;
                 kept->running += read.running;
@@ -145,15 +147,17 @@ static size_t list_pending(const Replacement *list, size_t n, bool only_enabled,
         return n_pending;
 }
 
-/* The readers forget what is pending, which is disabled, and it is closed. */
-static int retire(Supervisor *s, const Replacement *list, size_t n) {
+/* The readers forget what is pending, replaced or refused, and it is closed. */
+static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_replaced) {
         _cleanup_free_ const Opened **pending = calloc(n + 1, sizeof(*pending));
         _cleanup_free_ Opened *old = calloc(n + 1, sizeof(*old));
+        size_t n_pending;
         int error;
 
         if (!pending || !old)
                 return -ENOMEM;
-        error = opened_disable(s, pending, list_pending(list, n, false, pending));
+        n_pending = list_pending(list, n, false, pending);
+        error = is_replaced ? opened_hand_over(s, pending, n_pending) : opened_disable(s, pending, n_pending);
         for (size_t i = 0; i < n && error == 0; i++)
                 error = registration_keep_counts(list[i].registration, &list[i].registration->pending);
         if (error != 0)
@@ -181,6 +185,7 @@ static int make(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
         if (!pending)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
+                opened_set_heir(&list[i].opened, true);
                 list[i].registration->pending = list[i].opened;
                 list[i].opened = OPENED_NULL;
                 list[i].registration->pending_layout = TAKE_PTR(list[i].layout);
@@ -191,7 +196,7 @@ static int make(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
         error = opened_enable(s, pending, list_pending(list, n, true, pending),
                               n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
         if (error > 0) {
-                int undone = retire(s, list, n);
+                int undone = retire(s, list, n, false);
 
                 return undone < 0 ? undone : error;
         }
@@ -251,7 +256,7 @@ int supervisor_replace(Supervisor *s, Replacement *list, size_t n, Explanation *
         if (error == 0 && needs_fds)
                 error = supervisor_publish(s);
         if (error == 0 && needs_fds)
-                error = retire(s, list, n);
+                error = retire(s, list, n, true);
         return error;
 }
 

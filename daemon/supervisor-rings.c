@@ -90,6 +90,8 @@ static int open_replacements(Supervisor *s, Explanation *e) {
 
         for (Registration *g = s->registrations; g && r == 0; g = g->next)
                 r = supervisor_open(s, g, g->event->spec.filter, &g->pending, e);
+        for (Registration *g = s->registrations; g && r == 0; g = g->next)
+                opened_set_heir(&g->pending, true);
         if (r != 0)
                 close_replacements(s);
         return r;
@@ -131,7 +133,7 @@ static int switch_pending(Supervisor *s, bool on, Explanation *e) {
         for (const Registration *g = s->registrations; g; g = g->next)
                 if (!on || g->enabled)
                         list[n++] = &g->pending;
-        return on ? opened_enable(s, list, n, "one of the events", e) : opened_disable(s, list, n);
+        return on ? opened_enable(s, list, n, "one of the events", e) : opened_hand_over(s, list, n);
 }
 
 static void swap_opened(Supervisor *s) {

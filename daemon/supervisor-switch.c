@@ -32,7 +32,7 @@ static int collect_fds(const Supervisor *s, const Opened *const *list, size_t n,
         return 0;
 }
 
-static int switch_all(Supervisor *s, const Opened *const *list, size_t n, bool on) {
+static int switch_all(Supervisor *s, const Opened *const *list, size_t n, ReaderOrder order, bool on) {
         _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
         _cleanup_free_ size_t *first = calloc(s->n_cpus + 1, sizeof(*first));
         _cleanup_free_ int *errors = calloc(s->n_cpus + 1, sizeof(*errors)), *fds = NULL;
@@ -44,7 +44,7 @@ static int switch_all(Supervisor *s, const Opened *const *list, size_t n, bool o
         if (r < 0)
                 return r;
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
-                each[slot] = (ReaderMail){ .order = READER_SWITCH, .fds = fds + first[slot], .on = on,
+                each[slot] = (ReaderMail){ .order = order, .fds = fds + first[slot], .on = on,
                                            .n_fds = first[slot + 1] - first[slot], .ret_error = &errors[slot] };
         r = supervisor_order_each(s, each);
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
@@ -53,7 +53,7 @@ static int switch_all(Supervisor *s, const Opened *const *list, size_t n, bool o
 }
 
 int opened_enable(Supervisor *s, const Opened *const *list, size_t n, const char *what, Explanation *e) {
-        int r = switch_all(s, list, n, true), undone;
+        int r = switch_all(s, list, n, READER_SWITCH, true), undone;
 
         if (r == 0 || r == -ENOMEM)
                 return r;
@@ -62,5 +62,18 @@ int opened_enable(Supervisor *s, const Opened *const *list, size_t n, const char
 }
 
 int opened_disable(Supervisor *s, const Opened *const *list, size_t n) {
-        return switch_all(s, list, n, false);
+        return switch_all(s, list, n, READER_SWITCH, false);
+}
+
+void opened_set_heir(Opened *o, bool is_heir) {
+        for (size_t i = 0; i < o->n; i++)
+                o->streams[i].is_heir = is_heir;
+}
+
+int opened_hand_over(Supervisor *s, const Opened *const *list, size_t n) {
+        int r = switch_all(s, list, n, READER_HAND_OVER, false);
+
+        for (Registration *g = s->registrations; g; g = g->next)
+                opened_set_heir(&g->opened, false);
+        return r;
 }

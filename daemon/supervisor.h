@@ -35,6 +35,7 @@ typedef struct Stream {
         uint64_t id;
         uint64_t whom;   /* tid, inode of a cgroup, or 0: the whole CPU */
         bool is_cgroup;
+        bool is_heir;    /* as in SnapshotStream, until opened_hand_over() */
         bool leaves;     /* what it observes is gone: supervisor_retract() */
         bool is_sampling; /* as in SnapshotStream, as the next two */
         uint64_t period;
@@ -305,6 +306,13 @@ void opened_close(Supervisor *s, Opened *o);
  */
 int opened_enable(Supervisor *s, const Opened *const *list, size_t n, const char *what, Explanation *e);
 int opened_disable(Supervisor *s, const Opened *const *list, size_t n);
+/* Fds that are to replace others, before anything is published of them. */
+void opened_set_heir(Opened *o, bool is_heir);
+/*
+ * Disables `list`, whose heirs are known to the readers: what these have counted until then, which the others have counted
+ * too, is never sent. They are heirs no more, but for the snapshot, up to the next one.
+ */
+int opened_hand_over(Supervisor *s, const Opened *const *list, size_t n);
 /* Fds that perfd needs on so many CPUs before it traces anything. */
 size_t supervisor_own_fds(size_t n_cpus);
 size_t supervisor_count_fds(const Supervisor *s);
@@ -408,7 +416,10 @@ int supervisor_disable_all(Supervisor *s);
 int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e);
 /* Samples each `period` occurrences, or `frequency` times a second: one of both is not 0. */
 int supervisor_set_period(Supervisor *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e);
-/* What the fds have counted, which are disabled and will be closed, stays in the ledger. -errno */
+/*
+ * What the fds have counted, which are disabled and will be closed, stays in the ledger and, but for heirs that come to
+ * nothing, in what is sent of counts. -errno
+ */
 int registration_keep_counts(Registration *r, const Opened *o);
 
 /* What an event is about to become, which keeps its id. */

@@ -86,7 +86,8 @@ typedef struct Event {
         uint64_t period;  /* effective: what the kernel was told; 0 if by frequency, or if there are no samples */
         uint32_t n_slots; /* entries of counters: one for each CPU, and the last one for what clients emit */
         EventCounters *counters;
-        ReadCount *closed_reads; /* of fds that are closed: n_members for each slot; written by the supervisor */
+        ReadCount *closed_reads; /* of fds that are closed, less what was counted twice: n_members for each slot; written by the
+                                    supervisor, or by the slot's reader while it waits for that */
 } Event;
 
 /* Takes the contents of `spec` (null afterwards) and a reference to `plan`. NULL: no memory, nothing taken. */

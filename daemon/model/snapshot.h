@@ -44,6 +44,7 @@ typedef struct SnapshotStream {
         uint32_t member; /* of the event's group; 0: the leader, or alone */
         uint64_t read_format; /* of its attr */
         bool muted;  /* another generation of the event speaks: count as doubled */
+        bool is_heir; /* what it replaces still counts: until the hand-over its own count is not sent */
         bool is_sampling; /* not each occurrence is written: the ledger can only count samples */
         uint64_t period;  /* fixed, of each sample; 0: the sample says it, or there are none */
         const SampleLayout *layout; /* of its generation; NULL before snapshot_set_streams(): the event's */

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 
 import perfd
 from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused
@@ -254,24 +255,36 @@ def test_descriptors_come_before_samples_of_a_new_period():
 
 
 def test_counts_go_on_while_a_period_changes():
-    """What is read at an interval never goes back, and is more than was counted only by the moments of both fds."""
+    """What is read at an interval never goes back, and in the end is what happened, although old and new fds have counted
+    side by side at each change: of the period, the filter, the ring."""
     with Daemon() as daemon, daemon.client() as client, daemon.client() as watching, \
          Workload("flood", 0, 10_000, cpus=CPUS[:1]) as load:
-        add(client, {"event": SYS_ENTER, "name": "calls", "period": 100, "interval": 1_000_000,
-                     "target": pb.Target(pids=load.pids), "filter": f"id == {GETPPID}"})
-        items = watching.subscribe(events=["calls"])
+        flood = {"event": SYS_ENTER, "interval": 1_000_000, "target": pb.Target(pids=load.pids), "filter": f"id == {GETPPID}"}
+        add(client, {**flood, "name": "calls", "period": 100}, {**flood, "name": "only-counted"},
+            {**flood, "name": "group", "event": "{" + ",".join([SYS_ENTER] * 3) + "}", "filter": "", "interval": 2_000_000})
+        items = watching.subscribe(events=["calls", "only-counted", "group"])
         load.go()
         for i in range(20):
             client.request(set_period=pb.SetPeriodRequest(name="calls", period=100 + i))
+            client.request(set_filter=pb.SetFilterRequest(name="only-counted", filter=f"id == {GETPPID} && common_pid != {i + 1}"))
+            if i % 5 == 0:
+                client.request(apply=pb.ApplyRequest(yaml=f"version: 1\nrings: {{ size: {1 << i % 2}MiB }}\n"))
         made, = load.done(stop=True)
-        row = next(row for row in daemon.ledger().events if row.cpu == CPUS[0])
-        watching.stop()
-        values = [item["fields"]["values"]["values"][0]["value"] for item in items
-                  if item.get("record") == "read" and item["cpu"] == CPUS[0]]
+        end, values = time.monotonic_ns(), {}
+        for item in items:
+            if item.get("record") == "read" and item["cpu"] == CPUS[0]:
+                values.setdefault(item["event"], []).append([v["value"] for v in item["fields"]["values"]["values"]])
+            if item["time"] > end + 10_000_000:
+                watching.stop()
+        rows = {row.name: row for row in daemon.ledger().events if row.cpu == CPUS[0]}
         load.exit()
-    check(len(values) > 3, f"only {values} were read")
-    equal(values, sorted(values), "counts in their order")
-    check(made <= row.count and values[-1] <= row.count, f"{row.count} counted of {made}, and {values[-1]} read")
+    check(all(len(reads) > 3 for reads in values.values()), f"only {values} were read")
+    for reads in values.values():
+        equal(reads, sorted(reads), "counts in their order")
+    equal((values["calls"][-1], values["only-counted"][-1]), ([made], [made]), "what was read in the end")
+    equal([len(set(read)) for read in values["group"]], [1] * len(values["group"]), "members of the group")
+    equal(made <= values["group"][-1][0] <= made * 1.2, True, f"all calls of {made}: {values['group'][-1]}")
+    check(rows["calls"].count > made, "old and new never counted side by side: the test shows nothing")
 
 
 def test_changes_when_everybody_is_gone():
