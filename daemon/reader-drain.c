@@ -7,250 +7,44 @@
  */
 #include "daemon/reader.h"
 
-#include "daemon/decode/fields.h"
-#include "daemon/decode/record-plain.h"
-#include "daemon/encode/item-simple.h"
-#include "daemon/route/match.h"
-
 #include <string.h>
+
+#include "daemon/decode/record-plain.h"
+#include "daemon/reader-route.h"
 
 #define PUBLISH_EACH ((uint64_t)64 * 1024) /* bytes of ring that are given back at a time */
 
-static inline int reader_encode(Batch *b, const SnapshotEvent *e, const Record *record, uint32_t encoding, uint64_t mask) {
-        size_t room, length = 0;
-        uint8_t *to;
-
-        if (!batch_has_entry_room(b))
-                return READER_E_NO_ROOM;
-        to = batch_room(b, &room);
-        if (item_encode_simple(e->encodings[encoding], record, to, room, &length) != 0)
-                return READER_E_NO_ROOM; /* its plan was checked */
-        batch_append(b, record->time, mask, e->event->id, record->tid, length);
-        return 0;
-}
-
-/* For whoever wants it, once for each encoding. *ret_any: somebody did. */
-static inline int reader_route(Reader *r, const SnapshotEvent *e, const Record *record, bool *ret_any) {
-        const Route *route = e->routes, *end = route + e->n_routes;
-
-        while (route < end) {
-                uint32_t encoding = route->encoding;
-                uint64_t mask = 0;
-                int n;
-
-                for (; route < end && route->encoding == encoding; route++)
-                        if (!route->program || match_run(route->program, record))
-                                mask |= route->bit;
-                if (mask == 0)
-                        continue;
-                *ret_any = true;
-                n = reader_encode(r->batch, e, record, encoding, mask);
-                if (n != 0)
-                        return n;
-        }
-        return 0;
-}
-
-static int reader_decode(const SnapshotStream *stream, const uint8_t *bytes, size_t length, Record *ret) {
-        const Plan *plan = stream->of->event->plan;
-        int n = record_decode(stream->layout, bytes, length, ret);
-
-        if (n != 0)
-                return n;
-        if (stream->period > 1 && ret->period == 0) {
-                ret->period = stream->period; /* it may be another one by the time that somebody reads the item */
-                ret->is_bare = false;
-        }
-        return plan ? plan_check(plan, ret->raw, ret->raw_size) : 0;
-}
-
-static inline int reader_take_sample(Reader *r, const SnapshotStream *stream, const struct perf_event_header *header,
-                                     const uint8_t *bytes) {
-        const SnapshotEvent *e = stream->of;
-        bool any = false;
-        Record record;
-        int n;
-
-        if (stream->muted) {
-                counter_add(&stream->counters->doubled, 1);
-                return 0;
-        }
-        if (stream->layout->plain && e->has_fixed_plan && stream->period <= 1)
-                n = record_decode_plain(header, bytes, stream->min_raw_size, &record);
-        else
-                n = reader_decode(stream, bytes, header->size, &record);
-        if (n != 0) {
-                counter_add(&stream->counters->lost[LOSS_UNDECODABLE], 1);
-                return 0;
-        }
-        record.cpu = r->cpu;
-        if (e->n_routes == 0 || (e->exclude_self && record.pid == r->own_pid)) {
-                counter_add(&stream->counters->filtered, 1);
-                return 0;
-        }
-        if (e->needs_comm)
-                record.comm = reader_comm(r, record.tid, record.time);
-        n = reader_route(r, e, &record, &any);
-        if (n == 0)
-                counter_add(any ? &stream->counters->delivered : &stream->counters->filtered, 1);
-        return n;
-}
-
-/* The subscriptions that want a record of this type, whoever wrote it. */
-static uint64_t reader_record_bits(const Snapshot *s, uint32_t type) {
-        unsigned kind = record_kind_of(type);
-
-        return kind < _RECORD_KIND_MAX ? s->record_bits[kind] : s->event_bits;
-}
-
-static uint64_t event_route_bits(const SnapshotEvent *e) {
-        uint64_t bits = 0;
-
-        for (size_t i = 0; i < e->n_routes; i++)
-                bits |= e->routes[i].bit;
-        return bits;
-}
-
-/* stream: NULL for what the carrier wrote. */
-static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8_t *bytes, size_t length) {
-        const SnapshotEvent *e = stream ? stream->of : NULL;
-        Record record;
-        uint64_t bits;
-        size_t room, item_length = 0;
-        uint8_t *to;
-        int n;
-
-        if (record_decode(stream ? stream->layout : &r->side_layout, bytes, length, &record) != 0) {
-                counter_add(&r->counters.undecodable, 1);
-                return 0;
-        }
-        record.cpu = r->cpu;
-        reader_learn_comm(r, &record);
-        n = !e && r->snapshot->notes ? reader_note(r, &record) : 0;
-        if (n != 0)
-                return n;
-        bits = e ? event_route_bits(e) : 0;
-        if (!e || record_kind_of(record.type) < _RECORD_KIND_MAX)
-                bits |= reader_record_bits(r->snapshot, record.type);
-        if (bits) {
-                if (!batch_has_entry_room(r->batch))
-                        return READER_E_NO_ROOM;
-                to = batch_room(r->batch, &room);
-                if (side_item_encode(&record, e ? e->event->id : 0, to, room, &item_length) != 0)
-                        return READER_E_NO_ROOM;
-                batch_append(r->batch, record.time, bits, e ? e->event->id : 0, record.tid, item_length);
-        }
-        counter_add(&r->counters.side_records, 1);
-        return 0;
-}
-
-/* Of the internal stream of moves between cgroups. */
-static int reader_take_move(Reader *r, const uint8_t *bytes, size_t length) {
-        Record record;
-        int n;
-
-        if (record_decode(&r->moves.layout, bytes, length, &record) != 0)
-                n = READER_E_UNDECODABLE;
-        else
-                n = r->snapshot->notes ? reader_note_move(r, &record) : 0;
-        if (n == READER_E_NO_ROOM)
-                return n;
-        counter_add(n == 0 ? &r->counters.side_records : &r->counters.undecodable, 1);
-        return 0;
-}
-
-/* Whose sample it is, if its own id is there. */
-static const SnapshotStream *reader_find_at(const Reader *r, const uint8_t *bytes, size_t length, uint8_t at) {
-        const SnapshotStream *stream;
-        uint64_t id;
-
-        if (record_peek_at(bytes, length, at, &id) != 0)
-                return NULL;
-        stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
-        return stream && stream->layout->own_id == at ? stream : NULL;
-}
-
 /*
- * Software events of one kind that happened at one moment have one id, `named`, and each its own one where its layout has
- * it (kernel/attr.c); that is rarely another place than that of `named`.
+ * The lane of most samples: a tracepoint's, of which each is an occurrence, at fixed places. False, with nothing done, for
+ * all others, and for one that does not fit.
  */
-static const SnapshotStream *reader_find_shared(const Reader *r, const SnapshotStream *named, const uint8_t *bytes,
-                                                size_t length) {
-        const SnapshotStream *stream = reader_find_at(r, bytes, length, named->layout->own_id);
-
-        for (uint8_t at = sizeof(struct perf_event_header); !stream && at < UINT8_MAX - sizeof(uint64_t); at += sizeof(uint64_t))
-                stream = reader_find_at(r, bytes, length, at);
-        return stream;
-}
-
-static inline const SnapshotStream *reader_find_own(const Reader *r, const SnapshotStream *named, const uint8_t *bytes,
-                                                    size_t length) {
-        return named->layout->own_id ? reader_find_shared(r, named, bytes, length) : named;
-}
-
-/* A sample that no stream has, or anything that is not one. */
-static int reader_take_other(Reader *r, const SnapshotStream *stream, const struct perf_event_header *header, uint64_t id,
-                             const uint8_t *bytes) {
-        if (!stream && id != r->carrier_id && id != r->retiring_id) {
-                if (id == r->moves.id && header->type == PERF_RECORD_SAMPLE)
-                        return reader_take_move(r, bytes, header->size);
-                counter_add(&r->counters.unknown_id, 1);
-                return 0;
-        }
-        if (header->type != PERF_RECORD_SAMPLE)
-                return reader_take_side(r, stream, bytes, header->size);
-        counter_add(&r->counters.undecodable, 1); /* a carrier is a dummy, which has no samples */
-        return 0;
-}
-
-static int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample) {
+static inline bool reader_take_common(Reader *r, const SnapshotCpu *c, const uint8_t *bytes, size_t length) {
         const SnapshotStream *stream;
-        struct perf_event_header header;
+        Batch *b = r->batch;
+        size_t n_entries, used;
+        uint32_t type;
         uint64_t id;
-        int n;
 
-        memcpy(&header, bytes, sizeof(header));
-        *ret_is_sample = false;
-        if (record_peek_id(bytes, length, &id) != 0) {
-                counter_add(&r->counters.undecodable, 1);
-                return 0;
+        memcpy(&type, bytes + offsetof(struct perf_event_header, type), sizeof(type));
+        if (type != PERF_RECORD_SAMPLE || !b || record_peek_at(bytes, length, sizeof(struct perf_event_header), &id) != 0)
+                return false;
+        stream = snapshot_find(c, id);
+        if (!stream || !stream->is_common || !stream->layout->plain)
+                return false;
+        if (record_decode_plain(bytes, length, stream->min_raw_size, &r->plain) != 0) {
+                counter_add(&stream->counters->lost[LOSS_UNDECODABLE], 1);
+                return true;
         }
-        stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
-        if (stream && header.type == PERF_RECORD_SAMPLE) {
-                stream = reader_find_own(r, stream, bytes, length);
-                if (!stream) {
-                        counter_add(&r->counters.unknown_id, 1);
-                        return 0;
-                }
-        } else
-                return reader_take_other(r, stream, &header, id, bytes);
-        *ret_is_sample = true;
-        n = reader_take_sample(r, stream, &header, bytes);
-        if (n == 0 && stream->is_sampling)
-                counter_add(&stream->counters->sampled, 1);
-        return n;
-}
-
-/* A record that does not fit into an empty batch is lost, and said so. */
-static void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_sample) {
-        const SnapshotStream *stream;
-        uint64_t id = 0;
-
-        (void)record_peek_id(bytes, length, &id); /* reader_take() has peeked it */
-        stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
-        if (stream && is_sample)
-                stream = reader_find_own(r, stream, bytes, length);
-        if (!stream || !is_sample) {
-                counter_add(&r->counters.undecodable, 1);
-                return;
-        }
-        counter_add(&stream->counters->lost[LOSS_BATCH_POOL], 1);
-        if (stream->is_sampling)
-                counter_add(&stream->counters->sampled, 1);
+        n_entries = b->n_entries;
+        used = b->used;
+        if (__builtin_expect(reader_route(r, stream->of, stream->counters, &r->plain) == 0, 1))
+                return true;
+        batch_take_back(b, n_entries, used);
+        return false;
 }
 
 /* READER_E_STARVED: the record was not touched. */
-static inline int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample) {
+static int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample) {
         for (;;) {
                 int n = reader_need_batch(r);
                 size_t n_entries, used;
@@ -273,13 +67,16 @@ static inline int reader_take_whole(Reader *r, const uint8_t *bytes, size_t leng
 
 static int drain_ring(Reader *r, Ring *ring) {
         uint64_t head = ring_head(ring), published = ring->tail, records = 0, samples = 0;
+        const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
         const uint8_t *bytes;
-        bool is_sample;
         size_t length;
         int n, taken = 0;
 
         while ((n = ring_peek(ring, head, &bytes, &length)) == 0) {
-                taken = reader_take_whole(r, bytes, length, &is_sample);
+                bool is_sample = reader_take_common(r, c, bytes, length);
+
+                if (!is_sample)
+                        taken = reader_take_whole(r, bytes, length, &is_sample);
                 if (taken != 0)
                         break;
                 records++;

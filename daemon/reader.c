@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 
 #include "daemon/base/log.h"
+#include "daemon/decode/record-plain.h"
 #include "daemon/kernel/open.h"
 
 #define IDLE_WAIT (128 * NSEC_PER_MSEC)
@@ -41,6 +42,8 @@ int reader_init(Reader *r, size_t pool) {
         r->snapshot = NULL;
         r->batch = NULL;
         r->spare = NULL;
+        record_begin_plain(&r->plain);
+        r->plain.cpu = r->cpu;
         r->mail = NULL;
         r->watermark = 0;
         r->comm_tid = UINT32_MAX;

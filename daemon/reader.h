@@ -101,6 +101,7 @@ typedef struct Reader {
         /* the thread's own */
         Snapshot *snapshot;
         Batch *batch;      /* being filled, or NULL */
+        Record plain;      /* used again for each sample that is taken in place */
         Batch **spare;     /* those that came back, the last one on top: it is still in the cache */
         size_t n_spare;
         nsec_t watermark;  /* of the last whole drain */
@@ -154,6 +155,10 @@ static inline int reader_need_batch(Reader *r) {
 }
 /* In the middle of a drain: the record at the tail is not in it. */
 void reader_push_full_batch(Reader *r);
+/* reader-take.c: one record into the batch that there is. READER_E_NO_ROOM. */
+int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample);
+/* One that does not fit into an empty batch is lost, and said so. */
+void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_sample);
 /* A batch was pushed: the dispatcher is woken at the end of a drain, or when so many wait that it should begin before. */
 void reader_pushed(Reader *r);
 /* reader-interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */

@@ -24,27 +24,31 @@ static inline void record_set_sample(Record *r, const struct perf_event_header *
         r->n_callchain = 0;
 }
 
+/* For record_decode_plain(): what is the same in all that it decodes. */
+static inline void record_begin_plain(Record *r) {
+        record_set_sample(r, &(struct perf_event_header){ .type = PERF_RECORD_SAMPLE });
+        r->is_bare = true;
+}
+
 /*
  * What every event of a tracepoint without extras looks like: | header | id | pid tid | time | size raw |. Less raw bytes
- * than least_raw are refused.
+ * than least_raw are refused. Into a Record that was begun, and is used again and again.
  */
-static inline int record_decode_plain(const struct perf_event_header *header, const uint8_t *bytes, uint32_t least_raw,
-                                      Record *ret) {
-        enum { ID = sizeof(*header), PID = ID + 8, TID = PID + 4, TIME = TID + 4, SIZE = TIME + 8, RAW = SIZE + 4 };
+static inline int record_decode_plain(const uint8_t *bytes, size_t length, uint32_t least_raw, Record *ret) {
+        enum { ID = sizeof(struct perf_event_header), PID = ID + 8, TID = PID + 4, TIME = TID + 4, SIZE = TIME + 8, RAW = SIZE + 4 };
         uint32_t raw_size;
 
-        if (header->size < RAW)
+        if (length < RAW)
                 return DECODE_E_TRUNCATED;
         raw_size = load32(bytes + SIZE);
-        if (raw_size > header->size - (uint32_t)RAW || raw_size < least_raw)
+        if (raw_size > length - RAW || raw_size < least_raw)
                 return DECODE_E_TRUNCATED;
-        record_set_sample(ret, header);
+        ret->misc = load16(bytes + offsetof(struct perf_event_header, misc));
         ret->stream_id = load64(bytes + ID);
         ret->pid = load32(bytes + PID);
         ret->tid = load32(bytes + TID);
         ret->time = load64(bytes + TIME);
         ret->raw = bytes + RAW;
         ret->raw_size = raw_size;
-        ret->is_bare = true;
         return 0;
 }

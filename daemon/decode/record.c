@@ -222,7 +222,14 @@ int record_decode(const SampleLayout *l, const uint8_t *bytes, size_t length, Re
                 return header.size > length ? DECODE_E_TRUNCATED : DECODE_E_MALFORMED;
         if (header.type != PERF_RECORD_SAMPLE)
                 return decode_other(l, &header, bytes, ret);
-        if (l->plain)
-                return record_decode_plain(&header, bytes, 0, ret);
+        if (l->plain) {
+                Record r;
+
+                record_begin_plain(&r);
+                if (record_decode_plain(bytes, length, 0, &r) != 0)
+                        return DECODE_E_TRUNCATED;
+                *ret = r;
+                return 0;
+        }
         return l->parts ? decode_rare_sample(l, &header, bytes, ret) : decode_sample(l, &header, bytes, ret);
 }

@@ -80,6 +80,8 @@ int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, si
                 streams[i].of = &s->events[streams[i].event];
                 streams[i].counters = &streams[i].of->event->counters[slot];
                 streams[i].min_raw_size = streams[i].of->event->plan ? streams[i].of->event->plan->min_size : 0;
+                streams[i].is_common = !streams[i].muted && !streams[i].is_sampling && streams[i].period <= 1 &&
+                                       streams[i].of->has_fixed_plan;
                 if (!streams[i].layout)
                         streams[i].layout = streams[i].of->layout;
                 while (c->slots[k & c->mask] != 0)

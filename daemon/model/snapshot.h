@@ -54,6 +54,7 @@ typedef struct SnapshotStream {
         const SnapshotEvent *of;
         EventCounters *counters; /* of this event on this CPU */
         uint32_t min_raw_size;   /* that a sample of its plan has */
+        bool is_common;          /* each occurrence is a sample of its own that speaks, at fixed places */
 } SnapshotStream;
 
 typedef struct SnapshotCpu {

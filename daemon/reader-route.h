@@ -1,0 +1,52 @@
+/*
+ * For the files of a reader: the last step of every sample, the same for those that are taken in place and for all others.
+ */
+#pragma once
+
+#include "daemon/encode/item-simple.h"
+#include "daemon/reader.h"
+#include "daemon/route/match.h"
+
+static inline int reader_encode(Batch *b, const SnapshotEvent *e, const Record *record, uint32_t encoding, uint64_t mask) {
+        size_t room, length = 0;
+        uint8_t *to;
+
+        if (!batch_has_entry_room(b))
+                return READER_E_NO_ROOM;
+        to = batch_room(b, &room);
+        if (item_encode_simple(e->encodings[encoding], record, to, room, &length) != 0)
+                return READER_E_NO_ROOM; /* its plan was checked */
+        batch_append(b, record->time, mask, e->event->id, record->tid, length);
+        return 0;
+}
+
+/* A whole sample, for whoever wants it, once for each encoding. READER_E_NO_ROOM: what of it was appended is to be taken back. */
+static inline int reader_route(Reader *r, const SnapshotEvent *e, EventCounters *counters, Record *record) {
+        const Route *route = e->routes, *end = route + e->n_routes;
+        bool any = false;
+
+        if (route == end || (e->exclude_self && record->pid == r->own_pid)) {
+                counter_add(&counters->filtered, 1);
+                return 0;
+        }
+        if (e->needs_comm)
+                record->comm = reader_comm(r, record->tid, record->time);
+
+        while (route < end) {
+                uint32_t encoding = route->encoding;
+                uint64_t mask = 0;
+                int n;
+
+                for (; route < end && route->encoding == encoding; route++)
+                        if (!route->program || match_run(route->program, record))
+                                mask |= route->bit;
+                if (mask == 0)
+                        continue;
+                any = true;
+                n = reader_encode(r->batch, e, record, encoding, mask);
+                if (n != 0)
+                        return n;
+        }
+        counter_add(any ? &counters->delivered : &counters->filtered, 1);
+        return 0;
+}

@@ -1,0 +1,191 @@
+/*
+ * Any record: samples that are not taken in place (reader-drain.c), and what the kernel says beside them. One that does
+ * not fit leaves something behind in the batch, which the caller takes back.
+ */
+#include "daemon/reader.h"
+
+#include <string.h>
+
+#include "daemon/decode/fields.h"
+#include "daemon/decode/record.h"
+#include "daemon/reader-route.h"
+
+static int reader_decode(const SnapshotStream *stream, const uint8_t *bytes, size_t length, Record *ret) {
+        const Plan *plan = stream->of->event->plan;
+        int n = record_decode(stream->layout, bytes, length, ret);
+
+        if (n != 0)
+                return n;
+        if (stream->period > 1 && ret->period == 0) {
+                ret->period = stream->period; /* it may be another one by the time that somebody reads the item */
+                ret->is_bare = false;
+        }
+        return plan ? plan_check(plan, ret->raw, ret->raw_size) : 0;
+}
+
+static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uint8_t *bytes, size_t length) {
+        Record record;
+
+        if (stream->muted) {
+                counter_add(&stream->counters->doubled, 1);
+                return 0;
+        }
+        if (reader_decode(stream, bytes, length, &record) != 0) {
+                counter_add(&stream->counters->lost[LOSS_UNDECODABLE], 1);
+                return 0;
+        }
+        record.cpu = r->cpu;
+        return reader_route(r, stream->of, stream->counters, &record);
+}
+
+/* The subscriptions that want a record of this type, whoever wrote it. */
+static uint64_t reader_record_bits(const Snapshot *s, uint32_t type) {
+        unsigned kind = record_kind_of(type);
+
+        return kind < _RECORD_KIND_MAX ? s->record_bits[kind] : s->event_bits;
+}
+
+static uint64_t event_route_bits(const SnapshotEvent *e) {
+        uint64_t bits = 0;
+
+        for (size_t i = 0; i < e->n_routes; i++)
+                bits |= e->routes[i].bit;
+        return bits;
+}
+
+/* stream: NULL for what the carrier wrote. */
+static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8_t *bytes, size_t length) {
+        const SnapshotEvent *e = stream ? stream->of : NULL;
+        Record record;
+        uint64_t bits;
+        size_t room, item_length = 0;
+        uint8_t *to;
+        int n;
+
+        if (record_decode(stream ? stream->layout : &r->side_layout, bytes, length, &record) != 0) {
+                counter_add(&r->counters.undecodable, 1);
+                return 0;
+        }
+        record.cpu = r->cpu;
+        reader_learn_comm(r, &record);
+        n = !e && r->snapshot->notes ? reader_note(r, &record) : 0;
+        if (n != 0)
+                return n;
+        bits = e ? event_route_bits(e) : 0;
+        if (!e || record_kind_of(record.type) < _RECORD_KIND_MAX)
+                bits |= reader_record_bits(r->snapshot, record.type);
+        if (bits) {
+                if (!batch_has_entry_room(r->batch))
+                        return READER_E_NO_ROOM;
+                to = batch_room(r->batch, &room);
+                if (side_item_encode(&record, e ? e->event->id : 0, to, room, &item_length) != 0)
+                        return READER_E_NO_ROOM;
+                batch_append(r->batch, record.time, bits, e ? e->event->id : 0, record.tid, item_length);
+        }
+        counter_add(&r->counters.side_records, 1);
+        return 0;
+}
+
+/* Of the internal stream of moves between cgroups. */
+static int reader_take_move(Reader *r, const uint8_t *bytes, size_t length) {
+        Record record;
+        int n;
+
+        if (record_decode(&r->moves.layout, bytes, length, &record) != 0)
+                n = READER_E_UNDECODABLE;
+        else
+                n = r->snapshot->notes ? reader_note_move(r, &record) : 0;
+        if (n == READER_E_NO_ROOM)
+                return n;
+        counter_add(n == 0 ? &r->counters.side_records : &r->counters.undecodable, 1);
+        return 0;
+}
+
+/* Whose sample it is, if its own id is there. */
+static const SnapshotStream *reader_find_at(const Reader *r, const uint8_t *bytes, size_t length, uint8_t at) {
+        const SnapshotStream *stream;
+        uint64_t id;
+
+        if (record_peek_at(bytes, length, at, &id) != 0)
+                return NULL;
+        stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
+        return stream && stream->layout->own_id == at ? stream : NULL;
+}
+
+/*
+ * Software events of one kind that happened at one moment have one id, `named`, and each its own one where its layout has
+ * it (kernel/attr.c); that is rarely another place than that of `named`.
+ */
+static const SnapshotStream *reader_find_shared(const Reader *r, const SnapshotStream *named, const uint8_t *bytes,
+                                                size_t length) {
+        const SnapshotStream *stream = reader_find_at(r, bytes, length, named->layout->own_id);
+
+        for (uint8_t at = sizeof(struct perf_event_header); !stream && at < UINT8_MAX - sizeof(uint64_t); at += sizeof(uint64_t))
+                stream = reader_find_at(r, bytes, length, at);
+        return stream;
+}
+
+static inline const SnapshotStream *reader_find_own(const Reader *r, const SnapshotStream *named, const uint8_t *bytes,
+                                                    size_t length) {
+        return named->layout->own_id ? reader_find_shared(r, named, bytes, length) : named;
+}
+
+/* A sample that no stream has, or anything that is not one. */
+static int reader_take_other(Reader *r, const SnapshotStream *stream, const struct perf_event_header *header, uint64_t id,
+                             const uint8_t *bytes) {
+        if (!stream && id != r->carrier_id && id != r->retiring_id) {
+                if (id == r->moves.id && header->type == PERF_RECORD_SAMPLE)
+                        return reader_take_move(r, bytes, header->size);
+                counter_add(&r->counters.unknown_id, 1);
+                return 0;
+        }
+        if (header->type != PERF_RECORD_SAMPLE)
+                return reader_take_side(r, stream, bytes, header->size);
+        counter_add(&r->counters.undecodable, 1); /* a carrier is a dummy, which has no samples */
+        return 0;
+}
+
+int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample) {
+        const SnapshotStream *stream;
+        struct perf_event_header header;
+        uint64_t id;
+        int n;
+
+        memcpy(&header, bytes, sizeof(header));
+        *ret_is_sample = false;
+        if (record_peek_id(bytes, length, &id) != 0) {
+                counter_add(&r->counters.undecodable, 1);
+                return 0;
+        }
+        stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
+        if (stream && header.type == PERF_RECORD_SAMPLE) {
+                stream = reader_find_own(r, stream, bytes, length);
+                if (!stream) {
+                        counter_add(&r->counters.unknown_id, 1);
+                        return 0;
+                }
+        } else
+                return reader_take_other(r, stream, &header, id, bytes);
+        *ret_is_sample = true;
+        n = reader_take_sample(r, stream, bytes, length);
+        if (n == 0 && stream->is_sampling)
+                counter_add(&stream->counters->sampled, 1);
+        return n;
+}
+
+void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_sample) {
+        const SnapshotStream *stream;
+        uint64_t id = 0;
+
+        (void)record_peek_id(bytes, length, &id); /* reader_take() has peeked it */
+        stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
+        if (stream && is_sample)
+                stream = reader_find_own(r, stream, bytes, length);
+        if (!stream || !is_sample) {
+                counter_add(&r->counters.undecodable, 1);
+                return;
+        }
+        counter_add(&stream->counters->lost[LOSS_BATCH_POOL], 1);
+        if (stream->is_sampling)
+                counter_add(&stream->counters->sampled, 1);
+}
