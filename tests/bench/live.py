@@ -11,6 +11,8 @@ own, all cases in turns, several times over. live/cases.py lists them and what t
     perf-... bpftrace    other programs, as far as they are installed
     latency-...          perfd, whose subscriber looks at the clock: from the kernel's time stamp to its read(2)
     the others           perfd, with subscribers that read and discard (live/discard.c), a daemon of its own for each
+    resting              wakeups and memory without a flood
+    simulated            bench-pipeline: the same code on rings in memory, with up to 128 CPUs, in a table of its own
 
 ns/event is the CPU of all threads of the consumer for each event that it took from the kernel; what it costs to read its
 output is beside it (+reader). `call ns` is how long a traced call took, as the traced program sees it; `own`, how much
@@ -32,6 +34,7 @@ import cases
 import machine
 import perfd
 import resting
+import simulated
 import table
 
 SECONDS, QUICK_SECONDS = 2, 0.75
@@ -40,8 +43,7 @@ IDLE_SECONDS, QUICK_IDLE_SECONDS = 10, 3
 
 def arguments():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--only", nargs="+", metavar="CASE", help="these, by name or glob, and what their goals need beside; "
-                   "resting: idle and memory")
+    p.add_argument("--only", nargs="+", metavar="CASE", help="these, by name or glob, and what their goals need beside")
     p.add_argument("--rates", help="only these calls a second, separated by commas; 0 is flat out")
     p.add_argument("--json", metavar="PATH", help="all numbers, also of the single runs")
     p.add_argument("--quick", action="store_true", help="less than a minute: one repetition, few cases")
@@ -58,9 +60,9 @@ def choose(a):
     """The (case, rate) pairs of a run, by rate; says what can not be measured."""
     everything = cases.COSTS + cases.LATENCIES
     wanted = {case.name for case in everything if is_wanted(case.name, a.only) and (case.quick or a.only or not a.quick)}
-    if not wanted and not is_wanted("resting", a.only):
-        sys.exit(f"no such case; there are: {', '.join(case.name for case in everything)}, resting")
-    if a.only and wanted:
+    if not wanted and not any(is_wanted(name, a.only) for name in (resting.NAME, simulated.NAME)):
+        sys.exit("no such case; there are: " + ", ".join([case.name for case in everything] + [resting.NAME, simulated.NAME]))
+    if a.only and any(case.name in wanted for case in cases.COSTS):
         wanted |= {cases.SOCKET}.union(*(case.needs() for case in everything if case.name in wanted))
     for case in everything:
         if case.name in wanted and case.missing:
@@ -101,12 +103,16 @@ def main():
     found = {"benchmark": "live", "machine": host, "seconds": seconds, "repetitions": repetitions}
     for kind, chosen in (("costs", costs), ("latencies", latencies)):
         found[kind] = [table.make_row(case, rate, seconds, results, cases.SOCKET) for case, rate in chosen]
-    found["resting"] = []
-    if is_wanted("resting", a.only):
-        found["resting"] = resting.idle(QUICK_IDLE_SECONDS if a.quick else IDLE_SECONDS) + resting.memory()
+    found[resting.NAME], found[simulated.NAME], text = [], None, None
+    if is_wanted(resting.NAME, a.only):
+        found[resting.NAME] = resting.idle(QUICK_IDLE_SECONDS if a.quick else IDLE_SECONDS) + resting.memory()
+    if is_wanted(simulated.NAME, a.only):
+        text, found[simulated.NAME] = simulated.run(a.quick)
 
     print(f"{host['n_cpus']} x {host['cpu']}, Linux {host['kernel']}; medians of {repetitions} x {seconds:g} s\n")
     table.print_all(found)
+    if text:
+        print(f"on rings in memory, {text}", end="")
     if a.json:
         for row in found["costs"] + found["latencies"]:
             row["runs"] = results[row["case"], row["rate"]]

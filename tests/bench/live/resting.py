@@ -8,6 +8,7 @@ import measure
 import perfd
 import served
 
+NAME = "resting"
 N_SUBSCRIBERS, N_EVENTS = 16, 999
 KB, MB = 1000, 1_000_000
 
