@@ -5,7 +5,7 @@
 
 #include "daemon/encode/item-simple.h"
 #include "daemon/reader.h"
-#include "daemon/route/match.h"
+#include "daemon/route/match-program.h"
 
 static inline int reader_encode(Batch *b, const SnapshotEvent *e, const Record *record, uint32_t encoding, uint64_t mask) {
         size_t room, length = 0;
@@ -38,7 +38,7 @@ static inline int reader_route(Reader *r, const SnapshotEvent *e, EventCounters 
                 int n;
 
                 for (; route < end && route->encoding == encoding; route++)
-                        if (!route->program || match_run(route->program, record))
+                        if (!route->program || match_ask(route->program, record))
                                 mask |= route->bit;
                 if (mask == 0)
                         continue;

@@ -9,7 +9,8 @@
 
 #include <stdatomic.h>
 
-#include "daemon/model/plan.h"
+#include "daemon/model/field.h"
+#include "daemon/model/record.h"
 #include "daemon/route/match-pattern.h"
 #include "daemon/route/match.h"
 
@@ -78,3 +79,28 @@ struct MatchProgram {
         PlanField *fields; /* shapes only: without names and values */
         Pattern **patterns;
 };
+
+static inline bool match_in_range(const MatchInsn *i, uint64_t number) {
+        return ((number & i->keep) | i->set) - i->low <= i->span;
+}
+
+static inline const uint8_t *match_number(const MatchInsn *i, const Record *r) {
+        return (i->base ? (const uint8_t *)r : r->raw) + i->offset;
+}
+
+/* match_run() from one instruction on; `at` may be an answer. */
+bool match_run_from(const MatchProgram *p, uint16_t at, const Record *r);
+
+/* For readers: match_run(), with the first question in place if it is one of the commonest. Most samples go no further. */
+static inline bool match_ask(const MatchProgram *p, const Record *r) {
+        const MatchInsn *i = &p->insns[p->start];
+        uint16_t at;
+
+        if (i->op == MATCH_TEST_U64)
+                at = match_in_range(i, field_load(match_number(i, r), 8, false)) ? i->yes : i->no;
+        else if (i->op == MATCH_TEST_S32)
+                at = match_in_range(i, field_load(match_number(i, r), 4, true)) ? i->yes : i->no;
+        else
+                at = p->start;
+        return at <= MATCH_YES ? at == MATCH_YES : match_run_from(p, at, r);
+}

@@ -75,20 +75,11 @@ static bool match_compare(const MatchInsn *i, uint64_t a, uint64_t b) {
         }
 }
 
-static inline bool in_range(const MatchInsn *i, uint64_t number) {
-        return ((number & i->keep) | i->set) - i->low <= i->span;
-}
-
-static inline const uint8_t *number_of(const MatchInsn *i, const Record *r) {
-        return (i->base ? (const uint8_t *)r : r->raw) + i->offset;
-}
-
 #define FIELD_OF(i) &p->fields[(i)->text], r->raw, r->raw_size, (i)->offset
 
 /* Long because it is one switch. */
-bool match_run(const MatchProgram *p, const Record *r) {
+bool match_run_from(const MatchProgram *p, uint16_t at, const Record *r) {
         uint64_t stack[MATCH_MAX_STACK], number;
-        uint16_t at = p->start;
         unsigned n = 0;
 
         while (at > MATCH_YES) {
@@ -97,28 +88,28 @@ bool match_run(const MatchProgram *p, const Record *r) {
 
                 switch ((MatchOp)i->op) {
                 case MATCH_TEST_U8:
-                        hit = in_range(i, field_load(number_of(i, r), 1, false));
+                        hit = match_in_range(i, field_load(match_number(i, r), 1, false));
                         break;
                 case MATCH_TEST_U16:
-                        hit = in_range(i, field_load(number_of(i, r), 2, false));
+                        hit = match_in_range(i, field_load(match_number(i, r), 2, false));
                         break;
                 case MATCH_TEST_U32:
-                        hit = in_range(i, field_load(number_of(i, r), 4, false));
+                        hit = match_in_range(i, field_load(match_number(i, r), 4, false));
                         break;
                 case MATCH_TEST_U64:
-                        hit = in_range(i, field_load(number_of(i, r), 8, false));
+                        hit = match_in_range(i, field_load(match_number(i, r), 8, false));
                         break;
                 case MATCH_TEST_S8:
-                        hit = in_range(i, field_load(number_of(i, r), 1, true));
+                        hit = match_in_range(i, field_load(match_number(i, r), 1, true));
                         break;
                 case MATCH_TEST_S16:
-                        hit = in_range(i, field_load(number_of(i, r), 2, true));
+                        hit = match_in_range(i, field_load(match_number(i, r), 2, true));
                         break;
                 case MATCH_TEST_S32:
-                        hit = in_range(i, field_load(number_of(i, r), 4, true));
+                        hit = match_in_range(i, field_load(match_number(i, r), 4, true));
                         break;
                 case MATCH_TEST_ELEMENT:
-                        hit = field_number(FIELD_OF(i), &number) == 0 && in_range(i, number);
+                        hit = field_number(FIELD_OF(i), &number) == 0 && match_in_range(i, number);
                         break;
                 case MATCH_PATTERN:
                         hit = match_pattern(p, i, r);
@@ -127,7 +118,7 @@ bool match_run(const MatchProgram *p, const Record *r) {
                         hit = match_same_text(p, i, r);
                         break;
                 case MATCH_PUSH:
-                        number = field_load(number_of(i, r), i->width, i->is_signed);
+                        number = field_load(match_number(i, r), i->width, i->is_signed);
                         stack[n++] = (number & i->keep) | i->set;
                         break;
                 case MATCH_PUSH_ELEMENT:
@@ -159,6 +150,10 @@ bool match_run(const MatchProgram *p, const Record *r) {
                 at = hit ? i->yes : i->no;
         }
         return at == MATCH_YES;
+}
+
+bool match_run(const MatchProgram *p, const Record *r) {
+        return match_run_from(p, p->start, r);
 }
 
 MatchProgram *match_program_ref(MatchProgram *p) {
