@@ -53,6 +53,8 @@ static int add_events(perfd_result *result, const Perfd__V1__Ledger *ledger) {
                         .exact = m->exact,
                         .count = m->count,
                         .doubled = m->doubled,
+                        .external = m->external,
+                        .removed = m->removed,
                 };
                 if (counts_new(&result->arena, m->lost, m->n_lost, &row->lost) < 0)
                         return -ENOMEM;
@@ -143,6 +145,7 @@ static int add_probes(perfd_result *result, const Perfd__V1__Ledger *ledger) {
 int result_add_ledger(perfd_result *result, const Perfd__V1__Ledger *ledger) {
         result->balanced = true;
         result->loss_exact = ledger->loss_exact;
+        result->truncated = ledger->truncated;
         if (add_events(result, ledger) < 0 || add_rings(result, ledger) < 0 ||
             add_subscribers(result, ledger) < 0 || add_probes(result, ledger) < 0)
                 return -ENOMEM;

@@ -342,6 +342,8 @@ typedef struct perfd_event_ledger {
         bool exact;       /* occurred is the kernel's own count */
         uint64_t count;   /* the kernel's count, in the event's unit */
         uint64_t doubled; /* seen twice during a live change, delivered once; not part of occurred */
+        bool external;    /* emitted by clients: of no CPU */
+        bool removed;     /* at the end of a stream: it was removed while the stream was there */
 } perfd_event_ledger;
 
 /* A CPU's ring: records = samples + side_records + lost "unknown_id" and "undecodable". */
@@ -393,7 +395,10 @@ const perfd_difference *perfd_result_setting(const perfd_result *result, size_t 
 const perfd_emitted_row *perfd_result_emitted(const perfd_result *result);
 const perfd_doctor_row *perfd_result_doctor(const perfd_result *result, size_t i);
 
-/* perfd_available(): more match than fit in an answer. */
+/*
+ * perfd_available(): more match than fit in an answer. A ledger: rows of events are left out, because there are more than
+ * fit, or because too many events were removed while the stream was there.
+ */
 bool perfd_result_is_truncated(const perfd_result *result);
 /* A ledger: every row is balanced; and the kernel's losses are exact, not a lower bound. */
 bool perfd_result_is_balanced(const perfd_result *result);

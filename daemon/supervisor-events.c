@@ -16,7 +16,9 @@
 
 #include "daemon/base/log.h"
 #include "daemon/supervisor-external.h"
+#include "daemon/supervisor-kept.h"
 #include "daemon/supervisor-quota.h"
+#include "daemon/supervisor-removed.h"
 
 #define MAX_EVENTS 10000
 
@@ -252,6 +254,8 @@ int supervisor_remove_selected(Supervisor *s, Registration *const *selected, siz
         r = supervisor_update_active(s, e);
         if (r == 0)
                 r = supervisor_publish(s);
+        if (r == 0)
+                r = supervisor_remember_removed(s, selected, n);
         if (r != 0)
                 return r < 0 ? r : -EIO;
         for (size_t i = 0; i < n; i++) {

@@ -332,16 +332,9 @@ int handle_emit(Asking *a, Explanation *e) {
 
 void supervisor_cut_external(Supervisor *s) {
         supervisor_flush_external(s); /* what is delivered is on its way */
-        for (Registration *g = s->registrations; g; g = g->next) {
-                EventCounters *c = &g->event->counters[s->n_cpus];
-
-                if (!g->event->external)
-                        continue;
-                c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
-                                     .settled = true };
-                for (int i = 0; i < _LOSS_MAX; i++)
-                        c->cut.lost[i] = counter_get(&c->lost[i]);
-        }
+        for (Registration *g = s->registrations; g; g = g->next)
+                if (g->event->external)
+                        counters_settle(&g->event->counters[s->n_cpus]);
 }
 
 void supervisor_update_window(Supervisor *s) {

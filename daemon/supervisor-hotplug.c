@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor-ledger.h"
 #include "daemon/kernel/hotplug.h"
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/tasks.h"
@@ -83,11 +84,7 @@ static void settle_slot(Supervisor *s, uint32_t slot) {
         for (Registration *g = s->registrations; g; g = g->next) {
                 EventCounters *c = &g->event->counters[slot];
 
-                c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
-                                     .doubled = counter_get(&c->doubled), .sampled = counter_get(&c->sampled),
-                                     .settled = true };
-                for (int i = 0; i < _LOSS_MAX; i++)
-                        c->cut.lost[i] = counter_get(&c->lost[i]);
+                counters_settle(c);
                 c->next_read = 0;
         }
         if (open_read(s->carriers[slot], s->readers[slot].carrier_read_format, &carrier) == 0)

@@ -13,6 +13,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/kernel/state-file.h"
+#include "daemon/supervisor-kept.h"
 
 /* ---- what waits -------------------------------------------------------------------------------------------------- */
 

@@ -2,11 +2,12 @@
  * The ledger: every reader takes its cut, the dispatcher reports its rows, and here they are put side by side. Each
  * CPU's cut is consistent in itself; the dispatcher is asked afterwards, so that it has seen all that the cuts count.
  */
-#include "daemon/supervisor.h"
+#include "daemon/supervisor-ledger.h"
 
 #include <string.h>
 #include "daemon/base/log.h"
 #include "daemon/supervisor-external.h"
+#include "daemon/supervisor-removed.h"
 
 #define PATIENCE_S 30
 #define LEDGER_MAX (FRAME_MAX_SERVER - ((size_t)64 << 10)) /* bytes, with room for what is around it in a frame */
@@ -117,9 +118,9 @@ static uint64_t late_of(const DispatcherReport *report, uint32_t event, uint32_t
 }
 
 /* occurred = delivered + filtered + all of lost. What a muted generation saw besides is not part of occurred. */
-static int event_ledger_fill(const Supervisor *s, const Registration *g, uint32_t slot, uint64_t late,
+static int event_ledger_fill(const Supervisor *s, const Event *event, bool is_exact, uint32_t slot, uint64_t late,
                              Perfd__V1__EventLedger *row) {
-        const EventCounters *c = &g->event->counters[slot];
+        const EventCounters *c = &event->counters[slot];
         const EventCut *cut = &c->cut;
         uint64_t lost[_LOSS_MAX], sum = 0, count = cut->count + c->closed_count;
         const char *names[_LOSS_MAX];
@@ -130,11 +131,11 @@ static int event_ledger_fill(const Supervisor *s, const Registration *g, uint32_
                 names[i] = loss_name((Loss)i);
         }
         lost[LOSS_KERNEL_RING] = cut->ring_lost + c->closed_lost;
-        lost[LOSS_KERNEL_UNWRITTEN] = event_unwritten(s, g->event, slot);
+        lost[LOSS_KERNEL_UNWRITTEN] = event_unwritten(s, event, slot);
         lost[LOSS_LATE] = late;
         for (int i = 0; i < _LOSS_MAX; i++)
                 sum += lost[i];
-        row->id = g->event->id;
+        row->id = event->id;
         row->external = slot == s->n_cpus;
         row->cpu = row->external ? 0 : s->cpus[slot];
         row->delivered = cut->delivered - late;
@@ -142,16 +143,16 @@ static int event_ledger_fill(const Supervisor *s, const Registration *g, uint32_
         row->doubled = cut->doubled;
         row->count = count;
         has_owed = s->attr.has_lost || row->external;
-        row->exact = g->event->exact && has_owed && !cut->loose && !c->parted && event_owed(c) == count && cut->sampled == 0 &&
-                     (!g->probe || probe_is_exact(g->probe));
+        row->exact = event->exact && is_exact && has_owed && !cut->loose && !c->parted && event_owed(c) == count &&
+                     cut->sampled == 0;
         row->occurred = has_owed && !cut->loose ? event_owed(c) - cut->doubled : row->delivered + row->filtered + sum;
         row->balanced = cut->settled && row->occurred == row->delivered + row->filtered + sum;
-        if (!(row->name = strdup(g->event->spec.name)))
+        if (!(row->name = strdup(event->spec.name)))
                 return -ENOMEM;
         return counts_new(lost, names, _LOSS_MAX, &row->lost, &row->n_lost);
 }
 
-static bool registration_has_slot(const Registration *g, uint32_t slot) {
+bool registration_has_slot(const Registration *g, uint32_t slot) {
         for (size_t i = 0; i < g->opened.n; i++)
                 if (g->opened.streams[i].slot == slot)
                         return true;
@@ -160,27 +161,45 @@ static bool registration_has_slot(const Registration *g, uint32_t slot) {
         return g->event->counters[slot].closed_count > 0;
 }
 
+static int ledger_add_event(const Supervisor *s, const DispatcherReport *report, const Event *event, bool is_exact,
+                            uint32_t slot, Perfd__V1__Ledger *ledger) {
+        Perfd__V1__EventLedger *row = malloc(sizeof(*row));
+
+        if (!row)
+                return -ENOMEM;
+        perfd__v1__event_ledger__init(row);
+        ledger->events[ledger->n_events++] = row;
+        return event_ledger_fill(s, event, is_exact, slot, late_of(report, event->id, slot), row);
+}
+
 static int ledger_add_events(const Supervisor *s, const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
+        int r = 0;
+
         ledger->events = calloc(s->n_registrations * (s->n_cpus + 1) + 1, sizeof(*ledger->events));
         if (!ledger->events)
                 return -ENOMEM;
         for (const Registration *g = s->registrations; g; g = g->next)
-                for (uint32_t slot = 0; slot < g->event->n_slots; slot++) {
-                        Perfd__V1__EventLedger *row;
-                        int r;
+                for (uint32_t slot = 0; slot < g->event->n_slots && r == 0; slot++)
+                        if (registration_has_slot(g, slot))
+                                r = ledger_add_event(s, report, g->event, !g->probe || probe_is_exact(g->probe), slot, ledger);
+        return r;
+}
 
-                        if (!registration_has_slot(g, slot))
-                                continue;
-                        row = malloc(sizeof(*row));
-                        if (!row)
-                                return -ENOMEM;
-                        perfd__v1__event_ledger__init(row);
-                        ledger->events[ledger->n_events++] = row;
-                        r = event_ledger_fill(s, g, slot, late_of(report, g->event->id, slot), row);
-                        if (r < 0)
-                                return r;
-                }
-        return 0;
+static int ledger_add_removed_event(const Supervisor *s, const DispatcherReport *report, const RemovedEvent *e,
+                                    Perfd__V1__Ledger *ledger) {
+        Perfd__V1__EventLedger **more = reallocarray(ledger->events, ledger->n_events + e->event->n_slots + 1, sizeof(*more));
+        int r = 0;
+
+        if (!more)
+                return -ENOMEM;
+        ledger->events = more;
+        for (uint32_t slot = 0; slot < e->event->n_slots && r == 0; slot++) {
+                if (!e->has_slot[slot])
+                        continue;
+                r = ledger_add_event(s, report, e->event, e->is_exact, slot, ledger);
+                more[ledger->n_events - 1]->removed = true;
+        }
+        return r;
 }
 
 static int ledger_add_rings(const Supervisor *s, Perfd__V1__Ledger *ledger) {
@@ -214,27 +233,51 @@ static int ledger_add_rings(const Supervisor *s, Perfd__V1__Ledger *ledger) {
         return 0;
 }
 
+static int ledger_add_probe(const Event *event, bool known, uint64_t hits, uint64_t missed, Perfd__V1__Ledger *ledger) {
+        Perfd__V1__ProbeLedger **more = reallocarray(ledger->probes, ledger->n_probes + 1, sizeof(*more));
+        Perfd__V1__ProbeLedger *row = more ? malloc(sizeof(*row)) : NULL;
+
+        if (more)
+                ledger->probes = more;
+        if (!row)
+                return -ENOMEM;
+        perfd__v1__probe_ledger__init(row);
+        ledger->probes[ledger->n_probes++] = row;
+        row->id = event->id;
+        row->known = known;
+        row->hits = hits;
+        row->missed = missed;
+        return (row->name = strdup(event->spec.name)) ? 0 : -ENOMEM;
+}
+
 /* Hits that the kernel could not even count, where it says how many. */
 static int ledger_add_probes(const Supervisor *s, Perfd__V1__Ledger *ledger) {
-        ledger->probes = calloc(s->n_registrations + 1, sizeof(*ledger->probes));
-        if (!ledger->probes)
-                return -ENOMEM;
-        for (const Registration *g = s->registrations; g; g = g->next) {
-                Perfd__V1__ProbeLedger *row;
+        int r = 0;
 
-                if (!g->probe)
-                        continue;
-                row = malloc(sizeof(*row));
-                if (!row)
-                        return -ENOMEM;
-                perfd__v1__probe_ledger__init(row);
-                ledger->probes[ledger->n_probes++] = row;
-                row->id = g->event->id;
-                row->known = probe_read_profile(&s->tracing, g->probe, &row->hits, &row->missed);
-                if (!(row->name = strdup(g->event->spec.name)))
-                        return -ENOMEM;
+        for (const Registration *g = s->registrations; g && r == 0; g = g->next) {
+                uint64_t hits = 0, missed = 0;
+                bool known = g->probe && probe_read_profile(&s->tracing, g->probe, &hits, &missed);
+
+                if (g->probe)
+                        r = ledger_add_probe(g->event, known, hits, missed, ledger);
         }
-        return 0;
+        return r;
+}
+
+/* What ended while the stream was there; behind all others. */
+static int ledger_add_removed(const Supervisor *s, const DispatcherReport *report, uint64_t subscriber,
+                              Perfd__V1__Ledger *ledger) {
+        int r = 0;
+
+        for (const RemovedEvent *e = s->removed.first; e && r == 0; e = e->next) {
+                if (!removed_concerns(e, subscriber))
+                        continue;
+                r = ledger_add_removed_event(s, report, e, ledger);
+                if (r == 0 && e->has_probe)
+                        r = ledger_add_probe(e->event, e->probe_known, e->probe_hits, e->probe_missed, ledger);
+        }
+        ledger->truncated = s->removed.forgotten > 0 && s->removed.forgotten >= subscriber;
+        return r;
 }
 
 static int ledger_add_subscribers(const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
@@ -270,7 +313,8 @@ static void ledger_truncate(Perfd__V1__Ledger *ledger) {
         }
 }
 
-int supervisor_ledger(Supervisor *s, bool with_subscribers, Perfd__V1__Ledger **ret) {
+/* closes: NULL, or the subscriber for whose end it is, or 0 for the end of all. */
+static int ledger_make(Supervisor *s, const uint64_t *closes, Perfd__V1__Ledger **ret) {
         DispatcherReport report = { .n_subscribers = 0 };
         Perfd__V1__Ledger *ledger;
         int r;
@@ -291,7 +335,9 @@ int supervisor_ledger(Supervisor *s, bool with_subscribers, Perfd__V1__Ledger **
                 r = ledger_add_rings(s, ledger);
         if (r == 0)
                 r = ledger_add_probes(s, ledger);
-        if (r == 0 && with_subscribers)
+        if (r == 0 && closes)
+                r = ledger_add_removed(s, &report, *closes, ledger);
+        if (r == 0 && !closes)
                 r = ledger_add_subscribers(&report, ledger);
         ledger_truncate(ledger);
         dispatcher_report_deinit(&report);
@@ -303,12 +349,16 @@ int supervisor_ledger(Supervisor *s, bool with_subscribers, Perfd__V1__Ledger **
         return 0;
 }
 
+int supervisor_ledger(Supervisor *s, Perfd__V1__Ledger **ret) {
+        return ledger_make(s, NULL, ret);
+}
+
 int supervisor_close_stream(Supervisor *s, uint64_t id, const char *reason) {
         Perfd__V1__Ledger *ledger = NULL;
         DispatcherMail *mail;
         int r;
 
-        r = supervisor_ledger(s, false, &ledger);
+        r = ledger_make(s, &id, &ledger);
         if (r < 0)
                 return r;
         mail = calloc(1, sizeof(*mail));

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "daemon/encode/descriptor.h"
+#include "daemon/supervisor-kept.h"
+#include "daemon/supervisor-ledger.h"
 
 /* Tasks or cgroups with fds: each has one for the event on the same CPUs, so those of one CPU are counted. */
 static uint64_t registration_count_whoms(const Registration *g) {

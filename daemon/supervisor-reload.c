@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor-kept.h"
 
 void reload_deinit(Supervisor *s, Reload *w) {
         registrations_free(s, w->added);

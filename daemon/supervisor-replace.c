@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "daemon/kernel/open.h"
+#include "daemon/supervisor-kept.h"
 
 /* What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more. */
 int registration_keep_counts(Registration *r, const Opened *o) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include "daemon/base/log.h"
+#include "daemon/supervisor-ledger.h"
 
 static int handle_hello(Asking *a, Explanation *e) {
         const Perfd__V1__Hello *hello = a->request->hello;
@@ -110,7 +111,7 @@ static int handle_status(Asking *a, Explanation *e) {
 
 static int handle_ledger(Asking *a, Explanation *e) {
         Perfd__V1__Ledger *ledger;
-        int r = supervisor_ledger(a->supervisor, true, &ledger);
+        int r = supervisor_ledger(a->supervisor, &ledger);
 
         if (r < 0)
                 return r;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/words.h"
+#include "daemon/supervisor-kept.h"
 
 void event_refs_deinit(EventRefs *r) {
         for (size_t i = 0; i < r->n; i++)

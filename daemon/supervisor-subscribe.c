@@ -9,6 +9,8 @@
 #include <sys/utsname.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor-ledger.h"
+#include "daemon/supervisor-removed.h"
 
 #define QUEUE_MIN ((size_t)64 * 1024)
 #define QUEUES_OF_UID ((size_t)512 << 20) /* bytes, of all outboxes of one uid */
@@ -263,6 +265,7 @@ static int supervisor_on_gone(Supervisor *s, uint64_t id, unsigned bit) {
         assert(u && u->n_subscribers > 0);
         s->n_subscribers--;
         supervisor_discharge(s, id);
+        supervisor_forget_removed(s);
         if (--u->n_subscribers > 0)
                 return 0;
         supervisor_end_subscription(s, u);

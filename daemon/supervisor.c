@@ -14,6 +14,9 @@
 #include "daemon/base/log.h"
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/tasks.h"
+#include "daemon/supervisor-kept.h"
+#include "daemon/supervisor-ledger.h"
+#include "daemon/supervisor-removed.h"
 
 #define GOODBYE_USEC 5000000       /* for subscribers to take their closing ledger */
 #define SELF_FILTER_MAX 2048       /* of the page that PERF_EVENT_IOC_SET_FILTER takes */
@@ -355,6 +358,7 @@ void supervisor_stop(Supervisor *s) {
                 free(s->admissions);
         }
         registrations_free(s, s->registrations);
+        supervisor_free_removed(s);
         supervisor_free_kept(s);
         closer_stop(&s->closer);
         comm_table_deinit(&s->comms);

@@ -108,6 +108,13 @@ typedef struct Admission {
         size_t queue_bytes;
 } Admission;
 
+/* Events that were removed while streams were there, the oldest first: supervisor-removed.h. */
+typedef struct RemovedEvents {
+        struct RemovedEvent *first, *last;
+        size_t n_bytes;
+        uint64_t forgotten; /* last subscriber that was there when the last one went that there is no room for; 0: none */
+} RemovedEvents;
+
 /* Main's own way to the dispatcher, for what clients emit: as a reader has it. */
 #define OWN_BATCHES 64
 typedef struct OwnLane {
@@ -174,6 +181,7 @@ typedef struct Supervisor {
         uint64_t used_bits;
         uint64_t last_subscriber_id;
         Admission *admissions; /* of every subscriber */
+        RemovedEvents removed; /* since the oldest stream began */
         size_t n_subscribers, subscribers_max; /* what the dispatcher was made for */
         Control control;
         bool stopping;
@@ -386,30 +394,6 @@ int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registr
 int supervisor_select_with_refs(const Supervisor *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
                                 size_t *ret_n, EventRefs *ret_refs, Explanation *e);
 
-/* supervisor-kept.c: events that outlive the daemon. Before any change that may concern one of them: */
-typedef struct KeptChange {
-        const Registration *added;  /* to be kept, a list that is about to be registered */
-        char *const *patterns;      /* of a removal: what waits and is selected goes too */
-        size_t n_patterns;
-        Registration *const *subjects; /* what happens to them: */
-        size_t n_subjects;
-        bool removed;
-        const bool *enabled;   /* or NULL */
-        const EventSpec *spec; /* of the only one; or NULL */
-} KeptChange;
-
-/* The file as it will be, if it will be another one. Refused "state-file": as it was. */
-int kept_write(Supervisor *s, const KeptChange *change, Explanation *e);
-/* The change was refused after that (`added` may be gone but not NULL): the file as it is now. */
-int kept_restore(Supervisor *s, const KeptChange *change);
-/* The change is done: what it says of those that wait. */
-void kept_forget_waiting(Supervisor *s, const KeptChange *change);
-bool waiting_is_selected(const WaitingEvent *w, const char *pattern);
-/* Once, behind the configuration's events. What can not be read or added is said on the log. Negative: memory. */
-int supervisor_load_kept(Supervisor *s);
-int supervisor_retry_waiting(Supervisor *s);
-void supervisor_free_kept(Supervisor *s);
-
 /* supervisor-replace.c */
 /* For the end: nothing fires any more. */
 int supervisor_disable_all(Supervisor *s);
@@ -492,17 +476,6 @@ int supervisor_open_moves(Supervisor *s, uint32_t slot, Explanation *e);
 /* After its reader ended. */
 void supervisor_close_moves(Supervisor *s, uint32_t slot);
 void supervisor_free_moves(Supervisor *s);
-
-/* supervisor-ledger.c */
-/* Every event's cut, of all CPUs and of clients. -ENOMEM */
-int supervisor_cut(Supervisor *s);
-int supervisor_ledger(Supervisor *s, bool with_subscribers, Perfd__V1__Ledger **ret);
-/* Posts the end to one subscriber, or all (0). */
-int supervisor_close_stream(Supervisor *s, uint64_t id, const char *reason);
-int supervisor_report(Supervisor *s, DispatcherReport *ret);
-/* Until it posts `done`; a dispatcher that does not is a bug, and the daemon ends to be restarted. */
-void supervisor_wait_for_dispatcher(sem_t *done);
-EventCut supervisor_event_totals(const Supervisor *s, const Registration *r);
 
 /* supervisor-requests.c */
 int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request);

@@ -32,6 +32,8 @@ static void print_event_json(Output *o, const perfd_event_ledger *e) {
         JSON_BOOL(&j, "exact", e->exact);
         JSON_NUMBER(&j, "count", e->count);
         JSON_NUMBER(&j, "doubled", e->doubled);
+        JSON_BOOL(&j, "external", e->external);
+        JSON_BOOL(&j, "removed", e->removed);
         json_end(&j, '}');
         json_end_line(&j);
 }
@@ -98,6 +100,8 @@ void ledger_print_json(Output *o, const perfd_result *ledger) {
                 print_subscriber_json(o, s);
         for (size_t i = 0; (b = perfd_result_probe_ledger(ledger, i)); i++)
                 print_probe_json(o, b);
+        if (perfd_result_is_truncated(ledger))
+                output_put_string(o, "{\"kind\":\"truncated\"}\n");
 }
 
 /* "kernel_ring 12, late 3", or "-" for none. */
@@ -128,7 +132,10 @@ static void print_events(Output *o, bool human, const perfd_result *ledger) {
         TABLE_INIT(&t, human, "EVENT", ">CPU", ">OCCURRED", ">DELIVERED", ">FILTERED", "LOST", "EXACT", "BALANCED");
         for (size_t i = 0; (e = perfd_result_event_ledger(ledger, i)); i++) {
                 table_put(&t, e->name);
-                table_put_number(&t, e->cpu);
+                if (e->external)
+                        table_put(&t, "-");
+                else
+                        table_put_number(&t, e->cpu);
                 table_put_number(&t, e->occurred);
                 table_put_number(&t, e->delivered);
                 table_put_number(&t, e->filtered);
@@ -217,6 +224,8 @@ void ledger_print_tables(Output *o, bool human, const perfd_result *ledger) {
         print_rings(o, human, ledger);
         print_subscribers(o, human, ledger);
         print_probes(o, human, ledger);
+        if (perfd_result_is_truncated(ledger))
+                output_put_string(o, human ? "\nnot all rows of events are here: there are too many\n" : "truncated\n");
 }
 
 static size_t count_unbalanced(const perfd_result *ledger) {

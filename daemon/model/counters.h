@@ -50,6 +50,14 @@ typedef struct EventCounters {
         uint64_t closed_owed;
 } EventCounters;
 
+/* The cut of an event whose fds are closed, or are about to be: all that they counted is in closed_*, and nothing moves. */
+static inline void counters_settle(EventCounters *c) {
+        c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
+                             .doubled = counter_get(&c->doubled), .sampled = counter_get(&c->sampled), .settled = true };
+        for (int i = 0; i < _LOSS_MAX; i++)
+                c->cut.lost[i] = counter_get(&c->lost[i]);
+}
+
 /* What one ring carried, samples or not. Written by its reader. */
 typedef struct RingCounters {
         _Alignas(64) Counter records, samples, side_records;

@@ -149,7 +149,7 @@ def check_ledger(ledger):
     for e in ledger.events:
         lost = counts(e.lost)
         rows.append({"kind": "event", "event": e.name, "cpu": e.cpu, "occurred": e.occurred, "delivered": e.delivered,
-                     "filtered": e.filtered, "lost": lost, "exact": e.exact, "doubled": e.doubled, "count": e.count,
+                     "filtered": e.filtered, "lost": lost, "exact": e.exact, "doubled": e.doubled, "count": e.count, "removed": e.removed,
                      "balanced": e.occurred == e.delivered + e.filtered + sum(lost.values())})
     for r in ledger.rings:
         lost = counts(r.lost)
@@ -351,6 +351,7 @@ class Stream:
         return result
 
     def take_end(self, end):
+        self.truncated = end.ledger.truncated
         rows = check_ledger(end.ledger)
         require(len(end.ledger.subscribers) == 1, "the closing ledger has not just this subscriber's row")
         own = rows[-1]

@@ -182,6 +182,7 @@ static void test_doctor(void **state) {
 static void test_ledger(void **state) {
         Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__Ledger ledger = PERFD__V1__LEDGER__INIT;
+        Perfd__V1__EventLedger e = PERFD__V1__EVENT_LEDGER__INIT, *events[] = { &e };
         Perfd__V1__ProbeLedger a = PERFD__V1__PROBE_LEDGER__INIT, b = PERFD__V1__PROBE_LEDGER__INIT,
                                *probes[] = { &a, &b };
         Ran r;
@@ -195,6 +196,13 @@ static void test_ledger(void **state) {
         b.name = (char *)"uprobe:/a:b";
         ledger.probes = probes;
         ledger.n_probes = 2;
+        e.id = 3;
+        e.name = (char *)"external:a";
+        e.occurred = e.delivered = e.count = 7;
+        e.external = e.removed = e.balanced = e.exact = true;
+        ledger.events = events;
+        ledger.n_events = 1;
+        ledger.truncated = true;
         yes.id = 2;
         yes.body_case = PERFD__V1__RESPONSE__BODY_LEDGER;
         yes.ledger = &ledger;
@@ -202,15 +210,19 @@ static void test_ledger(void **state) {
         run_greet(&r);
         play_response(r.daemon, &yes);
         run_end(&r);
-        assert_ran(&r, PERFCTL_OK, "probe\t4\t100\t2\tkprobe:vfs_read\nprobe\t5\tunknown\tunknown\tuprobe:/a:b\n", "");
+        assert_ran(&r, PERFCTL_OK, "external:a\t-\t7\t7\t0\t-\tyes\tyes\n"
+                   "probe\t4\t100\t2\tkprobe:vfs_read\nprobe\t5\tunknown\tunknown\tuprobe:/a:b\ntruncated\n", "");
         run_start(&r, WORDS("ledger", "--json"));
         run_greet(&r);
         play_response(r.daemon, &yes);
         run_end(&r);
         assert_ran(
                 &r, PERFCTL_OK,
+                "{\"kind\":\"event\",\"event\":\"external:a\",\"id\":3,\"cpu\":0,\"occurred\":7,\"delivered\":7,\"filtered\":0,"
+                "\"lost\":{},\"balanced\":true,\"exact\":true,\"count\":7,\"doubled\":0,\"external\":true,\"removed\":true}\n"
                 "{\"kind\":\"probe\",\"event\":\"kprobe:vfs_read\",\"id\":4,\"known\":true,\"hits\":100,\"missed\":2}\n"
-                "{\"kind\":\"probe\",\"event\":\"uprobe:/a:b\",\"id\":5,\"known\":false}\n",
+                "{\"kind\":\"probe\",\"event\":\"uprobe:/a:b\",\"id\":5,\"known\":false}\n"
+                "{\"kind\":\"truncated\"}\n",
                 "");
 }
 

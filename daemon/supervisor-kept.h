@@ -1,0 +1,28 @@
+/* For the supervisor: events that outlive the daemon. Main thread only. */
+#pragma once
+
+#include "daemon/supervisor.h"
+
+/* Before any change that may concern one of them: */
+typedef struct KeptChange {
+        const Registration *added;  /* to be kept, a list that is about to be registered */
+        char *const *patterns;      /* of a removal: what waits and is selected goes too */
+        size_t n_patterns;
+        Registration *const *subjects; /* what happens to them: */
+        size_t n_subjects;
+        bool removed;
+        const bool *enabled;   /* or NULL */
+        const EventSpec *spec; /* of the only one; or NULL */
+} KeptChange;
+
+/* The file as it will be, if it will be another one. Refused "state-file": as it was. */
+int kept_write(Supervisor *s, const KeptChange *change, Explanation *e);
+/* The change was refused after that (`added` may be gone but not NULL): the file as it is now. */
+int kept_restore(Supervisor *s, const KeptChange *change);
+/* The change is done: what it says of those that wait. */
+void kept_forget_waiting(Supervisor *s, const KeptChange *change);
+bool waiting_is_selected(const WaitingEvent *w, const char *pattern);
+/* Once, behind the configuration's events. What can not be read or added is said on the log. Negative: memory. */
+int supervisor_load_kept(Supervisor *s);
+int supervisor_retry_waiting(Supervisor *s);
+void supervisor_free_kept(Supervisor *s);
