@@ -4,18 +4,18 @@
  * nodes, but where its next comparison is depends on the last one, and with CPUs that take turns a processor guesses
  * every other one wrong.
  *
- * A key has a leaf in it, and so only as much of a time as fits above that: since `base`, far ones as KEY_FAR. When one of
- * these is on top, or something older than the base comes, all keys are made anew: once in hours.
+ * A key has a leaf in it, and so only as much of a time as fits above that: since `base`, far ones as KEY_FAR. When
+ * one of these is on top, or something older than the base comes, all keys are made anew: once in hours.
  *
- * Runs are worked out ahead, so that their items are on the way from another CPU's cache while those before are sent: that
- * is a third of what a sample of 128 CPUs costs, written there and copied here.
+ * Runs are worked out ahead, so that their items are on the way from another CPU's cache while those before are sent:
+ * that is a third of what a sample of 128 CPUs costs, written there and copied here.
  */
 #include "daemon/route/merge.h"
 
 #include <assert.h>
 #include <errno.h>
 
-#define FIRST_LEAVES 4u
+#define FIRST_LEAVES 2u
 #define NO_LEAF UINT32_MAX
 #define LEAF_BITS 18
 #define LEAF_MASK (((int64_t)1 << LEAF_BITS) - 1)
@@ -62,7 +62,8 @@ static int merge_grow_leaves(Merge *m) {
         keys = calloc((size_t)2 * n, sizeof(*keys));
         if (!keys)
                 return -ENOMEM;
-        assert(n <= LEAF_MASK); /* batches of 100 GB */
+        assert(n <= LEAF_MASK); /* batches of 30 GB */
+        keys[0] = KEY_NONE;
         for (uint32_t i = 0; i < n; i++)
                 keys[n + i] = i < m->n_leaves ? m->keys[m->n_leaves + i] : KEY_NONE;
         for (uint32_t i = n - 1; i > 0; i--)
@@ -109,13 +110,12 @@ static inline int64_t key_of(const Merge *m, uint32_t leaf, nsec_t time) {
         return (int64_t)((since < KEY_FAR ? since : KEY_FAR) << LEAF_BITS | leaf);
 }
 
-/* A leaf has another key now. What is on top. */
-static inline int64_t merge_play(int64_t *keys, uint32_t n_leaves, uint32_t leaf, int64_t key) {
-        for (size_t i = (size_t)n_leaves + leaf; i > 1; i /= 2) {
+/* A leaf has another key now. What is on top; keys[0] is KEY_NONE, so that the top needs no end of its own. */
+static inline int64_t merge_play(int64_t *keys, size_t leaf_at, int64_t key) {
+        for (size_t i = leaf_at; i > 0; i /= 2) {
                 keys[i] = key;
                 key = lesser(key, keys[i ^ 1]);
         }
-        keys[1] = key;
         return key;
 }
 
@@ -194,7 +194,7 @@ int merge_add(Merge *m, Batch *b) {
         l = &m->leaves[leaf];
         *l = (MergeLeaf){ .end = &b->entries[b->n_entries], .first = b, .last = b };
         leaf_set_next(m, l, leaf, &b->entries[b->next]);
-        (void)merge_play(m->keys, m->n_leaves, leaf, key_of(m, leaf, l->next->time));
+        (void)merge_play(m->keys, m->n_leaves + leaf, key_of(m, leaf, l->next->time));
         if (l->next->time < m->base)
                 merge_rebase(m);
         return 0;
@@ -254,28 +254,44 @@ static const BatchEntry *merge_run_end(const Merge *m, uint32_t leaf, nsec_t unt
         return run_end(l->next + 1, l->end, until);
 }
 
-/* What the leaf on top has before `end` becomes a run; `key` is that of `end`. What is on top then. */
-static inline int64_t merge_step(Merge *m, uint32_t leaf, const BatchEntry *end, int64_t key, MergeRun *run) {
+/* The first entries of the leaf are given away: the next ones are at `end`. The leaf's key. */
+__attribute__((noinline)) static int64_t merge_go_on(Merge *m, uint32_t leaf, const BatchEntry *end, MergeRun *run) {
         MergeLeaf *l = &m->leaves[leaf];
 
-        *run = (MergeRun){ .batch = l->first, .first = l->next, .n = (size_t)(end - l->next) };
-        __builtin_prefetch(l->first->arena + l->next->offset); /* of the item, which is longer than a line */
-        __builtin_prefetch(l->first->arena + l->next->offset + CACHE_LINE);
-        if (end < l->end) {
-                __builtin_prefetch(end + 2); /* its key is asked for when this CPU is on top again */
-                leaf_set_next(m, l, leaf, end);
-        } else {
-                run->empties = true;
-                key = merge_pass(m, leaf);
-        }
-        return merge_play(m->keys, m->n_leaves, leaf, key);
+        run->empties = end == l->end;
+        if (run->empties)
+                return merge_pass(m, leaf);
+        leaf_set_next(m, l, leaf, end);
+        return key_of(m, leaf, end->time);
 }
 
-/* As far as it goes: while one CPU has much and the others nothing. */
-static int64_t merge_step_far(Merge *m, uint32_t leaf, nsec_t until, MergeRun *run) {
-        const BatchEntry *end = merge_run_end(m, leaf, until);
+/* What the leaf on top has becomes a run, as far as it goes: while one CPU has much and the others nothing. */
+__attribute__((noinline)) static int64_t merge_step_far(Merge *m, uint32_t leaf, nsec_t until, MergeRun *run) {
+        const BatchEntry *first = m->leaves[leaf].next, *end = merge_run_end(m, leaf, until);
 
-        return merge_step(m, leaf, end, end < m->leaves[leaf].end ? key_of(m, leaf, end->time) : KEY_NONE, run);
+        *run = (MergeRun){ .batch = m->leaves[leaf].first, .first = first, .n = (size_t)(end - first) };
+        return merge_play(m->keys, m->n_leaves + leaf, merge_go_on(m, leaf, end, run));
+}
+
+/* Only its next entry: what CPUs that take turns pay. What is on top then. */
+static inline int64_t merge_step(Merge *m, uint32_t leaf, MergeRun *run) {
+        MergeLeaf *l = &m->leaves[leaf];
+        const BatchEntry *e = l->next;
+        int64_t key = l->key_behind;
+
+        run->batch = l->first;
+        run->first = e;
+        run->n = 1;
+        run->empties = false;
+        __builtin_prefetch(l->first->arena + e->offset); /* of the item, which is longer than a line */
+        __builtin_prefetch(l->first->arena + e->offset + CACHE_LINE);
+        if (l->end - e > 2) {
+                __builtin_prefetch(&e[3]); /* its key is made when this CPU is on top again */
+                l->next = &e[1];
+                l->key_behind = key_of(m, leaf, e[2].time);
+        } else
+                key = merge_go_on(m, leaf, e + 1, run);
+        return merge_play(m->keys, m->n_leaves + leaf, key);
 }
 
 /* What is left of each batch, for those who ask between two releases. */
@@ -305,11 +321,8 @@ static unsigned merge_work_out(Merge *m, nsec_t until) {
                 top = merge_step_far(m, top & LEAF_MASK, until, &m->runs[n]);
                 goes_far = m->runs[n].n >= LONG_RUN;
         }
-        for (; top <= most && n < MERGE_RUNS; n++) {
-                const MergeLeaf *l = &m->leaves[top & LEAF_MASK];
-
-                top = merge_step(m, top & LEAF_MASK, l->next + 1, l->key_behind, &m->runs[n]);
-        }
+        for (; top <= most && n < MERGE_RUNS; n++)
+                top = merge_step(m, top & LEAF_MASK, &m->runs[n]);
         return n;
 }
 

@@ -1,9 +1,9 @@
 /*
- * For the dispatcher: batches of all CPUs in one order of time. Batches must be sorted (batch_sort()); two of one CPU may
- * overlap. What is on top costs O(log CPUs): a batch that is not older than the one before it of its CPU waits behind
- * that one, and does not take part.
+ * For the dispatcher: batches of all CPUs in one order of time. Batches must be sorted (batch_sort()); two of one CPU
+ * may overlap. What is on top costs O(log CPUs): a batch that is not older than the one before it of its CPU waits
+ * behind that one, and does not take part.
  *
- *     keys     | - | top | 2 | 3 | ...           of 2 i and 2 i + 1 the one with the older entry; the last half are leaves
+ *     keys     | - | top | 2 | 3 | ...          the older one of 2 i and 2 i + 1; the last half are those of leaves
  *     leaves   | next entry of a batch, and the batches behind it | ...
  *     runs     | entries of one batch that follow each other | ...      in order, worked out ahead of merge_next()
  */
@@ -14,7 +14,7 @@
 
 #include "daemon/model/batch.h"
 
-#define MERGE_RUNS 64 /* worked out at a time: as long as memory takes to come, and no more than is still in the cache then */
+#define MERGE_RUNS 64 /* worked out at a time: until then memory has come, and is still in the cache */
 
 typedef struct MergeLeaf {
         const BatchEntry *next, *end; /* of `first` */
@@ -62,8 +62,9 @@ const BatchEntry *merge_top(const Merge *m);
 void merge_remove(Merge *m, const Batch *b);
 
 /*
- * The next entries in order that are not newer than `until`: a run of one batch; the next run may be of the same. 0 if
- * there is none; `until` must not sink before. *ret_emptied: the batch has no entries left and is no longer in the merge.
+ * The next entries in order that are not newer than `until`: a run of one batch; the next run may be of the same. 0
+ * if there is none; `until` must not sink before. *ret_emptied: the batch has no entries left and is no longer in the
+ * merge. What is left of the others, Batch.next, is only known after 0.
  */
 static inline size_t merge_next(Merge *m, nsec_t until, Batch **ret_batch, const BatchEntry **ret_first,
                                 bool *ret_emptied) {

@@ -11,7 +11,7 @@
  * instructions tests/bench/instructions counts; --play: one of them for about so many samples, and how many they were.
  *
  * Each number is the median of several runs. reader: reader_drain() and the hand-over of batches; dispatcher: from the
- * batch to sendmsg(2), in the same thread, so with batches that are still in its cache. What the peer spends is not in it.
+ * batch to sendmsg(2), in the same thread, so with batches that are still in its cache. What the peer spends is not there.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -60,8 +60,10 @@ static Case cases[] = {
         { "raw and fields", .is_counted = true, .shape = { ONE_CPU, .n_subscriptions = 1, .payload = PAYLOAD_BOTH } },
         { "fields, two conditions, 1 % pass", .is_counted = true,
           .shape = { ONE_CPU, .n_subscriptions = 1, .where = "id == 39 && args[0] != 1" } },
-        { "sched_switch: raw", .shape = { ONE_CPU, .event = PLAYED_SWITCH, .n_subscriptions = 1, .payload = PAYLOAD_RAW } },
-        { "sched_switch: fields", .is_counted = true, .shape = { ONE_CPU, .event = PLAYED_SWITCH, .n_subscriptions = 1 } },
+        { "sched_switch: raw",
+          .shape = { ONE_CPU, .event = PLAYED_SWITCH, .n_subscriptions = 1, .payload = PAYLOAD_RAW } },
+        { "sched_switch: fields", .is_counted = true,
+          .shape = { ONE_CPU, .event = PLAYED_SWITCH, .n_subscriptions = 1 } },
 
         { "1,000 events, one happens", .shape = { ONE_CPU, .n_subscriptions = 1, .n_events = 1000 } },
         { "1,000 events, all happen", .is_counted = true,
@@ -109,11 +111,12 @@ static const Goal goals[] = {
         { "a second subscriber", "2 subscribers", "fields", OF_BOTH, NSEC_MORE, 15, 1 },
         { "each further subscriber of 16", "16 subscribers", "fields", OF_BOTH, NSEC_MORE, 15, 15 },
         { "16 subscribers in 4 encodings, of one", "16 subscribers in 4 encodings", "fields", .most = 8 },
-        { "128 CPUs, of 2, at 20 k/s each", "time order, 128 CPUs at 20 k/s", "time order, 2 CPUs at 20 k/s", .most = 1.2 },
+        { "128 CPUs, of 2, at 20 k/s each", "time order, 128 CPUs at 20 k/s", "time order, 2 CPUs at 20 k/s",
+          .most = 1.2 },
         { "128 CPUs at 20 k/s, of 2 at the same sum, dispatcher", "time order, 128 CPUs at 20 k/s",
           "time order, 2 CPUs", OF_DISPATCHER },
-        { "time order, 2 CPUs in strict turns, dispatcher", "time order, 2 CPUs in strict turns", NULL, OF_DISPATCHER, NSEC,
-          25 },
+        { "time order, 2 CPUs in strict turns, dispatcher", "time order, 2 CPUs in strict turns", NULL, OF_DISPATCHER,
+          NSEC, 25 },
         { "time order, 128 CPUs, dispatcher", "time order, 128 CPUs at 20 k/s", NULL, OF_DISPATCHER, NSEC, 25 },
 };
 
@@ -206,7 +209,8 @@ static double copying(const char *how) {
 }
 
 static void print_table(void) {
-        printf("ns of CPU per sample, medians%s\n\n", stopwatch_counter < 0 ? "; this machine counts no instructions" : "");
+        printf("ns of CPU per sample, medians%s\n\n",
+               stopwatch_counter < 0 ? "; this machine counts no instructions: see tests/bench/instructions.txt" : "");
         printf("%-40s %7s %10s %7s %8s %16s %13s\n", "", "reader", "dispatcher", "both", "x copy", "x copy+socket",
                "instructions");
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -285,8 +289,8 @@ static void write_goals(FILE *f) {
 
         for (size_t i = 0; i < ARRAY_SIZE(goals); i++)
                 if (goal_get(&goals[i], &is)) {
-                        fprintf(f, "%s\n{\"name\":\"%s\",\"is\":%.3f,\"unit\":\"%s\",\"goal\":%.1f}", separator, goals[i].text,
-                                is, goals[i].unit == TIMES ? "x" : "ns", goals[i].most);
+                        fprintf(f, "%s\n{\"name\":\"%s\",\"is\":%.3f,\"unit\":\"%s\",\"goal\":%.1f}", separator,
+                                goals[i].text, is, goals[i].unit == TIMES ? "x" : "ns", goals[i].most);
                         separator = ",";
                 }
 }

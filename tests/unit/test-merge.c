@@ -166,8 +166,8 @@ static void merging_take(Merging *m, nsec_t until) {
 }
 
 /*
- * Batches come and go at random: of one CPU and of many, overlapping and following each other, with many equal times and
- * with few, in runs and in turns, also behind what was taken already: what comes late comes next.
+ * Batches come and go at random: of one CPU and of many, overlapping and following each other, with many equal times
+ * and with few, in runs and in turns, also behind what was taken already: what comes late comes next.
  */
 static void test_merge(void **state) {
         for (unsigned round = 0; round < 400; round++) {
@@ -184,10 +184,10 @@ static void test_merge(void **state) {
                 merging_take(&m, UINT64_MAX);
                 while (m.n_batches < MANY) {
                         if (random_below(3))
-                                merging_add(&m, m.weather.is_wide && random_below(4) == 0 ? 0 : until + random_below(round % 4 ? 300 : 30),
-                                            &number);
+                                merging_add(&m, m.weather.is_wide && random_below(4) == 0 ? 0 :
+                                                until + random_below(round % 4 ? 300 : 30), &number);
                         else {
-                                until += m.weather.is_wide ? (nsec_t)random_below(100) << random_below(48) : random_below(100);
+                                until += (nsec_t)random_below(100) << (m.weather.is_wide ? random_below(48) : 0);
                                 merging_take(&m, m.weather.is_at_end ? UINT64_MAX - 2 - random_below(200) : until);
                         }
                 }
@@ -222,7 +222,7 @@ void *__wrap_reallocarray(void *block, size_t n, size_t size) {
         return is_refused() ? NULL : __real_reallocarray(block, n, size);
 }
 
-/* Whichever allocation fails: the batch is not taken, what is in the merge is not touched, and a second try succeeds. */
+/* Whichever allocation fails: the batch is not taken, what is in the merge is not touched, a second try succeeds. */
 static void test_memory(void **state) {
         Merge m = MERGE_NULL;
         Batch *all[20], *b;
