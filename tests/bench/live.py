@@ -8,7 +8,7 @@ PERFD_BUILD is any folder of a build (`build` if not set). One process, pinned t
 own, all cases in turns, several times over. live/cases.py lists them and what they are to reach:
 
     bare-...             loops on the same ring that do nothing but what their names say (live/bare-*.c)
-    perf-... bpftrace    other programs, as far as they are installed
+    perf-... bpftrace    other programs, as far as they are installed (tests/packages bench)
     latency-...          perfd, whose subscriber looks at the clock: from the kernel's time stamp to its read(2)
     the others           perfd, with subscribers that read and discard (live/discard.c), a daemon of its own for each
     resting              wakeups and memory without a flood

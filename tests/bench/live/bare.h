@@ -37,7 +37,7 @@ typedef struct Bare {
  */
 enum { BARE_PID = 16, BARE_TID = 20, BARE_TIME = 24, BARE_CPU = 32, BARE_NUMBERS = 52, BARE_N_NUMBERS = 7 };
 
-/* What follows the loop: takes all that there is up to bare->head, and passes on what is in its block. */
+/* A program's own part: takes all records up to bare->head, and passes on what it has. */
 typedef void BareDrain(Bare *bare);
 
 int bare_run(int argc, char **argv, BareDrain *drain);
@@ -71,7 +71,7 @@ static inline const uint8_t *bare_next(Bare *b, size_t *ret_length) {
         return record;
 }
 
-/* The block was full when a record did not fit any more: true once it is. */
+/* To the block; true: it is full, and has to be empty before the next one. */
 static inline bool bare_append(Bare *b, const uint8_t *bytes, size_t length) {
         memcpy(b->block + b->used, bytes, length);
         b->used += length;

@@ -2,6 +2,7 @@
 import functools
 
 import bare
+import machine
 import measure
 import perf_tools
 import served
@@ -67,15 +68,15 @@ COSTS = [
     Case(SOCKET, "copy, write to a socket", loop("socket"), quick=True),
     Case("bare-encode", "encode fields, write to a socket", loop("encode")),
     Case("bare-threads", "copy, hand over, write", loop("threads")),
-    Case(PERF, "perf record -o -", perf_tools.Perf, missing=perf_tools.missing("perf"), quick=True),
-    Case("perf-file", "perf record", perf_tools.PerfFile, missing=perf_tools.missing("perf")),
-    Case("perf-script", "perf record -o - | perf script", perf_tools.PerfScript, BOTH, missing=perf_tools.missing("perf")),
-    Case("perf-trace", "perf trace", perf_tools.PerfTrace, BOTH, missing=perf_tools.missing("perf")),
+    Case(PERF, "perf record -o -", perf_tools.Perf, missing=machine.missing("perf"), quick=True),
+    Case("perf-file", "perf record", perf_tools.PerfFile, missing=machine.missing("perf")),
+    Case("perf-script", "perf record -o - | perf script", perf_tools.PerfScript, BOTH, missing=machine.missing("perf")),
+    Case("perf-trace", "perf trace", perf_tools.PerfTrace, BOTH, missing=machine.missing("perf")),
     Case("trace-cmd-record", "trace-cmd record", functools.partial(tracers.TraceCmd, kind="record"),
-         missing=perf_tools.missing("trace-cmd")),
+         missing=machine.missing("trace-cmd")),
     Case("trace-cmd-stream", "trace-cmd stream", functools.partial(tracers.TraceCmd, kind="stream"), BOTH,
-         missing=perf_tools.missing("trace-cmd")),
-    Case("bpftrace", "bpftrace, printf", tracers.BpfTrace, BOTH, missing=perf_tools.missing("bpftrace")),
+         missing=machine.missing("trace-cmd")),
+    Case("bpftrace", "bpftrace, printf", tracers.BpfTrace, BOTH, missing=machine.missing("bpftrace")),
     Case("raw", "perfd: raw, order of each CPU", perfd(served.by_cpu(pb.PAYLOAD_RAW)), quick=True,
          goals=[Times(at(1.5, 2), SOCKET)]),
     Case("fields", "perfd: fields, order of each CPU", perfd(served.by_cpu()), quick=True,

@@ -3,6 +3,7 @@ import contextlib
 import os
 import platform
 import select
+import shutil
 import time
 
 PATIENCE = 30  # seconds
@@ -57,16 +58,40 @@ def children(pid):
     return found
 
 
-def wait_quiet(pids, looks=1):
+def count_perf_events(pid):
+    """The perf event fds that it has."""
+    n = 0
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            n += os.readlink(f"/proc/{pid}/fd/{fd}") == "anon_inode:[perf_event]"
+    return n
+
+
+def is_running(pid):
+    """Whether a thread of it runs, or would if it had a CPU."""
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), \
+                open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8") as f:
+            if f.read().rpartition(")")[2].split()[0] == "R":
+                return True
+    return False
+
+
+def wait_quiet(pids, looks=2):
     """Until these processes have done what they have to do: hardly any CPU is spent between so many looks in turn."""
     end, before, quiet = time.monotonic() + PATIENCE, 0, 0
     while quiet <= looks:
         now = sum(cpu_time(pid) for pid in pids)
-        quiet = quiet + 1 if now - before < QUIET else 1
+        quiet = quiet + 1 if now - before < QUIET and not any(is_running(pid) for pid in pids) else 0
         before = now
         if time.monotonic() > end:
             raise AssertionError(f"not quiet within {PATIENCE} s: {pids}")
         select.select([], [], [], LOOK)
+
+
+def missing(program):
+    """Why a case that needs it can not be measured here, or None."""
+    return None if shutil.which(program) else f"{program} is not installed"
 
 
 def describe():

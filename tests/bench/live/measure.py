@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 
 import machine
@@ -9,6 +10,7 @@ import perfd
 
 EVENT = "raw_syscalls:sys_enter"
 HERE = os.path.join(perfd.BUILD, "tests", "bench", "live")
+ENDING = 5  # seconds
 DISCARD = os.path.join(HERE, "discard")
 
 
@@ -84,6 +86,28 @@ class Consumer:
 
     def finish(self, n_calls, seconds):
         return {"occurred": n_calls + 1, "taken": n_calls + 1, "lost": 0, "cpu_ns": 0, "parts": {}, "wakeups": {}}
+
+
+def interrupt(process):
+    """Ends it by SIGINT; ns of CPU that it and its children have spent in all their life."""
+    process.send_signal(signal.SIGINT)
+    try:
+        perfd.wait_until(lambda: os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT), "its end", ENDING)
+    except AssertionError:
+        process.kill()  # bpftrace 0.17 does not always hear it; all that is asked of it has been printed
+    _, process.returncode, usage = os.wait4(process.pid, 0)
+    return int((usage.ru_utime + usage.ru_stime) * 1e9)
+
+
+def cpu_ns(threads):
+    return sum(thread["cpu_ns"] for thread in threads.values())
+
+
+def text_result(spent, ns, said, n_calls):
+    """Of a program that prints a line for each call, and few others."""
+    taken = min(said["lines"], n_calls)
+    return {"occurred": n_calls, "taken": taken, "lost": n_calls - taken, "cpu_ns": ns, "parts": {"all": ns},
+            "wakeups": {"all": sum(thread["wakeups"] for thread in spent.values())}, **said}
 
 
 class Nobody(Consumer):

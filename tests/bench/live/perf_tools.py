@@ -4,8 +4,6 @@ import fcntl
 import functools
 import os
 import select
-import shutil
-import signal
 import statistics
 import subprocess
 import tempfile
@@ -17,11 +15,6 @@ import perfd
 RING = "2M"  # rings.size by default
 PIPE = 1 << 20
 N_ENDINGS = 3
-
-
-def missing(program):
-    """Why a case can not be measured here, or None."""
-    return None if shutil.which(program) else f"{program} is not installed"
 
 
 class Perf(measure.Consumer):
@@ -77,12 +70,11 @@ class Perf(measure.Consumer):
 
     def spend(self):
         """Ends it; ns of CPU of each process since it was ready."""
-        self.processes[0].send_signal(signal.SIGINT)
-        spent = []
-        for process, before in zip(self.processes, self.before):
+        spent = [measure.interrupt(self.processes[0])]
+        for process in self.processes[1:]:
             _, process.returncode, usage = os.wait4(process.pid, 0)
-            spent.append(int((usage.ru_utime + usage.ru_stime) * 1e9) - sum(t["cpu_ns"] for t in before.values()))
-        return spent
+            spent.append(int((usage.ru_utime + usage.ru_stime) * 1e9))
+        return [ns - measure.cpu_ns(before) for ns, before in zip(spent, self.before)]
 
     def finish(self, n_calls, seconds):
         slept = [sum(t["wakeups"] for t in machine.difference(before, machine.threads(pid)).values())
@@ -155,19 +147,11 @@ class PerfTrace(measure.Consumer):
         self.readers = (measure.Reader("lines", self.process.stderr),)
         self.stack.callback(self.readers[0].close)
         self.pids = (self.process.pid,)
+        perfd.wait_until(lambda: machine.count_perf_events(self.process.pid) > 1, "perf trace to trace entries and exits")
         machine.wait_quiet(self.pids, looks=10)
         self.before = machine.threads(self.process.pid)
 
     def finish(self, n_calls, seconds):
         spent = machine.difference(self.before, machine.threads(self.process.pid))
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(perfd.PATIENCE)
-        return text_result(spent, self.readers[0].finish(), n_calls)
-
-
-def text_result(spent, said, n_calls):
-    """Of a program that prints a line for each call, and few others."""
-    taken = min(said["lines"], n_calls)
-    cpu_ns = sum(thread["cpu_ns"] for thread in spent.values())
-    return {"occurred": n_calls, "taken": taken, "lost": n_calls - taken, "cpu_ns": cpu_ns, "parts": {"all": cpu_ns},
-            "wakeups": {"all": sum(thread["wakeups"] for thread in spent.values())}, **said}
+        ns = measure.interrupt(self.process) - measure.cpu_ns(self.before)
+        return measure.text_result(spent, ns, self.readers[0].finish(), n_calls)

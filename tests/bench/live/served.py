@@ -71,11 +71,11 @@ class Stream:
 class Served(measure.Consumer):
     """subscriptions: dicts of SubscribeRequest; events: more EventSpecs, as dicts, that are enabled beside."""
 
-    def __init__(self, pid, cpu, subscriptions, events=(), kind="frames", config="version: 1\n"):
-        self.pid, self.subscriptions, self.events, self.kind, self.config = pid, subscriptions, events, kind, config
+    def __init__(self, pid, cpu, subscriptions, events=(), kind="frames"):
+        self.pid, self.subscriptions, self.events, self.kind = pid, subscriptions, events, kind
 
     def start(self):
-        self.daemon = self.stack.enter_context(perfd.Daemon(config=self.config))
+        self.daemon = self.stack.enter_context(perfd.Daemon(config="version: 1\n"))
         client = self.stack.enter_context(self.daemon.client())
         perfd.add(client, *self.events, {"event": measure.EVENT, "target": pb.Target(pids=[self.pid])})
         self.streams = []

@@ -7,7 +7,6 @@ import tempfile
 
 import machine
 import measure
-import perf_tools
 import perfd
 
 # Some containers forbid all files of the function tracer, which trace-cmd touches though nobody asked it for one: in a
@@ -20,7 +19,6 @@ done
 shift 2
 exec "$@"
 """
-ENDING = 5  # seconds
 PROGRAM = 'tracepoint:raw_syscalls:sys_enter /pid == %d/ { printf("%%ld %%lx\\n", args->id, args->args[0]); }'
 
 
@@ -32,22 +30,22 @@ class Tracer(measure.Consumer):
         self.stack.callback(self.kill)
         self.readers = (measure.Reader("lines", self.process.stdout),)
         self.stack.callback(self.readers[0].close)
+        perfd.wait_until(self.is_tracing, f"this to trace: {' '.join(self.command())}")
         machine.wait_quiet((self.process.pid,), looks=10)
-        perfd.check(self.process.poll() is None, f"this ends at once: {' '.join(self.process.args)}")
         self.pids = (self.process.pid, *machine.children(self.process.pid))
         self.before = self.look()
+
+    def is_tracing(self):
+        perfd.check(self.process.poll() is None, f"this ends at once: {' '.join(self.command())}")
+        return self.is_attached()
 
     def look(self):
         return {f"{i} {name}": thread for i, pid in enumerate(self.pids) for name, thread in machine.threads(pid).items()}
 
     def finish(self, n_calls, seconds):
         spent = machine.difference(self.before, self.look())
-        self.process.send_signal(signal.SIGINT)
-        try:
-            self.process.wait(ENDING)
-        except subprocess.TimeoutExpired:
-            self.kill()  # bpftrace 0.17 does not always hear it; all that is asked of it has been printed
-        return perf_tools.text_result(spent, self.readers[0].finish(), n_calls)
+        ns = measure.interrupt(self.process) - measure.cpu_ns(self.before)
+        return measure.text_result(spent, ns, self.readers[0].finish(), n_calls)
 
     def kill(self):
         for pid in machine.children(self.process.pid):
@@ -65,6 +63,9 @@ class BpfTrace(Tracer):
 
     def command(self):
         return ["bpftrace", "-e", PROGRAM % self.pid]
+
+    def is_attached(self):
+        return machine.count_perf_events(self.process.pid) > len(perfd.online_cpus())  # a buffer for each, and the probe
 
 
 class TraceCmd(Tracer):
@@ -96,6 +97,10 @@ class TraceCmd(Tracer):
                 "trace-cmd", self.kind, "-B", self.name, "-e", measure.EVENT, "-f", f"common_pid == {self.pid}", "-b", "2048",
                 *output]
 
+    def is_attached(self):
+        with open(f"{self.instance}/events/{measure.EVENT.replace(':', '/')}/enable", encoding="ascii") as f:
+            return f.read(1) == "1" and len(machine.children(self.process.pid)) >= len(perfd.online_cpus())
+
     def overrun(self):
         lost = 0
         for cpu in perfd.online_cpus():
@@ -106,5 +111,8 @@ class TraceCmd(Tracer):
 
     def finish(self, n_calls, seconds):
         lost = min(self.overrun(), n_calls)
+        ns = measure.cpu_ns(machine.difference(self.before, self.look()))
         found = super().finish(n_calls, seconds)
+        if self.kind == "record":  # at its end it packs what it has recorded, which is not what is asked for here
+            found.update(cpu_ns=ns, parts={"all": ns})
         return {**found, "lost": lost, "taken": n_calls - lost}
