@@ -16,9 +16,6 @@
 #define BATCHES_PER_TURN 64
 #define EVENTS_PER_TURN 64
 #define MAILS 4096
-#define TICK_SHARE 8 /* of a tick: how much later than others a CPU may speak before it is asked */
-#define ALONG_TICKS 8 /* for how many a CPU that was waited for ticks along with others */
-#define MAX_SLEEP (100 * NSEC_PER_MSEC) /* the clock of time stamps is not that of sleeping */
 #define DISPATCHER_NICE -15 /* behind the readers: their rings are smaller than its queues */
 
 static int on_mailbox(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -204,6 +201,7 @@ static int dispatcher_turn(Dispatcher *d) {
                 r = dispatcher_take_batches(d, batches, n_batches);
         if (r >= 0 && n_following > 0)
                 r = dispatcher_empty_queues(d);
+        dispatcher_look(d);
         if (r >= 0)
                 r = dispatcher_release(d);
         if (r >= 0)
@@ -221,80 +219,6 @@ static int dispatcher_turn(Dispatcher *d) {
         if (r >= 0 && d->n_closing > 0)
                 r = dispatcher_end_closing(d);
         return r;
-}
-
-/* What every CPU has to have passed before something that waits can go on; false if nothing waits. */
-static bool dispatcher_awaited(const Dispatcher *d, nsec_t *ret_time) {
-        bool waits = merge_oldest(&d->merge, ret_time);
-
-        if (waits)
-                *ret_time += atomic_load_explicit(&d->window, memory_order_relaxed);
-        if (d->n_closing > 0 || d->removals) { /* as of now: what they wait for is in the past */
-                *ret_time = clock_now(d->clock);
-                waits = true;
-        }
-        return waits;
-}
-
-/* Those that go along do so as long as the merge moves, whether they or others are the last. */
-static void dispatcher_keep_along(Dispatcher *d, nsec_t now) {
-        if (d->released == d->released_then)
-                return;
-        d->released_then = d->released;
-        for (uint32_t i = 0; i < d->n_lanes; i++) {
-                _Atomic(nsec_t) *until = d->lanes[i].along_until;
-                nsec_t then = until ? atomic_load_explicit(until, memory_order_relaxed) : 0;
-
-                if (then > now && then < now + ALONG_TICKS / 2 * d->patience)
-                        atomic_store_explicit(until, now + ALONG_TICKS * d->patience, memory_order_relaxed);
-        }
-}
-
-/*
- * A lane that is behind. One that has spoken less than a tick ago speaks at the next one, and is asked only if it does not;
- * another one is asked at once, and goes along with the others from then on. For how long to wait for it.
- */
-static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t there, nsec_t now) {
-        nsec_t due = d->watermarks[i] + d->patience + d->patience / TICK_SHARE, again = d->asked_at[i] + d->patience;
-
-        if (there < due)
-                return due - there;
-        if (d->asked[i])
-                return d->patience;
-        if (now < again)
-                return again - now;
-        atomic_store_explicit(d->lanes[i].along_until, now + ALONG_TICKS * d->patience, memory_order_relaxed);
-        d->asked[i] = true;
-        d->asked_at[i] = now;
-        mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);
-        return d->patience;
-}
-
-/* CPUs that others wait for are asked. For how long to sleep. */
-static nsec_t dispatcher_ask(Dispatcher *d) {
-        nsec_t awaited, now = clock_now(CLOCK_MONOTONIC), there, timeout = d->patience;
-
-        dispatcher_keep_along(d, now);
-        if (!dispatcher_awaited(d, &awaited)) {
-                d->waiting_since = 0;
-                return UINT64_MAX;
-        }
-        there = clock_now(d->clock);
-        if (awaited > there) /* what clients emit is waited for: nobody can be so far now */
-                return awaited - there < MAX_SLEEP ? awaited - there : MAX_SLEEP;
-        if (d->waiting_since == 0)
-                d->waiting_since = now;
-        if (now >= d->waiting_since + d->patience) {
-                dispatcher_unblock(d);
-                d->waiting_since = now;
-        }
-        for (uint32_t i = 0; i < d->n_lanes; i++)
-                if (d->watermarks[i] < awaited) {
-                        nsec_t wait = dispatcher_ask_lane(d, i, there, now);
-
-                        timeout = wait < timeout ? wait : timeout;
-                }
-        return timeout;
 }
 
 static bool dispatcher_has_work(const Dispatcher *d) {

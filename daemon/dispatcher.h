@@ -200,6 +200,7 @@ typedef struct Dispatcher {
         bool *asked;         /* by slot: a watermark is on its way */
         nsec_t *asked_at;    /* by slot, CLOCK_MONOTONIC: when last */
         nsec_t released;     /* no time-ordered item older than that will be delivered */
+        uint32_t here;       /* slot of the CPU on which this turn looked; n_lanes: it has none */
         nsec_t released_then; /* `released` when the lanes were last told to go along */
         nsec_t waiting_since; /* CLOCK_MONOTONIC: the merge waits for some CPU; 0: it does not */
         LateRow *late;
@@ -220,6 +221,11 @@ void dispatcher_deinit(Dispatcher *d);
 void dispatcher_post(Dispatcher *d, DispatcherMail *mail);
 
 /* Inside the thread, one file each: */
+
+/* dispatcher-wait.c: what the CPU says on which this runs, if it is quiet. Before a release. */
+void dispatcher_look(Dispatcher *d);
+/* Those that others wait for are asked. For how long to sleep. */
+nsec_t dispatcher_ask(Dispatcher *d);
 
 /* dispatcher-release.c: what a batch holds, to the channels. Negative: memory. */
 int dispatcher_take_batch(Dispatcher *d, Batch *b);

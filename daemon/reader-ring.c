@@ -9,6 +9,8 @@
 
 #include "daemon/kernel/open.h"
 
+#define LOOK_NS 50000 /* not by sched_yield(2): the dispatcher may be of a lower class, on this CPU */
+
 bool reader_is_settled(const Reader *r) {
         /* the new one first: what fires between the two looks is seen in the old one, where it is written too */
         if (ring_head(&r->ring) != r->ring.tail)
@@ -23,6 +25,7 @@ int reader_begin_ring(Reader *r, ReaderRing *ring, bool on) {
                 error = open_switch(r->carrier_fd, false);
         if (error != 0)
                 return error;
+        (void)ring_sight_close(&r->sight);
         r->retiring = r->ring;
         r->retiring_id = r->carrier_id;
         free(r->horizon.least);
@@ -44,7 +47,11 @@ int reader_retire(Reader *r) {
                 if (error != 0)
                         return error;
         }
+        while (!ring_sight_close(&r->sight)) /* for as long as it takes to read two words, if it is not preempted */
+                (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
         ring_close(&r->retiring);
         r->retiring_id = 0;
+        if (r->guard == 0)
+                ring_sight_open(&r->sight, &r->ring);
         return 0;
 }

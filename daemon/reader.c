@@ -51,6 +51,7 @@ int reader_init(Reader *r, size_t pool) {
         r->next_read = UINT64_MAX;
         r->unrung = 0;
         r->along_until = 0;
+        r->sight = RING_SIGHT_NULL;
         if ((error = mailbox_init(&r->mailbox, MAILS)) < 0 || (error = queue_init(&r->full, n_batches)) < 0 ||
             (error = queue_init(&r->free, n_batches)) < 0)
                 return error;
@@ -255,10 +256,12 @@ static void reader_sleep(Reader *r, bool starved) {
         struct timespec ts = { .tv_sec = (time_t)(wait / NSEC_PER_SEC), .tv_nsec = (long)(wait % NSEC_PER_SEC) };
         int n;
 
+        ring_sight_set_quiet(&r->sight, !starved && (!r->batch || r->batch->n_entries == 0));
         heartbeat_sleep(&r->heartbeat);
         n = ppoll(fds, 2, r->snapshot->active && !starved ? &ts : NULL, NULL);
         assert(n >= 0 || errno == EINTR);
         heartbeat_wake(&r->heartbeat);
+        ring_sight_set_quiet(&r->sight, false);
         counter_add(&r->counters.wakeups, 1);
         if (fds[0].revents)
                 mailbox_quiet(&r->mailbox);
@@ -319,7 +322,10 @@ static int reader_run(void *userdata) {
         int error;
 
         reader_set_priority(r);
+        if (r->guard == 0)
+                ring_sight_open(&r->sight, &r->ring);
         error = reader_loop(r);
+        (void)ring_sight_close(&r->sight); /* main lets the dispatcher forget the lane before the ring goes */
         if (error < 0) {
                 log_print(LOG_CRIT, "reader of CPU %u can not go on, perfd ends to be restarted: %s", r->cpu,
                           strerror(-error));

@@ -18,6 +18,7 @@
 #include "daemon/model/lane.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/ring/ring.h"
+#include "daemon/ring/ring-sight.h"
 
 typedef enum ReaderOrder {
         READER_ADOPT, /* a snapshot; acknowledged when everything before this moment was read with the old one */
@@ -91,6 +92,7 @@ typedef struct Reader {
         /* between threads */
         Mailbox mailbox;  /* mails from main, asks from any */
         Queue full, free; /* batches to the dispatcher and back */
+        RingSight sight; /* open while the thread runs on its CPU, and has one ring */
         _Atomic(nsec_t) along_until; /* CLOCK_MONOTONIC, the dispatcher's: its watermark is waited for at every tick until then */
         atomic_bool starving; /* waits for a free batch: the dispatcher is to ask READER_ASK_BATCHES */
         _Atomic(uint64_t) acknowledged;
@@ -134,7 +136,7 @@ void reader_deinit(Reader *r);
 /* What the dispatcher sees of it. */
 static inline Lane reader_lane(Reader *r) {
         return (Lane){ .full = &r->full, .free = &r->free, .starving = &r->starving, .reader = &r->mailbox,
-                       .along_until = &r->along_until };
+                       .sight = &r->sight, .cpu = r->cpu, .along_until = &r->along_until };
 }
 
 /* Main: posts a mail whose memory moves. */

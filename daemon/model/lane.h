@@ -11,6 +11,8 @@
 #include "daemon/base/mailbox.h"
 #include "daemon/base/queue.h"
 
+typedef struct RingSight RingSight; /* ring/ring-sight.h */
+
 /* What the dispatcher, or anybody, may ask a reader by its mailbox. */
 enum {
         READER_ASK_WATERMARK = 1 << 0, /* the merge waits for this CPU */
@@ -22,5 +24,7 @@ typedef struct Lane {
         Queue *free;           /* and back */
         atomic_bool *starving; /* the reader waits for one that comes back: ask READER_ASK_BATCHES */
         Mailbox *reader;
+        RingSight *sight; /* of its ring, NULL: there is none */
+        uint32_t cpu;
         _Atomic(nsec_t) *along_until; /* CLOCK_MONOTONIC: until then it says at each tick how far it is; the dispatcher's to set */
 } Lane;

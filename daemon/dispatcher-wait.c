@@ -1,0 +1,115 @@
+/*
+ * For whom the dispatcher waits. What is in the merge can go on when every CPU has said that nothing older will come, and a
+ * CPU where nothing happens says nothing by itself. There are three ways to hear from it, the cheapest first:
+ *
+ * - The dispatcher itself happens to run there. Then it may do what the reader would: take the clock, then look at the ring.
+ *   What had begun on this CPU before has ended, or the dispatcher would not run, so a ring that is empty then, with a
+ *   reader that sleeps, says as much as a watermark. It is what keeps one idle CPU of two asleep.
+ * - It goes along: its reader wakes at every tick and says how far it is, as long as it was waited for lately.
+ * - It is asked, which wakes its reader and then the dispatcher again.
+ */
+#include "daemon/dispatcher.h"
+
+#include <sched.h>
+
+#include "daemon/ring/ring-sight.h"
+
+#define TICK_SHARE 8 /* of a tick: how much later than others a CPU may speak before it is asked */
+#define ALONG_TICKS 3 /* for how many a CPU that was waited for ticks along with others */
+#define MAX_SLEEP (100 * NSEC_PER_MSEC) /* the clock of time stamps is not that of sleeping */
+
+/* What every CPU has to have passed before something that waits can go on; false if nothing waits. */
+static bool dispatcher_awaited(const Dispatcher *d, nsec_t *ret_time) {
+        bool waits = merge_oldest(&d->merge, ret_time);
+
+        if (waits)
+                *ret_time += atomic_load_explicit(&d->window, memory_order_relaxed);
+        if (d->n_closing > 0 || d->removals) { /* as of now: what they wait for is in the past */
+                *ret_time = clock_now(d->clock);
+                waits = true;
+        }
+        return waits;
+}
+
+/* The lane of the CPU on which this runs; n_lanes if it has none. */
+static uint32_t dispatcher_find_here(const Dispatcher *d) {
+        uint32_t cpu = (uint32_t)sched_getcpu();
+
+        if (cpu < d->n_lanes && d->lanes[cpu].sight && d->lanes[cpu].cpu == cpu)
+                return cpu; /* where no CPU number is left out */
+        for (uint32_t i = 0; i < d->n_lanes; i++)
+                if (d->lanes[i].sight && d->lanes[i].cpu == cpu)
+                        return i;
+        return d->n_lanes;
+}
+
+void dispatcher_look(Dispatcher *d) {
+        nsec_t awaited, there = clock_now(d->clock); /* then the CPU, then the ring: what began there before has ended */
+        uint32_t here = dispatcher_find_here(d);
+
+        d->here = here;
+        if (here == d->n_lanes || !d->live[here] || !dispatcher_awaited(d, &awaited) || d->watermarks[here] >= awaited)
+                return;
+        if (ring_sight_is_quiet(d->lanes[here].sight) && queue_is_empty(d->lanes[here].full))
+                d->watermarks[here] = there;
+}
+
+/* Those that go along do so as long as the merge moves, whether they or others are the last; but not the one here. */
+static void dispatcher_keep_along(Dispatcher *d, nsec_t now) {
+        if (d->released == d->released_then)
+                return;
+        d->released_then = d->released;
+        for (uint32_t i = 0; i < d->n_lanes; i++) {
+                _Atomic(nsec_t) *until = d->lanes[i].along_until;
+                nsec_t then = until ? atomic_load_explicit(until, memory_order_relaxed) : 0;
+
+                if (then > now && then < now + (ALONG_TICKS - 1) * d->patience && i != d->here)
+                        atomic_store_explicit(until, now + ALONG_TICKS * d->patience, memory_order_relaxed);
+        }
+}
+
+/*
+ * A lane that is behind. One that has spoken less than a tick ago speaks at the next one, and is asked only if it does not;
+ * another one is asked at once, and goes along with the others from then on. For how long to wait for it.
+ */
+static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t there, nsec_t now) {
+        nsec_t due = d->watermarks[i] + d->patience + d->patience / TICK_SHARE, again = d->asked_at[i] + d->patience;
+
+        if (there < due)
+                return due - there;
+        if (d->asked[i])
+                return d->patience;
+        if (now < again)
+                return again - now;
+        atomic_store_explicit(d->lanes[i].along_until, now + ALONG_TICKS * d->patience, memory_order_relaxed);
+        d->asked[i] = true;
+        d->asked_at[i] = now;
+        mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);
+        return d->patience;
+}
+
+nsec_t dispatcher_ask(Dispatcher *d) {
+        nsec_t awaited, now = clock_now(CLOCK_MONOTONIC), there, timeout = d->patience;
+
+        dispatcher_keep_along(d, now);
+        if (!dispatcher_awaited(d, &awaited)) {
+                d->waiting_since = 0;
+                return UINT64_MAX;
+        }
+        there = clock_now(d->clock);
+        if (awaited > there) /* what clients emit is waited for: nobody can be so far now */
+                return awaited - there < MAX_SLEEP ? awaited - there : MAX_SLEEP;
+        if (d->waiting_since == 0)
+                d->waiting_since = now;
+        if (now >= d->waiting_since + d->patience) {
+                dispatcher_unblock(d);
+                d->waiting_since = now;
+        }
+        for (uint32_t i = 0; i < d->n_lanes; i++)
+                if (d->watermarks[i] < awaited) {
+                        nsec_t wait = dispatcher_ask_lane(d, i, there, now);
+
+                        timeout = wait < timeout ? wait : timeout;
+                }
+        return timeout;
+}

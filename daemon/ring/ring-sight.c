@@ -1,0 +1,37 @@
+/*
+ * A page that is looked at is named before it is touched, and a page that is to go is taken back before its name is looked
+ * for, with a fence between in both, so that one of the two sees the other (a hazard pointer).
+ *
+ * The order of the look is that of the reader backwards. A reader is awake, reads, publishes the tail, pushes, and sleeps.
+ * Who sees the tail of the last record therefore sees it awake, or asleep again; and who sees it asleep again sees what it
+ * pushed.
+ */
+#include "daemon/ring/ring-sight.h"
+
+void ring_sight_open(RingSight *s, const Ring *r) {
+        atomic_store_explicit(&s->page, r->page, memory_order_release);
+}
+
+bool ring_sight_close(RingSight *s) {
+        atomic_store_explicit(&s->page, NULL, memory_order_relaxed);
+        atomic_thread_fence(memory_order_seq_cst);
+        return !atomic_load_explicit(&s->looks_at, memory_order_acquire);
+}
+
+void ring_sight_set_quiet(RingSight *s, bool is_quiet) {
+        atomic_store_explicit(&s->is_quiet, is_quiet, memory_order_release);
+}
+
+bool ring_sight_is_quiet(RingSight *s) {
+        const struct perf_event_mmap_page *page = atomic_load_explicit(&s->page, memory_order_acquire);
+        bool is_empty = false;
+
+        if (!page)
+                return false;
+        atomic_store_explicit(&s->looks_at, page, memory_order_relaxed);
+        atomic_thread_fence(memory_order_seq_cst);
+        if (atomic_load_explicit(&s->page, memory_order_acquire) == page)
+                is_empty = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) == __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE);
+        atomic_store_explicit(&s->looks_at, NULL, memory_order_release);
+        return is_empty && atomic_load_explicit(&s->is_quiet, memory_order_acquire);
+}

@@ -1,0 +1,146 @@
+/*
+ * A ring that is found to be quiet from outside: never while something lies in it or is in its reader's hands, and never in
+ * memory that is gone.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/thread.h"
+#include "daemon/ring/ring-sight.h"
+
+#define RECORDS 20000
+
+typedef struct Side {
+        RingSight sight;
+        Ring ring;
+        _Atomic(uint64_t) pushed; /* how far what was read can be had */
+        atomic_bool stop;
+        Thread thread;
+} Side;
+
+static struct perf_event_mmap_page *page_new(void) {
+        struct perf_event_mmap_page *page = calloc(1, sizeof(*page));
+
+        assert_non_null(page);
+        return page;
+}
+
+static void put(Side *s, uint64_t head) {
+        __atomic_store_n(&s->ring.page->data_head, head, __ATOMIC_RELEASE);
+}
+
+static void test_quiet(void **state) {
+        Side s = { .sight = RING_SIGHT_NULL, .ring = { .page = page_new() } };
+
+        ring_sight_set_quiet(&s.sight, true);
+        assert_false(ring_sight_is_quiet(&s.sight)); /* closed */
+        ring_sight_open(&s.sight, &s.ring);
+        assert_true(ring_sight_is_quiet(&s.sight));
+        put(&s, 8);
+        assert_false(ring_sight_is_quiet(&s.sight)); /* something lies in it */
+        ring_sight_set_quiet(&s.sight, false);
+        s.ring.tail = 8;
+        ring_publish(&s.ring);
+        assert_false(ring_sight_is_quiet(&s.sight)); /* it was read, and is not pushed yet */
+        ring_sight_set_quiet(&s.sight, true);
+        assert_true(ring_sight_is_quiet(&s.sight));
+        assert_true(ring_sight_close(&s.sight));
+        assert_false(ring_sight_is_quiet(&s.sight));
+        free(s.ring.page);
+}
+
+static int run_reader(void *userdata) {
+        Side *s = userdata;
+
+        while (!atomic_load(&s->stop)) {
+                uint64_t head;
+
+                ring_sight_set_quiet(&s->sight, false);
+                head = ring_head(&s->ring);
+                if (head != s->ring.tail) {
+                        s->ring.tail = head;
+                        ring_publish(&s->ring);
+                        sched_yield();
+                        atomic_store_explicit(&s->pushed, head, memory_order_release);
+                }
+                ring_sight_set_quiet(&s->sight, true);
+                sched_yield();
+        }
+        return 0;
+}
+
+static void test_pushed_before_quiet(void **state) {
+        Side s = { .sight = RING_SIGHT_NULL, .ring = { .page = page_new() } };
+        unsigned found = 0;
+
+        ring_sight_open(&s.sight, &s.ring);
+        assert_int_equal(thread_start(&s.thread, THREAD_READER, "reader", -1, run_reader, &s), 0);
+        for (uint64_t i = 1; i <= RECORDS; i++) {
+                put(&s, 8 * i);
+                for (int k = 0; k < 4; k++) {
+                        if (ring_sight_is_quiet(&s.sight)) {
+                                assert_int_equal(atomic_load_explicit(&s.pushed, memory_order_acquire), 8 * i);
+                                found++;
+                        }
+                        sched_yield();
+                }
+        }
+        while (!ring_sight_is_quiet(&s.sight))
+                sched_yield();
+        atomic_store(&s.stop, true);
+        assert_int_equal(thread_join(&s.thread), 0);
+        assert_true(found > 0);
+        free(s.ring.page);
+}
+
+static int run_changer(void *userdata) {
+        Side *s = userdata;
+
+        for (int i = 0; i < RECORDS; i++) {
+                struct perf_event_mmap_page *old = s->ring.page;
+
+                while (!ring_sight_close(&s->sight))
+                        sched_yield();
+                s->ring.page = page_new();
+                ring_sight_open(&s->sight, &s->ring);
+                memset(old, 0xff, sizeof(*old)); /* head and tail are equal still; a sanitizer sees who reads it */
+                free(old);
+                if (i % 64 == 0)
+                        sched_yield();
+        }
+        atomic_store(&s->stop, true);
+        return 0;
+}
+
+static void test_changed_under_a_look(void **state) {
+        Side s = { .sight = RING_SIGHT_NULL, .ring = { .page = page_new() } };
+        unsigned found = 0;
+
+        ring_sight_set_quiet(&s.sight, true);
+        ring_sight_open(&s.sight, &s.ring);
+        assert_int_equal(thread_start(&s.thread, THREAD_READER, "changer", -1, run_changer, &s), 0);
+        while (!atomic_load(&s.stop))
+                found += ring_sight_is_quiet(&s.sight);
+        assert_int_equal(thread_join(&s.thread), 0);
+        assert_true(ring_sight_is_quiet(&s.sight));
+        assert_true(found > 0);
+        free(s.ring.page);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_quiet),
+                cmocka_unit_test(test_pushed_before_quiet),
+                cmocka_unit_test(test_changed_under_a_look),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
