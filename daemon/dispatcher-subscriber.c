@@ -6,6 +6,7 @@
 #include "daemon/dispatcher.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 #include "proto/perfd.pb-c.h"
 
 #define STREAM_MAX_REQUEST 4096 /* only `stop` may come */
+#define TRIM_FROM ((size_t)1 << 20) /* bytes that waited for one that leaves, at which it pays to look for free memory */
 
 Subscriber *subscriber_free(Subscriber *s) {
         if (!s)
@@ -44,6 +46,8 @@ static int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscrib
 }
 
 void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
+        size_t most = s->outbox.most_bytes;
+
         for (Subscriber **p = &s->channel->subscribers; *p; p = &(*p)->next)
                 if (*p == s) {
                         *p = s->next;
@@ -56,6 +60,8 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
         if (dispatcher_say(d, DISPATCHER_GONE, s, NULL) < 0)
                 abort(); /* main would keep its subscription for ever: better a restart */
         subscriber_free(s);
+        if (most >= TRIM_FROM)
+                (void)malloc_trim(0); /* free(3) gives back only what is last in its arena, which is rarely a packet */
 }
 
 static Channel *dispatcher_channel(Dispatcher *d, const Subscriber *s) {

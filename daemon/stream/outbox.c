@@ -75,6 +75,8 @@ static void outbox_charge(Outbox *o, const Packet *p, bool comes) {
 
         *bytes = comes ? *bytes + cost : *bytes - cost;
         o->queued_items = comes ? o->queued_items + p->n_items : o->queued_items - p->n_items;
+        if (o->queued_bytes + o->kept_bytes > o->most_bytes)
+                o->most_bytes = o->queued_bytes + o->kept_bytes;
 }
 
 /* `oldest` was sent, dropped or begun: the next one is behind it, if there is one. */

@@ -46,6 +46,7 @@ typedef struct Outbox {
 
         /* to be read */
         size_t queued_bytes, kept_bytes;
+        size_t most_bytes; /* that waited at once, ever */
         uint64_t queued_items, sent_items, dropped_items;
 } Outbox;
 
