@@ -61,7 +61,7 @@ static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
         r = c->open ? channel_flush(d, c) : 0;
         if (r < 0)
                 return r;
-        c->open = packet_pool_take(&d->packets);
+        c->open = packet_new_pooled(&d->packets);
         if (!c->open)
                 return -ENOMEM;
         (void)packet_append(c->open, run->bytes, run->length, run->n); /* less than it has room for */
@@ -69,9 +69,10 @@ static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
 }
 
 static inline int channel_append(Dispatcher *d, Channel *c, const Run *run) {
-        if (c->open && run->length < LENT_SIZE && packet_append(c->open, run->bytes, run->length, run->n))
-                return 0;
-        return channel_open(d, c, run);
+        bool is_in = c->open && (run->n == 1 ? packet_append_one(c->open, run->bytes, run->length) :
+                                 run->length < LENT_SIZE && packet_append(c->open, run->bytes, run->length, run->n));
+
+        return is_in ? 0 : channel_open(d, c, run);
 }
 
 static inline bool dispatcher_has_named(Dispatcher *d, StreamOrder order, uint32_t tid, uint64_t bits) {
@@ -124,7 +125,7 @@ int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t
                 }
                 if (!dispatcher_has_named(d, order, e->tid, wanted))
                         r = dispatcher_name(d, order, e->tid, wanted);
-                run.n = run_length(d, order, bits, e, (size_t)(end - e));
+                run.n = end - e > 1 && (e[1].mask & bits) == wanted ? run_length(d, order, bits, e, (size_t)(end - e)) : 1;
                 run.bytes = b->arena + e->offset;
                 run.length = e[run.n - 1].offset + e[run.n - 1].length - e->offset;
                 for (uint64_t m = wanted; m && r >= 0; m &= m - 1)
@@ -156,5 +157,6 @@ int dispatcher_flush(Dispatcher *d) {
                 if (!c->subscribers)
                         dispatcher_remove_channel(d, c);
         }
+        packet_pool_turn(&d->packets);
         return r;
 }

@@ -51,7 +51,7 @@ static int channel_tell(Dispatcher *d, Channel *c, const uint8_t *field, size_t 
         r = c->tasks ? channel_flush(d, c) : 0;
         if (r < 0)
                 return r;
-        c->tasks = packet_new(PACKET_SIZE);
+        c->tasks = packet_new_pooled(&d->packets);
         if (!c->tasks)
                 return -ENOMEM;
         (void)packet_append_field(c->tasks, field, length); /* far shorter */

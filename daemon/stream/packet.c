@@ -1,24 +1,59 @@
 /*
- * Packets. What is in the bytes is shared by all who hold a packet. Only those that have to wait cost memory of their
- * size: one that everybody got at once was lent, or its room is used again, so that a stream that flows needs neither
- * the allocator nor pages that the kernel would have to clear.
+ * Packets. One that everybody got at once was lent, or its room is used again, so that a stream that flows needs no pages
+ * that the kernel would have to clear. One that has to wait moves to memory of its own size: a quiet stream makes many
+ * packets of few items, a stopped subscriber may hold thousands of these, and rooms that are cut off behind them would
+ * leave holes into which no other room fits.
  */
 #include "daemon/stream/packet.h"
 
 #include <errno.h>
 
-Packet *packet_new(size_t capacity) {
-        Packet *p = malloc(sizeof(*p));
-        uint8_t *room = malloc(capacity ? capacity : 1);
+static uint8_t *pool_take(PacketPool *pool) {
+        if (++pool->n_taken > pool->max && pool->max < PACKET_SPARES)
+                pool->max = pool->n_taken;
+        return pool->n > 0 ? pool->rooms[--pool->n] : malloc(PACKET_SIZE);
+}
 
-        assert(capacity <= PACKET_MAX);
-        if (!p || !room) {
-                free(p);
+static void pool_give(PacketPool *pool, uint8_t *room) {
+        if (pool && pool->n < pool->max)
+                pool->rooms[pool->n++] = room;
+        else
                 free(room);
-                return NULL;
-        }
-        *p = (Packet){ .n_refs = 1, .capacity = capacity, .bytes = room, .room = room };
+}
+
+static void pool_trim(PacketPool *pool, size_t max) {
+        while (pool->n > max)
+                free(pool->rooms[--pool->n]);
+}
+
+void packet_pool_turn(PacketPool *pool) {
+        if (pool->n_taken < pool->max)
+                pool_trim(pool, --pool->max);
+        pool->n_taken = 0;
+}
+
+void packet_pool_deinit(PacketPool *pool) {
+        pool_trim(pool, 0);
+}
+
+/* Takes the room. */
+static Packet *packet_of_room(uint8_t *room, size_t capacity, PacketPool *pool) {
+        Packet *p = room ? malloc(sizeof(*p)) : NULL;
+
+        if (p)
+                *p = (Packet){ .n_refs = 1, .capacity = capacity, .bytes = room, .room = room, .pool = pool };
+        else
+                free(room);
         return p;
+}
+
+Packet *packet_new(size_t capacity) {
+        assert(capacity <= PACKET_MAX);
+        return packet_of_room(malloc(capacity ? capacity : 1), capacity, NULL);
+}
+
+Packet *packet_new_pooled(PacketPool *pool) {
+        return packet_of_room(pool_take(pool), PACKET_SIZE, pool);
 }
 
 Packet *packet_new_lent(const uint8_t *items, size_t length, size_t n_items) {
@@ -26,8 +61,8 @@ Packet *packet_new_lent(const uint8_t *items, size_t length, size_t n_items) {
 
         assert(length <= PACKET_MAX);
         if (p)
-                *p = (Packet){ .n_refs = 1, .sealed = true, .is_lent = true, .capacity = length, .length = length,
-                               .n_items = n_items, .bytes = items };
+                *p = (Packet){ .n_refs = 1, .sealed = true, .capacity = length, .length = length, .n_items = n_items,
+                               .bytes = items };
         return p;
 }
 
@@ -38,17 +73,9 @@ Packet *packet_ref(Packet *p) {
 }
 
 Packet *packet_unref(Packet *p) {
-        PacketPool *pool;
-
         if (!p || --p->n_refs > 0)
                 return NULL;
-        pool = p->pool;
-        if (pool && pool->n < PACKET_SPARES && p->capacity == PACKET_SIZE) {
-                *p = (Packet){ .capacity = p->capacity, .bytes = p->room, .room = p->room, .pool = pool };
-                pool->spares[pool->n++] = p;
-                return NULL;
-        }
-        free(p->room);
+        pool_give(p->pool, p->room);
         free(p);
         return NULL;
 }
@@ -64,50 +91,21 @@ bool packet_append_field(Packet *p, const uint8_t *fields, size_t length) {
         return true;
 }
 
-static int packet_copy_lent(Packet *p, PacketPool *pool) {
-        Packet *own = p->length <= PACKET_SIZE ? packet_pool_take(pool) : packet_new(p->length);
-
-        if (!own)
-                return -ENOMEM;
-        memcpy(own->room, p->bytes, p->length);
-        p->is_lent = false;
-        p->capacity = own->capacity;
-        p->bytes = p->room = own->room;
-        p->pool = own->pool;
-        free(own);
-        return 0;
-}
-
 int packet_settle(Packet *p, PacketPool *pool) {
-        int r = p->is_lent ? packet_copy_lent(p, pool) : 0;
-        uint8_t *smaller;
+        bool fills = p->length <= PACKET_SIZE && p->length >= PACKET_SIZE - PACKET_SIZE / 8; /* a room of the pool, nearly */
+        uint8_t *room;
 
         assert(p->sealed);
-        if (r < 0 || p->capacity - p->length < p->capacity / 8)
-                return r;
-        smaller = realloc(p->room, p->length ? p->length : 1);
-        if (!smaller)
-                return 0; /* it stays as large as it is */
-        p->bytes = p->room = smaller;
-        p->capacity = p->length;
+        if (p->room && (!p->pool || fills))
+                return 0;
+        room = fills ? pool_take(pool) : malloc(p->length ? p->length : 1);
+        if (!room)
+                return p->room ? 0 : -ENOMEM;
+        memcpy(room, p->bytes, p->length);
+        if (p->room)
+                pool_give(p->pool, p->room);
+        p->capacity = fills ? PACKET_SIZE : p->length;
+        p->pool = fills ? pool : NULL;
+        p->bytes = p->room = room;
         return 0;
-}
-
-Packet *packet_pool_take(PacketPool *pool) {
-        Packet *p = pool->n > 0 ? pool->spares[--pool->n] : packet_new(PACKET_SIZE);
-
-        if (p) {
-                p->n_refs = 1;
-                p->pool = pool;
-        }
-        return p;
-}
-
-void packet_pool_deinit(PacketPool *pool) {
-        while (pool->n > 0) {
-                Packet *p = pool->spares[--pool->n];
-
-                free(p->room);
-                free(p);
-        }
 }

@@ -22,30 +22,33 @@
 
 #define PACKET_SIZE ((size_t)64 << 10)             /* bytes that a packet of items is made for */
 #define PACKET_MAX (FRAME_MAX_SERVER - (size_t)64) /* with its header it must be a frame that clients accept */
-#define PACKET_SPARES 4
+#define PACKET_SPARES 64
 
-typedef struct Packet Packet;
-
-/* Packets of PACKET_SIZE that nobody holds any more, for the next ones. It outlives all that were taken from it. */
+/*
+ * Room of PACKET_SIZE that nobody uses any more, for the next packets: as much as was taken in one turn lately. It outlives
+ * all packets that were made from it.
+ */
 typedef struct PacketPool {
-        Packet *spares[PACKET_SPARES];
-        size_t n;
+        uint8_t *rooms[PACKET_SPARES];
+        size_t n, max;
+        size_t n_taken; /* in this turn */
 } PacketPool;
 
-struct Packet {
+typedef struct Packet {
         unsigned n_refs;
         bool sealed;             /* immutable from now on */
         bool keep;               /* the stream can not be understood without it: never dropped */
-        bool is_lent;            /* the bytes are somebody else's */
         size_t capacity, length; /* of bytes */
         size_t n_items;
         const uint8_t *bytes;
-        uint8_t *room;    /* what `bytes` is, if it is its own, else NULL */
-        PacketPool *pool; /* where it goes when nobody holds it any more, or NULL */
-};
+        uint8_t *room;    /* what `bytes` is, if it is its own; NULL: it is lent */
+        PacketPool *pool; /* where the room goes in the end, or NULL */
+} Packet;
 
 /* Room for `capacity` bytes, at most PACKET_MAX. NULL: no memory. */
 Packet *packet_new(size_t capacity);
+/* Of PACKET_SIZE. NULL: no memory. */
+Packet *packet_new_pooled(PacketPool *pool);
 /* Sealed, of n_items whole items, which stay the caller's. NULL: no memory. */
 Packet *packet_new_lent(const uint8_t *items, size_t length, size_t n_items);
 Packet *packet_ref(Packet *p);
@@ -87,11 +90,11 @@ static inline void packet_seal(Packet *p) {
 }
 
 /*
- * Sealed, and somebody holds it for longer: its bytes become its own, and memory that it does not need is given back.
- * -ENOMEM: what was lent is so still.
+ * Sealed, and somebody holds it for longer: its bytes become its own, in no more memory than they need. -ENOMEM: what was
+ * lent is so still.
  */
 int packet_settle(Packet *p, PacketPool *pool);
 
-/* Empty, of PACKET_SIZE. NULL: no memory. */
-Packet *packet_pool_take(PacketPool *pool);
+/* A turn is over: what is no longer needed goes. */
+void packet_pool_turn(PacketPool *pool);
 void packet_pool_deinit(PacketPool *pool);

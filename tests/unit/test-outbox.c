@@ -360,36 +360,84 @@ static void test_packet(void **state) {
         for (size_t i = 0; i < 9; i++)
                 assert_true(packet_append(p, items, 100, 3));
         assert_false(packet_append(p, items, 101, 1));
-        assert_int_equal(p->n_items, 27);
+        assert_false(packet_append_one(p, items, 101));
+        assert_true(packet_append_one(p, items, 100));
+        assert_int_equal(p->n_items, 28);
         packet_seal(p);
         assert_int_equal(packet_settle(p, &pool), 0);
-        assert_int_equal(p->capacity, 1000); /* not worth it */
+        assert_int_equal(p->capacity, 1000); /* it was made as large as it is */
         packet_unref(p);
         assert_int_equal(pool.n, 0);
 }
 
-/* What was used, whole, is used again; who waits holds no more memory than he has bytes. */
+/* One item is copied in pieces that overlap. */
+static void test_packet_append_one(void **state) {
+        uint8_t item[300];
+        Packet *p = packet_new(sizeof(item));
+
+        assert_non_null(p);
+        for (size_t i = 0; i < sizeof(item); i++)
+                item[i] = (uint8_t)(i + 1);
+        for (size_t length = 0; length <= sizeof(item); length++) {
+                p->length = 0;
+                memset(p->room, 0, sizeof(item));
+                assert_true(packet_append_one(p, item, length));
+                assert_int_equal(p->length, length);
+                assert_memory_equal(p->bytes, item, length);
+                for (size_t i = length; i < sizeof(item); i++)
+                        assert_int_equal(p->bytes[i], 0);
+        }
+        packet_unref(p);
+}
+
+/* Room that was used is used again; who waits holds no more of it than he has bytes. */
 static void test_packet_pool(void **state) {
         uint8_t items[PACKET_SIZE] = { 1 };
         PacketPool pool = { .n = 0 };
-        Packet *p = packet_pool_take(&pool), *again;
+        Packet *p = packet_new_pooled(&pool);
+        const uint8_t *room;
 
         assert_non_null(p);
+        room = p->room;
         assert_true(packet_append_field(p, items, sizeof(items)));
         packet_seal(p);
         assert_int_equal(packet_settle(p, &pool), 0);
+        assert_ptr_equal(p->room, room);
         packet_unref(p);
-        again = packet_pool_take(&pool);
-        assert_ptr_equal(again, p);
-        assert_false(again->keep || again->sealed);
-        assert_int_equal(again->length, 0);
-        assert_int_equal(again->capacity, PACKET_SIZE);
-        assert_true(packet_append(again, items, 100, 1));
-        packet_seal(again);
-        assert_int_equal(packet_settle(again, &pool), 0);
-        assert_int_equal(again->capacity, 100);
-        assert_memory_equal(again->bytes, items, 100);
-        packet_unref(again);
+        p = packet_new_pooled(&pool);
+        assert_non_null(p);
+        assert_ptr_equal(p->room, room);
+        assert_true(packet_append(p, items, 100, 1));
+        packet_seal(p);
+        assert_int_equal(packet_settle(p, &pool), 0);
+        assert_ptr_equal(pool.rooms[0], room);
+        assert_int_equal(p->capacity, 100);
+        assert_memory_equal(p->bytes, items, 100);
+        packet_unref(p);
+        assert_int_equal(pool.n, 1);
+        packet_pool_deinit(&pool);
+}
+
+/* As much spare room as one turn has needed, one less after each turn that needs less. */
+static void test_packet_pool_size(void **state) {
+        PacketPool pool = { .n = 0 };
+        Packet *taken[3];
+
+        for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+                assert_non_null(taken[i] = packet_new_pooled(&pool));
+        packet_pool_turn(&pool);
+        for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+                packet_unref(taken[i]);
+        assert_int_equal(pool.n, 3);
+        for (size_t n = 2; n >= 1; n--) {
+                packet_unref(packet_new_pooled(&pool));
+                packet_pool_turn(&pool);
+                assert_int_equal(pool.n, n);
+        }
+        packet_unref(packet_new_pooled(&pool));
+        packet_pool_turn(&pool);
+        assert_int_equal(pool.n, 1);
+        packet_pool_turn(&pool);
         assert_int_equal(pool.n, 0);
         packet_pool_deinit(&pool);
 }
@@ -404,6 +452,7 @@ static void test_packet_lent(void **state) {
         p = packet_new_lent(lent, sizeof(lent), 3);
         assert_non_null(p);
         assert_ptr_equal(p->bytes, lent);
+        assert_null(p->room);
         held = packet_ref(p);
         assert_int_equal(packet_settle(p, &pool), 0);
         packet_unref(p);
@@ -473,7 +522,9 @@ static void test_random_newest(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_packet),
+                cmocka_unit_test(test_packet_append_one),
                 cmocka_unit_test(test_packet_pool),
+                cmocka_unit_test(test_packet_pool_size),
                 cmocka_unit_test(test_packet_lent),
                 cmocka_unit_test(test_drop_oldest),
                 cmocka_unit_test(test_drop_newest),
