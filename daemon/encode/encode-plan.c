@@ -107,9 +107,14 @@ EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char
         for (size_t i = 0; i < n; i++)
                 if (is_wanted(plan->fields[i].name, fields, n_fields))
                         encode_plan_add(p, &plan->fields[i]);
+        if (payload != PAYLOAD_FIELDS && plan && !p->dynamic) { /* the kernel pads them: size and bytes together */
+                uint32_t raw_size = (plan->min_size + 4 + 7) / 8 * 8 - 4;
+
+                p->fixed_size += 1 + wire_varint_size(raw_size) + raw_size;
+        }
         p->fixed_size += HEAD_SIZE + p->numbers_size + (p->numbers_size > 0 ? 1 + wire_varint_size(p->numbers_size) : 0);
         p->room += HEAD_SIZE + p->numbers_size + REST_BOUND + WIRE_SLACK;
-        p->is_simple = !p->dynamic && payload == PAYLOAD_FIELDS;
+        p->is_simple = !p->dynamic;
         for (size_t i = 0; i < p->n_texts; i++)
                 p->is_simple = p->is_simple && encode_is_comm(p->texts[i]);
         for (unsigned which = 0; which < _HEADS; which++)

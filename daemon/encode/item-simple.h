@@ -1,6 +1,6 @@
 /*
  * For readers: the items of most samples, written in place where they are asked for: of events whose fields lie at fixed
- * places, and that have no texts but names of threads. What is not simple goes to item.c, which is made of the same parts.
+ * places, and that have no texts but names of threads, with their raw bytes or without. What is not simple goes to item.c, which is made of the same parts.
  */
 #pragma once
 
@@ -88,6 +88,7 @@ static inline uint8_t *item_begin(uint8_t *to, const EncodePlan *p, const ItemHe
 
 /* As item_encode(). */
 static inline int item_encode_simple(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
+        size_t raw_size = p->payload != PAYLOAD_FIELDS ? r->raw_size : 0;
         const ItemHead *head = item_find_head(p, r);
         uint8_t *content, *at;
 
@@ -95,13 +96,15 @@ static inline int item_encode_simple(const EncodePlan *p, const Record *r, uint8
                 return item_encode(p, r, to, room, ret_length);
         if (r->raw_size < p->min_size)
                 return ITEM_E_UNDECODABLE;
-        if (p->room > room)
+        if (p->room + raw_size > room)
                 return ITEM_E_NO_ROOM;
-        at = item_begin(to, p, head, r, 0, &content);
+        at = item_begin(to, p, head, r, 0, &content); /* its length has room for raw bytes as they mostly are */
         for (const NumberRun *run = p->runs, *end = run + p->n_runs; run < end; run++)
                 at = item_put_array(at, r->raw + run->offset, run, run->n);
         for (size_t i = 0; i < p->n_texts; i++)
                 at = item_put_comm_text(at, r->raw + p->texts[i]->offset);
+        if (raw_size > 0)
+                at = wire_put_element(at, ITEM_RAW, r->raw, raw_size);
         if ((size_t)(at - content) != head->length)
                 at = wire_end(to + 1, content, at);
         *ret_length = (size_t)(at - to);

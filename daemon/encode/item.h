@@ -70,7 +70,7 @@ typedef struct EncodePlan {
         size_t room;          /* that an item without what is dynamic can need */
         uint32_t min_size;    /* raw bytes needed by the fixed places of these fields */
         bool dynamic;         /* some place is */
-        bool is_simple;       /* nothing dynamic, no raw bytes, no texts but names of threads */
+        bool is_simple;       /* nothing dynamic, no texts but names of threads */
         ItemHead heads[_HEADS];
 } EncodePlan;
 
