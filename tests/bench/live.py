@@ -3,9 +3,9 @@
 
     sudo PERFD_BUILD=build tests/bench/live.py [--only CASE...] [--rates N,...] [--json PATH] [--quick] ...
 
-PERFD_BUILD is any folder of a build (`build` if not set). One process, pinned to the last CPU, makes getppid(2) calls at
-100 k, 300 k and 1 M a second and flat out (live/flood.c). Each case traces it by pid with raw_syscalls:sys_enter, on its
-own, all cases in turns, several times over. live/cases.py lists them and what they are to reach:
+PERFD_BUILD is any folder of a build (`build` if not set). One process, pinned to the last CPU, makes getppid(2) calls
+at 100 k, 300 k and 1 M a second and flat out (live/flood.c). Each case traces it by pid with raw_syscalls:sys_enter, on
+its own, all cases in turns, several times over. live/cases.py lists them and what they are to reach:
 
     bare-...             loops on the same ring that do nothing but what their names say (live/bare-*.c)
     perf-... bpftrace    other programs, as far as they are installed (tests/packages bench)
@@ -14,9 +14,9 @@ own, all cases in turns, several times over. live/cases.py lists them and what t
     resting              wakeups and memory without a flood
     simulated            bench-pipeline: the same code on rings in memory, with up to 128 CPUs, in a table of its own
 
-ns/event is the CPU of all threads of the consumer for each event that it took from the kernel; what it costs to read its
-output is beside it (+reader). `call ns` is how long a traced call took, as the traced program sees it; `own`, how much
-CPU it needed itself, flat out. Figures are medians over the repetitions. Ratios, and all goals, are those within a
+ns/event is the CPU of all threads of the consumer for each event that it took from the kernel; what it costs to read
+its output is beside it (+reader). `call ns` is how long a traced call took, as the traced program sees it; `own`, how
+much CPU it needed itself, flat out. Figures are medians over the repetitions. Ratios, and all goals, are those within a
 repetition, and the median of these: on a machine that has other things to do too they hold, and ns do not.
 
 Only root can run this; it needs tracefs. All of it takes about 20 minutes, --quick less than one.
@@ -32,11 +32,13 @@ sys.path[:0] = [os.path.join(HERE, "live"), os.path.join(HERE, "..", "integratio
 # pylint: disable=wrong-import-position
 import cases
 import machine
+import markdown
 import perfd
 import resting
 import simulated
 import table
 
+REPETITIONS = 5
 SECONDS, QUICK_SECONDS = 2, 0.75
 IDLE_SECONDS, QUICK_IDLE_SECONDS = 10, 3
 
@@ -46,6 +48,8 @@ def arguments():
     p.add_argument("--only", nargs="+", metavar="CASE", help="these, by name or glob, and what their goals need beside")
     p.add_argument("--rates", help="only these calls a second, separated by commas; 0 is flat out")
     p.add_argument("--json", metavar="PATH", help="all numbers, also of the single runs")
+    p.add_argument("--markdown", action="store_true", help="tables for the README")
+    p.add_argument("--load", metavar="PATH", help="measure nothing, print what an earlier run wrote by --json")
     p.add_argument("--quick", action="store_true", help="less than a minute: one repetition, few cases")
     p.add_argument("--seconds", type=float, help="of each flood (2)")
     p.add_argument("--repetitions", type=int, help="of everything (5)")
@@ -59,9 +63,11 @@ def is_wanted(name, globs):
 def choose(a):
     """The (case, rate) pairs of a run, by rate; says what can not be measured."""
     everything = cases.COSTS + cases.LATENCIES
-    wanted = {case.name for case in everything if is_wanted(case.name, a.only) and (case.quick or a.only or not a.quick)}
-    if not wanted and not any(is_wanted(name, a.only) for name in (resting.NAME, simulated.NAME)):
-        sys.exit("no such case; there are: " + ", ".join([case.name for case in everything] + [resting.NAME, simulated.NAME]))
+    names = [case.name for case in everything] + [resting.NAME, simulated.NAME]
+    if not any(is_wanted(name, a.only) for name in names):
+        sys.exit(f"no such case; there are: {', '.join(names)}")
+    wanted = {case.name for case in everything
+              if is_wanted(case.name, a.only) and (case.quick or a.only or not a.quick)}
     if a.only and any(case.name in wanted for case in cases.COSTS):
         wanted |= {cases.SOCKET}.union(*(case.needs() for case in everything if case.name in wanted))
     for case in everything:
@@ -69,7 +75,8 @@ def choose(a):
             print(f"not measured: {case.name}: {case.missing}")
             wanted.remove(case.name)
     rates = [int(rate) for rate in a.rates.split(",")] if a.rates else cases.QUICK if a.quick else cases.ALL
-    return ([(case, rate) for rate in rates for case in cases.COSTS if case.name in wanted and rate in case.rates],
+    return ([(case, rate) for rate in rates for case in cases.COSTS
+             if case.name in wanted and (a.rates or rate in case.rates)],
             [(case, case.rates[0]) for case in cases.LATENCIES if case.name in wanted])
 
 
@@ -79,45 +86,59 @@ def say_progress(text):
 
 
 def measure(chosen, seconds, repetitions, cpu):
-    """{(case's name, rate): what each repetition gave}, in turns."""
+    """{(case's name, rate): what each repetition gave}, in turns. Another program that fails is left out, and said."""
     results = {(case.name, rate): [] for case, rate in chosen}
     for repetition in range(repetitions):
         for case, rate in chosen:
+            if (case.name, rate) not in results:
+                continue
             say_progress(f"{repetition + 1}/{repetitions} {table.rate_text(rate)} {case.name}")
-            results[case.name, rate].append(case.run(rate, seconds, cpu))
+            try:
+                results[case.name, rate].append(case.run(rate, seconds, cpu))
+            except (AssertionError, OSError) as why:
+                if not case.program:
+                    raise
+                print(f"not measured: {case.name} {table.at(rate)}: {why}")
+                del results[case.name, rate]
     say_progress("")
     return results
 
 
-def main():
-    a = arguments()
+def run(a):
+    """Everything that was asked for, as it is written to JSON."""
     perfd.need_root()
     if not os.path.exists(f"{perfd.TRACING}/events"):
         print(f"skipped: tracefs is not mounted on {perfd.TRACING}")
         sys.exit(77)
     seconds = a.seconds or (QUICK_SECONDS if a.quick else SECONDS)
-    repetitions = a.repetitions or (1 if a.quick else 5)
+    repetitions = a.repetitions or (1 if a.quick else REPETITIONS)
     costs, latencies = choose(a)
     results = measure(costs + latencies, seconds, repetitions, perfd.online_cpus()[-1])
-    host = machine.describe()
-    found = {"benchmark": "live", "machine": host, "seconds": seconds, "repetitions": repetitions}
+    found = {"benchmark": "live", "machine": machine.describe(), "seconds": seconds, "repetitions": repetitions,
+             resting.NAME: [], simulated.NAME: None}
     for kind, chosen in (("costs", costs), ("latencies", latencies)):
-        found[kind] = [table.make_row(case, rate, seconds, results, cases.SOCKET) for case, rate in chosen]
-    found[resting.NAME], found[simulated.NAME], text = [], None, None
+        found[kind] = [table.make_row(case, rate, seconds, results, cases.SOCKET) for case, rate in chosen
+                       if (case.name, rate) in results]
+        for row in found[kind]:
+            row["runs"] = results[row["case"], row["rate"]]
     if is_wanted(resting.NAME, a.only):
         found[resting.NAME] = resting.idle(QUICK_IDLE_SECONDS if a.quick else IDLE_SECONDS) + resting.memory()
     if is_wanted(simulated.NAME, a.only):
-        text, found[simulated.NAME] = simulated.run(a.quick)
+        found[simulated.NAME] = simulated.run(a.quick)
+    return found
 
-    print(f"{host['n_cpus']} x {host['cpu']}, Linux {host['kernel']}; medians of {repetitions} x {seconds:g} s\n")
-    table.print_all(found)
-    if text:
-        print(f"on rings in memory, {text}", end="")
+
+def main():
+    a = arguments()
+    if a.load:
+        with open(a.load, encoding="utf-8") as f:
+            found = json.load(f)
+    else:
+        found = run(a)
     if a.json:
-        for row in found["costs"] + found["latencies"]:
-            row["runs"] = results[row["case"], row["rate"]]
         with open(a.json, "w", encoding="utf-8") as f:
             json.dump(found, f, indent=1)
+    (markdown if a.markdown else table).print_all(found)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 /*
- * Copies records into blocks of 64 KiB in one thread, which hands them to a second one that writes them to a socket: what
- * the hand-over costs. The queues are those of perfd's; the writer is woken for each block, if it sleeps.
+ * Copies records into blocks of 64 KiB in one thread, which hands them to a second one that writes them to a socket:
+ * what the hand-over costs. The queues are those of perfd's; the writer is woken for each block, if it sleeps.
  */
 #include "tests/bench/live/bare.h"
 

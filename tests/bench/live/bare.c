@@ -1,6 +1,7 @@
 /*
  * The policy of waking up is that of daemon/reader.c: the watermark, and ticks of the monotonic clock, which are short
- * after records came and doubled with each look in vain. The thread is pinned to the ring's CPU and urgent, as a reader is.
+ * after records came and doubled with each look in vain. The thread is pinned to the ring's CPU and urgent, as a reader
+ * is.
  */
 #include "tests/bench/live/bare.h"
 
@@ -52,7 +53,8 @@ static uint64_t event_id(void) {
 static void bare_open(Bare *b, pid_t pid, int cpu, uint32_t watermark) {
         struct perf_event_attr attr = {
                 .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = event_id(), .sample_period = 1,
-                .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW,
+                .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+                               PERF_SAMPLE_RAW,
                 .read_format = PERF_FORMAT_LOST, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
                 .watermark = 1, .wakeup_watermark = watermark };
         size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
@@ -106,8 +108,8 @@ static void bare_loop(Bare *b, BareDrain *drain, nsec_t flush) {
         nsec_t wait = flush;
 
         while (fds[0].revents == 0) {
-                nsec_t left = wait - clock_now(CLOCK_MONOTONIC) % wait;
-                struct timespec ts = { .tv_sec = (time_t)(left / NSEC_PER_SEC), .tv_nsec = (long)(left % NSEC_PER_SEC) };
+                nsec_t left = wait - clock_now(CLOCK_MONOTONIC) % wait; /* below a second */
+                struct timespec ts = { .tv_nsec = (long)left };
 
                 if (ppoll(fds, 2, &ts, NULL) < 0 && errno != EINTR)
                         bare_fail("bare: poll");

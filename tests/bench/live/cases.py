@@ -22,11 +22,11 @@ ENCODINGS = [served.fields(), served.fields(fields=["id"]), served.fields(payloa
 
 
 class Case:
-    """missing: why it can not be measured here. quick: part of a run with --quick."""
+    """program: another one that it measures; missing: why it can not be measured here; quick: part of --quick."""
 
-    def __init__(self, name, text, consumer, rates=ALL, goals=(), missing=None, quick=False):
-        self.name, self.text, self.consumer, self.rates = name, text, consumer, rates
-        self.goals, self.missing, self.quick = goals, missing, quick
+    def __init__(self, name, text, consumer, rates=ALL, goals=(), program=None, missing=None, quick=False):
+        self.name, self.text, self.consumer, self.rates, self.goals = name, text, consumer, rates, goals
+        self.program, self.missing, self.quick = program, missing or machine.missing(program), quick
 
     def run(self, rate, seconds, cpu):
         return measure.run(self.consumer, rate, seconds, cpu)
@@ -68,15 +68,15 @@ COSTS = [
     Case(SOCKET, "copy, write to a socket", loop("socket"), quick=True),
     Case("bare-encode", "encode fields, write to a socket", loop("encode")),
     Case("bare-threads", "copy, hand over, write", loop("threads")),
-    Case(PERF, "perf record -o -", perf_tools.Perf, missing=machine.missing("perf"), quick=True),
-    Case("perf-file", "perf record", perf_tools.PerfFile, missing=machine.missing("perf")),
-    Case("perf-script", "perf record -o - | perf script", perf_tools.PerfScript, BOTH, missing=machine.missing("perf")),
-    Case("perf-trace", "perf trace", perf_tools.PerfTrace, BOTH, missing=machine.missing("perf")),
+    Case(PERF, "perf record -o -", perf_tools.Perf, program="perf", quick=True),
+    Case("perf-file", "perf record", perf_tools.PerfFile, program="perf"),
+    Case("perf-script", "perf record -o - | perf script", perf_tools.PerfScript, BOTH, program="perf"),
+    Case("perf-trace", "perf trace", perf_tools.PerfTrace, BOTH, program="perf"),
     Case("trace-cmd-record", "trace-cmd record", functools.partial(tracers.TraceCmd, kind="record"),
-         missing=machine.missing("trace-cmd")),
+         program="trace-cmd"),
     Case("trace-cmd-stream", "trace-cmd stream", functools.partial(tracers.TraceCmd, kind="stream"), BOTH,
-         missing=machine.missing("trace-cmd")),
-    Case("bpftrace", "bpftrace, printf", tracers.BpfTrace, BOTH, missing=machine.missing("bpftrace")),
+         program="trace-cmd"),
+    Case("bpftrace", "bpftrace, printf", tracers.BpfTrace, BOTH, program="bpftrace"),
     Case("raw", "perfd: raw, order of each CPU", perfd(served.by_cpu(pb.PAYLOAD_RAW)), quick=True,
          goals=[Times(at(1.5, 2), SOCKET)]),
     Case("fields", "perfd: fields, order of each CPU", perfd(served.by_cpu()), quick=True,
@@ -106,7 +106,8 @@ def timed(name, text, rate, p50, p99, quick=False, missing=None, **subscription)
 
 
 LATENCIES = [
-    timed("latency-10k", "default settings", 10_000, 2, 5, quick=True),
-    timed("latency-300k", "default settings", 300_000, UNLIMITED, 5),
-    timed("latency-200us", "asked for 200 us", 10_000, UNLIMITED, 0.4, quick=True, **served.latency(200_000)),
+    timed("latency-10k", "perfd: latency by default", 10_000, 2, 5, quick=True),
+    timed("latency-300k", "perfd: latency by default", 300_000, UNLIMITED, 5),
+    timed("latency-200us", "perfd: latency of 200 us asked for", 10_000, UNLIMITED, 0.4, quick=True,
+          **served.latency(200_000)),
 ]

@@ -3,9 +3,9 @@
  *
  *     flood SECONDS RATE CPU      RATE calls a second; 0: as fast as it can
  *
- * Between two calls it spins on the clock, which the vDSO reads without a system call. So calls are spread evenly, the CPU
- * is never idle, and what there is to be traced is exact: COUNT calls and the kill(2) by which the process stops itself.
- * The first argument of a call is its number modulo 100: `args[0] == 7` is true for one in a hundred.
+ * Between two calls it spins on the clock, which the vDSO reads without a system call. So calls are spread evenly, the
+ * CPU is never idle, and what there is to be traced is exact: COUNT calls and the kill(2) by which the process stops
+ * itself. The first argument of a call is its number modulo 100: `args[0] == 7` is true for one in a hundred.
  *
  * Said on stdout (>) and expected on stdin (<):
  *     > ready PID          stopped by SIGSTOP: attach now
@@ -46,9 +46,11 @@ static Result flood(nsec_t duration, uint64_t rate) {
 
         while (now - begin < duration) {
                 /* what should have been done by now: whoever takes the CPU away does not lower the rate */
-                uint64_t due = rate == 0 ? result.n_calls + AT_ONCE : (uint64_t)((double)(now - begin) / 1e9 * (double)rate);
+                uint64_t due = (uint64_t)((double)(now - begin) / 1e9 * (double)rate);
                 nsec_t before = now;
 
+                if (rate == 0)
+                        due = result.n_calls + AT_ONCE;
                 if (result.n_calls >= due) {
                         now = clock_now(CLOCK_MONOTONIC);
                         continue;

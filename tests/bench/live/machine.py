@@ -90,8 +90,8 @@ def wait_quiet(pids, looks=2):
 
 
 def missing(program):
-    """Why a case that needs it can not be measured here, or None."""
-    return None if shutil.which(program) else f"{program} is not installed"
+    """Why a case that needs it, or None, can not be measured here; None if it can."""
+    return None if program is None or shutil.which(program) else f"{program} is not installed"
 
 
 def describe():

@@ -92,7 +92,8 @@ def interrupt(process):
     """Ends it by SIGINT; ns of CPU that it and its children have spent in all their life."""
     process.send_signal(signal.SIGINT)
     try:
-        perfd.wait_until(lambda: os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT), "its end", ENDING)
+        perfd.wait_until(lambda: os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT), "its end",
+                         ENDING)
     except AssertionError:
         process.kill()  # bpftrace 0.17 does not always hear it; all that is asked of it has been printed
     _, process.returncode, usage = os.wait4(process.pid, 0)

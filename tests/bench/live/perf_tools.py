@@ -147,7 +147,7 @@ class PerfTrace(measure.Consumer):
         self.readers = (measure.Reader("lines", self.process.stderr),)
         self.stack.callback(self.readers[0].close)
         self.pids = (self.process.pid,)
-        perfd.wait_until(lambda: machine.count_perf_events(self.process.pid) > 1, "perf trace to trace entries and exits")
+        perfd.wait_until(lambda: machine.count_perf_events(self.process.pid) > 1, "perf trace to trace")
         machine.wait_quiet(self.pids, looks=10)
         self.before = machine.threads(self.process.pid)
 

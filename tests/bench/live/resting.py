@@ -24,8 +24,8 @@ def idle(seconds):
         machine.wait_quiet((daemon.pid,))
         before = machine.threads(daemon.pid)
         select.select([], [], [], seconds)
-        spent = machine.difference(before, machine.threads(daemon.pid))
-        return [figure(f"wakeups in {seconds} s without an enabled event", sum(t["wakeups"] for t in spent.values()), 0),
+        n = sum(t["wakeups"] for t in machine.difference(before, machine.threads(daemon.pid)).values())
+        return [figure(f"wakeups in {seconds} s without an enabled event", n, 0),
                 figure("MB of RSS without an enabled event", machine.rss(daemon.pid) / MB, 10)]
 
 

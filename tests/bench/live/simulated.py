@@ -11,11 +11,11 @@ PROGRAM = os.path.join(perfd.BUILD, "tests", "bench", "bench-pipeline")
 
 
 def run(is_quick):
-    """Its table, and all that it found; None if it is not built."""
+    """All that it found, with its table as `text`; None if it is not built."""
     if not os.path.exists(PROGRAM):
         print(f"not measured: {NAME}: {PROGRAM} is not built")
-        return None, None
+        return None
     with tempfile.NamedTemporaryFile(mode="r", encoding="utf-8") as f:
         command = [PROGRAM, "--json", f.name, *["--quick"] * is_quick]
         table = subprocess.run(command, stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout
-        return table, json.load(f)
+        return {"text": table, **json.load(f)}

@@ -14,6 +14,10 @@ def rate_text(rate):
     return "flat out" if rate == 0 else f"{rate // 1000} k/s" if rate < 1_000_000 else f"{rate // 1_000_000} M/s"
 
 
+def at(rate):
+    return "flat out" if rate == 0 else f"at {rate_text(rate)}"
+
+
 def judge(goal, rate, runs, beside):
     """{text, value, limit, reached}; reached is None if there is no limit. None if there is nothing to judge."""
     limit = goal.limit(rate)
@@ -32,12 +36,15 @@ def make_row(case, rate, seconds, results, reference):
         "case": case.name, "text": case.text, "rate": rate,
         "ns_per_event": median(goals.cost(r) for r in runs),
         "ratio": median(goals.cost(a) / goals.cost(b) for a, b in zip(runs, beside)) if beside else None,
-        "parts_ns": {part: median(r["parts"].get(part, 0) / max(1, r["taken"]) for r in runs) for part in runs[0]["parts"]},
+        "parts_ns": {part: median(r["parts"].get(part, 0) / max(1, r["taken"]) for r in runs)
+                     for part in runs[0]["parts"]},
         "reader_ns": median(r["reader_ns"] / max(1, r["taken"]) for r in runs),
         "lost_percent": median(100 * r["lost"] / max(1, r["occurred"]) for r in runs),
         "lost_most": max(r["lost"] for r in runs),
-        "reasons": {reason: max(r["reasons"].get(reason, 0) for r in runs) for r in runs for reason in r.get("reasons", {})},
-        "sleeps_per_second": {name: median(r["wakeups"].get(name, 0) / seconds for r in runs) for name in runs[0]["wakeups"]},
+        "reasons": {reason: max(r["reasons"].get(reason, 0) for r in runs)
+                    for one in runs for reason in one.get("reasons", {})},
+        "sleeps_per_second": {name: median(r["wakeups"].get(name, 0) / seconds for r in runs)
+                              for name in runs[0]["wakeups"]},
         "call_ns": median(r["call_ns"] for r in runs), "call_cpu_ns": median(r["call_cpu_ns"] for r in runs),
         "calls_per_second": median(r["calls_per_second"] for r in runs),
         "rss": median(r.get("rss", 0) for r in runs) or None,
@@ -45,11 +52,14 @@ def make_row(case, rate, seconds, results, reference):
     }
 
 
+def number(value):
+    digits = 0 if value == int(value) or abs(value) >= 1000 else 1 if abs(value) >= 10 else 2
+    return f"{value:.{digits}f}"
+
+
 def goal_text(goal):
     word = {True: "yes", False: "NO", None: ""}[goal["reached"]]
-    value = goal["value"]
-    digits = 0 if value == int(value) or abs(value) >= 1000 else 1 if abs(value) >= 10 else 2
-    return f"{word:3} {value:8.{digits}f} {goal['text']}"
+    return f"{word:3} {number(goal['value']):>8} {goal['text']}"
 
 
 def print_goals(judged, indent, first):
@@ -60,24 +70,33 @@ def print_goals(judged, indent, first):
         print(" " * indent, text)
 
 
+def parts_text(row):
+    """What each thread or process spends, if there are several."""
+    parts = [f"{part} {ns:.0f}" for part, ns in row["parts_ns"].items() if ns >= 0.5]
+    return ", ".join(parts) if len(row["parts_ns"]) > 1 else ""
+
+
+def print_notes(row):
+    if row["reasons"]:
+        print(f"{'':28}lost at most: {', '.join(f'{n} by {reason}' for reason, n in row['reasons'].items())}")
+    if row["calls_per_second"] < KEPT_UP * row["rate"]:
+        print(f"{'':28}the traced program made only {row['calls_per_second'] / 1000:.0f} k calls a second")
+
+
 def print_costs(rows):
-    head = (f"{'rate':9} {'case':17} {'ns/event':>8} {'x socket':>8} {'+reader':>7} {'lost %':>6} {'sleeps/s':>8} {'call ns':>7} "
-            f"{'own':>5}  {'of which':44}")
+    head = (f"{'rate':9} {'case':17} {'ns/event':>8} {'x socket':>8} {'+reader':>7} {'lost %':>6} {'sleeps/s':>8} "
+            f"{'call ns':>7} {'own':>5}  {'of which':44}")
     print(f"{head} goal")
     last = None
     for row in rows:
-        parts = ", ".join(f"{part} {ns:.0f}" for part, ns in row["parts_ns"].items() if ns >= 0.5) if len(row["parts_ns"]) > 1 \
-            else ""
+        rate = rate_text(row["rate"]) if row["rate"] != last else ""
         ratio = f"{row['ratio']:.2f}" if row["ratio"] else ""
         own = f"{row['call_cpu_ns']:.0f}" if row["rate"] == 0 else ""  # else it spins between its calls
-        print_goals(row["goals"], len(head),
-                    f"{rate_text(row['rate']) if row['rate'] != last else '':9} {row['case']:17} {row['ns_per_event']:8.1f} "
-                    f"{ratio:>8} {row['reader_ns']:7.1f} {row['lost_percent']:6.2f} "
-                    f"{sum(row['sleeps_per_second'].values()):8.0f} {row['call_ns']:7.0f} {own:>5}  {parts:44}")
-        if row["reasons"]:
-            print(f"{'':28}lost at most: {', '.join(f'{n} by {reason}' for reason, n in row['reasons'].items())}")
-        if row["calls_per_second"] < KEPT_UP * row["rate"]:
-            print(f"{'':28}the traced program made only {row['calls_per_second'] / 1000:.0f} k calls a second")
+        first = (f"{rate:9} {row['case']:17} {row['ns_per_event']:8.1f} {ratio:>8} {row['reader_ns']:7.1f} "
+                 f"{row['lost_percent']:6.2f} {sum(row['sleeps_per_second'].values()):8.0f} {row['call_ns']:7.0f} "
+                 f"{own:>5}  {parts_text(row):44}")
+        print_goals(row["goals"], len(head), first)
+        print_notes(row)
         last = row["rate"]
 
 
@@ -93,9 +112,18 @@ def print_resting(judged):
         print(f"{goal_text(goal)} <= {goal['limit']}")
 
 
+def print_machine(found):
+    host = found["machine"]
+    print(f"{host['n_cpus']} x {host['cpu']}, Linux {host['kernel']}; medians of {found['repetitions']} x "
+          f"{found['seconds']:g} s\n")
+
+
 def print_all(found):
+    print_machine(found)
     for print_rows, rows in ((print_costs, found["costs"]), (print_latencies, found["latencies"]),
                              (print_resting, found["resting"])):
         if rows:
             print_rows(rows)
             print()
+    if found["simulated"]:
+        print(f"on rings in memory, {found['simulated']['text']}", end="")

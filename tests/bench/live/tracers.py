@@ -40,7 +40,8 @@ class Tracer(measure.Consumer):
         return self.is_attached()
 
     def look(self):
-        return {f"{i} {name}": thread for i, pid in enumerate(self.pids) for name, thread in machine.threads(pid).items()}
+        return {f"{i} {name}": thread for i, pid in enumerate(self.pids)
+                for name, thread in machine.threads(pid).items()}
 
     def finish(self, n_calls, seconds):
         spent = machine.difference(self.before, self.look())
@@ -65,7 +66,8 @@ class BpfTrace(Tracer):
         return ["bpftrace", "-e", PROGRAM % self.pid]
 
     def is_attached(self):
-        return machine.count_perf_events(self.process.pid) > len(perfd.online_cpus())  # a buffer for each, and the probe
+        n_buffers = len(perfd.online_cpus())
+        return machine.count_perf_events(self.process.pid) > n_buffers  # and the probe
 
 
 class TraceCmd(Tracer):
@@ -94,8 +96,8 @@ class TraceCmd(Tracer):
     def command(self):
         output = ["-o", os.path.join(self.folder, "trace.dat")] if self.kind == "record" else []
         return ["unshare", "--mount", "sh", "-c", WITHOUT_FUNCTIONS, "sh", self.folder, self.instance,
-                "trace-cmd", self.kind, "-B", self.name, "-e", measure.EVENT, "-f", f"common_pid == {self.pid}", "-b", "2048",
-                *output]
+                "trace-cmd", self.kind, "-B", self.name, "-e", measure.EVENT, "-f", f"common_pid == {self.pid}",
+                "-b", "2048", *output]
 
     def is_attached(self):
         with open(f"{self.instance}/events/{measure.EVENT.replace(':', '/')}/enable", encoding="ascii") as f:

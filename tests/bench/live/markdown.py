@@ -1,0 +1,51 @@
+"""The same for the README, as Markdown."""
+import table
+
+
+def cell(row):
+    """ns of the consumer, and of who reads its output."""
+    if not row or not row["ns_per_event"]:
+        return "-"
+    reader = f" (+{row['reader_ns']:,.0f})" if row["reader_ns"] >= 1 else ""
+    return f"{row['ns_per_event']:,.0f}{reader}"
+
+
+def losses(rows):
+    """Where more than nothing was lost; at most over the repetitions if it does not even show in the median."""
+    found = [f"{row['lost_percent']:.1f} % {table.at(row['rate'])}" if row["lost_percent"] >= 0.05 else
+             f"{row['lost_most']} {table.at(row['rate'])}" for row in rows if row["lost_most"]]
+    return ", ".join(found) or "0"
+
+
+def print_costs(rows):
+    rates, texts = list(dict.fromkeys(row["rate"] for row in rows)), list(dict.fromkeys(row["text"] for row in rows))
+    print("| consumer | " + " | ".join(table.rate_text(rate) for rate in rates) + " | lost | traced call |")
+    print("| --- |" + " --- |" * (len(rates) + 2))
+    for text in texts:
+        own = {row["rate"]: row for row in rows if row["text"] == text}
+        call = own[max(own, key=lambda rate: (rate == 0, rate))]
+        print(f"| {text} | " + " | ".join(cell(own.get(rate)) for rate in rates) +
+              f" | {losses(own.values())} | {call['call_ns']:,.0f} ns {table.at(call['rate'])} |")
+
+
+def verdict(goal):
+    return {True: "yes", False: "no", None: ""}[goal["reached"]]
+
+
+def print_goals(rows, resting):
+    print("| goal | is | reached |\n| --- | --- | --- |")
+    for row in rows:
+        for goal in row["goals"]:
+            what = f"{row['text']} {table.at(row['rate'])}: {goal['text']}"
+            print(f"| {what} | {table.number(goal['value'])} | {verdict(goal)} |")
+    for goal in resting:
+        print(f"| {goal['text']} <= {goal['limit']} | {table.number(goal['value'])} | {verdict(goal)} |")
+
+
+def print_all(found):
+    table.print_machine(found)
+    print_costs(found["costs"])
+    print()
+    print_goals(found["costs"] + found["latencies"], found["resting"])
+    if found["simulated"]:
+        print(f"\n```\n{found['simulated']['text']}```")
