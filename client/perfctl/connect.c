@@ -3,6 +3,7 @@
  * first, because it can do everything; who may not use it gets the stream socket and, for a change, the daemon's no.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/perfctl/perfctl.h"
 
@@ -15,34 +16,53 @@ static int try(Perfctl *p, const char *path) {
         return perfd_client_connect(p->client, path);
 }
 
-static int connect_any(Perfctl *p, bool *ret_both) {
+/* ret_control: why the control socket can not be used, of two; malloc, or NULL. */
+static int connect_any(Perfctl *p, char **ret_control) {
         const char *path = p->socket ? p->socket : getenv("PERFD_SOCKET");
         int r;
 
-        *ret_both = !path || !*path;
-        if (!*ret_both)
+        *ret_control = NULL;
+        if (path && *path)
                 return try(p, path);
         r = try(p, control_socket);
-        return r == PERFD_E_UNREACHABLE ? try(p, stream_socket) : r;
+        if (r != PERFD_E_UNREACHABLE)
+                return r;
+        *ret_control = must_have(strdup(perfd_client_error(p->client)->message));
+        return try(p, stream_socket);
 }
 
 int perfctl_connect_quietly(Perfctl *p) {
-        bool both;
+        char *control;
+        int r = connect_any(p, &control);
 
-        return connect_any(p, &both) == 0 ? 0 : PERFCTL_UNREACHABLE;
+        free(control);
+        return r == 0 ? 0 : PERFCTL_UNREACHABLE;
+}
+
+/* What is to be done is another thing for whom no socket is there than for whom one is not allowed. */
+static int fail_both(const Perfctl *p, const char *control) {
+        const perfd_error *stream = perfd_client_error(p->client);
+        bool is_denied = strcmp(stream->reason, "no-permission") == 0;
+
+        (void)perfctl_fail(p, PERFCTL_UNREACHABLE, "neither of perfd's two sockets can be used: %s",
+                           is_denied ? "run perfctl as root, or as a member of the stream socket's group (access.stream-group)"
+                                     : "start perfd (`systemctl start perfd`), or name its socket by --socket PATH or "
+                                       "$PERFD_SOCKET");
+        (void)perfctl_fail(p, PERFCTL_UNREACHABLE, "control: %s", control);
+        return perfctl_fail(p, PERFCTL_UNREACHABLE, "stream: %s", stream->message);
 }
 
 int perfctl_connect(Perfctl *p) {
-        bool both;
-        int r = connect_any(p, &both);
+        char *control;
+        int r = connect_any(p, &control);
 
-        if (r == 0)
-                return 0;
-        if (r == PERFD_E_UNREACHABLE && both)
-                return perfctl_fail(p, PERFCTL_UNREACHABLE,
-                                    "%s, and %s can not be used either: is perfd running? --socket PATH or $PERFD_SOCKET "
-                                    "name another socket",
-                                    perfd_client_error(p->client)->message, control_socket);
-        r = perfctl_fail_client(p, NULL);
-        return perfd_client_error(p->client)->code == PERFD_E_CLOSED ? PERFCTL_UNREACHABLE : r;
+        if (r == PERFD_E_UNREACHABLE && control)
+                r = fail_both(p, control);
+        else if (r != 0) {
+                r = perfctl_fail_client(p, NULL);
+                if (perfd_client_error(p->client)->code == PERFD_E_CLOSED)
+                        r = PERFCTL_UNREACHABLE;
+        }
+        free(control);
+        return r;
 }

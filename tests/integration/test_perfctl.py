@@ -129,6 +129,25 @@ def test_available_is_what_can_be_added():
             check(set(events) <= set(rows), f"{events} of sysfs")
 
 
+def test_no_socket():
+    """Which of the two can not be used, why, and what to do: where perfd does not run, and for whom it is not."""
+    def ask(script):
+        ran = subprocess.run(["unshare", "-m", "sh", "-c", f'mount -t tmpfs none /run && {script}', "sh", PERFCTL, "list"],
+                             capture_output=True, text=True, check=False, timeout=perfd.PATIENCE,
+                             env={k: v for k, v in os.environ.items() if k != "PERFD_SOCKET"})
+        equal(ran.returncode, 3, f"the status, with {ran.stderr!r}")
+        return ran.stderr.splitlines()
+
+    for script, remedy, words in (
+            ('exec "$@"', "`systemctl start perfd`", "does not exist"),
+            ('mkdir -m 0700 /run/perfd && exec setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all "$@"',
+             "access.stream-group", "may not be used by this user")):
+        first, control, stream = ask(script)
+        check(first.startswith("perfctl: list: neither of perfd's two sockets can be used: ") and remedy in first, first)
+        check(control.startswith(f"perfctl: list: control: /run/perfd/control.sock {words}"), control)
+        check(stream.startswith(f"perfctl: list: stream: /run/perfd/stream.sock {words}"), stream)
+
+
 def test_show():
     """The fields of what runs, probes and external events too, beside those that the kernel offers."""
     def fields(row):
