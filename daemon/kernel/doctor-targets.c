@@ -8,6 +8,9 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
+
+#define REMEDY_PIDS "run perfd in the host's pid namespace (docker --pid=host, hostPID: true)"
 
 static const char *cgroup_remedy(Doctor *d, const CgroupHierarchy *h, int r) {
         if (r == -EACCES || r == -EPERM)
@@ -57,10 +60,43 @@ static void examine_globs(Doctor *d) {
                           "inotify: %s", strerror(errno));
 }
 
+/* ret_link: which it is, or why that is not to be known. */
+static bool has_pids_of_host(Doctor *d, char *ret_link, size_t size) {
+        int r = doctor_read_link(d, "/proc/self/ns/pid", ret_link, size);
+
+        if (r < 0)
+                (void)snprintf(ret_link, size, "%s", strerror(-r));
+        return r == 0 && strcmp(ret_link, "pid:[4026531836]") == 0; /* PROC_PID_INIT_INO */
+}
+
+/* Whether pid 1 sees other files than perfd does: then perfd is in a container that has the host's pids. */
+static bool has_other_root(Doctor *d) {
+        struct stat own, first;
+
+        return stat(doctor_path(d, "/"), &own) == 0 && stat(doctor_path(d, "/proc/1/root/"), &first) == 0 &&
+               (own.st_dev != first.st_dev || own.st_ino != first.st_ino);
+}
+
+static void examine_roots(Doctor *d) {
+        char link[256], pids[64];
+        int r = doctor_read_link(d, "/proc/1/root", link, sizeof(link));
+
+        if (r < 0)
+                doctor_no(d, "/proc/PID/root", doctor_permit(d, CAP_SYS_PTRACE, NULL), "that of pid 1: %s", strerror(-r));
+        else if (!has_pids_of_host(d, pids, sizeof(pids)))
+                doctor_no(d, "/proc/PID/root", REMEDY_PIDS, "that of pid 1 can be followed, but /proc has only the processes of "
+                          "this container: uprobes find no program of another one, nor of the host");
+        else if (has_other_root(d))
+                doctor_yes(d, "/proc/PID/root", "that of pid 1 can be followed: uprobe:/proc/PID/root/PATH finds programs of "
+                           "containers; perfd is in one itself, and finds the host's at /proc/1/root/PATH");
+        else
+                doctor_yes(d, "/proc/PID/root", "that of pid 1 can be followed: uprobe:/proc/PID/root/PATH finds programs of "
+                           "containers");
+}
+
 /* The first process of this pid namespace, which in most is somebody else's. */
 static void examine_processes(Doctor *d) {
         struct perf_event_attr attr = doctor_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
-        char link[256];
         int r = doctor_try(&attr, 1, -1);
 
         if (r == 0)
@@ -68,23 +104,15 @@ static void examine_processes(Doctor *d) {
         else
                 doctor_no(d, "other processes", doctor_permit(d, CAP_PERFMON, "CAP_SYS_PTRACE"),
                           "an event on pid 1: %s", strerror(-r));
-        r = doctor_read_link(d, "/proc/1/root", link, sizeof(link));
-        if (r == 0)
-                doctor_yes(d, "/proc/PID/root", "that of pid 1 can be followed: uprobes find programs of containers");
-        else
-                doctor_no(d, "/proc/PID/root", doctor_permit(d, CAP_SYS_PTRACE, NULL), "that of pid 1: %s",
-                          strerror(-r));
 }
 
 static void examine_pids(Doctor *d) {
         char link[64];
-        int r = doctor_read_link(d, "/proc/self/ns/pid", link, sizeof(link));
 
-        if (r == 0 && strcmp(link, "pid:[4026531836]") == 0) /* PROC_PID_INIT_INO */
+        if (has_pids_of_host(d, link, sizeof(link)))
                 doctor_yes(d, "pids", "those of the whole host");
         else
-                doctor_no(d, "pids", "run perfd in the host's pid namespace (docker --pid=host, hostPID: true)",
-                          "%s: the pids of this namespace alone", r == 0 ? link : strerror(-r));
+                doctor_no(d, "pids", REMEDY_PIDS, "%s: the pids of this namespace alone", link);
 }
 
 static void examine_hotplug(Doctor *d) {
@@ -107,6 +135,7 @@ void doctor_examine_targets(Doctor *d) {
         examine_cgroups(d);
         examine_globs(d);
         examine_processes(d);
+        examine_roots(d);
         examine_pids(d);
         examine_hotplug(d);
 }

@@ -107,7 +107,7 @@ static int lay_out(void **state) {
         put_file("/proc/self/status", "Name:\tperfd\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n");
         put_link("/proc/self/ns/user", "user:[4026531837]");
         put_link("/proc/self/ns/pid", "pid:[4026531836]");
-        put_link("/proc/1/root", "/");
+        put_link("/proc/1/root", root);
         put_file("/proc/sys/kernel/perf_event_paranoid", "3\n");
         put_file("/proc/sys/kernel/perf_event_max_sample_rate", "5000\n");
         put_file("/proc/sys/kernel/perf_cpu_time_max_percent", "25\n");
@@ -207,7 +207,8 @@ static void test_all_allowed(void **state) {
         check_yes(&r, "kprobe_events", "a definition was made and removed: probes with arguments work");
         check_yes(&r, "kernel symbols", "/proc/kallsyms has names and addresses; kernel.kptr_restrict is 1");
         check_yes(&r, "BTF", "/sys/kernel/btf/vmlinux can be read");
-        check_yes(&r, "/proc/PID/root", "that of pid 1 can be followed: uprobes find programs of containers");
+        check_yes(&r, "/proc/PID/root", "that of pid 1 can be followed: uprobe:/proc/PID/root/PATH finds programs of "
+                  "containers");
         check_yes(&r, "pids", "those of the whole host");
         check_yes(&r, "locked memory", "rings of 64 KiB were mapped on 1 CPUs");
         check_yes(&r, "perf_event_max_sample_rate", "up to 5000 samples a second for each event and CPU");
@@ -247,6 +248,24 @@ static void test_probes_of_a_service(void **state) {
                   "Permission denied");
         check_yes(&r, "uprobe_events", "a definition was made and removed: hits are counted exactly, and probes with arguments "
                   "work");
+        doctor_report_deinit(&r);
+}
+
+/* In a container: its own pid 1 says nothing of others, and with the host's pids the host's files are elsewhere. */
+static void test_containers(void **state) {
+        DoctorReport r;
+
+        put_link("/proc/self/ns/pid", "pid:[4026532000]");
+        r = examine();
+        check_no(&r, "/proc/PID/root", "that of pid 1 can be followed, but /proc has only the processes of this container: uprobes "
+                 "find no program of another one, nor of the host",
+                 "run perfd in the host's pid namespace (docker --pid=host, hostPID: true)");
+        doctor_report_deinit(&r);
+        put_link("/proc/self/ns/pid", "pid:[4026531836]");
+        put_link("/proc/1/root", "/");
+        r = examine();
+        check_yes(&r, "/proc/PID/root", "that of pid 1 can be followed: uprobe:/proc/PID/root/PATH finds programs of "
+                  "containers; perfd is in one itself, and finds the host's at /proc/1/root/PATH");
         doctor_report_deinit(&r);
 }
 
@@ -374,6 +393,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_all_allowed, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_definitions, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_probes_of_a_service, lay_out, take_away),
+                cmocka_unit_test_setup_teardown(test_containers, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_nothing_allowed, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_remedies, lay_out, take_away),
                 cmocka_unit_test_setup_teardown(test_no_perf_events, lay_out, take_away),
