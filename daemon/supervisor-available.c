@@ -108,7 +108,11 @@ static int offers_add_tracepoint(Offers *o, char *name, bool fields) {
 static int offers_add_tracepoints(Offers *o, bool fields, Explanation *e) {
         size_t n;
         char **names;
-        int r = tracing_match(&o->supervisor->tracing, "*", "*", &names, &n, e);
+        int r = tracing_is_missing(&o->supervisor->tracing) ? REFUSED_UNSUPPORTED : 0;
+
+        if (r != 0)
+                return 0; /* what else there is can be said all the same */
+        r = tracing_match(&o->supervisor->tracing, "*", "*", &names, &n, e);
 
         if (r != 0)
                 return r;

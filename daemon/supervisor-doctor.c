@@ -41,7 +41,7 @@ static int row_message(const DoctorRow *row, Perfd__V1__DoctorRow **ret) {
 
 int handle_doctor(Asking *a, Explanation *e) {
         const Supervisor *s = a->supervisor;
-        DoctorWants wants = doctor_wants(s->config, s->tracing.root, &s->privileges, true);
+        DoctorWants wants = doctor_wants(s->config, tracing_is_missing(&s->tracing) ? NULL : s->tracing.root, &s->privileges, true);
         Perfd__V1__DoctorReply *reply = malloc(sizeof(*reply));
         DoctorReport report = DOCTOR_REPORT_NULL;
         int r;

@@ -63,6 +63,17 @@ static int reduce_privileges(Supervisor *s) {
         return r;
 }
 
+/* What needs no tracefs works without: a host that does not let perfd have it is no reason not to start. */
+static int start_tracing(Supervisor *s) {
+        Explanation e = EXPLANATION_NULL;
+        int r = tracing_open(&s->tracing, NULL, &e); /* mounts it, where it may */
+
+        if (r <= 0)
+                return r;
+        log_print(LOG_WARNING, "until there is tracefs, tracepoints are refused, and so are probes that need it: %s", e.text);
+        return tracing_open_missing(&s->tracing, e.text);
+}
+
 static int start_kernel(Supervisor *s, Explanation *e) {
         int r;
 
@@ -72,7 +83,7 @@ static int start_kernel(Supervisor *s, Explanation *e) {
         if (r == 0)
                 r = open_probe_reads(&s->attr.inherits_reads, e);
         if (r == 0)
-                r = tracing_open(&s->tracing, NULL, e); /* mounts it, where it may */
+                r = start_tracing(s);
         if (r == 0)
                 r = reduce_privileges(s);
         if (r == 0)

@@ -87,11 +87,11 @@ static void examine_tracefs(Doctor *d) {
         if (r < 0) {
                 doctor_no(d, "tracefs",
                           "as root: mount -t tracefs tracefs /sys/kernel/tracing; the kernel needs CONFIG_TRACING",
-                          "not mounted on %s, and mounting it: %s", standard, strerror(-r));
+                          "not mounted on %s, and mounting it: %s; perfd starts all the same, without tracepoints", standard,
+                          strerror(-r));
                 return;
         }
         r = read_tracing(d, "events/header_event", text, sizeof(text));
-        d->can_trace = r == 0;
         if (r == 0)
                 doctor_yes(d, "tracefs", "%s %s, and readable", how, d->tracing);
         else

@@ -27,7 +27,7 @@ typedef struct Doctor {
         long paranoid;          /* kernel.perf_event_paranoid; -2: there is none */
 
         /* learned on the way */
-        bool can_open, can_host, can_trace, can_map, can_place, has_fds;
+        bool can_open, can_host, can_map, can_place, has_fds;
         uint64_t missed; /* capabilities for want of which a trial was refused */
         char *tracing;   /* NULL: no tracefs */
         int tracing_fd;  /* of a mount that nobody else sees, or -1 */

@@ -238,7 +238,7 @@ int doctor_examine(const DoctorWants *wants, DoctorReport *ret) {
                 doctor_examine_limits(&d);
                 doctor_examine_service(&d);
         }
-        report.can_run = d.can_open && d.can_host && d.can_trace && d.can_map && d.can_place && d.has_fds;
+        report.can_run = d.can_open && d.can_host && d.can_map && d.can_place && d.has_fds;
         close_fd(d.tracing_fd);
         free(d.tracing);
         free(d.cpus);

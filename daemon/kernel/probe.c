@@ -222,6 +222,8 @@ static int define_in_tracefs(Probe *p, const Tracing *t, const ProbeRequest *q, 
         int r = name_owner(p, t, e);
 
         p->is_dynamic = true;
+        if (r == 0)
+                r = tracing_check(t, e);
         return r == 0 ? define_first(p, q, args, e) : r;
 }
 

@@ -23,8 +23,9 @@ static bool is_mounted(const char *path) {
         return statfs(path, &s) == 0 && s.f_type == TRACEFS_MAGIC;
 }
 
+static const char standard[] = "/sys/kernel/tracing";
+
 int tracing_open(Tracing *t, const char *root, Explanation *e) {
-        static const char standard[] = "/sys/kernel/tracing";
         bool before;
         const char *found;
 
@@ -43,8 +44,23 @@ int tracing_open(Tracing *t, const char *root, Explanation *e) {
         return 0;
 }
 
+int tracing_open_missing(Tracing *t, const char *why) {
+        t->root = strdup(standard);
+        t->missing = strdup(why);
+        return t->root && t->missing ? 0 : -ENOMEM;
+}
+
+bool tracing_is_missing(const Tracing *t) {
+        return t->missing && !is_mounted(t->root);
+}
+
+int tracing_check(const Tracing *t, Explanation *e) {
+        return tracing_is_missing(t) ? refuse(e, REFUSED_UNSUPPORTED, "no-tracefs", "%s", t->missing) : 0;
+}
+
 void tracing_close(Tracing *t) {
         free(t->root);
+        free(t->missing);
         *t = TRACING_NULL;
 }
 
@@ -184,6 +200,9 @@ int tracing_load(const Tracing *t, const char *group, const char *name, Plan **r
         thread_assert(THREAD_MAIN);
         if (strchr(group, '/') || strchr(name, '/') || group[0] == '.' || name[0] == '.')
                 return refuse(e, REFUSED_INVALID, "bad-event", "%s:%s is no name of a tracepoint", group, name);
+        r = tracing_check(t, e);
+        if (r != 0)
+                return r;
         if (asprintf(&path, "%s/events/%s/%s/format", t->root, group, name) < 0)
                 return -ENOMEM;
         r = read_file(path, &text, &length);
@@ -200,7 +219,9 @@ int tracing_match(const Tracing *t, const char *group_glob, const char *name_glo
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = tracing_list(t, group_glob, name_glob, &l, e);
+        r = tracing_check(t, e);
+        if (r == 0)
+                r = tracing_list(t, group_glob, name_glob, &l, e);
         if (r != 0)
                 return r;
         if (l.n == 0) {

@@ -12,6 +12,7 @@
 typedef struct Tracing {
         char *root;   /* "/sys/kernel/tracing"; NULL until opened */
         bool mounted; /* by us */
+        char *missing; /* why there was no tracefs there when it was opened; NULL: there was */
 } Tracing;
 
 #define TRACING_NULL ((Tracing){ .root = NULL })
@@ -21,6 +22,15 @@ typedef struct Tracing {
  * if there is none and it can not be mounted.
  */
 int tracing_open(Tracing *t, const char *root, Explanation *e);
+/*
+ * Behind such a refusal, whose text it takes: whoever asks for a tracepoint is refused by it, until somebody has mounted
+ * tracefs where Linux has it. -ENOMEM
+ */
+int tracing_open_missing(Tracing *t, const char *why);
+/* As of now. */
+bool tracing_is_missing(const Tracing *t);
+/* REFUSED_UNSUPPORTED "no-tracefs", if it is. */
+int tracing_check(const Tracing *t, Explanation *e);
 void tracing_close(Tracing *t);
 
 /* The plan of one tracepoint. REFUSED_NOT_FOUND "unknown-event", with near names, or REFUSED_DENIED. */

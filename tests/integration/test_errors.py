@@ -7,7 +7,7 @@ import resource
 import subprocess
 
 import perfd
-from perfd import Client, Daemon, Refused, Skip, TRACING, check, equal, fail_to_start, pb, refused, wait_until
+from perfd import PERFD, Client, Daemon, Refused, Skip, TRACING, check, equal, fail_to_start, pb, refused, wait_until
 
 SWITCH, WAKEUP = "sched:sched_switch", "sched:sched_wakeup"
 NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
@@ -367,11 +367,31 @@ def test_locked_memory():
 
 
 def test_without_tracefs():
-    """Not mounted, and perfd may not mount it."""
+    """Not mounted, and perfd may not mount it: what needs none works, the rest says so, until somebody has mounted it."""
     hide = "while umount /sys/kernel/tracing 2>/dev/null; do :; done; umount /sys/kernel/debug 2>/dev/null; " \
            'exec setpriv --bounding-set -sys_admin "$@"'
-    fail_to_start("tracefs is not mounted on /sys/kernel/tracing", "mount -t tracefs",
-                  prefix=("unshare", "-m", "sh", "-c", hide, "sh"))
+    prefix = ("unshare", "-m", "sh", "-c", hide, "sh")
+    words = "tracefs is not mounted on /sys/kernel/tracing", "mount -t tracefs"
+    fail_to_start("perfd.yaml:3:", *words, config="version: 1\ngroups: {g: {events: [\nsched:sched_switch]}}\n", prefix=prefix)
+    with Daemon(prefix=prefix) as daemon, daemon.client() as client, daemon.client(stream=True) as stream:
+        for word in words:
+            check(word in daemon.stderr(), daemon.stderr())
+        perfd.add(client, {"event": "cpu-clock", "period": 1000000}, "external:mine", "page-faults")
+        for wanted in {"event": "sched:sched_switch"}, {"event": "sched:*"}, {"event": f"uprobe:{PERFD}:main", "args": "n=%di:s32"}:
+            no = refused(client, "no-tracefs", "STATUS_UNSUPPORTED", add=pb.AddRequest(events=[pb.EventSpec(**wanted)]))
+            for word in words:
+                check(word in no.message, no.message)
+        offered = {e.event for e in client.request(available=pb.AvailableRequest()).available.events}
+        check("cpu-clock" in offered and "external:NAME" in offered, offered)
+        equal({event for event in offered if event.startswith("sched:")}, set(), "tracepoints that are offered")
+        rows = {row.what: row for row in client.request(doctor=pb.Empty()).doctor.rows}
+        equal((rows["tracefs"].works, rows["cpu-clock"].works), (False, True), "what the doctor says")
+        items = stream.subscribe(events=["cpu-clock"])
+        equal(next(items)["event"], "cpu-clock", "what comes")
+        stream.stop()
+        list(items)
+        subprocess.run(["nsenter", "-t", str(daemon.pid), "-m", "mount", "-t", "tracefs", "tracefs", perfd.TRACING], check=True)
+        perfd.add(client, "sched:sched_switch", {"event": f"uprobe:{PERFD}:main", "args": "n=%di:s32"})
 
 
 def test_too_few_fds_to_start():
