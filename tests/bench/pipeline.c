@@ -16,7 +16,9 @@
 #define STREAM_ID 1000 /* of slot 0 and the first event */
 #define CARRIER_ID 1
 #define PLAYED_TID 0x5bd6 /* of RECORD_SYS_ENTER; the first CPU's */
-#define TIMES_APART 2 /* ns between two samples: less than it takes to write one */
+#define TIMES_APART 2 /* ns between two samples */
+#define RATE_APART (NSEC_PER_SEC / PIPELINE_RATE)
+#define CPUS_TOGETHER 8 /* are filled and then read, so that a reader has its ring in the cache, as on its own CPU */
 
 static const struct {
         const char *format;
@@ -52,28 +54,45 @@ static uint64_t next_random(uint64_t *state) { /* xorshift64 */
         return *state ^= *state << 17;
 }
 
+static void player_put(Player *player, PlayedRing *rings, const PipelineShape *shape, uint32_t slot, uint64_t random,
+                       nsec_t time) {
+        uint32_t event = (uint32_t)((random >> 16 & UINT16_MAX) % or_one(shape->n_fired));
+        uint64_t syscall = (random >> 32) % 100;
+
+        if (time >= player->now)
+                fail("this machine runs for too short a time: try again in a minute");
+        played_ring_put(&rings[slot], played_events[shape->event].record, stream_id(shape, slot, event),
+                        PLAYED_TID + slot, time, played_events[shape->event].is_syscall ? &syscall : NULL);
+}
+
 size_t pipeline_fill(PlayedRing *rings, const PipelineShape *shape, Player *player) {
-        const uint64_t *record = played_events[shape->event].record;
-        bool is_syscall = played_events[shape->event].is_syscall;
-        nsec_t apart = shape->per_turn ? NSEC_PER_SEC / PIPELINE_RATE / shape->n_busy : TIMES_APART;
         struct perf_event_header header;
         size_t n;
 
-        memcpy(&header, record, sizeof(header));
-        n = (shape->per_turn ? shape->per_turn : PIPELINE_FILL / header.size) * shape->n_busy;
-        for (size_t i = 0; i < n; i++, player->time += apart) {
-                uint64_t r = next_random(&player->random), syscall = (r >> 32) % 100;
+        memcpy(&header, played_events[shape->event].record, sizeof(header));
+        n = PIPELINE_FILL / header.size * shape->n_busy;
+        player->now = clock_now(CLOCK_MONOTONIC);
+        for (size_t i = 0; i < n; i++, player->time += TIMES_APART) {
+                uint64_t r = next_random(&player->random);
                 uint32_t slot = (uint32_t)((shape->in_turn ? i : r & UINT16_MAX) % shape->n_busy);
-                uint32_t event = (uint32_t)((r >> 16 & UINT16_MAX) % or_one(shape->n_fired));
 
-                played_ring_put(&rings[slot], record, stream_id(shape, slot, event), PLAYED_TID + slot, player->time,
-                                is_syscall ? &syscall : NULL);
+                player_put(player, rings, shape, slot, r, player->time);
         }
-        if (player->time >= clock_now(CLOCK_MONOTONIC))
-                fail("this machine runs for too short a time: try again in a minute");
         for (unsigned i = 0; i < shape->n_cpus; i++)
                 played_ring_publish(&rings[i]);
         return n;
+}
+
+/* What one CPU has between two drains at PIPELINE_RATE: each sample somewhere in its own part of the time. */
+static size_t pipeline_fill_at_rate(PlayedRing *rings, const PipelineShape *shape, Player *player, uint32_t slot) {
+        player->now = clock_now(CLOCK_MONOTONIC);
+        for (unsigned i = 0; i < shape->per_turn; i++) {
+                uint64_t r = next_random(&player->random);
+
+                player_put(player, rings, shape, slot, r, player->time + i * RATE_APART + r % RATE_APART);
+        }
+        played_ring_publish(&rings[slot]);
+        return shape->per_turn;
 }
 
 /* ---- made once --------------------------------------------------------------------------------------------------- */
@@ -256,10 +275,10 @@ void pipeline_deinit(Pipeline *p) {
 /* ---- a turn ------------------------------------------------------------------------------------------------------ */
 
 /* These three are what tests/bench/instructions counts by their names. */
-__attribute__((noipa)) static bool pipeline_read(Pipeline *p) {
+__attribute__((noipa)) static bool pipeline_read(Pipeline *p, unsigned from, unsigned to) {
         bool starved = false;
 
-        for (unsigned i = 0; i < p->shape.n_cpus; i++) {
+        for (unsigned i = from; i < to; i++) {
                 Reader *r = &p->readers[i];
                 int error = reader_drain(r);
 
@@ -315,18 +334,48 @@ static void pipeline_empty(Pipeline *p, Subscriber *s, const Peer *peer) {
         }
 }
 
-void pipeline_turn(Pipeline *p) {
+static bool pipeline_watch_read(Pipeline *p, unsigned from, unsigned to) {
+        bool starved;
+
+        stopwatch_start(&p->reading);
+        starved = pipeline_read(p, from, to);
+        stopwatch_stop(&p->reading);
+        return starved;
+}
+
+static void pipeline_watch_dispatch(Pipeline *p) {
+        stopwatch_start(&p->dispatching);
+        pipeline_dispatch(p);
+        stopwatch_stop(&p->dispatching);
+}
+
+static void pipeline_play(Pipeline *p) {
         bool starved;
 
         p->n_samples += pipeline_fill(p->rings, &p->shape, &p->player);
         do {
-                stopwatch_start(&p->reading);
-                starved = pipeline_read(p);
-                stopwatch_stop(&p->reading);
-                stopwatch_start(&p->dispatching);
-                pipeline_dispatch(p);
-                stopwatch_stop(&p->dispatching);
+                starved = pipeline_watch_read(p, 0, p->shape.n_cpus);
+                pipeline_watch_dispatch(p);
         } while (starved);
+}
+
+static void pipeline_play_at_rate(Pipeline *p) {
+        for (unsigned from = 0, to; from < p->shape.n_cpus; from = to) {
+                to = from + CPUS_TOGETHER < p->shape.n_cpus ? from + CPUS_TOGETHER : p->shape.n_cpus;
+                for (unsigned i = from; i < to; i++)
+                        p->n_samples += pipeline_fill_at_rate(p->rings, &p->shape, &p->player, i);
+                if (pipeline_watch_read(p, from, to))
+                        fail("a reader starves");
+        }
+        p->player.time += p->shape.per_turn * RATE_APART;
+        pipeline_watch_dispatch(p);
+}
+
+void pipeline_turn(Pipeline *p) {
+        if (p->shape.per_turn)
+                pipeline_play_at_rate(p);
+        else
+                pipeline_play(p);
         for (unsigned i = 0; i < p->shape.n_subscriptions; i++)
                 for (unsigned k = 0; k < or_one(p->shape.n_subscribers); k++)
                         pipeline_empty(p, p->subscriptions[i].subscribers[k], &p->subscriptions[i].peers[k]);

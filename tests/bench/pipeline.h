@@ -14,7 +14,7 @@
 #define PIPELINE_RING ((size_t)2 << 20)          /* as by default */
 #define PIPELINE_FILL (PIPELINE_RING / 8)        /* bytes that wake a reader: WATERMARK_SHARE in supervisor.c */
 #define PIPELINE_POOL ((size_t)1 << 20)          /* as by default */
-#define PIPELINE_RATE 20000                      /* samples of a CPU in a second, where `per_turn` is given */
+#define PIPELINE_RATE 20000                      /* samples of each CPU in a second, where `per_turn` is given */
 
 typedef enum PlayedEvent {
         PLAYED_SYS_ENTER, /* one number, an array of six */
@@ -26,7 +26,7 @@ typedef struct PipelineShape {
         PlayedEvent event;
         unsigned n_cpus, n_busy; /* each with a thread of its own */
         bool in_turn;            /* the busy ones in strict turns; else at random */
-        unsigned per_turn;       /* samples of each CPU between two drains; 0: PIPELINE_FILL bytes */
+        unsigned per_turn;       /* samples of each CPU between two drains, at PIPELINE_RATE; 0: PIPELINE_FILL bytes */
         unsigned n_events;       /* enabled ones; 0: 1 */
         unsigned n_fired;        /* the first ones of them, which happen at random; 0: 1 */
         unsigned n_subscriptions, n_subscribers; /* of each subscription; 0: 1 */
@@ -40,6 +40,7 @@ typedef struct PipelineShape {
 typedef struct Player {
         uint64_t random;
         nsec_t time;
+        nsec_t now; /* of the clock, which all times have to be before */
 } Player;
 
 #define PLAYER_INIT ((Player){ .random = 88172645463325252, .time = NSEC_PER_SEC })
@@ -74,5 +75,5 @@ void pipeline_turn(Pipeline *p);
 /* Nothing is lost, everything that matched has left. */
 void pipeline_check(const Pipeline *p);
 
-/* Writes what one turn reads, in times that are long past, and the same in each run. The number of samples. */
+/* Writes what one turn reads, without `per_turn`, in times that are long past. The number of samples. */
 size_t pipeline_fill(PlayedRing *rings, const PipelineShape *shape, Player *player);
