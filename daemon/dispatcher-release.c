@@ -16,7 +16,10 @@ nsec_t dispatcher_min_watermark(const Dispatcher *d) {
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 if (d->watermarks[i] < least)
                         least = d->watermarks[i];
-        return least == UINT64_MAX ? least : least > window ? least - window : 0;
+        if (least == UINT64_MAX)
+                return least;
+        least = least > window ? least - window : 0;
+        return least > d->unwindowed ? least : d->unwindowed;
 }
 
 static void dispatcher_give_back(Dispatcher *d, Batch *b) {
@@ -174,18 +177,23 @@ int dispatcher_release(Dispatcher *d) {
 }
 
 /*
- * A reader whose batches are all in the merge, and all newer than what it has still to read: an interrupt wrote more
- * than a whole pool before the record that it interrupted got its place. Without a batch it can not go on, and without
- * it the merge can not. Its batches are released then, and what comes behind them is late, and counted so.
+ * A reader whose batches are all in the merge, and can not leave it: all newer than what it has still to read, because an
+ * interrupt wrote more than a whole pool before the record that it interrupted got its place; or all younger than the window,
+ * because there was that much in it. Without a batch it can not go on, and without it the merge can not. Its batches are
+ * released then, and what comes behind them, of the CPU or of clients, is late, and counted so.
  */
 void dispatcher_unblock(Dispatcher *d) {
-        nsec_t oldest;
+        nsec_t window = atomic_load_explicit(&d->window, memory_order_relaxed), least = UINT64_MAX, oldest;
+        bool is_blocked = false;
 
         for (uint32_t slot = 0; slot < d->n_lanes && merge_oldest(&d->merge, &oldest); slot++) {
                 Lane *l = &d->lanes[slot];
 
-                if (!d->live[slot] || d->watermarks[slot] >= oldest || !queue_is_empty(l->full) ||
+                if (!d->live[slot] || d->watermarks[slot] >= oldest + window || !queue_is_empty(l->full) ||
                     !atomic_load_explicit(l->starving, memory_order_relaxed))
+                        continue;
+                is_blocked = true;
+                if (d->watermarks[slot] >= oldest)
                         continue;
                 for (size_t i = 0; i < d->merge.n; i++) {
                         const Batch *b = d->merge.batches[i];
@@ -195,4 +203,9 @@ void dispatcher_unblock(Dispatcher *d) {
                                 d->watermarks[slot] = newest;
                 }
         }
+        for (uint32_t slot = 0; slot < d->n_lanes && is_blocked; slot++)
+                if (d->watermarks[slot] < least)
+                        least = d->watermarks[slot];
+        if (is_blocked && least != UINT64_MAX && least > d->unwindowed)
+                d->unwindowed = least;
 }

@@ -200,6 +200,7 @@ typedef struct Dispatcher {
         bool *asked;         /* by slot: a watermark is on its way */
         nsec_t *asked_at;    /* by slot, CLOCK_MONOTONIC: when last */
         nsec_t released;     /* no time-ordered item older than that will be delivered */
+        nsec_t unwindowed;   /* up to here clients are not waited for: dispatcher_unblock() */
         uint32_t here;       /* slot of the CPU on which this turn looked; n_lanes: it has none */
         nsec_t released_then; /* `released` when the lanes were last told to go along */
         nsec_t waiting_since; /* CLOCK_MONOTONIC: the merge waits for some CPU; 0: it does not */

@@ -155,11 +155,38 @@ static void test_unblock(void **state) {
         rig_deinit(&r);
 }
 
+/* All batches of a reader are younger than what clients are waited for: it could say nothing more, and wait for ever. */
+static void test_unblock_window(void **state) {
+        Rig r;
+
+        rig_init(&r);
+        atomic_store(&r.dispatcher.window, 100);
+        TAKE(&r, 1, 1000, 950);
+        TAKE(&r, 0, 980, 920, 930, 970);
+        dispatcher_unblock(&r.dispatcher);
+        assert_int_equal(dispatcher_release(&r.dispatcher), 0);
+        assert_int_equal(rig_row(&r).sent, 0); /* in a window's time they will be */
+        atomic_store(&r.starving[0], true);
+        dispatcher_unblock(&r.dispatcher);
+        assert_int_equal(dispatcher_release(&r.dispatcher), 0);
+        assert_int_equal(dispatcher_flush(&r.dispatcher), 0);
+        assert_int_equal(rig_row(&r).sent, 4);
+        assert_false(atomic_load(&r.starving[0]));
+        TAKE(&r, 0, 1050, 990, 1040); /* the window is there again */
+        TAKE(&r, 1, 1150, 1100);
+        assert_int_equal(rig_row(&r).sent, 4);
+        TAKE(&r, 0, 1150, 1120);
+        assert_int_equal(rig_row(&r).sent, 6);
+        assert_int_equal(rig_row(&r).late, 0);
+        rig_deinit(&r);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_watermarks),
                 cmocka_unit_test(test_late_is_counted),
                 cmocka_unit_test(test_unblock),
+                cmocka_unit_test(test_unblock_window),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
