@@ -1,0 +1,229 @@
+/*
+ * A reader that does not run on its ring's CPU: what it says, and when. The clock, the guard's sleep and the read(2) of
+ * counts are the test's, so that what the other CPU does meanwhile is done in the middle of them.
+ */
+#include "tests/unit/reader-checks.h"
+
+#include "daemon/kernel/open.h"
+
+#define GUARD (5 * NSEC_PER_MSEC)
+#define NUMBERS_FD 1000 /* of stream 1: what is read of others is 0 */
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, struct timespec *rest);
+int __wrap_open_read(int fd, uint64_t read_format, ReadCount *ret);
+
+typedef struct World {
+        Rig rig;
+        nsec_t now;
+        unsigned n_sleeps, n_reads;
+        uint64_t put;         /* records of NUMBERS */
+        unsigned each_sleep;  /* so many come while the reader sleeps */
+        unsigned before_read, after_read; /* and before and behind the place at which a count is taken */
+        uint64_t unwritten;   /* counted besides */
+} World;
+
+static World w;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret) {
+        *ret = (struct timespec){ .tv_sec = (time_t)(w.now / NSEC_PER_SEC), .tv_nsec = (long)(w.now % NSEC_PER_SEC) };
+        return 0;
+}
+
+static void put(unsigned n) {
+        for (unsigned i = 0; i < n; i++) {
+                w.now += 10;
+                assert_true(rig_put_number(&w.rig, 1, WHO(1, 1, w.now), 2, 0));
+                w.put++;
+        }
+}
+
+int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, struct timespec *rest) {
+        nsec_t end = timespec_nsec(*until);
+
+        w.n_sleeps++;
+        put(w.each_sleep);
+        assert_true(w.now <= end);
+        w.now = end;
+        return 0;
+}
+
+int __wrap_open_read(int fd, uint64_t read_format, ReadCount *ret) {
+        *ret = (ReadCount){ .value = 0 };
+        if (fd != NUMBERS_FD)
+                return 0;
+        w.n_reads++;
+        put(w.before_read);
+        ret->value = w.put + w.unwritten;
+        put(w.after_read);
+        return 0;
+}
+
+static void world_init(nsec_t guard, size_t n_batches) {
+        w = (World){ .now = NSEC_PER_SEC };
+        rig_init(&w.rig, 1 << 20, n_batches);
+        w.rig.reader.guard = guard;
+        w.rig.reader.snapshot->cpus[0].streams[0].fd = NUMBERS_FD;
+}
+
+static const EventCut *cut(void) {
+        assert_int_equal(reader_cut(&w.rig.reader), 0);
+        return &rig_counters(&w.rig, RIG_NUMBERS)->cut;
+}
+
+static void test_cut_of_a_quiet_cpu(void **state) {
+        const EventCut *c;
+
+        world_init(GUARD, 4);
+        put(7);
+        c = cut();
+        assert_true(c->settled && !c->loose);
+        assert_int_equal(c->delivered, 7);
+        assert_int_equal(c->count, 7);
+        assert_int_equal(w.n_sleeps, 0); /* even: nothing can be under way */
+
+        w.unwritten = 1; /* counted, and not there: it may be under way, until a guard is over */
+        c = cut();
+        assert_true(c->settled && !c->loose);
+        assert_int_equal(c->delivered, 7);
+        assert_int_equal(c->count, 8);
+        assert_int_equal(w.n_sleeps, 1);
+        rig_deinit(&w.rig);
+}
+
+/* What is counted comes into the ring only during the guard: that was no occurrence without its record. */
+static void test_cut_waits_for_what_is_under_way(void **state) {
+        const EventCut *c;
+
+        world_init(GUARD, 4);
+        put(3);
+        w.unwritten = 1;
+        w.each_sleep = 1;
+        assert_int_equal(reader_drain(&w.rig.reader), 0);
+        assert_false(reader_stands(&w.rig.reader));
+        w.unwritten = w.each_sleep = 0;
+        c = cut();
+        assert_true(c->settled && !c->loose);
+        assert_int_equal(c->delivered, 4);
+        rig_deinit(&w.rig);
+}
+
+static void test_cut_of_a_busy_cpu(void **state) {
+        const EventCut *c;
+
+        world_init(GUARD, 4);
+        put(3);
+        w.before_read = w.after_read = 1;
+        w.each_sleep = 2;
+        c = cut();
+        assert_true(c->settled && c->loose);
+        assert_int_equal(w.n_reads, 8);
+        assert_int_equal(w.n_sleeps, 1);
+        assert_int_equal(c->delivered, w.put);
+        assert_int_equal(c->count, w.put - 3); /* the last read, and what came after it */
+
+        w.unwritten = 1000; /* so many can not be under way */
+        c = cut();
+        assert_true(c->loose && !c->settled);
+        rig_deinit(&w.rig);
+}
+
+static void test_cut_on_the_own_cpu(void **state) {
+        const EventCut *c;
+
+        world_init(0, 4);
+        put(3);
+        w.unwritten = 1;
+        c = cut();
+        assert_true(c->settled && !c->loose);
+        assert_int_equal(c->count, 4);
+        assert_int_equal(w.n_sleeps, 0);
+        rig_deinit(&w.rig);
+}
+
+/* The same with the two generations of NUMBERS changed over. */
+static Snapshot *turned(void) {
+        Snapshot *s = rig_snapshot_new(&w.rig, 2);
+
+        s->cpus[0].streams[0].muted = true;
+        s->cpus[0].streams[1].muted = false;
+        return s;
+}
+
+static void test_change(void **state) {
+        Snapshot *same, *next;
+
+        world_init(GUARD, 4);
+        same = rig_snapshot_new(&w.rig, 2);
+        next = turned();
+        put(1);
+        assert_int_equal(reader_part(&w.rig.reader, same), 0);
+        assert_int_equal(w.n_sleeps, 0);
+        assert_int_equal(reader_part(&w.rig.reader, next), 0); /* quiet: the place is found */
+        assert_int_equal(w.n_sleeps, 1);
+        assert_int_equal(w.rig.reader.ring.tail, ring_head(&w.rig.reader.ring));
+        assert_false(next->events[RIG_NUMBERS].event->counters[0].parted);
+
+        w.each_sleep = 1;
+        assert_int_equal(reader_part(&w.rig.reader, next), 0);
+        assert_int_equal(w.n_sleeps, 1 + 8);
+        for (size_t i = 0; i < RIG_EVENTS; i++)
+                assert_int_equal(next->events[i].event->counters[0].parted, i == RIG_NUMBERS);
+        snapshot_unref(same);
+        snapshot_unref(next);
+        rig_deinit(&w.rig);
+
+        world_init(0, 4);
+        next = turned();
+        w.each_sleep = 1;
+        assert_int_equal(reader_part(&w.rig.reader, next), 0);
+        assert_int_equal(w.n_sleeps, 0);
+        snapshot_unref(next);
+        rig_deinit(&w.rig);
+}
+
+static void test_watermarks(void **state) {
+        Reader *r = &w.rig.reader;
+        nsec_t began, newest = 0;
+        Batch *b;
+
+        world_init(GUARD, 2);
+        put(1);
+        began = w.now;
+        assert_int_equal(reader_drain(r), 0);
+        assert_int_equal(reader_push_batch(r), 0);
+        b = queue_pop(&r->full);
+        assert_int_equal(b->watermark, began - GUARD);
+        queue_push(&r->free, b);
+
+        /* the last free batch leaves when all that is in batches is older than what it can say */
+        while (!r->starving) {
+                put(100);
+                if (reader_drain(r) == READER_E_STARVED)
+                        break;
+        }
+        assert_int_equal(w.n_sleeps, 1);
+        for (size_t i = 0; (b = queue_pop(&r->full)); i++) {
+                nsec_t last = b->entries[b->n_entries - 1].time;
+
+                newest = last > newest ? last : newest;
+                assert_int_equal(b->watermark, i == 0 ? 0 : b->watermark);
+                if (queue_is_empty(&r->full))
+                        assert_true(b->watermark >= newest && b->watermark <= w.now - GUARD);
+                batch_free(b);
+        }
+        rig_deinit(&w.rig);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_cut_of_a_quiet_cpu),
+                cmocka_unit_test(test_cut_waits_for_what_is_under_way),
+                cmocka_unit_test(test_cut_of_a_busy_cpu),
+                cmocka_unit_test(test_cut_on_the_own_cpu),
+                cmocka_unit_test(test_change),
+                cmocka_unit_test(test_watermarks),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
