@@ -62,7 +62,9 @@ class Consumer:
 
         occurred    events that there were
         taken       events that it got from the kernel and went on with
-        lost        events that somebody who wanted them did not get; reasons: {why: how many}, where that is known
+        lost        of these, and of what several readers wanted of them, what they did not get
+        wanted      what `lost` is a part of, if that is not `occurred`
+        reasons     {why lost: how many}, where that is known
         cpu_ns      of all its threads, but not of who reads its output: .readers
         parts       {what: ns}, of which cpu_ns is the sum
         wakeups     {what: times that it slept}

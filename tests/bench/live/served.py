@@ -94,10 +94,12 @@ class Served(measure.Consumer):
         rows = [row for row in endings[-1][0] if row["kind"] == "event" and row["event"] == measure.EVENT]
         own = [row for ledger, _ in endings for row in ledger if row["kind"] == "subscriber"]
         lost = sum(sum(row["lost"].values()) for row in rows)
+        matched = sum(row["matched"] for row in own)
         occurred = sum(row["occurred"] for row in rows)
         parts = {name: thread["cpu_ns"] for name, thread in spent.items()}
         return {"occurred": occurred, "taken": occurred - lost,
-                "lost": lost + sum(sum(row["dropped"].values()) for row in own), "reasons": reasons(rows, own),
+                "lost": lost + sum(sum(row["dropped"].values()) for row in own), "wanted": matched + lost,
+                "reasons": reasons(rows, own),
                 "cpu_ns": sum(parts.values()), "parts": parts, "rss": memory,
                 "wakeups": {name: thread["wakeups"] for name, thread in spent.items()},
                 "sent": sum(row["sent"] for row in own), **endings[0][1]}

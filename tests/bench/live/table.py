@@ -39,7 +39,7 @@ def make_row(case, rate, seconds, results, reference):
         "parts_ns": {part: median(r["parts"].get(part, 0) / max(1, r["taken"]) for r in runs)
                      for part in runs[0]["parts"]},
         "reader_ns": median(r["reader_ns"] / max(1, r["taken"]) for r in runs),
-        "lost_percent": median(100 * r["lost"] / max(1, r["occurred"]) for r in runs),
+        "lost_percent": median(100 * r["lost"] / max(1, r.get("wanted", r["occurred"])) for r in runs),
         "lost_most": max(r["lost"] for r in runs),
         "reasons": {reason: max(r["reasons"].get(reason, 0) for r in runs)
                     for one in runs for reason in one.get("reasons", {})},
