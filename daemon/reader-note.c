@@ -122,8 +122,20 @@ const char *reader_comm(Reader *r, uint32_t tid, nsec_t time) {
         return r->comm;
 }
 
+static void reader_learn_kin(Reader *r, const Record *record) {
+        if (!r->kin || !atomic_load_explicit(&r->kin->is_used, memory_order_relaxed) || !is_task(record->task.tid))
+                return;
+        if (record->type == PERF_RECORD_FORK)
+                kin_table_add(r->kin, record->task.tid, record->task.ptid, record->time);
+        else
+                kin_table_end(r->kin, record->task.tid, record->time);
+}
+
 void reader_learn_comm(Reader *r, const Record *record) {
         char comm[COMM_SIZE];
+
+        if (record->type == PERF_RECORD_FORK || record->type == PERF_RECORD_EXIT)
+                reader_learn_kin(r, record);
 
         if (record->type == PERF_RECORD_COMM)
                 comm_table_set(r->comms, record->comm_record.tid, record->time, record->comm_record.comm);

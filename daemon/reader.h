@@ -15,6 +15,7 @@
 #include "daemon/model/batch.h"
 #include "daemon/model/comm-table.h"
 #include "daemon/model/counters.h"
+#include "daemon/model/kin-table.h"
 #include "daemon/model/lane.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/ring/ring.h"
@@ -84,6 +85,7 @@ typedef struct Reader {
         size_t n_elsewhere;
         Ring ring;
         CommTable *comms;
+        KinTable *kin; /* NULL: nobody asks who descends from whom */
         Doorbell *dispatcher;  /* rung after a batch was queued */
         int acknowledge_fd;    /* eventfd of main, written after an acknowledgement */
         SampleLayout side_layout;
@@ -203,5 +205,5 @@ int reader_note(Reader *r, const Record *record);
 int reader_note_move(Reader *r, const Record *record);
 /* The name of a thread, for conditions: what the last record with the same tid had, the table's, or /proc's. */
 const char *reader_comm(Reader *r, uint32_t tid, nsec_t time);
-/* What COMM and FORK say of names. */
+/* What COMM and FORK say of names, FORK and EXIT of descendants. */
 void reader_learn_comm(Reader *r, const Record *record);

@@ -14,6 +14,7 @@
 #include "daemon/kernel/tasks.h"
 
 #define COMMS 65536
+#define KIN 65536
 #define FLUSH (3500 * NSEC_PER_USEC) /* how long a sample may lie in a busy ring, and between two asks of the merge */
 
 size_t supervisor_count_online(const Supervisor *s) {
@@ -140,7 +141,7 @@ static int make_slots(Supervisor *s) {
         for (uint32_t slot = 0; slot < n; slot++) {
                 s->carriers[slot] = -1;
                 s->readers[slot] = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock,
-                                             .own_pid = (uint32_t)getpid(), .flush = FLUSH, .comms = &s->comms,
+                                             .own_pid = (uint32_t)getpid(), .flush = FLUSH, .comms = &s->comms, .kin = &s->kin,
                                              .dispatcher = &s->dispatcher.doorbell,
                                              .acknowledge_fd = s->acknowledge_fd, .ring = RING_NULL,
                                              .mailbox = MAILBOX_NULL };
@@ -157,6 +158,8 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
         if (s->acknowledge_fd < 0)
                 return -errno;
         r = comm_table_init(&s->comms, COMMS);
+        if (r == 0)
+                r = kin_table_init(&s->kin, KIN);
         if (r == 0)
                 r = find_cpus(s, e);
         if (r == 0)

@@ -143,6 +143,7 @@ typedef struct Opening {
         const Registration *registration;
         const char *filter;
         char *composed;
+        nsec_t since;
         Opened opened;
 } Opening;
 
@@ -184,7 +185,7 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
                 return r;
         *ret_fd = fd;
         o->opened.streams[o->opened.n++] = (Stream){ .slot = slot, .member = is_leader ? 0 : (uint32_t)i,
-                                                     .fd = TAKE_FD(fd), .id = id, .whom = whom->id,
+                                                     .fd = TAKE_FD(fd), .id = id, .whom = whom->id, .since = o->since,
                                                      .is_cgroup = whom->cgroup != NULL,
                                                      .is_sampling = !g->event->exact, .period = g->event->period,
                                                      .read_format = g->plan.attrs[i].read_format };
@@ -208,6 +209,12 @@ static int open_attrs(Opening *o, const Whom *whom, uint32_t slot, Explanation *
         return r == OPEN_E_OFFLINE || r == OPEN_E_EXITED ? 0 : r;
 }
 
+static void note_roots(Opening *o, const Whoms *whoms) {
+        for (size_t i = 0; i < whoms->n && !o->registration->event->spec.no_inherit; i++)
+                if (whoms->list[i].pid >= 0 && !whoms->list[i].cgroup)
+                        kin_table_add_root(&o->supervisor->kin, (uint32_t)whoms->list[i].pid);
+}
+
 static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_t n_slots, Explanation *e) {
         size_t n = whoms->n * n_slots * o->registration->plan.n_attrs;
         int r = check_fds(o->supervisor, o->registration->event->spec.name, n, e);
@@ -219,6 +226,8 @@ static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_
         o->opened.streams = calloc(n + 1, sizeof(*o->opened.streams));
         if (!o->opened.streams)
                 return -ENOMEM;
+        o->since = clock_now(o->supervisor->attr.clock);
+        note_roots(o, whoms); /* before the first child can inherit */
         for (size_t i = 0; i < whoms->n && r == 0; i++)
                 for (size_t k = 0; k < n_slots && r == 0; k++)
                         r = open_attrs(o, &whoms->list[i], slots[k], e);

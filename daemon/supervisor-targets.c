@@ -12,6 +12,9 @@
 #include "daemon/base/log.h"
 #include "daemon/kernel/tasks.h"
 
+#define GENERATIONS_MAX 32 /* of tasks that events were opened on */
+#define SLACK NSEC_PER_SEC /* of what /proc says of births; so soon no tid is used again */
+
 void whoms_deinit(Whoms *w) {
         free(w->list);
         cgroups_free(w->cgroups, w->n_cgroups);
@@ -98,8 +101,80 @@ const Registration *supervisor_find_spec(const Supervisor *s, const EventSpec *s
         return NULL;
 }
 
+/* Whom an event was opened on, and since when: what is born to them later has inherited it. */
+typedef struct Root {
+        uint32_t tid;
+        nsec_t since;
+} Root;
+
+static int compare_roots(const void *a, const void *b) {
+        const Root *x = a, *y = b;
+
+        return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+static int find_roots(const Registration *g, Root **ret, size_t *ret_n) {
+        Root *roots = calloc(g->opened.n + 1, sizeof(*roots));
+        size_t n = 0;
+
+        if (!roots)
+                return -ENOMEM;
+        for (size_t i = 0; i < g->opened.n; i++)
+                roots[i] = (Root){ (uint32_t)g->opened.streams[i].whom, g->opened.streams[i].since };
+        qsort(roots, g->opened.n, sizeof(*roots), compare_roots);
+        for (size_t i = 0; i < g->opened.n; i++)
+                if (n == 0 || roots[n - 1].tid != roots[i].tid)
+                        roots[n++] = roots[i];
+                else if (roots[i].since < roots[n - 1].since) /* on another CPU, which came later */
+                        roots[n - 1].since = roots[i].since;
+        *ret = roots;
+        *ret_n = n;
+        return 0;
+}
+
+static bool has_inherited(const Supervisor *s, const Root *roots, size_t n, uint32_t root, nsec_t birth) {
+        Kin k;
+
+        for (int i = 0; i < GENERATIONS_MAX && root != 0; i++) {
+                const Root *found = bsearch(&(Root){ .tid = root }, roots, n, sizeof(*roots), compare_roots);
+
+                if (found && found->since < birth)
+                        return true;
+                if (!kin_table_get(&s->kin, root, &k) || k.birth > birth)
+                        return false;
+                birth = k.birth;
+                root = kin_table_root(&s->kin, &k); /* a root of another event */
+        }
+        return false;
+}
+
+/*
+ * Whom it is open on, and who has inherited it from them, also if their parents are gone and /proc does not know whose they
+ * are. What the readers have in their rings is read first. A tid that is another's by now was born at another time.
+ */
+static int add_inheritors(Supervisor *s, const Registration *g, Whoms *w) {
+        _cleanup_free_ Root *roots = NULL;
+        size_t at = 0, n = 0;
+        nsec_t birth;
+        int r;
+        Kin k;
+
+        r = supervisor_order(s, READER_SWITCH, NULL);
+        if (r == 0)
+                r = find_roots(g, &roots, &n);
+        for (size_t i = 0; i < n && r == 0; i++)
+                if (task_birth(s->attr.clock, roots[i].tid, &birth) && birth < roots[i].since + SLACK)
+                        r = whoms_add(w, (Whom){ .pid = (int)roots[i].tid, .id = roots[i].tid });
+        while (r == 0 && s->active && kin_table_next(&s->kin, &at, &k))
+                if (!k.has_ended && has_inherited(s, roots, n, kin_table_root(&s->kin, &k), k.birth) &&
+                    task_birth(s->attr.clock, k.tid, &birth) && birth < k.birth + SLACK && k.birth < birth + SLACK)
+                        r = whoms_add(w, (Whom){ .pid = (int)k.tid, .id = k.tid });
+        return r;
+}
+
 /* A process that is gone is said; that all of them are, is refused unless the event is there already. */
-static int find_tasks(const Supervisor *s, const EventSpec *spec, Whoms *w, Explanation *e) {
+static int find_tasks(Supervisor *s, const EventSpec *spec, Whoms *w, Explanation *e) {
+        const Registration *g = supervisor_find_spec(s, spec);
         int r = add_tasks(w, spec->tids, spec->n_tids);
 
         for (size_t i = 0; i < spec->n_pids && r == 0; i++) {
@@ -113,7 +188,9 @@ static int find_tasks(const Supervisor *s, const EventSpec *spec, Whoms *w, Expl
         }
         if (r != 0)
                 return r;
-        if (w->n == 0 && spec->n_pids > 0 && !supervisor_find_spec(s, spec))
+        if (g && !spec->no_inherit)
+                return add_inheritors(s, g, w);
+        if (w->n == 0 && spec->n_pids > 0 && !g)
                 return REFUSED_NOT_FOUND; /* explained by tasks_of_process() */
         return 0;
 }

@@ -373,6 +373,7 @@ void supervisor_stop(Supervisor *s) {
         supervisor_free_kept(s);
         closer_stop(&s->closer);
         comm_table_deinit(&s->comms);
+        kin_table_deinit(&s->kin);
         free(s->self_filter);
         supervisor_unfollow_cgroups(s);
         cgroup_hierarchy_deinit(&s->cgroups);

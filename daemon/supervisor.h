@@ -33,6 +33,7 @@ typedef struct Stream {
         uint32_t member; /* of its group; 0: the leader, or alone */
         int fd;
         uint64_t id;
+        nsec_t since;    /* before it was opened: who is born later inherits it */
         uint64_t whom;   /* tid, inode of a cgroup, or 0: the whole CPU */
         bool is_cgroup;
         bool is_heir;    /* as in SnapshotStream, until opened_hand_over() */
@@ -155,6 +156,7 @@ typedef struct Supervisor {
         Opened carrier_streams; /* the same, to be switched; owns none of them */
         Moves moves;            /* between cgroups; on and off with the carriers */
         CommTable comms;
+        KinTable kin;    /* of tasks that events with children are open on */
         Reader *readers; /* by slot */
         Lane *lanes;     /* by slot: of the readers, and behind them our own; for the dispatcher */
         OwnLane own;

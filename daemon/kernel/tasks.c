@@ -88,6 +88,29 @@ static int parent_of(uint32_t pid, uint32_t *ret_parent, Explanation *e) {
         return 0;
 }
 
+/* stat has it in clock ticks of CLOCK_BOOTTIME, as its 20th field behind the comm. */
+bool task_birth(clockid_t clock, uint32_t tid, nsec_t *ret) {
+        nsec_t now = clock_now(clock), boot = clock_now(CLOCK_BOOTTIME), start;
+        _cleanup_close_ int fd = -1;
+        char path[32], stat[1024], *at;
+        unsigned long long ticks;
+        ssize_t n;
+
+        (void)snprintf(path, sizeof(path), "/proc/%u/stat", tid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? -1 : read(fd, stat, sizeof(stat) - 1);
+        if (n <= 0)
+                return false;
+        stat[n] = '\0';
+        at = strrchr(stat, ')');
+        if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks) != 1)
+                return false;
+        start = (nsec_t)((double)ticks / (double)sysconf(_SC_CLK_TCK) * (double)NSEC_PER_SEC);
+        start = start < boot ? boot - start : 0; /* its age, by both clocks the same */
+        *ret = start < now ? now - start : 0;
+        return true;
+}
+
 static int read_families(Family **ret, size_t *ret_n, Explanation *e) {
         _cleanup_(closedirp) DIR *d = opendir("/proc");
         _cleanup_free_ Family *families = NULL;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/error.h"
 #include "daemon/model/record.h"
 
@@ -12,6 +13,11 @@
 int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanation *e);
 /* The children of a process, their children and so on, as far as they still have their parents. */
 int tasks_descendants(uint32_t pid, uint32_t **ret_pids, size_t *ret_n, Explanation *e);
+/*
+ * When the thread that has this tid now was born, by this clock, to 10 ms; more by one that stands still while the host is
+ * suspended. False if there is none.
+ */
+bool task_birth(clockid_t clock, uint32_t tid, nsec_t *ret);
 /* Name of a thread from /proc; false if it is gone. Any thread; no allocation. */
 bool task_comm(uint32_t tid, char ret_comm[static COMM_SIZE]);
 /* Whether pids here are those of the kernel's own view (common_pid of tracepoints). */

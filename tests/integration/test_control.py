@@ -315,6 +315,74 @@ def test_changes_when_everybody_is_gone():
         check(daemon.stderr().count("there is no process") > 0, f"nobody says that the process is gone: {daemon.stderr()}")
 
 
+ORPHANS = """
+import os, sys
+own, orphans = os.pipe(), [os.pipe() for _ in range(3)]
+def child(reads):
+    # calls when it is told so by a byte, and ends with those who could
+    for _, writes in orphans:
+        os.close(writes)
+    os.write(own[1], b"%6d" % os.getpid())
+    while os.read(reads, 1):
+        for _ in range(1000):
+            os.getppid()
+        os.write(own[1], b"done..")
+    os._exit(0)
+early = os.fork()
+if early == 0:
+    child(orphans[0][0])
+print(os.getpid(), int(os.read(own[0], 6)), flush=True)
+for i in (1, 2):
+    sys.stdin.readline()
+    middle = os.fork()
+    if middle == 0:
+        if os.fork() == 0:
+            child(orphans[i][0])
+        os._exit(0)
+    os.waitpid(middle, 0)
+    print(int(os.read(own[0], 6)), flush=True)
+sys.stdin.readline()
+teller = os.fork()
+if teller:
+    os._exit(0)
+print("gone", flush=True)
+for line in sys.stdin:
+    for i in range(3):
+        os.write(orphans[i][1], b"x")
+        os.read(own[0], 6)
+    print("done", flush=True)
+"""
+
+
+def test_changes_of_orphans():
+    """A live change finds those again who have inherited the event, whoever of their family has ended."""
+    with Daemon() as daemon, daemon.client() as client, perfd.Line([os.sys.executable, "-c", ORPHANS]) as family:
+        pid, early = map(int, family.hear())
+        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=[pid]), "filter": f"id == {GETPPID}"})
+        found = []
+        for i in (1, 2):
+            family.say("fork")
+            orphan, = map(int, family.hear())
+            found.append(orphan)
+            client.request(set_filter=pb.SetFilterRequest(name="calls", filter=f"id == {GETPPID} && common_pid != {i}"))
+            equal(events(client)["calls"].n_targets, 2 + i, "the process, its child, and orphans")
+        family.say("go")
+        equal(family.hear(), ["gone"], "the word of the family")
+        perfd.wait_until(lambda: not os.path.exists(f"/proc/{pid}/exe") or family.process.poll() is not None, "its end")
+        for i in (3, 4):
+            client.request(set_filter=pb.SetFilterRequest(name="calls", filter=f"id == {GETPPID} && common_pid != {i}"))
+            equal(events(client)["calls"].n_targets, 4, "those who are left: a child, two orphans, and who tells them")
+            family.say("work")
+            equal(family.hear(), ["done"], "the word of who tells them")
+            equal(sum(row.occurred for row in rows_of(daemon.ledger(), "calls").values()), (i - 2) * 3000, "calls")
+        client.request(apply=pb.ApplyRequest(yaml="version: 1\nrings: { size: 1MiB }\n"))
+        client.request(disable=pb.SelectRequest(names=["calls"]))
+        client.request(enable=pb.SelectRequest(names=["calls"]))
+        family.say("work")
+        equal(family.hear(), ["done"], "the word of who tells them")
+        equal(sum(row.occurred for row in rows_of(daemon.ledger(), "calls").values()), 9000, "calls in the end")
+
+
 def test_periods_that_can_not_be():
     with Daemon() as daemon, daemon.client() as client:
         add(client, SYS_ENTER, {"event": "external:x", "fields": [pb.ExternalField(name="a", type="u8")]},

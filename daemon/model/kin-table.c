@@ -1,0 +1,233 @@
+/*
+ * A sequence lock for each bucket, as in comm-table.c: who reads copies and looks whether the sequence moved. The entries
+ * are relaxed atomics, so that a torn copy is only ever thrown away.
+ */
+#include "daemon/model/kin-table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define SPINS 64
+#define GENERATIONS_MAX 32 /* without a known root: records that are read a moment later */
+
+enum {
+        KIN_ROOT = 1,
+        KIN_ENDED = 2,
+};
+
+typedef struct KinWay {
+        _Atomic(uint32_t) tid, parent, root, flags; /* tid 0: empty */
+        _Atomic(uint64_t) birth;
+} KinWay;
+
+struct KinBucket {
+        _Atomic(uint32_t) sequence; /* odd: being written */
+        KinWay ways[KIN_BUCKET_WAYS];
+};
+
+int kin_table_init(KinTable *t, uint32_t n_tasks) {
+        uint32_t n = 4;
+
+        while (n < n_tasks / KIN_BUCKET_WAYS)
+                n *= 2;
+        *t = KIN_TABLE_NULL;
+        t->buckets = calloc(n, sizeof(*t->buckets));
+        if (!t->buckets)
+                return -ENOMEM;
+        t->mask = n - 1;
+        return 0;
+}
+
+void kin_table_deinit(KinTable *t) {
+        free(t->buckets);
+        *t = KIN_TABLE_NULL;
+}
+
+static KinBucket *bucket_of(const KinTable *t, uint32_t tid) {
+        return &t->buckets[((tid * 0x9E3779B1U) >> 8) & t->mask];
+}
+
+static bool bucket_take(KinBucket *b, uint32_t *ret_sequence) {
+        for (int i = 0; i < SPINS; i++) {
+                uint32_t s = atomic_load_explicit(&b->sequence, memory_order_relaxed);
+
+                if (!(s & 1) && atomic_compare_exchange_weak_explicit(&b->sequence, &s, s + 1, memory_order_acquire,
+                                                                      memory_order_relaxed)) {
+                        atomic_thread_fence(memory_order_release);
+                        *ret_sequence = s;
+                        return true;
+                }
+        }
+        return false;
+}
+
+static void bucket_give(KinBucket *b, uint32_t sequence) {
+        atomic_store_explicit(&b->sequence, sequence + 2, memory_order_release);
+}
+
+static Kin way_get(const KinWay *w) {
+        uint32_t flags = atomic_load_explicit(&w->flags, memory_order_relaxed);
+
+        return (Kin){ .tid = atomic_load_explicit(&w->tid, memory_order_relaxed),
+                      .parent = atomic_load_explicit(&w->parent, memory_order_relaxed),
+                      .root = atomic_load_explicit(&w->root, memory_order_relaxed),
+                      .birth = atomic_load_explicit(&w->birth, memory_order_relaxed),
+                      .is_root = flags & KIN_ROOT, .has_ended = flags & KIN_ENDED };
+}
+
+static void way_set(KinWay *w, const Kin *k) {
+        atomic_store_explicit(&w->tid, k->tid, memory_order_relaxed);
+        atomic_store_explicit(&w->parent, k->parent, memory_order_relaxed);
+        atomic_store_explicit(&w->root, k->root, memory_order_relaxed);
+        atomic_store_explicit(&w->birth, k->birth, memory_order_relaxed);
+        atomic_store_explicit(&w->flags, (k->is_root ? KIN_ROOT : 0) | (k->has_ended ? KIN_ENDED : 0), memory_order_relaxed);
+}
+
+/* The less it is worth, the sooner its place is another one's; of the same worth the oldest goes first. */
+static int worth_of(const Kin *k) {
+        if (k->tid == 0)
+                return 0;
+        return k->is_root ? 4 : !k->root ? 1 : k->has_ended ? 2 : 3;
+}
+
+/* The way that has the tid, else the one that is worth least; NULL: all of them are roots. */
+static KinWay *bucket_way(KinBucket *b, uint32_t tid) {
+        KinWay *least = NULL;
+        Kin worst = { .tid = 0 };
+
+        for (int i = 0; i < KIN_BUCKET_WAYS; i++) {
+                Kin k = way_get(&b->ways[i]);
+
+                if (k.tid == tid)
+                        return &b->ways[i];
+                if (!least || worth_of(&k) < worth_of(&worst) || (worth_of(&k) == worth_of(&worst) && k.birth < worst.birth)) {
+                        least = &b->ways[i];
+                        worst = k;
+                }
+        }
+        return worst.is_root ? NULL : least;
+}
+
+void kin_table_forget(KinTable *t) {
+        for (uint32_t i = 0; i <= t->mask; i++) {
+                KinBucket *b = &t->buckets[i];
+                uint32_t sequence;
+
+                if (!bucket_take(b, &sequence))
+                        continue;
+                for (int k = 0; k < KIN_BUCKET_WAYS; k++)
+                        if (!way_get(&b->ways[k]).is_root)
+                                way_set(&b->ways[k], &(Kin){ .tid = 0 });
+                bucket_give(b, sequence);
+        }
+}
+
+void kin_table_add_root(KinTable *t, uint32_t tid) {
+        KinBucket *b = bucket_of(t, tid);
+        uint32_t sequence;
+        KinWay *w;
+
+        if (bucket_take(b, &sequence)) {
+                w = bucket_way(b, tid);
+                if (w) {
+                        Kin k = way_get(w);
+
+                        if (k.tid != tid)
+                                k = (Kin){ .tid = tid };
+                        k.is_root = true;
+                        way_set(w, &k);
+                }
+                bucket_give(b, sequence);
+        }
+        atomic_store_explicit(&t->is_used, true, memory_order_relaxed);
+}
+
+void kin_table_add(KinTable *t, uint32_t tid, uint32_t parent, nsec_t birth) {
+        KinBucket *b = bucket_of(t, tid);
+        Kin k = { .tid = tid, .parent = parent, .birth = birth };
+        uint32_t sequence;
+        KinWay *w;
+
+        k.root = kin_table_root(t, &k);
+        if (!bucket_take(b, &sequence))
+                return;
+        w = bucket_way(b, tid);
+        if (w && (way_get(w).tid != tid || way_get(w).birth < birth))
+                way_set(w, &k);
+        bucket_give(b, sequence);
+}
+
+void kin_table_end(KinTable *t, uint32_t tid, nsec_t end) {
+        KinBucket *b = bucket_of(t, tid);
+        uint32_t sequence, root;
+        KinWay *w;
+        Kin known;
+
+        if (!kin_table_get(t, tid, &known))
+                return;
+        root = kin_table_root(t, &known); /* what was not known at its birth may be known now, and not for long */
+        if (!bucket_take(b, &sequence))
+                return;
+        w = bucket_way(b, tid);
+        if (w) {
+                Kin k = way_get(w);
+
+                if (k.tid == tid && k.birth == known.birth && k.birth < end) {
+                        k.root = root;
+                        k.has_ended = true;
+                        way_set(w, &k);
+                }
+        }
+        bucket_give(b, sequence);
+}
+
+bool kin_table_get(const KinTable *t, uint32_t tid, Kin *ret) {
+        const KinBucket *b = bucket_of(t, tid);
+
+        for (int spin = 0; spin < SPINS; spin++) {
+                uint32_t s = atomic_load_explicit(&b->sequence, memory_order_acquire);
+                Kin k = { .tid = 0 };
+
+                if (s & 1)
+                        continue;
+                for (int i = 0; i < KIN_BUCKET_WAYS && k.tid != tid; i++)
+                        k = way_get(&b->ways[i]);
+                atomic_thread_fence(memory_order_acquire);
+                if (atomic_load_explicit(&b->sequence, memory_order_relaxed) != s)
+                        continue;
+                if (k.tid != tid || tid == 0)
+                        return false;
+                *ret = k;
+                return true;
+        }
+        return false;
+}
+
+uint32_t kin_table_root(const KinTable *t, const Kin *kin) {
+        Kin k = *kin, parent;
+
+        /* told before the birth that gave its parent the tid of a root that has ended */
+        if (k.root && k.root == k.parent && kin_table_get(t, k.parent, &parent) && !parent.is_root && parent.birth <= k.birth)
+                k = parent;
+        for (int i = 0; i < GENERATIONS_MAX && k.root == 0; i++) {
+                if (k.parent == 0 || !kin_table_get(t, k.parent, &parent) || parent.birth > k.birth)
+                        return 0; /* or its tid is another's by now */
+                if (parent.is_root)
+                        return parent.tid;
+                k = parent;
+        }
+        return k.root;
+}
+
+bool kin_table_next(const KinTable *t, size_t *at, Kin *ret) {
+        for (; *at < ((size_t)t->mask + 1) * KIN_BUCKET_WAYS; (*at)++) {
+                const KinWay *w = &t->buckets[*at / KIN_BUCKET_WAYS].ways[*at % KIN_BUCKET_WAYS];
+                uint32_t tid = atomic_load_explicit(&w->tid, memory_order_relaxed);
+
+                if (tid != 0 && kin_table_get(t, tid, ret)) {
+                        (*at)++;
+                        return true;
+                }
+        }
+        return false;
+}

@@ -1,0 +1,58 @@
+/*
+ * For readers, which write it, and main, which asks: of which observed task another one descends. The kernel lets the
+ * children of a task inherit its events, and says of nobody who has inherited; /proc knows parents only while they live. So
+ * that an event can be opened anew on all whom it has, what FORK and EXIT records say is kept here, while there is an event
+ * that is inherited.
+ *
+ * Records of different CPUs come in any order: a child may be told of before its parent. So an entry has its parent, and
+ * its root, the nearest observed task, as soon as that is known. Those with a root are kept before those without, and those
+ * that live before those that have ended; fixed memory for the rest. Nobody waits: a write that finds its bucket taken for
+ * long is dropped, which costs a descendant and never a sample.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/base/clock.h"
+
+#define KIN_BUCKET_WAYS 4
+
+typedef struct KinBucket KinBucket;
+
+typedef struct KinTable {
+        KinBucket *buckets;
+        uint32_t mask;
+        atomic_bool is_used; /* there is a root: readers write */
+} KinTable;
+
+#define KIN_TABLE_NULL ((KinTable){ .buckets = NULL })
+
+typedef struct Kin {
+        uint32_t tid, parent; /* parent 0: not known */
+        uint32_t root;        /* of the nearest ancestor that is a root; 0: none is known */
+        nsec_t birth;         /* 0: before anybody looked */
+        bool is_root, has_ended;
+} Kin;
+
+/* Room for about n_tasks; memory is used as it is needed. -ENOMEM */
+int kin_table_init(KinTable *t, uint32_t n_tasks);
+void kin_table_deinit(KinTable *t);
+
+/* Main: forgets all but roots, and who they descend from. For when nobody tells of births and ends for a while. */
+void kin_table_forget(KinTable *t);
+/* Main: events are, or are about to be, opened on this task, for its children too. Until its tid is born again. */
+void kin_table_add_root(KinTable *t, uint32_t tid);
+
+/* Any reader, in any order: a task was born, or has ended. */
+void kin_table_add(KinTable *t, uint32_t tid, uint32_t parent, nsec_t birth);
+void kin_table_end(KinTable *t, uint32_t tid, nsec_t end);
+
+/* False: nothing is known. */
+bool kin_table_get(const KinTable *t, uint32_t tid, Kin *ret);
+/* The nearest root above it, which was one when this task was born; 0: none that is known. Not the task itself. */
+uint32_t kin_table_root(const KinTable *t, const Kin *kin);
+/* One after the other, *at from 0; false: that were all. */
+bool kin_table_next(const KinTable *t, size_t *at, Kin *ret);
