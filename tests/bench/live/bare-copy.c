@@ -12,5 +12,5 @@ static void copy(Bare *b) {
 }
 
 int main(int argc, char **argv) {
-        return bare_run(argc, argv, copy);
+        return bare_run(argc, argv, NULL, copy);
 }

@@ -59,5 +59,5 @@ static void encode_and_write(Bare *b) {
 }
 
 int main(int argc, char **argv) {
-        return bare_run(argc, argv, encode_and_write);
+        return bare_run(argc, argv, NULL, encode_and_write);
 }

@@ -17,5 +17,5 @@ static void copy_and_write(Bare *b) {
 }
 
 int main(int argc, char **argv) {
-        return bare_run(argc, argv, copy_and_write);
+        return bare_run(argc, argv, NULL, copy_and_write);
 }

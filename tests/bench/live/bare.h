@@ -37,10 +37,15 @@ typedef struct Bare {
  */
 enum { BARE_PID = 16, BARE_TID = 20, BARE_TIME = 24, BARE_CPU = 32, BARE_NUMBERS = 52, BARE_N_NUMBERS = 7 };
 
-/* A program's own part: takes all records up to bare->head, and passes on what it has. */
-typedef void BareDrain(Bare *bare);
+typedef void BareStep(Bare *bare);
 
-int bare_run(int argc, char **argv, BareDrain *drain);
+/*
+ * main() of a bare loop. begin, or NULL: on a thread that is not pinned yet. drain: takes all records up to bare->head,
+ * and passes on what it has.
+ */
+int bare_run(int argc, char **argv, BareStep *begin, BareStep *drain);
+/* The calling thread is scheduled as those of perfd are. */
+void bare_be_urgent(void);
 /* All of it; ends the program if it can not. */
 void bare_write(const Bare *bare, const uint8_t *bytes, size_t length);
 _Noreturn void bare_fail(const char *what);
