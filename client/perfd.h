@@ -464,6 +464,7 @@ typedef struct perfd_subscription {
         perfd_overflow overflow;
         uint64_t queue_bytes;      /* 0: the daemon's default */
         uint32_t records;          /* PERFD_RECORD_BIT() of each side record wanted */
+        uint64_t latency;          /* ns that a sample may lie in its CPU's ring; 0: what costs the host least */
 } perfd_subscription;
 
 #define PERFD_SUBSCRIPTION_INIT { .size = sizeof(perfd_subscription) }

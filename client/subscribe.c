@@ -28,6 +28,7 @@ int perfd_subscribe(perfd_client *c, const perfd_subscription *subscription, con
         m.overflow = (Perfd__V1__Overflow)s.overflow;
         m.queue_bytes = s.queue_bytes;
         m.records = s.records;
+        m.latency = s.latency;
         request.body_case = PERFD__V1__REQUEST__BODY_SUBSCRIBE;
         request.subscribe = &m;
 

@@ -95,6 +95,7 @@ typedef struct Config {
         char *dispatcher_cpus; /* CPU list; NULL is all */
         uint64_t subscribers_max;
         uint64_t subscriber_queue; /* bytes, of each outbox */
+        uint64_t subscriber_latency; /* ns: the least that may be asked for */
         uint64_t connections_max, connections_per_uid;
         uint64_t events_per_uid, fds_per_uid; /* of events that clients add */
         mode_t control_mode, stream_mode;

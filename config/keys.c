@@ -99,6 +99,8 @@ const Key config_keys[] = {
         { "subscribers.queue", KEY_SIZE, "8MiB", "a size from 64KiB to 1GiB",
           "memory for what one subscriber has not yet read",
           IN_CONFIG(subscriber_queue), .min = 64 * KIB, .max = GIB },
+        { "subscribers.latency", KEY_DURATION, "100us", "a duration from 20us to 1h, such as 1ms",
+          "the least latency that a subscriber may ask for", IN_CONFIG(subscriber_latency), .min = MSEC / 50, .max = HOUR },
 
         { "connections", KEY_SECTION, .help = "limits of connections" },
         { "connections.max", KEY_COUNT, "256", "a whole number from 1 to 10000", "connections at the same time",

@@ -16,7 +16,7 @@
 
 #define TICK_SHARE 8 /* of a tick: how much later than others a CPU may speak before it is asked */
 #define ALONG_TICKS 3 /* for how many a CPU that was waited for ticks along with others */
-#define MAX_SLEEP (100 * NSEC_PER_MSEC) /* the clock of time stamps is not that of sleeping */
+#define UNBLOCK_AFTER (3500 * NSEC_PER_USEC) /* of waiting; also the longest sleep then */
 
 /* What every CPU has to have passed before something that waits can go on; false if nothing waits. */
 static bool dispatcher_awaited(const Dispatcher *d, nsec_t *ret_time) {
@@ -55,7 +55,7 @@ void dispatcher_look(Dispatcher *d) {
 }
 
 /* Those that go along do so as long as the merge moves, whether they or others are the last; but not the one here. */
-static void dispatcher_keep_along(Dispatcher *d, nsec_t now) {
+static void dispatcher_keep_along(Dispatcher *d, nsec_t tick, nsec_t now) {
         if (d->released == d->released_then)
                 return;
         d->released_then = d->released;
@@ -63,8 +63,8 @@ static void dispatcher_keep_along(Dispatcher *d, nsec_t now) {
                 _Atomic(nsec_t) *until = d->lanes[i].along_until;
                 nsec_t then = until ? atomic_load_explicit(until, memory_order_relaxed) : 0;
 
-                if (then > now && then < now + (ALONG_TICKS - 1) * d->patience && i != d->here)
-                        atomic_store_explicit(until, now + ALONG_TICKS * d->patience, memory_order_relaxed);
+                if (then > now && then < now + (ALONG_TICKS - 1) * tick && i != d->here)
+                        atomic_store_explicit(until, now + ALONG_TICKS * tick, memory_order_relaxed);
         }
 }
 
@@ -72,42 +72,43 @@ static void dispatcher_keep_along(Dispatcher *d, nsec_t now) {
  * A lane that is behind. One that has spoken less than a tick ago speaks at the next one, and is asked only if it does not;
  * another one is asked at once, and goes along with the others from then on. For how long to wait for it.
  */
-static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t there, nsec_t now) {
-        nsec_t due = d->watermarks[i] + d->patience + d->patience / TICK_SHARE, again = d->asked_at[i] + d->patience;
+static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
+        nsec_t due = d->watermarks[i] + tick + tick / TICK_SHARE, again = d->asked_at[i] + tick;
 
         if (there < due)
                 return due - there;
         if (d->asked[i])
-                return d->patience;
+                return tick;
         if (now < again)
                 return again - now;
-        atomic_store_explicit(d->lanes[i].along_until, now + ALONG_TICKS * d->patience, memory_order_relaxed);
+        atomic_store_explicit(d->lanes[i].along_until, now + ALONG_TICKS * tick, memory_order_relaxed);
         d->asked[i] = true;
         d->asked_at[i] = now;
         mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);
-        return d->patience;
+        return tick;
 }
 
 nsec_t dispatcher_ask(Dispatcher *d) {
-        nsec_t awaited, now = clock_now(CLOCK_MONOTONIC), there, timeout = d->patience;
+        nsec_t tick = atomic_load_explicit(&d->tick, memory_order_relaxed), timeout = tick;
+        nsec_t awaited, there, now = clock_now(CLOCK_MONOTONIC);
 
-        dispatcher_keep_along(d, now);
+        dispatcher_keep_along(d, tick, now);
         if (!dispatcher_awaited(d, &awaited)) {
                 d->waiting_since = 0;
                 return UINT64_MAX;
         }
-        there = clock_now(d->clock);
-        if (awaited > there) /* what clients emit is waited for: nobody can be so far now */
-                return awaited - there < MAX_SLEEP ? awaited - there : MAX_SLEEP;
         if (d->waiting_since == 0)
                 d->waiting_since = now;
-        if (now >= d->waiting_since + d->patience) {
+        if (now >= d->waiting_since + UNBLOCK_AFTER) { /* whatever the tick is: it costs late items */
                 dispatcher_unblock(d);
                 d->waiting_since = now;
         }
+        there = clock_now(d->clock);
+        if (awaited > there) /* what clients emit is waited for: nobody can be so far now */
+                return awaited - there < UNBLOCK_AFTER ? awaited - there : UNBLOCK_AFTER;
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 if (d->watermarks[i] < awaited) {
-                        nsec_t wait = dispatcher_ask_lane(d, i, there, now);
+                        nsec_t wait = dispatcher_ask_lane(d, i, tick, there, now);
 
                         timeout = wait < timeout ? wait : timeout;
                 }

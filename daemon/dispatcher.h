@@ -169,7 +169,6 @@ typedef struct Dispatcher {
         Lane *lanes; /* by slot of the CPU */
         uint32_t n_lanes;
         clockid_t clock;
-        nsec_t patience; /* the flush time of readers: a CPU is not asked more often */
         ThreadPriority priority;
         const uint32_t *cpus; /* that it may run on, borrowed; none: wherever main may */
         size_t n_cpus;
@@ -182,6 +181,7 @@ typedef struct Dispatcher {
         Heartbeat heartbeat;
         Counter wakeups, items;
         _Atomic(nsec_t) released_until; /* what is older comes too late for streams in the order of time */
+        _Atomic(nsec_t) tick; /* of readers, the shortest of all; written by main: a CPU is not asked more often */
         _Atomic(nsec_t) window; /* how long samples of clients are waited for; written by main, 0 without such events */
         Counter tasks_forgotten; /* that had not ended: TASKS_MAX of them are there */
 

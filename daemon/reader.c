@@ -5,7 +5,9 @@
  * The decision to doubt is the flush time: a watermark alone would leave the tail of a burst in the ring for ever, and
  * a fixed timer would wake an idle host. So the poll has a timeout while some event is enabled: short after records
  * came, doubled with each empty drain, up to IDLE_WAIT with a timer slack of the same size, so that an idle CPU is not
- * woken for it but only a busy one. Without an enabled event there is no timeout at all.
+ * woken for it but only a busy one. Without an enabled event there is no timeout at all. Who subscribes with a latency sets
+ * an end to the doubling: nothing wakes a reader for the first record after quiet, because a ring's watermark is as it was
+ * made, and a wakeup for each record costs the traced program more than all else.
  *
  * Timeouts are not spans but ticks, multiples of the flush time on the monotonic clock: the readers of busy CPUs wake
  * together, so that the merge has what it needs of all of them at once and the dispatcher wakes once for it. A CPU for
@@ -31,6 +33,12 @@
 #define SETTLE_TRIES 1000 /* only what interrupts this thread can write meanwhile */
 #define READER_NICE -19 /* without SCHED_FIFO: what fills the ring is what keeps its reader from the CPU */
 
+static void reader_set_default_pace(Reader *r) {
+        r->wait = r->tick = r->along_tick = r->flush;
+        r->idle_wait = IDLE_WAIT;
+        r->is_slack = false;
+}
+
 int reader_init(Reader *r, size_t pool) {
         size_t n_batches = pool / (BATCH_ARENA + BATCH_ENTRIES * sizeof(BatchEntry));
         int error;
@@ -47,7 +55,7 @@ int reader_init(Reader *r, size_t pool) {
         r->mail = NULL;
         r->watermark = 0;
         r->comm_tid = UINT32_MAX;
-        r->wait = r->flush;
+        reader_set_default_pace(r);
         r->next_read = UINT64_MAX;
         r->unrung = 0;
         r->along_until = 0;
@@ -73,7 +81,7 @@ int reader_init(Reader *r, size_t pool) {
 void reader_renew(Reader *r) {
         r->snapshot = snapshot_unref(r->snapshot);
         r->watermark = 0;
-        r->wait = r->flush;
+        reader_set_default_pace(r);
         r->next_read = UINT64_MAX;
         r->comm_tid = UINT32_MAX;
         r->horizon.scanned = UINT64_MAX; /* beyond any head: it begins anew */
@@ -124,11 +132,21 @@ static void reader_acknowledge(Reader *r, uint64_t sequence) {
         assert(n == sizeof(uint64_t) || errno == EAGAIN);
 }
 
+/* By who waits for what comes into this ring; or, going along, into any. */
+static void reader_set_pace(Reader *r) {
+        nsec_t asked = r->snapshot->cpus[r->slot].latency, of_any = r->snapshot->latency;
+
+        r->tick = asked && asked < r->flush ? asked : r->flush;
+        r->along_tick = of_any && of_any < r->tick ? of_any : r->tick;
+        r->idle_wait = asked && asked < IDLE_WAIT ? asked : IDLE_WAIT;
+        r->wait = r->tick;
+}
+
 static void reader_adopt(Reader *r, Snapshot *snapshot) {
         (void)reader_push_batch(r); /* the masks in it belong to the old one */
         snapshot_unref(r->snapshot);
         r->snapshot = snapshot;
-        r->wait = r->flush;
+        reader_set_pace(r);
         r->next_read = 0; /* to be found out */
 }
 
@@ -207,9 +225,21 @@ static int reader_follow_mails(Reader *r, bool *ret_stop) {
 }
 
 static void reader_set_wait(Reader *r, nsec_t wait) {
-        if ((wait >= SLACK_FROM) != (r->wait >= SLACK_FROM))
-                (void)prctl(PR_SET_TIMERSLACK, wait >= SLACK_FROM ? IDLE_WAIT : DEFAULT_SLACK); /* only a saving */
+        bool is_slack = wait >= SLACK_FROM && r->idle_wait == IDLE_WAIT;
+
+        if (is_slack != r->is_slack)
+                (void)prctl(PR_SET_TIMERSLACK, is_slack ? IDLE_WAIT : DEFAULT_SLACK); /* only a saving */
+        r->is_slack = is_slack;
         r->wait = wait;
+}
+
+/* After a drain. */
+static nsec_t reader_next_wait(const Reader *r, bool along, bool had_records) {
+        if (along)
+                return r->along_tick;
+        if (had_records)
+                return r->tick;
+        return 2 * r->wait < r->idle_wait ? 2 * r->wait : r->idle_wait;
 }
 
 static bool reader_is_read_due(const Reader *r) {
@@ -292,10 +322,7 @@ static int reader_loop(Reader *r) {
                 reader_ring(r); /* also when it starves: what was pushed is what has to come back */
                 if (stop)
                         break;
-                if (along || counter_get(&r->counters.records) != before)
-                        reader_set_wait(r, r->flush);
-                else if (r->wait < IDLE_WAIT)
-                        reader_set_wait(r, r->wait * 2);
+                reader_set_wait(r, reader_next_wait(r, along, counter_get(&r->counters.records) != before));
                 reader_sleep(r, error == READER_E_STARVED);
         }
         return 0;

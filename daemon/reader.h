@@ -60,6 +60,8 @@ typedef struct MoveFields {
         SampleLayout layout;
 } MoveFields;
 
+#define READER_FLUSH (3500 * NSEC_PER_USEC) /* p50 below 2 ms, p99 below 5 ms */
+
 /* A ring with its carrier: what one CPU has, or gets. */
 typedef struct ReaderRing {
         Ring ring;
@@ -78,7 +80,7 @@ typedef struct Reader {
         uint64_t carrier_id; /* stream id of the side records */
         uint64_t carrier_read_format; /* of its attr */
         uint32_t own_pid;
-        nsec_t flush;        /* how long a sample may lie in the ring while it is busy */
+        nsec_t flush;        /* how long a sample may lie in the ring while it is busy, if nobody asks for less */
         ThreadPriority priority;
         nsec_t guard;        /* of a ring that is read from another CPU; 0: it is not */
         const uint32_t *elsewhere; /* the CPUs that it may be read from then; borrowed */
@@ -110,7 +112,9 @@ typedef struct Reader {
         size_t n_spare;
         nsec_t watermark;  /* of the last whole drain */
         Horizon horizon;
-        nsec_t wait;       /* at which multiples it looks again; the flush time, or a multiple of that */
+        nsec_t wait;       /* at which multiples it looks again */
+        nsec_t tick, along_tick, idle_wait; /* what `wait` is while records come, while it goes along, and at most */
+        bool is_slack;     /* the thread's timers may be late */
         size_t unrung;     /* batches that the dispatcher was not woken for */
         nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
         ReaderMail *mail;  /* begun, waits for a whole drain */

@@ -15,7 +15,6 @@
 
 #define COMMS 65536
 #define KIN 65536
-#define FLUSH (3500 * NSEC_PER_USEC) /* how long a sample may lie in a busy ring, and between two asks of the merge */
 
 size_t supervisor_count_online(const Supervisor *s) {
         size_t n = 0;
@@ -141,7 +140,7 @@ static int make_slots(Supervisor *s) {
         for (uint32_t slot = 0; slot < n; slot++) {
                 s->carriers[slot] = -1;
                 s->readers[slot] = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock,
-                                             .own_pid = (uint32_t)getpid(), .flush = FLUSH, .comms = &s->comms, .kin = &s->kin,
+                                             .own_pid = (uint32_t)getpid(), .flush = READER_FLUSH, .comms = &s->comms, .kin = &s->kin,
                                              .dispatcher = &s->dispatcher.doorbell,
                                              .acknowledge_fd = s->acknowledge_fd, .ring = RING_NULL,
                                              .mailbox = MAILBOX_NULL };
@@ -170,7 +169,7 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
                 r = supervisor_find_moves(s);
         if (r != 0)
                 return r;
-        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .patience = FLUSH };
+        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .tick = READER_FLUSH };
         s->subscribers_max = s->config->subscribers_max;
         r = supervisor_place_threads(s, e);
         if (r != 0)

@@ -46,6 +46,11 @@ static const SubscriptionRoute *next_route(Subscription *u, const Event *event) 
         return NULL;
 }
 
+/* 0 is none. */
+static nsec_t lesser_latency(nsec_t a, nsec_t b) {
+        return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
 static int snapshot_add_routes(const Supervisor *s, SnapshotEvent *e) {
         size_t n = 0;
 
@@ -61,6 +66,7 @@ static int snapshot_add_routes(const Supervisor *s, SnapshotEvent *e) {
                 if (!route)
                         continue;
                 e->needs_comm |= route->program && match_needs_comm(route->program);
+                e->latency = lesser_latency(e->latency, u->latency);
                 e->routes[e->n_routes++] = (Route){
                         .bit = 1ULL << u->bit,
                         .program = match_program_ref(route->program),
@@ -128,6 +134,18 @@ static int snapshot_add_streams(const Supervisor *s, Snapshot *snapshot, uint32_
         return r;
 }
 
+/* Side records come from every CPU. */
+static void snapshot_add_latency(const Supervisor *s, Snapshot *snapshot, uint32_t slot) {
+        SnapshotCpu *c = &snapshot->cpus[slot];
+
+        for (const Subscription *u = s->subscriptions; u; u = u->next)
+                if (u->records && snapshot->active)
+                        c->latency = lesser_latency(c->latency, u->latency);
+        for (size_t i = 0; i < c->n_streams; i++)
+                c->latency = lesser_latency(c->latency, snapshot->events[c->streams[i].event].latency);
+        snapshot->latency = lesser_latency(snapshot->latency, c->latency);
+}
+
 static void snapshot_add_record_bits(const Supervisor *s, Snapshot *snapshot) {
         for (const Subscription *u = s->subscriptions; u; u = u->next) {
                 for (unsigned kind = 0; kind < _RECORD_KIND_MAX; kind++)
@@ -157,6 +175,8 @@ static int snapshot_build(const Supervisor *s, Snapshot **ret) {
                 r = e->interval ? snapshot_add_closed(e) : 0;
                 if (r == 0)
                         r = snapshot_add_routes(s, e);
+                if (!g->enabled || g->event->external)
+                        e->latency = 0;
                 if (r < 0)
                         return r;
         }
@@ -164,6 +184,7 @@ static int snapshot_build(const Supervisor *s, Snapshot **ret) {
                 r = snapshot_add_streams(s, snapshot, slot);
                 if (r < 0)
                         return r;
+                snapshot_add_latency(s, snapshot, slot);
         }
         snapshot_add_record_bits(s, snapshot);
         snapshot->notes = s->wants_tasks;
@@ -243,6 +264,8 @@ int supervisor_publish(Supervisor *s) {
         r = supervisor_order(s, READER_ADOPT, snapshot);
         if (r < 0)
                 return r;
+        atomic_store_explicit(&s->dispatcher.tick, snapshot->latency && snapshot->latency < READER_FLUSH ? snapshot->latency : READER_FLUSH,
+                              memory_order_relaxed);
         s->generation = snapshot->generation;
         s->tells_notes = snapshot->notes;
         return 0;

@@ -28,8 +28,13 @@ static int supervisor_take_bit(Supervisor *s, unsigned *ret_bit, Explanation *e)
 static int supervisor_subscription(Supervisor *s, const Perfd__V1__SubscribeRequest *q, Subscription **ret, bool *ret_new,
                                    Explanation *e) {
         _cleanup_(subscription_freep) Subscription *u = NULL;
-        int r = subscription_parse(q, &u, e);
+        int r;
 
+        if (q->latency > 0 && q->latency < s->config->subscriber_latency)
+                return refuse(e, REFUSED_INVALID, "bad-latency",
+                              "a latency of %llu ns is less than the %llu ns of subscribers.latency in perfd's configuration",
+                              (unsigned long long)q->latency, (unsigned long long)s->config->subscriber_latency);
+        r = subscription_parse(q, &u, e);
         if (r != 0)
                 return r;
         for (Subscription *known = s->subscriptions; known; known = known->next)

@@ -234,6 +234,7 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
         }
         u->payload = (Payload)q->payload;
         u->records = q->records;
+        u->latency = q->latency;
         if ((r = strings_copy(q->events, q->n_events, &u->patterns)) < 0)
                 return r;
         if ((r = strings_copy(q->fields, q->n_fields, &u->fields)) < 0)
@@ -242,7 +243,7 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
         f = open_memstream(&u->key, &size);
         if (!f)
                 return -ENOMEM;
-        fprintf(f, "%d %u %s", (int)u->payload, u->records, canonical ? canonical : "");
+        fprintf(f, "%d %u %llu %s", (int)u->payload, u->records, (unsigned long long)u->latency, canonical ? canonical : "");
         for (size_t i = 0; i < u->patterns.n; i++)
                 fprintf(f, "\x1f" "e%s", u->patterns.items[i]);
         for (size_t i = 0; i < u->fields.n; i++)

@@ -89,6 +89,7 @@ typedef struct Subscription {
         Payload payload;
         Strings fields;   /* none: all */
         uint32_t records; /* bits of RecordKind */
+        nsec_t latency;   /* how long a sample may lie in its ring; 0: nothing was asked for */
         SubscriptionRoute *routes;
         size_t n_routes;
         size_t last_route; /* found last, when the last snapshot was made */

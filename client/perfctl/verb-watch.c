@@ -93,6 +93,7 @@ static int parse_records(const Perfctl *p, uint32_t *ret) {
 
 static int parse_quantities(const Perfctl *p, WatchOptions *o) {
         const char *count = perfctl_get(p, "count"), *duration = perfctl_get(p, "for"), *queue = perfctl_get(p, "queue");
+        const char *latency = perfctl_get(p, "latency");
 
         if (count && (!quantity_parse_number(count, &o->count) || o->count == 0))
                 return perfctl_fail(p, PERFCTL_USAGE, "--count: '%s' is no number above 0", count);
@@ -100,6 +101,8 @@ static int parse_quantities(const Perfctl *p, WatchOptions *o) {
                 return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is no time, as in 500ms, 10s, 2m", duration);
         if (queue && (!quantity_parse_size(queue, &o->subscription.queue_bytes) || o->subscription.queue_bytes == 0))
                 return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is no size, as in 64KiB, 4MiB", queue);
+        if (latency && (!quantity_parse_time(latency, &o->subscription.latency) || o->subscription.latency == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--latency: '%s' is no time, as in 200us, 1ms", latency);
         return 0;
 }
 
@@ -158,6 +161,7 @@ const Verb verb_watch = {
                              "aux-output-hw-id read unknown" },
                 { .name = "overflow", .argument = "POLICY", .help = "if we are too slow: drop-oldest, drop-newest, disconnect",
                   .choices = "drop-oldest drop-newest disconnect" },
+                { .name = "latency", .argument = "TIME", .help = "how long a sample may lie in its ring, at the host's cost: 200us" },
                 { .name = "queue", .argument = "SIZE", .help = "the daemon's memory for what we did not read yet: 4MiB" },
         },
         .max_arguments = VERB_ANY_NUMBER,

@@ -34,6 +34,7 @@ typedef struct SnapshotEvent {
         bool exclude_self; /* drop what our own threads did */
         bool needs_comm;   /* some condition asks for the thread's name */
         nsec_t interval;   /* its counts are read and sent so often; 0: never, or not enabled */
+        nsec_t latency;    /* how long its samples may lie in a ring, by who asked for least; 0: nobody did, or not enabled */
         ReadCount *closed; /* with an interval: what closed fds have counted, n_members for each slot */
 } SnapshotEvent;
 
@@ -58,6 +59,7 @@ typedef struct SnapshotStream {
 } SnapshotStream;
 
 typedef struct SnapshotCpu {
+        nsec_t latency; /* the least of what comes into its ring; 0: nobody asked for one */
         SnapshotStream *streams; /* in the order of events */
         size_t n_streams;
         uint32_t *slots; /* open addressing: 1 + index into streams, 0 empty */
@@ -72,6 +74,7 @@ typedef struct Snapshot {
         SnapshotCpu *cpus; /* by slot */
         uint32_t n_cpus;
         bool active; /* some event is enabled: rings may fill */
+        nsec_t latency; /* the least of all CPUs; 0 */
         bool notes;  /* somebody is subscribed: the dispatcher is to hear of tasks */
         uint64_t record_bits[_RECORD_KIND_MAX]; /* by RecordKind: mask of the subscriptions that want it */
         uint64_t event_bits;     /* mask of all subscriptions that see loss and throttle records */
