@@ -108,7 +108,8 @@ def test_half_the_speed():
         equal([lost(row) for row in rows.values()], [0] * len(rows), "lost in the kernel's rings")
     # packets have an eighth more than their bytes for what is in them, and malloc(3) its share
     budget = len(perfd.online_cpus()) * POOL + (len(slow) * QUEUE + len(quick) * QUICK_QUEUE) * 5 // 4
-    check(beside - before <= budget + (1 << 20), f"{beside - before} bytes more, and the configuration gives {budget}")
+    if perfd.SANITIZER == "none":  # which keeps what is freed
+        check(beside - before <= budget + (1 << 20), f"{beside - before} bytes more, and the configuration gives {budget}")
 
 
 def test_each_policy_drops_what_it_says():
