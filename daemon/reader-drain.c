@@ -29,7 +29,7 @@ static inline bool reader_take_common(Reader *r, const SnapshotCpu *c, const uin
         if (type != PERF_RECORD_SAMPLE || !b || record_peek_at(bytes, length, sizeof(struct perf_event_header), &id) != 0)
                 return false;
         stream = snapshot_find(c, id);
-        if (!stream || !stream->is_common || !stream->layout->plain)
+        if (!stream || !stream->is_common)
                 return false;
         if (record_decode_plain(bytes, length, stream->min_raw_size, &r->plain) != 0) {
                 counter_add(&stream->counters->lost[LOSS_UNDECODABLE], 1);

@@ -7,16 +7,16 @@
 #include "daemon/reader.h"
 #include "daemon/route/match-program.h"
 
-static inline int reader_encode(Batch *b, const SnapshotEvent *e, const Record *record, uint32_t encoding, uint64_t mask) {
+static inline int reader_encode(Batch *b, const EncodePlan *plan, const Record *record, uint64_t mask) {
         size_t room, length = 0;
         uint8_t *to;
 
         if (!batch_has_entry_room(b))
                 return READER_E_NO_ROOM;
         to = batch_room(b, &room);
-        if (item_encode_simple(e->encodings[encoding], record, to, room, &length) != 0)
+        if (item_encode_simple(plan, record, to, room, &length) != 0)
                 return READER_E_NO_ROOM; /* its plan was checked */
-        batch_append(b, record->time, mask, e->event->id, record->tid, length);
+        batch_append(b, record->time, mask, plan->event_id, record->tid, length);
         return 0;
 }
 
@@ -33,17 +33,17 @@ static inline int reader_route(Reader *r, const SnapshotEvent *e, EventCounters 
                 record->comm = reader_comm(r, record->tid, record->time);
 
         while (route < end) {
-                uint32_t encoding = route->encoding;
+                const EncodePlan *plan = route->plan;
                 uint64_t mask = 0;
                 int n;
 
-                for (; route < end && route->encoding == encoding; route++)
+                for (; route < end && route->plan == plan; route++)
                         if (!route->program || match_ask(route->program, record))
                                 mask |= route->bit;
                 if (mask == 0)
                         continue;
                 any = true;
-                n = reader_encode(r->batch, e, record, encoding, mask);
+                n = reader_encode(r->batch, plan, record, mask);
                 if (n != 0)
                         return n;
         }

@@ -107,7 +107,7 @@ static size_t put_streams(const Registration *g, const Opened *o, uint32_t slot,
                                                     .read_format = stream->read_format, .muted = o == &g->pending,
                                                     .is_heir = stream->is_heir,
                                                     .is_sampling = stream->is_sampling, .period = stream->period,
-                                                    .layout = layout, .event = event };
+                                                    .is_plain = layout->plain, .layout = layout, .event = event };
         }
         return n;
 }

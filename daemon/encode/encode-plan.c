@@ -49,7 +49,7 @@ static void encode_plan_add_text(EncodePlan *p, const PlanField *f) {
         size_t most = f->place == PLACE_FIXED ? f->element_size * f->count : 0;
 
         p->texts[p->n_texts++] = f;
-        p->room += 1 + WIRE_LENGTH_MAX + most;
+        p->room += (uint32_t)(1 + WIRE_LENGTH_MAX + most);
         p->fixed_size += 2 + most / 2;
 }
 
@@ -74,7 +74,7 @@ static void encode_plan_make_head(EncodePlan *p, unsigned which) {
         ItemHead *h = &p->heads[which];
         uint8_t *content, *begin, *at;
 
-        h->length = p->fixed_size - (which & HEAD_WITHOUT_CPU ? 5 : 0) - (which & HEAD_WITHOUT_TASK ? 10 : 0);
+        h->length = (uint32_t)p->fixed_size - (which & HEAD_WITHOUT_CPU ? 5 : 0) - (which & HEAD_WITHOUT_TASK ? 10 : 0);
         begin = wire_begin(h->bytes, PACKET_ITEMS, h->length, &content);
         wire_put_length(begin, h->length);
         at = item_put_head(content, one.time, p->event_id, one.cpu);
@@ -90,18 +90,17 @@ static void encode_plan_make_head(EncodePlan *p, unsigned which) {
 }
 
 EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char *const *fields, size_t n_fields) {
-        _cleanup_(encode_plan_unrefp) EncodePlan *p = calloc(1, sizeof(*p));
         size_t n = plan && payload != PAYLOAD_RAW ? plan->n_fields : 0;
+        _cleanup_(encode_plan_unrefp) EncodePlan *p = calloc(1, sizeof(*p) + n * sizeof(NumberRun));
 
         if (!p)
                 return NULL;
         p->n_refs = 1;
         p->plan = plan_ref(plan);
         p->event_id = event_id;
-        p->payload = payload;
+        p->payload = (uint8_t)payload;
         p->fields = calloc(2 * n + 1, sizeof(*p->fields)); /* one block for both lists */
-        p->runs = calloc(n + 1, sizeof(*p->runs));
-        if (!p->fields || !p->runs)
+        if (!p->fields)
                 return NULL;
         p->texts = p->fields + n;
         for (size_t i = 0; i < n; i++)
@@ -113,10 +112,12 @@ EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char
                 p->fixed_size += 1 + wire_varint_size(raw_size) + raw_size;
         }
         p->fixed_size += HEAD_SIZE + p->numbers_size + (p->numbers_size > 0 ? 1 + wire_varint_size(p->numbers_size) : 0);
-        p->room += HEAD_SIZE + p->numbers_size + REST_BOUND + WIRE_SLACK;
-        p->is_simple = !p->dynamic;
-        for (size_t i = 0; i < p->n_texts; i++)
-                p->is_simple = p->is_simple && encode_is_comm(p->texts[i]);
+        p->room += (uint32_t)(HEAD_SIZE + p->numbers_size + REST_BOUND + WIRE_SLACK);
+        p->is_simple = !p->dynamic && p->n_texts <= ITEM_COMMS;
+        for (size_t i = 0; p->is_simple && i < p->n_texts; i++) {
+                p->is_simple = encode_is_comm(p->texts[i]) && p->texts[i]->offset <= UINT16_MAX;
+                p->comms[i] = (uint16_t)p->texts[i]->offset;
+        }
         for (unsigned which = 0; which < _HEADS; which++)
                 encode_plan_make_head(p, which);
         return TAKE_PTR(p);
@@ -133,7 +134,6 @@ EncodePlan *encode_plan_unref(EncodePlan *p) {
                 return NULL;
         plan_unref(p->plan);
         free(p->fields);
-        free(p->runs);
         free(p);
         return NULL;
 }

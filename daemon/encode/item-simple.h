@@ -102,7 +102,7 @@ static inline int item_encode_simple(const EncodePlan *p, const Record *r, uint8
         for (const NumberRun *run = p->runs, *end = run + p->n_runs; run < end; run++)
                 at = item_put_array(at, r->raw + run->offset, run, run->n);
         for (size_t i = 0; i < p->n_texts; i++)
-                at = item_put_comm_text(at, r->raw + p->texts[i]->offset);
+                at = item_put_comm_text(at, r->raw + p->comms[i]);
         if (raw_size > 0)
                 at = wire_put_element(at, ITEM_RAW, r->raw, raw_size);
         if ((size_t)(at - content) != head->length)

@@ -43,7 +43,7 @@ typedef struct ItemHead {
         uint8_t time, cpu, pid, tid; /* where their values go */
         uint8_t content;             /* where what the length is of begins */
         uint8_t size;
-        size_t length; /* that stands in it: of texts half as long as they can be */
+        uint32_t length; /* that stands in it: of texts half as long as they can be */
 } ItemHead;
 
 enum { /* index into EncodePlan.heads */
@@ -52,26 +52,30 @@ enum { /* index into EncodePlan.heads */
         _HEADS = 4,
 };
 
+#define ITEM_COMMS 4 /* names of threads that a simple item can have */
+
 typedef struct EncodePlan {
+        /* what every sample needs, close together: with many events this is what comes from memory each time */
+        uint32_t event_id;
+        uint32_t min_size;   /* raw bytes needed by the fixed places of these fields */
+        uint32_t room;       /* bytes that an item without what is dynamic can need */
+        uint16_t n_runs, n_texts;
+        uint16_t comms[ITEM_COMMS]; /* offsets of the texts, if it is simple */
+        uint8_t payload;     /* Payload */
+        bool dynamic;        /* some place is */
+        bool is_simple;      /* nothing dynamic, no texts but names of threads, and of these not many */
+        ItemHead heads[_HEADS];
+
         _Atomic(unsigned) n_refs;
         Plan *plan; /* a reference, or NULL for an event without a format */
-        uint32_t event_id;
-        Payload payload;
 
         /* the fields that are sent, in the order of the format; point into plan */
         const PlanField **fields;
         size_t n_fields;
         const PlanField **texts; /* of these */
-        size_t n_texts;
-        NumberRun *runs; /* the others */
-        size_t n_runs;
         size_t numbers_size;  /* bytes of the fixed numbers, and of the counts of dynamic arrays, in an item */
         size_t fixed_size;    /* bytes of an item's content without what is dynamic, texts being half as long as they can be */
-        size_t room;          /* that an item without what is dynamic can need */
-        uint32_t min_size;    /* raw bytes needed by the fixed places of these fields */
-        bool dynamic;         /* some place is */
-        bool is_simple;       /* nothing dynamic, no texts but names of threads */
-        ItemHead heads[_HEADS];
+        NumberRun runs[];     /* the others */
 } EncodePlan;
 
 /*

@@ -58,6 +58,8 @@ void snapshot_finish_event(SnapshotEvent *e) {
 
         qsort(e->routes, e->n_routes, sizeof(*e->routes), compare_routes);
         e->has_fixed_plan = true;
+        for (size_t i = 0; i < e->n_routes; i++)
+                e->routes[i].plan = e->encodings[e->routes[i].encoding];
         for (size_t i = 0; plan && i < plan->n_fields; i++)
                 e->has_fixed_plan = e->has_fixed_plan && plan->fields[i].place == PLACE_FIXED;
 }
@@ -80,7 +82,7 @@ int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, si
                 streams[i].of = &s->events[streams[i].event];
                 streams[i].counters = &streams[i].of->event->counters[slot];
                 streams[i].min_raw_size = streams[i].of->event->plan ? streams[i].of->event->plan->min_size : 0;
-                streams[i].is_common = !streams[i].muted && !streams[i].is_sampling && streams[i].period <= 1 &&
+                streams[i].is_common = streams[i].is_plain && !streams[i].muted && !streams[i].is_sampling && streams[i].period <= 1 &&
                                        streams[i].of->has_fixed_plan;
                 if (!streams[i].layout)
                         streams[i].layout = streams[i].of->layout;

@@ -21,6 +21,7 @@ typedef struct Route {
         uint64_t bit;
         const MatchProgram *program; /* NULL: always */
         uint32_t encoding;           /* index into SnapshotEvent.encodings */
+        const EncodePlan *plan;      /* what is there: snapshot_finish_event() */
 } Route;
 
 typedef struct SnapshotEvent {
@@ -48,6 +49,7 @@ typedef struct SnapshotStream {
         bool is_heir; /* what it replaces still counts: until the hand-over its own count is not sent */
         bool is_sampling; /* not each occurrence is written: the ledger can only count samples */
         uint64_t period;  /* fixed, of each sample; 0: the sample says it, or there are none */
+        bool is_plain;    /* SampleLayout.plain: of its generation */
         const SampleLayout *layout; /* of its generation; NULL before snapshot_set_streams(): the event's */
         uint32_t event; /* index into Snapshot.events */
 
@@ -55,7 +57,7 @@ typedef struct SnapshotStream {
         const SnapshotEvent *of;
         EventCounters *counters; /* of this event on this CPU */
         uint32_t min_raw_size;   /* that a sample of its plan has */
-        bool is_common;          /* each occurrence is a sample of its own that speaks, at fixed places */
+        bool is_common;          /* each occurrence is a plain sample of its own that speaks, at fixed places */
 } SnapshotStream;
 
 typedef struct SnapshotCpu {

@@ -135,11 +135,11 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
 
         for (size_t i = 0; i < RIG_EVENTS; i++)
                 snapshot_finish_event(&s->events[i]);
-        streams[0] = (SnapshotStream){ .id = 1, .fd = -1, .event = RIG_NUMBERS };
-        streams[1] = (SnapshotStream){ .id = 2, .fd = -1, .event = RIG_NUMBERS, .muted = true };
+        streams[0] = (SnapshotStream){ .id = 1, .fd = -1, .is_plain = true, .event = RIG_NUMBERS };
+        streams[1] = (SnapshotStream){ .id = 2, .fd = -1, .is_plain = true, .event = RIG_NUMBERS, .muted = true };
         streams[2] = (SnapshotStream){ .id = 3, .fd = -1, .event = RIG_SOFTWARE };
-        streams[3] = (SnapshotStream){ .id = 4, .fd = -1, .event = RIG_UNWANTED };
-        streams[4] = (SnapshotStream){ .id = 5, .fd = -1, .event = RIG_LONG };
+        streams[3] = (SnapshotStream){ .id = 4, .fd = -1, .is_plain = true, .event = RIG_UNWANTED };
+        streams[4] = (SnapshotStream){ .id = 5, .fd = -1, .is_plain = true, .event = RIG_LONG };
         streams[5] = (SnapshotStream){ .id = 6, .fd = -1, .event = RIG_FAULTS };
         streams[6] = (SnapshotStream){ .id = 7, .fd = -1, .event = RIG_OFTEN };
         r = snapshot_set_streams(s, 0, streams, 7);
