@@ -104,10 +104,14 @@ static int merge_grow_slots(Merge *m, uint32_t slot) {
 
 /* ---- the tree ---------------------------------------------------------------------------------------------------- */
 
-static inline int64_t key_of(const Merge *m, uint32_t leaf, nsec_t time) {
-        nsec_t since = time - m->base;
+static inline int64_t key_since(nsec_t base, uint32_t leaf, nsec_t time) {
+        nsec_t since = time - base;
 
         return (int64_t)((since < KEY_FAR ? since : KEY_FAR) << LEAF_BITS | leaf);
+}
+
+static int64_t key_of(const Merge *m, uint32_t leaf, nsec_t time) {
+        return key_since(m->base, leaf, time);
 }
 
 /* A leaf has another key now. What is on top; keys[0] is KEY_NONE, so that the top needs no end of its own. */
@@ -273,25 +277,38 @@ __attribute__((noinline)) static int64_t merge_step_far(Merge *m, uint32_t leaf,
         return merge_play(m->keys, m->n_leaves + leaf, merge_go_on(m, leaf, end, run));
 }
 
-/* Only its next entry: what CPUs that take turns pay. What is on top then. */
-static inline int64_t merge_step(Merge *m, uint32_t leaf, MergeRun *run) {
-        MergeLeaf *l = &m->leaves[leaf];
-        const BatchEntry *e = l->next;
-        int64_t key = l->key_behind;
+/*
+ * Only the next entry of what is on top, again and again: what CPUs that take turns pay. Where the runs end. What does
+ * not change of the merge is in variables, because a compiler has to believe that each store might change it.
+ */
+static MergeRun *merge_step_each(Merge *m, int64_t top, int64_t most, MergeRun *run) {
+        MergeLeaf *const leaves = m->leaves;
+        int64_t *const keys = m->keys;
+        const size_t n_leaves = m->n_leaves;
+        const nsec_t base = m->base;
 
-        run->batch = l->first;
-        run->first = e;
-        run->n = 1;
-        run->empties = false;
-        __builtin_prefetch(l->first->arena + e->offset); /* of the item, which is longer than a line */
-        __builtin_prefetch(l->first->arena + e->offset + CACHE_LINE);
-        if (l->end - e > 2) {
-                __builtin_prefetch(&e[3]); /* its key is made when this CPU is on top again */
-                l->next = &e[1];
-                l->key_behind = key_of(m, leaf, e[2].time);
-        } else
-                key = merge_go_on(m, leaf, e + 1, run);
-        return merge_play(m->keys, m->n_leaves + leaf, key);
+        for (; top <= most && run < &m->runs[MERGE_RUNS]; run++) {
+                uint32_t leaf = top & LEAF_MASK;
+                MergeLeaf *l = &leaves[leaf];
+                const BatchEntry *e = l->next;
+                int64_t key = l->key_behind;
+                Batch *b = l->first;
+
+                run->batch = b;
+                run->first = e;
+                run->n = 1;
+                run->empties = false;
+                __builtin_prefetch(b->arena + e->offset); /* of the item, which is longer than a line */
+                __builtin_prefetch(b->arena + e->offset + CACHE_LINE);
+                if (l->end - e > 2) {
+                        __builtin_prefetch(&e[3]); /* its key is made when this CPU is on top again */
+                        l->next = &e[1];
+                        l->key_behind = key_since(base, leaf, e[2].time);
+                } else
+                        key = merge_go_on(m, leaf, e + 1, run);
+                top = merge_play(keys, n_leaves + leaf, key);
+        }
+        return run;
 }
 
 /* What is left of each batch, for those who ask between two releases. */
@@ -308,8 +325,8 @@ static void merge_settle(Merge *m) {
 /* The number of runs. */
 static unsigned merge_work_out(Merge *m, nsec_t until) {
         bool goes_far = true; /* the first run of all, and those behind a long one; in between not even that is asked */
+        MergeRun *run = m->runs;
         int64_t top, most;
-        unsigned n = 0;
 
         if (m->n > 0 && key_time(m->keys[1]) >= KEY_FAR)
                 merge_rebase(m);
@@ -317,13 +334,11 @@ static unsigned merge_work_out(Merge *m, nsec_t until) {
                 return 0;
         top = m->keys[1];
         most = lesser(key_of(m, LEAF_MASK, until), (int64_t)(KEY_FAR << LEAF_BITS) - 1);
-        for (; top <= most && n < MERGE_RUNS && goes_far; n++) {
-                top = merge_step_far(m, top & LEAF_MASK, until, &m->runs[n]);
-                goes_far = m->runs[n].n >= LONG_RUN;
+        for (; top <= most && run < &m->runs[MERGE_RUNS] && goes_far; run++) {
+                top = merge_step_far(m, top & LEAF_MASK, until, run);
+                goes_far = run->n >= LONG_RUN;
         }
-        for (; top <= most && n < MERGE_RUNS; n++)
-                top = merge_step(m, top & LEAF_MASK, &m->runs[n]);
-        return n;
+        return (unsigned)(merge_step_each(m, top, most, run) - m->runs);
 }
 
 bool merge_fill(Merge *m, nsec_t until) {
