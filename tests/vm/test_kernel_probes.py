@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import perfd
-from perfd import Daemon, Subscriber, TRACING, Workload, add, check, equal, pb
+from perfd import Daemon, Subscriber, TRACING, Workload, add, check, equal, pb, refused
 from test_promises import rows_of
 from test_tasks import cgroups
 
@@ -70,6 +70,18 @@ def test_exactly_n_hits():
     for item in items["fetched"]:
         equal((item["fields"]["c"], item["fields"]["n"]), ("workload", 7), "what was fetched")
     equal({item["fields"]["parent"] for item in items["value"]}, {load.process.pid}, "returned values")
+
+
+def test_middle_of_an_instruction():
+    if os.uname().machine != "x86_64":
+        print("  skipped: instructions of this machine have one length")
+        return
+    with Daemon() as daemon, daemon.client() as client:
+        for more, reason in (({}, "bad-address"), ({"args": "a=%di"}, "bad-probe")):
+            event = pb.EventSpec(event=f"kprobe:{SYMBOL}+1", **more)
+            response = refused(client, reason, "STATUS_INVALID", add=pb.AddRequest(events=[event]))
+            check("instruction" in response.message, response.message)
+        equal((daemon.status().n_fds, definitions()), (len(perfd.online_cpus()), []), "what is left of it")
 
 
 def test_children():
