@@ -15,6 +15,7 @@
 #include "proto/perfd.pb-c.h"
 
 #define STREAM_MAX_REQUEST 4096 /* only `stop` may come */
+#define SOCKET_BYTES (208 << 10) /* what Linux grants anybody by default, of which it makes twice as much */
 #define TRIM_FROM ((size_t)1 << 20) /* bytes that waited for one that leaves, at which it pays to look for free memory */
 
 Subscriber *subscriber_free(Subscriber *s) {
@@ -60,6 +61,7 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
         if (dispatcher_say(d, DISPATCHER_GONE, s, NULL) < 0)
                 abort(); /* main would keep its subscription for ever: better a restart */
         subscriber_free(s);
+        packet_pool_trim(&d->packets); /* whoever stays may need less */
         if (most >= TRIM_FROM)
                 (void)malloc_trim(0); /* free(3) gives back only what is last in its arena, which is rarely a packet */
 }
@@ -236,6 +238,16 @@ static int subscriber_watch(Dispatcher *d, Subscriber *s) {
         return sd_event_source_set_destroy_callback(s->source, free);
 }
 
+/*
+ * What one tick of a flood brings goes into the socket at once, and need not be copied to wait in the outbox. Where it is
+ * not granted a stream is slower, and all else the same.
+ */
+static void subscriber_widen(const Subscriber *s) {
+        const int bytes = SOCKET_BYTES;
+
+        (void)setsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
 int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         Channel *c;
         int r;
@@ -255,6 +267,7 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         c->subscribers = s;
         s->held = true;
         s->matched = channel_pending(d, c);
+        subscriber_widen(s);
         frame_reader_init(&s->in, STREAM_MAX_REQUEST);
         outbox_init(&s->outbox, s->queue_bytes, s->overflow);
         r = subscriber_watch(d, s);

@@ -324,7 +324,7 @@ void dispatcher_deinit(Dispatcher *d) {
                 batch_free(d->merge.batches[i]);
         merge_deinit(&d->merge);
         dispatcher_deinit_tasks(d);
-        packet_pool_deinit(&d->packets);
+        packet_pool_trim(&d->packets);
         mailbox_deinit(&d->mailbox);
         mailbox_deinit(&d->words);
         doorbell_deinit(&d->doorbell);

@@ -21,19 +21,26 @@ static void pool_give(PacketPool *pool, uint8_t *room) {
                 free(room);
 }
 
-static void pool_trim(PacketPool *pool, size_t max) {
+static void pool_limit(PacketPool *pool, size_t max) {
+        pool->max = max;
         while (pool->n > max)
                 free(pool->rooms[--pool->n]);
 }
 
 void packet_pool_turn(PacketPool *pool) {
-        if (pool->n_taken < pool->max)
-                pool_trim(pool, --pool->max);
+        if (pool->n_taken > pool->most_taken)
+                pool->most_taken = pool->n_taken;
         pool->n_taken = 0;
+        if (++pool->n_turns < PACKET_TURNS)
+                return;
+        pool_limit(pool, pool->most_taken < PACKET_SPARES ? pool->most_taken : PACKET_SPARES);
+        pool->most_taken = 0;
+        pool->n_turns = 0;
 }
 
-void packet_pool_deinit(PacketPool *pool) {
-        pool_trim(pool, 0);
+void packet_pool_trim(PacketPool *pool) {
+        pool_limit(pool, 0);
+        pool->most_taken = 0;
 }
 
 /* Takes the room. */

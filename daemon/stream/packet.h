@@ -22,16 +22,18 @@
 
 #define PACKET_SIZE ((size_t)64 << 10)             /* bytes that a packet of items is made for */
 #define PACKET_MAX (FRAME_MAX_SERVER - (size_t)64) /* with its header it must be a frame that clients accept */
-#define PACKET_SPARES 64
+#define PACKET_SPARES 32
+#define PACKET_TURNS 128 /* what was not needed for so long is given back: in most turns a flood sends nothing */
 
 /*
- * Room of PACKET_SIZE that nobody uses any more, for the next packets: as much as was taken in one turn lately. It outlives
- * all packets that were made from it.
+ * Room of PACKET_SIZE that nobody uses any more, for the next packets: as much as one of the last turns has taken. It
+ * outlives all packets that were made from it.
  */
 typedef struct PacketPool {
         uint8_t *rooms[PACKET_SPARES];
         size_t n, max;
-        size_t n_taken; /* in this turn */
+        size_t n_taken, most_taken; /* in this turn, and in one of the last n_turns */
+        unsigned n_turns;
 } PacketPool;
 
 typedef struct Packet {
@@ -97,4 +99,5 @@ int packet_settle(Packet *p, PacketPool *pool);
 
 /* A turn is over: what is no longer needed goes. */
 void packet_pool_turn(PacketPool *pool);
-void packet_pool_deinit(PacketPool *pool);
+/* All spare room goes. */
+void packet_pool_trim(PacketPool *pool);
