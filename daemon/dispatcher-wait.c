@@ -73,7 +73,7 @@ static void dispatcher_keep_along(Dispatcher *d, nsec_t tick, nsec_t now) {
  * another one is asked at once, and goes along with the others from then on. For how long to wait for it.
  */
 static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
-        nsec_t due = d->watermarks[i] + tick + tick / TICK_SHARE, again = d->asked_at[i] + tick;
+        nsec_t due = d->watermarks[i] + d->lanes[i].guard + tick + tick / TICK_SHARE, again = d->asked_at[i] + tick;
 
         if (there < due)
                 return due - there;

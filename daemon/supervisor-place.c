@@ -56,7 +56,7 @@ int supervisor_place_threads(Supervisor *s, Explanation *e) {
                 reader->priority = c->reader_priority;
                 if (s->n_reader_cpus == 0 || list_has(s->reader_cpus, s->n_reader_cpus, reader->cpu))
                         continue;
-                reader->guard = c->reader_guard;
+                reader->guard = s->lanes[slot].guard = c->reader_guard;
                 reader->elsewhere = s->reader_cpus;
                 reader->n_elsewhere = s->n_reader_cpus;
         }

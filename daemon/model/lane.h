@@ -27,4 +27,5 @@ typedef struct Lane {
         RingSight *sight; /* of its ring, NULL: there is none */
         uint32_t cpu;
         _Atomic(nsec_t) *along_until; /* CLOCK_MONOTONIC: until then it says at each tick how far it is; the dispatcher's to set */
+        uint64_t guard; /* ns: its watermarks are so much older than the moment at which it says them */
 } Lane;
