@@ -19,6 +19,8 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/thread.h"
+#include "daemon/reader.h"
+#include "daemon/supervisor.h"
 
 #define EVENT "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id"
 #define READER_NICE -19
@@ -50,13 +52,13 @@ static uint64_t event_id(void) {
         return id;
 }
 
-static void bare_open(Bare *b, pid_t pid, int cpu, uint32_t watermark) {
+static void bare_open(Bare *b, pid_t pid, int cpu) {
         struct perf_event_attr attr = {
                 .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = event_id(), .sample_period = 1,
                 .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
                                PERF_SAMPLE_RAW,
                 .read_format = PERF_FORMAT_LOST, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
-                .watermark = 1, .wakeup_watermark = watermark };
+                .watermark = 1, .wakeup_watermark = BARE_RING / WATERMARK_SHARE };
         size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
 
         b->fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -108,9 +110,9 @@ static void bare_report(const Bare *b, const struct rusage *began) {
 }
 
 /* Until stdin says something. */
-static void bare_loop(Bare *b, BareStep *drain, nsec_t flush) {
+static void bare_loop(Bare *b, BareStep *drain) {
         struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = b->fd, .events = POLLIN } };
-        nsec_t wait = flush;
+        nsec_t wait = READER_FLUSH;
 
         while (fds[0].revents == 0) {
                 nsec_t left = wait - clock_now(CLOCK_MONOTONIC) % wait; /* below a second */
@@ -122,7 +124,7 @@ static void bare_loop(Bare *b, BareStep *drain, nsec_t flush) {
                 if (b->head != b->tail) {
                         drain(b);
                         bare_publish(b);
-                        wait = flush;
+                        wait = READER_FLUSH;
                 } else if (wait < WAIT_MAX)
                         wait *= 2;
         }
@@ -132,20 +134,20 @@ int bare_run(int argc, char **argv, BareStep *begin, BareStep *drain) {
         static Bare bare;
         struct rusage began;
 
-        if (argc != 6) {
-                fprintf(stderr, "usage: %s PID CPU WATERMARK FLUSH OUT\n", argv[0]);
+        if (argc != 4) {
+                fprintf(stderr, "usage: %s PID CPU OUT\n", argv[0]);
                 return 2;
         }
-        bare.out = atoi(argv[5]);
+        bare.out = atoi(argv[3]);
         setvbuf(stdout, NULL, _IOLBF, 0);
-        bare_open(&bare, atoi(argv[1]), atoi(argv[2]), (uint32_t)strtoul(argv[3], NULL, 0));
+        bare_open(&bare, atoi(argv[1]), atoi(argv[2]));
         if (begin)
                 begin(&bare);
         pin(atoi(argv[2]));
         bare_be_urgent();
         printf("ready\n");
         began = usage();
-        bare_loop(&bare, drain, strtoull(argv[4], NULL, 0));
+        bare_loop(&bare, drain);
         bare_report(&bare, &began);
         return EXIT_SUCCESS;
 }

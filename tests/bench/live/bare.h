@@ -2,7 +2,7 @@
  * For the bare loops: a program that drains one CPU's ring of raw_syscalls:sys_enter of one process, with nothing of
  * perfd in it. What it does with a record is the program's own file; waking up, the ring and the account are here.
  *
- *     bare-NAME PID CPU WATERMARK FLUSH OUT    bytes in the ring, and ns, that wake it; the fd that it writes to
+ *     bare-NAME PID CPU OUT    the fd that it writes to
  *
  * Said on stdout: "ready", and after any line on stdin, when all is drained, one line of JSON:
  * {"occurred":N,"lost":N,"cpu_ns":N,"wakeups":N}, the first two as the kernel counts them.

@@ -6,16 +6,12 @@ import socket
 import measure
 import perfd
 
-# as perfd wakes its readers by default: WATERMARK_SHARE of rings.size, FLUSH (daemon/supervisor.h, supervisor-cpus.c)
-WATERMARK = (2 << 20) // 8
-FLUSH = 3_500_000  # ns
-
 
 class Bare(measure.Consumer):
     """bare-KIND; its output, if there is any, goes to a reader that discards it."""
 
     def __init__(self, pid, cpu, kind):
-        self.command = [os.path.join(measure.HERE, "bare-" + kind), str(pid), str(cpu), str(WATERMARK), str(FLUSH)]
+        self.command = [os.path.join(measure.HERE, "bare-" + kind), str(pid), str(cpu)]
 
     def start(self):
         ours, theirs = socket.socketpair()

@@ -83,7 +83,8 @@ class Served(measure.Consumer):
             self.streams.append(Stream(self.daemon.stream, subscription, self.kind))
             self.stack.callback(self.streams[-1].close)
         self.readers = [stream.reader for stream in self.streams]
-        self.pids = (self.daemon.pid,)
+        if not any("latency" in subscription for subscription in self.subscriptions):  # its readers never rest
+            self.pids = (self.daemon.pid,)
         machine.wait_quiet(self.pids)
         self.before = machine.threads(self.daemon.pid)
 

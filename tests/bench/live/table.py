@@ -101,6 +101,7 @@ def print_costs(rows):
 
 
 def print_latencies(rows):
+    print(f"{'rate':9} {'case':17} {'ns/event':>8} {'sleeps/s':>8}  time stamp to read(2)")
     for row in rows:
         first = (f"{rate_text(row['rate']):9} {row['case']:17} {row['ns_per_event']:8.1f} "
                  f"{sum(row['sleeps_per_second'].values()):8.0f} ")
