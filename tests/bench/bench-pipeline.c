@@ -98,11 +98,12 @@ typedef struct Goal {
         unsigned per; /* NSEC_MORE: for each of so many */
 } Goal;
 
+/* What a sample may cost of copying it has its goals where the kernel's share is in both: tests/bench/live. */
 static const Goal goals[] = {
-        { "raw, of copy and socket", "raw", "bare: copy and socket", .most = 1.5 },
-        { "fields, of copy and socket", "fields", "bare: copy and socket", .most = 2 },
-        { "fields in time order, of copy and socket", "time order, 2 CPUs", "bare: copy and socket", .most = 2.5 },
-        { "1 % pass, of copy", "fields, two conditions, 1 % pass", "bare: copy", .most = 1 },
+        { "raw, of copy and socket", "raw", "bare: copy and socket" },
+        { "fields, of copy and socket", "fields", "bare: copy and socket" },
+        { "fields in time order, of copy and socket", "time order, 2 CPUs", "bare: copy and socket" },
+        { "1 % pass, of copy", "fields, two conditions, 1 % pass", "bare: copy" },
         { "1,000 events that happen, of one", "1,000 events, all happen", "fields", .most = 1.1 },
         { "1,000 events of which one happens, of one", "1,000 events, one happens", "fields", .most = 1.1 },
         { "each further subscription of 64, reader", "64 subscriptions, 1 % pass each", "1 subscription, 64 % pass",
