@@ -127,7 +127,8 @@ def test_reading_from_elsewhere():
         if order == "cpu":
             equal(seen["late"], 0, "late ones where nobody waits")
         if not SLOW:
-            equal([lost(row) for row in rows.values()], [0, 0], "lost with the default rings")
+            equal(lost(rows[CPUS[1]]), 0, "lost on the CPU with a reader")
+        print(f"  order {order}: {seen['late']} late, {lost(rows[CPUS[0]])} lost on the CPU without a reader")
 
 
 def test_short_guard():
