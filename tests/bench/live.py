@@ -19,7 +19,7 @@ its output is beside it (+reader). `call ns` is how long a traced call took, as 
 much CPU it needed itself, flat out. Figures are medians over the repetitions. Ratios, and all goals, are those within a
 repetition, and the median of these: on a machine that has other things to do too they hold, and ns do not.
 
-Only root can run this; it needs tracefs. All of it takes about 20 minutes, --quick less than one.
+Only root can run this; it needs tracefs. All of it takes about 25 minutes, --quick less than one.
 """
 import argparse
 import fnmatch

@@ -22,11 +22,11 @@ ENCODINGS = [served.fields(), served.fields(fields=["id"]), served.fields(payloa
 
 
 class Case:
-    """program: another one that it measures; missing: why it can not be measured here; quick: part of --quick."""
+    """program: another one, which it measures; missing: why that is not possible here; quick: part of --quick."""
 
-    def __init__(self, name, text, consumer, rates=ALL, goals=(), program=None, missing=None, quick=False):
+    def __init__(self, name, text, consumer, rates=ALL, goals=(), program=None, quick=False):
         self.name, self.text, self.consumer, self.rates, self.goals = name, text, consumer, rates, goals
-        self.program, self.missing, self.quick = program, missing or machine.missing(program), quick
+        self.program, self.missing, self.quick = program, machine.missing(program), quick
 
     def run(self, rate, seconds, cpu):
         return measure.run(self.consumer, rate, seconds, cpu)
@@ -98,9 +98,9 @@ COSTS = [
 ]
 
 
-def timed(name, text, rate, p50, p99, quick=False, missing=None, **subscription):
+def timed(name, text, rate, p50, p99, quick=False, **subscription):
     """One subscriber whose reader looks at the clock; limits in ms."""
-    return Case(name, text, perfd(served.fields(**subscription), kind="latency"), (rate,), quick=quick, missing=missing,
+    return Case(name, text, perfd(served.fields(**subscription), kind="latency"), (rate,), quick=quick,
                 goals=[Figure({rate: p50}, "p50_ns", 1e6, "ms p50"), Figure({rate: p99}, "p99_ns", 1e6, "ms p99"),
                        Figure({rate: UNLIMITED}, "max_ns", 1e6, "ms at most")])
 
@@ -108,6 +108,5 @@ def timed(name, text, rate, p50, p99, quick=False, missing=None, **subscription)
 LATENCIES = [
     timed("latency-10k", "perfd: latency by default", 10_000, 2, 5, quick=True),
     timed("latency-300k", "perfd: latency by default", 300_000, UNLIMITED, 5),
-    timed("latency-200us", "perfd: latency of 200 us asked for", 10_000, UNLIMITED, 0.4, quick=True,
-          **served.latency(200_000)),
+    timed("latency-200us", "perfd: latency of 200 us asked for", 10_000, UNLIMITED, 0.4, quick=True, latency=200_000),
 ]

@@ -18,13 +18,6 @@ def by_cpu(payload=pb.PAYLOAD_FIELDS, **more):
     return {"order": pb.ORDER_CPU, "payload": payload, **more}
 
 
-def latency(ns):
-    """What a subscription says to have its items that soon, or why it can not."""
-    if "latency" in pb.SubscribeRequest.DESCRIPTOR.fields_by_name:
-        return {"latency": ns}
-    return {"missing": "a subscription can not ask for a latency"}
-
-
 class Stream:
     """A subscription whose bytes go to `discard`, while the end is still asked for by us."""
 
