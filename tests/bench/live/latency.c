@@ -123,7 +123,7 @@ static uint64_t percentile(const Latency *l, double part) {
         for (size_t i = 0; i < LATENCY_BUCKETS; i++) {
                 below += l->buckets[i];
                 if (below > wanted)
-                        return bucket_middle(i);
+                        return bucket_middle(i) < l->max ? bucket_middle(i) : l->max;
         }
         return l->max;
 }
