@@ -126,49 +126,46 @@ static int dispatcher_release_run(Dispatcher *d, const Batch *b, const BatchEntr
 }
 
 /*
- * Of a short run the items that go where nothing has to be done before; how many. CPUs that take turns give the merge runs of
+ * One item that goes where nothing has to be done before; false: it is not one. CPUs that take turns give the merge runs of
  * one or two entries: then what is done for a run is what an item costs.
  */
-static inline size_t dispatcher_follow(Dispatcher *d, uint64_t bits, const Batch *b, const BatchEntry *first, size_t n) {
-        TaskTable *tasks = &d->tasks[STREAM_BY_TIME];
-        size_t i;
+static inline bool dispatcher_follow(const Dispatcher *d, uint64_t bits, const Batch *b, const BatchEntry *e) {
+        uint64_t wanted = e->mask & bits;
+        const Channel *c;
 
-        for (i = 0; i < n; i++) {
-                const BatchEntry *e = &first[i];
-                uint64_t wanted = e->mask & bits;
-                const Channel *c;
-
-                if (!wanted || (wanted & (wanted - 1)) || !task_table_has_hint(tasks, e->tid, wanted))
-                        break;
-                c = d->by_bit[STREAM_BY_TIME][__builtin_ctzll(wanted)];
-                if (!c->open || !packet_append_one(c->open, b->arena + e->offset, e->length))
-                        break;
-        }
-        return i;
+        if (!wanted || (wanted & (wanted - 1)) || !task_table_has_hint(&d->tasks[STREAM_BY_TIME], e->tid, wanted))
+                return false;
+        c = d->by_bit[STREAM_BY_TIME][__builtin_ctzll(wanted)];
+        return c->open && packet_append_one(c->open, b->arena + e->offset, e->length);
 }
 
 int dispatcher_release(Dispatcher *d) {
-        nsec_t until = dispatcher_min_watermark(d);
-        const BatchEntry *first;
+        nsec_t until = dispatcher_min_watermark(d), released = d->released;
+        uint64_t generation = 0, bits = 0; /* no batch is of generation 0 */
+        const BatchEntry *e;
         bool emptied, any = false;
         size_t n;
         Batch *b;
         int r = 0;
 
-        while (r >= 0 && (n = merge_next(&d->merge, until, &b, &first, &emptied)) > 0) {
-                size_t done = 0;
-
+        while (r >= 0 && (n = merge_next(&d->merge, until, &b, &e, &emptied)) > 0) {
                 any = true;
-                if (n < RUN_SHORT && first->time >= d->released) {
-                        done = dispatcher_follow(d, dispatcher_live_bits(d, STREAM_BY_TIME, b->generation), b, first, n);
-                        if (done > 0)
-                                d->released = first[done - 1].time;
+                if (b->generation != generation) {
+                        generation = b->generation;
+                        bits = dispatcher_live_bits(d, STREAM_BY_TIME, generation);
                 }
-                if (done < n)
-                        r = dispatcher_release_run(d, b, first + done, n - done);
+                if (n < RUN_SHORT)
+                        for (; n > 0 && e->time >= released && dispatcher_follow(d, bits, b, e); e++, n--)
+                                released = e->time;
+                if (n > 0) {
+                        d->released = released;
+                        r = dispatcher_release_run(d, b, e, n);
+                        released = d->released;
+                }
                 if (emptied)
                         dispatcher_give_back(d, b);
         }
+        d->released = released;
         if (any) {
                 d->waiting_since = 0;
                 atomic_store_explicit(&d->released_until, d->released, memory_order_relaxed);

@@ -71,13 +71,13 @@ static inline bool packet_append(Packet *p, const uint8_t *items, size_t length,
 static inline bool packet_append_one(Packet *p, const uint8_t *item, size_t length) {
         uint8_t *to = p->room + p->length;
 
-        if (length < 16 || length > 256)
+        if (length < 32 || length > 256)
                 return packet_append(p, item, length, 1);
         if (length > p->capacity - p->length)
                 return false;
-        for (size_t i = 0; i < length - 16; i += 16)
-                memcpy(to + i, item + i, 16);
-        memcpy(to + length - 16, item + length - 16, 16);
+        for (size_t i = 0; i + 32 < length; i += 32)
+                memcpy(to + i, item + i, 32);
+        memcpy(to + length - 32, item + length - 32, 32);
         p->length += length;
         p->n_items++;
         return true;
