@@ -114,9 +114,14 @@ int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t
         int r = 0;
 
         while (e < end && r >= 0) {
+                bool is_alone = end - e == 1 || (e[1].mask & bits) != (e->mask & bits); /* subscriptions that differ */
                 uint64_t wanted = e->mask & bits;
                 Run run;
 
+                if (is_alone && dispatcher_pass(d, order, bits, b, e)) {
+                        e++;
+                        continue;
+                }
                 if (!wanted) {
                         if (e->event == BATCH_NOTE)
                                 r = dispatcher_follow_note(d, noted, b, e);
@@ -125,7 +130,7 @@ int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t
                 }
                 if (!dispatcher_has_named(d, order, e->tid, wanted))
                         r = dispatcher_name(d, order, e->tid, wanted);
-                run.n = end - e > 1 && (e[1].mask & bits) == wanted ? run_length(d, order, bits, e, (size_t)(end - e)) : 1;
+                run.n = is_alone ? 1 : run_length(d, order, bits, e, (size_t)(end - e));
                 run.bytes = b->arena + e->offset;
                 run.length = e[run.n - 1].offset + e[run.n - 1].length - e->offset;
                 for (uint64_t m = wanted; m && r >= 0; m &= m - 1)

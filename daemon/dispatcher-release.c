@@ -125,20 +125,6 @@ static int dispatcher_release_run(Dispatcher *d, const Batch *b, const BatchEntr
         return dispatcher_append(d, STREAM_BY_TIME, 1U << STREAM_BY_TIME, bits, b, first, n);
 }
 
-/*
- * One item that goes where nothing has to be done before; false: it is not one. CPUs that take turns give the merge runs of
- * one or two entries: then what is done for a run is what an item costs.
- */
-static inline bool dispatcher_follow(const Dispatcher *d, uint64_t bits, const Batch *b, const BatchEntry *e) {
-        uint64_t wanted = e->mask & bits;
-        const Channel *c;
-
-        if (!wanted || (wanted & (wanted - 1)) || !task_table_has_hint(&d->tasks[STREAM_BY_TIME], e->tid, wanted))
-                return false;
-        c = d->by_bit[STREAM_BY_TIME][__builtin_ctzll(wanted)];
-        return c->open && packet_append_one(c->open, b->arena + e->offset, e->length);
-}
-
 int dispatcher_release(Dispatcher *d) {
         nsec_t until = dispatcher_min_watermark(d), released = d->released;
         uint64_t generation = 0, bits = 0; /* no batch is of generation 0 */
@@ -154,8 +140,8 @@ int dispatcher_release(Dispatcher *d) {
                         generation = b->generation;
                         bits = dispatcher_live_bits(d, STREAM_BY_TIME, generation);
                 }
-                if (n < RUN_SHORT)
-                        for (; n > 0 && e->time >= released && dispatcher_follow(d, bits, b, e); e++, n--)
+                if (n < RUN_SHORT) /* CPUs that take turns: what is done for a run is then what an item costs */
+                        for (; n > 0 && e->time >= released && dispatcher_pass(d, STREAM_BY_TIME, bits, b, e); e++, n--)
                                 released = e->time;
                 if (n > 0) {
                         d->released = released;

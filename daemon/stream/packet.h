@@ -22,7 +22,7 @@
 
 #define PACKET_SIZE ((size_t)64 << 10)             /* bytes that a packet of items is made for */
 #define PACKET_MAX (FRAME_MAX_SERVER - (size_t)64) /* with its header it must be a frame that clients accept */
-#define PACKET_SPARES 32
+#define PACKET_SPARES 64
 #define PACKET_TURNS 128 /* what was not needed for so long is given back: in most turns a flood sends nothing */
 
 /*
