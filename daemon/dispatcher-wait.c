@@ -51,7 +51,7 @@ void dispatcher_look(Dispatcher *d) {
         if (here == d->n_lanes || !d->live[here] || !dispatcher_awaited(d, &awaited) || d->watermarks[here] >= awaited)
                 return;
         if (ring_sight_is_quiet(d->lanes[here].sight) && queue_is_empty(d->lanes[here].full))
-                d->watermarks[here] = there;
+                d->watermarks[here] = d->seen[here] = there;
 }
 
 /* Those that go along do so as long as the merge moves, whether they or others are the last; but not the one here. */
@@ -69,13 +69,15 @@ static void dispatcher_keep_along(Dispatcher *d, nsec_t tick, nsec_t now) {
 }
 
 /*
- * A lane that is behind. One that has spoken less than a tick ago speaks at the next one, and is asked only if it does not;
- * another one is asked at once, and goes along with the others from then on. For how long to wait for it.
+ * A lane that is behind. One that has spoken less than a tick ago, and was not only seen to be quiet, speaks at the next one
+ * and is asked only if it does not; another one is asked at once, and goes along with the others from then on. For how long
+ * to wait for it.
  */
 static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
         nsec_t due = d->watermarks[i] + d->lanes[i].guard + tick + tick / TICK_SHARE, again = d->asked_at[i] + tick;
+        bool speaks = d->watermarks[i] != d->seen[i] || atomic_load_explicit(d->lanes[i].along_until, memory_order_relaxed) > now;
 
-        if (there < due)
+        if (speaks && there < due)
                 return due - there;
         if (d->asked[i])
                 return tick;

@@ -39,8 +39,9 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
         d->watermarks = calloc(d->n_lanes, sizeof(*d->watermarks));
         d->asked = calloc(d->n_lanes, sizeof(*d->asked));
         d->asked_at = calloc(d->n_lanes, sizeof(*d->asked_at));
+        d->seen = calloc(d->n_lanes, sizeof(*d->seen));
         d->live = calloc(d->n_lanes, sizeof(*d->live));
-        if (!d->watermarks || !d->asked || !d->asked_at || !d->live)
+        if (!d->watermarks || !d->asked || !d->asked_at || !d->seen || !d->live)
                 return -ENOMEM;
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 d->live[i] = true;
@@ -333,11 +334,13 @@ void dispatcher_deinit(Dispatcher *d) {
         free(d->live);
         free(d->asked);
         free(d->asked_at);
+        free(d->seen);
         free(d->late);
         d->channels = NULL;
         d->watermarks = NULL;
         d->live = NULL;
         d->asked = NULL;
         d->asked_at = NULL;
+        d->seen = NULL;
         d->late = NULL;
 }

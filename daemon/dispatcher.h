@@ -199,6 +199,7 @@ typedef struct Dispatcher {
         nsec_t *watermarks;  /* by slot */
         bool *asked;         /* by slot: a watermark is on its way */
         nsec_t *asked_at;    /* by slot, CLOCK_MONOTONIC: when last */
+        nsec_t *seen;        /* by slot: the last watermark that was not said but seen */
         nsec_t released;     /* no time-ordered item older than that will be delivered */
         nsec_t unwindowed;   /* up to here clients are not waited for: dispatcher_unblock() */
         uint32_t here;       /* slot of the CPU on which this turn looked; n_lanes: it has none */
