@@ -245,7 +245,7 @@ static nsec_t reader_next_wait(const Reader *r, bool along, bool had_records) {
 static bool reader_is_read_due(const Reader *r) {
         if (r->next_read == UINT64_MAX)
                 return false;
-        return r->clock == CLOCK_REALTIME || clock_now(r->clock) >= r->next_read; /* which may be set back, and then is looked at */
+        return r->clock == CLOCK_REALTIME || clock_now(r->clock) >= r->next_read; /* that clock may be set back */
 }
 
 /* Somebody waits for what this CPU says, records or not. */

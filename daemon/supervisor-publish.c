@@ -254,6 +254,7 @@ int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot) {
 
 int supervisor_publish(Supervisor *s) {
         _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
+        nsec_t tick;
         int r;
 
         thread_assert(THREAD_MAIN);
@@ -264,8 +265,8 @@ int supervisor_publish(Supervisor *s) {
         r = supervisor_order(s, READER_ADOPT, snapshot);
         if (r < 0)
                 return r;
-        atomic_store_explicit(&s->dispatcher.tick, snapshot->latency && snapshot->latency < READER_FLUSH ? snapshot->latency : READER_FLUSH,
-                              memory_order_relaxed);
+        tick = snapshot->latency && snapshot->latency < READER_FLUSH ? snapshot->latency : READER_FLUSH;
+        atomic_store_explicit(&s->dispatcher.tick, tick, memory_order_relaxed);
         s->generation = snapshot->generation;
         s->tells_notes = snapshot->notes;
         return 0;

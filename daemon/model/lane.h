@@ -26,6 +26,6 @@ typedef struct Lane {
         Mailbox *reader;
         RingSight *sight; /* of its ring, NULL: there is none */
         uint32_t cpu;
-        _Atomic(nsec_t) *along_until; /* CLOCK_MONOTONIC: until then it says at each tick how far it is; the dispatcher's to set */
+        _Atomic(nsec_t) *along_until; /* CLOCK_MONOTONIC: until then it says at each tick how far it is; the dispatcher's */
         uint64_t guard; /* ns: its watermarks are so much older than the moment at which it says them */
 } Lane;

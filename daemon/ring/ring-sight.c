@@ -31,7 +31,8 @@ bool ring_sight_is_quiet(RingSight *s) {
         atomic_store_explicit(&s->looks_at, page, memory_order_relaxed);
         atomic_thread_fence(memory_order_seq_cst);
         if (atomic_load_explicit(&s->page, memory_order_acquire) == page)
-                is_empty = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) == __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE);
+                is_empty = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) ==
+                           __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE);
         atomic_store_explicit(&s->looks_at, NULL, memory_order_release);
         return is_empty && atomic_load_explicit(&s->is_quiet, memory_order_acquire);
 }
