@@ -60,7 +60,7 @@ typedef struct MoveFields {
         SampleLayout layout;
 } MoveFields;
 
-#define READER_FLUSH (3200 * NSEC_PER_USEC) /* with the way behind it, half of all samples are there within 2 ms */
+#define READER_FLUSH (3 * NSEC_PER_MSEC) /* with the way behind it, half of all samples are there within 2 ms */
 
 /* A ring with its carrier: what one CPU has, or gets. */
 typedef struct ReaderRing {
