@@ -138,6 +138,8 @@ int outbox_push(Outbox *o, Packet *p) {
         assert(p->sealed);
         if (p->keep)
                 return o->kept_bytes + cost > OUTBOX_KEPT_MAX ? OUTBOX_E_OVERFLOW : outbox_append(o, p);
+        if (o->overflow == OVERFLOW_DISCONNECT && o->dropped_items > 0)
+                return outbox_drop_newest(o, p); /* the stream is over: what would still fit as well */
         while (o->queued_bytes > 0 && o->queued_bytes + cost > o->limit) {
                 int r;
 

@@ -284,10 +284,12 @@ static void test_disconnect(void **state) {
         assert_int_equal(line_push_items(&l, 1, 1000), 0);
         assert_int_equal(line_push_items(&l, 1, 1000), 0);
         assert_int_equal(line_push_items(&l, 1, 1000), OUTBOX_E_OVERFLOW);
+        assert_int_equal(outbox_send(&l.outbox, l.out), 0);
+        assert_int_equal(line_push_items(&l, 1, 1), OUTBOX_E_OVERFLOW); /* what would fit again is behind the end too */
         line_push_kept(&l); /* the end can still be said */
         line_finish(&l);
         assert_int_equal(l.peer.items, 2);
-        assert_int_equal(l.peer.sequence, 5);
+        assert_int_equal(l.peer.sequence, 7); /* two gaps of one packet each are packets too */
         line_deinit(&l);
 }
 
