@@ -10,7 +10,7 @@ static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         bool pushed;
 
         b->watermark = watermark;
-        batch_sort(b);
+        batch_seal(b);
         pushed = queue_push(&r->full, b);
         assert(pushed); /* as many slots as batches */
         counter_add(&r->counters.batches, 1);

@@ -83,7 +83,7 @@ void supervisor_flush_external(Supervisor *s) {
         if (!b || b->n_entries == 0)
                 return;
         s->own.batch = NULL;
-        batch_sort(b);
+        batch_seal(b);
         pushed = queue_push(&s->own.full, b);
         assert(pushed); /* as many slots as batches */
         doorbell_ring(&s->dispatcher.doorbell);

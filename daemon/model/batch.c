@@ -60,7 +60,7 @@ void batch_take_back(Batch *b, size_t n_entries, size_t used) {
         b->used = used;
 }
 
-void batch_sort(Batch *b) {
+void batch_seal(Batch *b) {
         batch_count_run(b);
         if (b->sorted)
                 return;

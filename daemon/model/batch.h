@@ -61,8 +61,8 @@ DEFINE_CLEANUP(Batch *, batch_free)
 void batch_reset(Batch *b, uint64_t generation);
 /* Adds the last run to mask and matched. */
 void batch_count_run(Batch *b);
-/* For its way: `mask` and `matched` are of all entries, and these in the order of time; equal times stay in theirs. */
-void batch_sort(Batch *b);
+/* Ready for its way: `mask` and `matched` are of all entries, and these in the order of time; equal times stay in theirs. */
+void batch_seal(Batch *b);
 /* Back to what it was when it had so many entries and used so many bytes. */
 void batch_take_back(Batch *b, size_t n_entries, size_t used);
 

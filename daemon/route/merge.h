@@ -1,5 +1,5 @@
 /*
- * For the dispatcher: batches of all CPUs in one order of time. Batches must be sorted (batch_sort()); two of one CPU
+ * For the dispatcher: batches of all CPUs in one order of time. Batches must be sorted (batch_seal()); two of one CPU
  * may overlap. What is on top costs O(log CPUs): a batch that is not older than the one before it of its CPU waits
  * behind that one, and does not take part.
  *

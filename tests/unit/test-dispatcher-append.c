@@ -200,7 +200,7 @@ static void turn(Rig *r) {
                 for (size_t i = 0; i < b->n_entries; i++)
                         expect(r, STREAM_BY_CPU, b->entries[i].mask, b->entries[i].time, b->entries[i].event);
                 b->watermark = r->time;
-                batch_sort(b);
+                batch_seal(b);
                 assert_int_equal(dispatcher_take_batch(&r->dispatcher, b), 0);
                 if (chance(r, 2)) {
                         Batch *back = queue_pop(&r->free[slot]);

@@ -110,7 +110,7 @@ static void turn(Rig *r) {
 
 static void end(Rig *r, nsec_t watermark) {
         r->batch->watermark = watermark;
-        batch_sort(r->batch);
+        batch_seal(r->batch);
         assert_int_equal(dispatcher_take_batch(&r->dispatcher, TAKE_PTR(r->batch)), 0);
         turn(r);
 }

@@ -75,7 +75,7 @@ static void rig_take(Rig *r, uint32_t slot, nsec_t watermark, const nsec_t *time
                 memcpy(batch_room(b, &room), item, sizeof(item));
                 batch_append(b, times[i], 1, EVENT, 0, sizeof(item));
         }
-        batch_sort(b);
+        batch_seal(b);
         assert_int_equal(dispatcher_take_batch(&r->dispatcher, b), 0);
         assert_int_equal(dispatcher_release(&r->dispatcher), 0);
         assert_int_equal(dispatcher_flush(&r->dispatcher), 0);

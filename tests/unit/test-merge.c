@@ -52,7 +52,7 @@ static void test_sort(void **state) {
                 }
                 assert_int_equal(b->sorted, was_sorted);
                 assert_int_equal(batch_has_entry_room(b), b->n_entries < BATCH_ENTRIES);
-                batch_sort(b);
+                batch_seal(b);
                 assert_true(b->sorted);
                 assert_int_equal(b->n_entries, number);
                 for (size_t i = 0; i < b->n_entries; i++) {
@@ -119,7 +119,7 @@ static void merging_add(Merging *m, nsec_t from, uint32_t *number) {
                 b->entries[i].time += random_below(4) ? 0 : (nsec_t)random_below(4) << (38 + random_below(10));
                 b->sorted = false;
         }
-        batch_sort(b);
+        batch_seal(b);
         for (size_t i = 0; i < b->n_entries; i++)
                 m->times[m->n_times++] = b->entries[i].time;
         m->ends[slot] = b->entries[b->n_entries - 1].time;
