@@ -144,7 +144,7 @@ def test_short_guard():
             rows = rows_of(daemon.ledger(), "calls")
         load.exit()
     equal([rows[cpu].occurred for cpu in CPUS], [n + 1 for n in counts], "calls")
-    equal(seen["items"], sum(row.delivered for row in rows.values()), "items and delivered ones")
+    equal(sum(seen["cpus"]), sum(row.delivered for row in rows.values()), "samples and delivered ones")
     equal(seen["late"], sum(lost(row, "late") for row in rows.values()), "late ones")
     print(f"  {seen['late']} of {seen['matched']} late")
 
@@ -153,9 +153,11 @@ def test_ledger_says_what_is_not_exact():
     """In the middle of a flood: the row of the CPU with a reader is exact, and that of the other one says whether it is."""
     need_two_cpus()
     inexact = 0
+    rate = 20_000 if SLOW else 0  # flat out a sanitizer's readers never reach the end of the ring that is filled elsewhere
     with Daemon(config=ELSEWHERE % (CPUS[1], "")) as daemon, daemon.client() as client, \
-            Workload("flood", 0, 0, cpus=CPUS) as load:
-        add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
+            Workload("flood", 0, rate, cpus=CPUS) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "filter": f"id == {GETPPID}",
+                     "target": pb.Target(pids=load.pids)})
         with Elsewhere(daemon, "time", "calls", queue=1 << 28) as checker:
             load.go()
             last = dict.fromkeys(CPUS, 0)
@@ -173,7 +175,7 @@ def test_ledger_says_what_is_not_exact():
             checker.finish(60)
             rows = rows_of(daemon.ledger(), "calls")
         load.exit()
-    equal([rows[cpu].occurred for cpu in CPUS], [n + 1 for n in counts], "calls")
+    equal([rows[cpu].occurred for cpu in CPUS], counts, "calls")
     print(f"  {inexact} ledgers were not exact")
 
 
@@ -199,7 +201,7 @@ def test_live_change_from_elsewhere():
     apart = rows[CPUS[0]].occurred - counts[0]
     check(abs(apart) <= rounds, f"{apart} by {rounds} changes on the CPU without a reader")
     check(apart == 0 or not rows[CPUS[0]].exact or lost(rows[CPUS[0]], "kernel_unwritten"), f"{apart} that are not said: {rows[CPUS[0]]}")
-    equal(seen["items"], sum(row.delivered for row in rows.values()), "items and delivered ones")
+    equal(sum(seen["cpus"]), sum(row.delivered for row in rows.values()), "samples and delivered ones")
     print(f"  {apart} doubled (or missed, if negative), exact: {rows[CPUS[0]].exact}")
 
 
