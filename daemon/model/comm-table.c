@@ -1,14 +1,9 @@
-/*
- * A sequence lock for each bucket: readers of the table copy and look whether the sequence moved. The entries are
- * relaxed atomics, so that a torn copy is only ever thrown away, never undefined.
- */
+/* Buckets of a few ways, each under a sequence lock: in a full one the name that was told longest ago gives way. */
 #include "daemon/model/comm-table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SPINS 64
 
 int comm_table_init(CommTable *t, uint32_t n_threads) {
         uint32_t n = 16;
@@ -33,20 +28,6 @@ static CommBucket *comm_table_bucket(const CommTable *t, uint32_t tid) {
         return &t->buckets[((tid * 0x9E3779B1U) >> 8) & t->mask];
 }
 
-static bool bucket_take(CommBucket *b, uint32_t *ret_sequence) {
-        for (int i = 0; i < SPINS; i++) {
-                uint32_t s = atomic_load_explicit(&b->sequence, memory_order_relaxed);
-
-                if (!(s & 1) && atomic_compare_exchange_weak_explicit(&b->sequence, &s, s + 1, memory_order_acquire,
-                                                                      memory_order_relaxed)) {
-                        atomic_thread_fence(memory_order_release);
-                        *ret_sequence = s;
-                        return true;
-                }
-        }
-        return false;
-}
-
 /* The way that has the tid, else the one told longest ago. */
 static int bucket_way(const CommBucket *b, uint32_t tid) {
         int oldest = 0;
@@ -68,7 +49,7 @@ void comm_table_set(CommTable *t, uint32_t tid, nsec_t time, const char *comm) {
         int way;
 
         strncpy((char *)words, comm, COMM_SIZE - 1);
-        if (!bucket_take(b, &sequence))
+        if (!sequence_take(&b->sequence, &sequence))
                 return;
         way = bucket_way(b, tid);
         if (atomic_load_explicit(&b->tids[way], memory_order_relaxed) != tid ||
@@ -78,19 +59,19 @@ void comm_table_set(CommTable *t, uint32_t tid, nsec_t time, const char *comm) {
                 for (int i = 0; i < COMM_SIZE / 8; i++)
                         atomic_store_explicit(&b->comms[way][i], words[i], memory_order_relaxed);
         }
-        atomic_store_explicit(&b->sequence, sequence + 2, memory_order_release);
+        sequence_give(&b->sequence, sequence);
         atomic_fetch_add_explicit(&t->version, 1, memory_order_release);
 }
 
 bool comm_table_get(const CommTable *t, uint32_t tid, char ret_comm[static COMM_SIZE]) {
         CommBucket *b = comm_table_bucket(t, tid);
 
-        for (int spin = 0; spin < SPINS; spin++) {
-                uint32_t s = atomic_load_explicit(&b->sequence, memory_order_acquire);
+        for (int spin = 0; spin < SEQUENCE_TRIES; spin++) {
                 uint64_t words[COMM_SIZE / 8];
                 bool found = false;
+                uint32_t s;
 
-                if (s & 1)
+                if (!sequence_look(&b->sequence, &s))
                         continue;
                 for (int i = 0; i < COMM_BUCKET_WAYS && !found; i++)
                         if (atomic_load_explicit(&b->tids[i], memory_order_relaxed) == tid) {
@@ -98,8 +79,7 @@ bool comm_table_get(const CommTable *t, uint32_t tid, char ret_comm[static COMM_
                                 for (int k = 0; k < COMM_SIZE / 8; k++)
                                         words[k] = atomic_load_explicit(&b->comms[i][k], memory_order_relaxed);
                         }
-                atomic_thread_fence(memory_order_acquire);
-                if (atomic_load_explicit(&b->sequence, memory_order_relaxed) != s)
+                if (!sequence_stood(&b->sequence, s))
                         continue;
                 if (found)
                         memcpy(ret_comm, words, COMM_SIZE);

@@ -12,12 +12,13 @@
 #include <stdint.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/sequence.h"
 #include "daemon/model/record.h"
 
 #define COMM_BUCKET_WAYS 4
 
 typedef struct CommBucket {
-        _Alignas(64) _Atomic(uint32_t) sequence; /* odd: being written */
+        _Alignas(64) Sequence sequence;
         _Atomic(uint32_t) tids[COMM_BUCKET_WAYS];
         _Atomic(uint64_t) times[COMM_BUCKET_WAYS];
         _Atomic(uint64_t) comms[COMM_BUCKET_WAYS][COMM_SIZE / 8];

@@ -1,13 +1,14 @@
 /*
- * A sequence lock for each bucket, as in comm-table.c: who reads copies and looks whether the sequence moved. The entries
- * are relaxed atomics, so that a torn copy is only ever thrown away.
+ * Buckets of a few ways, each under a sequence lock, so that no reader waits for another one and nothing grows: in a full
+ * bucket what is worth least gives way.
  */
 #include "daemon/model/kin-table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define SPINS 64
+#include "daemon/base/sequence.h"
+
 #define GENERATIONS_MAX 32 /* without a known root: records that are read a moment later */
 
 enum {
@@ -21,7 +22,7 @@ typedef struct KinWay {
 } KinWay;
 
 struct KinBucket {
-        _Atomic(uint32_t) sequence; /* odd: being written */
+        Sequence sequence;
         KinWay ways[KIN_BUCKET_WAYS];
 };
 
@@ -45,24 +46,6 @@ void kin_table_deinit(KinTable *t) {
 
 static KinBucket *bucket_of(const KinTable *t, uint32_t tid) {
         return &t->buckets[((tid * 0x9E3779B1U) >> 8) & t->mask];
-}
-
-static bool bucket_take(KinBucket *b, uint32_t *ret_sequence) {
-        for (int i = 0; i < SPINS; i++) {
-                uint32_t s = atomic_load_explicit(&b->sequence, memory_order_relaxed);
-
-                if (!(s & 1) && atomic_compare_exchange_weak_explicit(&b->sequence, &s, s + 1, memory_order_acquire,
-                                                                      memory_order_relaxed)) {
-                        atomic_thread_fence(memory_order_release);
-                        *ret_sequence = s;
-                        return true;
-                }
-        }
-        return false;
-}
-
-static void bucket_give(KinBucket *b, uint32_t sequence) {
-        atomic_store_explicit(&b->sequence, sequence + 2, memory_order_release);
 }
 
 static Kin way_get(const KinWay *w) {
@@ -113,12 +96,12 @@ void kin_table_forget(KinTable *t) {
                 KinBucket *b = &t->buckets[i];
                 uint32_t sequence;
 
-                if (!bucket_take(b, &sequence))
+                if (!sequence_take(&b->sequence, &sequence))
                         continue;
                 for (int k = 0; k < KIN_BUCKET_WAYS; k++)
                         if (!way_get(&b->ways[k]).is_root)
                                 way_set(&b->ways[k], &(Kin){ .tid = 0 });
-                bucket_give(b, sequence);
+                sequence_give(&b->sequence, sequence);
         }
 }
 
@@ -127,7 +110,7 @@ void kin_table_add_root(KinTable *t, uint32_t tid) {
         uint32_t sequence;
         KinWay *w;
 
-        if (bucket_take(b, &sequence)) {
+        if (sequence_take(&b->sequence, &sequence)) {
                 w = bucket_way(b, tid);
                 if (w) {
                         Kin k = way_get(w);
@@ -137,7 +120,7 @@ void kin_table_add_root(KinTable *t, uint32_t tid) {
                         k.is_root = true;
                         way_set(w, &k);
                 }
-                bucket_give(b, sequence);
+                sequence_give(&b->sequence, sequence);
         }
         atomic_store_explicit(&t->is_used, true, memory_order_relaxed);
 }
@@ -149,12 +132,12 @@ void kin_table_add(KinTable *t, uint32_t tid, uint32_t parent, nsec_t birth) {
         KinWay *w;
 
         k.root = kin_table_root(t, &k);
-        if (!bucket_take(b, &sequence))
+        if (!sequence_take(&b->sequence, &sequence))
                 return;
         w = bucket_way(b, tid);
         if (w && (way_get(w).tid != tid || way_get(w).birth < birth))
                 way_set(w, &k);
-        bucket_give(b, sequence);
+        sequence_give(&b->sequence, sequence);
 }
 
 void kin_table_end(KinTable *t, uint32_t tid, nsec_t end) {
@@ -166,7 +149,7 @@ void kin_table_end(KinTable *t, uint32_t tid, nsec_t end) {
         if (!kin_table_get(t, tid, &known))
                 return;
         root = kin_table_root(t, &known); /* what was not known at its birth may be known now, and not for long */
-        if (!bucket_take(b, &sequence))
+        if (!sequence_take(&b->sequence, &sequence))
                 return;
         w = bucket_way(b, tid);
         if (w) {
@@ -178,22 +161,21 @@ void kin_table_end(KinTable *t, uint32_t tid, nsec_t end) {
                         way_set(w, &k);
                 }
         }
-        bucket_give(b, sequence);
+        sequence_give(&b->sequence, sequence);
 }
 
 bool kin_table_get(const KinTable *t, uint32_t tid, Kin *ret) {
         const KinBucket *b = bucket_of(t, tid);
 
-        for (int spin = 0; spin < SPINS; spin++) {
-                uint32_t s = atomic_load_explicit(&b->sequence, memory_order_acquire);
+        for (int i = 0; i < SEQUENCE_TRIES; i++) {
                 Kin k = { .tid = 0 };
+                uint32_t s;
 
-                if (s & 1)
+                if (!sequence_look(&b->sequence, &s))
                         continue;
-                for (int i = 0; i < KIN_BUCKET_WAYS && k.tid != tid; i++)
-                        k = way_get(&b->ways[i]);
-                atomic_thread_fence(memory_order_acquire);
-                if (atomic_load_explicit(&b->sequence, memory_order_relaxed) != s)
+                for (int way = 0; way < KIN_BUCKET_WAYS && k.tid != tid; way++)
+                        k = way_get(&b->ways[way]);
+                if (!sequence_stood(&b->sequence, s))
                         continue;
                 if (k.tid != tid || tid == 0)
                         return false;
