@@ -106,11 +106,9 @@ def test_order_with_a_stopped_subscriber():
         load.exit()
     check(seen["items"] >= wanted, f"only {seen['items']} items")
     equal(seen["outbox"], 0, "dropped for the subscriber that was not stopped")
-    # the clock of records may step back a little when Linux updates it, ktime_get_mono_fast_ns(): one of these may be late
-    check(seen["late"] <= wanted // 1_000_000, f"late: {seen}")
-    equal(seen["items"] + seen["late"], seen["matched"], f"items of the subscriber that was not stopped, {seen}")
+    equal(seen["items"], seen["matched"], f"items of the subscriber that was not stopped, {seen}")
     check(seen_stopped["outbox"] > 0, "nothing was dropped for the stopped one: the test shows nothing")
-    equal(seen_stopped["matched"], seen_stopped["sent"] + seen_stopped["outbox"] + seen_stopped["late"],
+    equal(seen_stopped["matched"], seen_stopped["sent"] + seen_stopped["outbox"],
           f"the stopped one's sum, {seen_stopped}")
 
 
