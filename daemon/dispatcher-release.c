@@ -27,7 +27,7 @@ static void dispatcher_give_back(Dispatcher *d, Batch *b) {
         bool pushed = queue_push(l->free, b);
 
         assert(pushed); /* it came from there */
-        atomic_thread_fence(memory_order_seq_cst); /* the other side: reader_need_batch() */
+        atomic_thread_fence(memory_order_seq_cst); /* the other side: reader_take_batch() */
         if (atomic_load_explicit(l->starving, memory_order_relaxed)) {
                 atomic_store_explicit(l->starving, false, memory_order_relaxed);
                 mailbox_ask(l->reader, READER_ASK_BATCHES);

@@ -158,14 +158,13 @@ int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sam
                 return 0;
         }
         stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
-        if (stream && header.type == PERF_RECORD_SAMPLE) {
-                stream = reader_find_own(r, stream, bytes, length);
-                if (!stream) {
-                        counter_add(&r->counters.unknown_id, 1);
-                        return 0;
-                }
-        } else
+        if (!stream || header.type != PERF_RECORD_SAMPLE)
                 return reader_take_other(r, stream, &header, id, bytes);
+        stream = reader_find_own(r, stream, bytes, length);
+        if (!stream) {
+                counter_add(&r->counters.unknown_id, 1);
+                return 0;
+        }
         *ret_is_sample = true;
         n = reader_take_sample(r, stream, bytes, length);
         if (n == 0 && stream->is_sampling)
