@@ -28,6 +28,7 @@ static int mount_hidden(void) {
 }
 
 static int take_tracing(Doctor *d, const char *path) {
+        free(d->tracing);
         d->tracing = strdup(path);
         if (d->tracing)
                 return 0;
@@ -43,9 +44,9 @@ static int find_tracing(Doctor *d, const char **ret_how) {
         if (d->wants->tracing)
                 return take_tracing(d, d->wants->tracing);
         mounts = setmntent(doctor_path(d, "/proc/self/mounts"), "re");
-        if (mounts) { /* as libtracefs looks for it; asking /sys/kernel/debug/tracing itself would mount it there */
-                for (struct mntent *m = getmntent(mounts); m && !d->tracing && d->error == 0; m = getmntent(mounts))
-                        if (strcmp(m->mnt_type, "tracefs") == 0)
+        if (mounts) { /* as tracing_open() looks for it; asking /sys/kernel/debug/tracing itself would mount it there */
+                for (struct mntent *m = getmntent(mounts); m && d->error == 0; m = getmntent(mounts))
+                        if (strcmp(m->mnt_type, "tracefs") == 0 && (!d->tracing || strcmp(m->mnt_dir, standard) == 0))
                                 (void)take_tracing(d, m->mnt_dir);
                 endmntent(mounts);
         }

@@ -32,7 +32,7 @@ int tracing_open(Tracing *t, const char *root, Explanation *e) {
         thread_assert(THREAD_MAIN);
         *t = TRACING_NULL;
         before = is_mounted(standard);
-        found = root ? root : tracefs_tracing_dir(); /* mounts it where it belongs */
+        found = root ? root : before ? standard : tracefs_tracing_dir(); /* mounts it where it belongs */
         if (!found)
                 return refuse(e, REFUSED_UNSUPPORTED, "no-tracefs",
                               "tracefs is not mounted on %s and mounting it failed (%m): as root, "

@@ -242,6 +242,19 @@ def test_without_tracefs():
         fails(rows, "uprobe_events", "there is no tracefs", "tracefs")
 
 
+def test_two_tracefs():
+    """Where debugfs has mounted it first, as it does for whoever asks for debug/tracing: the place of its own goes first."""
+    debug = "/sys/kernel/debug"
+    if not os.path.isdir(debug):
+        raise perfd.Skip("this kernel has no debugfs")
+    script = (f"umount -l {perfd.TRACING} {debug} 2>/dev/null; mount -t debugfs debugfs {debug} && ls {debug}/tracing/ >&2 && "
+              f'if [ "$0" = both ]; then mount -t tracefs tracefs {perfd.TRACING}; fi && exec "$@"')
+    for places, found in ("both", perfd.TRACING), ("one", f"{debug}/tracing"):
+        rows = examine(prefix=["unshare", "--mount", "sh", "-c", script, places], config=CONFIG)
+        works(rows, "tracefs", f"^mounted on {found},")
+        works(rows, "tracepoints", "opens")
+
+
 def test_of_a_daemon():
     """The same rows, but that its rings are there; and what it traces meanwhile loses nothing."""
     alone = examine(config=CONFIG)

@@ -368,7 +368,7 @@ def test_locked_memory():
 
 def test_without_tracefs():
     """Not mounted, and perfd may not mount it: what needs none works, the rest says so, until somebody has mounted it."""
-    hide = "while umount /sys/kernel/tracing 2>/dev/null; do :; done; umount /sys/kernel/debug 2>/dev/null; " \
+    hide = "while umount /sys/kernel/tracing 2>/dev/null; do :; done; umount -l /sys/kernel/debug 2>/dev/null; " \
            'exec setpriv --bounding-set -sys_admin "$@"'
     prefix = ("unshare", "-m", "sh", "-c", hide, "sh")
     words = "tracefs is not mounted on /sys/kernel/tracing", "mount -t tracefs"
