@@ -15,10 +15,10 @@
 #define PUBLISH_EACH ((uint64_t)64 * 1024) /* bytes of ring that are given back at a time */
 
 /*
- * The lane of most samples: a tracepoint's, of which each is an occurrence, at fixed places. False, with nothing done, for
- * all others, and for one that does not fit.
+ * The lane of most samples: a tracepoint's, of which each is an occurrence, at fixed places. Whose it is; NULL, with nothing
+ * done, for all others, and for one that does not fit.
  */
-static inline bool reader_take_common(Reader *r, const SnapshotCpu *c, const uint8_t *bytes, size_t length) {
+static inline const SnapshotStream *reader_take_common(Reader *r, const SnapshotCpu *c, const uint8_t *bytes, size_t length) {
         const SnapshotStream *stream;
         Batch *b = r->batch;
         size_t n_entries, used;
@@ -27,20 +27,20 @@ static inline bool reader_take_common(Reader *r, const SnapshotCpu *c, const uin
 
         memcpy(&type, bytes + offsetof(struct perf_event_header, type), sizeof(type));
         if (type != PERF_RECORD_SAMPLE || !b || record_peek_at(bytes, length, sizeof(struct perf_event_header), &id) != 0)
-                return false;
+                return NULL;
         stream = snapshot_find(c, id);
         if (!stream || !stream->is_common)
-                return false;
+                return NULL;
         if (record_decode_plain(bytes, length, stream->min_raw_size, &r->plain) != 0) {
                 counter_add(&stream->counters->lost[LOSS_UNDECODABLE], 1);
-                return true;
+                return stream;
         }
         n_entries = b->n_entries;
         used = b->used;
         if (__builtin_expect(reader_route(r, stream->of, stream->counters, &r->plain) == 0, 1))
-                return true;
+                return stream;
         batch_take_back(b, n_entries, used);
-        return false;
+        return NULL;
 }
 
 /* READER_E_STARVED: the record was not touched. */
@@ -68,14 +68,18 @@ static int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length, boo
 static int drain_ring(Reader *r, Ring *ring) {
         uint64_t head = ring_head(ring), published = ring->tail, records = 0, samples = 0;
         const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
+        const SnapshotStream *stream = NULL, *before;
         const uint8_t *bytes;
         size_t length;
         int n, taken = 0;
 
         while ((n = ring_peek(ring, head, &bytes, &length)) == 0) {
-                bool is_sample = reader_take_common(r, c, bytes, length);
+                bool is_sample = true;
+                uint64_t run;
 
-                if (!is_sample)
+                before = stream;
+                stream = reader_take_common(r, c, bytes, length);
+                if (!stream)
                         taken = reader_take_whole(r, bytes, length, &is_sample);
                 if (taken != 0)
                         break;
@@ -86,6 +90,11 @@ static int drain_ring(Reader *r, Ring *ring) {
                         ring_publish(ring);
                         published = ring->tail;
                 }
+                if (!stream || stream != before) /* two of one stream, and a third is likely */
+                        continue;
+                run = reader_take_run(r, ring, head - published < PUBLISH_EACH ? head : published + PUBLISH_EACH, stream, length);
+                records += run;
+                samples += run;
         }
         counter_add(&r->counters.records, records);
         counter_add(&r->counters.samples, samples);

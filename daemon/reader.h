@@ -167,6 +167,11 @@ void reader_push_full_batch(Reader *r);
 int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample);
 /* One that does not fit into an empty batch is lost, and said so. */
 void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_sample);
+/*
+ * reader-run.c: behind a sample of `stream`, which is common, those that are of it too, whole, as long, and before `until`, as
+ * far as they can be taken one like the other. How many: 0 and more; what ended the run is the next record.
+ */
+uint64_t reader_take_run(Reader *r, Ring *ring, uint64_t until, const SnapshotStream *stream, size_t length);
 /* A batch was pushed: the dispatcher is woken at the end of a drain, or when so many wait that it should begin before. */
 void reader_pushed(Reader *r);
 /* reader-interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */

@@ -30,25 +30,31 @@ static inline void record_begin_plain(Record *r) {
         r->is_bare = true;
 }
 
-/*
- * What every event of a tracepoint without extras looks like: | header | id | pid tid | time | size raw |. Less raw bytes
- * than least_raw are refused. Into a Record that was begun, and is used again and again.
- */
+/* What every event of a tracepoint without extras looks like: | header | id | pid tid | time | size raw |. */
+enum {
+        RECORD_PLAIN_ID = sizeof(struct perf_event_header),
+        RECORD_PLAIN_PID = RECORD_PLAIN_ID + 8,
+        RECORD_PLAIN_TID = RECORD_PLAIN_PID + 4,
+        RECORD_PLAIN_TIME = RECORD_PLAIN_TID + 4,
+        RECORD_PLAIN_SIZE = RECORD_PLAIN_TIME + 8,
+        RECORD_PLAIN_RAW = RECORD_PLAIN_SIZE + 4,
+};
+
+/* Less raw bytes than least_raw are refused. Into a Record that was begun, and is used again and again. */
 static inline int record_decode_plain(const uint8_t *bytes, size_t length, uint32_t least_raw, Record *ret) {
-        enum { ID = sizeof(struct perf_event_header), PID = ID + 8, TID = PID + 4, TIME = TID + 4, SIZE = TIME + 8, RAW = SIZE + 4 };
         uint32_t raw_size;
 
-        if (length < RAW)
+        if (length < RECORD_PLAIN_RAW)
                 return DECODE_E_TRUNCATED;
-        raw_size = load32(bytes + SIZE);
-        if (raw_size > length - RAW || raw_size < least_raw)
+        raw_size = load32(bytes + RECORD_PLAIN_SIZE);
+        if (raw_size > length - RECORD_PLAIN_RAW || raw_size < least_raw)
                 return DECODE_E_TRUNCATED;
         ret->misc = load16(bytes + offsetof(struct perf_event_header, misc));
-        ret->stream_id = load64(bytes + ID);
-        ret->pid = load32(bytes + PID);
-        ret->tid = load32(bytes + TID);
-        ret->time = load64(bytes + TIME);
-        ret->raw = bytes + RAW;
+        ret->stream_id = load64(bytes + RECORD_PLAIN_ID);
+        ret->pid = load32(bytes + RECORD_PLAIN_PID);
+        ret->tid = load32(bytes + RECORD_PLAIN_TID);
+        ret->time = load64(bytes + RECORD_PLAIN_TIME);
+        ret->raw = bytes + RECORD_PLAIN_RAW;
         ret->raw_size = raw_size;
         return 0;
 }

@@ -86,27 +86,34 @@ static inline uint8_t *item_begin(uint8_t *to, const EncodePlan *p, const ItemHe
         return to + h->size;
 }
 
+/* Of a plan without dynamic places, which has them packed behind one another. */
+static inline uint8_t *item_put_numbers(uint8_t *to, const EncodePlan *p, const Record *r) {
+        for (const NumberRun *run = p->runs, *end = run + p->n_runs; run < end; run++)
+                to = item_put_array(to, r->raw + run->offset, run, run->n);
+        return to;
+}
+
+/* A simple sample of a simple plan, that has the plan's min_size, to where its room is known to be; where the item ends. */
+static inline uint8_t *item_put_simple(const EncodePlan *p, const Record *r, uint8_t *to) {
+        const ItemHead *head = item_find_head(p, r);
+        uint8_t *content, *at = item_begin(to, p, head, r, 0, &content); /* its length has room for raw bytes as they mostly are */
+
+        at = item_put_numbers(at, p, r);
+        for (size_t i = 0; i < p->n_texts; i++)
+                at = item_put_comm_text(at, r->raw + p->comms[i]);
+        if (p->payload != PAYLOAD_FIELDS && r->raw_size > 0)
+                at = wire_put_element(at, ITEM_RAW, r->raw, r->raw_size);
+        return (size_t)(at - content) == head->length ? at : wire_end(to + 1, content, at);
+}
+
 /* As item_encode(). */
 static inline int item_encode_simple(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
-        size_t raw_size = p->payload != PAYLOAD_FIELDS ? r->raw_size : 0;
-        const ItemHead *head = item_find_head(p, r);
-        uint8_t *content, *at;
-
         if (!p->is_simple || !r->is_bare)
                 return item_encode(p, r, to, room, ret_length);
         if (r->raw_size < p->min_size)
                 return ITEM_E_UNDECODABLE;
-        if (p->room + raw_size > room)
+        if (p->room + (p->payload != PAYLOAD_FIELDS ? r->raw_size : 0) > room)
                 return ITEM_E_NO_ROOM;
-        at = item_begin(to, p, head, r, 0, &content); /* its length has room for raw bytes as they mostly are */
-        for (const NumberRun *run = p->runs, *end = run + p->n_runs; run < end; run++)
-                at = item_put_array(at, r->raw + run->offset, run, run->n);
-        for (size_t i = 0; i < p->n_texts; i++)
-                at = item_put_comm_text(at, r->raw + p->comms[i]);
-        if (raw_size > 0)
-                at = wire_put_element(at, ITEM_RAW, r->raw, raw_size);
-        if ((size_t)(at - content) != head->length)
-                at = wire_end(to + 1, content, at);
-        *ret_length = (size_t)(at - to);
+        *ret_length = (size_t)(item_put_simple(p, r, to) - to);
         return 0;
 }

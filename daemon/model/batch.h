@@ -92,3 +92,20 @@ static inline void batch_append(Batch *b, nsec_t time, uint64_t mask, uint32_t e
         }
         b->run++;
 }
+
+/*
+ * Entries that were written behind the last one all have this mask, and none is a note: makes them part of the batch, which
+ * is used up to `used` now. sorted: they and the one before them are in the order of time.
+ */
+static inline void batch_extend(Batch *b, size_t n, uint64_t mask, size_t used, bool sorted) {
+        if (n == 0)
+                return;
+        b->sorted = b->sorted && sorted;
+        b->n_entries += n;
+        b->used = used;
+        if (mask != b->run_mask) {
+                batch_count_run(b);
+                b->run_mask = mask;
+        }
+        b->run += (uint32_t)n;
+}

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/copy.h"
 #include "proto/frame.h"
 
 #define PACKET_SIZE ((size_t)64 << 10)             /* bytes that a packet of items is made for */
@@ -69,15 +70,9 @@ static inline bool packet_append(Packet *p, const uint8_t *items, size_t length,
 
 /* As packet_append() of one item. Items are short, and many in turn of one length: then no branch here is a surprise. */
 static inline bool packet_append_one(Packet *p, const uint8_t *item, size_t length) {
-        uint8_t *to = p->room + p->length;
-
-        if (length < 32 || length > 256)
-                return packet_append(p, item, length, 1);
         if (length > p->capacity - p->length)
                 return false;
-        for (size_t i = 0; i + 32 < length; i += 32)
-                memcpy(to + i, item + i, 32);
-        memcpy(to + length - 32, item + length - 32, 32);
+        copy_short(p->room + p->length, item, length);
         p->length += length;
         p->n_items++;
         return true;
