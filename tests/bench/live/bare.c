@@ -104,7 +104,10 @@ static void bare_report(const Bare *b, const struct rusage *began) {
 
         if (read(b->fd, counts, sizeof(counts)) != sizeof(counts))
                 bare_fail("bare: read");
-        printf("{\"occurred\":%llu,\"lost\":%llu,\"cpu_ns\":%llu,\"wakeups\":%ld}\n", (unsigned long long)counts[0],
+        printf("{");
+        if (b->say)
+                b->say();
+        printf("\"occurred\":%llu,\"lost\":%llu,\"cpu_ns\":%llu,\"wakeups\":%ld}\n", (unsigned long long)counts[0],
                (unsigned long long)counts[1], (unsigned long long)(cpu_ns(&ended) - cpu_ns(began)),
                ended.ru_nvcsw - began->ru_nvcsw);
 }

@@ -27,6 +27,7 @@ typedef struct Bare {
         uint8_t *block;           /* room for BARE_BLOCK and one record */
         size_t used;
         uint8_t wrapped[BARE_RECORD_MAX];
+        void (*say)(void);        /* more members of its JSON, each with a comma behind it; or NULL */
 } Bare;
 
 /*
@@ -40,7 +41,7 @@ enum { BARE_PID = 16, BARE_TID = 20, BARE_TIME = 24, BARE_CPU = 32, BARE_NUMBERS
 typedef void BareStep(Bare *bare);
 
 /*
- * main() of a bare loop. begin, or NULL: on a thread that is not pinned yet. drain: takes all records up to bare->head,
+ * main() of a bare loop; bare->say may be set in begin. begin, or NULL: on a thread that is not pinned yet. drain: takes all records up to bare->head,
  * and passes on what it has.
  */
 int bare_run(int argc, char **argv, BareStep *begin, BareStep *drain);

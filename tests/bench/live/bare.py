@@ -29,4 +29,4 @@ class Bare(measure.Consumer):
         perfd.equal(self.line.process.wait(perfd.PATIENCE), 0, "the status of the loop")
         return {"occurred": said["occurred"], "taken": said["occurred"] - said["lost"], "lost": said["lost"],
                 "cpu_ns": said["cpu_ns"], "parts": {"loop": said["cpu_ns"]}, "wakeups": {"loop": said["wakeups"]},
-                **self.readers[0].finish()}
+                **{key: value for key, value in said.items() if key.endswith("_ns")}, **self.readers[0].finish()}

@@ -68,22 +68,25 @@ static uint64_t bucket_middle(size_t bucket) {
         return ((uint64_t)step << power) + ((uint64_t)1 << power) / 2;
 }
 
+void latency_add(Latency *l, uint64_t age) {
+        l->n_items++;
+        l->buckets[bucket_of(age)]++;
+        if (age > l->max)
+                l->max = age;
+}
+
 static bool latency_add_item(Latency *l, const uint8_t *at, const uint8_t *end, nsec_t now) {
         Field field;
 
         while (at < end) {
-                uint64_t time, age;
+                uint64_t time;
 
                 if (!read_field(&at, end, &field))
                         return false;
                 if (field.number != ITEM_TIME || field.type != FIXED64)
                         continue;
                 memcpy(&time, field.value, sizeof(time));
-                age = now > time ? now - time : 0;
-                l->n_items++;
-                l->buckets[bucket_of(age)]++;
-                if (age > l->max)
-                        l->max = age;
+                latency_add(l, now > time ? now - time : 0);
                 return true;
         }
         return false; /* an item without a time */

@@ -1,5 +1,5 @@
 /*
- * For `discard latency`: how old items are, as a histogram of 32 steps for each power of two, so that a percentile is
+ * For `discard latency` and bare-latency: how old items are, as a histogram of 32 steps for each power of two, so that a percentile is
  * right to 3 %. Of the wire format it knows where a packet has its items and an item its time (proto/perfd.proto).
  */
 #pragma once
@@ -16,6 +16,7 @@ typedef struct Latency {
         uint64_t buckets[LATENCY_BUCKETS];
 } Latency;
 
+void latency_add(Latency *l, uint64_t age);
 /* The items of a ServerMessage that is whole just now; false if it can not be read. */
 bool latency_add_frame(Latency *l, const uint8_t *message, size_t length);
 /* "items":N,"p50_ns":N,"p99_ns":N,"max_ns":N, to stdout. */
