@@ -70,14 +70,16 @@ static inline __attribute__((always_inline)) uint64_t run_route(Reader *r, Ring 
         while (e < end && to <= last && (bytes = run_peek(ring, until, id, s->length))) {
                 uint8_t *item = to;
 
-                if (record_decode_plain(bytes, s->length, least, &record) != 0 || record.pid == s->excluded ||
-                    (alike && !item_template_fits(alike, &record)))
+                if (record_decode_plain(bytes, s->length, least, &record) != 0 || record.pid == s->excluded)
                         break;
-                ring_consume(ring, s->length);
                 if (program && !match_ask(program, &record)) {
+                        ring_consume(ring, s->length);
                         filtered++;
                         continue;
                 }
+                if (alike && !item_template_fits(alike, &record))
+                        break;
+                ring_consume(ring, s->length);
                 if (alike) {
                         item_put_alike(alike, plan, &record, to);
                         to += alike->length;

@@ -91,16 +91,19 @@ static inline const uint8_t *match_number(const MatchInsn *i, const Record *r) {
 /* match_run() from one instruction on; `at` may be an answer. */
 bool match_run_from(const MatchProgram *p, uint16_t at, const Record *r);
 
-/* For readers: match_run(), with the first question in place if it is one of the commonest. Most samples go no further. */
+/* For readers: match_run(), with those questions in place that are the commonest. Most samples are asked no others. */
 static inline bool match_ask(const MatchProgram *p, const Record *r) {
-        const MatchInsn *i = &p->insns[p->start];
-        uint16_t at;
+        uint16_t at = p->start;
 
-        if (i->op == MATCH_TEST_U64)
-                at = match_in_range(i, field_load(match_number(i, r), 8, false)) ? i->yes : i->no;
-        else if (i->op == MATCH_TEST_S32)
-                at = match_in_range(i, field_load(match_number(i, r), 4, true)) ? i->yes : i->no;
-        else
-                at = p->start;
-        return at <= MATCH_YES ? at == MATCH_YES : match_run_from(p, at, r);
+        do {
+                const MatchInsn *i = &p->insns[at];
+
+                if (i->op == MATCH_TEST_U64)
+                        at = match_in_range(i, field_load(match_number(i, r), 8, false)) ? i->yes : i->no;
+                else if (i->op == MATCH_TEST_S32)
+                        at = match_in_range(i, field_load(match_number(i, r), 4, true)) ? i->yes : i->no;
+                else
+                        return match_run_from(p, at, r);
+        } while (at > MATCH_YES);
+        return at == MATCH_YES;
 }
