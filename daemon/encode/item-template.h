@@ -16,14 +16,17 @@ typedef struct ItemTemplate {
         uint32_t words, words_size;                      /* where in the raw bytes all numbers lie as they are sent; 0 bytes: nowhere */
 } ItemTemplate;
 
-/* False: such items are not all alike, because the event has texts, or parts whose place a sample says itself. */
+/*
+ * False: such items are not all alike, because the event has texts, or parts whose place a sample says itself; then it can
+ * only say what fits.
+ */
 static inline bool item_template_init(ItemTemplate *t, const EncodePlan *p, uint32_t cpu, uint32_t raw_size) {
         const ItemHead *h = &p->heads[cpu == 0 ? HEAD_WITHOUT_CPU : 0];
         size_t rest = h->size - h->content, content = rest + p->numbers_size, begin;
 
+        t->raw_size = raw_size;
         if (!p->is_simple || p->n_texts > 0)
                 return false;
-        t->raw_size = raw_size;
         t->raw_key_size = 0;
         if (p->payload != PAYLOAD_FIELDS && raw_size > 0) {
                 uint8_t *key = wire_put_key(t->raw_key, WIRE_KEY(ITEM_RAW, WIRE_BYTES));

@@ -38,10 +38,10 @@ typedef struct Batch {
         bool sorted;         /* entries are in the order of their time */
         size_t n_entries, used;
         size_t n_notes;      /* of the entries */
-        uint64_t mask;                /* of all entries but the last run's */
-        uint32_t matched[BATCH_BITS]; /* entries that have the bit, without the last run; valid where `mask` has it */
-        uint64_t run_mask;            /* the last entries have the same mask, */
-        uint32_t run;                 /* and are so many: not counted one by one */
+        uint64_t mask;                /* of all entries that are counted */
+        uint32_t matched[BATCH_BITS]; /* of these, who have the bit; valid where `mask` has it */
+        uint64_t run_mask;            /* entries that are not counted yet have this mask, */
+        uint32_t run;                 /* and are so many */
 
         /* written by the dispatcher */
         size_t next; /* first entry that is not yet released by the merge */
@@ -59,7 +59,7 @@ DEFINE_CLEANUP(Batch *, batch_free)
 
 /* Empty again, for the reader. */
 void batch_reset(Batch *b, uint64_t generation);
-/* Adds the last run to mask and matched. */
+/* Counts those that are not. */
 void batch_count_run(Batch *b);
 /* Ready for its way: `mask` and `matched` are of all entries, and these in the order of time; equal times stay in theirs. */
 void batch_seal(Batch *b);
@@ -75,8 +75,17 @@ static inline uint8_t *batch_room(const Batch *b, size_t *ret_room) {
         return b->arena + b->used;
 }
 
-/* Makes what was written at batch_room() an entry. */
-static inline void batch_append(Batch *b, nsec_t time, uint64_t mask, uint32_t event, uint32_t tid, size_t length) {
+/* n entries have, or will have, this mask. */
+static inline void batch_count(Batch *b, uint64_t mask, size_t n) {
+        if (mask != b->run_mask) {
+                batch_count_run(b);
+                b->run_mask = mask;
+        }
+        b->run += (uint32_t)n;
+}
+
+/* Makes what was written at batch_room() an entry, which is no note, and is still to be counted. */
+static inline void batch_append_uncounted(Batch *b, nsec_t time, uint64_t mask, uint32_t event, uint32_t tid, size_t length) {
         BatchEntry *e = &b->entries[b->n_entries];
 
         if (b->n_entries > 0 && time < e[-1].time)
@@ -84,13 +93,14 @@ static inline void batch_append(Batch *b, nsec_t time, uint64_t mask, uint32_t e
         *e = (BatchEntry){ .time = time, .mask = mask, .event = event, .offset = (uint32_t)b->used,
                            .length = (uint32_t)length, .tid = tid };
         b->n_entries++;
-        b->n_notes += event == BATCH_NOTE;
         b->used += length;
-        if (mask != b->run_mask) {
-                batch_count_run(b);
-                b->run_mask = mask;
-        }
-        b->run++;
+}
+
+/* Makes what was written at batch_room() an entry. */
+static inline void batch_append(Batch *b, nsec_t time, uint64_t mask, uint32_t event, uint32_t tid, size_t length) {
+        batch_append_uncounted(b, time, mask, event, tid, length);
+        b->n_notes += event == BATCH_NOTE;
+        batch_count(b, mask, 1);
 }
 
 /*
@@ -103,9 +113,5 @@ static inline void batch_extend(Batch *b, size_t n, uint64_t mask, size_t used, 
         b->sorted = b->sorted && sorted;
         b->n_entries += n;
         b->used = used;
-        if (mask != b->run_mask) {
-                batch_count_run(b);
-                b->run_mask = mask;
-        }
-        b->run += (uint32_t)n;
+        batch_count(b, mask, n);
 }

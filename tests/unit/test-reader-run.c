@@ -8,6 +8,7 @@
 #include "tests/unit/format-file.h"
 
 #define RECORDS 3000
+#define ITEMS (RECORDS * _PAYLOAD_MAX)
 #define ITEM_MAX 512
 #define RAW_MAX 256
 
@@ -15,15 +16,16 @@ enum { RUN, OTHER, N_EVENTS }; /* an event that nearly all samples are of, and o
 
 typedef struct Shape {
         const char *format, *where; /* NULL: nobody asks */
-        Payload payload;
+        Payload payload;            /* _PAYLOAD_MAX: all of them, and of one there are two */
         uint32_t cpu;
         bool exclude_self, is_unwanted;
 } Shape;
 
 typedef struct Expected {
-        uint8_t bytes[RECORDS][ITEM_MAX];
-        size_t lengths[RECORDS];
-        nsec_t times[RECORDS];
+        uint8_t bytes[ITEMS][ITEM_MAX];
+        size_t lengths[ITEMS];
+        nsec_t times[ITEMS];
+        uint64_t masks[ITEMS];
         size_t n, n_seen;
         uint64_t delivered, filtered, undecodable, others;
 } Expected;
@@ -35,7 +37,22 @@ static uint32_t random_below(uint32_t n) {
         return (uint32_t)(((seed >> 33) * n) >> 31);
 }
 
+static void set_routes(SnapshotEvent *e, const Shape *shape) {
+        if (shape->is_unwanted)
+                return;
+        if (shape->payload < _PAYLOAD_MAX) {
+                rig_route(e, 5, 0, shape->where);
+                return;
+        }
+        rig_route(e, 0, 0, shape->exclude_self ? shape->where : NULL);
+        rig_route(e, 1, 1, shape->where);
+        rig_route(e, 2, 0, shape->where);
+        rig_route(e, 3, 2, shape->exclude_self ? shape->where : NULL);
+}
+
 static void set_snapshot(Rig *rig, const Shape *shape) {
+        static const Payload payloads[] = { PAYLOAD_FIELDS, PAYLOAD_RAW, PAYLOAD_BOTH };
+        bool is_one = shape->payload < _PAYLOAD_MAX;
         _cleanup_(plan_unrefp) Plan *plan = format_file_plan(shape->format);
         Snapshot *s = snapshot_new(1, 1, N_EVENTS);
         SnapshotStream *streams = calloc(N_EVENTS, sizeof(*streams));
@@ -43,9 +60,8 @@ static void set_snapshot(Rig *rig, const Shape *shape) {
         assert_true(s && streams && plan);
         s->deinit = rig_drop_references;
         for (size_t i = 0; i < N_EVENTS; i++) {
-                rig_event(s, i, plan, &rig->plain, &shape->payload, 1);
-                if (!shape->is_unwanted)
-                        rig_route(&s->events[i], (unsigned)i, 0, shape->where);
+                rig_event(s, i, plan, &rig->plain, is_one ? &shape->payload : payloads, is_one ? 1 : ARRAY_SIZE(payloads));
+                set_routes(&s->events[i], shape);
                 s->events[i].exclude_self = shape->exclude_self;
                 snapshot_finish_event(&s->events[i]);
                 streams[i] = (SnapshotStream){ .id = 1 + i, .fd = -1, .is_plain = true, .event = (uint32_t)i };
@@ -56,25 +72,40 @@ static void set_snapshot(Rig *rig, const Shape *shape) {
         rig->reader.cpu = rig->reader.plain.cpu = shape->cpu;
 }
 
+static uint64_t mask_of(const SnapshotEvent *e, uint32_t encoding, const Record *record) {
+        uint64_t mask = 0;
+
+        for (size_t i = 0; i < e->n_routes; i++)
+                if (e->routes[i].encoding == encoding && (!e->routes[i].program || match_run(e->routes[i].program, record)))
+                        mask |= e->routes[i].bit;
+        return mask;
+}
+
 /* What must come of the record that was put last. */
 static void expect(Expected *x, Rig *rig, const Shape *shape, size_t event, const uint8_t *bytes, size_t length) {
         const SnapshotEvent *e = &rig->reader.snapshot->events[event];
+        size_t before = x->n;
         Record record;
 
         if (event == OTHER)
                 x->others++;
         assert_int_equal(record_decode(&rig->plain, bytes, length, &record), 0);
         record.cpu = shape->cpu;
-        if (record.raw_size < e->event->plan->min_size)
+        if (record.raw_size < e->event->plan->min_size) {
                 x->undecodable++;
-        else if (shape->is_unwanted || (shape->exclude_self && record.pid == RIG_OWN_PID) ||
-                 (shape->where && !match_run(e->routes[0].program, &record)))
-                x->filtered++;
-        else {
-                assert_int_equal(item_encode(e->encodings[0], &record, x->bytes[x->n], ITEM_MAX, &x->lengths[x->n]), 0);
-                x->times[x->n++] = record.time;
-                x->delivered++;
+                return;
         }
+        for (uint32_t k = 0; k < e->n_encodings && !(shape->exclude_self && record.pid == RIG_OWN_PID); k++) {
+                uint64_t mask = mask_of(e, k, &record);
+
+                if (!mask)
+                        continue;
+                assert_int_equal(item_encode(e->encodings[k], &record, x->bytes[x->n], ITEM_MAX, &x->lengths[x->n]), 0);
+                x->masks[x->n] = mask;
+                x->times[x->n++] = record.time;
+        }
+        x->delivered += x->n > before;
+        x->filtered += x->n == before;
 }
 
 static void put_one(Expected *x, Rig *rig, const Shape *shape, nsec_t time, uint32_t raw_size) {
@@ -118,6 +149,7 @@ static void take_all(Expected *x, Rig *rig) {
                         assert_int_equal(e->length, x->lengths[x->n_seen]);
                         assert_memory_equal(b->arena + e->offset, x->bytes[x->n_seen], e->length);
                         assert_int_equal(e->time, x->times[x->n_seen]);
+                        assert_int_equal(e->mask, x->masks[x->n_seen]);
                 }
                 queue_push(&rig->reader.free, b);
         }
@@ -175,14 +207,15 @@ static void test_runs(void **state) {
         _cleanup_free_ Expected *x = malloc(sizeof(*x));
 
         assert_non_null(x);
-        for (unsigned i = 0; i < ARRAY_SIZE(events) * _PAYLOAD_MAX * 16; i++) {
-                Shape shape = { .format = events[i / 16 / _PAYLOAD_MAX].format, .payload = i / 16 % _PAYLOAD_MAX,
+        for (unsigned i = 0; i < ARRAY_SIZE(events) * (_PAYLOAD_MAX + 1) * 16; i++) {
+                unsigned event = i / 16 / (_PAYLOAD_MAX + 1);
+                Shape shape = { .format = events[event].format, .payload = i / 16 % (_PAYLOAD_MAX + 1),
                                 .cpu = i & 1 ? 3 : 0, .exclude_self = i & 2, .is_unwanted = (i & 12) == 12,
-                                .where = i & 4 ? events[i / 16 / _PAYLOAD_MAX].where : NULL };
+                                .where = i & 4 ? events[event].where : NULL };
 
                 seed = i;
                 play(x, &shape);
-                if (shape.where && !shape.is_unwanted)
+                if (shape.where && !shape.is_unwanted && shape.payload < _PAYLOAD_MAX)
                         assert_true(x->filtered > RECORDS / 20 && x->delivered > RECORDS / 20);
         }
 }
