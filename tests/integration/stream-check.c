@@ -9,11 +9,12 @@
  *   > subscribed        the stream has begun
  *   SIGTERM             asks for the end
  *   > {"items":N,"records":N,"backwards":N,"gaps":N,"missed":N,"matched":N,"sent":N,"outbox":N,"late":N,"queued":N,
- *      "balanced":BOOL,"gap_last":BOOL,"reason":"stopped","cpus":[N,...]}
+ *      "balanced":BOOL,"gap_last":BOOL,"reason":"stopped","cpus":[N,...],"steps":["...",...]}
  * records: the items that are no samples. cpus: samples of each CPU.
  * backwards: items older than their predecessor, in the whole stream or, with ORDER cpu, on their own CPU; and, with ORDER
  * time, gaps that are not from between the items that they stand between, or whose events do not add up. balanced: the
- * whole closing ledger. gap_last: the last that came was a gap. Status 0 if the stream ended with its closing ledger.
+ * whole closing ledger. gap_last: the last that came was a gap. steps: the first items that went backwards, and what came
+ * before them. Status 0 if the stream ended with its closing ledger.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -29,28 +30,50 @@
 #include "client/perfd.h"
 
 #define MAX_CPUS 256
+#define MAX_STEPS 8
+
+/* What an item was. */
+typedef struct Place {
+        uint64_t time;
+        uint32_t cpu, event; /* event: 0 of what the host's side records are */
+        perfd_record record;
+} Place;
+
+typedef struct Step {
+        uint64_t item; /* the n-th */
+        Place before, now;
+} Step;
 
 typedef struct Seen {
         bool by_time, ended, gap_last;
-        uint64_t items, records, backwards, gaps, last;
-        uint64_t cpus[MAX_CPUS], last_of[MAX_CPUS];
+        uint64_t items, records, backwards, gaps;
+        uint64_t cpus[MAX_CPUS];
+        Place last, last_of[MAX_CPUS];
+        Step steps[MAX_STEPS];
+        size_t n_steps;
         uint64_t rate; /* items a second, 0: as they come */
 } Seen;
 
 static void on_item(void *userdata, const perfd_item *item) {
-        uint64_t time = perfd_item_time(item);
-        uint32_t cpu = perfd_item_cpu(item) % MAX_CPUS;
+        const perfd_event *event = perfd_item_event(item);
+        Place now = { .time = perfd_item_time(item), .cpu = perfd_item_cpu(item), .event = event ? event->id : 0,
+                      .record = perfd_item_record(item) };
+        uint32_t cpu = now.cpu % MAX_CPUS;
         Seen *s = userdata;
-        uint64_t *last = s->by_time ? &s->last : &s->last_of[cpu];
+        Place *last = s->by_time ? &s->last : &s->last_of[cpu];
 
         s->items++;
         s->gap_last = false;
-        if (perfd_item_record(item) == PERFD_SAMPLE)
+        if (now.record == PERFD_SAMPLE)
                 s->cpus[cpu]++;
         else
                 s->records++;
-        s->backwards += time < *last;
-        *last = time;
+        if (now.time < last->time) {
+                s->backwards++;
+                if (s->n_steps < MAX_STEPS)
+                        s->steps[s->n_steps++] = (Step){ .item = s->items, .before = *last, .now = now };
+        }
+        *last = now;
 }
 
 static void on_gap(void *userdata, const perfd_gap *gap) {
@@ -63,8 +86,19 @@ static void on_gap(void *userdata, const perfd_gap *gap) {
         s->gap_last = true;
         s->backwards += sum != gap->items || gap->from > gap->to;
         if (s->by_time) {
-                s->backwards += gap->from < s->last;
-                s->last = gap->to; /* what comes now is younger */
+                s->backwards += gap->from < s->last.time;
+                s->last.time = gap->to; /* what comes now is younger */
+        }
+}
+
+static void print_steps(const Seen *s) {
+        for (size_t i = 0; i < s->n_steps; i++) {
+                const Place *b = &s->steps[i].before, *n = &s->steps[i].now;
+
+                printf("%s\"item %llu: %llu ns before the one before it; event %u, record %d, CPU %u at %llu behind event %u, "
+                       "record %d, CPU %u\"", i ? "," : "", (unsigned long long)s->steps[i].item,
+                       (unsigned long long)(b->time - n->time), n->event, n->record, n->cpu, (unsigned long long)n->time,
+                       b->event, b->record, b->cpu);
         }
 }
 
@@ -90,6 +124,8 @@ static void on_end(void *userdata, const perfd_end *end) {
                perfd_result_is_balanced(end->ledger) ? "true" : "false", s->gap_last ? "true" : "false", end->reason);
         for (int i = 0; i < MAX_CPUS && (i == 0 || s->cpus[i]); i++)
                 printf("%s%llu", i ? "," : "", (unsigned long long)s->cpus[i]);
+        printf("],\"steps\":[");
+        print_steps(s);
         puts("]}");
 }
 
