@@ -3,8 +3,16 @@
  *
  * The decision to doubt is the last free one. Nobody knows when the next will come, and until then the merge is held by
  * what this CPU said last; so it leaves with all that can be said of what still lies in the ring (reader-horizon.c).
+ *
+ * In the middle of a drain a batch ends anywhere, also between what an interrupt has written and what it interrupted, which
+ * is older and comes behind it. Batches are sorted, but nobody sorts them with each other where each CPU has an order of its
+ * own; so what is younger than one of the next records goes along into the next batch. Where a drain ends nothing has to:
+ * nothing is in the middle of an occurrence while its CPU runs this.
  */
 #include "daemon/reader.h"
+
+#define AHEAD 16 /* records that are looked at behind the end of a full batch */
+#define ALONG_MAX 512 /* entries that may go along */
 
 static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         bool pushed;
@@ -33,10 +41,31 @@ static bool reader_has_spare(Reader *r) {
         return r->n_spare > 0;
 }
 
-void reader_push_full_batch(Reader *r) {
-        nsec_t watermark = reader_has_spare(r) ? 0 : reader_last_watermark(r);
+/* How many of the batch's youngest go along into the next one. */
+static size_t reader_count_along(const Reader *r) {
+        nsec_t least = reader_least_ahead(r, AHEAD);
+        Batch *b = r->batch;
+        size_t n = 0;
 
-        reader_push(r, TAKE_PTR(r->batch), watermark);
+        batch_seal(b);
+        while (n < b->n_entries && b->entries[b->n_entries - 1 - n].time > least)
+                n++;
+        return n < b->n_entries && n <= ALONG_MAX ? n : 0; /* else it would not end */
+}
+
+void reader_push_full_batch(Reader *r) {
+        Batch *b = r->batch;
+        size_t n;
+
+        if (!reader_has_spare(r)) {
+                reader_push(r, TAKE_PTR(r->batch), reader_last_watermark(r));
+                return;
+        }
+        n = r->retiring.page ? 0 : reader_count_along(r); /* two rings have no order that a look ahead could find */
+        r->batch = NULL;
+        if (n > 0 && reader_take_batch(r) == 0)
+                batch_move_last(b, n, r->batch);
+        reader_push(r, b, 0);
 }
 
 int reader_take_batch(Reader *r) {

@@ -32,10 +32,12 @@ static nsec_t record_time(const Reader *r, const uint8_t *bytes, size_t length) 
 
         memcpy(&header, bytes, sizeof(header));
         if (header.type == PERF_RECORD_SAMPLE) {
-                if (record_peek_id(bytes, length, &id) != 0 ||
-                    !(stream = snapshot_find(&r->snapshot->cpus[r->slot], id)))
+                if (record_peek_id(bytes, length, &id) != 0)
                         return UINT64_MAX;
-                at = stream->layout->time;
+                stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
+                if (!stream && id != r->moves.id)
+                        return UINT64_MAX;
+                at = stream ? stream->layout->time : r->moves.layout.time;
         } else {
                 if (length < sizeof(header) + r->side_layout.trailer_size)
                         return UINT64_MAX;
@@ -63,6 +65,23 @@ static nsec_t least_time(const Reader *r, const Ring *of, uint64_t from, uint64_
                 ring_consume(&ring, length);
         }
         *ret_next = ring.tail;
+        return least;
+}
+
+nsec_t reader_least_ahead(const Reader *r, unsigned n) {
+        uint64_t head = ring_head(&r->ring);
+        Ring ring = r->ring; /* as above */
+        nsec_t least = UINT64_MAX;
+        const uint8_t *bytes;
+        size_t length;
+
+        for (; n > 0 && ring_peek(&ring, head, &bytes, &length) == 0; n--) {
+                nsec_t time = record_time(r, bytes, length);
+
+                if (time < least)
+                        least = time;
+                ring_consume(&ring, length);
+        }
         return least;
 }
 

@@ -190,6 +190,8 @@ int horizon_init(Horizon *h, size_t ring_size);
 /* reader-horizon.c: nothing that is still in the ring before `head`, nor behind it, is older. -ENOMEM. */
 int reader_init_horizon(Reader *r);
 nsec_t reader_horizon(Reader *r, uint64_t head);
+/* The least time of the next n records in the ring, or of as many as there are. UINT64_MAX: none has one. */
+nsec_t reader_least_ahead(const Reader *r, unsigned n);
 /*
  * After a whole drain: what there is, with the watermark up to which it was read; an empty batch if there is nothing.
  * READER_E_STARVED: there is nothing, and no batch to say so in.

@@ -4,6 +4,9 @@
  */
 #include "daemon/model/batch.h"
 
+#include <assert.h>
+#include <string.h>
+
 Batch *batch_new(uint32_t slot) {
         _cleanup_(batch_freep) Batch *b = calloc(1, sizeof(*b));
 
@@ -73,4 +76,20 @@ void batch_seal(Batch *b) {
                 b->entries[k] = e;
         }
         b->sorted = true;
+}
+
+void batch_move_last(Batch *b, size_t n, Batch *to) {
+        size_t n_left = b->n_entries - n, length = 0;
+
+        for (size_t i = n_left; i < b->n_entries; i++) {
+                const BatchEntry *e = &b->entries[i];
+                size_t room;
+                uint8_t *at = batch_room(to, &room);
+
+                assert(e->length <= room && batch_has_entry_room(to));
+                memcpy(at, b->arena + e->offset, e->length);
+                batch_append(to, e->time, e->mask, e->event, e->tid, e->length);
+                length += e->length;
+        }
+        batch_take_back(b, n_left, b->used - length); /* they were anywhere in the arena, of which no more is written */
 }

@@ -65,6 +65,8 @@ void batch_count_run(Batch *b);
 void batch_seal(Batch *b);
 /* Back to what it was when it had so many entries and used so many bytes. */
 void batch_take_back(Batch *b, size_t n_entries, size_t used);
+/* The last n entries of a sealed batch, to another one that has room for them. */
+void batch_move_last(Batch *b, size_t n, Batch *to);
 
 static inline bool batch_has_entry_room(const Batch *b) {
         return b->n_entries < BATCH_ENTRIES;

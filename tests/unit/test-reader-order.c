@@ -229,8 +229,62 @@ static void test_longest_records(void **state) {
         assert_true(starved > 300 && bursts > 300);
 }
 
+/* ---- where a batch ends ------------------------------------------------------------------------------------------ */
+
+/* `before` samples in order, then one that is interrupted by `inner` others, with one of these interrupted too; and some more. */
+static void put_interrupted(Rig *rig, unsigned before, unsigned inner) {
+        nsec_t time = 1000;
+
+        for (unsigned i = 0; i < before; i++)
+                assert_true(rig_put_number(rig, 1, WHO(7, 0, time++), 2, 0));
+        for (unsigned i = 0; i < inner; i++)
+                assert_true(rig_put_number(rig, 1, WHO(7, 0, time + 2 + (i ^ 1)), 2, 0));
+        assert_true(rig_put_number(rig, 1, WHO(7, 0, time), 2, 0));
+        time += inner + 10;
+        for (unsigned i = 0; i < 100; i++)
+                assert_true(rig_put_number(rig, 1, WHO(7, 0, time++), 2, 0));
+}
+
+/* How many entries the first batch has. All that came is there, and in order, within batches and from one to the next. */
+static size_t check_interrupted(unsigned before, unsigned inner) {
+        size_t n_first = 0, n = 0;
+        nsec_t last = 0;
+        Batch *b;
+        Rig rig;
+
+        rig_init(&rig, 256 * 1024, 4);
+        put_interrupted(&rig, before, inner);
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        while ((b = queue_pop(&rig.reader.full))) {
+                check_batch(b);
+                n_first = n_first ? n_first : b->n_entries;
+                n += b->n_entries;
+                for (size_t i = 0; i < b->n_entries; i++) {
+                        assert_true(b->entries[i].time >= last);
+                        last = b->entries[i].time;
+                }
+                assert_true(queue_push(&rig.reader.free, b));
+        }
+        assert_int_equal(n, before + inner + 1 + 100);
+        assert_int_equal(counter_get(&rig_counters(&rig, RIG_NUMBERS)->delivered), n);
+        rig_check_sums(&rig);
+        rig_deinit(&rig);
+        return n_first;
+}
+
+static void test_batch_ends_in_an_interruption(void **state) {
+        unsigned full = (unsigned)check_interrupted(2000, 0);
+
+        assert_true(full > 500 && full < 2000);
+        for (unsigned inner = 0; inner <= 12; inner += 3)
+                for (unsigned before = full - inner - 3; before <= full + 1; before++)
+                        (void)check_interrupted(before, inner);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_batch_ends_in_an_interruption),
                 cmocka_unit_test(test_short_records),
                 cmocka_unit_test(test_long_records),
                 cmocka_unit_test(test_longest_records),
