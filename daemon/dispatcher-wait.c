@@ -17,6 +17,7 @@
 #define TICK_SHARE 8 /* of a tick: how much later than others a CPU may speak before it is asked */
 #define ALONG_TICKS 3 /* for how many a CPU that was waited for ticks along with others */
 #define UNBLOCK_AFTER (3500 * NSEC_PER_USEC) /* of waiting; also the longest sleep then */
+#define AHEAD_SLEEP NSEC_PER_SEC /* at most, for what is ahead of the clock, which may be set */
 
 /* What every CPU has to have passed before something that waits can go on; false if nothing waits. */
 static bool dispatcher_awaited(const Dispatcher *d, nsec_t *ret_time) {
@@ -90,9 +91,19 @@ static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t
         return tick;
 }
 
+/*
+ * Nobody can be so far now: clients are waited for, and then a reader may have to be unblocked. Or all that waits is ahead of
+ * the clock, as clients may emit it: that blocks no reader, and until its time there is nothing to do.
+ */
+static nsec_t dispatcher_sleep_until(nsec_t awaited, nsec_t oldest, nsec_t there) {
+        nsec_t wait = awaited - there, most = oldest > there ? AHEAD_SLEEP : UNBLOCK_AFTER;
+
+        return wait < most ? wait : most;
+}
+
 nsec_t dispatcher_ask(Dispatcher *d) {
         nsec_t tick = atomic_load_explicit(&d->tick, memory_order_relaxed), timeout = tick;
-        nsec_t awaited, there, now = clock_now(CLOCK_MONOTONIC);
+        nsec_t awaited, oldest = 0, there, now = clock_now(CLOCK_MONOTONIC);
 
         dispatcher_keep_along(d, tick, now);
         if (!dispatcher_awaited(d, &awaited)) {
@@ -106,8 +117,8 @@ nsec_t dispatcher_ask(Dispatcher *d) {
                 d->waiting_since = now;
         }
         there = clock_now(d->clock);
-        if (awaited > there) /* what clients emit is waited for: nobody can be so far now */
-                return awaited - there < UNBLOCK_AFTER ? awaited - there : UNBLOCK_AFTER;
+        if (awaited > there && merge_oldest(&d->merge, &oldest))
+                return dispatcher_sleep_until(awaited, oldest, there);
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 if (d->watermarks[i] < awaited) {
                         nsec_t wait = dispatcher_ask_lane(d, i, tick, there, now);

@@ -181,12 +181,47 @@ static void test_unblock_window(void **state) {
         rig_deinit(&r);
 }
 
+/* A sample with a time to come, as a client may emit it: it leaves at its time, and until then nothing wakes for it. */
+static void test_ahead_of_the_clock(void **state) {
+        nsec_t now = clock_now(CLOCK_MONOTONIC), wait;
+        Rig r;
+
+        rig_init(&r);
+        TAKE(&r, 0, now, now + 800 * NSEC_PER_MSEC);
+        TAKE(&r, 1, now, now - 1);
+        assert_int_equal(rig_row(&r).sent, 1);
+        wait = dispatcher_ask(&r.dispatcher);
+        assert_true(wait <= 800 * NSEC_PER_MSEC && now + 800 * NSEC_PER_MSEC <= clock_now(CLOCK_MONOTONIC) + wait);
+        TAKE(&r, 0, now + NSEC_PER_SEC);
+        TAKE(&r, 1, now + NSEC_PER_SEC);
+        assert_int_equal(rig_row(&r).sent, 2);
+        assert_true(dispatcher_ask(&r.dispatcher) == UINT64_MAX);
+        TAKE(&r, 0, now + NSEC_PER_SEC, now + 3600 * NSEC_PER_SEC);
+        assert_int_equal(dispatcher_ask(&r.dispatcher), NSEC_PER_SEC); /* the clock may be set */
+        rig_deinit(&r);
+}
+
+/* What is past already, and waits for clients: somebody may have to be unblocked. */
+static void test_wait_in_window(void **state) {
+        nsec_t now = clock_now(CLOCK_MONOTONIC);
+        Rig r;
+
+        rig_init(&r);
+        atomic_store(&r.dispatcher.window, 60 * NSEC_PER_SEC);
+        TAKE(&r, 0, now, now - 1);
+        TAKE(&r, 1, now);
+        assert_int_equal(dispatcher_ask(&r.dispatcher), 3500 * NSEC_PER_USEC);
+        rig_deinit(&r);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_watermarks),
                 cmocka_unit_test(test_late_is_counted),
                 cmocka_unit_test(test_unblock),
                 cmocka_unit_test(test_unblock_window),
+                cmocka_unit_test(test_ahead_of_the_clock),
+                cmocka_unit_test(test_wait_in_window),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
