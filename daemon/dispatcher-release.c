@@ -172,8 +172,9 @@ void dispatcher_unblock(Dispatcher *d) {
         for (uint32_t slot = 0; slot < d->n_lanes && merge_oldest(&d->merge, &oldest); slot++) {
                 Lane *l = &d->lanes[slot];
 
-                if (!d->live[slot] || d->watermarks[slot] >= oldest + window || !queue_is_empty(l->full) ||
-                    !atomic_load_explicit(l->starving, memory_order_relaxed))
+                if (!d->live[slot] || d->watermarks[slot] >= oldest + window ||
+                    !atomic_load_explicit(l->starving, memory_order_acquire) || /* before the queue: its last batch is there */
+                    !queue_is_empty(l->full))
                         continue;
                 is_blocked = true;
                 if (d->watermarks[slot] >= oldest)

@@ -61,8 +61,29 @@ static void rig_deinit(Rig *r) {
         close_fd(r->peer);
 }
 
+/* What a reader does behind a look into its queue. */
+static struct {
+        Queue *queue;
+        Batch *batch;
+        atomic_bool *starving;
+} behind_look;
+
+bool __real_queue_is_empty(const Queue *q);
+bool __wrap_queue_is_empty(const Queue *q);
+
+bool __wrap_queue_is_empty(const Queue *q) {
+        bool is_empty = __real_queue_is_empty(q);
+
+        if (q == behind_look.queue) {
+                assert_true(queue_push(behind_look.queue, behind_look.batch));
+                atomic_store(behind_look.starving, true);
+                behind_look.queue = NULL;
+        }
+        return is_empty;
+}
+
 /* A batch of one item for each time, of which the subscriber wants every one. */
-static void rig_take(Rig *r, uint32_t slot, nsec_t watermark, const nsec_t *times, size_t n) {
+static Batch *make_batch(uint32_t slot, nsec_t watermark, const nsec_t *times, size_t n) {
         static const uint8_t item[] = { 0x22, 0x00 }; /* field `items`, empty */
         Batch *b = batch_new(slot);
 
@@ -76,9 +97,17 @@ static void rig_take(Rig *r, uint32_t slot, nsec_t watermark, const nsec_t *time
                 batch_append(b, times[i], 1, EVENT, 0, sizeof(item));
         }
         batch_seal(b);
+        return b;
+}
+
+static void rig_take_batch(Rig *r, Batch *b) {
         assert_int_equal(dispatcher_take_batch(&r->dispatcher, b), 0);
         assert_int_equal(dispatcher_release(&r->dispatcher), 0);
         assert_int_equal(dispatcher_flush(&r->dispatcher), 0);
+}
+
+static void rig_take(Rig *r, uint32_t slot, nsec_t watermark, const nsec_t *times, size_t n) {
+        rig_take_batch(r, make_batch(slot, watermark, times, n));
 }
 
 #define TAKE(r, slot, watermark, ...)                                                                                  \
@@ -155,6 +184,29 @@ static void test_unblock(void **state) {
         rig_deinit(&r);
 }
 
+/* A reader pushes its last batch, and has none left, just when it is looked whether it is blocked: it is not. */
+static void test_unblock_behind_last_batch(void **state) {
+        Batch *last = make_batch(0, 25, (const nsec_t[]){ 25, 35 }, 2);
+        Rig r;
+
+        rig_init(&r);
+        TAKE(&r, 1, 1000);
+        TAKE(&r, 0, 15);
+        TAKE(&r, 0, 0, 20, 30);
+        behind_look.queue = &r.full[0];
+        behind_look.batch = last;
+        behind_look.starving = &r.starving[0];
+        dispatcher_unblock(&r.dispatcher);
+        assert_int_equal(dispatcher_release(&r.dispatcher), 0);
+        if (behind_look.queue) /* nobody looked: it comes now */
+                assert_true(queue_push(TAKE_PTR(behind_look.queue), last));
+        rig_take_batch(&r, queue_pop(&r.full[0]));
+        TAKE(&r, 0, 1000, 40);
+        assert_int_equal(rig_row(&r).late, 0);
+        assert_int_equal(rig_row(&r).sent, 5);
+        rig_deinit(&r);
+}
+
 /* All batches of a reader are younger than what clients are waited for: it could say nothing more, and wait for ever. */
 static void test_unblock_window(void **state) {
         Rig r;
@@ -219,6 +271,7 @@ int main(void) {
                 cmocka_unit_test(test_watermarks),
                 cmocka_unit_test(test_late_is_counted),
                 cmocka_unit_test(test_unblock),
+                cmocka_unit_test(test_unblock_behind_last_batch),
                 cmocka_unit_test(test_unblock_window),
                 cmocka_unit_test(test_ahead_of_the_clock),
                 cmocka_unit_test(test_wait_in_window),
