@@ -37,7 +37,7 @@ static inline const SnapshotStream *reader_take_common(Reader *r, const Snapshot
         }
         n_entries = b->n_entries;
         used = b->used;
-        if (__builtin_expect(reader_route(r, stream->of, stream->counters, &r->plain) == 0, 1))
+        if (__builtin_expect(reader_route(r, stream, &r->plain) == 0, 1))
                 return stream;
         batch_take_back(b, n_entries, used);
         return NULL;

@@ -21,15 +21,16 @@ static inline int reader_encode(Batch *b, const EncodePlan *plan, const Record *
 }
 
 /* A whole sample, for whoever wants it, once for each encoding. READER_E_NO_ROOM: what of it was appended is to be taken back. */
-static inline int reader_route(Reader *r, const SnapshotEvent *e, EventCounters *counters, Record *record) {
-        const Route *route = e->routes, *end = route + e->n_routes;
+static inline int reader_route(Reader *r, const SnapshotStream *stream, Record *record) {
+        const Route *route = stream->routes, *end = route + stream->n_routes;
+        EventCounters *counters = stream->counters;
         bool any = false;
 
-        if (route == end || (e->exclude_self && record->pid == r->own_pid)) {
+        if (route == end || (stream->exclude_self && record->pid == r->own_pid)) {
                 counter_add(&counters->filtered, 1);
                 return 0;
         }
-        if (e->needs_comm)
+        if (stream->needs_comm)
                 record->comm = reader_comm(r, record->tid, record->time);
 
         while (route < end) {

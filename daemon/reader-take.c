@@ -35,7 +35,7 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
                 return 0;
         }
         record.cpu = r->cpu;
-        return reader_route(r, stream->of, stream->counters, &record);
+        return reader_route(r, stream, &record);
 }
 
 /* The subscriptions that want a record of this type, whoever wrote it. */

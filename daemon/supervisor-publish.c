@@ -51,24 +51,31 @@ static nsec_t lesser_latency(nsec_t a, nsec_t b) {
         return a == 0 || (b > 0 && b < a) ? b : a;
 }
 
+/* Room for what there is, and mostly there is little: of each event in each snapshot. */
 static int snapshot_add_routes(const Supervisor *s, SnapshotEvent *e) {
+        const SubscriptionRoute *found[BATCH_BITS];
+        const Subscription *who[BATCH_BITS];
         size_t n = 0;
 
-        for (const Subscription *u = s->subscriptions; u; u = u->next)
-                n++;
-        e->routes = calloc(n + 1, sizeof(*e->routes));
-        e->encodings = calloc(n + 1, sizeof(*e->encodings));
-        if (!e->routes || !e->encodings)
-                return -ENOMEM;
         for (Subscription *u = s->subscriptions; u; u = u->next) {
-                const SubscriptionRoute *route = next_route(u, e->event);
+                assert(n < BATCH_BITS); /* each has a bit of its own */
+                who[n] = u;
+                found[n] = next_route(u, e->event);
+                n += found[n] != NULL;
+        }
+        if (n > 0) {
+                e->routes = calloc(n, sizeof(*e->routes));
+                e->encodings = calloc(n, sizeof(*e->encodings));
+                if (!e->routes || !e->encodings)
+                        return -ENOMEM;
+        }
+        for (size_t i = 0; i < n; i++) {
+                const SubscriptionRoute *route = found[i];
 
-                if (!route)
-                        continue;
                 e->needs_comm |= route->program && match_needs_comm(route->program);
-                e->latency = lesser_latency(e->latency, u->latency);
+                e->latency = lesser_latency(e->latency, who[i]->latency);
                 e->routes[e->n_routes++] = (Route){
-                        .bit = 1ULL << u->bit,
+                        .bit = 1ULL << who[i]->bit,
                         .program = match_program_ref(route->program),
                         .encoding = snapshot_encoding(e, route->encoding),
                 };
@@ -120,7 +127,7 @@ static int snapshot_add_streams(const Supervisor *s, Snapshot *snapshot, uint32_
 
         for (const Registration *g = s->registrations; g; g = g->next)
                 n += count_streams(&g->opened, slot) + count_streams(&g->pending, slot);
-        streams = calloc(n + 1, sizeof(*streams));
+        streams = snapshot_streams_new(n);
         if (!streams)
                 return -ENOMEM;
         n = 0;

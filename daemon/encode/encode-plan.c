@@ -33,6 +33,7 @@ bool encode_is_comm(const PlanField *f) {
         return f->kind == FIELD_TEXT && f->place == PLACE_FIXED && f->count == COMM_SIZE;
 }
 
+/* Of the field that was added last. */
 static void encode_plan_add_numbers(EncodePlan *p, const PlanField *f) {
         bool is_fixed = f->place == PLACE_FIXED;
 
@@ -42,7 +43,8 @@ static void encode_plan_add_numbers(EncodePlan *p, const PlanField *f) {
         else
                 p->runs[p->n_runs++] = (NumberRun){ .offset = f->offset, .n = is_fixed ? f->count : 0,
                                                     .element_size = (uint8_t)f->element_size,
-                                                    .is_signed = f->kind == FIELD_SIGNED, .dynamic = is_fixed ? NULL : f };
+                                                    .is_signed = f->kind == FIELD_SIGNED,
+                                                    .dynamic = is_fixed ? 0 : (uint16_t)p->n_fields };
 }
 
 static void encode_plan_add_text(EncodePlan *p, const PlanField *f) {
@@ -89,9 +91,18 @@ static void encode_plan_make_head(EncodePlan *p, unsigned which) {
         h->size = (uint8_t)(at - h->bytes);
 }
 
+/* All null, with room for so many runs. */
+static EncodePlan *encode_plan_alloc(size_t n_runs) {
+        size_t more = n_runs > ENCODE_RUNS_NEAR ? n_runs - ENCODE_RUNS_NEAR : 0;
+        size_t size = (sizeof(EncodePlan) + more * sizeof(NumberRun) + 63) / 64 * 64;
+        EncodePlan *p = aligned_alloc(64, size);
+
+        return p ? memset(p, 0, size) : NULL;
+}
+
 EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char *const *fields, size_t n_fields) {
         size_t n = plan && payload != PAYLOAD_RAW ? plan->n_fields : 0;
-        _cleanup_(encode_plan_unrefp) EncodePlan *p = calloc(1, sizeof(*p) + n * sizeof(NumberRun));
+        _cleanup_(encode_plan_unrefp) EncodePlan *p = encode_plan_alloc(n);
 
         if (!p)
                 return NULL;

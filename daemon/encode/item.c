@@ -40,10 +40,11 @@ static int measure_dynamic(const EncodePlan *p, const Record *r, size_t *ret_num
 }
 
 /* Behind its count. Its place was checked before: measure_dynamic(). */
-__attribute__((noinline)) static uint8_t *put_dynamic_array(uint8_t *to, const NumberRun *run, const Record *r) {
+__attribute__((noinline)) static uint8_t *put_dynamic_array(uint8_t *to, const EncodePlan *p, const NumberRun *run,
+                                                            const Record *r) {
         const uint8_t *bytes = NULL;
         uint32_t size = 0, n;
-        int code = field_locate(run->dynamic, r->raw, r->raw_size, &bytes, &size);
+        int code = field_locate(p->fields[run->dynamic - 1], r->raw, r->raw_size, &bytes, &size);
 
         assert(code == 0);
         n = size / run->element_size;
@@ -53,7 +54,7 @@ __attribute__((noinline)) static uint8_t *put_dynamic_array(uint8_t *to, const N
 /* Places were checked before: fixed ones by min_size. */
 static inline uint8_t *put_numbers(uint8_t *to, const EncodePlan *p, const Record *r) {
         for (const NumberRun *run = p->runs, *end = run + p->n_runs; run < end; run++)
-                to = __builtin_expect(run->dynamic != NULL, 0) ? put_dynamic_array(to, run, r)
+                to = __builtin_expect(run->dynamic != 0, 0) ? put_dynamic_array(to, p, run, r)
                                                                : item_put_array(to, r->raw + run->offset, run, run->n);
         return to;
 }

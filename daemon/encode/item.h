@@ -31,7 +31,7 @@ typedef struct NumberRun {
         uint32_t offset, n;
         uint8_t element_size; /* bytes: 1, 2, 4 or 8 */
         bool is_signed;
-        const PlanField *dynamic; /* NULL: fixed */
+        uint16_t dynamic; /* 1 + index into EncodePlan.fields; 0: fixed */
 } NumberRun;
 
 /*
@@ -39,7 +39,7 @@ typedef struct NumberRun {
  * Zeros are left out of the wire, so that there is one for each combination of what may be zero.
  */
 typedef struct ItemHead {
-        uint8_t bytes[48];
+        _Alignas(64) uint8_t bytes[48];
         uint8_t time, cpu, pid, tid; /* where their values go */
         uint8_t content;             /* where what the length is of begins */
         uint8_t size;
@@ -54,19 +54,12 @@ enum { /* index into EncodePlan.heads */
 
 #define ITEM_COMMS 4 /* names of threads that a simple item can have */
 
+/*
+ * Of its lines of 64 bytes a common sample needs two: the head that is its own, and the last one, with its first
+ * ENCODE_RUNS_NEAR runs. With many events that is what comes from far each time.
+ */
 typedef struct EncodePlan {
-        /* what every sample needs, close together: with many events this is what comes from memory each time */
-        uint32_t event_id;
-        uint32_t min_size;   /* raw bytes needed by the fixed places of these fields */
-        uint32_t room;       /* bytes that an item without what is dynamic can need */
-        uint16_t n_runs, n_texts;
-        uint16_t comms[ITEM_COMMS]; /* offsets of the texts, if it is simple */
-        uint8_t payload;     /* Payload */
-        bool dynamic;        /* some place is */
-        bool is_simple;      /* nothing dynamic, no texts but names of threads, and of these not many */
-        ItemHead heads[_HEADS];
-
-        _Atomic(unsigned) n_refs;
+        _Alignas(64) _Atomic(unsigned) n_refs;
         Plan *plan; /* a reference, or NULL for an event without a format */
 
         /* the fields that are sent, in the order of the format; point into plan */
@@ -75,8 +68,25 @@ typedef struct EncodePlan {
         const PlanField **texts; /* of these */
         size_t numbers_size;  /* bytes of the fixed numbers, and of the counts of dynamic arrays, in an item */
         size_t fixed_size;    /* bytes of an item's content without what is dynamic, texts being half as long as they can be */
-        NumberRun runs[];     /* the others */
+
+        ItemHead heads[_HEADS];
+
+        uint32_t event_id;
+        uint32_t min_size;   /* raw bytes needed by the fixed places of these fields */
+        uint32_t room;       /* bytes that an item without what is dynamic can need */
+        uint16_t n_runs, n_texts;
+        uint16_t comms[ITEM_COMMS]; /* offsets of the texts, if it is simple */
+        uint8_t payload;     /* Payload */
+        bool dynamic;        /* some place is */
+        bool is_simple;      /* nothing dynamic, no texts but names of threads, and of these not many */
+        NumberRun runs[];    /* the others */
 } EncodePlan;
+
+#define ENCODE_RUNS_NEAR 3
+
+_Static_assert(sizeof(ItemHead) == 64, "a head is one line");
+_Static_assert(offsetof(EncodePlan, event_id) % 64 == 0, "what all samples need begins a line");
+_Static_assert(offsetof(EncodePlan, runs[ENCODE_RUNS_NEAR]) - offsetof(EncodePlan, event_id) <= 64, "and is in one");
 
 /*
  * plan: NULL for an event without a format. fields: only these, in the order of the format whatever their order here;

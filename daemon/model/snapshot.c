@@ -1,8 +1,10 @@
 /* The hash is at most half full, so that a miss ends soon. */
 #include "daemon/model/snapshot.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 Snapshot *snapshot_new(uint64_t generation, uint32_t n_cpus, size_t n_events) {
         _cleanup_(snapshot_unrefp) Snapshot *s = calloc(1, sizeof(*s));
@@ -56,12 +58,38 @@ static int compare_routes(const void *a, const void *b) {
 void snapshot_finish_event(SnapshotEvent *e) {
         const Plan *plan = e->event->plan;
 
-        qsort(e->routes, e->n_routes, sizeof(*e->routes), compare_routes);
+        if (e->n_routes > 1)
+                qsort(e->routes, e->n_routes, sizeof(*e->routes), compare_routes);
         e->has_fixed_plan = true;
         for (size_t i = 0; i < e->n_routes; i++)
                 e->routes[i].plan = e->encodings[e->routes[i].encoding];
         for (size_t i = 0; plan && i < plan->n_fields; i++)
                 e->has_fixed_plan = e->has_fixed_plan && plan->fields[i].place == PLACE_FIXED;
+}
+
+SnapshotStream *snapshot_streams_new(size_t n) {
+        size_t size = (n ? n : 1) * sizeof(SnapshotStream);
+        SnapshotStream *streams = aligned_alloc(_Alignof(SnapshotStream), size);
+
+        return streams ? memset(streams, 0, size) : NULL;
+}
+
+static void stream_finish(SnapshotStream *stream, const SnapshotEvent *e, uint32_t slot) {
+        stream->of = e;
+        stream->counters = &e->event->counters[slot];
+        stream->min_raw_size = e->event->plan ? e->event->plan->min_size : 0;
+        stream->is_common = stream->is_plain && !stream->muted && !stream->is_sampling && stream->period <= 1 && e->has_fixed_plan;
+        stream->exclude_self = e->exclude_self;
+        stream->needs_comm = e->needs_comm;
+        assert(e->n_routes <= UINT8_MAX); /* one for each bit of a mask */
+        stream->n_routes = (uint8_t)e->n_routes;
+        stream->routes = e->routes;
+        if (e->n_routes == 1) {
+                stream->only = e->routes[0];
+                stream->routes = &stream->only;
+        }
+        if (!stream->layout)
+                stream->layout = e->layout;
 }
 
 int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, size_t n) {
@@ -79,13 +107,7 @@ int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, si
         for (size_t i = 0; i < n; i++) {
                 uint32_t k = snapshot_hash(streams[i].id);
 
-                streams[i].of = &s->events[streams[i].event];
-                streams[i].counters = &streams[i].of->event->counters[slot];
-                streams[i].min_raw_size = streams[i].of->event->plan ? streams[i].of->event->plan->min_size : 0;
-                streams[i].is_common = streams[i].is_plain && !streams[i].muted && !streams[i].is_sampling && streams[i].period <= 1 &&
-                                       streams[i].of->has_fixed_plan;
-                if (!streams[i].layout)
-                        streams[i].layout = streams[i].of->layout;
+                stream_finish(&streams[i], &s->events[streams[i].event], slot);
                 while (c->slots[k & c->mask] != 0)
                         k++;
                 c->slots[k & c->mask] = (uint32_t)i + 1;

@@ -39,26 +39,37 @@ typedef struct SnapshotEvent {
         ReadCount *closed; /* with an interval: what closed fds have counted, n_members for each slot */
 } SnapshotEvent;
 
-/* One perf event fd on one CPU. */
+/*
+ * One perf event fd on one CPU. The first of its two lines of 64 bytes has all that a common sample needs to know of its
+ * stream and its event, because with many events each line of each sample comes from far.
+ */
 typedef struct SnapshotStream {
-        uint64_t id; /* PERF_EVENT_IOC_ID */
-        int fd;      /* borrowed: to read(2) its count */
-        uint32_t member; /* of the event's group; 0: the leader, or alone */
-        uint64_t read_format; /* of its attr */
-        bool muted;  /* another generation of the event speaks: count as doubled */
-        bool is_heir; /* what it replaces still counts: until the hand-over its own count is not sent */
-        bool is_sampling; /* not each occurrence is written: the ledger can only count samples */
-        uint64_t period;  /* fixed, of each sample; 0: the sample says it, or there are none */
-        bool is_plain;    /* SampleLayout.plain: of its generation */
-        const SampleLayout *layout; /* of its generation; NULL before snapshot_set_streams(): the event's */
-        uint32_t event; /* index into Snapshot.events */
+        _Alignas(64) uint64_t id; /* PERF_EVENT_IOC_ID */
 
         /* found out by snapshot_set_streams() */
-        const SnapshotEvent *of;
         EventCounters *counters; /* of this event on this CPU */
+        const Route *routes;     /* those of its event: `only`, if that is all */
         uint32_t min_raw_size;   /* that a sample of its plan has */
+        uint8_t n_routes;
         bool is_common;          /* each occurrence is a plain sample of its own that speaks, at fixed places */
+        bool exclude_self, needs_comm; /* as its event */
+        Route only;
+
+        const SnapshotEvent *of;
+
+        const SampleLayout *layout; /* of its generation; NULL before snapshot_set_streams(): the event's */
+        uint64_t read_format; /* of its attr */
+        uint64_t period;  /* fixed, of each sample; 0: the sample says it, or there are none */
+        int fd;           /* borrowed: to read(2) its count */
+        uint32_t member;  /* of the event's group; 0: the leader, or alone */
+        uint32_t event;   /* index into Snapshot.events */
+        bool muted;       /* another generation of the event speaks: count as doubled */
+        bool is_heir;     /* what it replaces still counts: until the hand-over its own count is not sent */
+        bool is_sampling; /* not each occurrence is written: the ledger can only count samples */
+        bool is_plain;    /* SampleLayout.plain: of its generation */
 } SnapshotStream;
+
+_Static_assert(offsetof(SnapshotStream, of) == 64 && sizeof(SnapshotStream) == 128, "two lines");
 
 typedef struct SnapshotCpu {
         nsec_t latency; /* the least of what comes into its ring; 0: nobody asked for one */
@@ -92,7 +103,9 @@ DEFINE_CLEANUP(Snapshot *, snapshot_unref)
 /* Of an event that has its routes: orders these and finds out what readers are not to find out again. */
 void snapshot_finish_event(SnapshotEvent *e);
 
-/* Takes `streams` (malloc), of events that are finished, and builds the hash. -ENOMEM: nothing taken. */
+/* So many, all null, for free(). NULL: no memory. */
+SnapshotStream *snapshot_streams_new(size_t n);
+/* Takes `streams`, of events that are finished, and builds the hash. -ENOMEM: nothing taken. */
 int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, size_t n);
 
 static inline uint32_t snapshot_hash(uint64_t id) {

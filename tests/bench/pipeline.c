@@ -160,7 +160,7 @@ static Snapshot *pipeline_snapshot(Pipeline *p) {
         for (uint32_t i = 0; i < n_events; i++)
                 snapshot_add_event(p, s, i);
         for (uint32_t slot = 0; slot < p->shape.n_cpus; slot++) {
-                SnapshotStream *streams = need(calloc(n_events, sizeof(*streams)));
+                SnapshotStream *streams = need(snapshot_streams_new(n_events));
 
                 for (uint32_t i = 0; i < n_events; i++)
                         streams[i] = (SnapshotStream){ .id = stream_id(&p->shape, slot, i), .fd = -1, .is_plain = true, .event = i };

@@ -96,7 +96,7 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         static const Payload both[] = { PAYLOAD_FIELDS, PAYLOAD_RAW }, raw_first[] = { PAYLOAD_RAW, PAYLOAD_FIELDS };
         _cleanup_(plan_unrefp) Plan *numbers = plan_new(1, "rig", "numbers"), *longs = plan_new(2, "rig", "long");
         Snapshot *s = snapshot_new(generation, 1, RIG_EVENTS);
-        SnapshotStream *streams = calloc(7, sizeof(*streams));
+        SnapshotStream *streams = snapshot_streams_new(7);
         PlanField *f;
         int r;
 

@@ -262,10 +262,50 @@ static void test_memory(void **state) {
 
 /* ---- snapshots --------------------------------------------------------------------------------------------------- */
 
+static void add_routes(SnapshotEvent *e, size_t n) {
+        e->event = event_new((uint32_t)n + 1, &(EventSpec){ .event = NULL }, NULL, 1);
+        e->routes = n ? calloc(n, sizeof(*e->routes)) : NULL;
+        e->encodings = n ? calloc(n, sizeof(*e->encodings)) : NULL;
+        assert_true(e->event && (n == 0 || (e->routes && e->encodings)));
+        for (; e->n_routes < n; e->n_routes++)
+                e->routes[e->n_routes] = (Route){ .bit = 1ULL << e->n_routes, .encoding = (uint32_t)(n - 1 - e->n_routes) };
+        e->n_encodings = n;
+        e->exclude_self = n == 1;
+        e->needs_comm = n == 2;
+        snapshot_finish_event(e);
+}
+
+/* What readers ask of a stream's event is in the stream itself, with the route if that is all; several stay the event's. */
+static void test_streams_know_their_routes(void **state) {
+        Snapshot *s = snapshot_new(5, 1, 3);
+        SnapshotStream *streams = snapshot_streams_new(3);
+
+        assert_non_null(s);
+        assert_non_null(streams);
+        assert_int_equal((uintptr_t)streams % 64, 0);
+        for (uint32_t i = 0; i < 3; i++) {
+                add_routes(&s->events[i], i);
+                streams[i] = (SnapshotStream){ .id = i + 1, .event = i };
+        }
+        assert_int_equal(snapshot_set_streams(s, 0, streams, 3), 0);
+        for (uint32_t i = 0; i < 3; i++) {
+                assert_int_equal(streams[i].n_routes, i);
+                assert_ptr_equal(streams[i].of, &s->events[i]);
+                assert_int_equal(streams[i].exclude_self, i == 1);
+                assert_int_equal(streams[i].needs_comm, i == 2);
+        }
+        assert_ptr_equal(streams[1].routes, &streams[1].only);
+        assert_memory_equal(&streams[1].only, s->events[1].routes, sizeof(Route));
+        assert_ptr_equal(streams[2].routes, s->events[2].routes);
+        assert_int_equal(streams[2].routes[0].bit, 2); /* the encoding that comes first */
+        assert_int_equal(streams[2].routes[1].bit, 1);
+        snapshot_unref(s);
+}
+
 /* n streams whose ids all fall into one place of the hash, with others in between that are not there. */
 static void test_colliding_ids(void **state) {
         Snapshot *s = snapshot_new(5, 3, 200);
-        SnapshotStream *streams = calloc(200, sizeof(*streams));
+        SnapshotStream *streams = snapshot_streams_new(200);
         uint64_t missing[50];
         size_t n = 0, n_missing = 0;
 
@@ -291,7 +331,7 @@ static void test_colliding_ids(void **state) {
         assert_null(snapshot_find(&s->cpus[1], 0));
         assert_null(snapshot_find(&s->cpus[1], UINT64_MAX));
 
-        assert_int_equal(snapshot_set_streams(s, 2, calloc(1, sizeof(*streams)), 0), 0);
+        assert_int_equal(snapshot_set_streams(s, 2, snapshot_streams_new(0), 0), 0);
         assert_null(snapshot_find(&s->cpus[2], 1));
         assert_int_equal(snapshot_ref(s)->n_refs, 2);
         snapshot_unref(s);
@@ -304,6 +344,7 @@ int main(void) {
                 cmocka_unit_test(test_sort),
                 cmocka_unit_test(test_merge),
                 cmocka_unit_test(test_memory),
+                cmocka_unit_test(test_streams_know_their_routes),
                 cmocka_unit_test(test_colliding_ids),
         };
 

@@ -55,7 +55,7 @@ static void set_snapshot(Rig *rig, const Shape *shape) {
         bool is_one = shape->payload < _PAYLOAD_MAX;
         _cleanup_(plan_unrefp) Plan *plan = format_file_plan(shape->format);
         Snapshot *s = snapshot_new(1, 1, N_EVENTS);
-        SnapshotStream *streams = calloc(N_EVENTS, sizeof(*streams));
+        SnapshotStream *streams = snapshot_streams_new(N_EVENTS);
 
         assert_true(s && streams && plan);
         s->deinit = rig_drop_references;
