@@ -75,7 +75,7 @@ static int drain_ring(Reader *r, Ring *ring) {
 
         while ((n = ring_peek(ring, head, &bytes, &length)) == 0) {
                 bool is_sample = true;
-                uint64_t run;
+                uint64_t run, until;
 
                 before = stream;
                 stream = reader_take_common(r, c, bytes, length);
@@ -90,9 +90,13 @@ static int drain_ring(Reader *r, Ring *ring) {
                         ring_publish(ring);
                         published = ring->tail;
                 }
-                if (!stream || stream != before) /* two of one stream, and a third is likely */
+                if (!stream || !before)
                         continue;
-                run = reader_take_run(r, ring, head - published < PUBLISH_EACH ? head : published + PUBLISH_EACH, stream, length);
+                until = head - published < PUBLISH_EACH ? head : published + PUBLISH_EACH;
+                if (stream == before) /* and a third is likely */
+                        run = reader_take_run(r, ring, until, stream, length);
+                else
+                        run = reader_take_mixed(r, ring, until, &stream);
                 records += run;
                 samples += run;
         }

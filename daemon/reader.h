@@ -172,6 +172,8 @@ void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_sample)
  * far as they can be taken one like the other. How many: 0 and more; what ended the run is the next record.
  */
 uint64_t reader_take_run(Reader *r, Ring *ring, uint64_t until, const SnapshotStream *stream, size_t length);
+/* reader-mixed.c: the same where streams change, until one stays; `stream` becomes the last taken sample's. */
+uint64_t reader_take_mixed(Reader *r, Ring *ring, uint64_t until, const SnapshotStream **stream);
 /* A batch was pushed: the dispatcher is woken at the end of a drain, or when so many wait that it should begin before. */
 void reader_pushed(Reader *r);
 /* reader-interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */

@@ -5,6 +5,7 @@
  */
 #include "daemon/encode/item.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "daemon/encode/item-head.h"
@@ -129,6 +130,8 @@ EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char
                 p->is_simple = encode_is_comm(p->texts[i]) && p->texts[i]->offset <= UINT16_MAX;
                 p->comms[i] = (uint16_t)p->texts[i]->offset;
         }
+        p->is_packed = p->is_simple && p->n_texts == 0 && p->payload == PAYLOAD_FIELDS && p->n_runs == 1 &&
+                       p->runs->element_size == sizeof(uint64_t) && __BYTE_ORDER == __LITTLE_ENDIAN;
         for (unsigned which = 0; which < _HEADS; which++)
                 encode_plan_make_head(p, which);
         return TAKE_PTR(p);

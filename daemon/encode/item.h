@@ -78,7 +78,8 @@ typedef struct EncodePlan {
         uint16_t comms[ITEM_COMMS]; /* offsets of the texts, if it is simple */
         uint8_t payload;     /* Payload */
         bool dynamic;        /* some place is */
-        bool is_simple;      /* nothing dynamic, no texts but names of threads, and of these not many */
+        bool is_simple : 1;  /* nothing dynamic, no texts but names of threads, and of these not many */
+        bool is_packed : 1;  /* that too, no texts, no raw bytes, one run of words of 8 bytes: item-packed.h */
         NumberRun runs[];    /* the others */
 } EncodePlan;
 

@@ -78,12 +78,14 @@ static void stream_finish(SnapshotStream *stream, const SnapshotEvent *e, uint32
         stream->of = e;
         stream->counters = &e->event->counters[slot];
         stream->min_raw_size = e->event->plan ? e->event->plan->min_size : 0;
-        stream->is_common = stream->is_plain && !stream->muted && !stream->is_sampling && stream->period <= 1 && e->has_fixed_plan;
+        stream->is_common = stream->is_plain && !stream->muted && !stream->is_sampling && stream->period <= 1 &&
+                            e->has_fixed_plan;
         stream->exclude_self = e->exclude_self;
         stream->needs_comm = e->needs_comm;
         assert(e->n_routes <= UINT8_MAX); /* one for each bit of a mask */
         stream->n_routes = (uint8_t)e->n_routes;
         stream->routes = e->routes;
+        stream->is_single = stream->is_common && e->n_routes <= 1 && !e->needs_comm;
         if (e->n_routes == 1) {
                 stream->only = e->routes[0];
                 stream->routes = &stream->only;

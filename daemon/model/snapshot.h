@@ -51,8 +51,9 @@ typedef struct SnapshotStream {
         const Route *routes;     /* those of its event: `only`, if that is all */
         uint32_t min_raw_size;   /* that a sample of its plan has */
         uint8_t n_routes;
-        bool is_common;          /* each occurrence is a plain sample of its own that speaks, at fixed places */
-        bool exclude_self, needs_comm; /* as its event */
+        bool is_common : 1;      /* each occurrence is a plain sample of its own that speaks, at fixed places */
+        bool is_single : 1;      /* that too, with at most one route, and no names to be found for its condition */
+        bool exclude_self : 1, needs_comm : 1; /* as its event */
         Route only;
 
         const SnapshotEvent *of;

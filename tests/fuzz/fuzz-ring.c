@@ -2,7 +2,7 @@
  * Any bytes as the content of a ring, and any head, several times in a row: a drain ends, reads nothing outside the
  * ring, and every record that it took is counted once.
  *
- *     | ring size, batches (1) | rounds: flags (1) | how far the head moves (8) | n (2) | n bytes |
+ *     | ring size, batches, few subscriptions (1) | rounds: flags (1) | how far the head moves (8) | n (2) | n bytes |
  *
  *     flags    | 7 6 5 4: words behind the head to write to | 3 2 1: write 2^x times | 0: keep the batches |
  *
@@ -70,6 +70,19 @@ static void drain(Rig *rig, bool starve) {
                 (void)reader_horizon(&rig->reader, head);
 }
 
+/* Two streams that speak, with one subscription each, in two encodings: for runs and mixtures of the plainest kind. */
+static void take_subscriptions(Rig *rig) {
+        SnapshotStream *streams = (SnapshotStream *)rig->reader.snapshot->cpus[0].streams;
+
+        for (size_t i = 0; i < 2; i++) {
+                streams[i].muted = false;
+                streams[i].is_common = streams[i].is_single = true;
+                streams[i].only = streams[i].of->routes[i == 0 ? 0 : streams[i].of->n_routes - 1];
+                streams[i].routes = &streams[i].only;
+                streams[i].n_routes = 1;
+        }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         const uint8_t *end = bytes + length;
         Rig rig;
@@ -77,6 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         if (length < 1)
                 return 0;
         rig_init(&rig, (size_t)4096 << (bytes[0] & 7), 2 + (bytes[0] >> 3 & 1));
+        if (bytes[0] >> 4 & 1)
+                take_subscriptions(&rig);
         comm_table_set(&rig.comms, 7, 1, "seven");
         bytes++;
         for (unsigned round = 0; round < ROUNDS && end - bytes >= 11; round++) {
