@@ -99,6 +99,79 @@ static size_t run_length(Dispatcher *d, StreamOrder order, uint64_t bits, const 
         return i;
 }
 
+/* One entry, if it goes where nothing has to be done before; false: it is not one, and nothing was done. */
+static inline bool dispatcher_pass(const Dispatcher *d, StreamOrder order, uint64_t bits, const Batch *b,
+                                   const BatchEntry *e) {
+        uint64_t wanted = e->mask & bits;
+        const Channel *c;
+
+        if (!wanted || (wanted & (wanted - 1)) || !task_table_has_hint(&d->tasks[order], e->tid, wanted))
+                return false;
+        c = d->by_bit[order][__builtin_ctzll(wanted)];
+        return c->open && packet_append_one(c->open, b->arena + e->offset, e->length);
+}
+
+/* Where the items of one channel go while nothing else happens: what a packet knows of itself follows when it is lifted. */
+typedef struct Pen {
+        Packet *packet;
+        uint8_t *to;
+        size_t room, n;
+} Pen;
+
+static inline void pen_lift(const Pen *pen) {
+        if (!pen->packet)
+                return;
+        pen->packet->length = (size_t)(pen->to - pen->packet->room);
+        pen->packet->n_items += pen->n;
+}
+
+static inline Pen pen_on(Packet *p) {
+        return (Pen){ .packet = p, .to = p->room + p->length, .room = p->capacity - p->length };
+}
+
+/* To the open packet of the channel of these bits, if it is one channel, and has one. */
+static inline bool pen_move(const Dispatcher *d, StreamOrder order, uint64_t wanted, Pen *pen) {
+        const Channel *c;
+
+        if (!wanted || (wanted & (wanted - 1)))
+                return false;
+        c = d->by_bit[order][__builtin_ctzll(wanted)];
+        if (!c->open)
+                return false;
+        pen_lift(pen);
+        *pen = pen_on(c->open);
+        return true;
+}
+
+unsigned dispatcher_pass_pieces(Dispatcher *d, StreamOrder order, uint64_t bits, const MergePiece *pieces, unsigned n) {
+        const TaskTable *tasks = &d->tasks[order];
+        Pen pen = { .packet = NULL };
+        uint64_t before = 0;
+        unsigned i;
+
+        for (i = 0; i < n && pieces[i].n == 1; i++) {
+                const BatchEntry *e = pieces[i].first;
+                uint64_t wanted = e->mask & bits;
+                size_t length = e->length;
+
+                if (wanted != before) {
+                        if (!wanted && e->event != BATCH_NOTE)
+                                continue;
+                        if (!pen_move(d, order, wanted, &pen))
+                                break;
+                        before = wanted;
+                }
+                if (!task_table_has_hint(tasks, e->tid, wanted) || length > pen.room)
+                        break;
+                packet_copy_item(pen.to, pieces[i].item, length);
+                pen.to += length;
+                pen.room -= length;
+                pen.n++;
+        }
+        pen_lift(&pen);
+        return i;
+}
+
 static int dispatcher_follow_note(Dispatcher *d, unsigned noted, const Batch *b, const BatchEntry *e) {
         int r = 0;
 

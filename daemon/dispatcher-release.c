@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define RUN_SHORT 8 /* entries: what is not worth to be looked at as a whole */
 
 nsec_t dispatcher_min_watermark(const Dispatcher *d) {
         nsec_t least = UINT64_MAX, window = atomic_load_explicit(&d->window, memory_order_relaxed);
@@ -112,46 +111,66 @@ static int dispatcher_count_late(Dispatcher *d, const Batch *b, const BatchEntry
         return 0;
 }
 
-static int dispatcher_release_run(Dispatcher *d, const Batch *b, const BatchEntry *first, size_t n) {
-        uint64_t bits = dispatcher_live_bits(d, STREAM_BY_TIME, b->generation);
+/* What is older than what was released: the first entries of this piece, how many; none, if any other came before it. */
+static int dispatcher_release_late(Dispatcher *d, const MergePiece *p, size_t *ret_n) {
+        uint64_t bits = dispatcher_live_bits(d, STREAM_BY_TIME, p->batch->generation);
+        size_t n = 0;
         int r = 0;
 
-        for (; n > 0 && first->time < d->released && r >= 0; first++, n--) /* a run is in order: none behind these */
-                r = first->event == BATCH_NOTE ? dispatcher_note(d, STREAM_BY_TIME, b, first)
-                                               : dispatcher_count_late(d, b, first, bits);
-        if (n == 0 || r < 0)
+        for (; n < p->n && p->first[n].time < d->released && r >= 0; n++)
+                r = p->first[n].event == BATCH_NOTE ? dispatcher_note(d, STREAM_BY_TIME, p->batch, &p->first[n])
+                                                    : dispatcher_count_late(d, p->batch, &p->first[n], bits);
+        *ret_n = n;
+        return r;
+}
+
+static int dispatcher_release_piece(Dispatcher *d, const MergePiece *p) {
+        size_t n_late;
+        int r = dispatcher_release_late(d, p, &n_late);
+
+        if (n_late == p->n || r < 0)
                 return r;
-        d->released = first[n - 1].time;
-        return dispatcher_append(d, STREAM_BY_TIME, 1U << STREAM_BY_TIME, bits, b, first, n);
+        d->released = p->first[p->n - 1].time;
+        return dispatcher_append(d, STREAM_BY_TIME, 1U << STREAM_BY_TIME,
+                                 dispatcher_live_bits(d, STREAM_BY_TIME, p->batch->generation), p->batch,
+                                 p->first + n_late, p->n - n_late);
+}
+
+/* They are in order: if the first one is not late, none is. */
+static int dispatcher_release_pieces(Dispatcher *d, const MergePiece *p, unsigned n) {
+        bool is_plain = merge_is_of_one_generation(&d->merge);
+        int r = 0;
+
+        for (unsigned i = 0; i < n && r >= 0; i++) {
+                if (is_plain && p[i].n == 1 && p[i].first->time >= d->released) {
+                        uint64_t bits = dispatcher_live_bits(d, STREAM_BY_TIME, p[i].batch->generation);
+                        unsigned passed = dispatcher_pass_pieces(d, STREAM_BY_TIME, bits, &p[i], n - i);
+
+                        i += passed;
+                        if (passed > 0)
+                                d->released = p[i - 1].first->time;
+                        if (i == n)
+                                break;
+                }
+                r = dispatcher_release_piece(d, &p[i]);
+        }
+        return r;
 }
 
 int dispatcher_release(Dispatcher *d) {
-        nsec_t until = dispatcher_min_watermark(d), released = d->released;
-        uint64_t generation = 0, bits = 0; /* no batch is of generation 0 */
-        const BatchEntry *e;
-        bool emptied, any = false;
-        size_t n;
+        nsec_t until = dispatcher_min_watermark(d);
+        const MergePiece *pieces;
+        bool any = false;
+        unsigned n;
         Batch *b;
         int r = 0;
 
-        while (r >= 0 && (n = merge_next(&d->merge, until, &b, &e, &emptied)) > 0) {
+        while (r >= 0 && (n = merge_next(&d->merge, until, &pieces)) > 0) {
                 any = true;
-                if (b->generation != generation) {
-                        generation = b->generation;
-                        bits = dispatcher_live_bits(d, STREAM_BY_TIME, generation);
-                }
-                if (n < RUN_SHORT) /* CPUs that take turns: what is done for a run is then what an item costs */
-                        for (; n > 0 && e->time >= released && dispatcher_pass(d, STREAM_BY_TIME, bits, b, e); e++, n--)
-                                released = e->time;
-                if (n > 0) {
-                        d->released = released;
-                        r = dispatcher_release_run(d, b, e, n);
-                        released = d->released;
-                }
-                if (emptied)
+                r = dispatcher_release_pieces(d, pieces, n);
+                while ((b = merge_take_emptied(&d->merge)))
                         dispatcher_give_back(d, b);
         }
-        d->released = released;
         if (any) {
                 d->waiting_since = 0;
                 atomic_store_explicit(&d->released_until, d->released, memory_order_relaxed);

@@ -242,17 +242,11 @@ nsec_t dispatcher_min_watermark(const Dispatcher *d);
  */
 int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t bits, const Batch *b, const BatchEntry *e,
                       size_t n);
-/* One entry, if it goes where nothing has to be done before; false: it is not one, and nothing was done. */
-static inline bool dispatcher_pass(const Dispatcher *d, StreamOrder order, uint64_t bits, const Batch *b,
-                                   const BatchEntry *e) {
-        uint64_t wanted = e->mask & bits;
-        const Channel *c;
-
-        if (!wanted || (wanted & (wanted - 1)) || !task_table_has_hint(&d->tasks[order], e->tid, wanted))
-                return false;
-        c = d->by_bit[order][__builtin_ctzll(wanted)];
-        return c->open && packet_append_one(c->open, b->arena + e->offset, e->length);
-}
+/*
+ * Pieces of one entry each, in order, of batches whose masks speak for these bits, as long as they go where nothing has to be
+ * done before: how many went.
+ */
+unsigned dispatcher_pass_pieces(Dispatcher *d, StreamOrder order, uint64_t bits, const MergePiece *pieces, unsigned n);
 int dispatcher_flush(Dispatcher *d);
 int channel_flush(Dispatcher *d, Channel *c);
 

@@ -7,7 +7,7 @@
  * A key has a leaf in it, and so only as much of a time as fits above that: since `base`, far ones as KEY_FAR. When
  * one of these is on top, or something older than the base comes, all keys are made anew: once in hours.
  *
- * Runs are worked out ahead, so that their items are on the way from another CPU's cache while those before are sent:
+ * Pieces are worked out ahead, so that their items are on the way from another CPU's cache while those before are sent:
  * that is a third of what a sample of 128 CPUs costs, written there and copied here.
  */
 #include "daemon/route/merge.h"
@@ -23,7 +23,7 @@
 #define KEY_FAR (((uint64_t)INT64_MAX >> LEAF_BITS) - 1) /* ns: 9 hours */
 #define BASE_BEFORE (KEY_FAR / 2) /* ns: a batch that comes later may begin so much earlier */
 #define CACHE_LINE 64
-#define LONG_RUN 4 /* entries: it is worth to look how long the next one is */
+#define LONG_PIECE 4 /* entries: it is worth to look how long the next one is */
 
 void merge_deinit(Merge *m) {
         free(m->batches);
@@ -123,10 +123,23 @@ static inline int64_t merge_play(int64_t *keys, size_t leaf_at, int64_t key) {
         return key;
 }
 
+static const BatchEntry *batch_end(const Batch *b) {
+        return &b->entries[b->n_entries];
+}
+
 /* The leaf's next entry, of the batch that is first now. */
 static inline void leaf_set_next(const Merge *m, MergeLeaf *l, uint32_t leaf, const BatchEntry *e) {
+        const BatchEntry *end = batch_end(l->first);
+
         l->next = e;
-        l->key_behind = key_of(m, leaf, e[e + 1 < l->end].time);
+        l->key_behind = key_of(m, leaf, e[e + 1 < end].time);
+        l->plain_end = end[-1].time - m->base < KEY_FAR && end - e > 2 ? end - 2 : e;
+}
+
+static void leaf_set_first(const Merge *m, MergeLeaf *l, uint32_t leaf, Batch *b) {
+        l->first = b;
+        l->arena = b->arena;
+        leaf_set_next(m, l, leaf, &b->entries[b->next]);
 }
 
 /* Another base: the oldest entry of all is a little behind it. */
@@ -148,15 +161,17 @@ static void merge_rebase(Merge *m) {
                 m->keys[i] = lesser(m->keys[2 * i], m->keys[2 * i + 1]);
 }
 
-const BatchEntry *merge_top(const Merge *m) {
-        const BatchEntry *top = m->leaves[m->keys[1] & LEAF_MASK].next;
+bool merge_oldest(const Merge *m, nsec_t *ret_time) {
+        const BatchEntry *top;
 
-        if (key_time(m->keys[1]) < KEY_FAR)
-                return top;
-        for (uint32_t i = 0; i < m->n_leaves; i++)
+        if (m->n == 0 || m->keys[1] == KEY_NONE)
+                return false;
+        top = m->leaves[m->keys[1] & LEAF_MASK].next;
+        for (uint32_t i = 0; i < m->n_leaves && key_time(m->keys[1]) >= KEY_FAR; i++)
                 if (m->leaves[i].first && m->leaves[i].next->time < top->time)
                         top = m->leaves[i].next;
-        return top;
+        *ret_time = top->time;
+        return true;
 }
 
 /* The least key of all leaves but this one. */
@@ -168,53 +183,58 @@ static int64_t merge_second(const Merge *m, uint32_t leaf) {
         return key;
 }
 
+/* It is one of the batches now. */
+static void merge_count(Merge *m, Batch *b) {
+        b->behind = NULL;
+        b->place = m->n;
+        m->batches[m->n++] = b;
+        if (b->generation > m->generation) {
+                m->generation = b->generation;
+                m->n_newest = 0;
+        }
+        m->n_newest += b->generation == m->generation;
+}
+
 int merge_add(Merge *m, Batch *b) {
         uint32_t leaf;
         MergeLeaf *l;
         int r = 0;
 
         assert(b->sorted && b->next < b->n_entries);
-        assert(m->at == m->n_runs);
+        assert(m->n_taken == m->n_emptied);
         if (m->n == m->capacity)
                 r = merge_grow_batches(m);
-        if (r == 0 && m->n_free == 0)
-                r = merge_grow_leaves(m);
         if (r == 0 && b->slot >= m->n_slots)
                 r = merge_grow_slots(m, b->slot);
         if (r < 0)
                 return r;
-        b->behind = NULL;
-        b->place = m->n;
-        m->batches[m->n++] = b;
         leaf = m->leaf_of[b->slot];
         l = leaf == NO_LEAF ? NULL : &m->leaves[leaf];
-        if (l && l->last->entries[l->last->n_entries - 1].time <= b->entries[b->next].time) {
+        if (l && batch_end(l->last)[-1].time <= b->entries[b->next].time) {
+                merge_count(m, b);
                 l->last->behind = b;
                 l->last = b;
                 return 0;
         }
+        r = m->n_free == 0 ? merge_grow_leaves(m) : 0;
+        if (r < 0)
+                return r;
+        merge_count(m, b);
         leaf = m->free_leaves[--m->n_free];
         m->leaf_of[b->slot] = leaf;
         l = &m->leaves[leaf];
-        *l = (MergeLeaf){ .end = &b->entries[b->n_entries], .first = b, .last = b };
-        leaf_set_next(m, l, leaf, &b->entries[b->next]);
+        l->last = b;
+        leaf_set_first(m, l, leaf, b);
         (void)merge_play(m->keys, m->n_leaves + leaf, key_of(m, leaf, l->next->time));
         if (l->next->time < m->base)
                 merge_rebase(m);
         return 0;
 }
 
-void merge_remove(Merge *m, const Batch *b) {
-        Batch *last = m->batches[--m->n];
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-        last->place = b->place;
-        m->batches[b->place] = last;
-}
-
-/* ---- runs -------------------------------------------------------------------------------------------------------- */
-
-/* The first entry that is newer: most runs end soon, or with their batch. */
-static const BatchEntry *run_end(const BatchEntry *e, const BatchEntry *end, nsec_t until) {
+/* The first entry that is newer: most pieces end soon, or with their batch. */
+static const BatchEntry *piece_end(const BatchEntry *e, const BatchEntry *end, nsec_t until) {
         size_t step = 1;
 
         if (e == end || end[-1].time <= until)
@@ -230,24 +250,22 @@ static const BatchEntry *run_end(const BatchEntry *e, const BatchEntry *end, nse
 /* The leaf's batch has no entries left: the one behind it comes, if there is one. The leaf's key. */
 static int64_t merge_pass(Merge *m, uint32_t leaf) {
         MergeLeaf *l = &m->leaves[leaf];
-        uint32_t slot = l->first->slot;
         Batch *b = l->first->behind;
 
+        m->emptied[m->n_emptied++] = l->first;
         if (b) {
-                l->first = b;
-                l->end = &b->entries[b->n_entries];
-                leaf_set_next(m, l, leaf, &b->entries[b->next]);
+                leaf_set_first(m, l, leaf, b);
                 return key_of(m, leaf, l->next->time);
         }
+        if (m->leaf_of[l->first->slot] == leaf)
+                m->leaf_of[l->first->slot] = NO_LEAF;
         *l = (MergeLeaf){ .first = NULL };
         m->free_leaves[m->n_free++] = leaf;
-        if (m->leaf_of[slot] == leaf)
-                m->leaf_of[slot] = NO_LEAF;
         return KEY_NONE;
 }
 
 /* The entry of the leaf on top before which any other comes. Equal times come in either order. */
-static const BatchEntry *merge_run_end(const Merge *m, uint32_t leaf, nsec_t until) {
+static const BatchEntry *merge_piece_end(const Merge *m, uint32_t leaf, nsec_t until) {
         const MergeLeaf *l = &m->leaves[leaf];
         nsec_t second = key_time(merge_second(m, leaf));
 
@@ -255,60 +273,61 @@ static const BatchEntry *merge_run_end(const Merge *m, uint32_t leaf, nsec_t unt
                 until = m->base + second;
         else if (second == KEY_FAR && m->base + KEY_FAR - 1 < until)
                 until = m->base + KEY_FAR - 1;
-        return run_end(l->next + 1, l->end, until);
+        return piece_end(l->next + 1, batch_end(l->first), until);
 }
 
-/* The first entries of the leaf are given away: the next ones are at `end`. The leaf's key. */
-__attribute__((noinline)) static int64_t merge_go_on(Merge *m, uint32_t leaf, const BatchEntry *end, MergeRun *run) {
+/* The first entries of the leaf are given away: the next ones are at `next`. The leaf's key. */
+__attribute__((noinline)) static int64_t merge_go_on(Merge *m, uint32_t leaf, const BatchEntry *next) {
         MergeLeaf *l = &m->leaves[leaf];
 
-        run->empties = end == l->end;
-        if (run->empties)
+        if (next == batch_end(l->first))
                 return merge_pass(m, leaf);
-        leaf_set_next(m, l, leaf, end);
-        return key_of(m, leaf, end->time);
+        leaf_set_next(m, l, leaf, next);
+        return key_of(m, leaf, next->time);
 }
 
-/* What the leaf on top has becomes a run, as far as it goes: while one CPU has much and the others nothing. */
-__attribute__((noinline)) static int64_t merge_step_far(Merge *m, uint32_t leaf, nsec_t until, MergeRun *run) {
-        const BatchEntry *first = m->leaves[leaf].next, *end = merge_run_end(m, leaf, until);
+/* What the leaf on top has becomes a piece, as far as it goes: while one CPU has much and the others nothing. */
+__attribute__((noinline)) static int64_t merge_step_far(Merge *m, uint32_t leaf, nsec_t until, MergePiece *piece) {
+        const MergeLeaf *l = &m->leaves[leaf];
+        const BatchEntry *first = l->next, *end = merge_piece_end(m, leaf, until);
 
-        *run = (MergeRun){ .batch = m->leaves[leaf].first, .first = first, .n = (size_t)(end - first) };
-        return merge_play(m->keys, m->n_leaves + leaf, merge_go_on(m, leaf, end, run));
+        *piece = (MergePiece){ .first = first, .item = l->arena + first->offset, .batch = l->first,
+                               .n = (size_t)(end - first) };
+        return merge_play(m->keys, m->n_leaves + leaf, merge_go_on(m, leaf, end));
 }
 
 /*
- * Only the next entry of what is on top, again and again: what CPUs that take turns pay. Where the runs end. What does
+ * Only the next entry of what is on top, again and again: what CPUs that take turns pay. Where the pieces end. What does
  * not change of the merge is in variables, because a compiler has to believe that each store might change it.
  */
-static MergeRun *merge_step_each(Merge *m, int64_t top, int64_t most, MergeRun *run) {
+static MergePiece *merge_step_each(Merge *m, int64_t top, int64_t most, MergePiece *piece) {
+        MergePiece *const end = &m->pieces[MERGE_PIECES];
         MergeLeaf *const leaves = m->leaves;
         int64_t *const keys = m->keys;
         const size_t n_leaves = m->n_leaves;
         const nsec_t base = m->base;
 
-        for (; top <= most && run < &m->runs[MERGE_RUNS]; run++) {
+        for (; top <= most && piece < end; piece++) {
                 uint32_t leaf = top & LEAF_MASK;
                 MergeLeaf *l = &leaves[leaf];
                 const BatchEntry *e = l->next;
                 int64_t key = l->key_behind;
-                Batch *b = l->first;
 
-                run->batch = b;
-                run->first = e;
-                run->n = 1;
-                run->empties = false;
-                __builtin_prefetch(b->arena + e->offset); /* of the item, which is longer than a line */
-                __builtin_prefetch(b->arena + e->offset + CACHE_LINE);
-                if (l->end - e > 2) {
+                piece->first = e;
+                piece->item = l->arena + e->offset;
+                piece->batch = l->first;
+                piece->n = 1;
+                __builtin_prefetch(piece->item); /* it is longer than a line */
+                __builtin_prefetch(piece->item + CACHE_LINE);
+                if (e < l->plain_end) {
                         __builtin_prefetch(&e[3]); /* its key is made when this CPU is on top again */
                         l->next = &e[1];
-                        l->key_behind = key_since(base, leaf, e[2].time);
+                        l->key_behind = (int64_t)((e[2].time - base) << LEAF_BITS | leaf);
                 } else
-                        key = merge_go_on(m, leaf, e + 1, run);
+                        key = merge_go_on(m, leaf, e + 1);
                 top = merge_play(keys, n_leaves + leaf, key);
         }
-        return run;
+        return piece;
 }
 
 /* What is left of each batch, for those who ask between two releases. */
@@ -322,10 +341,10 @@ static void merge_settle(Merge *m) {
         m->is_settled = true;
 }
 
-/* The number of runs. */
+/* The number of pieces. */
 static unsigned merge_work_out(Merge *m, nsec_t until) {
-        bool goes_far = true; /* the first run of all, and those behind a long one; in between not even that is asked */
-        MergeRun *run = m->runs;
+        bool goes_far = true; /* the first piece of all, and those behind a long one; in between not even that is asked */
+        MergePiece *piece = m->pieces;
         int64_t top, most;
 
         if (m->n > 0 && key_time(m->keys[1]) >= KEY_FAR)
@@ -334,19 +353,36 @@ static unsigned merge_work_out(Merge *m, nsec_t until) {
                 return 0;
         top = m->keys[1];
         most = lesser(key_of(m, LEAF_MASK, until), (int64_t)(KEY_FAR << LEAF_BITS) - 1);
-        for (; top <= most && run < &m->runs[MERGE_RUNS] && goes_far; run++) {
-                top = merge_step_far(m, top & LEAF_MASK, until, run);
-                goes_far = run->n >= LONG_RUN;
+        for (; top <= most && piece < &m->pieces[MERGE_PIECES] && goes_far; piece++) {
+                top = merge_step_far(m, top & LEAF_MASK, until, piece);
+                goes_far = piece->n >= LONG_PIECE;
         }
-        return (unsigned)(merge_step_each(m, top, most, run) - m->runs);
+        return (unsigned)(merge_step_each(m, top, most, piece) - m->pieces);
 }
 
-bool merge_fill(Merge *m, nsec_t until) {
-        m->at = 0;
-        m->n_runs = merge_work_out(m, until);
-        if (m->n_runs > 0)
+unsigned merge_next(Merge *m, nsec_t until, const MergePiece **ret_pieces) {
+        unsigned n;
+
+        assert(m->n_taken == m->n_emptied);
+        m->n_taken = m->n_emptied = 0;
+        n = merge_work_out(m, until);
+        if (n > 0) {
                 m->is_settled = false;
-        else if (!m->is_settled)
+                *ret_pieces = m->pieces;
+        } else if (!m->is_settled)
                 merge_settle(m);
-        return m->n_runs > 0;
+        return n;
+}
+
+Batch *merge_take_emptied(Merge *m) {
+        Batch *b, *last;
+
+        if (m->n_taken == m->n_emptied)
+                return NULL;
+        b = m->emptied[m->n_taken++];
+        last = m->batches[--m->n];
+        last->place = b->place;
+        m->batches[b->place] = last;
+        m->n_newest -= b->generation == m->generation;
+        return b;
 }

@@ -5,7 +5,7 @@
  *
  *     keys     | - | top | 2 | 3 | ...          the older one of 2 i and 2 i + 1; the last half are those of leaves
  *     leaves   | next entry of a batch, and the batches behind it | ...
- *     runs     | entries of one batch that follow each other | ...      in order, worked out ahead of merge_next()
+ *     pieces   | entries of one batch that follow each other | ...      in order, worked out ahead of who uses them
  */
 #pragma once
 
@@ -14,24 +14,29 @@
 
 #include "daemon/model/batch.h"
 
-#define MERGE_RUNS 64 /* worked out at a time: until then memory has come, and is still in the cache */
+#define MERGE_PIECES 64 /* worked out at a time: until then memory has come, and is still in the cache */
 
 typedef struct MergeLeaf {
-        const BatchEntry *next, *end; /* of `first` */
-        int64_t key_behind;           /* that of the entry behind `next`, if there is one: looked up ahead */
-        Batch *first, *last;          /* of one CPU, each not older than the one before; NULL: free */
+        const BatchEntry *next;
+        const BatchEntry *plain_end; /* those before it have two behind them in their batch, and no far times */
+        int64_t key_behind;          /* that of the entry behind `next`, if there is one: looked up ahead */
+        const uint8_t *arena;        /* of `first`: what is next must not touch the batch itself */
+        Batch *first, *last;         /* of one CPU, each not older than the one before; NULL: free */
 } MergeLeaf;
 
-typedef struct MergeRun {
-        Batch *batch;
+/* Entries of one batch, and the item of the first one. */
+typedef struct MergePiece {
         const BatchEntry *first;
+        const uint8_t *item;
+        Batch *batch;
         size_t n;
-        bool empties; /* it is the last one of its batch */
-} MergeRun;
+} MergePiece;
 
 typedef struct Merge {
-        Batch **batches; /* all that were taken and not yet emptied, in no order */
+        Batch **batches; /* all that were taken and not yet given back, in no order */
         size_t n, capacity;
+        uint64_t generation; /* the newest one of all batches so far, */
+        size_t n_newest;     /* and how many of these batches are of it */
 
         int64_t *keys;  /* ns since `base` of the oldest entry below, and its leaf in the lowest bits */
         nsec_t base;
@@ -42,8 +47,9 @@ typedef struct Merge {
         size_t n_slots;
         bool is_settled;           /* Batch.next of all batches is as it is */
 
-        MergeRun runs[MERGE_RUNS];
-        unsigned n_runs, at; /* those before `at` were handed out */
+        MergePiece pieces[MERGE_PIECES];
+        Batch *emptied[MERGE_PIECES]; /* by these pieces, */
+        unsigned n_emptied, n_taken;  /* of which so many were given back */
 } Merge;
 
 #define MERGE_NULL ((Merge){ .batches = NULL })
@@ -54,37 +60,19 @@ void merge_deinit(Merge *m);
 /* Takes a batch that has entries. Only after merge_next() has said that there is none. -ENOMEM: not taken. */
 int merge_add(Merge *m, Batch *b);
 
-/* For merge_next(): works out the next runs. False if there is none. */
-bool merge_fill(Merge *m, nsec_t until);
-/* For merge_oldest(): what is on top; all that was worked out has been handed out. */
-const BatchEntry *merge_top(const Merge *m);
-/* For merge_next(): the batch is no longer in the merge. */
-void merge_remove(Merge *m, const Batch *b);
-
 /*
- * The next entries in order that are not newer than `until`: a run of one batch; the next run may be of the same. 0
- * if there is none; `until` must not sink before. *ret_emptied: the batch has no entries left and is no longer in the
- * merge. What is left of the others, Batch.next, is only known after 0.
+ * The next entries in order that are not newer than `until`, as pieces, of which those that follow each other may be of
+ * one batch; how many they are. 0 if there is none; `until` must not sink before. What is left of the others,
+ * Batch.next, is only known after 0. Before it is called again, all that merge_take_emptied() has is taken.
  */
-static inline size_t merge_next(Merge *m, nsec_t until, Batch **ret_batch, const BatchEntry **ret_first,
-                                bool *ret_emptied) {
-        const MergeRun *run;
+unsigned merge_next(Merge *m, nsec_t until, const MergePiece **ret_pieces);
+/* A batch of which these pieces were the last ones, no longer in the merge; NULL: there is no other. */
+Batch *merge_take_emptied(Merge *m);
 
-        if (m->at == m->n_runs && !merge_fill(m, until))
-                return 0;
-        run = &m->runs[m->at++];
-        *ret_batch = run->batch;
-        *ret_first = run->first;
-        *ret_emptied = run->empties;
-        if (run->empties)
-                merge_remove(m, run->batch);
-        return run->n;
+/* Masks of all batches speak for the same subscriptions. */
+static inline bool merge_is_of_one_generation(const Merge *m) {
+        return m->n_newest == m->n;
 }
 
-/* The time of the oldest entry; false if there is none. */
-static inline bool merge_oldest(const Merge *m, nsec_t *ret_time) {
-        if (m->n == 0)
-                return false;
-        *ret_time = m->at < m->n_runs ? m->runs[m->at].first->time : merge_top(m)->time;
-        return true;
-}
+/* The time of the oldest entry of which no piece was made; false if there is none. */
+bool merge_oldest(const Merge *m, nsec_t *ret_time);

@@ -68,11 +68,23 @@ static inline bool packet_append(Packet *p, const uint8_t *items, size_t length,
         return true;
 }
 
-/* As packet_append() of one item. Items are short, and many in turn of one length: then no branch here is a surprise. */
+/* Items are short, and many in turn of one length: then no branch here is a surprise. Both ends overlap in the middle. */
+static inline void packet_copy_item(uint8_t *to, const uint8_t *item, size_t length) {
+        if (length < 32 || length > 256) {
+                memcpy(to, item, length);
+                return;
+        }
+        memcpy(to, item, 32);
+        for (size_t i = 32; i + 32 < length; i += 32)
+                memcpy(to + i, item + i, 32);
+        memcpy(to + length - 32, item + length - 32, 32);
+}
+
+/* As packet_append() of one item. */
 static inline bool packet_append_one(Packet *p, const uint8_t *item, size_t length) {
         if (length > p->capacity - p->length)
                 return false;
-        copy_short(p->room + p->length, item, length);
+        packet_copy_item(p->room + p->length, item, length);
         p->length += length;
         p->n_items++;
         return true;

@@ -155,7 +155,7 @@ static void begin(Rig *r, uint32_t slot) {
         b = b ? b : batch_new(slot);
         assert_non_null(b);
         memset(b->arena, 0xee, BATCH_ARENA);
-        batch_reset(b, 1);
+        batch_reset(b, chance(r, 8) ? 1 : 2); /* of readers that have the newest snapshot, and of those that have not */
         r->batches[slot] = b;
 }
 

@@ -99,6 +99,7 @@ typedef struct Merging {
         nsec_t ends[MANY];   /* by slot: newest time that was added */
         nsec_t *times;       /* of what was added and has not come, sorted */
         size_t n_times, n_batches, n_emptied;
+        uint64_t newest; /* generation */
 } Merging;
 
 static void merging_add(Merging *m, nsec_t from, uint32_t *number) {
@@ -124,17 +125,41 @@ static void merging_add(Merging *m, nsec_t from, uint32_t *number) {
                 m->times[m->n_times++] = b->entries[i].time;
         m->ends[slot] = b->entries[b->n_entries - 1].time;
         qsort(m->times, m->n_times, sizeof(*m->times), compare_times);
-        b->generation = m->n_batches;
+        b->watermark = m->n_batches; /* the merge does not look at it */
+        b->generation = 1 + m->n_batches / 20 + random_below(2);
+        m->newest = b->generation > m->newest ? b->generation : m->newest;
         m->all[m->n_batches++] = b;
         assert_int_equal(merge_add(&m->merge, b), 0);
 }
 
+/* What the next piece has is what comes next, of all and of its batch. */
+static size_t merging_check_piece(Merging *m, const MergePiece *p, size_t taken, size_t expected) {
+        const Batch *b = p->batch;
+
+        assert_true(p->n > 0);
+        assert_ptr_equal(p->item, b->arena + p->first->offset);
+        for (size_t i = 0; i < p->n; i++, taken++) {
+                assert_true(taken < expected);
+                assert_int_equal(p->first[i].time, m->times[taken]);
+                assert_ptr_equal(&p->first[i], &b->entries[m->last[b->watermark]++]);
+        }
+        return taken;
+}
+
+static void merging_check_generations(const Merging *m) {
+        bool is_of_one = true;
+
+        for (size_t i = 0; i < m->merge.n; i++)
+                is_of_one = is_of_one && m->merge.batches[i]->generation == m->newest;
+        assert_int_equal(merge_is_of_one_generation(&m->merge), is_of_one);
+}
+
 /* Everything up to `until`, exactly as the sorted times say, each batch in its own order. */
 static void merging_take(Merging *m, nsec_t until) {
-        const BatchEntry *first;
-        size_t n, taken = 0, expected = 0;
+        size_t taken = 0, expected = 0;
+        const MergePiece *pieces;
         nsec_t oldest;
-        bool emptied;
+        unsigned n;
         Batch *b;
 
         while (expected < m->n_times && m->times[expected] <= until)
@@ -142,24 +167,27 @@ static void merging_take(Merging *m, nsec_t until) {
         assert_int_equal(merge_oldest(&m->merge, &oldest), m->n_times > 0);
         if (m->n_times > 0)
                 assert_int_equal(oldest, m->times[0]);
-        while ((n = merge_next(&m->merge, until, &b, &first, &emptied)) > 0) {
-                for (size_t i = 0; i < n; i++, taken++) {
-                        assert_true(taken < expected);
-                        assert_int_equal(first[i].time, m->times[taken]);
-                        assert_ptr_equal(&first[i], &b->entries[m->last[b->generation]++]);
+        while ((n = merge_next(&m->merge, until, &pieces)) > 0) {
+                for (unsigned i = 0; i < n; i++)
+                        taken = merging_check_piece(m, &pieces[i], taken, expected);
+                assert_int_equal(merge_oldest(&m->merge, &oldest), taken < m->n_times);
+                if (taken < m->n_times)
+                        assert_int_equal(oldest, m->times[taken]);
+                while ((b = merge_take_emptied(&m->merge))) {
+                        size_t number = b->watermark;
+
+                        assert_int_equal(m->last[number], b->n_entries);
+                        m->all[number] = batch_free(b);
+                        m->n_emptied++;
                 }
-                assert_int_equal(emptied, m->last[b->generation] == b->n_entries);
-                assert_true(emptied || merge_oldest(&m->merge, &oldest));
-                if (emptied)
-                        m->all[b->generation] = batch_free(b);
-                m->n_emptied += emptied;
+                merging_check_generations(m);
         }
         assert_int_equal(taken, expected);
         assert_int_equal(m->merge.n, m->n_batches - m->n_emptied);
         for (size_t i = 0; i < m->merge.n; i++) { /* all that is left, with what is left of it */
                 b = m->merge.batches[i];
-                assert_ptr_equal(m->all[b->generation], b);
-                assert_int_equal(b->next, m->last[b->generation]);
+                assert_ptr_equal(m->all[b->watermark], b);
+                assert_int_equal(b->next, m->last[b->watermark]);
         }
         m->n_times -= taken;
         memmove(m->times, m->times + taken, m->n_times * sizeof(*m->times));
@@ -227,8 +255,7 @@ static void test_memory(void **state) {
         Merge m = MERGE_NULL;
         Batch *all[20], *b;
         unsigned n_refused = 0, n = 0;
-        const BatchEntry *first;
-        bool emptied;
+        const MergePiece *pieces;
 
         for (unsigned i = 0; i < 20; i++) {
                 all[i] = batch_new(i);
@@ -250,11 +277,13 @@ static void test_memory(void **state) {
                 }
         }
         assert_true(n_refused >= 20); /* at least one for each new slot */
-        while (merge_next(&m, UINT64_MAX, &b, &first, &emptied) > 0) {
-                assert_true(emptied && b == all[19 - n] && first == b->entries);
-                n++;
+        assert_int_equal(merge_next(&m, UINT64_MAX, &pieces), 20);
+        for (; n < 20; n++) {
+                b = merge_take_emptied(&m);
+                assert_true(b == all[19 - n] && pieces[n].batch == b && pieces[n].first == b->entries && pieces[n].n == 1);
         }
-        assert_int_equal(n, 20);
+        assert_null(merge_take_emptied(&m));
+        assert_int_equal(merge_next(&m, UINT64_MAX, &pieces), 0);
         merge_deinit(&m);
         for (unsigned i = 0; i < 20; i++)
                 batch_free(all[i]);

@@ -105,25 +105,31 @@ static void world_take(World *w, unsigned cpu) {
                 assert_int_equal(merge_add(&w->merge, b), 0);
 }
 
+static void world_release_piece(World *w, const MergePiece *p, nsec_t until) {
+        for (size_t i = 0; i < p->n; i++) {
+                const BatchEntry *e = &p->first[i];
+
+                if (e->time < w->released || e->time > until)
+                        fail_msg("%llu after %llu, until %llu", (unsigned long long)e->time,
+                                 (unsigned long long)w->released, (unsigned long long)until);
+                w->released = e->time;
+                w->arrived[p->batch->slot] += e->mask & 1; /* a record's other item has another bit */
+        }
+}
+
 static void world_release(World *w) {
         nsec_t until = UINT64_MAX;
-        const BatchEntry *first;
-        bool emptied;
-        size_t n;
+        const MergePiece *pieces;
+        unsigned n;
         Batch *b;
 
         for (unsigned i = 0; i < w->n_cpus; i++)
                 if (w->watermarks[i] < until)
                         until = w->watermarks[i];
-        while ((n = merge_next(&w->merge, until, &b, &first, &emptied)) > 0) {
-                for (size_t i = 0; i < n; i++) {
-                        if (first[i].time < w->released || first[i].time > until)
-                                fail_msg("%llu after %llu, until %llu", (unsigned long long)first[i].time,
-                                         (unsigned long long)w->released, (unsigned long long)until);
-                        w->released = first[i].time;
-                        w->arrived[b->slot] += first[i].mask & 1; /* a record's other item has another bit */
-                }
-                if (emptied)
+        while ((n = merge_next(&w->merge, until, &pieces)) > 0) {
+                for (unsigned i = 0; i < n; i++)
+                        world_release_piece(w, &pieces[i], until);
+                while ((b = merge_take_emptied(&w->merge)))
                         world_give_back(w, b);
         }
         if (w->merge.n > 0) /* once, as the dispatcher does */
