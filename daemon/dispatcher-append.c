@@ -99,19 +99,50 @@ static size_t run_length(Dispatcher *d, StreamOrder order, uint64_t bits, const 
         return i;
 }
 
-/* One entry, if it goes where nothing has to be done before; false: it is not one, and nothing was done. */
-static inline bool dispatcher_pass(const Dispatcher *d, StreamOrder order, uint64_t bits, const Batch *b,
-                                   const BatchEntry *e) {
-        uint64_t wanted = e->mask & bits;
-        const Channel *c;
+/* Where items go while nothing has to be done before: by the bits of channels. */
+typedef struct Pass {
+        uint64_t bits;
+        TaskHints hints;
+        Channel *const *by_bit;
+} Pass;
 
-        if (!wanted || (wanted & (wanted - 1)) || !task_table_has_hint(&d->tasks[order], e->tid, wanted))
-                return false;
-        c = d->by_bit[order][__builtin_ctzll(wanted)];
-        return c->open && packet_append_one(c->open, b->arena + e->offset, e->length);
+static Pass pass_of(const Dispatcher *d, StreamOrder order, uint64_t bits) {
+        return (Pass){ .bits = bits, .hints = task_table_hints(&d->tasks[order]), .by_bit = d->by_bit[order] };
 }
 
-/* Where the items of one channel go while nothing else happens: what a packet knows of itself follows when it is lifted. */
+/* The open packet of the channel of these bits, if it is one channel, and has one. */
+static inline Packet *pass_packet(Channel *const *by_bit, uint64_t wanted) {
+        return !wanted || (wanted & (wanted - 1)) ? NULL : by_bit[(unsigned)__builtin_ctzll(wanted)]->open;
+}
+
+/*
+ * Entries of which each goes another way than the one behind it. The first that did not go. What is asked again and again
+ * is in variables, because a compiler has to believe that each item that is written might change it.
+ */
+__attribute__((noinline)) static const BatchEntry *pass_entries(const Pass *pass, const uint8_t *arena, const BatchEntry *e,
+                                                                const BatchEntry *end) {
+        const TaskHints hints = pass->hints;
+        Channel *const *const by_bit = pass->by_bit;
+        const uint64_t bits = pass->bits;
+        uint64_t wanted, next = e < end ? e->mask & bits : 0;
+
+        for (; e < end; e++) {
+                Packet *p;
+
+                wanted = next;
+                if (e + 1 < end) {
+                        next = e[1].mask & bits;
+                        if (next == wanted)
+                                break;
+                }
+                p = pass_packet(by_bit, wanted);
+                if (!p || !task_hints_has(hints, e->tid, wanted) || !packet_append_one(p, arena + e->offset, e->length))
+                        break;
+        }
+        return e;
+}
+
+/* A packet while items go into it and nothing else happens: what it knows of itself follows when the pen is lifted. */
 typedef struct Pen {
         Packet *packet;
         uint8_t *to;
@@ -129,47 +160,45 @@ static inline Pen pen_on(Packet *p) {
         return (Pen){ .packet = p, .to = p->room + p->length, .room = p->capacity - p->length };
 }
 
-/* To the open packet of the channel of these bits, if it is one channel, and has one. */
-static inline bool pen_move(const Dispatcher *d, StreamOrder order, uint64_t wanted, Pen *pen) {
-        const Channel *c;
-
-        if (!wanted || (wanted & (wanted - 1)))
-                return false;
-        c = d->by_bit[order][__builtin_ctzll(wanted)];
-        if (!c->open)
-                return false;
-        pen_lift(pen);
-        *pen = pen_on(c->open);
-        return true;
-}
-
-unsigned dispatcher_pass_pieces(Dispatcher *d, StreamOrder order, uint64_t bits, const MergePiece *pieces, unsigned n) {
-        const TaskTable *tasks = &d->tasks[order];
+/* The first piece that did not go. */
+__attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass, const MergePiece *piece,
+                                                               const MergePiece *end) {
+        const TaskHints hints = pass->hints;
+        const uint64_t bits = pass->bits;
         Pen pen = { .packet = NULL };
         uint64_t before = 0;
-        unsigned i;
 
-        for (i = 0; i < n && pieces[i].n == 1; i++) {
-                const BatchEntry *e = pieces[i].first;
+        for (; piece < end && piece->n == 1; piece++) {
+                const BatchEntry *e = piece->first;
                 uint64_t wanted = e->mask & bits;
                 size_t length = e->length;
 
                 if (wanted != before) {
+                        Packet *p = pass_packet(pass->by_bit, wanted);
+
                         if (!wanted && e->event != BATCH_NOTE)
                                 continue;
-                        if (!pen_move(d, order, wanted, &pen))
+                        if (!p)
                                 break;
+                        pen_lift(&pen);
+                        pen = pen_on(p);
                         before = wanted;
                 }
-                if (!task_table_has_hint(tasks, e->tid, wanted) || length > pen.room)
+                if (!task_hints_has(hints, e->tid, wanted) || length > pen.room)
                         break;
-                packet_copy_item(pen.to, pieces[i].item, length);
+                packet_copy_item(pen.to, piece->item, length);
                 pen.to += length;
                 pen.room -= length;
                 pen.n++;
         }
         pen_lift(&pen);
-        return i;
+        return piece;
+}
+
+unsigned dispatcher_pass_pieces(Dispatcher *d, StreamOrder order, uint64_t bits, const MergePiece *pieces, unsigned n) {
+        const Pass pass = pass_of(d, order, bits);
+
+        return (unsigned)(pass_pieces(&pass, pieces, pieces + n) - pieces);
 }
 
 static int dispatcher_follow_note(Dispatcher *d, unsigned noted, const Batch *b, const BatchEntry *e) {
@@ -181,34 +210,40 @@ static int dispatcher_follow_note(Dispatcher *d, unsigned noted, const Batch *b,
         return r;
 }
 
+/* Entries that go one way, the first of these n and those behind it. How many they were. */
+static int dispatcher_append_run(Dispatcher *d, StreamOrder order, uint64_t bits, const Batch *b, const BatchEntry *e, size_t n,
+                                 size_t *ret_n) {
+        uint64_t wanted = e->mask & bits;
+        Run run = { .bytes = b->arena + e->offset };
+        int r = 0;
+
+        if (!dispatcher_has_named(d, order, e->tid, wanted))
+                r = dispatcher_name(d, order, e->tid, wanted);
+        run.n = run_length(d, order, bits, e, n);
+        run.length = e[run.n - 1].offset + e[run.n - 1].length - e->offset;
+        for (uint64_t m = wanted; m && r >= 0; m &= m - 1)
+                r = channel_append(d, d->by_bit[order][__builtin_ctzll(m)], &run);
+        *ret_n = run.n;
+        return r;
+}
+
 int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t bits, const Batch *b, const BatchEntry *e,
                       size_t n) {
         const BatchEntry *end = e + n;
         int r = 0;
 
-        while (e < end && r >= 0) {
-                bool is_alone = end - e == 1 || (e[1].mask & bits) != (e->mask & bits); /* subscriptions that differ */
-                uint64_t wanted = e->mask & bits;
-                Run run;
+        while (r >= 0) {
+                const Pass pass = pass_of(d, order, bits);
+                size_t n_run = 1;
 
-                if (is_alone && dispatcher_pass(d, order, bits, b, e)) {
-                        e++;
-                        continue;
-                }
-                if (!wanted) {
-                        if (e->event == BATCH_NOTE)
-                                r = dispatcher_follow_note(d, noted, b, e);
-                        e++;
-                        continue;
-                }
-                if (!dispatcher_has_named(d, order, e->tid, wanted))
-                        r = dispatcher_name(d, order, e->tid, wanted);
-                run.n = is_alone ? 1 : run_length(d, order, bits, e, (size_t)(end - e));
-                run.bytes = b->arena + e->offset;
-                run.length = e[run.n - 1].offset + e[run.n - 1].length - e->offset;
-                for (uint64_t m = wanted; m && r >= 0; m &= m - 1)
-                        r = channel_append(d, d->by_bit[order][__builtin_ctzll(m)], &run);
-                e += run.n;
+                e = pass_entries(&pass, b->arena, e, end);
+                if (e == end)
+                        break;
+                if (e->mask & bits)
+                        r = dispatcher_append_run(d, order, bits, b, e, (size_t)(end - e), &n_run);
+                else if (e->event == BATCH_NOTE)
+                        r = dispatcher_follow_note(d, noted, b, e);
+                e += n_run;
         }
         return r;
 }

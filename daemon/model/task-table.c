@@ -96,7 +96,7 @@ uint64_t task_table_look(TaskTable *t, uint32_t tid) {
         const Task *task = task_table_find(t, tid);
         uint64_t described = task ? task->described & task->process->described : UINT64_MAX;
 
-        t->hints[tid % TASK_HINTS] = (TaskHint){ .described = described, .tid = tid, .round = t->round };
+        t->hints[tid % TASK_HINTS] = (TaskHint){ .undescribed = ~described, .key = TASK_HINT_KEY(t->round, tid) };
         return described;
 }
 

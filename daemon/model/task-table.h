@@ -53,9 +53,11 @@ typedef struct Task {
 
 /* What was said of a tid that was asked for, and holds until something changes: samples of few threads follow each other. */
 typedef struct TaskHint {
-        uint64_t described;
-        uint32_t tid, round;
+        uint64_t undescribed; /* the channels that do need a description */
+        uint64_t key;         /* TASK_HINT_KEY() */
 } TaskHint;
+
+#define TASK_HINT_KEY(round, tid) ((uint64_t)(round) << 32 | (tid))
 
 typedef struct TaskTable {
         Task **buckets;
@@ -88,11 +90,21 @@ int task_table_learn(TaskTable *t, const TaskScan *scan);
 /* NULL: nothing is known of this thread. */
 Task *task_table_find(TaskTable *t, uint32_t tid);
 
-/* Whether it is known without a look that these channels need no description of this thread. */
-static inline bool task_table_has_hint(const TaskTable *t, uint32_t tid, uint64_t channels) {
-        const TaskHint *hint = &t->hints[tid % TASK_HINTS];
+/* The hints, as long as nothing is done with the table. */
+typedef struct TaskHints {
+        const TaskHint *hints;
+        uint64_t round;
+} TaskHints;
 
-        return hint->tid == tid && hint->round == t->round && !(channels & ~hint->described);
+static inline TaskHints task_table_hints(const TaskTable *t) {
+        return (TaskHints){ .hints = t->hints, .round = TASK_HINT_KEY(t->round, 0) };
+}
+
+/* Whether it is known without a look that these channels need no description of this thread. */
+static inline bool task_hints_has(TaskHints h, uint32_t tid, uint64_t channels) {
+        const TaskHint *hint = &h.hints[tid % TASK_HINTS];
+
+        return hint->key == (h.round | tid) && !(channels & hint->undescribed);
 }
 
 /* For task_table_described(): looks it up. */
@@ -102,7 +114,7 @@ uint64_t task_table_look(TaskTable *t, uint32_t tid);
 static inline uint64_t task_table_described(TaskTable *t, uint32_t tid) {
         const TaskHint *hint = &t->hints[tid % TASK_HINTS];
 
-        return hint->tid == tid && hint->round == t->round ? hint->described : task_table_look(t, tid);
+        return hint->key == TASK_HINT_KEY(t->round, tid) ? ~hint->undescribed : task_table_look(t, tid);
 }
 
 /* The channel has this task and its process as they are now. */

@@ -296,37 +296,64 @@ __attribute__((noinline)) static int64_t merge_step_far(Merge *m, uint32_t leaf,
         return merge_play(m->keys, m->n_leaves + leaf, merge_go_on(m, leaf, end));
 }
 
+/* The leaf's next entry becomes a piece. The leaf's key. */
+static inline int64_t merge_give(Merge *m, nsec_t base, uint32_t leaf, MergeLeaf *l, MergePiece *piece) {
+        const BatchEntry *e = l->next;
+        int64_t key = l->key_behind;
+
+        piece->first = e;
+        piece->item = l->arena + e->offset;
+        piece->batch = l->first;
+        piece->n = 1;
+        __builtin_prefetch(piece->item); /* it is longer than a line */
+        __builtin_prefetch(piece->item + CACHE_LINE);
+        if (e >= l->plain_end)
+                return merge_go_on(m, leaf, e + 1);
+        __builtin_prefetch(&e[3]); /* its key is made when this CPU is on top again */
+        l->next = &e[1];
+        l->key_behind = (int64_t)((e[2].time - base) << LEAF_BITS | leaf);
+        return key;
+}
+
 /*
  * Only the next entry of what is on top, again and again: what CPUs that take turns pay. Where the pieces end. What does
  * not change of the merge is in variables, because a compiler has to believe that each store might change it.
  */
-static MergePiece *merge_step_each(Merge *m, int64_t top, int64_t most, MergePiece *piece) {
+static MergePiece *merge_step_each(Merge *m, int64_t most, MergePiece *piece) {
         MergePiece *const end = &m->pieces[MERGE_PIECES];
         MergeLeaf *const leaves = m->leaves;
         int64_t *const keys = m->keys;
+        int64_t top = keys[1];
         const size_t n_leaves = m->n_leaves;
         const nsec_t base = m->base;
 
         for (; top <= most && piece < end; piece++) {
                 uint32_t leaf = top & LEAF_MASK;
-                MergeLeaf *l = &leaves[leaf];
-                const BatchEntry *e = l->next;
-                int64_t key = l->key_behind;
 
-                piece->first = e;
-                piece->item = l->arena + e->offset;
-                piece->batch = l->first;
-                piece->n = 1;
-                __builtin_prefetch(piece->item); /* it is longer than a line */
-                __builtin_prefetch(piece->item + CACHE_LINE);
-                if (e < l->plain_end) {
-                        __builtin_prefetch(&e[3]); /* its key is made when this CPU is on top again */
-                        l->next = &e[1];
-                        l->key_behind = (int64_t)((e[2].time - base) << LEAF_BITS | leaf);
-                } else
-                        key = merge_go_on(m, leaf, e + 1);
-                top = merge_play(keys, n_leaves + leaf, key);
+                top = merge_play(keys, n_leaves + leaf, merge_give(m, base, leaf, &leaves[leaf], piece));
         }
+        return piece;
+}
+
+/* As merge_step_each(), where two leaves are all that there are: without the tree, which is told in the end. */
+static MergePiece *merge_step_two(Merge *m, int64_t most, MergePiece *piece) {
+        MergePiece *const end = &m->pieces[MERGE_PIECES];
+        MergeLeaf *const leaves = m->leaves;
+        const nsec_t base = m->base;
+        int64_t key = m->keys[1], other = merge_second(m, key & LEAF_MASK); /* of `leaf` and of the other one */
+        uint32_t leaf = key & LEAF_MASK, both = leaf ^ (other & LEAF_MASK);
+
+        for (; piece < end; piece++) {
+                int64_t top = lesser(key, other);
+
+                if (top > most)
+                        break;
+                other = key < other ? other : key;
+                leaf = top & LEAF_MASK;
+                key = merge_give(m, base, leaf, &leaves[leaf], piece);
+        }
+        (void)merge_play(m->keys, m->n_leaves + leaf, key);
+        (void)merge_play(m->keys, m->n_leaves + (leaf ^ both), other);
         return piece;
 }
 
@@ -357,7 +384,8 @@ static unsigned merge_work_out(Merge *m, nsec_t until) {
                 top = merge_step_far(m, top & LEAF_MASK, until, piece);
                 goes_far = piece->n >= LONG_PIECE;
         }
-        return (unsigned)(merge_step_each(m, top, most, piece) - m->pieces);
+        piece = m->n_leaves - m->n_free == 2 ? merge_step_two(m, most, piece) : merge_step_each(m, most, piece);
+        return (unsigned)(piece - m->pieces);
 }
 
 unsigned merge_next(Merge *m, nsec_t until, const MergePiece **ret_pieces) {

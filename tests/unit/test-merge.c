@@ -204,7 +204,7 @@ static void test_merge(void **state) {
                 nsec_t until = 0;
 
                 seed = round;
-                m.weather = (Weather){ .n_slots = round % 5 ? 1 + random_below(MANY) : 1,
+                m.weather = (Weather){ .n_slots = 1 + (round % 5 > 1 ? random_below(MANY) : round % 5),
                                        .spread = random_below(round % 3 ? 40 : 2000), .longest = round % 7 ? 100 : 400,
                                        .follow = round % 2, .is_at_end = round % 20 == 19,
                                        .is_wide = round % 11 == 10 };
