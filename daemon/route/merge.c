@@ -63,7 +63,6 @@ static int merge_grow_leaves(Merge *m) {
         if (!keys)
                 return -ENOMEM;
         assert(n <= LEAF_MASK); /* batches of 30 GB */
-        keys[0] = KEY_NONE;
         for (uint32_t i = 0; i < n; i++)
                 keys[n + i] = i < m->n_leaves ? m->keys[m->n_leaves + i] : KEY_NONE;
         for (uint32_t i = n - 1; i > 0; i--)
@@ -75,6 +74,7 @@ static int merge_grow_leaves(Merge *m) {
                 free_leaves[m->n_free++] = i;
         }
         m->n_leaves = n;
+        m->height = (unsigned)__builtin_ctz(n);
         return 0;
 }
 
@@ -114,13 +114,19 @@ static int64_t key_of(const Merge *m, uint32_t leaf, nsec_t time) {
         return key_since(m->base, leaf, time);
 }
 
-/* A leaf has another key now. What is on top; keys[0] is KEY_NONE, so that the top needs no end of its own. */
-static inline int64_t merge_play(int64_t *keys, size_t leaf_at, int64_t key) {
-        for (size_t i = leaf_at; i > 0; i /= 2) {
-                keys[i] = key;
-                key = lesser(key, keys[i ^ 1]);
+/* A leaf has another key now. What is on top, `height` steps above it. */
+static inline int64_t merge_play(int64_t *keys, unsigned height, size_t leaf_at, int64_t key) {
+#pragma GCC unroll 8
+        for (unsigned i = 0; i < height; i++) {
+                keys[leaf_at >> i] = key;
+                key = lesser(key, keys[leaf_at >> i ^ 1]);
         }
+        keys[1] = key;
         return key;
+}
+
+static int64_t merge_set_key(Merge *m, uint32_t leaf, int64_t key) {
+        return merge_play(m->keys, m->height, m->n_leaves + leaf, key);
 }
 
 static const BatchEntry *batch_end(const Batch *b) {
@@ -225,7 +231,7 @@ int merge_add(Merge *m, Batch *b) {
         l = &m->leaves[leaf];
         l->last = b;
         leaf_set_first(m, l, leaf, b);
-        (void)merge_play(m->keys, m->n_leaves + leaf, key_of(m, leaf, l->next->time));
+        (void)merge_set_key(m, leaf, key_of(m, leaf, l->next->time));
         if (l->next->time < m->base)
                 merge_rebase(m);
         return 0;
@@ -293,7 +299,7 @@ __attribute__((noinline)) static int64_t merge_step_far(Merge *m, uint32_t leaf,
 
         *piece = (MergePiece){ .first = first, .item = l->arena + first->offset, .batch = l->first,
                                .n = (size_t)(end - first) };
-        return merge_play(m->keys, m->n_leaves + leaf, merge_go_on(m, leaf, end));
+        return merge_set_key(m, leaf, merge_go_on(m, leaf, end));
 }
 
 /* The leaf's next entry becomes a piece. The leaf's key. */
@@ -319,7 +325,8 @@ static inline int64_t merge_give(Merge *m, nsec_t base, uint32_t leaf, MergeLeaf
  * Only the next entry of what is on top, again and again: what CPUs that take turns pay. Where the pieces end. What does
  * not change of the merge is in variables, because a compiler has to believe that each store might change it.
  */
-static MergePiece *merge_step_each(Merge *m, int64_t most, MergePiece *piece) {
+__attribute__((always_inline)) static inline MergePiece *merge_step_up(Merge *m, int64_t most, MergePiece *piece,
+                                                                       unsigned height) {
         MergePiece *const end = &m->pieces[MERGE_PIECES];
         MergeLeaf *const leaves = m->leaves;
         int64_t *const keys = m->keys;
@@ -330,9 +337,31 @@ static MergePiece *merge_step_each(Merge *m, int64_t most, MergePiece *piece) {
         for (; top <= most && piece < end; piece++) {
                 uint32_t leaf = top & LEAF_MASK;
 
-                top = merge_play(keys, n_leaves + leaf, merge_give(m, base, leaf, &leaves[leaf], piece));
+                top = merge_play(keys, height, n_leaves + leaf, merge_give(m, base, leaf, &leaves[leaf], piece));
         }
         return piece;
+}
+
+/* With a loop of its own for each height that hosts have, whose steps up are then one behind the other: a quarter less. */
+static MergePiece *merge_step_each(Merge *m, int64_t most, MergePiece *piece) {
+        switch (m->height) {
+        case 2:
+                return merge_step_up(m, most, piece, 2);
+        case 3:
+                return merge_step_up(m, most, piece, 3);
+        case 4:
+                return merge_step_up(m, most, piece, 4);
+        case 5:
+                return merge_step_up(m, most, piece, 5);
+        case 6:
+                return merge_step_up(m, most, piece, 6);
+        case 7:
+                return merge_step_up(m, most, piece, 7);
+        case 8:
+                return merge_step_up(m, most, piece, 8);
+        default:
+                return merge_step_up(m, most, piece, m->height);
+        }
 }
 
 /* As merge_step_each(), where two leaves are all that there are: without the tree, which is told in the end. */
@@ -352,8 +381,8 @@ static MergePiece *merge_step_two(Merge *m, int64_t most, MergePiece *piece) {
                 leaf = top & LEAF_MASK;
                 key = merge_give(m, base, leaf, &leaves[leaf], piece);
         }
-        (void)merge_play(m->keys, m->n_leaves + leaf, key);
-        (void)merge_play(m->keys, m->n_leaves + (leaf ^ both), other);
+        (void)merge_set_key(m, leaf, key);
+        (void)merge_set_key(m, leaf ^ both, other);
         return piece;
 }
 

@@ -42,7 +42,8 @@ typedef struct Merge {
         nsec_t base;
         MergeLeaf *leaves;
         uint32_t *free_leaves;
-        uint32_t n_leaves, n_free; /* the first is a power of two */
+        uint32_t n_leaves, n_free; /* the first is a power of two: */
+        unsigned height;           /* this power */
         uint32_t *leaf_of;         /* by slot: where its last batch is */
         size_t n_slots;
         bool is_settled;           /* Batch.next of all batches is as it is */

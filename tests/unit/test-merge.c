@@ -229,6 +229,47 @@ static void test_merge(void **state) {
         }
 }
 
+/* Trees of each height, of CPUs that take turns, two batches each, of which the second one waits or does not. */
+static void test_heights(void **state) {
+        for (uint32_t n = 1; n <= 1100; n = 2 * n + random_below(2)) {
+                Batch **all = calloc(2 * n, sizeof(*all));
+                const MergePiece *pieces;
+                uint32_t number = 0;
+                size_t n_entries = 0;
+                Merge m = MERGE_NULL;
+                nsec_t before = 0;
+                unsigned n_pieces;
+
+                assert_non_null(all);
+                seed = n;
+                for (uint32_t i = 0; i < 2 * n; i++) {
+                        all[i] = batch_new(i / 2);
+                        assert_non_null(all[i]);
+                        fill(all[i], 1 + random_below(20), i % 2 * 500, 1000, &number);
+                        batch_seal(all[i]);
+                        assert_int_equal(merge_add(&m, all[i]), 0);
+                }
+                while ((n_pieces = merge_next(&m, UINT64_MAX, &pieces)) > 0) {
+                        for (unsigned i = 0; i < n_pieces; i++)
+                                for (size_t k = 0; k < pieces[i].n; k++, n_entries++) {
+                                        const BatchEntry *e = &pieces[i].first[k];
+
+                                        assert_true(e->time >= before);
+                                        before = e->time;
+                                        assert_ptr_equal(e, &pieces[i].batch->entries[pieces[i].batch->watermark++]);
+                                }
+                        while (merge_take_emptied(&m))
+                                ;
+                }
+                assert_int_equal(n_entries, number);
+                assert_int_equal(m.n, 0);
+                merge_deinit(&m);
+                for (uint32_t i = 0; i < 2 * n; i++)
+                        batch_free(all[i]);
+                free(all);
+        }
+}
+
 /* ---- without memory ---------------------------------------------------------------------------------------------- */
 
 void *__real_calloc(size_t n, size_t size);
@@ -372,6 +413,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_sort),
                 cmocka_unit_test(test_merge),
+                cmocka_unit_test(test_heights),
                 cmocka_unit_test(test_memory),
                 cmocka_unit_test(test_streams_know_their_routes),
                 cmocka_unit_test(test_colliding_ids),
