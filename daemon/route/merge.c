@@ -311,8 +311,9 @@ static inline int64_t merge_give(Merge *m, nsec_t base, uint32_t leaf, MergeLeaf
         piece->item = l->arena + e->offset;
         piece->batch = l->first;
         piece->n = 1;
-        __builtin_prefetch(piece->item); /* it is longer than a line */
+        __builtin_prefetch(piece->item); /* it is longer than a line, and may begin at the end of one */
         __builtin_prefetch(piece->item + CACHE_LINE);
+        __builtin_prefetch(piece->item + 2 * CACHE_LINE - 1);
         if (e >= l->plain_end)
                 return merge_go_on(m, leaf, e + 1);
         __builtin_prefetch(&e[3]); /* its key is made when this CPU is on top again */
