@@ -186,7 +186,7 @@ __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass,
                 }
                 if (!task_hints_has(hints, e->tid, wanted) || length > pen.room)
                         break;
-                packet_copy_item(pen.to, piece->item, length);
+                copy_short(pen.to, piece->item, length);
                 pen.to += length;
                 pen.room -= length;
                 pen.n++;

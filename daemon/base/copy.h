@@ -8,13 +8,16 @@
 #include <stdint.h>
 #include <string.h>
 
-/* As memcpy(3), of any length; made for 32 to 256 bytes. */
+/* As memcpy(3), of any length; made for 32 to 256 bytes. Its last bytes may be copied twice, which is alike for all. */
 static inline void copy_short(uint8_t *to, const uint8_t *from, size_t n) {
         if (__builtin_expect(n < 32 || n > 256, 0)) {
                 memcpy(to, from, n);
                 return;
         }
-        for (size_t i = 0; i + 32 < n; i += 32)
+        memcpy(to, from, 32);
+        if (n > 64)
+                memcpy(to + 32, from + 32, 32);
+        for (size_t i = 64; i + 32 < n; i += 32)
                 memcpy(to + i, from + i, 32);
         memcpy(to + n - 32, from + n - 32, 32);
 }

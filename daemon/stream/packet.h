@@ -68,25 +68,11 @@ static inline bool packet_append(Packet *p, const uint8_t *items, size_t length,
         return true;
 }
 
-/* Items are short, and many in turn of one length: then no branch here is a surprise. What is copied twice is so alike. */
-static inline void packet_copy_item(uint8_t *to, const uint8_t *item, size_t length) {
-        if (length < 32 || length > 256) {
-                memcpy(to, item, length);
-                return;
-        }
-        memcpy(to, item, 32);
-        if (length > 64)
-                memcpy(to + 32, item + 32, 32);
-        for (size_t i = 64; i + 32 < length; i += 32)
-                memcpy(to + i, item + i, 32);
-        memcpy(to + length - 32, item + length - 32, 32);
-}
-
-/* As packet_append() of one item. */
+/* As packet_append() of one item, which is short. */
 static inline bool packet_append_one(Packet *p, const uint8_t *item, size_t length) {
         if (length > p->capacity - p->length)
                 return false;
-        packet_copy_item(p->room + p->length, item, length);
+        copy_short(p->room + p->length, item, length);
         p->length += length;
         p->n_items++;
         return true;

@@ -20,19 +20,23 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 static void check_batch(const Batch *b) {
-        Perfd__V1__Packet *p = perfd__v1__packet__unpack(NULL, b->used, b->arena);
         uint64_t mask = 0;
+        size_t used = 0;
 
-        if (!p || p->n_items != b->n_entries)
-                abort();
         for (size_t i = 0; i < b->n_entries; i++) {
-                mask |= b->entries[i].mask;
-                if (i > 0 && b->entries[i].time < b->entries[i - 1].time)
+                const BatchEntry *e = &b->entries[i];
+                Perfd__V1__Packet *p = perfd__v1__packet__unpack(NULL, e->length, b->arena + e->offset);
+
+                if (!p || p->n_items != 1)
+                        abort();
+                perfd__v1__packet__free_unpacked(p, NULL);
+                mask |= e->mask;
+                used += e->length;
+                if (i > 0 && e->time < e[-1].time)
                         abort();
         }
-        if (mask != b->mask)
+        if (mask != b->mask || used != b->used)
                 abort();
-        perfd__v1__packet__free_unpacked(p, NULL);
 }
 
 static void take_batches(Rig *rig) {
