@@ -14,6 +14,7 @@
 
 #define FRAMES_PER_CALL 64
 #define CALLS_PER_SEND 16
+#define SHARED_PER_SEND ((size_t)4 << 20)
 #define HEADER_MAX (FRAME_HEADER_SIZE + 1 + 5 + 1 + 10)
 
 enum {
@@ -255,20 +256,25 @@ static int send_code(int error) {
         }
 }
 
+/* The next frames, of which there is at least one. */
+static int outbox_next(Outbox *o, Frames *f) {
+        int r = o->head->packet ? 0 : outbox_settle_gap(o);
+
+        if (r == 0)
+                outbox_collect(o, f);
+        return r;
+}
+
 int outbox_send(Outbox *o, int fd) {
         thread_assert(THREAD_DISPATCHER);
         for (int i = 0; o->head && i < CALLS_PER_SEND; i++) {
                 struct msghdr message = { .msg_name = NULL };
                 Frames frames;
                 ssize_t n;
+                int r = outbox_next(o, &frames);
 
-                if (!o->head->packet) {
-                        int r = outbox_settle_gap(o);
-
-                        if (r < 0)
-                                return r;
-                }
-                outbox_collect(o, &frames);
+                if (r < 0)
+                        return r;
                 message.msg_iov = frames.parts;
                 message.msg_iovlen = frames.n_parts;
                 do
@@ -277,6 +283,27 @@ int outbox_send(Outbox *o, int fd) {
                 if (n < 0)
                         return send_code(errno);
                 outbox_advance(o, &frames, (size_t)n);
+        }
+        return o->head ? OUTBOX_E_AGAIN : 0;
+}
+
+int outbox_send_shared(Outbox *o, SharedRing *ring) {
+        size_t sent = 0;
+
+        thread_assert(THREAD_DISPATCHER);
+        while (o->head && sent < SHARED_PER_SEND) {
+                Frames frames;
+                size_t n;
+                int r = outbox_next(o, &frames);
+
+                if (r < 0)
+                        return r;
+                if (shared_ring_write(ring, frames.parts, frames.n_parts, &n) != 0)
+                        return OUTBOX_E_BROKEN;
+                if (n == 0 && shared_ring_wait(ring))
+                        return OUTBOX_E_FULL;
+                outbox_advance(o, &frames, n);
+                sent += n;
         }
         return o->head ? OUTBOX_E_AGAIN : 0;
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "daemon/stream/packet.h"
+#include "daemon/stream/shared-ring.h"
 
 #define OUTBOX_PACKET_COST ((size_t)192)   /* charged for each packet beside its bytes: what holding it takes */
 #define OUTBOX_KEPT_MAX ((size_t)64 << 20) /* bytes of kept packets, which the budget does not bound */
@@ -24,6 +25,8 @@ enum {
         OUTBOX_E_AGAIN = 1, /* more is left: call again when the socket is writable */
         OUTBOX_E_GONE,      /* the peer closed, or the connection broke */
         OUTBOX_E_OVERFLOW,  /* this stream has to end */
+        OUTBOX_E_FULL,      /* more is left: call again when the subscriber says that its ring has room */
+        OUTBOX_E_BROKEN,    /* the subscriber broke the rules of its ring */
 };
 
 /* What happens to a packet for which there is no room. The same values as perfd.v1.Overflow. */
@@ -72,6 +75,11 @@ int outbox_push(Outbox *o, Packet *p);
  * OUTBOX_E_GONE, -ENOMEM, or what sendmsg(2) says of a misuse.
  */
 int outbox_send(Outbox *o, int fd);
+/*
+ * The same into memory that is shared: 0 if nothing is left, OUTBOX_E_FULL, OUTBOX_E_AGAIN after a few megabytes, without
+ * waiting for anything, OUTBOX_E_BROKEN, -ENOMEM.
+ */
+int outbox_send_shared(Outbox *o, SharedRing *ring);
 
 static inline bool outbox_is_empty(const Outbox *o) {
         return !o->head;

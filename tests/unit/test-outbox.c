@@ -1,5 +1,5 @@
 /*
- * Outboxes over a real socket, read with the frame codec and protobuf-c: whatever was dropped, and however the bytes
+ * Outboxes over a real socket, and into a ring, read with the frame codec and protobuf-c: whatever was dropped, and however the bytes
  * were cut, what arrives and what the gaps say is together exactly what was pushed, in its order.
  *
  * Items are numbered from 1 by their time; item i belongs to event_of(i).
@@ -38,6 +38,8 @@ typedef struct Peer {
 
 typedef struct Line {
         int out, in;
+        SharedRing *ring; /* instead of the socket, or NULL */
+        RingReader reader;
         Outbox outbox;
         Peer peer;
         uint64_t pushed; /* items */
@@ -56,7 +58,22 @@ static void line_init(Line *l, size_t limit, Overflow overflow, int socket_bytes
         frame_reader_init(&l->peer.in, FRAME_MAX_SERVER);
 }
 
+/* The same into a ring. */
+static void line_init_ring(Line *l, size_t limit, Overflow overflow, size_t size) {
+        line_init(l, limit, overflow, 1);
+        assert_int_equal(shared_ring_new(size, &l->ring, NULL), 0);
+        assert_int_equal(ring_reader_open(&l->reader, l->ring->fds, size, l->ring->offset), 0);
+}
+
+static int line_send(Line *l) {
+        int code = l->ring ? outbox_send_shared(&l->outbox, l->ring) : outbox_send(&l->outbox, l->out);
+
+        return code == OUTBOX_E_FULL ? OUTBOX_E_AGAIN : code;
+}
+
 static void line_deinit(Line *l) {
+        ring_reader_close(&l->reader);
+        shared_ring_free(l->ring);
         outbox_deinit(&l->outbox);
         outbox_deinit(&l->outbox);
         frame_reader_deinit(&l->peer.in);
@@ -184,7 +201,21 @@ static void peer_check(Peer *peer, const Perfd__V1__Packet *p) {
         }
 }
 
-/* At most n bytes out of the socket; how many there were. */
+/* At most n bytes out of the ring. */
+static ssize_t line_take(Line *l, uint8_t *to, size_t n) {
+        const uint8_t *bytes;
+        size_t there;
+
+        assert_int_equal(ring_reader_peek(&l->reader, &bytes, &there), 0);
+        n = n < there ? n : there;
+        memcpy(to, bytes, n);
+        if (ring_reader_consume(&l->reader, n))
+                assert_int_equal(shared_ring_hear(l->ring), 0);
+        errno = EAGAIN;
+        return (ssize_t)n;
+}
+
+/* At most n bytes out of the socket or the ring; how many there were. */
 static size_t line_read(Line *l, size_t n) {
         const uint8_t *message;
         uint8_t *room;
@@ -192,7 +223,7 @@ static size_t line_read(Line *l, size_t n) {
         ssize_t got;
 
         assert_int_equal(frame_reader_room(&l->peer.in, &room, &size), 0);
-        got = read(l->in, room, size < n ? size : n);
+        got = l->ring ? line_take(l, room, size < n ? size : n) : read(l->in, room, size < n ? size : n);
         if (got <= 0) {
                 assert_int_equal(errno, EAGAIN);
                 return 0;
@@ -214,7 +245,7 @@ static void line_finish(Line *l) {
         int code;
 
         do {
-                code = outbox_send(&l->outbox, l->out);
+                code = line_send(l);
                 assert_true(code == 0 || code == OUTBOX_E_AGAIN);
                 line_check(l);
                 while (line_read(l, 100000) > 0)
@@ -353,13 +384,39 @@ static void test_peer_gone(void **state) {
         line_deinit(&l);
 }
 
-/* Two subscribers share packets; one reads at random, the other not at all, then all. Fixed seeds. */
-static void run_random(Overflow overflow, unsigned seed) {
+/* A frame may be larger than the ring; a subscriber that breaks its rules is found. */
+static void test_ring(void **state) {
+        Line l;
+
+        line_init_ring(&l, 1 << 20, OVERFLOW_DROP_OLDEST, STREAM_RING_MIN);
+        assert_int_equal(line_push_items(&l, 3, 200000), 0);
+        assert_int_equal(outbox_send_shared(&l.outbox, l.ring), OUTBOX_E_FULL);
+        assert_int_equal(l.outbox.head_sent, STREAM_RING_MIN);
+        assert_int_equal(outbox_send_shared(&l.outbox, l.ring), OUTBOX_E_FULL);
+        assert_int_equal(line_push_items(&l, 1, 10), 0);
+        line_finish(&l);
+        assert_int_equal(l.peer.items, 4);
+
+        assert_int_equal(line_push_items(&l, 1, 10), 0);
+        atomic_fetch_add(&l.reader.own->tail, 1);
+        assert_int_equal(outbox_send_shared(&l.outbox, l.ring), OUTBOX_E_BROKEN);
+        assert_int_equal(l.outbox.queued_items, 1);
+        line_check(&l);
+        line_deinit(&l);
+}
+
+/* Two subscribers share packets, by sockets or rings; one reads at random, the other not at all, then all. Fixed seeds. */
+static void run_random(Overflow overflow, unsigned seed, bool by_ring) {
         Line fast, slow, *lines[] = { &fast, &slow };
 
         print_message("seed %u\n", seed);
-        line_init(&fast, 60000, overflow, 20000);
-        line_init(&slow, 20000, overflow, 1);
+        if (by_ring) {
+                line_init_ring(&fast, 60000, overflow, STREAM_RING_MIN);
+                line_init_ring(&slow, 20000, overflow, STREAM_RING_MIN);
+        } else {
+                line_init(&fast, 60000, overflow, 20000);
+                line_init(&slow, 20000, overflow, 1);
+        }
         for (int turn = 0; turn < 3000; turn++) {
                 unsigned dice = (unsigned)rand_r(&seed) % 16;
                 size_t n = 1 + (size_t)rand_r(&seed) % 40, raw_size = (size_t)rand_r(&seed) % 300;
@@ -378,12 +435,12 @@ static void run_random(Overflow overflow, unsigned seed) {
                         for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
                                 line_push_kept(lines[i]);
                 } else if (dice < 12) {
-                        int code = outbox_send(&fast.outbox, fast.out);
+                        int code = line_send(&fast);
 
                         assert_true(code == 0 || code == OUTBOX_E_AGAIN);
                         assert_int_equal(code == 0, outbox_is_empty(&fast.outbox));
                         line_check(&fast);
-                        (void)outbox_send(&slow.outbox, slow.out);
+                        (void)line_send(&slow);
                         line_check(&slow);
                 } else {
                         line_read(&fast, 1 + (size_t)rand_r(&seed) % 15000);
@@ -400,12 +457,12 @@ static void run_random(Overflow overflow, unsigned seed) {
 
 static void test_random_oldest(void **state) {
         for (unsigned seed = 1; seed <= 5; seed++)
-                run_random(OVERFLOW_DROP_OLDEST, seed);
+                run_random(OVERFLOW_DROP_OLDEST, seed, seed % 2);
 }
 
 static void test_random_newest(void **state) {
         for (unsigned seed = 6; seed <= 10; seed++)
-                run_random(OVERFLOW_DROP_NEWEST, seed);
+                run_random(OVERFLOW_DROP_NEWEST, seed, seed % 2);
 }
 
 int main(void) {
@@ -416,6 +473,7 @@ int main(void) {
                 cmocka_unit_test(test_larger_than_limit),
                 cmocka_unit_test(test_kept_bound),
                 cmocka_unit_test(test_peer_gone),
+                cmocka_unit_test(test_ring),
                 cmocka_unit_test(test_random_oldest),
                 cmocka_unit_test(test_random_newest),
         };

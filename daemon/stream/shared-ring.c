@@ -1,0 +1,200 @@
+/*
+ * Nothing that the subscriber can write is in the way of the bytes: they and the head lie in a file that it can only
+ * read (F_SEAL_FUTURE_WRITE), so that it can neither change them nor punch holes, which would have to be filled again
+ * here; neither file can shrink below what is mapped. Its own file holds its tail and whether it sleeps.
+ *
+ * Nobody is rung by an eventfd: whether write(2) to one waits is a flag of the open file, which the subscriber would
+ * share, and could clear. The bells go by the socket, where each call says that it does not wait.
+ */
+#include "daemon/stream/shared-ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "daemon/base/cleanup.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U /* since Linux 6.3 */
+#endif
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010 /* since Linux 5.1 */
+#endif
+
+static int refuse_errno(Explanation *e, size_t size, const char *call) {
+        switch (errno) {
+        case ENOMEM:
+        case ENOSPC:
+                return refuse(e, REFUSED_EXHAUSTED, "no-memory", "%s(2) for a ring of %zu bytes: %m; ask for less, or for none",
+                              call, size);
+        case EMFILE:
+        case ENFILE:
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "%s(2) for a ring: %m; ask for none", call);
+        default:
+                return refuse(e, REFUSED_UNSUPPORTED, "no-ring",
+                              "%s(2) for a ring: %m; it needs Linux 5.1, and sealed memory files to be allowed; ask for none",
+                              call);
+        }
+}
+
+/* All of its memory is there from the beginning, so that none can be missing later. */
+static int open_memory(const char *name, size_t length, int *ret_fd, void **ret_map, const char **ret_call) {
+        _cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+        void *map;
+
+        if (fd < 0 && errno == EINVAL)
+                fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        *ret_call = "memfd_create";
+        if (fd < 0)
+                return -1;
+        *ret_call = "fallocate";
+        if (fallocate(fd, 0, 0, (off_t)length) < 0)
+                return -1;
+        *ret_call = "mmap";
+        map = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+        if (map == MAP_FAILED)
+                return -1;
+        *ret_fd = TAKE_FD(fd);
+        *ret_map = map;
+        return 0;
+}
+
+static int shared_ring_open(SharedRing *r, Explanation *e) {
+        const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+        const char *call;
+        void *map;
+
+        if (open_memory("perfd-stream", r->offset + r->size, &r->fds[0], &map, &call) < 0)
+                return refuse_errno(e, r->size, call);
+        r->words = map;
+        r->bytes = (uint8_t *)map + r->offset;
+        if (open_memory("perfd-subscriber", r->offset, &r->fds[1], &map, &call) < 0)
+                return refuse_errno(e, r->size, call);
+        r->theirs = map;
+        if (fcntl(r->fds[0], F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE) < 0 || fcntl(r->fds[1], F_ADD_SEALS, seals) < 0)
+                return refuse_errno(e, r->size, "fcntl");
+        return 0;
+}
+
+int shared_ring_new(size_t size, SharedRing **ret, Explanation *e) {
+        SharedRing *r;
+        int code;
+
+        if (!stream_ring_may_be(size))
+                return refuse(e, REFUSED_INVALID, "bad-ring",
+                              "a ring of %zu bytes: it has to be a power of two from %zu to %zu, or 0 for none", size,
+                              STREAM_RING_MIN, STREAM_RING_MAX);
+        r = calloc(1, sizeof(*r));
+        if (!r)
+                return -ENOMEM;
+        *r = (SharedRing){ .size = size, .offset = (size_t)sysconf(_SC_PAGESIZE), .fds = { -1, -1 } };
+        code = shared_ring_open(r, e);
+        if (code == 0)
+                *ret = r;
+        else
+                shared_ring_free(r);
+        return code;
+}
+
+void shared_ring_close_fds(SharedRing *r) {
+        for (size_t i = 0; i < ARRAY_SIZE(r->fds); i++)
+                r->fds[i] = close_fd(r->fds[i]);
+}
+
+SharedRing *shared_ring_free(SharedRing *r) {
+        if (!r)
+                return NULL;
+        if (r->words)
+                munmap(r->words, r->offset + r->size);
+        if (r->theirs)
+                munmap((void *)(uintptr_t)r->theirs, r->offset);
+        shared_ring_close_fds(r);
+        free(r);
+        return NULL;
+}
+
+static size_t shared_ring_used(const SharedRing *r) {
+        return (size_t)(r->head - r->tail);
+}
+
+/* The tail only rises, and not beyond the head. */
+static int shared_ring_look(SharedRing *r) {
+        uint64_t tail = atomic_load_explicit(&r->theirs->tail, memory_order_acquire);
+
+        if (r->head - tail > r->head - r->tail)
+                return SHARED_RING_E_BROKEN;
+        r->tail = tail;
+        return 0;
+}
+
+static void shared_ring_put(SharedRing *r, const uint8_t *from, size_t n) {
+        size_t at = r->head & (r->size - 1), first = n < r->size - at ? n : r->size - at;
+
+        memcpy(r->bytes + at, from, first);
+        memcpy(r->bytes, from + first, n - first);
+        r->head += n;
+}
+
+/* The head is known to the subscriber, who is woken if it slept before it could know. */
+static void shared_ring_publish(SharedRing *r) {
+        uint32_t waits;
+
+        atomic_store_explicit(&r->words->head, r->head, memory_order_release);
+        atomic_thread_fence(memory_order_seq_cst); /* the other side: ring_reader_arm() */
+        waits = atomic_load_explicit(&r->theirs->waits, memory_order_relaxed);
+        if (waits != 0 && waits != r->rung) {
+                r->rung = waits;
+                r->rings = true;
+        }
+}
+
+static void shared_ring_say_waits(SharedRing *r, bool waits) {
+        uint32_t number = waits ? (uint32_t)(r->n_waits++ % UINT32_MAX) + 1 : 0;
+
+        r->waits = waits;
+        atomic_store_explicit(&r->words->waits, number, memory_order_release); /* behind the head that it had then */
+}
+
+int shared_ring_write(SharedRing *r, const struct iovec *parts, size_t n_parts, size_t *ret_n) {
+        uint64_t before = r->head;
+        int code = shared_ring_look(r);
+
+        if (code != 0)
+                return code;
+        if (r->waits && shared_ring_used(r) <= r->size / 2)
+                shared_ring_say_waits(r, false);
+        for (size_t i = 0, room = r->size - shared_ring_used(r); i < n_parts && room > 0 && !r->waits; i++) {
+                size_t n = parts[i].iov_len < room ? parts[i].iov_len : room;
+
+                shared_ring_put(r, parts[i].iov_base, n);
+                room -= n;
+        }
+        if (r->head != before)
+                shared_ring_publish(r);
+        *ret_n = (size_t)(r->head - before);
+        return 0;
+}
+
+bool shared_ring_wait(SharedRing *r) {
+        if (r->waits)
+                return true; /* it was looked again after that was said */
+        shared_ring_say_waits(r, true);
+        atomic_thread_fence(memory_order_seq_cst); /* the other side: ring_reader_consume() */
+        if (shared_ring_look(r) == 0 && shared_ring_used(r) > r->size / 2)
+                return true;
+        shared_ring_say_waits(r, false); /* what broke is found by the next write */
+        return false;
+}
+
+int shared_ring_hear(SharedRing *r) {
+        return ++r->n_told > r->n_waits ? SHARED_RING_E_BROKEN : 0;
+}
+
+bool shared_ring_take_ring(SharedRing *r) {
+        bool rings = r->rings;
+
+        r->rings = false;
+        return rings;
+}

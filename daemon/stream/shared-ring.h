@@ -1,0 +1,51 @@
+/*
+ * For outboxes: a stream's bytes to a subscriber on this host without a system call, by memory that both share
+ * (proto/stream-ring.h). Made by main, then the dispatcher's.
+ *
+ * The subscriber is a stranger: it can write its own file only, of which the tail is read, once each time, and checked.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "daemon/base/error.h"
+#include "proto/stream-ring.h"
+
+typedef struct SharedRing {
+        RingDaemonWords *words;
+        const RingClientWords *theirs;
+        uint8_t *bytes;
+        size_t size, offset;
+        int fds[STREAM_RING_FDS]; /* to be handed over */
+        uint64_t head;
+        uint64_t tail; /* as read last */
+        bool waits;    /* for room */
+        bool rings;    /* the subscriber slept when something was written: it is to be woken */
+        uint64_t n_waits, n_told;
+        uint32_t rung; /* its wait that was rung for */
+} SharedRing;
+
+enum {
+        SHARED_RING_E_BROKEN = 1, /* the subscriber broke the rules */
+};
+
+/* A size that can not be, or that this kernel or this moment has not got, is refused. -ENOMEM. */
+int shared_ring_new(size_t size, SharedRing **ret, Explanation *e);
+SharedRing *shared_ring_free(SharedRing *r);
+/* They were handed over: what was made with them stays. */
+void shared_ring_close_fds(SharedRing *r);
+
+/*
+ * As much of these parts as there is room for, possibly none. While the ring waits that is nothing, until half of it is
+ * free. SHARED_RING_E_BROKEN.
+ */
+int shared_ring_write(SharedRing *r, const struct iovec *parts, size_t n_parts, size_t *ret_n);
+/* There was no room: true if the subscriber will say when half of it is there; false if it is already. */
+bool shared_ring_wait(SharedRing *r);
+/* The subscriber says that there is. SHARED_RING_E_BROKEN: more often than it was waited for. */
+int shared_ring_hear(SharedRing *r);
+/* Once: it is to be woken. */
+bool shared_ring_take_ring(SharedRing *r);
