@@ -14,7 +14,7 @@
 
 #include "proto/perfd.pb-c.h"
 
-#define STREAM_MAX_REQUEST 4096 /* only `stop` may come */
+#define STREAM_MAX_REQUEST 4096 /* only `stop` and `room` may come */
 #define SOCKET_BYTES (208 << 10) /* what Linux grants anybody by default, of which it makes twice as much */
 #define TRIM_FROM ((size_t)1 << 20) /* bytes that waited for one that leaves, at which it pays to look for free memory */
 
@@ -24,6 +24,7 @@ Subscriber *subscriber_free(Subscriber *s) {
         sd_event_source_disable_unref(s->source);
         frame_reader_deinit(&s->in);
         outbox_deinit(&s->outbox);
+        shared_ring_free(s->ring);
         for (size_t i = 0; i < s->n_packets; i++)
                 packet_unref(s->packets[i]);
         free(s->packets);
@@ -98,52 +99,6 @@ uint64_t channel_pending(const Dispatcher *d, const Channel *c) {
         return n;
 }
 
-/* The socket is polled for writing only while something waits. */
-static int subscriber_poll(Subscriber *s) {
-        bool waits = s->prelude || !outbox_is_empty(&s->outbox);
-
-        return sd_event_source_set_io_events(s->source, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
-}
-
-static int subscriber_send_prelude(Subscriber *s) {
-        while (s->prelude_sent < s->n_prelude) {
-                ssize_t n = send(s->fd, s->prelude + s->prelude_sent, s->n_prelude - s->prelude_sent,
-                                 MSG_NOSIGNAL | MSG_DONTWAIT);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return errno == EAGAIN ? OUTBOX_E_AGAIN : OUTBOX_E_GONE;
-                s->prelude_sent += (size_t)n;
-        }
-        free(TAKE_PTR(s->prelude));
-        s->n_prelude = s->prelude_sent = 0;
-        return 0;
-}
-
-/* The subscriber may be gone afterwards. Negative: memory. */
-int subscriber_send(Dispatcher *d, Subscriber *s) {
-        int r;
-
-        if (s->held)
-                return 0;
-        r = subscriber_send_prelude(s);
-
-        if (r == 0)
-                r = outbox_send(&s->outbox, s->fd);
-        if (r < 0)
-                return r;
-        if (r == OUTBOX_E_GONE) {
-                subscriber_drop(d, s, s->ended ? NULL : "the peer is gone");
-                return 0;
-        }
-        if (r == 0 && s->ended) {
-                subscriber_drop(d, s, NULL);
-                return 0;
-        }
-        return subscriber_poll(s);
-}
-
 /* Once: main answers with the closing ledger. */
 static int subscriber_ask_close(Dispatcher *d, Subscriber *s, const char *reason) {
         if (s->close_asked || s->closing)
@@ -172,21 +127,49 @@ int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p) {
 
 static int subscriber_handle(Dispatcher *d, Subscriber *s, const uint8_t *bytes, size_t length) {
         Perfd__V1__Request *request = perfd__v1__request__unpack(NULL, length, bytes);
-        bool is_stop = request && request->body_case == PERFD__V1__REQUEST__BODY_STOP;
+        int kind = request ? (int)request->body_case : PERFD__V1__REQUEST__BODY__NOT_SET;
 
         if (request)
                 perfd__v1__request__free_unpacked(request, NULL);
-        if (!is_stop) {
-                subscriber_drop(d, s, "it sent something else than stop");
-                return 0;
+        if (kind == PERFD__V1__REQUEST__BODY_STOP)
+                return subscriber_ask_close(d, s, "stopped");
+        if (kind == PERFD__V1__REQUEST__BODY_ROOM && s->ring)
+                return subscriber_hear_of_room(d, s);
+        subscriber_drop(d, s, "it sent something else than stop");
+        return 0;
+}
+
+static Subscriber *dispatcher_find(const Dispatcher *d, uint64_t id) {
+        for (Channel *c = d->channels; c; c = c->next)
+                for (Subscriber *s = c->subscribers; s; s = s->next)
+                        if (s->id == id)
+                                return s;
+        return NULL;
+}
+
+/* All whole requests that came. Each may be the last one. */
+static int subscriber_take_requests(Dispatcher *d, Subscriber *s) {
+        const uint64_t id = s->id;
+        const uint8_t *message;
+        size_t length;
+        int r = 0;
+
+        while (r >= 0 && (s = dispatcher_find(d, id))) {
+                int code = frame_reader_next(&s->in, &message, &length);
+
+                if (code == FRAME_E_NEED_MORE)
+                        break;
+                if (code == FRAME_E_TOO_LONG)
+                        subscriber_drop(d, s, "it sent something else than stop");
+                else
+                        r = subscriber_handle(d, s, message, length);
         }
-        return subscriber_ask_close(d, s, "stopped");
+        return r;
 }
 
 static int on_readable(Dispatcher *d, Subscriber *s) {
-        const uint8_t *message;
         uint8_t *room;
-        size_t size, length;
+        size_t size;
         ssize_t n;
         int r = frame_reader_room(&s->in, &room, &size);
 
@@ -200,14 +183,7 @@ static int on_readable(Dispatcher *d, Subscriber *s) {
                 return 0;
         }
         frame_reader_fed(&s->in, (size_t)n);
-        r = frame_reader_next(&s->in, &message, &length);
-        if (r == FRAME_E_NEED_MORE)
-                return 0;
-        if (r == FRAME_E_TOO_LONG) {
-                subscriber_drop(d, s, "it sent something else than stop");
-                return 0;
-        }
-        return subscriber_handle(d, s, message, length);
+        return subscriber_take_requests(d, s);
 }
 
 typedef struct SourceOwner {
@@ -267,21 +243,14 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         c->subscribers = s;
         s->held = true;
         s->matched = channel_pending(d, c);
-        subscriber_widen(s);
+        if (!s->ring)
+                subscriber_widen(s);
         frame_reader_init(&s->in, STREAM_MAX_REQUEST);
         outbox_init(&s->outbox, s->queue_bytes, s->overflow);
         r = subscriber_watch(d, s);
         for (size_t i = 0; i < s->n_packets && r >= 0; i++)
                 r = outbox_push(&s->outbox, s->packets[i]);
         return r < 0 ? r : 0;
-}
-
-static Subscriber *dispatcher_find(const Dispatcher *d, uint64_t id) {
-        for (Channel *c = d->channels; c; c = c->next)
-                for (Subscriber *s = c->subscribers; s; s = s->next)
-                        if (s->id == id)
-                                return s;
-        return NULL;
 }
 
 int dispatcher_begin(Dispatcher *d, uint64_t id) {

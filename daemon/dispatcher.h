@@ -45,7 +45,8 @@ typedef struct Subscriber {
         uint64_t since; /* first snapshot generation whose masks have the bit for this subscription */
         Overflow overflow;
         size_t queue_bytes;
-        uint8_t *prelude; /* frames that leave before the first packet, malloc */
+        SharedRing *ring; /* the way of all packets; NULL: the socket */
+        uint8_t *prelude; /* frames that leave before the first packet, by the socket, malloc */
         size_t n_prelude;
         Packet **packets; /* that begin the stream: start, descriptors; references */
         size_t n_packets;
@@ -57,6 +58,7 @@ typedef struct Subscriber {
         FrameReader in;
         sd_event_source *source;
         size_t prelude_sent;
+        bool owes_bell;   /* it sleeps beside a ring that is not empty, and the kernel had no memory to wake it */
         uint64_t matched; /* as counted by the readers */
         uint64_t late;
         bool held;        /* nothing is sent yet */
@@ -275,5 +277,9 @@ int dispatcher_report(Dispatcher *d, DispatcherReport *report);
 /* dispatcher-close.c */
 uint64_t channel_pending(const Dispatcher *d, const Channel *c);
 int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p);
-int subscriber_send(Dispatcher *d, Subscriber *s);
 void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why);
+
+/* dispatcher-send.c. The subscriber may be gone after both. Negative: memory. */
+int subscriber_send(Dispatcher *d, Subscriber *s);
+/* It says that its ring has room. */
+int subscriber_hear_of_room(Dispatcher *d, Subscriber *s);

@@ -128,7 +128,7 @@ static int handle_subscribe(Asking *a, Explanation *e) {
 }
 
 static int handle_stop(Asking *a, Explanation *e) {
-        return refuse(e, REFUSED_INVALID, "bad-request", "stop ends a subscription, and this connection has none");
+        return refuse(e, REFUSED_INVALID, "bad-request", "stop and room are for a stream, and this connection is none");
 }
 
 static const struct {
@@ -148,6 +148,7 @@ static const struct {
         { PERFD__V1__REQUEST__BODY_SET_FILTER, "set-filter", true, handle_set_filter },
         { PERFD__V1__REQUEST__BODY_SUBSCRIBE, "subscribe", false, handle_subscribe },
         { PERFD__V1__REQUEST__BODY_STOP, "stop", false, handle_stop },
+        { PERFD__V1__REQUEST__BODY_ROOM, "room", false, handle_stop },
         { PERFD__V1__REQUEST__BODY_LEDGER, "ledger", false, handle_ledger },
         { PERFD__V1__REQUEST__BODY_DOCTOR, "doctor", false, handle_doctor },
         { PERFD__V1__REQUEST__BODY_VALIDATE, "validate", false, handle_validate },

@@ -13,7 +13,7 @@
 #include "daemon/supervisor-removed.h"
 
 #define QUEUE_MIN ((size_t)64 * 1024)
-#define QUEUES_OF_UID ((size_t)512 << 20) /* bytes, of all outboxes of one uid */
+#define QUEUES_OF_UID ((size_t)512 << 20) /* bytes, of all outboxes and rings of one uid */
 
 static int supervisor_take_bit(Supervisor *s, unsigned *ret_bit, Explanation *e) {
         if (s->used_bits == UINT64_MAX)
@@ -158,10 +158,17 @@ static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1_
 /* The response leaves before the first packet; then the socket is the dispatcher's. */
 static int supervisor_hand_over(Supervisor *s, Connection *c, uint64_t request_id, Subscriber **sub, Explanation *e) {
         Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__StreamRing ring = PERFD__V1__STREAM_RING__INIT;
         DispatcherMail *mail;
         int r;
 
         response.id = request_id;
+        if ((*sub)->ring) {
+                ring.bytes = (*sub)->ring->size;
+                ring.offset = (*sub)->ring->offset;
+                response.body_case = PERFD__V1__RESPONSE__BODY_RING;
+                response.ring = &ring;
+        }
         r = connection_respond(c, &response);
         if (r < 0)
                 return r;
@@ -192,25 +199,30 @@ static int supervisor_begin(Supervisor *s, uint64_t id) {
 }
 
 /* What the peer may have, or why not. */
-static int supervisor_admit(const Supervisor *s, uid_t uid, uint64_t asked, Admission **ret, Explanation *e) {
-        size_t queue = asked ? asked : s->config->subscriber_queue, charged = 0;
+static int supervisor_admit(const Supervisor *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Admission **ret,
+                            Explanation *e) {
+        size_t queue = q->queue_bytes ? q->queue_bytes : s->config->subscriber_queue, charged = 0;
         Admission *a;
+        int r;
 
         if (s->n_subscribers >= s->subscribers_max)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
                               "%zu subscribers are all that subscribers.max allows", s->n_subscribers);
         if (queue < QUEUE_MIN)
                 queue = QUEUE_MIN;
+        r = q->ring_bytes ? shared_ring_check(q->ring_bytes, e) : 0;
+        if (r != 0)
+                return r;
         for (a = s->admissions; a; a = a->next)
-                charged += a->uid == uid ? a->queue_bytes : 0;
-        if (queue > QUEUES_OF_UID - charged)
+                charged += a->uid == uid ? a->queue_bytes + a->ring_bytes : 0;
+        if (queue > QUEUES_OF_UID - charged || q->ring_bytes > QUEUES_OF_UID - charged - queue)
                 return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
-                              "a queue of %zu bytes: the subscribers of uid %u may have %zu in all, and have %zu; ask for "
-                              "less", queue, (unsigned)uid, QUEUES_OF_UID, charged);
+                              "a queue of %zu bytes and a ring of %zu: the subscribers of uid %u may have %zu in all, and have "
+                              "%zu; ask for less", queue, (size_t)q->ring_bytes, (unsigned)uid, QUEUES_OF_UID, charged);
         a = calloc(1, sizeof(*a));
         if (!a)
                 return -ENOMEM;
-        *a = (Admission){ .uid = uid, .queue_bytes = queue };
+        *a = (Admission){ .uid = uid, .queue_bytes = queue, .ring_bytes = q->ring_bytes };
         *ret = a;
         return 0;
 }
@@ -229,6 +241,7 @@ static void supervisor_discharge(Supervisor *s, uint64_t id) {
 int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {
         _cleanup_free_ Admission *admission = NULL;
         _cleanup_(subscriber_freep) Subscriber *sub = NULL;
+        _cleanup_(shared_ring_freep) SharedRing *ring = NULL;
         Subscription *u = NULL;
         bool is_new = false;
         int r;
@@ -236,15 +249,19 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
         thread_assert(THREAD_MAIN);
         if (!connection_may_give(c))
                 return refuse(e, REFUSED_INVALID, "bad-request", "nothing may follow subscribe before its response");
-        r = supervisor_admit(s, connection_peer(c)->uid, request->subscribe->queue_bytes, &admission, e);
+        r = supervisor_admit(s, connection_peer(c)->uid, request->subscribe, &admission, e);
+        if (r == 0 && admission->ring_bytes)
+                r = shared_ring_new(admission->ring_bytes, &ring, e);
         if (r != 0)
                 return r;
         r = supervisor_subscription(s, request->subscribe, &u, &is_new, e);
         if (r != 0)
                 return r;
         r = subscriber_new(s, u, request->subscribe, admission->queue_bytes, &sub);
-        if (r == 0)
+        if (r == 0) {
+                sub->ring = TAKE_PTR(ring);
                 r = supervisor_hand_over(s, c, request->id, &sub, e);
+        }
         if (r == 0 && is_new)
                 r = supervisor_publish(s);
         if (r == 0)

@@ -107,7 +107,7 @@ typedef struct Admission {
         struct Admission *next;
         uint64_t id;
         uid_t uid;
-        size_t queue_bytes;
+        size_t queue_bytes, ring_bytes;
 } Admission;
 
 /* Events that were removed while streams were there, the oldest first: supervisor-removed.h. */

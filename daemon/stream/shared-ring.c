@@ -14,8 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "daemon/base/cleanup.h"
-
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U /* since Linux 6.3 */
 #endif
@@ -78,15 +76,17 @@ static int shared_ring_open(SharedRing *r, Explanation *e) {
         return 0;
 }
 
+int shared_ring_check(uint64_t size, Explanation *e) {
+        return stream_ring_may_be(size) ? 0 : refuse(e, REFUSED_INVALID, "bad-ring",
+                                                     "a ring of %llu bytes: it has to be a power of two from %zu to %zu, or 0 "
+                                                     "for none", (unsigned long long)size, STREAM_RING_MIN, STREAM_RING_MAX);
+}
+
 int shared_ring_new(size_t size, SharedRing **ret, Explanation *e) {
-        SharedRing *r;
+        SharedRing *r = calloc(1, sizeof(*r));
         int code;
 
-        if (!stream_ring_may_be(size))
-                return refuse(e, REFUSED_INVALID, "bad-ring",
-                              "a ring of %zu bytes: it has to be a power of two from %zu to %zu, or 0 for none", size,
-                              STREAM_RING_MIN, STREAM_RING_MAX);
-        r = calloc(1, sizeof(*r));
+        assert(stream_ring_may_be(size));
         if (!r)
                 return -ENOMEM;
         *r = (SharedRing){ .size = size, .offset = (size_t)sysconf(_SC_PAGESIZE), .fds = { -1, -1 } };

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "daemon/base/cleanup.h"
 #include "daemon/base/error.h"
 #include "proto/stream-ring.h"
 
@@ -32,9 +33,12 @@ enum {
         SHARED_RING_E_BROKEN = 1, /* the subscriber broke the rules */
 };
 
-/* A size that can not be, or that this kernel or this moment has not got, is refused. -ENOMEM. */
+/* A size that can not be is refused. */
+int shared_ring_check(uint64_t size, Explanation *e);
+/* Of such a size. What this kernel can not, or this moment has not got, is refused. -ENOMEM. */
 int shared_ring_new(size_t size, SharedRing **ret, Explanation *e);
 SharedRing *shared_ring_free(SharedRing *r);
+DEFINE_CLEANUP(SharedRing *, shared_ring_free)
 /* They were handed over: what was made with them stays. */
 void shared_ring_close_fds(SharedRing *r);
 

@@ -20,6 +20,7 @@ Needs protoc (protobuf-compiler) and Google's protobuf package (python3-protobuf
 import argparse
 import importlib
 import json
+import mmap
 import os
 import signal
 import socket
@@ -168,6 +169,48 @@ def check_ledger(ledger):
     return rows
 
 
+# ---- shared memory ---------------------------------------------------------------------------------------------------
+
+
+class Ring:
+    """The bytes of a stream in memory that the daemon shares with us."""
+
+    def __init__(self, fds, size, offset):
+        self.size = size
+        try:
+            self.theirs = mmap.mmap(fds[0], offset + size, mmap.MAP_SHARED, mmap.PROT_READ)
+            self.ours = mmap.mmap(fds[1], offset, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        finally:
+            for fd in fds:
+                os.close(fd)
+        self.bytes = memoryview(self.theirs)[offset:]
+        # words are read and written whole: head, and tail; in 32 bits, 64 bytes behind these, who waits
+        self.head, self.daemon_waits = memoryview(self.theirs)[:8].cast("Q"), memoryview(self.theirs)[64:68].cast("I")
+        self.tail, self.waits = memoryview(self.ours)[:8].cast("Q"), memoryview(self.ours)[64:68].cast("I")
+        self.sleeps = self.told = 0
+
+    def take(self):
+        """All that is there, as bytes; and whether the daemon has to be told of the room."""
+        head, tail = self.head[0], self.tail[0]
+        require(head - tail <= self.size, f"a head of {head} with a tail of {tail}")
+        at, n = tail % self.size, head - tail
+        got = bytes(self.bytes[at:at + n]) + bytes(self.bytes[:max(0, at + n - self.size)])
+        self.tail[0] = head
+        waits = self.daemon_waits[0]
+        must_tell = waits not in (0, self.told) and self.head[0] - head <= self.size // 2
+        if must_tell:
+            self.told = waits
+        return got, must_tell
+
+    def sleep(self):
+        """The daemon rings for what comes from now on: to be looked at once more before the wait."""
+        self.sleeps = self.sleeps % 0xffffffff + 1
+        self.waits[0] = self.sleeps
+
+    def wake(self):
+        self.waits[0] = 0
+
+
 # ---- the connection --------------------------------------------------------------------------------------------------
 
 
@@ -178,6 +221,7 @@ class Client:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.connect(path)
         self.received, self.last_id = bytearray(), 0
+        self.ring, self.fds = None, []
         self.hello = self.request(hello=pb.Hello(protocol=VERSION, program=program)).hello
 
     def __enter__(self):
@@ -206,12 +250,43 @@ class Client:
     def receive(self):
         """The next message; None at the end of the connection."""
         while not (message := self.take_frame()):
-            got = self.socket.recv(1 << 16)
+            got = self.receive_shared() if self.ring else self.receive_bytes()
             if not got:
                 require(not self.received, "the connection ends in the middle of a frame")
                 return None
             self.received += got
         return message
+
+    def receive_bytes(self):
+        """Some bytes from the socket, b"" at its end; fds that come with them are in .fds."""
+        got, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 2)
+        self.fds += fds
+        return got
+
+    def receive_shared(self):
+        """The same from the ring. Where there is nothing, bells by the socket say when to look again."""
+        got, must_tell = self.ring.take()
+        while not got and not must_tell:
+            self.ring.sleep()
+            got, must_tell = self.ring.take()
+            if not got:
+                bells = self.socket.recv(1 << 16)
+                require(not any(bells), "something else than bells beside a ring")
+                self.ring.wake()
+                got, must_tell = self.ring.take()
+                if not bells:
+                    return got  # what is in the ring is the end of the stream
+        self.ring.wake()
+        if must_tell:
+            self.tell()
+        return got
+
+    def tell(self):
+        """The ring has room again."""
+        try:
+            self.send(room=pb.Empty())
+        except ConnectionError:
+            pass  # the stream has ended: the rest of it is in the ring
 
     def request(self, **body):
         """Sends a request, e.g. request(list=pb.ListRequest()), and gives its response. Refused if it was refused."""
@@ -225,7 +300,14 @@ class Client:
 
     def subscribe(self, **subscription):
         """Begins a stream; gives its items as dicts until it ends. Arguments are the fields of SubscribeRequest."""
-        self.request(subscribe=pb.SubscribeRequest(**subscription))
+        ring = self.request(subscribe=pb.SubscribeRequest(**subscription)).ring
+        require(bool(ring.bytes) == bool(subscription.get("ring_bytes")), "a ring that nobody asked for, or none")
+        if ring.bytes:
+            require(len(self.fds) == 2, "no fds came: this socket is forwarded, subscribe anew without ring_bytes")
+            fds, self.fds = self.fds, []
+            self.ring = Ring(fds, ring.bytes, ring.offset)
+            require(not any(self.received), "something else than bells beside a ring")
+            self.received.clear()
         self.stream, self.stopped = Stream(), False
         return self.items()
 
@@ -378,6 +460,7 @@ def arguments():
     p.add_argument("--payload", choices=("fields", "raw", "both"), default="fields")
     p.add_argument("--overflow", choices=("drop-oldest", "drop-newest", "disconnect"), default="drop-oldest")
     p.add_argument("--queue-bytes", type=int, default=0)
+    p.add_argument("--ring", type=int, default=0, help="bytes of shared memory that the stream comes by")
     p.add_argument("--records", action="store_true", help="comm, fork, exit and mmap2 too")
     p.add_argument("--count", type=int, default=0, help="stop after so many items")
     p.add_argument("--for", type=float, default=0, dest="seconds", help="stop after so many seconds")
@@ -392,7 +475,7 @@ def main():
         items = client.subscribe(
             events=a.events, where=a.where, fields=a.fields.split(",") if a.fields else [],
             order=f"ORDER_{a.order.upper()}", payload=f"PAYLOAD_{a.payload.upper()}",
-            overflow=f"OVERFLOW_{a.overflow.upper().replace('-', '_')}", queue_bytes=a.queue_bytes,
+            overflow=f"OVERFLOW_{a.overflow.upper().replace('-', '_')}", queue_bytes=a.queue_bytes, ring_bytes=a.ring,
             records=0b1111 if a.records else 0)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
             signal.signal(number, lambda *_: client.stop())

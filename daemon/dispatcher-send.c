@@ -1,0 +1,105 @@
+/*
+ * How bytes leave for a subscriber: by its socket, or into the memory that it shares with us. In both cases only as much
+ * as goes without waiting; whoever has more to get says when it can go on, the kernel for a socket that is writable, the
+ * subscriber itself for a ring that has room. What may not be missed while others sleep is rung by the socket.
+ */
+#include "daemon/dispatcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* The response, and with its first byte the files of the ring. */
+static ssize_t subscriber_send_some(const Subscriber *s) {
+        struct iovec part = { s->prelude + s->prelude_sent, s->n_prelude - s->prelude_sent };
+        union {
+                struct cmsghdr header;
+                char bytes[CMSG_SPACE(sizeof(s->ring->fds))];
+        } control = { .header = { .cmsg_len = CMSG_LEN(sizeof(s->ring->fds)), .cmsg_level = SOL_SOCKET,
+                                  .cmsg_type = SCM_RIGHTS } };
+        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+        if (s->ring && s->prelude_sent == 0) {
+                memcpy(CMSG_DATA(&control.header), s->ring->fds, sizeof(s->ring->fds));
+                message.msg_control = &control;
+                message.msg_controllen = sizeof(control.bytes);
+        }
+        return sendmsg(s->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static int subscriber_send_prelude(Subscriber *s) {
+        while (s->prelude_sent < s->n_prelude) {
+                ssize_t n = subscriber_send_some(s);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return errno == EAGAIN ? OUTBOX_E_AGAIN : OUTBOX_E_GONE;
+                s->prelude_sent += (size_t)n;
+                if (s->ring)
+                        shared_ring_close_fds(s->ring);
+        }
+        free(TAKE_PTR(s->prelude));
+        s->n_prelude = s->prelude_sent = 0;
+        return 0;
+}
+
+/* A message without fields. If there is no room for it there is something that wakes already. */
+static int subscriber_ring(const Subscriber *s) {
+        static const uint8_t bell[FRAME_HEADER_SIZE];
+        ssize_t n;
+
+        do
+                n = send(s->fd, bell, sizeof(bell), MSG_NOSIGNAL | MSG_DONTWAIT);
+        while (n < 0 && errno == EINTR);
+        if (n >= 0 || errno == EAGAIN)
+                return 0;
+        return errno == ENOBUFS || errno == ENOMEM ? OUTBOX_E_AGAIN : OUTBOX_E_GONE;
+}
+
+static int subscriber_send_shared(Subscriber *s) {
+        int r = outbox_send_shared(&s->outbox, s->ring), rung;
+
+        if (r < 0 || r == OUTBOX_E_BROKEN)
+                return r;
+        s->owes_bell |= shared_ring_take_ring(s->ring);
+        if (!s->owes_bell)
+                return r;
+        rung = subscriber_ring(s);
+        s->owes_bell = rung == OUTBOX_E_AGAIN;
+        return rung != 0 ? rung : r;
+}
+
+int subscriber_send(Dispatcher *d, Subscriber *s) {
+        int r;
+
+        if (s->held)
+                return 0;
+        r = subscriber_send_prelude(s);
+        if (r == 0)
+                r = s->ring ? subscriber_send_shared(s) : outbox_send(&s->outbox, s->fd);
+        if (r < 0)
+                return r;
+        if (r == OUTBOX_E_GONE) {
+                subscriber_drop(d, s, s->ended ? NULL : "the peer is gone");
+                return 0;
+        }
+        if (r == OUTBOX_E_BROKEN) {
+                subscriber_drop(d, s, "its ring has a tail that can not be");
+                return 0;
+        }
+        if (r == 0 && s->ended) {
+                subscriber_drop(d, s, NULL);
+                return 0;
+        }
+        /* the socket is polled for writing only while something waits for that */
+        return sd_event_source_set_io_events(s->source, r == OUTBOX_E_AGAIN ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+int subscriber_hear_of_room(Dispatcher *d, Subscriber *s) {
+        if (shared_ring_hear(s->ring) == 0)
+                return subscriber_send(d, s);
+        subscriber_drop(d, s, "it tells of room in its ring that nobody waits for");
+        return 0;
+}
