@@ -61,8 +61,7 @@ static int client_take_response(perfd_client *c, const uint8_t *bytes, size_t le
         return r;
 }
 
-/* Bytes until the end of the first frame, as far as its length is known. */
-static size_t client_missing(const perfd_client *c) {
+size_t client_missing(const perfd_client *c) {
         size_t here = c->in.end - c->in.begin, length = 0;
 
         if (here < FRAME_HEADER_SIZE)

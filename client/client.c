@@ -38,7 +38,9 @@ void perfd_client_free(perfd_client *c) {
         stream_deinit(&c->stream);
         frame_reader_deinit(&c->in);
         client_error_deinit(c);
+        client_close_fds(c);
         free(c->out);
+        free(c->path);
         free(c->program);
         free(c);
 }
@@ -80,8 +82,8 @@ static int client_greet(perfd_client *c) {
         return 0;
 }
 
-/* A connection that did not come to a greeting is taken back, so that another path can be tried. */
-static int client_disconnect(perfd_client *c, int code) {
+/* A connection that did not come to a greeting, or to a stream, is taken back, so that another one can be tried. */
+void client_disconnect(perfd_client *c) {
         close(c->fd);
         c->fd = -1;
         c->state = CLIENT_NEW;
@@ -90,7 +92,10 @@ static int client_disconnect(perfd_client *c, int code) {
         c->n_out = c->sent = 0;
         frame_reader_deinit(&c->in);
         frame_reader_init(&c->in, FRAME_MAX_SERVER);
-        return code;
+        client_close_fds(c);
+        if (c->greeting)
+                perfd__v1__server_message__free_unpacked(c->greeting, NULL);
+        c->greeting = NULL;
 }
 
 int perfd_client_connect_fd(perfd_client *c, int fd) {
@@ -101,7 +106,9 @@ int perfd_client_connect_fd(perfd_client *c, int fd) {
         c->fd = fd;
         c->state = CLIENT_READY;
         r = client_greet(c);
-        return r == 0 ? 0 : client_disconnect(c, r);
+        if (r != 0)
+                client_disconnect(c);
+        return r;
 }
 
 static int client_fail_connect(perfd_client *c, const char *path, int error) {
@@ -125,7 +132,7 @@ static int client_fail_connect(perfd_client *c, const char *path, int error) {
 
 int perfd_client_connect(perfd_client *c, const char *path) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
-        int fd, error;
+        int fd, error, r;
 
         if (c->state != CLIENT_NEW)
                 return client_fail(c, PERFD_E_STATE, "state", "this client is connected already");
@@ -150,5 +157,8 @@ int perfd_client_connect(perfd_client *c, const char *path) {
                 close(fd);
                 return client_fail_connect(c, path, error);
         }
-        return perfd_client_connect_fd(c, fd);
+        r = perfd_client_connect_fd(c, fd);
+        if (r == 0 && !c->path)
+                c->path = strdup(path); /* without it streams come by the socket */
+        return r;
 }

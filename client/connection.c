@@ -16,13 +16,13 @@ static bool is_closed_by_peer(int error) {
         return error == EPIPE || error == ECONNRESET;
 }
 
-static int client_fail_closed(perfd_client *c) {
+int client_fail_closed(perfd_client *c) {
         c->state = CLIENT_BROKEN;
         return client_fail(c, PERFD_E_CLOSED, "closed",
                            "the daemon closed the connection without a word: its log may say why");
 }
 
-static int client_fail_errno(perfd_client *c, const char *what, int error) {
+int client_fail_socket(perfd_client *c, const char *what, int error) {
         c->state = CLIENT_BROKEN;
         return client_fail(c, -error, "socket", "%s: %s", what, strerror(error));
 }
@@ -41,13 +41,33 @@ int client_send(perfd_client *c) {
                 if (errno == EAGAIN)
                         return 0;
                 if (!is_closed_by_peer(errno))
-                        return client_fail_errno(c, "sending a request", errno);
+                        return client_fail_socket(c, "sending a request", errno);
                 c->sent = c->n_out; /* nobody takes it any more; recv(2) finds the end */
         }
         free(c->out);
         c->out = NULL;
         c->n_out = c->sent = 0;
         return 0;
+}
+
+/* recv(2), and the fds that come along. */
+static ssize_t client_receive_some(perfd_client *c, uint8_t *to, size_t n) {
+        struct iovec part = { to, n };
+        union {
+                struct cmsghdr header;
+                char bytes[CMSG_SPACE(sizeof(c->fds))];
+        } control;
+        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+                                  .msg_controllen = sizeof(control) };
+        ssize_t received = recvmsg(c->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+        for (struct cmsghdr *m = received < 0 ? NULL : CMSG_FIRSTHDR(&message); m; m = CMSG_NXTHDR(&message, m))
+                if (m->cmsg_level == SOL_SOCKET && m->cmsg_type == SCM_RIGHTS) {
+                        client_close_fds(c);
+                        c->n_fds = (m->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+                        memcpy(c->fds, CMSG_DATA(m), c->n_fds * sizeof(int));
+                }
+        return received;
 }
 
 int client_receive(perfd_client *c, size_t most, size_t *ret_n) {
@@ -58,12 +78,12 @@ int client_receive(perfd_client *c, size_t most, size_t *ret_n) {
         if (frame_reader_room(&c->in, &room, &size) < 0)
                 return client_fail_memory(c);
         do
-                n = recv(c->fd, room, size < most ? size : most, MSG_DONTWAIT);
+                n = client_receive_some(c, room, size < most ? size : most);
         while (n < 0 && errno == EINTR);
         if (n == 0 || (n < 0 && is_closed_by_peer(errno)))
                 return client_fail_closed(c);
         if (n < 0 && errno != EAGAIN)
-                return client_fail_errno(c, "reading from the daemon", errno);
+                return client_fail_socket(c, "reading from the daemon", errno);
         if (n > 0)
                 frame_reader_fed(&c->in, (size_t)n);
         *ret_n = n > 0 ? (size_t)n : 0;

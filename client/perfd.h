@@ -85,7 +85,10 @@ void perfd_client_free(perfd_client *client);
 void perfd_client_set_timeout(perfd_client *client, int milliseconds);
 /* Waits for the daemon's greeting. PERFD_E_UNREACHABLE, PERFD_E_REFUSED, PERFD_E_CLOSED, PERFD_E_PROTOCOL, _TIMEOUT. */
 int perfd_client_connect(perfd_client *client, const char *path);
-/* The same on a stream socket that is connected already, e.g. through a tunnel; the fd is the client's from now on. */
+/*
+ * The same on a stream socket that is connected already, e.g. through a tunnel; the fd is the client's from now on. Streams
+ * share memory with the daemon only if ring_bytes says so.
+ */
 int perfd_client_connect_fd(perfd_client *client, int fd);
 
 /* Of the last function that failed; valid until the next call on this client. */
@@ -465,7 +468,10 @@ typedef struct perfd_subscription {
         uint64_t queue_bytes;      /* 0: the daemon's default */
         uint32_t records;          /* PERFD_RECORD_BIT() of each side record wanted */
         uint64_t latency;          /* ns that a sample may lie in its CPU's ring; 0: what costs the host least */
+        uint32_t ring_bytes;       /* of memory shared with the daemon, a power of two, 64 KiB to 16 MiB; 0: what is best */
 } perfd_subscription;
+
+#define PERFD_NO_RING UINT32_MAX /* ring_bytes: the stream comes by the socket */
 
 #define PERFD_SUBSCRIPTION_INIT { .size = sizeof(perfd_subscription) }
 
@@ -479,6 +485,7 @@ typedef struct perfd_start {
         perfd_payload payload;
         perfd_overflow overflow;
         uint64_t queue_bytes;
+        uint32_t ring_bytes; /* 0: the stream comes by the socket */
 } perfd_start;
 
 typedef struct perfd_counter {
@@ -555,7 +562,7 @@ int perfd_stream_stop(perfd_client *client);
 int perfd_client_fd(const perfd_client *client);
 short perfd_client_events(const perfd_client *client);
 /*
- * Reads and writes what can be without waiting, at most about a megabyte, and calls back for what came. 0: go on
+ * Reads and writes what can be without waiting, at most about a megabyte and a ring, and calls back for what came. 0: go on
  * waiting; PERFD_E_ENDED, PERFD_E_CLOSED, PERFD_E_PROTOCOL (also for a gap in the sequence that nobody explains).
  */
 int perfd_client_process(perfd_client *client);

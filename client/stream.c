@@ -62,6 +62,7 @@ static int take_start(perfd_client *c, const uint8_t *bytes, size_t length) {
                 .payload = (perfd_payload)m->payload,
                 .overflow = (perfd_overflow)m->overflow,
                 .queue_bytes = m->queue_bytes,
+                .ring_bytes = (uint32_t)s->ring.size,
         };
         if (s->callbacks.start)
                 s->callbacks.start(s->userdata, &start);
@@ -290,7 +291,7 @@ static int stream_take_packet(perfd_client *c, const uint8_t *packet, size_t len
         return r;
 }
 
-static int stream_take_message(perfd_client *c, const uint8_t *bytes, size_t length) {
+int stream_take_message(perfd_client *c, const uint8_t *bytes, size_t length) {
         Wire w = wire_of(bytes, length);
         WireField f = { .key = 0 }, packet = { .key = 0 };
 
@@ -329,8 +330,12 @@ int perfd_client_process(perfd_client *c) {
                 return client_fail(c, PERFD_E_ENDED, "ended", "the stream has ended");
         if (c->state != CLIENT_STREAMING)
                 return client_fail(c, PERFD_E_STATE, "state", "this connection is no stream, or is broken");
+        if (ring_reader_is_open(&c->stream.ring)) {
+                r = stream_process_ring(c);
+                return r == PERFD_E_ENDED ? client_fail(c, r, "ended", "the stream has ended") : r;
+        }
         for (size_t bytes = 0; r == 0 && bytes < BYTES_PER_CALL; bytes += n) {
-                r = client_send(c);
+                r = stream_send(c);
                 if (r == 0)
                         r = client_receive(c, SIZE_MAX, &n);
                 if (r == 0 && n == 0)
@@ -342,25 +347,17 @@ int perfd_client_process(perfd_client *c) {
 }
 
 int perfd_stream_stop(perfd_client *c) {
-        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
-        Perfd__V1__Empty empty = PERFD__V1__EMPTY__INIT;
-        int r;
-
         if (c->state == CLIENT_ENDED || (c->state == CLIENT_STREAMING && c->stream.stop_asked))
                 return 0;
         if (c->state != CLIENT_STREAMING)
                 return client_fail(c, PERFD_E_STATE, "state", "this connection is no stream, or is broken");
-        request.body_case = PERFD__V1__REQUEST__BODY_STOP;
-        request.stop = &empty;
-        r = client_push(c, &request);
-        if (r != 0)
-                return r;
-        c->stream.stop_asked = true;
-        return client_send(c);
+        c->stream.stop_asked = c->stream.stop_wanted = true;
+        return stream_send(c);
 }
 
 void stream_deinit(Stream *s) {
         descriptors_deinit(&s->descriptors);
         tasks_deinit(&s->tasks);
         item_deinit(&s->item);
+        ring_reader_close(&s->ring);
 }

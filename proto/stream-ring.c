@@ -44,7 +44,7 @@ int ring_reader_open(RingReader *r, const int fds[static STREAM_RING_FDS], uint6
                 return RING_READER_E_UNUSABLE;
         }
         *r = (RingReader){ .words = (const RingDaemonWords *)(const void *)theirs, .own = own, .bytes = theirs + offset,
-                           .size = size, .offset = offset };
+                           .size = size, .offset = offset, .n_waits = atomic_load_explicit(&own->waits, memory_order_relaxed) };
         return 0;
 }
 

@@ -70,6 +70,7 @@ static int shared_ring_open(SharedRing *r, Explanation *e) {
         r->bytes = (uint8_t *)map + r->offset;
         if (open_memory("perfd-subscriber", r->offset, &r->fds[1], &map, &call) < 0)
                 return refuse_errno(e, r->size, call);
+        atomic_init(&((RingClientWords *)map)->waits, 1); /* it sleeps until it has read our response */
         r->theirs = map;
         if (fcntl(r->fds[0], F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE) < 0 || fcntl(r->fds[1], F_ADD_SEALS, seals) < 0)
                 return refuse_errno(e, r->size, "fcntl");

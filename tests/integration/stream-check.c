@@ -5,6 +5,7 @@
  *     --overflow oldest|newest|disconnect   what the daemon does when it is too slow
  *     --rate N                              reads no more than N items a second, until it is asked for the end
  *     --where FILTER                        only samples for which this is true
+ *     --ring BYTES                          of shared memory, 0: by the socket; else as the library has it
  *
  *   > subscribed        the stream has begun
  *   SIGTERM             asks for the end
@@ -179,6 +180,7 @@ static bool parse(int argc, char **argv, perfd_subscription *ret, Seen *seen) {
         static const struct option options[] = { { "overflow", required_argument, NULL, 'o' },
                                                  { "rate", required_argument, NULL, 'r' },
                                                  { "where", required_argument, NULL, 'w' },
+                                                 { "ring", required_argument, NULL, 'm' },
                                                  { NULL, 0, NULL, 0 } };
         static const char *const policies[] = { [PERFD_OVERFLOW_DROP_OLDEST] = "oldest", [PERFD_OVERFLOW_DROP_NEWEST] = "newest",
                                                 [PERFD_OVERFLOW_DISCONNECT] = "disconnect" };
@@ -198,6 +200,11 @@ static bool parse(int argc, char **argv, perfd_subscription *ret, Seen *seen) {
                         break;
                 case 'w':
                         ret->where = optarg;
+                        break;
+                case 'm':
+                        ret->ring_bytes = (uint32_t)strtoul(optarg, NULL, 10);
+                        if (ret->ring_bytes == 0)
+                                ret->ring_bytes = PERFD_NO_RING;
                         break;
                 default:
                         return false;
@@ -220,8 +227,8 @@ int main(int argc, char **argv) {
         sigset_t set;
 
         if (!c || !parse(argc, argv, &subscription, &seen)) {
-                fputs("usage: stream-check [--overflow oldest|newest|disconnect] [--rate N] [--where FILTER] SOCKET time|cpu "
-                      "QUEUE-BYTES [EVENT...]\n", stderr);
+                fputs("usage: stream-check [--overflow oldest|newest|disconnect] [--rate N] [--where FILTER] [--ring BYTES] "
+                      "SOCKET time|cpu QUEUE-BYTES [EVENT...]\n", stderr);
                 return 2;
         }
         sigemptyset(&set);

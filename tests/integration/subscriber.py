@@ -187,7 +187,7 @@ class Ring:
         # words are read and written whole: head, and tail; in 32 bits, 64 bytes behind these, who waits
         self.head, self.daemon_waits = memoryview(self.theirs)[:8].cast("Q"), memoryview(self.theirs)[64:68].cast("I")
         self.tail, self.waits = memoryview(self.ours)[:8].cast("Q"), memoryview(self.ours)[64:68].cast("I")
-        self.sleeps = self.told = 0
+        self.sleeps, self.told = 1, 0  # we were asleep until the response came
 
     def take(self):
         """All that is there, as bytes; and whether the daemon has to be told of the room."""

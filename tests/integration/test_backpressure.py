@@ -4,6 +4,7 @@ item, under each policy, and perfd takes no more memory than their queues may ha
 
 The flood lasts 10 s, or $PERFD_FLOOD_SECONDS.
 """
+import itertools
 import os
 import threading
 import time
@@ -17,16 +18,17 @@ RATE = 10_000 if SLOW else 100_000  # calls a second on each CPU
 QUEUE = 1 << 20                     # bytes, of each slow subscriber
 QUICK_QUEUE = 1 << 24               # of the others, which a busy machine keeps from their sockets for moments
 POOL = 2 << 20                      # of batches, for each CPU
+BY_SOCKET = ("--ring", "0")
 POLICIES = ("oldest", "newest", "disconnect")
 
 
 class Slow(Checker):
-    """A checker that reads half of what comes."""
+    """A checker that reads half of what comes, in shared memory or by the socket."""
 
-    def __init__(self, daemon, order, policy):
+    def __init__(self, daemon, order, policy, *options):
         self.policy = policy
         super().__init__(daemon, order, "calls", queue=QUEUE,
-                         options=("--overflow", policy, "--rate", str(len(CPUS) * RATE // 2)))
+                         options=("--overflow", policy, "--rate", str(len(CPUS) * RATE // 2), *options))
 
     def finish(self, seconds=perfd.PATIENCE):
         seen = super().finish(seconds)
@@ -86,9 +88,9 @@ def test_half_the_speed():
                      "filter": f"id == {GETPPID}"})
         before = daemon.rss()
         with Checker(daemon, "time", "calls", queue=QUICK_QUEUE) as by_time, \
-                Checker(daemon, "cpu", "calls", queue=QUICK_QUEUE) as by_cpu:
+                Checker(daemon, "cpu", "calls", queue=QUICK_QUEUE, options=BY_SOCKET) as by_cpu:
             counts, alone = flood(daemon, first, 2)
-            with Slow(daemon, "time", "oldest") as oldest, Slow(daemon, "time", "newest") as newest, \
+            with Slow(daemon, "time", "oldest") as oldest, Slow(daemon, "time", "newest", *BY_SOCKET) as newest, \
                     Slow(daemon, "cpu", "disconnect") as disconnected:
                 more, beside = flood(daemon, load, SECONDS)
                 slow = {each.policy: each.finish(60) for each in (oldest, newest, disconnected)}
@@ -115,10 +117,10 @@ def test_half_the_speed():
 def test_each_policy_drops_what_it_says():
     """The queue is filled and nobody reads: of the same items the oldest are kept, or the youngest, or the stream ends."""
     calls = 100_000
-    for policy in POLICIES:
+    for policy, options in itertools.product(POLICIES, ((), BY_SOCKET)):
         with Daemon() as daemon, daemon.client() as client, Workload("syscalls", calls, cpus=CPUS[:1]) as load:
             add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids)})
-            with Checker(daemon, "cpu", "calls", queue=QUEUE, options=("--overflow", policy)) as stopped:
+            with Checker(daemon, "cpu", "calls", queue=QUEUE, options=("--overflow", policy, *options)) as stopped:
                 stopped.process.send_signal(perfd.signal.SIGSTOP)
                 load.go()
                 load.done()
