@@ -58,7 +58,8 @@ static int subscriber_ring(const Subscriber *s) {
         return errno == ENOBUFS || errno == ENOMEM ? OUTBOX_E_AGAIN : OUTBOX_E_GONE;
 }
 
-static int subscriber_send_shared(Subscriber *s) {
+/* Who sleeps is woken once for all that comes in a turn, unless there is more of it than may wait. */
+static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
         int r = outbox_send_shared(&s->outbox, s->ring), rung;
 
         if (r < 0 || r == OUTBOX_E_BROKEN)
@@ -66,6 +67,10 @@ static int subscriber_send_shared(Subscriber *s) {
         s->owes_bell |= shared_ring_take_ring(s->ring);
         if (!s->owes_bell)
                 return r;
+        if (d->in_turn && !shared_ring_is_half_full(s->ring)) {
+                d->owes_bells = true;
+                return r;
+        }
         rung = subscriber_ring(s);
         s->owes_bell = rung == OUTBOX_E_AGAIN;
         return rung != 0 ? rung : r;
@@ -78,7 +83,7 @@ int subscriber_send(Dispatcher *d, Subscriber *s) {
                 return 0;
         r = subscriber_send_prelude(s);
         if (r == 0)
-                r = s->ring ? subscriber_send_shared(s) : outbox_send(&s->outbox, s->fd);
+                r = s->ring ? subscriber_send_shared(d, s) : outbox_send(&s->outbox, s->fd);
         if (r < 0)
                 return r;
         if (r == OUTBOX_E_GONE) {
@@ -102,4 +107,20 @@ int subscriber_hear_of_room(Dispatcher *d, Subscriber *s) {
                 return subscriber_send(d, s);
         subscriber_drop(d, s, "it tells of room in its ring that nobody waits for");
         return 0;
+}
+
+int dispatcher_end_turn(Dispatcher *d) {
+        int r = 0;
+
+        d->in_turn = false;
+        if (!d->owes_bells)
+                return 0;
+        d->owes_bells = false;
+        for (Channel *c = d->channels; c; c = c->next)
+                for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
+                        next = s->next; /* it may be gone */
+                        if (s->owes_bell)
+                                r = subscriber_send(d, s);
+                }
+        return r;
 }

@@ -196,6 +196,7 @@ static int dispatcher_turn(Dispatcher *d) {
         size_t n_batches, n_following = 0;
         int r;
 
+        d->in_turn = true;
         n_batches = dispatcher_pop(d, batches, BATCHES_PER_TURN);
         r = dispatcher_read_mails(d, following, 8, &n_following);
         if (r >= 0)
@@ -219,7 +220,7 @@ static int dispatcher_turn(Dispatcher *d) {
                 r = dispatcher_tell_removals(d);
         if (r >= 0 && d->n_closing > 0)
                 r = dispatcher_end_closing(d);
-        return r;
+        return r >= 0 ? dispatcher_end_turn(d) : r;
 }
 
 static bool dispatcher_has_work(const Dispatcher *d) {

@@ -190,6 +190,7 @@ typedef struct Dispatcher {
         /* the thread's own */
         sd_event *event;
         bool quit;
+        bool in_turn, owes_bells; /* for what comes in a turn subscribers in shared memory are woken at its end */
         Channel *channels;
         Channel *by_bit[_STREAM_ORDER_MAX][BATCH_BITS];
         uint64_t order_bits[_STREAM_ORDER_MAX]; /* bits that have a channel of this order */
@@ -279,7 +280,9 @@ uint64_t channel_pending(const Dispatcher *d, const Channel *c);
 int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p);
 void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why);
 
-/* dispatcher-send.c. The subscriber may be gone after both. Negative: memory. */
+/* dispatcher-send.c. Subscribers may be gone afterwards. Negative: memory. */
 int subscriber_send(Dispatcher *d, Subscriber *s);
+/* Wakes those for whom there is something in shared memory. */
+int dispatcher_end_turn(Dispatcher *d);
 /* It says that its ring has room. */
 int subscriber_hear_of_room(Dispatcher *d, Subscriber *s);

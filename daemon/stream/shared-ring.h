@@ -47,6 +47,10 @@ void shared_ring_close_fds(SharedRing *r);
  * free. SHARED_RING_E_BROKEN.
  */
 int shared_ring_write(SharedRing *r, const struct iovec *parts, size_t n_parts, size_t *ret_n);
+/* As far as the subscriber had read when something was written last. */
+static inline bool shared_ring_is_half_full(const SharedRing *r) {
+        return r->head - r->tail > r->size / 2;
+}
 /* There was no room: true if the subscriber will say when half of it is there; false if it is already. */
 bool shared_ring_wait(SharedRing *r);
 /* The subscriber says that there is. SHARED_RING_E_BROKEN: more often than it was waited for. */

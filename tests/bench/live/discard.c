@@ -9,6 +9,8 @@
  *     discard latency    the same, and how old each item was when it was read, by CLOCK_MONOTONIC:
  *                        {"items":N,"p50_ns":N,"p99_ns":N,"max_ns":N} beside the rest
  *
+ * Behind the last two, FD FD BYTES OFFSET: the files of a ring in shared memory that has the stream, stdin is its socket.
+ *
  * Status 1 if the bytes end in the middle of a frame or record.
  */
 #include <errno.h>
@@ -19,9 +21,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "daemon/base/cleanup.h"
+#include "proto/stream-ring.h"
 #include "tests/bench/live/latency.h"
 
 #define BLOCK ((size_t)256 << 10)
@@ -29,25 +33,63 @@
 #define PERF_RECORD_HEADER_TRACING_DATA 66
 
 typedef struct Input {
-        uint8_t bytes[BLOCK];
+        const uint8_t *bytes;
         size_t begin, end;
         uint64_t total;
 } Input;
 
 static Input input;
+static uint8_t block[BLOCK];
+static RingReader ring;
 static uint8_t last[LAST_MAX];
 static Latency latency;
 
-static bool input_fill(void) {
+static ssize_t fill_block(void) {
         ssize_t n;
 
         do
-                n = read(STDIN_FILENO, input.bytes, sizeof(input.bytes));
+                n = read(STDIN_FILENO, block, sizeof(block));
         while (n < 0 && errno == EINTR);
         if (n < 0) {
                 perror("discard: stdin");
                 exit(EXIT_FAILURE);
         }
+        input.bytes = block;
+        return n;
+}
+
+static size_t look_into_ring(void) {
+        size_t n;
+
+        if (ring_reader_peek(&ring, &input.bytes, &n) != 0) {
+                fputs("discard: a ring that can not be\n", stderr);
+                exit(EXIT_FAILURE);
+        }
+        return n;
+}
+
+/* What was shown is given back, then what is there next. Nothing to be done asleep: so it is awake in between. */
+static ssize_t fill_from_ring(void) {
+        static const uint8_t room[] = { 3, 0, 0, 0, 0x80 | (21 << 3 & 0x7f) | 2, 21 >> 4, 0 }; /* Request { room: {} } */
+        size_t n;
+
+        if (ring_reader_consume(&ring, input.end))
+                (void)send(STDIN_FILENO, room, sizeof(room), MSG_NOSIGNAL); /* nobody is there: the next read(2) knows */
+        while ((n = look_into_ring()) == 0) {
+                ring_reader_arm(&ring);
+                n = look_into_ring();
+                if (n == 0 && fill_block() == 0)
+                        return (ssize_t)look_into_ring();
+                ring_reader_disarm(&ring);
+                if (n > 0)
+                        break;
+        }
+        return (ssize_t)n;
+}
+
+static bool input_fill(void) {
+        ssize_t n = ring_reader_is_open(&ring) ? fill_from_ring() : fill_block();
+
         input.begin = 0;
         input.end = (size_t)n;
         input.total += (uint64_t)n;
@@ -188,9 +230,17 @@ int main(int argc, char **argv) {
         } kinds[] = { { "bytes", discard_bytes }, { "lines", discard_lines }, { "perf", discard_perf },
                       { "frames", discard_frames }, { "latency", discard_latency } };
 
-        for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(kinds); i++)
+        if (argc == 6) {
+                const int fds[] = { atoi(argv[2]), atoi(argv[3]) };
+
+                if (ring_reader_open(&ring, fds, strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10)) != 0) {
+                        fputs("discard: these are no files of a ring\n", stderr);
+                        return EXIT_FAILURE;
+                }
+        }
+        for (size_t i = 0; (argc == 2 || argc == 6) && i < ARRAY_SIZE(kinds); i++)
                 if (strcmp(argv[1], kinds[i].name) == 0)
                         return kinds[i].run() ? EXIT_SUCCESS : EXIT_FAILURE;
-        fprintf(stderr, "usage: discard bytes | lines | perf | frames | latency\n");
+        fprintf(stderr, "usage: discard bytes | lines | perf | frames [FD FD BYTES OFFSET] | latency [FD FD BYTES OFFSET]\n");
         return 2;
 }

@@ -35,9 +35,16 @@ class Flood(perfd.Line):
 class Reader:
     """discard.c at the end of a pipe or socket, which is closed here; what it spends is not its consumer's."""
 
-    def __init__(self, kind, source):
-        self.process = subprocess.Popen([DISCARD, kind], stdin=source, stdout=subprocess.PIPE)
+    def __init__(self, kind, source, ring=None):
+        """ring: StreamRing and its fds, which are closed here too."""
+        files, fds = [], []
+        if ring:
+            (reply, fds) = ring
+            files = [str(n) for n in (*fds, reply.bytes, reply.offset)]
+        self.process = subprocess.Popen([DISCARD, kind, *files], stdin=source, stdout=subprocess.PIPE, pass_fds=fds)
         source.close()
+        for fd in fds:
+            os.close(fd)
 
     def spent(self):
         """ns of its CPU so far."""

@@ -18,6 +18,11 @@ def by_cpu(payload=pb.PAYLOAD_FIELDS, **more):
     return {"order": pb.ORDER_CPU, "payload": payload, **more}
 
 
+def shared(subscription):
+    """The same in memory that is shared, as libperfd asks for it."""
+    return {**subscription, "ring_bytes": 256 << 10}
+
+
 class Stream:
     """A subscription whose bytes go to `discard`, while the end is still asked for by us."""
 
@@ -25,17 +30,20 @@ class Stream:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.settimeout(perfd.PATIENCE)
         self.socket.connect(path)
+        self.fds = []
         self.request(id=1, hello=pb.Hello(protocol=1, program="live"))
-        self.request(id=2, subscribe=pb.SubscribeRequest(events=[measure.EVENT], **subscription))
+        ring = self.request(id=2, subscribe=pb.SubscribeRequest(events=[measure.EVENT], **subscription)).ring
         self.socket.settimeout(None)
-        self.reader = measure.Reader(kind, self.socket.dup())
+        self.reader = measure.Reader(kind, self.socket.dup(), (ring, self.fds) if self.fds else None)
 
     def receive(self, n):
         """Exactly n bytes: what follows is for the reader."""
         got = b""
         while len(got) < n:
-            got += (more := self.socket.recv(n - len(got)))
+            more, fds, _, _ = socket.recv_fds(self.socket, n - len(got), 2)
             perfd.check(more, "perfd closed the connection")
+            got += more
+            self.fds += fds
         return got
 
     def send(self, **request):
@@ -47,6 +55,7 @@ class Stream:
         length, = struct.unpack("<I", self.receive(4))
         response = pb.ServerMessage.FromString(self.receive(length)).response
         perfd.check(response.status == pb.STATUS_OK, response.message)
+        return response
 
     def finish(self):
         """The rows of the closing ledger, and what the reader said."""
