@@ -1,15 +1,18 @@
 /*
  * What a hostile daemon can send on a stream: frames as they come, through the public interface of libperfd, every item
- * looked at from all sides. The greeting and the yes to the subscription are played before.
+ * looked at from all sides. The greeting and the yes to the subscription are played before. The same frames by a ring in
+ * shared memory, in two parts, are the same stream.
  */
 #include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "client/perfd.h"
+#include "proto/stream-ring.h"
 #include "tests/unit/played-daemon.h"
 
 #define INPUT_MAX ((size_t)64 << 10) /* more does not fit into a socket that nobody reads yet */
@@ -143,7 +146,65 @@ static void on_end(void *userdata, const perfd_end *end) {
                 sum += strlen(end->own->peer);
 }
 
-static perfd_client *subscribe(int fds[2], uint64_t *items) {
+/* The daemon's ends of a ring, made once. */
+static struct {
+        int fds[STREAM_RING_FDS];
+        size_t offset;
+        RingDaemonWords *words;
+        RingClientWords *theirs;
+} ring;
+
+static void *ring_file(int *ret_fd, size_t length) {
+        int r;
+        void *map;
+
+        *ret_fd = memfd_create("fuzz", MFD_CLOEXEC);
+        r = ftruncate(*ret_fd, (off_t)length);
+        map = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, *ret_fd, 0);
+        assert(r == 0 && map != MAP_FAILED);
+        return map;
+}
+
+static void ring_reset(void) {
+        if (!ring.words) {
+                ring.offset = (size_t)sysconf(_SC_PAGESIZE);
+                ring.words = ring_file(&ring.fds[0], ring.offset + STREAM_RING_MIN);
+                ring.theirs = ring_file(&ring.fds[1], ring.offset);
+        }
+        atomic_store(&ring.words->head, 0);
+        atomic_store(&ring.words->waits, 0);
+        atomic_store(&ring.theirs->tail, 0);
+        atomic_store(&ring.theirs->waits, 1);
+}
+
+static void play_ring(int fd, uint64_t id) {
+        Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__StreamRing body = PERFD__V1__STREAM_RING__INIT;
+        Perfd__V1__ServerMessage m = PERFD__V1__SERVER_MESSAGE__INIT;
+        union {
+                struct cmsghdr header;
+                char bytes[CMSG_SPACE(sizeof(ring.fds))];
+        } control = { .header = { .cmsg_len = CMSG_LEN(sizeof(ring.fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+        struct iovec part;
+        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+                                  .msg_controllen = sizeof(control) };
+        ssize_t n;
+
+        response.id = id;
+        response.body_case = PERFD__V1__RESPONSE__BODY_RING;
+        response.ring = &body;
+        body.bytes = STREAM_RING_MIN;
+        body.offset = ring.offset;
+        m.body_case = PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE;
+        m.response = &response;
+        part.iov_base = play_pack(&m, &part.iov_len);
+        memcpy(CMSG_DATA(&control.header), ring.fds, sizeof(ring.fds));
+        n = sendmsg(fd, &message, MSG_NOSIGNAL);
+        assert(n == (ssize_t)part.iov_len);
+        free(part.iov_base);
+}
+
+static perfd_client *subscribe(int fds[2], uint64_t *items, bool by_ring) {
         perfd_subscription s = PERFD_SUBSCRIPTION_INIT;
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         perfd_client *client = perfd_client_new("fuzz");
@@ -153,7 +214,11 @@ static perfd_client *subscribe(int fds[2], uint64_t *items) {
         callbacks.gap = on_gap;
         callbacks.end = on_end;
         play_hello(fds[1], 1);
-        play_ok(fds[1], 2);
+        if (by_ring) {
+                s.ring_bytes = (uint32_t)STREAM_RING_MIN;
+                play_ring(fds[1], 2);
+        } else
+                play_ok(fds[1], 2);
         r = perfd_client_connect_fd(client, fds[0]);
         assert(r == 0);
         r = perfd_subscribe(client, &s, &callbacks, items);
@@ -161,21 +226,41 @@ static perfd_client *subscribe(int fds[2], uint64_t *items) {
         return client;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+/* Up to the `until`th byte, as far as it goes. */
+static int play_into_ring(perfd_client *client, const uint8_t *bytes, size_t until) {
+        memcpy((uint8_t *)ring.words + ring.offset, bytes, until);
+        atomic_store(&ring.words->head, until);
+        return perfd_client_process(client);
+}
+
+static int run(const uint8_t *bytes, size_t n, bool by_ring, uint64_t *ret_items) {
         perfd_client *client;
-        uint64_t items = 0;
         int fds[2], r;
 
         r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds);
         assert(r == 0);
-        client = subscribe(fds, &items);
-        play_bytes(fds[1], bytes, n < INPUT_MAX ? n : INPUT_MAX);
+        *ret_items = 0;
+        client = subscribe(fds, ret_items, by_ring);
+        if (by_ring)
+                r = play_into_ring(client, bytes, n > 0 ? bytes[0] % n : 0);
+        else
+                play_bytes(fds[1], bytes, n);
         shutdown(fds[1], SHUT_WR);
-        do
-                r = perfd_client_process(client);
-        while (r == 0);
+        while (r == 0)
+                r = by_ring ? play_into_ring(client, bytes, n) : perfd_client_process(client);
         assert(r == PERFD_E_ENDED || r == PERFD_E_CLOSED || r == PERFD_E_PROTOCOL);
         perfd_client_free(client);
         close(fds[1]);
+        return r;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+        uint64_t by_socket, by_ring;
+        int said;
+
+        n = n < INPUT_MAX ? n : INPUT_MAX;
+        ring_reset();
+        said = run(bytes, n, false, &by_socket);
+        assert(run(bytes, n, true, &by_ring) == said && by_ring == by_socket);
         return 0;
 }
