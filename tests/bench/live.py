@@ -12,6 +12,7 @@ its own, all cases in turns, several times over. live/cases.py lists them and wh
     latency-...          perfd, whose subscriber looks at the clock: from the kernel's time stamp to its read(2);
                          bare-latency-...: a loop on the ring that looks at it as often, which shows what this machine's
                          timers are worth
+    shared...            perfd, with subscribers in shared memory, as libperfd asks for it
     the others           perfd, with subscribers that read and discard (live/discard.c), a daemon of its own for each
     resting              wakeups and memory without a flood
     simulated            bench-pipeline: the same code on rings in memory, with up to 128 CPUs, in a table of its own

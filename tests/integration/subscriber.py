@@ -203,7 +203,10 @@ class Ring:
         return got, must_tell
 
     def sleep(self):
-        """The daemon rings for what comes from now on: to be looked at once more before the wait."""
+        """The daemon rings for what comes from now on: to be looked at once more before the wait.
+
+        Another language needs a full fence behind this store; Python does more in between than a CPU can hold back.
+        """
         self.sleeps = self.sleeps % 0xffffffff + 1
         self.waits[0] = self.sleeps
 
