@@ -3,12 +3,14 @@
 do with its file, its bells or its death touches the daemon or another stream."""
 import contextlib
 import fcntl
+import itertools
 import os
 import signal
 import time
 
 import perfd
 from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused, wait_until
+from test_failures import Trace, attached, need_strace
 from test_promises import CPUS, SYS_ENTER
 
 SIZE = 1 << 16
@@ -227,6 +229,38 @@ def test_quota():
 def shared_memory(daemon):
     with open(f"/proc/{daemon.pid}/status", encoding="ascii") as f:
         return next(int(line.split()[1]) << 10 for line in f if line.startswith("RssShmem:"))
+
+
+# each call that a ring is made with, and why it is refused then; EINVAL: an older kernel, which has a flag less
+FAILURES = [("memfd_create", {"EMFILE": "too-many-fds", "ENOMEM": "no-memory", "EPERM": "no-ring"}, 2),
+            ("memfd_create", {"EINVAL": None}, 2),
+            ("fallocate", {"ENOSPC": "no-memory", "ENOMEM": "no-memory"}, 2),
+            ("fcntl", {"EINVAL": "no-ring", "EPERM": "no-ring"}, 2)]
+
+
+def test_failures():
+    """No ring can be made: it is refused by its reason, nothing of it is left, and the socket is still there."""
+    need_strace()
+    with traced() as (daemon, _):
+        fds, memory = daemon.fds(), shared_memory(daemon)
+        for syscall, errors, n_calls in FAILURES:
+            for (error, reason), k in itertools.product(errors.items(), range(1, n_calls + 1)):
+                trace = Trace(syscall, error, k)
+                request = pb.SubscribeRequest(events=["calls"], ring_bytes=LARGE)
+                with daemon.client(stream=True) as client:
+                    with attached(daemon, trace):
+                        if reason:
+                            refused(client, reason, subscribe=request)
+                        else:
+                            equal(client.request(subscribe=request).ring.bytes, LARGE, "the ring")
+                    check(trace.injected(), f"there is no {syscall} number {k}")
+                    for fd in client.fds:
+                        os.close(fd)
+                    if reason:
+                        request.ring_bytes = 0
+                        client.request(subscribe=request)
+                wait_until(lambda: daemon.status().n_subscribers == 0 and daemon.fds() == fds, f"as before {error}")
+                equal(shared_memory(daemon), memory, f"shared memory after {error} of {syscall}")
 
 
 def test_killed():
