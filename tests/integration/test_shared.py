@@ -6,12 +6,15 @@ import fcntl
 import itertools
 import os
 import signal
+import socket
+import threading
 import time
+import types
 
 import perfd
 from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused, wait_until
 from test_failures import Trace, attached, need_strace
-from test_promises import CPUS, SYS_ENTER
+from test_promises import CPUS, SYS_ENTER, Checker
 
 SIZE = 1 << 16
 LARGE = 1 << 18
@@ -206,6 +209,43 @@ def test_without_fds():
             load.go()
             load.done()
             equal(again.finish()[-1]["sent"], CALLS + 1, "items")
+
+
+def relay(path, to):
+    """Accepts at `path`, for ever, and passes bytes only, as ssh does."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+
+    def pass_on(source, sink):
+        with contextlib.suppress(OSError):
+            while got := source.recv(1 << 16):
+                sink.sendall(got)
+            sink.shutdown(socket.SHUT_WR)
+
+    def accept():
+        while True:
+            near, far = listener.accept()[0], socket.socket(socket.AF_UNIX)
+            far.connect(to)
+            for pair in ((near, far), (far, near)):
+                threading.Thread(target=pass_on, args=pair, daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+
+
+def test_forwarded():
+    """libperfd by a socket that is forwarded, and by perfd's own: both get all, and neither was asked to know of it."""
+    with traced(cpus=CPUS[:1]) as (daemon, load), contextlib.ExitStack() as stack:
+        forwarded = os.path.join(daemon.directory, "forwarded.sock")
+        relay(forwarded, daemon.stream)
+        checkers = []
+        for path in (daemon.stream, forwarded):
+            daemon_there = types.SimpleNamespace(stream=path)
+            checkers.append(stack.enter_context(Checker(daemon_there, "cpu", "calls", queue=1 << 26)))
+        check("subscriber 3" in daemon.stderr(), "the second one has not asked anew")
+        load.go()
+        load.done()
+        equal([checker.finish()["items"] for checker in checkers], 2 * [CALLS + 1], "items")
 
 
 def test_quota():
