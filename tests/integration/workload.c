@@ -92,7 +92,7 @@ static uint64_t run_flood(const Load *load, Shared *shared) {
 
                 if (rate == 0)
                         due = n + 1000;
-                for (; n < due; n++)
+                for (; n < due && !atomic_load_explicit(&shared->stop, memory_order_relaxed); n++)
                         syscall(SYS_getppid);
                 if (rate > 0) {
                         struct timespec until = { .tv_sec = (time_t)((t + tick) / NSEC_PER_SEC),
