@@ -39,6 +39,8 @@ groups:
 FIRST_OF_MAIN = "perfd.yaml"  # before it is opened, libraries are loaded: their failures are the linker's to report
 # calls of the sanitizers' own, when a program starts: they would fail as well
 OF_SANITIZERS = {"openat", "mmap", "mprotect", "read", "clone3", "prlimit64"}
+# Two for each CPU: most of the time is spent waiting, for the kernel to close events and for strace.
+AT_ONCE = 2 * os.cpu_count()
 
 
 def need_strace(*syscalls):
@@ -333,11 +335,20 @@ def test_add_ioctl():
         fail_each_add("ioctl", {"EINVAL": None, "EACCES": "kernel"}, group(family.pid))
 
 
-def test_add_openat():
-    child = {0, len(perfd.online_cpus())}  # is not there, if it is this one
+def test_add_openat_without_fds():
     with perfd.Family() as family:
         fail_each_add("openat", {"EMFILE": "too-many-fds"}, group(family.pid), step=5)
+
+
+def test_add_openat_of_what_is_forbidden():
+    child = {0, len(perfd.online_cpus())}  # is not there, if it is this one
+    with perfd.Family() as family:
         fail_each_add("openat", {"EACCES": "no-permission"}, group(family.pid), missing={"EACCES": child}, step=11)
+
+
+def test_add_openat_of_what_is_gone():
+    child = {0, len(perfd.online_cpus())}
+    with perfd.Family() as family:
         fail_each_add("openat", {"ENOENT": None}, group(family.pid), missing={"ENOENT": child}, step=11)
 
 
@@ -412,4 +423,4 @@ def test_add_every_kind_watches():
 
 
 if __name__ == "__main__":
-    perfd.main(globals())
+    perfd.main(globals(), 120, at_once=AT_ONCE)
