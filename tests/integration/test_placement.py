@@ -59,12 +59,13 @@ class Elsewhere(Checker):
 
 
 def test_priorities():
-    usual = {"reader": (os.SCHED_FIFO, 1, 0), "dispatcher": (os.SCHED_FIFO, 1, 0)}
+    own = os.nice(0)  # which is passed on
+    usual = {"reader": (os.SCHED_FIFO, 1, own), "dispatcher": (os.SCHED_FIFO, 1, own)}
     cases = [(None, usual),
              ("readers: {priority: fifo:3}\ndispatcher: {priority: fifo:2}",
-              {"reader": (os.SCHED_FIFO, 3, 0), "dispatcher": (os.SCHED_FIFO, 2, 0)}),
+              {"reader": (os.SCHED_FIFO, 3, own), "dispatcher": (os.SCHED_FIFO, 2, own)}),
              ("readers: {priority: \"nice:-7\"}\ndispatcher: {priority: normal}",
-              {"reader": (os.SCHED_OTHER, 0, -7), "dispatcher": (os.SCHED_OTHER, 0, 0)})]
+              {"reader": (os.SCHED_OTHER, 0, -7), "dispatcher": (os.SCHED_OTHER, 0, own)})]
     for config, expected in cases:
         with Daemon(config=config and f"version: 1\n{config}\n") as daemon:
             threads = threads_of(daemon)
@@ -73,7 +74,7 @@ def test_priorities():
             for cpu in perfd.online_cpus():
                 perfd.wait_until(lambda t=threads[f"reader-{cpu}"], e=expected: scheduled(t) == e["reader"],
                                  f"{expected['reader']} of the reader of CPU {cpu}")
-            equal(scheduled(daemon.pid), (os.SCHED_OTHER, 0, 0), "the main thread")
+            equal(scheduled(daemon.pid), (os.SCHED_OTHER, 0, own), "the main thread")
 
 
 def test_places():
