@@ -13,7 +13,8 @@ its own, all cases in turns, several times over. live/cases.py lists them and wh
                          bare-latency-...: a loop on the ring that looks at it as often, which shows what this machine's
                          timers are worth
     shared...            perfd, with subscribers in shared memory, as libperfd asks for it
-    the others           perfd, with subscribers that read and discard (live/discard.c), a daemon of its own for each
+    the others           perfd, with subscribers that read and discard (live/discard.c), a daemon of its own for each; they
+                         have their streams in shared memory, as libperfd does, those of ...-socket by their sockets
     resting              wakeups and memory without a flood
     simulated            bench-pipeline: the same code on rings in memory, with up to 128 CPUs, in a table of its own
 

@@ -16,7 +16,7 @@ ALL = (*PACED, FLAT_OUT)
 BOTH = (100_000, 1_000_000)
 QUICK = (*BOTH, FLAT_OUT)
 WHERE = "id == 110 && args[0] == 7"  # getppid on x86-64, and one in a hundred of flood.c
-SOCKET, COPY, TIME, PERF, ONE_WHERE, SHARED = "bare-socket", "bare-copy", "time", "perf-record", "where", "shared"
+SOCKET, COPY, TIME, PERF, ONE_WHERE, BY_SOCKET = "bare-socket", "bare-copy", "time", "perf-record", "where", "time-socket"
 ENCODINGS = [served.fields(), served.fields(fields=["id"]), served.fields(payload=pb.PAYLOAD_RAW),
              served.fields(payload=pb.PAYLOAD_BOTH)]
 
@@ -89,14 +89,10 @@ COSTS = [
          goals=[More(at(15, 30), TIME, 1, "subscriber")]),
     Case("subscribers-4", "perfd: 4 subscribers, same encoding", perfd(*4 * [served.fields()]), BOTH, quick=True,
          goals=[More(at(15, 30), TIME, 3, "subscriber")]),
-    Case(SHARED, "perfd: fields, order of time, shared memory", perfd(served.shared(served.fields())), quick=True,
-         goals=[Times(at(2.5, 3), SOCKET), Times(at(UNLIMITED, UNLIMITED), TIME), *FLAT_OUT_GOALS]),
-    Case("shared-cpu", "perfd: fields, order of each CPU, shared memory", perfd(served.shared(served.by_cpu())),
-         goals=[Times(at(2, 2.5), SOCKET), *FLAT_OUT_GOALS]),
-    Case("shared-2", "perfd: 2 subscribers, same encoding, shared memory", perfd(*2 * [served.shared(served.fields())]), BOTH,
-         goals=[More(at(15, 30), SHARED, 1, "subscriber")]),
-    Case("shared-4", "perfd: 4 subscribers, same encoding, shared memory", perfd(*4 * [served.shared(served.fields())]), BOTH,
-         quick=True, goals=[More(at(15, 30), SHARED, 3, "subscriber")]),
+    Case(BY_SOCKET, "perfd: fields, order of time, by socket", perfd(served.by_socket(served.fields())),
+         goals=[Times(at(2.5, 3), SOCKET)]),
+    Case("subscribers-4-socket", "perfd: 4 subscribers, same encoding, by socket",
+         perfd(*4 * [served.by_socket(served.fields())]), BOTH, goals=[More(at(15, 30), BY_SOCKET, 3, "subscriber")]),
     Case("subscribers-16", "perfd: 16 subscribers, 4 encodings", perfd(*4 * ENCODINGS), BOTH, quick=True,
          goals=[Times(at(8, 8), TIME)]),
     Case("events-1000", "perfd: 999 more events in the ring", perfd(served.fields(), events=silent(999)), BOTH,

@@ -9,18 +9,21 @@ import subscriber
 from subscriber import pb
 
 
+RING = 256 << 10  # bytes: what libperfd asks for
+
+
 def fields(**more):
-    """A subscription to decoded fields, in the order of time if nothing else is said."""
-    return {"order": pb.ORDER_TIME, "payload": pb.PAYLOAD_FIELDS, **more}
+    """A subscription to decoded fields as a program on this host has it: in the order of time if nothing else is said."""
+    return {"order": pb.ORDER_TIME, "payload": pb.PAYLOAD_FIELDS, "ring_bytes": RING, **more}
 
 
 def by_cpu(payload=pb.PAYLOAD_FIELDS, **more):
-    return {"order": pb.ORDER_CPU, "payload": payload, **more}
+    return fields(order=pb.ORDER_CPU, payload=payload, **more)
 
 
-def shared(subscription):
-    """The same in memory that is shared, as libperfd asks for it."""
-    return {**subscription, "ring_bytes": 256 << 10}
+def by_socket(subscription):
+    """The same without memory that is shared, as through a socket that is forwarded."""
+    return {**subscription, "ring_bytes": 0}
 
 
 class Stream:
