@@ -37,7 +37,7 @@ static void cut_take(EventCut *cut, const EventCounters *counters) {
         cut->filtered = counter_get(&counters->filtered);
         cut->doubled = counter_get(&counters->doubled);
         cut->sampled = counter_get(&counters->sampled);
-        for (int i = 0; i < _LOSS_MAX; i++)
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 cut->lost[i] = counter_get(&counters->lost[i]);
 }
 
@@ -45,7 +45,7 @@ static void cut_take(EventCut *cut, const EventCounters *counters) {
 static void cut_sum(const EventCut *cut, const EventCounters *counters, uint64_t *ret_counted, uint64_t *ret_known) {
         uint64_t known = cut->delivered + cut->filtered + cut->doubled + cut->ring_lost + counters->closed_lost;
 
-        for (int i = 0; i < _LOSS_MAX; i++)
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 known += cut->lost[i];
         *ret_counted = cut->owed + counters->closed_owed + cut->sampled;
         *ret_known = known;

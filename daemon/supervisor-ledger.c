@@ -32,7 +32,7 @@ static uint64_t event_unwritten(const Supervisor *s, const Event *event, uint32_
         uint64_t owed = event_owed(c);
         uint64_t known = c->cut.delivered + c->cut.filtered + c->cut.doubled + c->cut.ring_lost + c->closed_lost;
 
-        for (int i = 0; i < _LOSS_MAX; i++)
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 known += c->cut.lost[i];
         return s->attr.has_lost && c->cut.settled && !c->cut.loose && owed > known ? owed - known : 0;
 }
@@ -46,7 +46,7 @@ EventCut supervisor_event_totals(const Supervisor *s, const Registration *g) {
 
                 sum.delivered += counter_get(&c->delivered);
                 sum.filtered += counter_get(&c->filtered);
-                for (int i = 0; i < _LOSS_MAX; i++)
+                for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                         sum.lost[i] += counter_get(&c->lost[i]);
                 sum.lost[LOSS_KERNEL_RING] += c->closed_lost + c->cut.ring_lost;
                 sum.lost[LOSS_KERNEL_UNWRITTEN] += event_unwritten(s, g->event, slot);
@@ -127,7 +127,7 @@ static int event_ledger_fill(const Supervisor *s, const Event *event, bool is_ex
         bool has_owed;
 
         for (int i = 0; i < _LOSS_MAX; i++) {
-                lost[i] = cut->lost[i];
+                lost[i] = i < _LOSS_EVENT_MAX ? cut->lost[i] : 0;
                 names[i] = loss_name((Loss)i);
         }
         lost[LOSS_KERNEL_RING] = cut->ring_lost + c->closed_lost;

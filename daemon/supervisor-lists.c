@@ -93,7 +93,7 @@ int handle_list(Asking *a, Explanation *e) {
                 m->n_fds = (uint32_t)g->opened.n;
                 t = supervisor_event_totals(s, g);
                 m->delivered = t.delivered;
-                for (int i = 0; i < _LOSS_MAX; i++)
+                for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                         m->lost += t.lost[i];
                 m->fallen_back = g->fallen_back;
                 m->n_targets = registration_count_whoms(g);

@@ -89,7 +89,7 @@ static int handle_status(Asking *a, Explanation *e) {
 
                 reply->n_enabled += g->enabled;
                 reply->n_fallen_back += g->fallen_back;
-                for (int i = 0; i < _LOSS_MAX; i++)
+                for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                         reply->n_lost += t.lost[i];
         }
         reply->n_subscribers = (uint32_t)s->n_subscribers;

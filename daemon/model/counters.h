@@ -28,7 +28,7 @@ typedef struct EventCut {
         uint64_t owed;      /* count of the fds that write each occurrence, losses of the others */
         uint64_t sampled;   /* samples of those others, muted ones too */
         uint64_t delivered, filtered, doubled;
-        uint64_t lost[_LOSS_MAX]; /* but those of the kernel, and LATE */
+        uint64_t lost[_LOSS_EVENT_MAX]; /* but those of the kernel */
         bool settled;             /* false: the ring never stood still around the read, the cut is not consistent */
         bool loose;               /* read from another CPU: the count was taken somewhere in what was read, not at its end */
 } EventCut;
@@ -39,7 +39,7 @@ typedef struct EventCounters {
         Counter filtered;               /* no subscription wanted it, or it was our own doing */
         Counter doubled;                /* of a generation that is muted during a live change */
         Counter sampled;                /* of fds that do not write each occurrence, muted ones too */
-        Counter lost[_LOSS_MAX];        /* but those of the kernel, and LATE */
+        Counter lost[_LOSS_EVENT_MAX];  /* but those of the kernel */
         EventCut cut;
         uint64_t next_read; /* ns: when its counts are to be read again */
         bool parted;        /* read from another CPU: a live change may have doubled or missed the occurrence that it met */
@@ -50,11 +50,13 @@ typedef struct EventCounters {
         uint64_t closed_owed;
 } EventCounters;
 
+_Static_assert(sizeof(EventCounters) == 4 * 64, "there is one for each event and CPU");
+
 /* The cut of an event whose fds are closed, or are about to be: all that they counted is in closed_*, and nothing moves. */
 static inline void counters_settle(EventCounters *c) {
         c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
                              .doubled = counter_get(&c->doubled), .sampled = counter_get(&c->sampled), .settled = true };
-        for (int i = 0; i < _LOSS_MAX; i++)
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 c->cut.lost[i] = counter_get(&c->lost[i]);
 }
 

@@ -8,4 +8,8 @@ typedef enum Loss {
         _LOSS_MAX,
 } Loss;
 
+/* An event's counters have those before it: which samples come too late for streams is the dispatcher's to say. */
+#define _LOSS_EVENT_MAX LOSS_LATE
+_Static_assert(LOSS_LATE == _LOSS_MAX - 1, "the last one");
+
 const char *loss_name(Loss loss);

@@ -91,7 +91,7 @@ static inline void check_counts(const Rig *rig, size_t event, Counts c) {
         assert_int_equal(counter_get(&e->delivered), c.delivered);
         assert_int_equal(counter_get(&e->filtered), c.filtered);
         assert_int_equal(counter_get(&e->doubled), c.doubled);
-        for (int i = 0; i < _LOSS_MAX; i++)
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 assert_int_equal(counter_get(&e->lost[i]), i == LOSS_BATCH_POOL    ? c.batch_pool
                                                            : i == LOSS_UNDECODABLE ? c.undecodable
                                                                                    : 0);

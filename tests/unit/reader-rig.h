@@ -328,7 +328,7 @@ static inline void rig_check_sums(const Rig *rig) {
                 const EventCounters *e = rig_counters(rig, i);
 
                 samples += counter_get(&e->delivered) + counter_get(&e->filtered) + counter_get(&e->doubled);
-                for (int k = 0; k < _LOSS_MAX; k++)
+                for (int k = 0; k < _LOSS_EVENT_MAX; k++)
                         samples += counter_get(&e->lost[k]);
         }
         assert(samples == counter_get(&c->samples));
