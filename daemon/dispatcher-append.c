@@ -115,6 +115,19 @@ static inline Packet *pass_packet(Channel *const *by_bit, uint64_t wanted) {
         return !wanted || (wanted & (wanted - 1)) ? NULL : by_bit[(unsigned)__builtin_ctzll(wanted)]->open;
 }
 
+/* An item to several channels, if each has an open packet with room for it; else, and if there is no channel, to none. */
+__attribute__((noinline)) static bool pass_to_all(Channel *const *by_bit, uint64_t wanted, const uint8_t *item, size_t length) {
+        for (uint64_t m = wanted; m; m &= m - 1) {
+                const Packet *p = by_bit[(unsigned)__builtin_ctzll(m)]->open;
+
+                if (!p || length > p->capacity - p->length)
+                        return false;
+        }
+        for (uint64_t m = wanted; m; m &= m - 1)
+                (void)packet_append_one(by_bit[(unsigned)__builtin_ctzll(m)]->open, item, length);
+        return wanted != 0;
+}
+
 /*
  * Entries of which each goes another way than the one behind it. The first that did not go. What is asked again and again
  * is in variables, because a compiler has to believe that each item that is written might change it.
@@ -136,7 +149,11 @@ __attribute__((noinline)) static const BatchEntry *pass_entries(const Pass *pass
                                 break;
                 }
                 p = pass_packet(by_bit, wanted);
-                if (!p || !task_hints_has(hints, e->tid, wanted) || !packet_append_one(p, arena + e->offset, e->length))
+                if (!p) {
+                        if (!task_hints_has(hints, e->tid, wanted) ||
+                            !pass_to_all(by_bit, wanted, arena + e->offset, e->length))
+                                break;
+                } else if (!task_hints_has(hints, e->tid, wanted) || !packet_append_one(p, arena + e->offset, e->length))
                         break;
         }
         return e;
@@ -144,20 +161,25 @@ __attribute__((noinline)) static const BatchEntry *pass_entries(const Pass *pass
 
 /* A packet while items go into it and nothing else happens: what it knows of itself follows when the pen is lifted. */
 typedef struct Pen {
+        uint64_t bits; /* of the packet's channel */
         Packet *packet;
         uint8_t *to;
         size_t room, n;
 } Pen;
 
-static inline void pen_lift(const Pen *pen) {
-        if (!pen->packet)
-                return;
-        pen->packet->length = (size_t)(pen->to - pen->packet->room);
-        pen->packet->n_items += pen->n;
+#define PEN_NULL ((Pen){ .bits = UINT64_MAX }) /* has no room: an item of 64 channels goes the long way */
+
+static inline void pen_lift(Pen *pen) {
+        if (pen->packet) {
+                pen->packet->length = (size_t)(pen->to - pen->packet->room);
+                pen->packet->n_items += pen->n;
+        }
+        *pen = PEN_NULL;
 }
 
-static inline Pen pen_on(Packet *p) {
-        return (Pen){ .packet = p, .to = p->room + p->length, .room = p->capacity - p->length };
+static inline void pen_put_on(Pen *pen, uint64_t bits, Packet *p) {
+        pen_lift(pen);
+        *pen = (Pen){ .bits = bits, .packet = p, .to = p->room + p->length, .room = p->capacity - p->length };
 }
 
 /* The first piece that did not go. */
@@ -165,24 +187,27 @@ __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass,
                                                                const MergePiece *end) {
         const TaskHints hints = pass->hints;
         const uint64_t bits = pass->bits;
-        Pen pen = { .packet = NULL };
-        uint64_t before = 0;
+        Pen pen = PEN_NULL;
 
         for (; piece < end && piece->n == 1; piece++) {
                 const BatchEntry *e = piece->first;
                 uint64_t wanted = e->mask & bits;
                 size_t length = e->length;
 
-                if (wanted != before) {
+                if (wanted != pen.bits) {
                         Packet *p = pass_packet(pass->by_bit, wanted);
 
                         if (!wanted && e->event != BATCH_NOTE)
                                 continue;
-                        if (!p)
-                                break;
-                        pen_lift(&pen);
-                        pen = pen_on(p);
-                        before = wanted;
+                        if (p)
+                                pen_put_on(&pen, wanted, p);
+                        else {
+                                pen_lift(&pen);
+                                if (!task_hints_has(hints, e->tid, wanted) ||
+                                    !pass_to_all(pass->by_bit, wanted, piece->item, length))
+                                        break;
+                                continue;
+                        }
                 }
                 if (!task_hints_has(hints, e->tid, wanted) || length > pen.room)
                         break;

@@ -81,6 +81,8 @@ static Case cases[] = {
         { "time order, 1 of 2 CPUs busy", .shape = { .n_cpus = 2, .n_busy = 1, .n_subscriptions = 1 } },
         { "time order, 2 CPUs", .shape = { CPUS(2) } },
         { "time order, 2 CPUs in strict turns", .is_counted = true, .shape = { CPUS(2), .in_turn = true } },
+        { "time order, turns, 2 subscriptions", .is_counted = true,
+          .shape = { .n_cpus = 2, .n_busy = 2, .order = STREAM_BY_TIME, .n_subscriptions = 2, .in_turn = true } },
         { "time order, 2 CPUs at 20 k/s", .shape = { CPUS(2), EACH_20K } },
         { "time order, 8 CPUs at 20 k/s", .shape = { CPUS(8), EACH_20K } },
         { "time order, 32 CPUs at 20 k/s", .shape = { CPUS(32), EACH_20K } },
