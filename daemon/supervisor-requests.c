@@ -128,7 +128,7 @@ static int handle_subscribe(Asking *a, Explanation *e) {
 }
 
 static int handle_stop(Asking *a, Explanation *e) {
-        return refuse(e, REFUSED_INVALID, "bad-request", "stop and room are for a stream, and this connection is none");
+        return refuse(e, REFUSED_INVALID, "bad-request", "stop and room are for a subscription, and this connection has none");
 }
 
 static const struct {

@@ -126,7 +126,7 @@ def test_each_source_by_each_target():
         equal(total(rows, "delivered") + sum(lost(row) for row in rows.values()), total(rows, "occurred") -
               total(rows, "filtered"), f"what was delivered and lost of {name}")
         everyone += total(rows, "delivered")
-    equal(seen["matched"] - seen["records"], everyone, "samples matched and delivered")
+    equal(seen["items"] - seen["records"], everyone, "samples received and delivered")
 
 
 def test_what_samples_say():
