@@ -40,9 +40,11 @@ def growth(change, n):
         return (machine.rss(daemon.pid) - before) / n
 
 
-def subscribe(daemon, _, stack):
-    for _ in range(N_SUBSCRIBERS):
-        stack.callback(served.Stream(daemon.stream, served.fields(), "frames").close)
+def subscribe(subscription):
+    def change(daemon, _, stack):
+        for _ in range(N_SUBSCRIBERS):
+            stack.callback(served.Stream(daemon.stream, subscription, "frames").close)
+    return change
 
 
 def add(_, client, __):
@@ -50,5 +52,8 @@ def add(_, client, __):
 
 
 def memory():
-    return [figure("KB of RSS for each subscriber", growth(subscribe, N_SUBSCRIBERS) / KB, 100),
+    shared = growth(subscribe(served.fields()), N_SUBSCRIBERS) - served.RING
+    by_socket = growth(subscribe(served.by_socket(served.fields())), N_SUBSCRIBERS)
+    return [figure("KB of RSS for each subscriber by its socket", by_socket / KB, 100),
+            figure(f"KB of RSS for each subscriber in shared memory, beside its ring of {served.RING / KB:.0f}", shared / KB, 100),
             figure("KB of RSS for each event", growth(add, N_EVENTS) / KB, 4 + len(perfd.online_cpus()))]
