@@ -145,7 +145,10 @@ def test_short_guard():
             rows = rows_of(daemon.ledger(), "calls")
         load.exit()
     equal([rows[cpu].occurred for cpu in CPUS], [n + 1 for n in counts], "calls")
-    equal(sum(seen["cpus"]), sum(row.delivered for row in rows.values()), "samples and delivered ones")
+    if not SLOW:  # a sanitizer's dispatcher does not keep up with its readers, and no queue is endless
+        equal(seen["outbox"], 0, "dropped")
+    equal(sum(seen["cpus"]) + seen["outbox"], sum(row.delivered for row in rows.values()),
+          f"samples that came, or are in gaps, and delivered ones: {seen}")
     equal(seen["late"], sum(lost(row, "late") for row in rows.values()), "late ones")
     print(f"  {seen['late']} of {seen['matched']} late")
 
