@@ -25,7 +25,7 @@ static void look(Bare *b) {
                 uint64_t time;
 
                 memcpy(&time, record + BARE_TIME, sizeof(time));
-                latency_add(&latency, now > time ? now - time : 0);
+                latency_add(&latency, time, now);
         }
 }
 

@@ -7,7 +7,8 @@
  *     discard perf       what `perf record` writes to a pipe or a file: {"bytes":N,"samples":N,"lost":N}
  *     discard frames     perfd's stream: {"bytes":N,"frames":N,"last":"HEX"}, the last frame being the one that ends it
  *     discard latency    the same, and how old each item was when it was read, by CLOCK_MONOTONIC:
- *                        {"items":N,"p50_ns":N,"p99_ns":N,"max_ns":N} beside the rest
+ *                        {"items":N,"p50_ns":N,"p99_ns":N,"max_ns":N,"begin_max_ns":N}
+ *                        beside the rest
  *
  * Behind the last two, FD FD BYTES OFFSET: the files of a ring in shared memory that has the stream, stdin is its socket.
  *

@@ -68,7 +68,16 @@ static uint64_t bucket_middle(size_t bucket) {
         return ((uint64_t)step << power) + ((uint64_t)1 << power) / 2;
 }
 
-void latency_add(Latency *l, uint64_t age) {
+void latency_add(Latency *l, uint64_t time, uint64_t now) {
+        uint64_t age = now > time ? now - time : 0;
+
+        if (l->first == 0)
+                l->first = time;
+        if (time < l->first + LATENCY_BEGIN) {
+                if (age > l->begin_max)
+                        l->begin_max = age;
+                return;
+        }
         l->n_items++;
         l->buckets[bucket_of(age)]++;
         if (age > l->max)
@@ -86,7 +95,7 @@ static bool latency_add_item(Latency *l, const uint8_t *at, const uint8_t *end, 
                 if (field.number != ITEM_TIME || field.type != FIXED64)
                         continue;
                 memcpy(&time, field.value, sizeof(time));
-                latency_add(l, now > time ? now - time : 0);
+                latency_add(l, time, now);
                 return true;
         }
         return false; /* an item without a time */
@@ -132,7 +141,7 @@ static uint64_t percentile(const Latency *l, double part) {
 }
 
 void latency_print(const Latency *l) {
-        printf("\"items\":%llu,\"p50_ns\":%llu,\"p99_ns\":%llu,\"max_ns\":%llu,", (unsigned long long)l->n_items,
-               (unsigned long long)percentile(l, 0.50), (unsigned long long)percentile(l, 0.99),
-               (unsigned long long)l->max);
+        printf("\"items\":%llu,\"p50_ns\":%llu,\"p99_ns\":%llu,\"max_ns\":%llu,\"begin_max_ns\":%llu,",
+               (unsigned long long)l->n_items, (unsigned long long)percentile(l, 0.50),
+               (unsigned long long)percentile(l, 0.99), (unsigned long long)l->max, (unsigned long long)l->begin_max);
 }
