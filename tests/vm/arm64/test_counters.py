@@ -73,7 +73,7 @@ def test_samples():
         n = sum(item["cpu"] == row.cpu for item in items["period"])
         expected = row.count / period
         # the emulated PMU tells of an overflow late while the host is busy, and Linux makes one sample of several then
-        check(expected / 10 < n <= expected + 2, f"{n} samples of {row.count} cycles on CPU {row.cpu}")
+        check(expected / 3 < n <= expected + 2, f"{n} samples of {row.count} cycles on CPU {row.cpu}")
     for name in ("frequency", "host"):
         for cpu in perfd.online_cpus():
             times = [item["time"] for item in items[name] if item["cpu"] == cpu]
