@@ -198,9 +198,12 @@ typedef struct Supervisor {
 int supervisor_start(Supervisor *s, Explanation *e);
 /* Runs until it is told to stop; the exit code. */
 int supervisor_run(Supervisor *s);
+void supervisor_stop(Supervisor *s);
+
+/* supervisor-loop.c: the loop that main runs, its signals, the watchdog. Negative. */
+int supervisor_start_loop(Supervisor *s);
 /* Hears on an fd until the end. A handler that gives a negative ends perfd; sd-event alone would never call it again. */
 int supervisor_listen(Supervisor *s, int fd, sd_event_io_handler_t handler);
-void supervisor_stop(Supervisor *s);
 
 /*
  * supervisor-cpus.c: for each CPU that can be there a slot, for each that is online a carrier, a ring, batches and a reader.

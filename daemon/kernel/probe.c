@@ -13,96 +13,14 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/log.h"
 #include "daemon/base/thread.h"
-#include "daemon/kernel/open.h"
-#include "daemon/kernel/pmu.h"
 #include "daemon/kernel/probe-dynamic.h"
-#include "daemon/kernel/probe-names.h"
-#include "daemon/kernel/probe-place.h"
+#include "daemon/kernel/probe-pmu.h"
 #include "daemon/kernel/whole-file.h"
 
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
-
-struct Probe {
-        bool is_kernel, is_return, is_dynamic;
-        ProbePlaces places;
-        char *text; /* for people, where it says more than that of the places; else NULL */
-
-        /* PMU */
-        uint32_t type;
-        uint64_t *configs; /* by site */
-        char *target; /* what config1 points at: a symbol or a path; NULL: config2 is an address */
-
-        /* dynamic */
-        char *root; /* of tracefs */
-        char group[PROBE_GROUP_SIZE];
-        char (*names)[PROBE_NAME_SIZE]; /* by site */
-        size_t n_defined;
-};
-
-/* Lets the PMU do it, whose sysfs says where its terms go; refused if it can not, and why is of no interest. */
-static int take_pmu(Probe *p) {
-        p->configs = calloc(p->places.n_sites, sizeof(*p->configs));
-        if (!p->configs)
-                return -ENOMEM;
-        for (size_t i = 0; i < p->places.n_sites; i++) {
-                EventTerm terms[2] = { { .name = (char *)"retprobe" } };
-                EventName name = { .kind = EVENT_NAME_PMU, .group = (char *)(p->is_kernel ? "kprobe" : "uprobe"),
-                                   .terms = terms, .n_terms = p->is_return };
-                uint64_t semaphore = p->places.sites[i].semaphore;
-                PmuEvent *events;
-                char text[24];
-                size_t n;
-                int r;
-
-                (void)snprintf(text, sizeof(text), "%" PRIu64, semaphore);
-                if (semaphore != 0)
-                        terms[name.n_terms++] = (EventTerm){ .name = (char *)"ref_ctr_offset", .text = text,
-                                                             .is_number = true, .value = semaphore };
-                r = pmu_resolve(PMU_ROOT, &name, &events, &n, NULL);
-                if (r != 0)
-                        return r;
-                p->type = events->type;
-                p->configs[i] = events->config;
-                pmu_events_free(events, n);
-        }
-        return 0;
-}
-
-static ProbeAttr pmu_attr(const Probe *p, size_t i) {
-        return (ProbeAttr){ .type = p->type, .config = p->configs[i], .config1 = (uintptr_t)p->target,
-                            .config2 = p->places.sites[i].offset };
-}
-
-/* Whether the kernel knows a symbol, where it does not let us look: an event of our own that is never enabled. */
-static int try_symbol(const Probe *p, Explanation *e) {
-        ProbeAttr a = pmu_attr(p, 0);
-        struct perf_event_attr attr = { .type = a.type, .size = sizeof(attr), .config = a.config,
-                                        .config1 = a.config1, .config2 = a.config2, .disabled = 1 };
-        int fd = open_perf_event(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-
-        if (fd < 0 && errno == ENOENT)
-                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "this kernel has no function '%s'",
-                              p->places.label);
-        if (fd < 0 && errno == EADDRNOTAVAIL)
-                return refuse(e, REFUSED_INVALID, "ambiguous-symbol", "several functions of this kernel go by the name "
-                              "'%s': name one by its address", p->places.label);
-        close_fd(fd);
-        return 0; /* whatever else is wrong is said when it is opened to be used */
-}
-
-static int set_target(Probe *p, const char *symbol) {
-        free(p->target);
-        p->target = NULL;
-        if (p->is_kernel && !symbol)
-                return 0;
-        if (p->is_kernel)
-                p->target = strdup(symbol);
-        else if (asprintf(&p->target, "/proc/self/fd/%d", p->places.fd) < 0)
-                p->target = NULL;
-        return p->target ? 0 : -ENOMEM;
-}
 
 /* What stands behind the name in a definition. */
 static char *definition_place(const Probe *p, size_t site, const char *symbol) {
@@ -160,9 +78,9 @@ static int define_site(Probe *p, const ProbeRequest *q, size_t site, const char 
 
 static int define(Probe *p, const ProbeRequest *q, const char *symbol, const ProbeArgs *args, Explanation *e) {
         if (!p->is_dynamic) {
-                int r = set_target(p, symbol);
+                int r = probe_pmu_set_target(p, symbol);
 
-                return r == 0 && p->is_kernel && !p->places.is_known ? try_symbol(p, e) : r;
+                return r == 0 && p->is_kernel && !p->places.is_known ? probe_pmu_try_symbol(p, e) : r;
         }
         for (size_t i = 0; i < p->places.n_sites; i++) {
                 int r = define_site(p, q, i, symbol, args, e);
@@ -228,20 +146,11 @@ static int define_in_tracefs(Probe *p, const Tracing *t, const ProbeRequest *q, 
 }
 
 static int define_kernel(Probe *p, const Tracing *t, const ProbeRequest *q, const ProbeArgs *args, Explanation *e) {
-        int r = take_pmu(p);
+        int r = probe_pmu_take(p);
 
         if (r < 0)
                 return r;
         return r == 0 ? define_first(p, q, args, e) : define_in_tracefs(p, t, q, args, e);
-}
-
-/* The kernel asks for privileges before it looks at the path, which there is none of. */
-static bool pmu_is_denied(const Probe *p) {
-        struct perf_event_attr attr = { .type = p->type, .size = sizeof(attr), .config = p->configs[0],
-                                        .config1 = (uintptr_t)"", .disabled = 1 };
-        _cleanup_close_ int fd = open_perf_event(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-
-        return fd < 0 && (errno == EACCES || errno == EPERM);
 }
 
 static int define_user(Probe *p, const Tracing *t, const ProbeRequest *q, const ProbeArgs *args, Explanation *e) {
@@ -251,7 +160,7 @@ static int define_user(Probe *p, const Tracing *t, const ProbeRequest *q, const 
         if (r == 0)
                 return 0;
         if ((r == REFUSED_DENIED || r == REFUSED_UNSUPPORTED) && p->n_defined == 0)
-                pmu = take_pmu(p);
+                pmu = probe_pmu_take(p);
         if (pmu < 0)
                 return pmu;
         if (pmu > 0) {
@@ -259,7 +168,7 @@ static int define_user(Probe *p, const Tracing *t, const ProbeRequest *q, const 
                         *e = tracefs;
                 return r;
         }
-        if (pmu_is_denied(p))
+        if (probe_pmu_is_denied(p))
                 return refuse(e, REFUSED_DENIED, "no-permission",
                               "a probe on %.200s is refused in both ways: %s/uprobe_events can not be written, and the uprobe "
                               "PMU asks for CAP_SYS_ADMIN (CAP_PERFMON before Linux 6.16). Let perfd write that file "
@@ -334,7 +243,7 @@ size_t probe_n_attrs(const Probe *p) {
 ProbeAttr probe_attr(const Probe *p, size_t i) {
         assert(i < p->places.n_sites);
         if (!p->is_dynamic)
-                return pmu_attr(p, i);
+                return probe_pmu_attr(p, i);
         return (ProbeAttr){ .type = PERF_TYPE_TRACEPOINT, .is_dynamic = true, .group = p->group, .name = p->names[i] };
 }
 

@@ -131,7 +131,7 @@ void task_table_forget_channel(TaskTable *t, unsigned bit);
 typedef int (*TaskForgotten)(void *userdata, const Task *task);
 int task_table_prune(TaskTable *t, TaskForgotten forgotten, void *userdata, uint64_t *ret_n_living);
 
-/* ---- for task-scan.c and task-table.c ---------------------------------------------------------------------------- */
+/* ---- for task-apply.c, task-scan.c and task-table.c -------------------------------------------------------------- */
 
 /* Before a change: it may be of what a hint says, also of other threads of the process. */
 void task_table_forget_hints(TaskTable *t);

@@ -1,0 +1,167 @@
+/*
+ * What records say of tasks, applied to the table of tasks. What the kernel tells when is in perf_event_fork(),
+ * perf_event_exec(), perf_event_comm() and perf_event_exit_task(): a child's FORK comes before it runs, an exec's COMM
+ * before its first MMAP2.
+ */
+#include "daemon/model/task-table.h"
+
+#include <assert.h>
+#include <errno.h>
+
+/* One of which only that it is there is known: the record of its beginning was lost, or has not come yet. */
+static Task *task_table_put_unknown(TaskTable *t, uint32_t pid, uint32_t tid, nsec_t time) {
+        Process *process = tid == pid ? NULL : task_table_process(t, pid);
+        Task *task;
+
+        process = process ? process_ref(process) : process_new(pid);
+        task = process ? task_table_put(t, tid, process, time) : NULL;
+        if (!task)
+                process_unref(t, process);
+        return task;
+}
+
+void task_inherit(TaskTable *t, Task *task, const Task *parent) {
+        const Process *from = parent->process;
+        Process *p = task->process;
+
+        p->has_origin = from->has_origin;
+        p->uid = from->uid;
+        if (!p->executable && p->exec_at == 0)
+                p->executable = text_ref(from->executable);
+        if (!p->cgroup && p->cgroup_at == 0) {
+                p->cgroup = text_ref(from->cgroup);
+                p->cgroup_id = from->cgroup_id;
+        }
+        if (!task->comm[0])
+                task_set_comm(task, parent->comm, strlen(parent->comm), task->since);
+        p->described = 0;
+}
+
+/* Its first record has come behind later ones: what these did not say. */
+static void task_complete(TaskTable *t, Task *task, const TaskNote *n, nsec_t time) {
+        Process *p = task->process;
+        const Task *parent;
+
+        if (p->has_origin || p->pid != n->pid || n->pid == n->parent_pid)
+                return;
+        p->start = time;
+        p->parent = n->parent_pid;
+        parent = task_table_find(t, n->parent_tid);
+        if (parent)
+                task_inherit(t, task, parent);
+}
+
+/* Of a new thread the one that it belongs to, else a new one. A reference. */
+static Process *process_of_fork(TaskTable *t, const TaskNote *n, const Task *parent, nsec_t time) {
+        Process *process;
+
+        if (n->pid == n->parent_pid) {
+                process = parent && parent->process->pid == n->pid ? parent->process : task_table_process(t, n->pid);
+                return process ? process_ref(process) : process_new(n->pid);
+        }
+        process = process_new(n->pid);
+        if (!process)
+                return NULL;
+        process->parent = n->parent_pid;
+        process->start = time;
+        return process;
+}
+
+static int apply_fork(TaskTable *t, nsec_t time, const TaskNote *n) {
+        Task *task = task_table_find(t, n->tid), *parent;
+        nsec_t ended = task && task->has_ended ? task->ended : 0;
+        Process *process;
+
+        if (task && time < task->told) {
+                task_complete(t, task, n, time);
+                return 0;
+        }
+        parent = task_table_find(t, n->parent_tid);
+        process = process_of_fork(t, n, parent, time);
+        task = process ? task_table_put(t, n->tid, process, time) : NULL;
+        if (!task) {
+                process_unref(t, process);
+                return -ENOMEM;
+        }
+        if (parent && parent != task && n->pid != n->parent_pid)
+                task_inherit(t, task, parent);
+        else if (parent && parent != task)
+                memcpy(task->comm, parent->comm, sizeof(task->comm));
+        if (ended > time)
+                task_table_end(t, task, ended); /* that was its own end, told before its beginning */
+        return 0;
+}
+
+static int apply_comm(TaskTable *t, nsec_t time, const TaskNote *n) {
+        Task *task = task_table_find(t, n->tid);
+        Process *p;
+
+        if (!task || (task->has_ended && time > task->ended))
+                task = task_table_put_unknown(t, n->pid, n->tid, time);
+        else if (time < task->told)
+                return 0;
+        if (!task)
+                return -ENOMEM;
+        task->told = time;
+        task_set_comm(task, n->text, n->n_text, time);
+        p = task->process;
+        if (n->kind != TASK_NOTE_EXEC || time < p->exec_at)
+                return 0;
+        p->exec_at = time;
+        p->awaits_map = true;
+        p->executable = text_table_give(&t->texts, p->executable);
+        p->described = 0;
+        return 0;
+}
+
+static int apply_map(TaskTable *t, nsec_t time, const TaskNote *n) {
+        Process *p = task_table_process(t, n->pid);
+
+        if (!p || !p->awaits_map || time < p->exec_at)
+                return 0;
+        p->awaits_map = false;
+        return n->n_text > 0 ? process_set_text(t, p, &p->executable, n->text, n->n_text) : 0;
+}
+
+static int apply_cgroup(TaskTable *t, nsec_t time, const TaskNote *n) {
+        Task *task = task_table_find(t, n->tid);
+        Process *p;
+
+        if (!task || task->has_ended)
+                return 0;
+        p = task->process;
+        if (p->pid != n->tid || time < p->cgroup_at || time < p->start)
+                return 0; /* a thread that moves alone stays where its process is shown */
+        p->cgroup_at = time;
+        if (p->cgroup_id != n->cgroup)
+                p->described = 0;
+        p->cgroup_id = n->cgroup;
+        return process_set_text(t, p, &p->cgroup, n->text, n->n_text);
+}
+
+static void apply_exit(TaskTable *t, nsec_t time, const TaskNote *n) {
+        Task *task = task_table_find(t, n->tid);
+
+        if (task && time >= task->told && !(task->has_ended && time < task->ended))
+                task_table_end(t, task, time);
+}
+
+int task_table_apply(TaskTable *t, nsec_t time, const TaskNote *n) {
+        task_table_forget_hints(t);
+        switch (n->kind) {
+        case TASK_NOTE_FORK:
+                return apply_fork(t, time, n);
+        case TASK_NOTE_COMM:
+        case TASK_NOTE_EXEC:
+                return apply_comm(t, time, n);
+        case TASK_NOTE_MAP:
+                return apply_map(t, time, n);
+        case TASK_NOTE_CGROUP:
+                return apply_cgroup(t, time, n);
+        case TASK_NOTE_EXIT:
+                apply_exit(t, time, n);
+                return 0;
+        }
+        assert(false);
+        return 0;
+}

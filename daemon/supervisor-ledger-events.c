@@ -1,0 +1,161 @@
+/*
+ * The ledger's rows of events: what the kernel counted, against what was read, filtered and lost. Of each CPU all numbers
+ * are of one cut; nothing is added up that was not read at the same place of a ring.
+ */
+#include "daemon/supervisor-ledger-events.h"
+
+#include <string.h>
+
+#include "daemon/supervisor-ledger.h"
+
+/*
+ * What has to be accounted for: the kernel's count of the fds that wrote each occurrence, and of those that did not,
+ * whose count says nothing of their samples, what was read and lost. An event can have had both, by a live change of its
+ * period; so what it was exact for stays proven.
+ */
+static uint64_t event_owed(const EventCounters *c) {
+        return c->cut.owed + c->closed_owed + c->cut.sampled;
+}
+
+/*
+ * Occurrences that the kernel counted without writing a record and without counting that as a loss: it does so when a
+ * change of perf events from another CPU, anybody's, interrupts it in between (seen on 6.18). They are what is left of
+ * its count when everything that was read and lost is taken off; that everything that was read is accounted for is what
+ * the ring's own row says.
+ */
+static uint64_t event_unwritten(const Supervisor *s, const Event *event, uint32_t slot) {
+        const EventCounters *c = &event->counters[slot];
+        uint64_t owed = event_owed(c);
+        uint64_t known = c->cut.delivered + c->cut.filtered + c->cut.doubled + c->cut.ring_lost + c->closed_lost;
+
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
+                known += c->cut.lost[i];
+        return s->attr.has_lost && c->cut.settled && !c->cut.loose && owed > known ? owed - known : 0;
+}
+
+/* As of the last cut, or later. */
+EventCut supervisor_event_totals(const Supervisor *s, const Registration *g) {
+        EventCut sum = { .settled = true };
+
+        for (uint32_t slot = 0; slot < g->event->n_slots; slot++) {
+                const EventCounters *c = &g->event->counters[slot];
+
+                sum.delivered += counter_get(&c->delivered);
+                sum.filtered += counter_get(&c->filtered);
+                for (int i = 0; i < _LOSS_EVENT_MAX; i++)
+                        sum.lost[i] += counter_get(&c->lost[i]);
+                sum.lost[LOSS_KERNEL_RING] += c->closed_lost + c->cut.ring_lost;
+                sum.lost[LOSS_KERNEL_UNWRITTEN] += event_unwritten(s, g->event, slot);
+        }
+        return sum;
+}
+
+int ledger_counts_new(const uint64_t *values, const char *const *names, size_t n, Perfd__V1__Count ***ret, size_t *ret_n) {
+        *ret = calloc(n + 1, sizeof(**ret));
+        if (!*ret)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                Perfd__V1__Count *c = malloc(sizeof(*c));
+
+                if (!c)
+                        return -ENOMEM;
+                perfd__v1__count__init(c);
+                (*ret)[(*ret_n)++] = c;
+                c->count = values[i];
+                if (!(c->reason = strdup(names[i])))
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static uint64_t late_of(const DispatcherReport *report, uint32_t event, uint32_t slot) {
+        for (size_t i = 0; i < report->n_late; i++)
+                if (report->late[i].event == event && report->late[i].slot == slot)
+                        return report->late[i].count;
+        return 0;
+}
+
+/* occurred = delivered + filtered + all of lost. What a muted generation saw besides is not part of occurred. */
+static int event_ledger_fill(const Supervisor *s, const Event *event, bool is_exact, uint32_t slot, uint64_t late,
+                             Perfd__V1__EventLedger *row) {
+        const EventCounters *c = &event->counters[slot];
+        const EventCut *cut = &c->cut;
+        uint64_t lost[_LOSS_MAX], sum = 0, count = cut->count + c->closed_count;
+        const char *names[_LOSS_MAX];
+        bool has_owed;
+
+        for (int i = 0; i < _LOSS_MAX; i++) {
+                lost[i] = i < _LOSS_EVENT_MAX ? cut->lost[i] : 0;
+                names[i] = loss_name((Loss)i);
+        }
+        lost[LOSS_KERNEL_RING] = cut->ring_lost + c->closed_lost;
+        lost[LOSS_KERNEL_UNWRITTEN] = event_unwritten(s, event, slot);
+        lost[LOSS_LATE] = late;
+        for (int i = 0; i < _LOSS_MAX; i++)
+                sum += lost[i];
+        row->id = event->id;
+        row->external = slot == s->n_cpus;
+        row->cpu = row->external ? 0 : s->cpus[slot];
+        row->delivered = cut->delivered - late;
+        row->filtered = cut->filtered;
+        row->doubled = cut->doubled;
+        row->count = count;
+        has_owed = s->attr.has_lost || row->external;
+        row->exact = event->exact && is_exact && has_owed && !cut->loose && !c->parted && event_owed(c) == count &&
+                     cut->sampled == 0;
+        row->occurred = has_owed && !cut->loose ? event_owed(c) - cut->doubled : row->delivered + row->filtered + sum;
+        row->balanced = cut->settled && row->occurred == row->delivered + row->filtered + sum;
+        if (!(row->name = strdup(event->spec.name)))
+                return -ENOMEM;
+        return ledger_counts_new(lost, names, _LOSS_MAX, &row->lost, &row->n_lost);
+}
+
+bool registration_has_slot(const Registration *g, uint32_t slot) {
+        for (size_t i = 0; i < g->opened.n; i++)
+                if (g->opened.streams[i].slot == slot)
+                        return true;
+        if (g->event->external)
+                return slot == g->event->n_slots - 1;
+        return g->event->counters[slot].closed_count > 0;
+}
+
+static int ledger_add_event(const Supervisor *s, const DispatcherReport *report, const Event *event, bool is_exact,
+                            uint32_t slot, Perfd__V1__Ledger *ledger) {
+        Perfd__V1__EventLedger *row = malloc(sizeof(*row));
+
+        if (!row)
+                return -ENOMEM;
+        perfd__v1__event_ledger__init(row);
+        ledger->events[ledger->n_events++] = row;
+        return event_ledger_fill(s, event, is_exact, slot, late_of(report, event->id, slot), row);
+}
+
+int ledger_add_events(const Supervisor *s, const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
+        int r = 0;
+
+        ledger->events = calloc(s->n_registrations * (s->n_cpus + 1) + 1, sizeof(*ledger->events));
+        if (!ledger->events)
+                return -ENOMEM;
+        for (const Registration *g = s->registrations; g; g = g->next)
+                for (uint32_t slot = 0; slot < g->event->n_slots && r == 0; slot++)
+                        if (registration_has_slot(g, slot))
+                                r = ledger_add_event(s, report, g->event, !g->probe || probe_is_exact(g->probe), slot, ledger);
+        return r;
+}
+
+int ledger_add_removed_event(const Supervisor *s, const DispatcherReport *report, const RemovedEvent *e,
+                             Perfd__V1__Ledger *ledger) {
+        Perfd__V1__EventLedger **more = reallocarray(ledger->events, ledger->n_events + e->event->n_slots + 1, sizeof(*more));
+        int r = 0;
+
+        if (!more)
+                return -ENOMEM;
+        ledger->events = more;
+        for (uint32_t slot = 0; slot < e->event->n_slots && r == 0; slot++) {
+                if (!e->has_slot[slot])
+                        continue;
+                r = ledger_add_event(s, report, e->event, e->is_exact, slot, ledger);
+                more[ledger->n_events - 1]->removed = true;
+        }
+        return r;
+}

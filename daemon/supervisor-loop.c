@@ -1,0 +1,135 @@
+/*
+ * The loop of main, and what ends it or looks after it: signals, the watchdog, the goodbye to subscribers. A stop does not
+ * leave the loop at once: streams get their closing ledgers first.
+ */
+#include "daemon/supervisor.h"
+
+#include <signal.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/base/log.h"
+#include "daemon/supervisor-ledger.h"
+
+#define GOODBYE_USEC 5000000 /* for subscribers to take their closing ledger */
+
+static int on_goodbye_over(sd_event_source *source, uint64_t usec, void *userdata) {
+        Supervisor *s = userdata;
+
+        log_print(LOG_NOTICE, "%zu subscribers did not take their closing ledger in time", s->n_subscribers);
+        return sd_event_exit(s->event, s->exit_code);
+}
+
+/* Every stream is closed with its ledger; the loop ends when all have taken it, or after a while. */
+static int supervisor_say_goodbye(Supervisor *s) {
+        int r;
+
+        if (s->stopping)
+                return 0;
+        s->stopping = true;
+        (void)sd_notify(0, "STOPPING=1"); /* without a service manager it does nothing */
+        r = supervisor_disable_all(s);
+        if (r < 0) {
+                log_print(LOG_ERR, "an event can not be disabled, so that streams end without a ledger: %s", strerror(-r));
+                return sd_event_exit(s->event, s->exit_code ? s->exit_code : 1);
+        }
+        if (s->n_subscribers == 0)
+                return sd_event_exit(s->event, s->exit_code);
+        r = supervisor_close_stream(s, 0, "shutdown");
+        if (r < 0)
+                return r;
+        return sd_event_add_time_relative(s->event, NULL, CLOCK_MONOTONIC, GOODBYE_USEC, 0, on_goodbye_over, s);
+}
+
+static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+        log_print(LOG_INFO, "stopping on signal %u", si->ssi_signo);
+        return supervisor_say_goodbye(userdata);
+}
+
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+        Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
+        Explanation e = EXPLANATION_NULL;
+        Supervisor *s = userdata;
+        int r;
+
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                         (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
+        r = supervisor_reload(s, &reply, &e);
+        if (r == 0)
+                log_print(LOG_INFO, "reloaded: %u added, %u removed, %u changed, %u kept", reply.added, reply.removed,
+                          reply.changed, reply.kept);
+        else if (r > 0)
+                log_print(LOG_ERR, "not reloaded, everything is as it was: %s", e.text);
+        (void)sd_notify(0, "READY=1");
+        return r < 0 ? r : 0;
+}
+
+static bool threads_are_alive(Supervisor *s) {
+        bool alive = heartbeat_check(&s->dispatcher.heartbeat);
+
+        for (size_t i = 0; i < s->n_cpus; i++)
+                alive &= !s->online[i] || heartbeat_check(&s->readers[i].heartbeat);
+        return alive;
+}
+
+/* Fed only if every thread has moved since the last time, or sleeps. */
+static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
+        Supervisor *s = userdata;
+        uint64_t interval;
+
+        if (threads_are_alive(s))
+                (void)sd_notify(0, "WATCHDOG=1");
+        else
+                log_print(LOG_ERR, "a thread neither moves nor sleeps: the watchdog is not fed");
+        if (sd_watchdog_enabled(0, &interval) <= 0)
+                return 0;
+        return sd_event_source_set_time_relative(source, interval / 3) < 0
+                       ? 0
+                       : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* To the loop, for as long as that is. A handler that gives a negative ends perfd; by default it would only be disabled. */
+static int source_give(sd_event_source *source) {
+        int r = sd_event_source_set_exit_on_failure(source, true);
+
+        if (r >= 0)
+                r = sd_event_source_set_floating(source, true);
+        sd_event_source_unref(source);
+        return r;
+}
+
+int supervisor_start_loop(Supervisor *s) {
+        static const struct {
+                int number;
+                sd_event_signal_handler_t handler;
+        } signals[] = { { SIGTERM, on_terminate }, { SIGINT, on_terminate }, { SIGHUP, on_reload } };
+        sd_event_source *source;
+        uint64_t interval;
+        sigset_t set;
+        int r;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        r = sd_event_new(&s->event);
+        for (size_t i = 0; i < ARRAY_SIZE(signals) && r >= 0; i++) {
+                r = sd_event_add_signal(s->event, &source, signals[i].number, signals[i].handler, s);
+                if (r >= 0)
+                        r = source_give(source);
+        }
+        if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
+                r = sd_event_add_time_relative(s->event, &s->watchdog, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s);
+        return r < 0 ? r : 0;
+}
+
+int supervisor_listen(Supervisor *s, int fd, sd_event_io_handler_t handler) {
+        sd_event_source *source;
+        int r = sd_event_add_io(s->event, &source, fd, EPOLLIN, handler, s);
+
+        if (r >= 0)
+                r = source_give(source);
+        return r < 0 ? r : 0;
+}
