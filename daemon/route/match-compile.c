@@ -329,6 +329,7 @@ int filter_compile(const Filter *f, const Plan *plan, MatchProgram **ret, Explan
         insns = reallocarray(p->insns, p->n_insns, sizeof(*insns));
         if (insns)
                 p->insns = insns;
+        match_find_ranges(p);
         *ret = TAKE_PTR(p);
         return 0;
 }

@@ -71,9 +71,25 @@ typedef struct MatchInsn {
         };
 } MatchInsn;
 
+/*
+ * A question about the number that ends where the 8 bytes at `at` end, so that one form serves all widths and signs:
+ * (those bytes & keep) - low <= span.
+ */
+typedef struct MatchRange {
+        uint64_t keep, low, span;
+        uint32_t at;
+        uint16_t insn; /* that asks the same */
+        uint8_t base;  /* as MatchInsn.base */
+} MatchRange;
+
+#define MATCH_RANGES 4
+
 struct MatchProgram {
         _Atomic(unsigned) n_refs;
         uint16_t start;
+        uint16_t rest;     /* where it goes on behind `ranges`; an answer, if they are all */
+        uint32_t n_ranges; /* with which it begins: all must hold, or the answer is no */
+        MatchRange ranges[MATCH_RANGES];
         uint32_t n_insns, n_fields, n_patterns;
         MatchInsn *insns;
         PlanField *fields; /* shapes only: without names and values */
@@ -91,19 +107,17 @@ static inline const uint8_t *match_number(const MatchInsn *i, const Record *r) {
 /* match_run() from one instruction on; `at` may be an answer. */
 bool match_run_from(const MatchProgram *p, uint16_t at, const Record *r);
 
+/* match-ranges.c: sets `rest` and the ranges of a program that is whole otherwise. */
+void match_find_ranges(MatchProgram *p);
+
+static inline bool match_range_holds(const MatchRange *q, const uint8_t *at) {
+        return (field_load(at, sizeof(uint64_t), false) & q->keep) - q->low <= q->span;
+}
+
 /* For readers: match_run(), with those questions in place that are the commonest. Most samples are asked no others. */
 static inline bool match_ask(const MatchProgram *p, const Record *r) {
-        uint16_t at = p->start;
-
-        do {
-                const MatchInsn *i = &p->insns[at];
-
-                if (i->op == MATCH_TEST_U64)
-                        at = match_in_range(i, field_load(match_number(i, r), 8, false)) ? i->yes : i->no;
-                else if (i->op == MATCH_TEST_S32)
-                        at = match_in_range(i, field_load(match_number(i, r), 4, true)) ? i->yes : i->no;
-                else
-                        return match_run_from(p, at, r);
-        } while (at > MATCH_YES);
-        return at == MATCH_YES;
+        for (const MatchRange *q = p->ranges, *end = q + p->n_ranges; q < end; q++)
+                if (!match_range_holds(q, (q->base ? (const uint8_t *)r : r->raw) + q->at))
+                        return false;
+        return p->rest == MATCH_YES || match_run_from(p, p->rest, r);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/route/match.h"
+#include "daemon/route/match-program.h"
 #include "tests/unit/filter-plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -34,8 +34,10 @@ static int run(const char *text, const Filter *f, const Plan *plan, const Record
         int k = filter_compile(f, plan, &p, &e);
 
         MUST(k >= 0);
-        if (k == 0)
+        if (k == 0) {
+                MUST(match_ask(p, r) == match_run(p, r));
                 return match_run(p, r);
+        }
         MUST(e.text[0] && e.position >= 1 && e.position <= strlen(text));
         MUST(strcmp(e.reason, k == REFUSED_INVALID ? "bad-expression" : "unknown-field") == 0);
         return 2;

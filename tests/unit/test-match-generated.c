@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/route/match.h"
+#include "daemon/route/match-program.h"
 #include "tests/unit/filter-plan.h"
 
 #define N_EXPRESSIONS 20000
@@ -76,6 +76,22 @@ static unsigned random_field(bool is_text) {
         return i;
 }
 
+static Node *make_field(void) {
+        Node *n = node_new(FIELD);
+
+        n->field = random_field(false);
+        n->element = random_below(filter_plan_fields[n->field].count == 0 ? 4 : (unsigned)filter_plan_fields[n->field].count);
+        return n;
+}
+
+static Node *make_constant(void) {
+        Node *n = node_new(CONSTANT);
+        uint64_t number = random_number();
+
+        n->number = random_below(2) ? (__int128)number : (__int128)(int64_t)number;
+        return n;
+}
+
 static Node *make_number(int depth) {
         Node *n;
 
@@ -85,16 +101,7 @@ static Node *make_number(int depth) {
                 n->right = make_number(depth - 1);
                 return n;
         }
-        n = node_new(random_below(2) ? CONSTANT : FIELD);
-        if (n->kind == FIELD) {
-                n->field = random_field(false);
-                n->element = random_below(filter_plan_fields[n->field].count == 0 ? 4 : (unsigned)filter_plan_fields[n->field].count);
-        } else {
-                uint64_t number = random_number();
-
-                n->number = random_below(2) ? (__int128)number : (__int128)(int64_t)number;
-        }
-        return n;
+        return random_below(2) ? make_constant() : make_field();
 }
 
 static Node *make_text_comparison(void) {
@@ -136,6 +143,30 @@ static Node *make_condition(int depth) {
         n = node_new(k == 4 ? OR : AND);
         n->left = make_condition(depth - 1);
         n->right = make_condition(depth - 1);
+        return n;
+}
+
+/* As most filters are: numbers against constants, all of which must hold. */
+static Node *make_conjunction(unsigned n_more) {
+        Node *n = node_new(n_more > 0 ? AND : COMPARE);
+
+        if (n_more > 0) {
+                n->left = make_conjunction(0);
+                n->right = make_conjunction(n_more - 1);
+                return n;
+        }
+        n->relation = random_below(6);
+        n->right = make_constant();
+        do
+                n->left = make_field();
+        while (filter_plan_fields[n->left->field].place != PLACE_FIXED);
+        if (random_below(4) == 0) {
+                Node *field = n->left;
+
+                n->left = node_new(BIT_AND);
+                n->left->left = field;
+                n->left->right = make_constant();
+        }
         return n;
 }
 
@@ -347,7 +378,7 @@ static void random_sample(SampleBytes *b) {
 
 static void test_generated(void **state) {
         _cleanup_(plan_unrefp) Plan *plan = filter_plan_new();
-        unsigned n_true = 0;
+        unsigned n_true = 0, n_ranges[MATCH_RANGES + 1] = { 0 };
 
         for (unsigned i = 0; i < N_EXPRESSIONS; i++) {
                 _cleanup_(match_program_unrefp) MatchProgram *program = NULL;
@@ -357,10 +388,11 @@ static void test_generated(void **state) {
 
                 n_nodes = 0;
                 text[0] = '\0';
-                root = make_condition(3);
+                root = random_below(4) ? make_condition(3) : make_conjunction(random_below(8));
                 put_node(root);
                 if (filter_parse(text, &filter, &e) != 0 || filter_compile(filter, plan, &program, &e) != 0)
                         fail_msg("%s: %u: %s", text, e.position, e.text);
+                n_ranges[program->n_ranges]++;
                 for (unsigned k = 0; k < N_RECORDS; k++) {
                         SampleBytes b;
                         Record r = sample_record(&b);
@@ -372,10 +404,15 @@ static void test_generated(void **state) {
                         n_true += expected;
                         if (match_run(program, &r) != expected)
                                 fail_msg("expression %u, record %u: %s is not %s", i, k, text, expected ? "true" : "false");
+                        if (match_ask(program, &r) != expected)
+                                fail_msg("expression %u, record %u: readers find that %s is not %s", i, k, text,
+                                         expected ? "true" : "false");
                 }
         }
         /* neither everything nor nothing: the comparison means something */
         assert_in_range(n_true, N_EXPRESSIONS * N_RECORDS / 4, N_EXPRESSIONS * N_RECORDS * 3 / 4);
+        for (unsigned i = 0; i <= MATCH_RANGES; i++)
+                assert_true(n_ranges[i] > 200); /* each way of asking was taken */
 }
 
 int main(void) {

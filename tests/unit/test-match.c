@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/route/match.h"
+#include "daemon/route/match-program.h"
 #include "tests/unit/filter-plan.h"
 
 typedef struct Case {
@@ -20,6 +20,7 @@ static bool run(const char *expression, const Plan *plan, const Record *r) {
 
         if (filter_parse(expression, &filter, &e) != 0 || filter_compile(filter, plan, &program, &e) != 0)
                 fail_msg("%s: %u: %s", expression, e.position, e.text);
+        assert_int_equal(match_ask(program, r), match_run(program, r));
         return match_run(program, r);
 }
 
