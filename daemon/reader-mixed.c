@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "daemon/decode/record-plain.h"
-#include "daemon/encode/item-packed.h"
+#include "daemon/encode/item-template.h"
 #include "daemon/route/match-program.h"
 
 #define HANDFUL 16
@@ -141,7 +141,7 @@ static inline bool mix_take_packed(Mix *m, const Reader *r, const Sight *s) {
         record.cpu = r->cpu;
         if (!route->plan || route->program ||
             record_decode_plain(s->bytes, s->length, stream->min_raw_size, &record) != 0 ||
-            (stream->exclude_self && record.pid == r->own_pid) || !item_is_packed(route->plan, &record) ||
+            (stream->exclude_self && record.pid == r->own_pid) || !route->plan->is_packed || !item_has_all(&record) ||
             !mix_has_room(m, route->plan, 0))
                 return false;
         mix_add(m, route, &record, item_put_packed(route->plan, &record, m->to));

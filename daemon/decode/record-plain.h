@@ -40,7 +40,18 @@ enum {
         RECORD_PLAIN_RAW = RECORD_PLAIN_SIZE + 4,
 };
 
-/* Less raw bytes than least_raw are refused. Into a Record that was begun, and is used again and again. */
+/* One that has so many raw bytes. Into a Record that was begun, and is used again and again. */
+static inline void record_set_plain(Record *r, const uint8_t *bytes, uint32_t raw_size) {
+        r->misc = load16(bytes + offsetof(struct perf_event_header, misc));
+        r->stream_id = load64(bytes + RECORD_PLAIN_ID);
+        r->pid = load32(bytes + RECORD_PLAIN_PID);
+        r->tid = load32(bytes + RECORD_PLAIN_TID);
+        r->time = load64(bytes + RECORD_PLAIN_TIME);
+        r->raw = bytes + RECORD_PLAIN_RAW;
+        r->raw_size = raw_size;
+}
+
+/* Less raw bytes than least_raw are refused. Into a Record as above. */
 static inline int record_decode_plain(const uint8_t *bytes, size_t length, uint32_t least_raw, Record *ret) {
         uint32_t raw_size;
 
@@ -49,12 +60,6 @@ static inline int record_decode_plain(const uint8_t *bytes, size_t length, uint3
         raw_size = load32(bytes + RECORD_PLAIN_SIZE);
         if (raw_size > length - RECORD_PLAIN_RAW || raw_size < least_raw)
                 return DECODE_E_TRUNCATED;
-        ret->misc = load16(bytes + offsetof(struct perf_event_header, misc));
-        ret->stream_id = load64(bytes + RECORD_PLAIN_ID);
-        ret->pid = load32(bytes + RECORD_PLAIN_PID);
-        ret->tid = load32(bytes + RECORD_PLAIN_TID);
-        ret->time = load64(bytes + RECORD_PLAIN_TIME);
-        ret->raw = bytes + RECORD_PLAIN_RAW;
-        ret->raw_size = raw_size;
+        record_set_plain(ret, bytes, raw_size);
         return 0;
 }

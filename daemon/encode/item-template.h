@@ -1,86 +1,140 @@
 /*
- * For readers: items that differ in their values only. What samples of one event, on one CPU and with the same number of
- * raw bytes, have in common is written once, their length with it; each of them is a copy of it with its values put in.
+ * For readers: items that are alike but for their values, and for the names in them: a copy of how all of them begin, the
+ * values stored over it, and what follows. One way is for any such event, and made once for many of its samples; the other is
+ * for samples of which each is of another event, as far as their numbers are one copy, and needs nothing but the plan.
  */
 #pragma once
 
 #include "daemon/base/copy.h"
 #include "daemon/encode/item-simple.h"
 
+/* Zeros are left out of the wire. */
+static inline bool item_has_all(const Record *r) {
+        return r->pid != 0 && r->tid != 0 && r->time != 0;
+}
+
+/* Of one that has all. Where the numbers begin. */
+static inline __attribute__((always_inline)) uint8_t *item_put_values(const ItemHead *h, const Record *r, uint8_t *to) {
+        uint64_t time = htole64(r->time);
+        uint32_t pid = htole32(r->pid), tid = htole32(r->tid);
+
+        memcpy(to, h->bytes, sizeof(h->bytes));
+        memcpy(to + h->time, &time, sizeof(time));
+        memcpy(to + h->pid, &pid, sizeof(pid));
+        memcpy(to + h->tid, &tid, sizeof(tid));
+        return to + h->size;
+}
+
+/* A sample that has all, of a packed plan and with its min_size, to where its room is known to be; where the item ends. */
+static inline uint8_t *item_put_packed(const EncodePlan *p, const Record *r, uint8_t *to) {
+        const ItemHead *h = &p->heads[r->cpu == 0 ? HEAD_WITHOUT_CPU : 0];
+        size_t size = p->runs->n * sizeof(uint64_t);
+        uint8_t *at = item_put_values(h, r, to);
+        uint32_t cpu = htole32(r->cpu);
+
+        if (r->cpu != 0)
+                memcpy(to + h->cpu, &cpu, sizeof(cpu));
+        copy_short(at, r->raw + p->runs->offset, size);
+        return at + size;
+}
+
+/* For samples of one event, on one CPU and with the same number of raw bytes. */
 typedef struct ItemTemplate {
-        uint8_t head[sizeof(((ItemHead *)NULL)->bytes)]; /* up to where the numbers begin */
-        uint8_t time, pid, tid;                          /* where in it their values go */
-        uint8_t size;                                    /* of it */
-        uint8_t raw_key[1 + WIRE_LENGTH_MAX + WIRE_SLACK], raw_key_size; /* what stands before the raw bytes; 0: they are not sent */
-        uint32_t raw_size, length;                       /* of the raw bytes, and of the whole item */
-        uint32_t words, words_size;                      /* where in the raw bytes all numbers lie as they are sent; 0 bytes: nowhere */
+        ItemHead head;         /* with the CPU, and with the length of items without texts */
+        uint32_t length;       /* of an item, at most; without texts of each */
+        uint32_t piece, piece_size; /* raw bytes that come next as they are: all numbers, or all there is; 0: none, few */
+        bool is_whole;         /* nothing comes behind them */
+        uint8_t n_texts;
+        uint8_t raw_key_size;  /* 0: raw bytes are not sent behind what else there is */
+        uint8_t raw_key[1 + WIRE_LENGTH_MAX + WIRE_SLACK]; /* what stands before them */
+        uint32_t raw_size;
 } ItemTemplate;
 
-/*
- * False: such items are not all alike, because the event has texts, or parts whose place a sample says itself; then it can
- * only say what fits.
- */
+#define ITEM_PIECE_MIN 32 /* bytes for which copy_short() is made */
+#define ITEM_PIECE_MAX 256
+
+static inline void item_template_set_raw(ItemTemplate *t, const EncodePlan *p, uint32_t raw_size) {
+        uint8_t *key;
+
+        t->raw_key_size = 0;
+        t->raw_size = p->payload != PAYLOAD_FIELDS ? raw_size : 0;
+        if (t->raw_size == 0)
+                return;
+        key = wire_put_key(t->raw_key, WIRE_KEY(ITEM_RAW, WIRE_BYTES));
+        t->raw_key_size = (uint8_t)(wire_put_varint(key, raw_size) - t->raw_key);
+}
+
+/* Numbers as they are, or all raw bytes, whose key is part of the head then. */
+static inline void item_template_set_piece(ItemTemplate *t, const EncodePlan *p) {
+        bool is_raw = p->n_runs == 0 && p->n_texts == 0 && t->head.size + t->raw_key_size <= (int)sizeof(t->head.bytes);
+
+        t->piece = t->piece_size = 0;
+        if (is_raw)
+                t->piece_size = t->raw_size;
+        else if (__BYTE_ORDER == __LITTLE_ENDIAN && p->n_runs == 1 && p->runs->element_size == sizeof(uint64_t)) {
+                t->piece = p->runs->offset;
+                t->piece_size = p->runs->n * (uint32_t)sizeof(uint64_t);
+        }
+        if (t->piece_size < ITEM_PIECE_MIN || t->piece_size > ITEM_PIECE_MAX)
+                t->piece_size = 0;
+        t->is_whole = t->piece_size > 0 && (is_raw || (p->n_texts == 0 && t->raw_key_size == 0));
+        if (!t->is_whole || !is_raw)
+                return;
+        memcpy(t->head.bytes + t->head.size, t->raw_key, t->raw_key_size);
+        t->head.size = (uint8_t)(t->head.size + t->raw_key_size);
+}
+
+/* False: such items are not alike, because a sample says itself where its parts are, or lengths differ in their width. */
 static inline bool item_template_init(ItemTemplate *t, const EncodePlan *p, uint32_t cpu, uint32_t raw_size) {
         const ItemHead *h = &p->heads[cpu == 0 ? HEAD_WITHOUT_CPU : 0];
-        size_t rest = h->size - h->content, content = rest + p->numbers_size, begin;
+        size_t rest = h->size - h->content, content, most, begin;
+        uint32_t value = htole32(cpu);
+        int shift;
 
-        t->raw_size = raw_size;
-        if (!p->is_simple || p->n_texts > 0)
+        if (!p->is_simple)
                 return false;
-        t->raw_key_size = 0;
-        if (p->payload != PAYLOAD_FIELDS && raw_size > 0) {
-                uint8_t *key = wire_put_key(t->raw_key, WIRE_KEY(ITEM_RAW, WIRE_BYTES));
-
-                t->raw_key_size = (uint8_t)(wire_put_varint(key, raw_size) - t->raw_key);
-                content += t->raw_key_size + raw_size;
-        }
-        if (__BYTE_ORDER == __LITTLE_ENDIAN && p->n_runs == 1 && p->runs->element_size == sizeof(uint64_t)) {
-                t->words = p->runs->offset;
-                t->words_size = p->runs->n * (uint32_t)sizeof(uint64_t);
-        } else
-                t->words = t->words_size = 0;
+        item_template_set_raw(t, p, raw_size);
+        t->n_texts = (uint8_t)p->n_texts;
+        content = rest + p->numbers_size + 2u * p->n_texts + t->raw_key_size + t->raw_size;
+        most = content + (size_t)COMM_SIZE * p->n_texts;
         begin = 1 + wire_varint_size(content);
-        if (begin + rest > sizeof(t->head))
+        if (wire_varint_size(most) != begin - 1 || begin + rest > sizeof(h->bytes))
                 return false;
-        memset(t->head, 0, sizeof(t->head));
-        t->head[0] = h->bytes[0];
-        wire_put_length(t->head + 1, content);
-        memcpy(t->head + begin, h->bytes + h->content, rest);
-        if (cpu != 0) {
-                uint32_t value = htole32(cpu);
-
-                memcpy(t->head + begin + h->cpu - h->content, &value, sizeof(value));
-        }
-        t->time = (uint8_t)(begin + h->time - h->content);
-        t->pid = (uint8_t)(begin + h->pid - h->content);
-        t->tid = (uint8_t)(begin + h->tid - h->content);
-        t->size = (uint8_t)(begin + rest);
-        t->length = (uint32_t)(begin + content);
+        shift = (int)begin - h->content;
+        t->head = (ItemHead){ .time = (uint8_t)(h->time + shift), .pid = (uint8_t)(h->pid + shift),
+                              .tid = (uint8_t)(h->tid + shift), .content = (uint8_t)begin, .size = (uint8_t)(begin + rest) };
+        t->head.bytes[0] = h->bytes[0];
+        wire_put_length(t->head.bytes + 1, content);
+        memcpy(t->head.bytes + begin, h->bytes + h->content, rest);
+        if (cpu != 0)
+                memcpy(t->head.bytes + h->cpu + shift, &value, sizeof(value));
+        t->length = (uint32_t)(begin + most);
+        item_template_set_piece(t, p);
         return true;
 }
 
-/* Zeros are left out of the wire. */
-static inline bool item_template_fits(const ItemTemplate *t, const Record *r) {
-        return r->raw_size == t->raw_size && r->pid != 0 && r->tid != 0 && r->time != 0;
-}
+/* A sample that has all, as above. is_whole: the template's, known where this is compiled. */
+static inline __attribute__((always_inline)) uint8_t *item_put_alike(const ItemTemplate *t, const EncodePlan *p, const Record *r,
+                                                                    bool is_whole, uint8_t *to) {
+        uint8_t *at = item_put_values(&t->head, r, to);
 
-/* A sample that fits, where there is room for it as item_encode() wants it: t->length bytes. */
-static inline __attribute__((always_inline)) void item_put_alike(const ItemTemplate *t, const EncodePlan *p, const Record *r, uint8_t *to) {
-        uint64_t time = htole64(r->time);
-        uint32_t pid = htole32(r->pid), tid = htole32(r->tid);
-        uint8_t *at = to + t->size;
-
-        memcpy(to, t->head, sizeof(t->head));
-        memcpy(to + t->time, &time, sizeof(time));
-        memcpy(to + t->pid, &pid, sizeof(pid));
-        memcpy(to + t->tid, &tid, sizeof(tid));
-        if (t->words_size > 0) {
-                copy_short(at, r->raw + t->words, t->words_size);
-                at += t->words_size;
+        if (is_whole || t->piece_size > 0) {
+                if (t->piece_size < ITEM_PIECE_MIN || t->piece_size > ITEM_PIECE_MAX)
+                        __builtin_unreachable();
+                copy_short(at, r->raw + t->piece, t->piece_size);
+                if (is_whole)
+                        return to + t->length;
+                at += t->piece_size;
         } else
                 at = item_put_numbers(at, p, r);
+        for (size_t i = 0; i < t->n_texts; i++)
+                at = item_put_comm_text(at, r->raw + p->comms[i]);
         if (t->raw_key_size > 0) {
                 memcpy(at, t->raw_key, sizeof(uint64_t));
-                copy_short(at + t->raw_key_size, r->raw, r->raw_size);
+                copy_short(at + t->raw_key_size, r->raw, t->raw_size);
+                at += t->raw_key_size + t->raw_size;
         }
+        if (t->n_texts > 0)
+                wire_put_length(to + 1, (size_t)(at - to) - t->head.content);
+        return at;
 }

@@ -79,7 +79,7 @@ typedef struct EncodePlan {
         uint8_t payload;     /* Payload */
         bool dynamic;        /* some place is */
         bool is_simple : 1;  /* nothing dynamic, no texts but names of threads, and of these not many */
-        bool is_packed : 1;  /* that too, no texts, no raw bytes, one run of words of 8 bytes: item-packed.h */
+        bool is_packed : 1;  /* that too, no texts, no raw bytes, one run of words of 8 bytes: item-template.h */
         NumberRun runs[];    /* the others */
 } EncodePlan;
 
