@@ -106,6 +106,7 @@ void stat_counters_deinit(StatCounters *c) {
         for (size_t i = 0; i < c->n_events; i++) {
                 free(c->events[i].name);
                 free(c->events[i].last);
+                free(c->events[i].times);
         }
         free(c->list);
         free(c->events);
@@ -173,7 +174,7 @@ static void add_difference(StatCounter *counter, perfd_read_value *last, const p
 static double enabled_of(const StatCounter *c) {
         double enabled = (double)c->enabled / (double)c->n_shares, running = (double)c->running;
 
-        return c->n_shares > 1 && enabled - running < 1e6 + enabled / 100 ? running : enabled;
+        return c->n_shares > 1 && enabled - running < 1e6 + enabled / 100 + (double)(c->apart * c->n_shares) ? running : enabled;
 }
 
 double stat_counter_confidence(const StatCounter *c) {
@@ -195,9 +196,24 @@ static perfd_read_value *find_last(StatEvent *e, uint32_t cpu) {
         if (n > e->n_cpus) {
                 e->last = must_have(reallocarray(e->last, n * e->n, sizeof(*e->last)));
                 memset(&e->last[e->n_cpus * e->n], 0, (n - e->n_cpus) * e->n * sizeof(*e->last));
+                e->times = must_have(reallocarray(e->times, n, sizeof(*e->times)));
+                memset(&e->times[e->n_cpus], 0, (n - e->n_cpus) * sizeof(*e->times));
                 e->n_cpus = n;
         }
         return &e->last[cpu * e->n];
+}
+
+/* From the CPU that was read first to the one that was read last. */
+static uint64_t times_apart(const StatEvent *e) {
+        uint64_t first = UINT64_MAX, last = 0;
+
+        for (size_t i = 0; i < e->n_cpus; i++) {
+                if (e->times[i] > 0 && e->times[i] < first)
+                        first = e->times[i];
+                if (e->times[i] > last)
+                        last = e->times[i];
+        }
+        return last > first ? last - first : 0;
 }
 
 bool stat_counters_take_item(StatCounters *c, const perfd_item *item) {
@@ -210,8 +226,11 @@ bool stat_counters_take_item(StatCounters *c, const perfd_item *item) {
             perfd_item_read(item, &values) != e->n)
                 return false;
         last = find_last(e, perfd_item_cpu(item));
-        for (size_t i = 0; i < e->n; i++)
+        e->times[perfd_item_cpu(item)] = perfd_item_time(item);
+        for (size_t i = 0; i < e->n; i++) {
                 add_difference(&c->list[e->first + i], &last[i], &values[i]);
+                c->list[e->first + i].apart = e->apart + times_apart(e);
+        }
         return true;
 }
 
@@ -228,4 +247,6 @@ void stat_counters_reset(StatCounters *c) {
                 c->list[i].value = 0;
                 c->list[i].enabled = c->list[i].running = 0;
         }
+        for (size_t i = 0; i < c->n_events; i++)
+                c->events[i].apart = times_apart(&c->events[i]);
 }

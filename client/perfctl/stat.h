@@ -18,6 +18,7 @@ typedef struct StatCounter {
          * for each CPU: so many. 1: it is not of tasks.
          */
         uint64_t n_shares;
+        uint64_t apart; /* ns: CPUs were not read at one moment, neither where this began nor where it ends */
 } StatCounter;
 
 /* What it really counted of the time that it was enabled: from 0, which is "not counted", to 1. */
@@ -33,6 +34,8 @@ typedef struct StatEvent {
         uint64_t n_expected; /* items in each interval: its CPUs */
         bool is_task;
         perfd_read_value *last; /* what each CPU said last: n for each CPU */
+        uint64_t *times;        /* of that, for each CPU; 0: it has said nothing */
+        uint64_t apart;         /* ns between the first and the last of these, at the last report */
         size_t n_cpus;
 } StatEvent;
 

@@ -312,6 +312,34 @@ static void test_late_cpu(void **state) {
 }
 
 /*
+ * One CPU was read a tenth of a second after the other: while it was, a task's counter there was enabled, and the one where it
+ * ran had been read already. That is no sharing; half of the time in the next second is.
+ */
+static void test_cpus_apart(void **state) {
+        static const Counter faults = { "page-faults", "events", 1 };
+        static const uint64_t here[][3] = { { 1000, 1000000000, 1000000000 } }, there[][3] = { { 0, 1100000000, 0 } },
+                              later[][3] = { { 1500, 2000000000, 1500000000 } }, still[][3] = { { 0, 2000000000, 0 } };
+        static const uint32_t n_fds[] = { 2 };
+        Played d;
+
+        begin(&d, WORDS("stat", "page-faults", "--interval=1s", "--json", "--count=2", "--pid=1"));
+        answer_add(&d, "page-faults", 1, SECOND);
+        answer_list(&d, 1, n_fds, 1);
+        answer_subscribe(&d, 1);
+        answer_enable(&d, 1);
+        play_counters(&d, 1, &faults, 1);
+        play_reads(&d, 1, 0, d.base, here, 1);
+        play_reads(&d, 1, 1, d.base + SECOND / 10, there, 1);
+        play_reads(&d, 1, 0, d.base + SECOND, later, 1);
+        play_reads(&d, 1, 1, d.base + SECOND, still, 1);
+        answer_stop(&d);
+        run_end(&d.ran);
+        assert_int_equal(d.ran.code, PERFCTL_OK);
+        assert_non_null(strstr(d.ran.text, "\"value\":1000,\"unit\":\"events\","));
+        assert_non_null(strstr(d.ran.text, "\"value\":950,\"unit\":\"events\","));
+}
+
+/*
  * A task's fds on two CPUs: each is enabled while the task runs anywhere, so the one where it does not run is no sign of
  * sharing. The command runs only after the counters were enabled, and its status is ours.
  */
@@ -382,6 +410,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_intervals),
                 cmocka_unit_test(test_late_cpu),
+                cmocka_unit_test(test_cpus_apart),
                 cmocka_unit_test(test_command),
                 cmocka_unit_test(test_nothing_counts),
         };
