@@ -298,7 +298,7 @@ static int replace_one(Supervisor *s, Registration *g, const EventSpec *wanted, 
 
 int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e) {
         EventSpec wanted;
-        Registration *g;
+        Registration *g = NULL;
         int error;
 
         thread_assert(THREAD_MAIN);
@@ -315,7 +315,7 @@ int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, E
 
 int supervisor_set_period(Supervisor *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e) {
         EventSpec wanted;
-        Registration *g;
+        Registration *g = NULL;
         int error;
 
         thread_assert(THREAD_MAIN);

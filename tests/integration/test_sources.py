@@ -319,6 +319,7 @@ def test_groups_are_read_at_one_moment():
 def test_samples_that_read_their_group():
     n = 50
     with Daemon() as daemon, daemon.client() as client, Fire() as fire:
+        os.sched_setaffinity(fire.pid, CPUS[:1])  # moved in the middle of a fault, it has its halves on two CPUs
         add(client, {"event": "{page-faults,task-clock,dummy}", "name": "group", "period": 1, "target": fire.target},
             {"event": "{page-faults,minor-faults}:S", "name": "marked", "period": 5, "target": fire.target})
         with Subscriber(daemon) as subscriber:
