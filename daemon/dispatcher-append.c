@@ -1,9 +1,10 @@
 /*
- * Items to packets. What is done is done for runs: items that lie in a batch one behind the other and go the same way. A
- * long run is sent from where it lies, so that a flood is not copied; what a socket does not take at once is copied then,
- * before the batch goes back to its reader. Short ones wait together for the end of the turn, or until a packet is full.
+ * Items to packets. What is done is done for runs: items that lie in a batch one behind the other and go the same way; what
+ * comes in turns has a quick way of its own (dispatcher-pass.h). A long run is sent from where it lies, so that a flood is
+ * not copied; what a socket does not take at once is copied then, before the batch goes back to its reader. Short ones wait
+ * together for the end of the turn, or until a packet is full.
  */
-#include "daemon/dispatcher.h"
+#include "daemon/dispatcher-pass.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@ static int channel_send(Dispatcher *d, Channel *c, Packet *p) {
 
         if (!p)
                 return 0;
+        if (p->is_placed)
+                return channel_send_placed(d, c, p);
         packet_seal(p);
         for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                 next = s->next; /* a push may end the subscriber */
@@ -61,7 +64,9 @@ static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
         r = c->open ? channel_flush(d, c) : 0;
         if (r < 0)
                 return r;
-        c->open = packet_new_pooled(&d->packets);
+        c->open = channel_place(c, LENT_SIZE);
+        if (!c->open)
+                c->open = packet_new_pooled(&d->packets);
         if (!c->open)
                 return -ENOMEM;
         (void)packet_append(c->open, run->bytes, run->length, run->n); /* less than it has room for */
@@ -99,133 +104,6 @@ static size_t run_length(Dispatcher *d, StreamOrder order, uint64_t bits, const 
         return i;
 }
 
-/* Where items go while nothing has to be done before: by the bits of channels. */
-typedef struct Pass {
-        uint64_t bits;
-        TaskHints hints;
-        Channel *const *by_bit;
-} Pass;
-
-static Pass pass_of(const Dispatcher *d, StreamOrder order, uint64_t bits) {
-        return (Pass){ .bits = bits, .hints = task_table_hints(&d->tasks[order]), .by_bit = d->by_bit[order] };
-}
-
-/* The open packet of the channel of these bits, if it is one channel, and has one. */
-static inline Packet *pass_packet(Channel *const *by_bit, uint64_t wanted) {
-        return !wanted || (wanted & (wanted - 1)) ? NULL : by_bit[(unsigned)__builtin_ctzll(wanted)]->open;
-}
-
-/* An item to several channels, if each has an open packet with room for it; else, and if there is no channel, to none. */
-__attribute__((noinline)) static bool pass_to_all(Channel *const *by_bit, uint64_t wanted, const uint8_t *item, size_t length) {
-        for (uint64_t m = wanted; m; m &= m - 1) {
-                const Packet *p = by_bit[(unsigned)__builtin_ctzll(m)]->open;
-
-                if (!p || length > p->capacity - p->length)
-                        return false;
-        }
-        for (uint64_t m = wanted; m; m &= m - 1)
-                (void)packet_append_one(by_bit[(unsigned)__builtin_ctzll(m)]->open, item, length);
-        return wanted != 0;
-}
-
-/*
- * Entries of which each goes another way than the one behind it. The first that did not go. What is asked again and again
- * is in variables, because a compiler has to believe that each item that is written might change it.
- */
-__attribute__((noinline)) static const BatchEntry *pass_entries(const Pass *pass, const uint8_t *arena, const BatchEntry *e,
-                                                                const BatchEntry *end) {
-        const TaskHints hints = pass->hints;
-        Channel *const *const by_bit = pass->by_bit;
-        const uint64_t bits = pass->bits;
-        uint64_t wanted, next = e < end ? e->mask & bits : 0;
-
-        for (; e < end; e++) {
-                Packet *p;
-
-                wanted = next;
-                if (e + 1 < end) {
-                        next = e[1].mask & bits;
-                        if (next == wanted)
-                                break;
-                }
-                p = pass_packet(by_bit, wanted);
-                if (!p) {
-                        if (!task_hints_has(hints, e->tid, wanted) ||
-                            !pass_to_all(by_bit, wanted, arena + e->offset, e->length))
-                                break;
-                } else if (!task_hints_has(hints, e->tid, wanted) || !packet_append_one(p, arena + e->offset, e->length))
-                        break;
-        }
-        return e;
-}
-
-/* A packet while items go into it and nothing else happens: what it knows of itself follows when the pen is lifted. */
-typedef struct Pen {
-        uint64_t bits; /* of the packet's channel */
-        Packet *packet;
-        uint8_t *to;
-        size_t room, n;
-} Pen;
-
-#define PEN_NULL ((Pen){ .bits = UINT64_MAX }) /* has no room: an item of 64 channels goes the long way */
-
-static inline void pen_lift(Pen *pen) {
-        if (pen->packet) {
-                pen->packet->length = (size_t)(pen->to - pen->packet->room);
-                pen->packet->n_items += pen->n;
-        }
-        *pen = PEN_NULL;
-}
-
-static inline void pen_put_on(Pen *pen, uint64_t bits, Packet *p) {
-        pen_lift(pen);
-        *pen = (Pen){ .bits = bits, .packet = p, .to = p->room + p->length, .room = p->capacity - p->length };
-}
-
-/* The first piece that did not go. */
-__attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass, const MergePiece *piece,
-                                                               const MergePiece *end) {
-        const TaskHints hints = pass->hints;
-        const uint64_t bits = pass->bits;
-        Pen pen = PEN_NULL;
-
-        for (; piece < end && piece->n == 1; piece++) {
-                const BatchEntry *e = piece->first;
-                uint64_t wanted = e->mask & bits;
-                size_t length = e->length;
-
-                if (wanted != pen.bits) {
-                        Packet *p = pass_packet(pass->by_bit, wanted);
-
-                        if (!wanted && e->event != BATCH_NOTE)
-                                continue;
-                        if (p)
-                                pen_put_on(&pen, wanted, p);
-                        else {
-                                pen_lift(&pen);
-                                if (!task_hints_has(hints, e->tid, wanted) ||
-                                    !pass_to_all(pass->by_bit, wanted, piece->item, length))
-                                        break;
-                                continue;
-                        }
-                }
-                if (!task_hints_has(hints, e->tid, wanted) || length > pen.room)
-                        break;
-                copy_short(pen.to, piece->item, length);
-                pen.to += length;
-                pen.room -= length;
-                pen.n++;
-        }
-        pen_lift(&pen);
-        return piece;
-}
-
-unsigned dispatcher_pass_pieces(Dispatcher *d, StreamOrder order, uint64_t bits, const MergePiece *pieces, unsigned n) {
-        const Pass pass = pass_of(d, order, bits);
-
-        return (unsigned)(pass_pieces(&pass, pieces, pieces + n) - pieces);
-}
-
 static int dispatcher_follow_note(Dispatcher *d, unsigned noted, const Batch *b, const BatchEntry *e) {
         int r = 0;
 
@@ -255,21 +133,25 @@ static int dispatcher_append_run(Dispatcher *d, StreamOrder order, uint64_t bits
 int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t bits, const Batch *b, const BatchEntry *e,
                       size_t n) {
         const BatchEntry *end = e + n;
+        Desk desk;
         int r = 0;
 
+        desk_init(&desk);
         while (r >= 0) {
                 const Pass pass = pass_of(d, order, bits);
                 size_t n_run = 1;
 
-                e = pass_entries(&pass, b->arena, e, end);
+                e = pass_entries(&pass, &desk, b->arena, e, end);
                 if (e == end)
                         break;
-                if (e->mask & bits)
+                if (e->mask & bits) {
+                        desk_clear(&desk, e->mask & bits); /* those of other channels stay as they are */
                         r = dispatcher_append_run(d, order, bits, b, e, (size_t)(end - e), &n_run);
-                else if (e->event == BATCH_NOTE)
+                } else if (e->event == BATCH_NOTE)
                         r = dispatcher_follow_note(d, noted, b, e);
                 e += n_run;
         }
+        desk_clear(&desk, UINT64_MAX);
         return r;
 }
 

@@ -1,6 +1,7 @@
 /*
- * The dispatcher thread: takes batches from all readers, orders them, and gives every subscriber what is his. It owns
- * the subscribers and their sockets; main speaks with it by mails only, and it never waits for main or for a peer.
+ * The dispatcher: takes batches from all readers, orders them, and gives every subscriber what is his. It owns the
+ * subscribers and their sockets; main speaks with it by mails only, and it never waits for main or for a peer. It has a
+ * thread; while that sleeps a reader may take a turn of it.
  */
 #pragma once
 
@@ -16,6 +17,7 @@
 #include "daemon/base/thread.h"
 #include "daemon/model/batch.h"
 #include "daemon/model/counters.h"
+#include "daemon/model/dispatching.h"
 #include "daemon/model/lane.h"
 #include "daemon/model/task-table.h"
 #include "daemon/route/merge.h"
@@ -58,7 +60,7 @@ typedef struct Subscriber {
         FrameReader in;
         sd_event_source *source;
         size_t prelude_sent;
-        bool owes_bell;   /* it sleeps beside a ring that is not empty, and the kernel had no memory to wake it */
+        bool owes_bell;   /* it sleeps beside a ring that is not empty: until the turn ends, or the kernel has memory to wake it */
         uint64_t matched; /* as counted by the readers */
         uint64_t late;
         bool held;        /* nothing is sent yet */
@@ -83,7 +85,7 @@ struct Channel {
         StreamOrder order;
         uint64_t since;
         Packet *tasks; /* who is named by `open`, being filled: leaves before it */
-        Packet *open;  /* being filled */
+        Packet *open;  /* being filled; perhaps in the memory of its subscriber: none is when a turn is over */
         Subscriber *subscribers;
 };
 
@@ -179,7 +181,7 @@ typedef struct Dispatcher {
         /* between threads */
         Mailbox mailbox; /* mails from main */
         Mailbox words;   /* to main */
-        Doorbell doorbell;
+        Dispatching dispatching;
         Heartbeat heartbeat;
         Counter wakeups, items;
         _Atomic(nsec_t) released_until; /* what is older comes too late for streams in the order of time */
@@ -187,7 +189,7 @@ typedef struct Dispatcher {
         _Atomic(nsec_t) window; /* how long samples of clients are waited for; written by main, 0 without such events */
         Counter tasks_forgotten; /* that had not ended: TASKS_MAX of them are there */
 
-        /* the thread's own */
+        /* whose turn it is */
         sd_event *event;
         bool quit;
         bool in_turn, owes_bells; /* for what comes in a turn subscribers in shared memory are woken at its end */
@@ -225,7 +227,15 @@ void dispatcher_deinit(Dispatcher *d);
 /* Main. The mail moves. Waits while thousands are on their way. */
 void dispatcher_post(Dispatcher *d, DispatcherMail *mail);
 
-/* Inside the thread, one file each: */
+/* Inside of whoever has the turn, one file each: */
+
+/* dispatcher-turn.c: what there is to be done now. Negative: fatal. */
+int dispatcher_turn(Dispatcher *d, bool is_elsewhere);
+/* The same on a reader's thread, whose CPU is anything but quiet: Dispatching.work. */
+int dispatcher_work_elsewhere(void *userdata, nsec_t *ret_wait);
+bool dispatcher_has_work(const Dispatcher *d);
+/* Takes everything that was in the queues when this was called: as much as fits in them, because readers go on. */
+int dispatcher_empty_queues(Dispatcher *d);
 
 /* dispatcher-wait.c: what the CPU says on which this runs, if it is quiet. Before a release. */
 void dispatcher_look(Dispatcher *d);
@@ -246,12 +256,16 @@ nsec_t dispatcher_min_watermark(const Dispatcher *d);
 int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t bits, const Batch *b, const BatchEntry *e,
                       size_t n);
 /*
- * Pieces of one entry each, in order, of batches whose masks speak for these bits, as long as they go where nothing has to be
- * done before: how many went.
+ * dispatcher-pass.c: pieces of one entry each, in order, of batches whose masks speak for these bits, as long as they go where
+ * nothing has to be done before: how many went.
  */
 unsigned dispatcher_pass_pieces(Dispatcher *d, StreamOrder order, uint64_t bits, const MergePiece *pieces, unsigned n);
 int dispatcher_flush(Dispatcher *d);
 int channel_flush(Dispatcher *d, Channel *c);
+/* dispatcher-place.c: a packet in the memory of the channel's only subscriber, for `least` bytes; NULL: not here, or not now. */
+Packet *channel_place(const Channel *c, size_t least);
+/* It leaves; the subscriber may be gone afterwards. Negative: memory. */
+int channel_send_placed(Dispatcher *d, Channel *c, Packet *p);
 
 /* dispatcher-tasks.c: who did what items say. */
 int dispatcher_init_tasks(Dispatcher *d);
@@ -267,6 +281,7 @@ int dispatcher_prune_tasks(Dispatcher *d);
 /* dispatcher-subscriber.c: streams begin, go on, end. */
 int dispatcher_subscribe(Dispatcher *d, Subscriber *s);
 int dispatcher_begin(Dispatcher *d, uint64_t id);
+/* As all that sends something else than items: after a flush. */
 int dispatcher_describe(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_t n);
 /* Takes the mail. */
 void dispatcher_remove(Dispatcher *d, DispatcherMail *mail);

@@ -139,7 +139,7 @@ int main(int argc, char **argv) {
                 return r;
         thread_become(THREAD_MAIN);
         s.dispatcher.mailbox = s.dispatcher.words = MAILBOX_NULL;
-        s.dispatcher.doorbell = DOORBELL_NULL;
+        s.dispatcher.dispatching = DISPATCHING_NULL;
         s.config = load_config(o.config);
         if (!s.config)
                 return EXIT_FAILURE;

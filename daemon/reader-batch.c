@@ -8,6 +8,10 @@
  * is older and comes behind it. Batches are sorted, but nobody sorts them with each other where each CPU has an order of its
  * own; so what is younger than one of the next records goes along into the next batch. Where a drain ends nothing has to:
  * nothing is in the middle of an occurrence while its CPU runs this.
+ *
+ * A mail is followed at the end of a drain. Where more happens than can be dispatched, a reader never gets there by the batches
+ * that come back: while it sleeps for them, as much is written as they have room for. So for a mail there are some more, for
+ * all that is in the ring, and they are freed when they come back.
  */
 #include "daemon/reader.h"
 
@@ -35,10 +39,28 @@ static nsec_t reader_last_watermark(Reader *r) {
         return least < now ? least : now;
 }
 
+static bool reader_has_mail(const Reader *r) {
+        return r->mail || !queue_is_empty(&r->mailbox.mails);
+}
+
+static bool reader_add_spare(Reader *r) {
+        Batch *b = r->n_more < READER_MORE_BATCHES && reader_has_mail(r) ? batch_new(r->slot) : NULL;
+
+        if (!b)
+                return false;
+        r->n_more++;
+        r->spare[r->n_spare++] = b;
+        return true;
+}
+
 static bool reader_has_spare(Reader *r) {
         for (Batch *b; (b = queue_pop(&r->free)); )
-                r->spare[r->n_spare++] = b;
-        return r->n_spare > 0;
+                if (r->n_more > 0 && !reader_has_mail(r)) {
+                        r->n_more--;
+                        batch_free(b);
+                } else
+                        r->spare[r->n_spare++] = b;
+        return r->n_spare > 0 || reader_add_spare(r);
 }
 
 /* How many of the batch's youngest go along into the next one. */

@@ -28,7 +28,6 @@
 #define IDLE_WAIT (128 * NSEC_PER_MSEC)
 #define SLACK_FROM (16 * NSEC_PER_MSEC)
 #define DEFAULT_SLACK (50 * NSEC_PER_USEC)
-#define RING_EACH 2 /* full batches that wait for a dispatcher which sleeps: then it may begin before the drain is over */
 #define MAILS 64
 #define SETTLE_TRIES 1000 /* only what interrupts this thread can write meanwhile */
 #define READER_NICE -19 /* without SCHED_FIFO: what fills the ring is what keeps its reader from the CPU */
@@ -58,13 +57,17 @@ int reader_init(Reader *r, size_t pool) {
         reader_set_default_pace(r);
         r->next_read = UINT64_MAX;
         r->unrung = 0;
+        r->has_rung = false;
+        r->turn_due = UINT64_MAX;
+        r->next_look = 0;
         r->along_until = 0;
         r->sight = RING_SIGHT_NULL;
-        if ((error = mailbox_init(&r->mailbox, MAILS)) < 0 || (error = queue_init(&r->full, n_batches)) < 0 ||
-            (error = queue_init(&r->free, n_batches)) < 0)
+        if ((error = mailbox_init(&r->mailbox, MAILS)) < 0 ||
+            (error = queue_init(&r->full, n_batches + READER_MORE_BATCHES)) < 0 ||
+            (error = queue_init(&r->free, n_batches + READER_MORE_BATCHES)) < 0)
                 return error;
-        r->spare = calloc(n_batches, sizeof(*r->spare));
-        r->n_spare = 0;
+        r->spare = calloc(n_batches + READER_MORE_BATCHES, sizeof(*r->spare));
+        r->n_spare = r->n_more = 0;
         if (!r->spare)
                 return -ENOMEM;
         for (size_t i = 0; i < n_batches; i++) {
@@ -233,12 +236,14 @@ static void reader_set_wait(Reader *r, nsec_t wait) {
         r->wait = wait;
 }
 
-/* After a drain. */
+/* After a drain. Who was woken for something else before its time has not looked in vain. */
 static nsec_t reader_next_wait(const Reader *r, bool along, bool had_records) {
         if (along)
                 return r->along_tick;
         if (had_records)
                 return r->tick;
+        if (clock_now(CLOCK_MONOTONIC) < r->next_look)
+                return r->wait;
         return 2 * r->wait < r->idle_wait ? 2 * r->wait : r->idle_wait;
 }
 
@@ -256,39 +261,39 @@ static bool reader_goes_along(const Reader *r) {
 }
 
 /* Until the next tick, or the next read of counts. */
-static nsec_t reader_timeout(const Reader *r) {
-        nsec_t wait = r->wait - clock_now(CLOCK_MONOTONIC) % r->wait;
-        nsec_t now, due;
+static nsec_t reader_next_look(const Reader *r, nsec_t now) {
+        nsec_t wait = r->wait - now % r->wait;
+        nsec_t then, due;
 
         if (r->next_read == UINT64_MAX)
                 return wait;
-        now = clock_now(r->clock);
-        due = r->next_read > now ? r->next_read - now : 0;
+        then = clock_now(r->clock);
+        due = r->next_read > then ? r->next_read - then : 0;
         return due < wait ? due : wait;
 }
 
-static void reader_ring(Reader *r) {
-        if (r->unrung == 0)
-                return;
-        r->unrung = 0;
-        doorbell_ring(r->dispatcher);
-}
+/* UINT64_MAX: there is nothing to wake for. The turn that it sees to can wait for the next tick, if that is near. */
+static nsec_t reader_timeout(const Reader *r, nsec_t now, bool starved) {
+        nsec_t turn = reader_next_turn(r);
+        nsec_t wait = r->snapshot->active && !starved ? reader_next_look(r, now) : UINT64_MAX;
 
-void reader_pushed(Reader *r) {
-        if (++r->unrung > RING_EACH)
-                reader_ring(r);
+        if (turn == UINT64_MAX || wait <= r->tick)
+                return wait;
+        turn = turn > now ? turn - now : 0;
+        return turn < wait ? turn : wait;
 }
 
 static void reader_sleep(Reader *r, bool starved) {
         struct pollfd fds[] = { { .fd = r->mailbox.fd, .events = POLLIN },
                                 { .fd = starved ? -1 : r->carrier_fd, .events = POLLIN } };
-        nsec_t wait = reader_timeout(r);
+        nsec_t now = clock_now(CLOCK_MONOTONIC), wait = reader_timeout(r, now, starved);
         struct timespec ts = { .tv_sec = (time_t)(wait / NSEC_PER_SEC), .tv_nsec = (long)(wait % NSEC_PER_SEC) };
         int n;
 
+        r->next_look = now - now % r->wait + r->wait;
         ring_sight_set_quiet(&r->sight, !starved && (!r->batch || r->batch->n_entries == 0));
         heartbeat_sleep(&r->heartbeat);
-        n = ppoll(fds, 2, r->snapshot->active && !starved ? &ts : NULL, NULL);
+        n = ppoll(fds, 2, wait == UINT64_MAX ? NULL : &ts, NULL);
         assert(n >= 0 || errno == EINTR);
         heartbeat_wake(&r->heartbeat);
         ring_sight_set_quiet(&r->sight, false);
@@ -303,7 +308,7 @@ static int reader_loop(Reader *r) {
 
         while (!stop) {
                 uint64_t before = counter_get(&r->counters.records);
-                bool along;
+                bool along, is_starved;
                 int error;
 
                 asks |= mailbox_take_asks(&r->mailbox);
@@ -319,12 +324,16 @@ static int reader_loop(Reader *r) {
                         return error;
                 if (error == 0)
                         asks = 0;
-                reader_ring(r); /* also when it starves: what was pushed is what has to come back */
+                is_starved = error == READER_E_STARVED;
+                error = reader_pass_on(r, !is_starved && !stop); /* also when it starves: what was pushed has to come back */
+                if (error < 0)
+                        return error;
                 if (stop)
                         break;
                 reader_set_wait(r, reader_next_wait(r, along, counter_get(&r->counters.records) != before));
-                reader_sleep(r, error == READER_E_STARVED);
+                reader_sleep(r, is_starved);
         }
+        reader_end_watch(r);
         return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "daemon/model/batch.h"
 #include "daemon/model/comm-table.h"
 #include "daemon/model/counters.h"
+#include "daemon/model/dispatching.h"
 #include "daemon/model/kin-table.h"
 #include "daemon/model/lane.h"
 #include "daemon/model/snapshot.h"
@@ -60,6 +61,7 @@ typedef struct MoveFields {
         SampleLayout layout;
 } MoveFields;
 
+#define READER_MORE_BATCHES 128 /* beside the pool, for a mail */
 #define READER_FLUSH (3 * NSEC_PER_MSEC) /* with the way behind it, half of all samples are there within 2 ms */
 
 /* A ring with its carrier: what one CPU has, or gets. */
@@ -88,7 +90,7 @@ typedef struct Reader {
         Ring ring;
         CommTable *comms;
         KinTable *kin; /* NULL: nobody asks who descends from whom */
-        Doorbell *dispatcher;  /* rung after a batch was queued */
+        Dispatching *dispatching; /* what becomes of batches that were queued */
         int acknowledge_fd;    /* eventfd of main, written after an acknowledgement */
         SampleLayout side_layout;
         MoveFields moves;
@@ -110,12 +112,16 @@ typedef struct Reader {
         Record plain;      /* used again for each sample that is taken in place */
         Batch **spare;     /* those that came back, the last one on top: it is still in the cache */
         size_t n_spare;
+        size_t n_more;     /* batches beside those of the pool, as long as they are on their way */
         nsec_t watermark;  /* of the last whole drain */
         Horizon horizon;
         nsec_t wait;       /* at which multiples it looks again */
         nsec_t tick, along_tick, idle_wait; /* what `wait` is while records come, while it goes along, and at most */
+        nsec_t next_look;  /* CLOCK_MONOTONIC: the next of these multiples, when it last went to sleep */
         bool is_slack;     /* the thread's timers may be late */
         size_t unrung;     /* batches that the dispatcher was not woken for */
+        bool has_rung;     /* in this drain */
+        nsec_t turn_due;   /* CLOCK_MONOTONIC: while it watches, when the next turn is */
         nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
         ReaderMail *mail;  /* begun, waits for a whole drain */
         Ring retiring;     /* the ring before this one, while events still write there; else null */
@@ -174,8 +180,17 @@ void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_sample)
 uint64_t reader_take_run(Reader *r, Ring *ring, uint64_t until, const SnapshotStream *stream, size_t length);
 /* reader-mixed.c: the same where streams change, until one stays; `stream` becomes the last taken sample's. */
 uint64_t reader_take_mixed(Reader *r, Ring *ring, uint64_t until, const SnapshotStream **stream);
-/* A batch was pushed: the dispatcher is woken at the end of a drain, or when so many wait that it should begin before. */
+/*
+ * reader-dispatch.c: a batch was pushed. It is passed on at the end of a drain, but the dispatcher is woken when so many wait
+ * that it should begin before.
+ */
 void reader_pushed(Reader *r);
+/* After a drain: what was pushed goes on, by the dispatcher, or here and now if there is time for it. Negative: fatal. */
+int reader_pass_on(Reader *r, bool can_dispatch);
+/* CLOCK_MONOTONIC: when it has to pass on what others may have pushed; UINT64_MAX: that is not up to this reader. */
+nsec_t reader_next_turn(const Reader *r);
+/* From now on it is up to the dispatcher. */
+void reader_end_watch(Reader *r);
 /* reader-interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */
 int reader_read_intervals(Reader *r, nsec_t *ret_next);
 /* What heirs have counted on this CPU until now, others have counted too. -errno. */

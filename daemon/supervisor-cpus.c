@@ -141,7 +141,7 @@ static int make_slots(Supervisor *s) {
                 s->carriers[slot] = -1;
                 s->readers[slot] = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock,
                                              .own_pid = (uint32_t)getpid(), .flush = READER_FLUSH, .comms = &s->comms, .kin = &s->kin,
-                                             .dispatcher = &s->dispatcher.doorbell,
+                                             .dispatching = &s->dispatcher.dispatching,
                                              .acknowledge_fd = s->acknowledge_fd, .ring = RING_NULL,
                                              .mailbox = MAILBOX_NULL };
                 s->lanes[slot] = reader_lane(&s->readers[slot]);

@@ -86,7 +86,7 @@ void supervisor_flush_external(Supervisor *s) {
         batch_seal(b);
         pushed = queue_push(&s->own.full, b);
         assert(pushed); /* as many slots as batches */
-        doorbell_ring(&s->dispatcher.doorbell);
+        doorbell_ring(&s->dispatcher.dispatching.bell);
 }
 
 static int on_held_enough(sd_event_source *source, uint64_t usec, void *userdata) {

@@ -25,7 +25,7 @@
 #include "daemon/reader.h"
 #include "daemon/route/match.h"
 
-#define WATERMARK_SHARE 8          /* of a ring, that wakes its reader before the flush time */
+#define WATERMARK_SHARE 4          /* of a ring, that wakes its reader before the flush time */
 
 /* The fds of one event, opened together. */
 typedef struct Stream {

@@ -52,7 +52,7 @@ enum {
         THREAD_E_LOWERED = 1, /* a nice value instead of a real-time priority */
 };
 
-/* main() of the daemon says what it is. */
+/* main() of the daemon says what it is, and a reader while it has the dispatcher's turn. */
 void thread_become(ThreadKind kind);
 
 /*

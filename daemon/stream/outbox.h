@@ -1,8 +1,8 @@
 /*
  * For the dispatcher: what waits for one subscriber, within a budget of bytes, and what became of everything that was
- * pushed. Dispatcher thread only.
+ * pushed, or placed where the subscriber reads it. Dispatcher thread only.
  *
- *     items pushed = sent_items + dropped_items + queued_items, at any time
+ *     items pushed + items placed = sent_items + dropped_items + queued_items, at any time
  *
  * Packets are numbered when they leave: each takes the next number, and so does each that was dropped, in the place
  * where it stood. Dropped ones leave a gap there, which is sent as a packet with a number of its own:
@@ -80,6 +80,15 @@ int outbox_send(Outbox *o, int fd);
  * waiting for anything, OUTBOX_E_BROKEN, -ENOMEM.
  */
 int outbox_send_shared(Outbox *o, SharedRing *ring);
+
+/*
+ * A packet without a way through the outbox: written where the subscriber reads it. Room for its bytes, `least` or more; NULL:
+ * there is none, or something waits, which comes before it, or the stream is over, and drops it. Until it is sent nothing else
+ * is pushed, or sent.
+ */
+uint8_t *outbox_place(const Outbox *o, SharedRing *ring, size_t least, size_t *ret_n);
+/* It, written there, leaves. */
+void outbox_send_placed(Outbox *o, SharedRing *ring, const Packet *p);
 
 static inline bool outbox_is_empty(const Outbox *o) {
         return !o->head;

@@ -73,6 +73,14 @@ Packet *packet_new_lent(const uint8_t *items, size_t length, size_t n_items) {
         return p;
 }
 
+Packet *packet_new_placed(uint8_t *room, size_t capacity) {
+        Packet *p = malloc(sizeof(*p));
+
+        if (p)
+                *p = (Packet){ .n_refs = 1, .capacity = capacity, .bytes = room, .room = room, .is_placed = true };
+        return p;
+}
+
 Packet *packet_ref(Packet *p) {
         if (p)
                 p->n_refs++;
@@ -82,7 +90,8 @@ Packet *packet_ref(Packet *p) {
 Packet *packet_unref(Packet *p) {
         if (!p || --p->n_refs > 0)
                 return NULL;
-        pool_give(p->pool, p->room);
+        if (!p->is_placed)
+                pool_give(p->pool, p->room);
         free(p);
         return NULL;
 }
@@ -102,7 +111,7 @@ int packet_settle(Packet *p, PacketPool *pool) {
         bool fills = p->length <= PACKET_SIZE && p->length >= PACKET_SIZE - PACKET_SIZE / 8; /* a room of the pool, nearly */
         uint8_t *room;
 
-        assert(p->sealed);
+        assert(p->sealed && !p->is_placed);
         if (p->room && (!p->pool || fills))
                 return 0;
         room = fills ? pool_take(pool) : malloc(p->length ? p->length : 1);

@@ -7,7 +7,8 @@
  *     bytes    | field `items`, complete with tag and length | ...
  *
  * A packet that is lent shows bytes of somebody else, which are there only until its maker goes on. Whoever holds it then
- * still has its own copy of them: the maker calls packet_settle() before.
+ * still has its own copy of them: the maker calls packet_settle() before. One that is placed is written where its only
+ * reader will read it; nobody may hold it.
  */
 #pragma once
 
@@ -44,7 +45,8 @@ typedef struct Packet {
         size_t capacity, length; /* of bytes */
         size_t n_items;
         const uint8_t *bytes;
-        uint8_t *room;    /* what `bytes` is, if it is its own; NULL: it is lent */
+        uint8_t *room;    /* what `bytes` is, if it is written here; NULL: it is lent */
+        bool is_placed;   /* the room is somebody else's */
         PacketPool *pool; /* where the room goes in the end, or NULL */
 } Packet;
 
@@ -54,6 +56,8 @@ Packet *packet_new(size_t capacity);
 Packet *packet_new_pooled(PacketPool *pool);
 /* Sealed, of n_items whole items, which stay the caller's. NULL: no memory. */
 Packet *packet_new_lent(const uint8_t *items, size_t length, size_t n_items);
+/* In memory that stays the caller's. NULL: no memory. */
+Packet *packet_new_placed(uint8_t *room, size_t capacity);
 Packet *packet_ref(Packet *p);
 Packet *packet_unref(Packet *p);
 DEFINE_CLEANUP(Packet *, packet_unref)
@@ -83,6 +87,7 @@ bool packet_append_field(Packet *p, const uint8_t *fields, size_t length);
 
 /* No more is appended. */
 static inline void packet_seal(Packet *p) {
+        assert(p->length <= p->capacity);
         p->sealed = true;
 }
 

@@ -178,6 +178,23 @@ int shared_ring_write(SharedRing *r, const struct iovec *parts, size_t n_parts, 
         return 0;
 }
 
+uint8_t *shared_ring_room(SharedRing *r, size_t least, size_t *ret_n) {
+        size_t at = r->head & (r->size - 1), room;
+
+        if (r->waits || shared_ring_look(r) != 0)
+                return NULL;
+        room = r->size - shared_ring_used(r);
+        *ret_n = room < r->size - at ? room : r->size - at;
+        return *ret_n < least ? NULL : r->bytes + at;
+}
+
+void shared_ring_advance(SharedRing *r, const uint8_t *at, size_t n) {
+        assert(at == r->bytes + (r->head & (r->size - 1)));
+        assert(n <= r->size - shared_ring_used(r));
+        r->head += n;
+        shared_ring_publish(r);
+}
+
 bool shared_ring_wait(SharedRing *r) {
         if (r->waits)
                 return true; /* it was looked again after that was said */

@@ -47,7 +47,14 @@ void shared_ring_close_fds(SharedRing *r);
  * free. SHARED_RING_E_BROKEN.
  */
 int shared_ring_write(SharedRing *r, const struct iovec *parts, size_t n_parts, size_t *ret_n);
-/* As far as the subscriber had read when something was written last. */
+/*
+ * Where the next bytes go, as many as lie there in one piece: to be written in place. NULL: that is less than `least`, or the
+ * ring waits, or the subscriber broke the rules, of which the next shared_ring_write() speaks.
+ */
+uint8_t *shared_ring_room(SharedRing *r, size_t least, size_t *ret_n);
+/* The first n of these, which begin at `at`, were written, and nothing else since. */
+void shared_ring_advance(SharedRing *r, const uint8_t *at, size_t n);
+/* As far as the subscriber had read when its tail was looked at last. */
 static inline bool shared_ring_is_half_full(const SharedRing *r) {
         return r->head - r->tail > r->size / 2;
 }

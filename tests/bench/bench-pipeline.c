@@ -1,6 +1,6 @@
 /*
- * CPU per sample of the way from a ring to subscribers' sockets, on rings in memory: repeatable, and without what
- * wakeups cost. The bare loops beside it are run in turns with it, so that ratios hold where times do not: another
+ * CPU per sample of the way from a ring to subscribers, on rings in memory: repeatable, and without what wakeups
+ * cost. The bare loops beside it are run in turns with it, so that ratios hold where times do not: another
  * machine, another day, a busy neighbour.
  *
  *   bench-pipeline [--json PATH] [--quick] [--only TEXT]
@@ -11,8 +11,8 @@
  * instructions tests/bench/instructions counts; --play: one of them for about so many samples, and how many they were.
  *
  * Each number is the median of several runs. reader: reader_drain() and the hand-over of batches; dispatcher: from the
- * batch to sendmsg(2), in the same thread, so with batches that are still in its cache. What the peer spends is not in
- * it.
+ * batch to the subscriber's memory or sendmsg(2), in the same thread, so with batches that are still in its cache. What
+ * the peer spends is not in it.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -58,6 +58,7 @@ static Case cases[] = {
         { "nobody subscribes", .is_counted = true, .shape = { ONE_CPU } },
         { "raw", .is_counted = true, .shape = { ONE_CPU, .n_subscriptions = 1, .payload = PAYLOAD_RAW } },
         { "fields", .is_counted = true, .shape = { ONE_CPU, .n_subscriptions = 1 } },
+        { "fields, by socket", .is_counted = true, .shape = { ONE_CPU, .n_subscriptions = 1, .by_socket = true } },
         { "raw and fields", .is_counted = true, .shape = { ONE_CPU, .n_subscriptions = 1, .payload = PAYLOAD_BOTH } },
         { "fields, two conditions, 1 % pass", .is_counted = true,
           .shape = { ONE_CPU, .n_subscriptions = 1, .where = "id == 39 && args[0] != 1" } },
@@ -87,6 +88,7 @@ static Case cases[] = {
         { "time order, 8 CPUs at 20 k/s", .shape = { CPUS(8), EACH_20K } },
         { "time order, 32 CPUs at 20 k/s", .shape = { CPUS(32), EACH_20K } },
         { "time order, 128 CPUs at 20 k/s", .is_counted = true, .shape = { CPUS(128), EACH_20K } },
+        { "time order, 128 CPUs at 20 k/s, by socket", .shape = { CPUS(128), EACH_20K, .by_socket = true } },
         { "cpu order, 128 CPUs at 20 k/s",
           .shape = { .n_cpus = 128, .n_busy = 128, .order = STREAM_BY_CPU, .n_subscriptions = 1, EACH_20K } },
 };

@@ -18,18 +18,42 @@ void peer_open(Peer *p) {
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
                 fail("socketpair");
-        *p = (Peer){ .fd = fds[0], .theirs = fds[1] };
+        *p = (Peer){ .fd = fds[0], .theirs = fds[1], .ring = RING_READER_NULL };
 }
 
 void peer_close(Peer *p) {
         p->fd = close_fd(p->fd);
         p->theirs = close_fd(p->theirs);
+        ring_reader_close(&p->ring);
 }
 
-void peer_drain(const Peer *p) {
+SharedRing *peer_share(Peer *p, size_t size) {
+        SharedRing *ring = NULL;
+
+        if (shared_ring_new(size, &ring, NULL) != 0 || ring_reader_open(&p->ring, ring->fds, ring->size, ring->offset) != 0)
+                fail("a shared ring");
+        shared_ring_close_fds(ring);
+        ring_reader_disarm(&p->ring);
+        return ring;
+}
+
+static void peer_drain_ring(Peer *p) {
+        const uint8_t *bytes;
+        size_t n;
+
+        if (ring_reader_peek(&p->ring, &bytes, &n) != 0)
+                fail("a shared ring");
+        (void)ring_reader_consume(&p->ring, n);
+}
+
+void peer_drain(Peer *p) {
         static char bytes[256 << 10];
         ssize_t n;
 
+        if (ring_reader_is_open(&p->ring)) {
+                peer_drain_ring(p);
+                return;
+        }
         while ((n = recv(p->theirs, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
                 ;
         if (n < 0 && errno != EAGAIN)

@@ -1,18 +1,24 @@
 /*
- * For benchmarks: the other end of a Unix stream socket, emptied by the same thread when the watch stands still. So
- * nobody is woken: in a virtual machine that costs as much as many samples, and more or less of it by chance.
+ * For benchmarks: the other end of a Unix stream socket, or of memory that is shared beside it, emptied by the same thread
+ * when the watch stands still. So nobody is woken: in a virtual machine that costs as much as many samples, and more or less
+ * of it by chance.
  */
 #pragma once
+
+#include "daemon/stream/shared-ring.h"
 
 typedef struct Peer {
         int fd;     /* to write to, -1 when it was given away */
         int theirs; /* what is read */
+        RingReader ring; /* is read instead, if it is open */
 } Peer;
 
-#define PEER_NULL ((Peer){ .fd = -1, .theirs = -1 })
+#define PEER_NULL ((Peer){ .fd = -1, .theirs = -1, .ring = RING_READER_NULL })
 
 /* Ends the program if it can not be had. */
 void peer_open(Peer *p);
 void peer_close(Peer *p);
+/* A ring to write to, which is the caller's; ends the program if it can not be had. */
+SharedRing *peer_share(Peer *p, size_t size);
 /* Reads all that is there. */
-void peer_drain(const Peer *p);
+void peer_drain(Peer *p);

@@ -182,7 +182,7 @@ static void pipeline_init_readers(Pipeline *p) {
                 Reader *r = memset(&p->readers[slot], 0, sizeof(*r));
 
                 *r = (Reader){ .cpu = slot, .slot = slot, .clock = CLOCK_MONOTONIC, .carrier_fd = -1,
-                               .carrier_id = CARRIER_ID, .comms = &p->comms, .dispatcher = &p->dispatcher.doorbell,
+                               .carrier_id = CARRIER_ID, .comms = &p->comms, .dispatching = &p->dispatcher.dispatching,
                                .acknowledge_fd = -1, .mailbox = MAILBOX_NULL };
                 played_ring_init(&p->rings[slot], ring_size);
                 if (ring_init_memory(&r->ring, p->rings[slot].page, ring_size) < 0 || reader_init(r, PIPELINE_POOL) < 0)
@@ -211,6 +211,8 @@ static Subscriber *pipeline_subscribe(Pipeline *p, unsigned subscription, unsign
         *s = (Subscriber){ .id = number, .fd = peer->fd, .bit = subscription, .order = p->shape.order, .since = 1,
                            .overflow = OVERFLOW_DROP_OLDEST, .queue_bytes = (size_t)64 << 20 };
         peer->fd = -1; /* the dispatcher closes it */
+        if (!p->shape.by_socket)
+                s->ring = peer_share(peer, PIPELINE_SHARED);
         if (dispatcher_subscribe(&p->dispatcher, s) < 0 || dispatcher_begin(&p->dispatcher, s->id) < 0)
                 fail("no subscriber");
         return s;
@@ -220,7 +222,7 @@ static void pipeline_init_dispatcher(Pipeline *p) {
         unsigned n = or_one(p->shape.n_subscribers);
 
         p->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC, .mailbox = MAILBOX_NULL, .words = MAILBOX_NULL,
-                                      .doorbell = DOORBELL_NULL };
+                                      .dispatching = DISPATCHING_NULL };
         p->lanes = need(calloc(p->shape.n_cpus, sizeof(*p->lanes)));
         for (uint32_t slot = 0; slot < p->shape.n_cpus; slot++)
                 p->lanes[slot] = reader_lane(&p->readers[slot]);
@@ -293,27 +295,15 @@ __attribute__((noipa)) static bool pipeline_read(Pipeline *p, unsigned from, uns
 
 /* dispatcher_turn() without its mails. */
 __attribute__((noipa)) static void pipeline_dispatch(Pipeline *p) {
-        bool any;
-        int r = 0;
+        Dispatcher *d = &p->dispatcher;
 
-        do {
-                any = false;
-                for (unsigned i = 0; i < p->shape.n_cpus; i++) {
-                        Batch *b = queue_pop(&p->readers[i].full);
-
-                        if (!b)
-                                continue;
-                        any = true;
-                        r = r < 0 ? r : dispatcher_take_batch(&p->dispatcher, b);
-                }
-        } while (any);
-        r = r < 0 ? r : dispatcher_release(&p->dispatcher);
-        r = r < 0 ? r : dispatcher_flush(&p->dispatcher);
-        if (r < 0)
+        d->in_turn = true;
+        if (dispatcher_empty_queues(d) < 0 || dispatcher_release(d) < 0 || dispatcher_flush(d) < 0 ||
+            dispatcher_end_turn(d) < 0)
                 fail("the dispatcher failed");
 }
 
-/* The socket was full. */
+/* The socket, or the ring, was full. */
 __attribute__((noipa)) static void pipeline_send_rest(Pipeline *p, Subscriber *s) {
         const Outbox *o = &s->outbox;
         uint64_t sent = o->sent_items;
@@ -322,10 +312,10 @@ __attribute__((noipa)) static void pipeline_send_rest(Pipeline *p, Subscriber *s
         if (subscriber_send(&p->dispatcher, s) < 0)
                 fail("the dispatcher failed");
         if (o->sent_items == sent && o->head_sent == part)
-                fail("a socket that can be written to was given nothing");
+                fail("whoever has room was given nothing");
 }
 
-static void pipeline_empty(Pipeline *p, Subscriber *s, const Peer *peer) {
+static void pipeline_empty(Pipeline *p, Subscriber *s, Peer *peer) {
         peer_drain(peer);
         for (; !outbox_is_empty(&s->outbox); peer_drain(peer)) {
                 stopwatch_start(&p->dispatching);

@@ -12,8 +12,9 @@
 #include "tests/bench/stopwatch.h"
 
 #define PIPELINE_RING ((size_t)2 << 20)          /* as by default */
-#define PIPELINE_FILL (PIPELINE_RING / 8)        /* bytes that wake a reader: WATERMARK_SHARE in supervisor.c */
+#define PIPELINE_FILL (PIPELINE_RING / 8)        /* bytes at a time: what a tick brings at 1 M samples a second */
 #define PIPELINE_POOL ((size_t)1 << 20)          /* as by default */
+#define PIPELINE_SHARED ((size_t)512 << 10)      /* twice the default: who reads when a turn is over needs room for all of it */
 #define PIPELINE_RATE 20000                      /* samples of each CPU in a second, where `per_turn` is given */
 
 typedef enum PlayedEvent {
@@ -33,6 +34,7 @@ typedef struct PipelineShape {
         unsigned n_encodings;    /* in which these are by turns: fields, raw, both, one field only; 0: only `payload` */
         Payload payload;
         StreamOrder order;
+        bool by_socket;          /* all subscribers; else by shared memory, as on this host by default */
         const char *where; /* or NULL; %u is the number of the subscription, from 0 */
 } PipelineShape;
 

@@ -46,7 +46,7 @@ typedef struct Rig {
         size_t size;
         SampleLayout plain, software, faults, often;
         CommTable comms;
-        Doorbell doorbell;
+        Dispatching dispatching;
         Reader reader;
 } Rig;
 
@@ -178,11 +178,11 @@ static inline void rig_init(Rig *rig, size_t size, size_t n_batches) {
         rig_layout_with_id(&rig->often, SAMPLE_TYPE_BASE | PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD);
         r = comm_table_init(&rig->comms, 1024);
         assert(r == 0);
-        r = doorbell_init(&rig->doorbell);
+        r = doorbell_init(&rig->dispatching.bell);
         assert(r == 0);
         rig->reader = (Reader){ .thread = THREAD_NULL, .clock = CLOCK_MONOTONIC, .carrier_fd = -1,
                                 .carrier_id = RIG_CARRIER, .own_pid = RIG_OWN_PID, .flush = NSEC_PER_MSEC,
-                                .comms = &rig->comms, .dispatcher = &rig->doorbell, .acknowledge_fd = -1 };
+                                .comms = &rig->comms, .dispatching = &rig->dispatching, .acknowledge_fd = -1 };
         r = ring_init_memory(&rig->reader.ring, rig->memory, size);
         assert(r == 0);
         r = reader_init(&rig->reader, n_batches * (BATCH_ARENA + BATCH_ENTRIES * sizeof(BatchEntry)));
@@ -193,7 +193,7 @@ static inline void rig_init(Rig *rig, size_t size, size_t n_batches) {
 static inline void rig_deinit(Rig *rig) {
         reader_deinit(&rig->reader);
         comm_table_deinit(&rig->comms);
-        doorbell_deinit(&rig->doorbell);
+        doorbell_deinit(&rig->dispatching.bell);
         free(rig->memory);
 }
 

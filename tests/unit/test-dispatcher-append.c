@@ -1,8 +1,9 @@
 /*
  * What becomes of batches, against what everybody should have got: random batches of two CPUs, short and long items in
- * random order, wanted by random streams in both orders, read by peers that are quick, slow or asleep. A batch that has
- * come back is overwritten at once, as its reader would. Each peer gets exactly its items, in its order; what it does not
- * get is in a gap at its place, event by event; and no item of a known thread comes before that thread's description.
+ * random order, wanted by random streams in both orders, read by peers that are quick, slow or asleep, from sockets and from
+ * rings. A batch that has come back is overwritten at once, as its reader would. Each peer gets exactly its items, in its
+ * order; what it does not get is in a gap at its place, event by event; and no item of a known thread comes before that
+ * thread's description.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,6 +31,7 @@ typedef struct Expected {
 
 typedef struct Peer {
         int fd;
+        RingReader ring;
         Subscriber *subscriber;
         unsigned chance; /* that it reads in a turn, of 8 */
         FrameReader in;
@@ -52,6 +54,8 @@ typedef struct Rig {
         unsigned seed;
 } Rig;
 
+static unsigned n_placed; /* packets that were never copied */
+
 static const struct {
         StreamOrder order;
         unsigned bit, chance;
@@ -63,6 +67,21 @@ static const struct {
 
 static unsigned chance(Rig *r, unsigned n) {
         return (unsigned)rand_r(&r->seed) % n;
+}
+
+void __real_outbox_send_placed(Outbox *o, SharedRing *ring, const Packet *p);
+void __wrap_outbox_send_placed(Outbox *o, SharedRing *ring, const Packet *p);
+void __wrap_outbox_send_placed(Outbox *o, SharedRing *ring, const Packet *p) {
+        n_placed++;
+        assert_true(p->n_items > 0 && p->length <= PACKET_SIZE);
+        __real_outbox_send_placed(o, ring, p);
+}
+
+static void peer_share(Rig *r, Peer *p) {
+        SharedRing **ring = &p->subscriber->ring;
+
+        assert_int_equal(shared_ring_new(STREAM_RING_MIN << chance(r, 4), ring, NULL), 0);
+        assert_int_equal(ring_reader_open(&p->ring, (*ring)->fds, (*ring)->size, (*ring)->offset), 0);
 }
 
 static void peer_init(Rig *r, size_t i) {
@@ -77,9 +96,18 @@ static void peer_init(Rig *r, size_t i) {
         *p = (Peer){ .fd = fds[1], .subscriber = s, .chance = streams[i].chance,
                      .expected = calloc(ITEMS_MAX, sizeof(Expected)) };
         assert_non_null(p->expected);
+        if (chance(r, 2))
+                peer_share(r, p);
         frame_reader_init(&p->in, FRAME_MAX_SERVER);
         assert_int_equal(dispatcher_subscribe(&r->dispatcher, s), 0);
         assert_int_equal(dispatcher_begin(&r->dispatcher, s->id), 0);
+}
+
+static void peer_deinit(Peer *p) {
+        close_fd(p->fd);
+        ring_reader_close(&p->ring);
+        frame_reader_deinit(&p->in);
+        free(p->expected);
 }
 
 static void rig_init(Rig *r, unsigned seed) {
@@ -115,11 +143,8 @@ static void rig_deinit(Rig *r) {
                 queue_deinit(&r->free[i]);
                 mailbox_deinit(&r->readers[i]);
         }
-        for (size_t i = 0; i < N_PEERS; i++) {
-                close_fd(r->peers[i].fd);
-                frame_reader_deinit(&r->peers[i].in);
-                free(r->peers[i].expected);
-        }
+        for (size_t i = 0; i < N_PEERS; i++)
+                peer_deinit(&r->peers[i]);
 }
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
@@ -159,6 +184,11 @@ static void begin(Rig *r, uint32_t slot) {
         r->batches[slot] = b;
 }
 
+static void begin_all(Rig *r) {
+        for (uint32_t slot = 0; slot < N_LANES; slot++)
+                begin(r, slot);
+}
+
 static bool append(Rig *r, uint32_t slot, uint64_t mask, uint32_t event, uint32_t tid, size_t n_raw) {
         Batch *b = r->batches[slot];
         size_t room;
@@ -179,8 +209,7 @@ static void fill(Rig *r) {
         uint32_t tid = 1 + chance(r, 2 * N_KNOWN);
         size_t n = chance(r, 3) ? chance(r, 1200) : chance(r, 20), n_raw = chance(r, 120);
 
-        for (uint32_t slot = 0; slot < N_LANES; slot++)
-                begin(r, slot);
+        begin_all(r);
         for (size_t i = 0; i < n && has_room; i++) {
                 if (!is_even) {
                         mask = chance(r, 1 << N_BITS);
@@ -192,8 +221,8 @@ static void fill(Rig *r) {
         }
 }
 
-static void turn(Rig *r) {
-        fill(r);
+/* What was filled goes its way, as far as packets that wait to become full. */
+static void give(Rig *r) {
         for (uint32_t slot = 0; slot < N_LANES; slot++) {
                 Batch *b = TAKE_PTR(r->batches[slot]);
 
@@ -211,6 +240,11 @@ static void turn(Rig *r) {
                 }
         }
         assert_int_equal(dispatcher_release(&r->dispatcher), 0);
+}
+
+static void turn(Rig *r) {
+        fill(r);
+        give(r);
         assert_int_equal(dispatcher_flush(&r->dispatcher), 0);
 }
 
@@ -255,15 +289,28 @@ static void peer_check(Peer *p, const Perfd__V1__Packet *packet) {
         }
 }
 
-/* What is in the socket; whether there was something. */
-static bool peer_read(Peer *p) {
+/* Out of the ring; the dispatcher may write again. */
+static ssize_t peer_take(Rig *r, Peer *p, uint8_t *to, size_t size) {
+        const uint8_t *bytes;
+        size_t n;
+
+        assert_int_equal(ring_reader_peek(&p->ring, &bytes, &n), 0);
+        n = n < size ? n : size;
+        memcpy(to, bytes, n);
+        if (ring_reader_consume(&p->ring, n))
+                assert_int_equal(subscriber_hear_of_room(&r->dispatcher, p->subscriber), 0);
+        return (ssize_t)n;
+}
+
+/* What is in the socket, or the ring; whether there was something. */
+static bool peer_read(Rig *r, Peer *p) {
         const uint8_t *message;
         uint8_t *room;
         size_t size, length;
         ssize_t n;
 
         assert_int_equal(frame_reader_room(&p->in, &room, &size), 0);
-        n = recv(p->fd, room, size, MSG_DONTWAIT);
+        n = ring_reader_is_open(&p->ring) ? peer_take(r, p, room, size) : recv(p->fd, room, size, MSG_DONTWAIT);
         if (n <= 0)
                 return false;
         frame_reader_fed(&p->in, (size_t)n);
@@ -281,11 +328,11 @@ static void peer_finish(Rig *r, Peer *p) {
         const Outbox *o = &p->subscriber->outbox;
 
         do {
-                while (peer_read(p))
+                while (peer_read(r, p))
                         ;
                 assert_int_equal(subscriber_send(&r->dispatcher, p->subscriber), 0);
         } while (!outbox_is_empty(o));
-        while (peer_read(p))
+        while (peer_read(r, p))
                 ;
         assert_int_equal(p->n_seen, p->n_expected);
         assert_int_equal(p->n_missed, o->dropped_items);
@@ -293,8 +340,48 @@ static void peer_finish(Rig *r, Peer *p) {
         assert_int_equal(o->sent_items + o->dropped_items, p->subscriber->matched);
 }
 
+/* Instead of this one comes another one, which may hear nothing yet. */
+static void peer_renew(Rig *r, size_t i) {
+        subscriber_drop(&r->dispatcher, r->peers[i].subscriber, NULL);
+        free(mailbox_pop(&r->dispatcher.words));
+        peer_deinit(&r->peers[i]);
+        peer_init(r, i);
+        r->peers[i].subscriber->held = chance(r, 2);
+}
+
+/* In the middle of a turn; who comes sees nothing of what was before. */
+static void test_come_and_go(void **state) {
+        unsigned n_open = 0;
+        Rig r;
+
+        rig_init(&r, 1);
+        for (int i = 0; i < 400; i++) {
+                size_t k = chance(&r, N_PEERS);
+                const Packet *open;
+
+                fill(&r);
+                give(&r);
+                open = r.peers[k].subscriber->channel->open;
+                n_open += open && open->is_placed;
+                peer_renew(&r, k);
+                fill(&r);
+                give(&r);
+                assert_int_equal(dispatcher_flush(&r.dispatcher), 0);
+                assert_true(!r.peers[k].subscriber->held || r.peers[k].subscriber->outbox.sent_items == 0);
+                assert_int_equal(dispatcher_begin(&r.dispatcher, k + 1), 0);
+                for (k = 0; k < N_PEERS; k++)
+                        if (chance(&r, 2))
+                                peer_finish(&r, &r.peers[k]);
+        }
+        assert_true(n_open > 20);
+        for (size_t k = 0; k < N_PEERS; k++)
+                peer_finish(&r, &r.peers[k]);
+        rig_deinit(&r);
+}
+
 static void test_random(void **state) {
-        for (unsigned seed = 1; seed <= 4; seed++) {
+        n_placed = 0;
+        for (unsigned seed = 1; seed <= 8; seed++) {
                 Rig r;
 
                 rig_init(&r, seed);
@@ -302,7 +389,7 @@ static void test_random(void **state) {
                         turn(&r);
                         for (size_t k = 0; k < N_PEERS; k++)
                                 if (chance(&r, 8) < r.peers[k].chance) {
-                                        while (peer_read(&r.peers[k]))
+                                        while (peer_read(&r, &r.peers[k]))
                                                 ;
                                         assert_int_equal(subscriber_send(&r.dispatcher, r.peers[k].subscriber), 0);
                                 }
@@ -313,11 +400,55 @@ static void test_random(void **state) {
                 assert_true(r.peers[4].n_gaps > 0 && r.peers[0].n_expected > 10000);
                 rig_deinit(&r);
         }
+        assert_true(n_placed > 500);
+}
+
+static void finish(Rig *r) {
+        assert_int_equal(dispatcher_flush(&r->dispatcher), 0);
+        for (size_t k = 0; k < N_PEERS; k++)
+                peer_finish(r, &r->peers[k]);
+        rig_deinit(r);
+}
+
+/* What a stream knows of one thread says nothing of another one, nor of another stream, whichever came last. */
+static void test_described(void **state) {
+        static const struct {
+                uint32_t tid, mask;
+        } items[2][4] = { { { 1, 1 }, { 2, 2 }, { 1, 1 }, { 2, 2 } }, { { 1, 1 }, { 2, 2 }, { 2, 1 }, { 1, 2 } } };
+        Rig r;
+
+        rig_init(&r, 1);
+        for (size_t i = 0; i < 2; i++) {
+                begin_all(&r);
+                for (size_t k = 0; k < 4; k++)
+                        assert_true(append(&r, 0, items[i][k].mask, 0, items[i][k].tid, 8));
+                give(&r);
+        }
+        finish(&r);
+}
+
+/* Items of two streams fill packets of which one, either of both, had something already. */
+static void test_full(void **state) {
+        for (unsigned other = 1; other <= 4; other *= 4) {
+                unsigned n = 0;
+                Rig r;
+
+                rig_init(&r, 1);
+                begin_all(&r);
+                while (append(&r, n % N_LANES, n < 100 ? other : 5, 0, 1, 100))
+                        n++;
+                assert_true(n > 900); /* of both, more than a packet has room for */
+                give(&r);
+                finish(&r);
+        }
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_random),
+                cmocka_unit_test(test_come_and_go),
+                cmocka_unit_test(test_described),
+                cmocka_unit_test(test_full),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

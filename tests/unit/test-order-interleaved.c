@@ -1,9 +1,10 @@
 /*
  * Real readers and the real dispatcher on played rings, taken apart into steps of one thread: wherever one of them looks at
- * the clock, or at where it runs, the others go on, samples begin and end, and the dispatcher is moved to another CPU. A
- * sample has its time when it begins and its place in the ring when it ends, however much later; but nothing of ours runs on
- * a CPU in the middle of one, unless its CPU is somebody else's at that moment. So a CPU whose host holds it back there for
- * milliseconds is among what happens, and a dispatcher that sees a ring empty, and is moved at once.
+ * the clock, or at where it runs, the others go on, samples begin and end, and the dispatcher is moved to another CPU; some
+ * of its turns are taken by readers. A sample has its time when it begins and its place in the ring when it ends, however
+ * much later; but nothing of ours runs on a CPU in the middle of one, unless its CPU is somebody else's at that moment. So a
+ * CPU whose host holds it back there for milliseconds is among what happens, and a dispatcher that sees a ring empty, and is
+ * moved at once.
  *
  * Whatever happens: all that was written arrives, in order and none of it late, and then nobody waits for anybody.
  */
@@ -39,7 +40,7 @@ typedef struct World {
         unsigned inside; /* most that end inside of one that is open: less than a pool holds */
         Dispatcher dispatcher;
         unsigned at; /* the dispatcher's CPU */
-        bool in_turn;
+        bool in_turn, is_elsewhere; /* on a reader's thread, which is not moved */
         Subscriber *subscriber;
         int peer;
         FrameReader in;
@@ -51,10 +52,11 @@ static World *world; /* NULL: clocks are real */
 static nsec_t now;
 static uint64_t seed;
 static unsigned unrest; /* of 16 looks, how many let something happen */
-static unsigned looks_taken, held_long;
+static unsigned looks_taken, held_long, turns_elsewhere;
 
 static void world_read(World *w, unsigned cpu);
 static void world_turn(World *w);
+static void world_dispatch(World *w, unsigned cpu);
 
 static uint32_t random_below(uint32_t n) {
         seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -110,7 +112,7 @@ static void world_move(World *w) {
 static void world_go_on(World *w) {
         if (random_below(16) >= unrest)
                 return;
-        if (w->in_turn && random_below(2))
+        if (w->in_turn && !w->is_elsewhere && random_below(2))
                 world_move(w);
         for (unsigned n = random_below(4); n > 0; n--)
                 world_happen(w);
@@ -156,8 +158,11 @@ static void world_read(World *w, unsigned cpu) {
         n = reader_drain(r);
         if (n == 0 && ((r->batch && r->batch->n_entries > 0) || c->asks & READER_ASK_WATERMARK || random_below(8) == 0))
                 n = reader_push_batch(r);
-        if (n == 0)
+        if (n == 0) {
                 c->asks = 0;
+                if (random_below(2))
+                        world_dispatch(w, cpu);
+        }
         ring_sight_set_quiet(&r->sight, n == 0 && (!r->batch || r->batch->n_entries == 0));
         c->is_reading = false;
 }
@@ -196,17 +201,13 @@ static void check_watermarks(const World *w) {
                         assert_true(w->cpus[i].open[k] >= w->dispatcher.watermarks[i]);
 }
 
-/* As the loop in dispatcher.c does. */
-static void world_turn(World *w) {
+/* As in dispatcher-turn.c. */
+static void world_work(World *w) {
         Dispatcher *d = &w->dispatcher;
         nsec_t *seen = d->seen, before[MAX_CPUS];
         Batch *batches[64];
         size_t n = 0;
 
-        if (w->in_turn)
-                return;
-        w->in_turn = true;
-        world_move(w);
         for (unsigned i = 0; i < w->n_cpus; i++)
                 for (Batch *b; n < 64 && (b = queue_pop(w->lanes[i].full));)
                         batches[n++] = b;
@@ -214,7 +215,10 @@ static void world_turn(World *w) {
         for (size_t i = 0; i < n; i++)
                 assert_int_equal(dispatcher_take_batch(d, batches[i]), 0);
         memcpy(before, seen, w->n_cpus * sizeof(*seen));
-        dispatcher_look(d);
+        if (w->is_elsewhere)
+                d->here = d->n_lanes;
+        else
+                dispatcher_look(d);
         for (unsigned i = 0; i < w->n_cpus; i++)
                 looks_taken += seen[i] != before[i];
         check_watermarks(w);
@@ -222,9 +226,28 @@ static void world_turn(World *w) {
         assert_int_equal(dispatcher_flush(d), 0);
         (void)dispatcher_ask(d);
         assert_int_equal(w->subscriber->late, 0);
-        w->in_turn = false;
         assert_int_equal(subscriber_send(d, w->subscriber), 0);
         world_hear(w);
+}
+
+static void world_turn(World *w) {
+        if (w->in_turn)
+                return;
+        w->in_turn = true;
+        world_move(w);
+        world_work(w);
+        w->in_turn = false;
+}
+
+/* By the reader of this CPU, behind its drain. */
+static void world_dispatch(World *w, unsigned cpu) {
+        if (w->in_turn)
+                return;
+        w->in_turn = w->is_elsewhere = true;
+        w->at = cpu;
+        turns_elsewhere++;
+        world_work(w);
+        w->in_turn = w->is_elsewhere = false;
 }
 
 static uint64_t world_missing(const World *w) {
@@ -328,18 +351,18 @@ static void world_run(unsigned round, size_t ring_size, uint32_t extra, unsigned
 }
 
 static void test_short_samples(void **state) {
-        looks_taken = held_long = 0;
+        looks_taken = held_long = turns_elsewhere = 0;
         for (unsigned round = 0; round < 200; round++)
                 world_run(round, (size_t)64 * 1024 << round % 5, 8 * (round % 20), 100, 300);
-        assert_true(looks_taken > 100 && held_long > 1000);
+        assert_true(looks_taken > 100 && held_long > 1000 && turns_elsewhere > 1000);
 }
 
 /* Of up to 7 KiB: a few fill a batch, and readers wait for free ones. */
 static void test_long_samples(void **state) {
-        looks_taken = held_long = 0;
+        looks_taken = held_long = turns_elsewhere = 0;
         for (unsigned round = 0; round < 200; round++)
                 world_run(round, (size_t)128 * 1024 << round % 3, 7 * 1024, 3, 200);
-        assert_true(looks_taken > 10 && held_long > 1000);
+        assert_true(looks_taken > 10 && held_long > 1000 && turns_elsewhere > 1000);
 }
 
 int main(void) {

@@ -149,6 +149,64 @@ static void test_wrap(void **state) {
         pair_deinit(&p);
 }
 
+/* Written in place; false: there is not so much room in one piece. */
+static bool pair_place(Pair *p, size_t n) {
+        size_t room = 0, at = p->in % SIZE, free = SIZE - (size_t)(p->in - p->out);
+        uint8_t *to = shared_ring_room(p->ring, n, &room);
+
+        assert_int_equal(to != NULL, n <= free && n <= SIZE - at);
+        if (!to)
+                return false;
+        assert_int_equal(room, free < SIZE - at ? free : SIZE - at);
+        assert_ptr_equal(to, p->ring->bytes + at);
+        for (size_t i = 0; i < n; i++)
+                to[i] = byte_of(p->in + i);
+        shared_ring_advance(p->ring, to, n);
+        p->in += n;
+        return true;
+}
+
+/* In place, by turns with what is copied. */
+static void test_place(void **state) {
+        unsigned seed = 2, n_placed = 0, n_refused = 0;
+        Pair p;
+
+        pair_init(&p);
+        while (p.out < 40 * SIZE) {
+                size_t n = 1 + (size_t)rand_r(&seed) % (SIZE / 3);
+
+                if (rand_r(&seed) % 3 == 0)
+                        (void)pair_write(&p, n);
+                else if (pair_place(&p, n))
+                        n_placed++;
+                else
+                        n_refused++;
+                if (p.in > p.out)
+                        assert_false(pair_read(&p, 1 + (size_t)rand_r(&seed) % (size_t)(p.in - p.out)));
+        }
+        assert_true(n_placed > 30 && n_refused > 30);
+        pair_deinit(&p);
+}
+
+static void test_place_full(void **state) {
+        size_t n;
+        Pair p;
+
+        pair_init(&p);
+        assert_true(pair_place(&p, SIZE));
+        assert_true(shared_ring_take_ring(p.ring)); /* it sleeps at the beginning */
+        assert_false(pair_place(&p, 1));
+        assert_true(shared_ring_wait(p.ring));
+        assert_false(pair_read(&p, SIZE / 2 - 1));
+        assert_null(shared_ring_room(p.ring, 1, &n)); /* there is room, but it waits */
+        assert_true(pair_read(&p, SIZE / 2 + 1));
+        assert_int_equal(pair_write(&p, 1), 1);
+        assert_true(pair_place(&p, 1));
+        atomic_store(&p.reader.own->tail, SIZE + 3);
+        assert_null(shared_ring_room(p.ring, 1, &n));
+        pair_deinit(&p);
+}
+
 static void test_full(void **state) {
         Pair p;
 
@@ -336,6 +394,8 @@ int main(void) {
                 cmocka_unit_test(test_sizes),
                 cmocka_unit_test(test_files),
                 cmocka_unit_test(test_wrap),
+                cmocka_unit_test(test_place),
+                cmocka_unit_test(test_place_full),
                 cmocka_unit_test(test_full),
                 cmocka_unit_test(test_bells),
                 cmocka_unit_test(test_hostile_tails),

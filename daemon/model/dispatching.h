@@ -1,0 +1,28 @@
+/*
+ * What all readers share with the dispatcher: its bell, and its work, which a reader may do while the dispatcher sleeps.
+ * All of it belongs to the dispatcher (dispatcher.h), which outlives the readers.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/doorbell.h"
+#include "daemon/base/turn.h"
+
+typedef struct Dispatching {
+        Doorbell bell; /* wakes the dispatcher, behind a push */
+        Turn turn;     /* the dispatcher is its owner */
+        bool is_shared; /* set before threads start: readers may work too */
+        /*
+         * By whoever has the turn: what there is to be done now; and after how many ns there is something again, if nothing is
+         * pushed before (UINT64_MAX: never). Negative: fatal.
+         */
+        int (*work)(void *userdata, nsec_t *ret_wait);
+        void *userdata;
+        _Atomic(const void *) watcher; /* who will be there then: the one that worked last, or NULL, the dispatcher */
+        _Atomic(nsec_t) unshared_until; /* CLOCK_MONOTONIC: turns take longer than a reader has time for */
+} Dispatching;
+
+#define DISPATCHING_NULL ((Dispatching){ .bell = DOORBELL_NULL, .turn = TURN_TAKEN })

@@ -1,0 +1,195 @@
+/*
+ * What is written in place, from the turn's beginning to its end: one CPU, one subscriber, who sleeps beside its ring.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "daemon/dispatcher.h"
+
+#define ITEM_SIZE ((size_t)8 << 10)
+#define QUEUE_BYTES (4 * ITEM_SIZE)
+
+typedef struct Rig {
+        Queue full, free;
+        atomic_bool starving;
+        Mailbox reader;
+        _Atomic(nsec_t) along_until;
+        Lane lane;
+        Dispatcher dispatcher;
+        Subscriber *subscriber;
+        RingReader ring;
+        int peer;
+        nsec_t time;
+} Rig;
+
+static bool has_no_bells; /* the kernel has no memory for them */
+
+ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags) {
+        errno = ENOBUFS;
+        return has_no_bells ? -1 : __real_send(fd, bytes, n, flags);
+}
+
+static void rig_init(Rig *r, Overflow overflow) {
+        Subscriber *s = calloc(1, sizeof(*s));
+        int fds[2];
+
+        memset(r, 0, sizeof(*r));
+        assert_non_null(s);
+        assert_int_equal(queue_init(&r->full, 8), 0);
+        assert_int_equal(queue_init(&r->free, 8), 0);
+        assert_int_equal(mailbox_init(&r->reader, 2), 0);
+        r->lane = (Lane){ .full = &r->full, .free = &r->free, .starving = &r->starving, .reader = &r->reader,
+                          .along_until = &r->along_until };
+        r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };
+        assert_int_equal(dispatcher_init(&r->dispatcher, &r->lane, 1, 1), 0);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+        r->peer = fds[1];
+        *s = (Subscriber){ .id = 1, .fd = fds[0], .order = STREAM_BY_CPU, .since = 1, .overflow = overflow,
+                           .queue_bytes = QUEUE_BYTES };
+        assert_int_equal(shared_ring_new(STREAM_RING_MIN, &s->ring, NULL), 0);
+        assert_int_equal(ring_reader_open(&r->ring, s->ring->fds, s->ring->size, s->ring->offset), 0);
+        r->subscriber = s;
+        assert_int_equal(dispatcher_subscribe(&r->dispatcher, s), 0);
+        assert_int_equal(dispatcher_begin(&r->dispatcher, 1), 0);
+        ring_reader_arm(&r->ring);
+}
+
+static void rig_deinit(Rig *r) {
+        Batch *b;
+
+        dispatcher_deinit(&r->dispatcher);
+        while ((b = queue_pop(&r->free)))
+                batch_free(b);
+        queue_deinit(&r->full);
+        queue_deinit(&r->free);
+        mailbox_deinit(&r->reader);
+        ring_reader_close(&r->ring);
+        close_fd(r->peer);
+}
+
+/* A batch with one item. */
+static void rig_push(Rig *r) {
+        static const uint8_t head[] = { 0x22, (ITEM_SIZE & 0x7f) | 0x80, ITEM_SIZE >> 7 }; /* field `items`, length */
+        Batch *b = queue_pop(&r->free);
+        uint8_t *to;
+        size_t room;
+
+        b = b ? b : batch_new(0);
+        assert_non_null(b);
+        batch_reset(b, 1);
+        b->watermark = ++r->time;
+        to = batch_room(b, &room);
+        memset(to, 0, sizeof(head) + ITEM_SIZE);
+        memcpy(to, head, sizeof(head));
+        batch_append(b, r->time, 1, 0, 0, sizeof(head) + ITEM_SIZE);
+        batch_seal(b);
+        assert_true(queue_push(&r->full, b));
+}
+
+static void rig_turn(Rig *r) {
+        rig_push(r);
+        assert_int_equal(dispatcher_turn(&r->dispatcher, true), 0);
+}
+
+static void assert_rung(Rig *r, ssize_t n) {
+        uint8_t bells[8 * FRAME_HEADER_SIZE];
+
+        assert_int_equal(recv(r->peer, bells, sizeof(bells), MSG_DONTWAIT), n > 0 ? n * FRAME_HEADER_SIZE : -1);
+}
+
+/* All that waits for it. */
+static void rig_read(Rig *r) {
+        const uint8_t *bytes;
+        size_t n;
+
+        do {
+                assert_int_equal(ring_reader_peek(&r->ring, &bytes, &n), 0);
+                if (ring_reader_consume(&r->ring, n))
+                        assert_int_equal(subscriber_hear_of_room(&r->dispatcher, r->subscriber), 0);
+        } while (n > 0);
+}
+
+static void rig_close(Rig *r) {
+        DispatcherMail close = { .order = DISPATCHER_CLOSE, .id = 1, .reason = "stopped", .bytes = (uint8_t *)"" };
+
+        assert_int_equal(dispatcher_close(&r->dispatcher, &close), 0);
+}
+
+/* Once for each time that it slept, when the turn is over. */
+static void test_bell(void **state) {
+        Rig r;
+
+        rig_init(&r, OVERFLOW_DROP_OLDEST);
+        rig_turn(&r);
+        assert_int_equal(r.subscriber->outbox.sent_items, 1);
+        assert_rung(&r, 1);
+        rig_turn(&r);
+        assert_rung(&r, 0);
+        ring_reader_arm(&r.ring);
+        rig_turn(&r);
+        assert_rung(&r, 1);
+        rig_deinit(&r);
+}
+
+/* It overflows, reads all that waits before it can be told the end, and gets nothing more but that. */
+static void test_over(void **state) {
+        const Outbox *o;
+        uint64_t sent;
+        Rig r;
+
+        rig_init(&r, OVERFLOW_DISCONNECT);
+        o = &r.subscriber->outbox;
+        while (o->dropped_items == 0)
+                rig_turn(&r);
+        rig_read(&r);
+        assert_true(outbox_is_empty(o));
+        sent = o->sent_items;
+        rig_turn(&r);
+        assert_int_equal(o->sent_items, sent);
+        assert_int_equal(o->dropped_items, 2);
+        assert_int_equal(r.subscriber->matched, sent + 2);
+        rig_deinit(&r);
+}
+
+/* It could not be rung for its end, is there still, and gets nothing behind it. */
+static void test_ended(void **state) {
+        uint64_t head;
+        Rig r;
+
+        rig_init(&r, OVERFLOW_DROP_OLDEST);
+        has_no_bells = true;
+        rig_close(&r);
+        assert_int_equal(dispatcher_end_closing(&r.dispatcher), 0);
+        assert_true(r.subscriber->ended && r.subscriber->owes_bell && outbox_is_empty(&r.subscriber->outbox));
+        head = r.subscriber->ring->head;
+        rig_turn(&r);
+        assert_int_equal(r.subscriber->ring->head, head);
+        assert_int_equal(r.subscriber->outbox.sent_items, 0);
+        has_no_bells = false;
+        assert_int_equal(subscriber_send(&r.dispatcher, r.subscriber), 0);
+        free(mailbox_pop(&r.dispatcher.words));
+        assert_int_equal(dispatcher_flush(&r.dispatcher), 0);
+        assert_null(r.dispatcher.channels);
+        rig_deinit(&r);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_bell),
+                cmocka_unit_test(test_over),
+                cmocka_unit_test(test_ended),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

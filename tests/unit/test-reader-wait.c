@@ -1,0 +1,166 @@
+/*
+ * When a reader looks: its thread, in a time that passes only while it sleeps, where samples come at even distances. However
+ * often it has to see to turns of the dispatcher, or is woken for something else, a flood is read at each tick, no later and
+ * not more often; and what it has to see to while nothing comes, it does in time.
+ */
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+
+#include "tests/unit/reader-checks.h"
+
+#define TICK (3 * NSEC_PER_MSEC)
+#define GAP (100 * NSEC_PER_USEC)
+#define BEGIN (100 * NSEC_PER_SEC)
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+int __real_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask);
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask);
+
+typedef struct World {
+        Rig rig;
+        nsec_t now;
+        nsec_t next, last; /* when samples come */
+        nsec_t end;        /* when the reader is stopped */
+        nsec_t wait;       /* when turns are due, after the one before */
+        unsigned n_zero;   /* turns of ten behind which there is more to be done at once */
+        unsigned n_asks;   /* times that it is woken for something else before it sleeps on */
+        unsigned n_sleeps, n_turns;
+        nsec_t oldest;     /* how long a sample has lain in the ring, at most */
+        nsec_t turn_due, latest_turn; /* how late one came, at most */
+        bool is_stopped;
+} World;
+
+static World *world; /* of the thread that sleeps */
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts) {
+        if (!world || clock != CLOCK_MONOTONIC)
+                return __real_clock_gettime(clock, ts);
+        *ts = (struct timespec){ .tv_sec = (time_t)(world->now / NSEC_PER_SEC), .tv_nsec = (long)(world->now % NSEC_PER_SEC) };
+        return 0;
+}
+
+/* What was asked for by the dispatcher, as its turn ends; its batches go back. */
+static int work(void *userdata, nsec_t *ret_wait) {
+        World *w = userdata;
+        Batch *b;
+
+        while ((b = queue_pop(&w->rig.reader.full)))
+                queue_push(&w->rig.reader.free, b);
+        if (w->turn_due && w->now > w->turn_due && w->now - w->turn_due > w->latest_turn)
+                w->latest_turn = w->now - w->turn_due;
+        *ret_wait = ++w->n_turns % 10 < w->n_zero ? 0 : w->wait;
+        w->turn_due = w->wait == UINT64_MAX ? 0 : w->now + w->wait;
+        return 0;
+}
+
+static void world_stop(World *w) {
+        ReaderMail *mail = calloc(1, sizeof(*mail));
+
+        *mail = (ReaderMail){ .order = READER_STOP, .sequence = 1 };
+        w->is_stopped = true;
+        reader_post(&w->rig.reader, mail);
+}
+
+/* The reader sleeps: time passes, and samples come. */
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
+        World *w = world;
+        nsec_t until = timeout ? w->now + (nsec_t)timeout->tv_sec * NSEC_PER_SEC + (nsec_t)timeout->tv_nsec : w->end;
+
+        assert(w->rig.page->data_head == w->rig.page->data_tail);
+        if (w->n_sleeps++ % (w->n_asks + 1) < w->n_asks) {
+                mailbox_ask(&w->rig.reader.mailbox, READER_ASK_BATCHES);
+                until = w->now + 1;
+        }
+        if (until > w->end)
+                until = w->end;
+        if (w->next <= w->last && w->next < until && until - w->next > w->oldest)
+                w->oldest = until - w->next;
+        for (; w->next <= w->last && w->next < until; w->next += GAP)
+                rig_put_number(&w->rig, 1, WHO(7, 0, w->next), 2, 0);
+        w->now = until;
+        fds[0].revents = w->n_sleeps % (w->n_asks + 1) != 0 ? POLLIN : 0;
+        fds[1].revents = 0;
+        if (w->now >= w->end && !w->is_stopped) {
+                world_stop(w);
+                fds[0].revents = POLLIN;
+        }
+        return fds[0].revents != 0;
+}
+
+static void world_run(World *w, nsec_t from, nsec_t to, nsec_t end, nsec_t wait, unsigned n_zero, unsigned n_asks) {
+        Dispatching *d = &w->rig.dispatching;
+        cpu_set_t set;
+        uint32_t cpu = 0;
+
+        memset(w, 0, sizeof(*w));
+        rig_init(&w->rig, 1 << 20, 4);
+        w->now = BEGIN;
+        w->next = BEGIN + from;
+        w->last = BEGIN + to;
+        w->end = BEGIN + end;
+        w->wait = wait;
+        w->n_zero = n_zero;
+        w->n_asks = n_asks;
+        d->turn = TURN_TAKEN;
+        d->is_shared = true;
+        d->work = work;
+        d->userdata = w;
+        assert_true(turn_give(&d->turn));
+        assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+        while (!CPU_ISSET(cpu, &set))
+                cpu++;
+        w->rig.reader.snapshot->active = true;
+        w->rig.reader.cpu = cpu;
+        w->rig.reader.flush = w->rig.reader.wait = w->rig.reader.tick = TICK;
+        w->rig.reader.acknowledge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        world = w;
+        assert_int_equal(reader_start(&w->rig.reader, TAKE_PTR(w->rig.reader.snapshot)), 0);
+        assert_int_equal(reader_join(&w->rig.reader), 0);
+        world = NULL;
+        assert_true(w->is_stopped);
+        close_fd(w->rig.reader.acknowledge_fd);
+        rig_deinit(&w->rig);
+}
+
+static void test_flood(void **state) {
+        static const nsec_t waits[] = { UINT64_MAX, 400 * NSEC_PER_USEC, TICK + TICK / 8, 5 * TICK };
+
+        for (unsigned i = 0; i < ARRAY_SIZE(waits); i++)
+                for (unsigned more = 0; more < 12; more++) {
+                        unsigned n_zero = more % 4 * 3, n_asks = more / 4 * 3;
+                        World w;
+
+                        world_run(&w, 0, NSEC_PER_SEC, NSEC_PER_SEC, waits[i], n_zero, n_asks);
+                        assert_true(w.oldest <= TICK);
+                        assert_in_range(w.n_sleeps / (n_asks + 1), NSEC_PER_SEC / TICK, NSEC_PER_SEC / TICK + 2);
+                        assert_true(w.latest_turn <= TICK);
+                }
+}
+
+/* Behind the flood it looks less and less often, up to eight times a second; the next one is found as late as that. */
+static void test_quiet(void **state) {
+        static const nsec_t waits[] = { UINT64_MAX, 5 * NSEC_PER_MSEC };
+        unsigned n_sleeps[2];
+
+        for (unsigned i = 0; i < ARRAY_SIZE(waits); i++) {
+                World w;
+
+                world_run(&w, 0, 30 * NSEC_PER_MSEC, 2 * NSEC_PER_SEC, waits[i], 0, 0);
+                assert_true(w.oldest <= TICK);
+                assert_true(w.latest_turn <= TICK); /* what there is to do is done in time, as long as there is */
+                n_sleeps[i] = w.n_sleeps;
+        }
+        assert_in_range(n_sleeps[0], 10 + 2000 / 128, 10 + 2000 / 128 + 8);
+        assert_in_range(n_sleeps[1], 2000 / 5 - 40, 2000 / 5 + 40);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_flood),
+                cmocka_unit_test(test_quiet),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
