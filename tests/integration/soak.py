@@ -26,6 +26,7 @@ import threading
 import time
 
 import perfd
+from asleep import count_sleeps, wait_until_asleep
 from perfd import Daemon, Workload, check, equal, pb, wait_until
 from subscriber import Refused
 from test_promises import CPUS, GETPPID, SLOW, SYS_ENTER, Checker
@@ -281,7 +282,7 @@ class Calm:
         self.daemon = daemon
         daemon.status()
         wait_until(lambda: daemon.status().n_subscribers == 0, "no subscriber")
-        self.threads = sorted(threads_of(daemon))
+        self.threads = threads_of(daemon)
         self.fds = daemon.fds()
 
     def again(self):
@@ -289,35 +290,26 @@ class Calm:
             wait_until(lambda: self.daemon.fds() == self.fds and self.daemon.status().n_subscribers == 0, "the fds of before")
         except AssertionError:
             raise AssertionError(f"fds are {self.daemon.fds()} instead of {self.fds}") from None
-        equal(sorted(threads_of(self.daemon)), self.threads, "threads")
+        equal(threads_of(self.daemon), self.threads, "threads")
         equal(self.daemon.status().n_enabled, 0, "enabled events")
         return self.daemon.rss()
 
 
 def threads_of(daemon):
-    """{name of a thread: what /proc says of it}"""
-    found = {}
+    """Their names."""
+    found = []
     for tid in os.listdir(f"/proc/{daemon.pid}/task"):
-        with open(f"/proc/{daemon.pid}/task/{tid}/status", encoding="ascii") as f:
-            lines = dict(line.split(":", 1) for line in f)
-        found[lines["Name"].strip()] = lines
-    return found
-
-
-def switches_of(daemon):
-    """{thread: times that it slept}; None while one of them runs."""
-    threads = threads_of(daemon)
-    if any(not lines["State"].strip().startswith("S") for lines in threads.values()):
-        return None
-    return {name: int(lines["voluntary_ctxt_switches"]) for name, lines in threads.items()}
+        with open(f"/proc/{daemon.pid}/task/{tid}/comm", encoding="ascii") as f:
+            found.append(f.read().strip())
+    return sorted(found)
 
 
 def check_idle(daemon, seconds):
     if perfd.SANITIZER == "thread":  # which has a thread of its own that wakes
         return
-    before = wait_until(lambda: switches_of(daemon), "all threads asleep")
+    before = wait_until_asleep(daemon.pid)
     threading.Event().wait(seconds)  # the time that is measured, not a way to wait for something
-    equal(switches_of(daemon), before, f"wakeups in {seconds} s without an event")
+    equal(count_sleeps(daemon.pid), before, f"wakeups in {seconds} s without an event")
 
 
 def soak(daemon, client, seconds, calm_each, seed):

@@ -20,14 +20,17 @@ Needs protoc (protobuf-compiler) and Google's protobuf package (python3-protobuf
 import argparse
 import importlib
 import json
-import mmap
 import os
+import select
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
+
+from promise import Broken, require
+from stream_ring import Ring
 
 PROTO = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "proto", "perfd.proto")
 VERSION = 1
@@ -54,15 +57,6 @@ class Refused(Exception):
     def __init__(self, response):
         super().__init__(f"{response.message} ({response.reason})")
         self.response = response
-
-
-class Broken(Exception):
-    """A promise of the protocol does not hold."""
-
-
-def require(promise, text):
-    if not promise:
-        raise Broken(text)
 
 
 # ---- events and their fields -----------------------------------------------------------------------------------------
@@ -169,51 +163,6 @@ def check_ledger(ledger):
     return rows
 
 
-# ---- shared memory ---------------------------------------------------------------------------------------------------
-
-
-class Ring:
-    """The bytes of a stream in memory that the daemon shares with us."""
-
-    def __init__(self, fds, size, offset):
-        self.size = size
-        try:
-            self.theirs = mmap.mmap(fds[0], offset + size, mmap.MAP_SHARED, mmap.PROT_READ)
-            self.ours = mmap.mmap(fds[1], offset, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
-        finally:
-            for fd in fds:
-                os.close(fd)
-        self.bytes = memoryview(self.theirs)[offset:]
-        # words are read and written whole: head, and tail; in 32 bits, 64 bytes behind these, who waits
-        self.head, self.daemon_waits = memoryview(self.theirs)[:8].cast("Q"), memoryview(self.theirs)[64:68].cast("I")
-        self.tail, self.waits = memoryview(self.ours)[:8].cast("Q"), memoryview(self.ours)[64:68].cast("I")
-        self.sleeps, self.told = 1, 0  # we were asleep until the response came
-
-    def take(self):
-        """All that is there, as bytes; and whether the daemon has to be told of the room."""
-        head, tail = self.head[0], self.tail[0]
-        require(head - tail <= self.size, f"a head of {head} with a tail of {tail}")
-        at, n = tail % self.size, head - tail
-        got = bytes(self.bytes[at:at + n]) + bytes(self.bytes[:max(0, at + n - self.size)])
-        self.tail[0] = head
-        waits = self.daemon_waits[0]
-        must_tell = waits not in (0, self.told) and self.head[0] - head <= self.size // 2
-        if must_tell:
-            self.told = waits
-        return got, must_tell
-
-    def sleep(self):
-        """The daemon rings for what comes from now on: to be looked at once more before the wait.
-
-        Another language needs a full fence behind this store; Python does more in between than a CPU can hold back.
-        """
-        self.sleeps = self.sleeps % 0xffffffff + 1
-        self.waits[0] = self.sleeps
-
-    def wake(self):
-        self.waits[0] = 0
-
-
 # ---- the connection --------------------------------------------------------------------------------------------------
 
 
@@ -225,6 +174,8 @@ class Client:
         self.socket.connect(path)
         self.received, self.last_id = bytearray(), 0
         self.ring, self.fds = None, []
+        self.stream, self.enough, self.stopped = None, False, False
+        self.wakes = None  # what a handler of signals makes readable, so that none is overlooked
         self.hello = self.request(hello=pb.Hello(protocol=VERSION, program=program)).hello
 
     def __enter__(self):
@@ -260,8 +211,14 @@ class Client:
             self.received += got
         return message
 
+    def wait(self):
+        """Until the socket has something. A signal that comes between two calls would not end the second one by itself."""
+        while self.wakes and self.socket not in select.select([self.socket, self.wakes], [], [])[0]:
+            self.wakes.recv(1 << 12)
+
     def receive_bytes(self):
         """Some bytes from the socket, b"" at its end; fds that come with them are in .fds."""
+        self.wait()
         got, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 2)
         self.fds += fds
         return got
@@ -273,6 +230,7 @@ class Client:
             self.ring.sleep()
             got, must_tell = self.ring.take()
             if not got:
+                self.wait()
                 bells = self.socket.recv(1 << 16)
                 require(not any(bells), "something else than bells beside a ring")
                 self.ring.wake()
@@ -311,7 +269,9 @@ class Client:
             self.ring = Ring(fds, ring.bytes, ring.offset)
             require(not any(self.received), "something else than bells beside a ring")
             self.received.clear()
-        self.stream, self.stopped = Stream(), False
+        self.stream = Stream()
+        if self.enough:
+            self.stop()
         return self.items()
 
     def items(self):
@@ -323,8 +283,9 @@ class Client:
         require(self.receive() is None, "something follows the end of the stream")
 
     def stop(self):
-        """Asks for the end of the stream, once."""
-        if not self.stopped:
+        """Asks for the end of the stream, once; of one that is only asked for yet, as soon as it is there."""
+        self.enough = True
+        if self.stream and not self.stopped:
             self.stopped = True
             try:
                 self.send(stop=pb.Empty())
@@ -472,16 +433,24 @@ def arguments():
     return p.parse_args()
 
 
+def catch_signals(client):
+    """They end the stream, from now on."""
+    client.wakes, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    signal.set_wakeup_fd(theirs.detach(), warn_on_full_buffer=False)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, lambda *_: client.stop())
+
+
 def main():
     a = arguments()
     with Client(a.socket) as client:
+        catch_signals(client)
         items = client.subscribe(
             events=a.events, where=a.where, fields=a.fields.split(",") if a.fields else [],
             order=f"ORDER_{a.order.upper()}", payload=f"PAYLOAD_{a.payload.upper()}",
             overflow=f"OVERFLOW_{a.overflow.upper().replace('-', '_')}", queue_bytes=a.queue_bytes, ring_bytes=a.ring,
             records=0b1111 if a.records else 0)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
-            signal.signal(number, lambda *_: client.stop())
         signal.setitimer(signal.ITIMER_REAL, a.seconds)
         for n, item in enumerate(items, 1):
             if not a.quiet and (n <= a.count or not a.count):

@@ -5,7 +5,7 @@ import os
 import time
 
 import perfd
-from perfd import Daemon, Workload, add, check, equal, pb
+from perfd import Daemon, Workload, add, check, equal, pb, wait_until
 from test_control import events
 from test_promises import CPUS, GETPPID, SYS_ENTER, rows_of
 
@@ -14,12 +14,14 @@ def test_counts_go_on_while_a_period_changes():
     """What is read at an interval never goes back, and in the end is what happened, although old and new fds have counted
     side by side at each change: of the period, the filter, the ring."""
     with Daemon() as daemon, daemon.client() as client, daemon.client() as watching, \
-         Workload("flood", 0, 10_000, cpus=CPUS[:1]) as load:
+         Workload("flood", 0, 100_000, cpus=CPUS[:1]) as load:
         flood = {"event": SYS_ENTER, "interval": 1_000_000, "target": pb.Target(pids=load.pids), "filter": f"id == {GETPPID}"}
         add(client, {**flood, "name": "calls", "period": 100}, {**flood, "name": "only-counted"},
             {**flood, "name": "group", "event": "{" + ",".join([SYS_ENTER] * 3) + "}", "filter": "", "interval": 2_000_000})
         items = watching.subscribe(events=["calls", "only-counted", "group"])
+        os.sched_setaffinity(daemon.pid, {CPUS[-1]})  # main, whose way from one of its fds to the next is when both count
         load.go()
+        wait_until(lambda: any(row.count for row in daemon.ledger().events), "the first call")
         for i in range(20):
             client.request(set_period=pb.SetPeriodRequest(name="calls", period=100 + i))
             client.request(set_filter=pb.SetFilterRequest(name="only-counted", filter=f"id == {GETPPID} && common_pid != {i + 1}"))

@@ -12,6 +12,7 @@ import time
 import types
 
 import perfd
+from asleep import wait_until_asleep
 from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused, wait_until
 from test_failures import Trace, attached, need_strace
 from test_promises import CPUS, SYS_ENTER, Checker
@@ -317,24 +318,14 @@ def test_killed():
         load.done(stop=True)
 
 
-def switches(daemon):
-    """How often the dispatcher has slept."""
-    for task in os.listdir(f"/proc/{daemon.pid}/task"):
-        with open(f"/proc/{daemon.pid}/task/{task}/status", encoding="ascii") as f:
-            words = dict(line.split(":", 1) for line in f if ":" in line)
-        if words["Name"].strip() == "dispatcher":
-            return int(words["voluntary_ctxt_switches"])
-    raise AssertionError("no dispatcher")
-
-
 def test_idle():
     """Nothing happens: nobody wakes. The event is enabled, its processes are stopped."""
     with Daemon() as daemon, daemon.client() as client, Workload("syscalls", 10, cpus=CPUS[:1]) as load:
         add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=load.pids), "disabled": True})
         with Subscriber(daemon, "--quiet", "--ring", str(SIZE), "calls") as subscriber:
-            before = switches(daemon)
+            before = wait_until_asleep(daemon.pid)["dispatcher"]
             time.sleep(1)  # of silence, which is what is measured
-            equal(switches(daemon) - before, 0, "wakeups of the dispatcher in a second")
+            equal(wait_until_asleep(daemon.pid)["dispatcher"] - before, 0, "wakeups of the dispatcher in a second")
             client.request(enable=pb.SelectRequest(names=["calls"]))
             load.go()
             load.done()

@@ -1,0 +1,33 @@
+"""When all threads of a perfd sleep, and how often each of them has: nobody wakes without a reason."""
+import os
+
+import perfd
+
+
+def count_sleeps(pid):
+    """{thread: how often it has slept}; None if one of them is awake.
+
+    Who is called sleeping in "status" may still be on its way there, with one sleep more to be counted. Of "syscall" the
+    kernel says what a thread waits in only when it has left its CPU.
+    """
+    found = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/syscall", encoding="ascii") as f:
+            if f.read().startswith("running"):
+                return None
+        with open(f"/proc/{pid}/task/{tid}/status", encoding="ascii") as f:
+            lines = dict(line.split(":", 1) for line in f)
+        if not lines["State"].strip().startswith("S"):
+            return None
+        found[lines["Name"].strip()] = int(lines["voluntary_ctxt_switches"])
+    return found
+
+
+def wait_until_asleep(pid):
+    """Until all threads sleep at one moment; count_sleeps() of it. They are looked at one after the other, and who was
+    asleep may be woken by the next one: what is the same in two looks held between them."""
+    def asleep():
+        once = count_sleeps(pid)
+        return once if once and once == count_sleeps(pid) else None
+
+    return perfd.wait_until(asleep, "all threads asleep")
