@@ -16,7 +16,8 @@ ALL = (*PACED, FLAT_OUT)
 BOTH = (100_000, 1_000_000)
 QUICK = (*BOTH, FLAT_OUT)
 WHERE = "id == 110 && args[0] == 7"  # getppid on x86-64, and one in a hundred of flood.c
-SOCKET, COPY, TIME, PERF, ONE_WHERE, BY_SOCKET = "bare-socket", "bare-copy", "time", "perf-record", "where", "time-socket"
+SOCKET, COPY, TIME, PERF, BY_SOCKET = "bare-socket", "bare-copy", "time", "perf-record", "time-socket"
+TIME_WHERE = "where-time"
 ENCODINGS = [served.fields(), served.fields(fields=["id"]), served.fields(payload=pb.PAYLOAD_RAW),
              served.fields(payload=pb.PAYLOAD_BOTH)]
 
@@ -83,7 +84,11 @@ COSTS = [
          goals=[Times(at(2, 2.5), SOCKET), *FLAT_OUT_GOALS]),
     Case(TIME, "perfd: fields, order of time", perfd(served.fields()), quick=True,
          goals=[Times(at(2.5, 3), SOCKET), *FLAT_OUT_GOALS]),
-    Case(ONE_WHERE, "perfd: a predicate on two fields, 1 % passes", perfd(served.fields(where=WHERE)), quick=True,
+    Case("elsewhere", "perfd: fields, order of each CPU, read from another CPU", perfd(served.by_cpu(), elsewhere=True),
+         goals=FLAT_OUT_GOALS),
+    Case("where", "perfd: a predicate on two fields, 1 % passes, order of each CPU", perfd(served.by_cpu(where=WHERE)),
+         quick=True, goals=[Times(at(1, 2), COPY)]),
+    Case(TIME_WHERE, "perfd: a predicate on two fields, 1 % passes, order of time", perfd(served.fields(where=WHERE)),
          goals=[Times(at(1, 2), COPY)]),
     Case("subscribers-2", "perfd: 2 subscribers, same encoding", perfd(*2 * [served.fields()]), BOTH,
          goals=[More(at(15, 30), TIME, 1, "subscriber")]),
@@ -98,7 +103,7 @@ COSTS = [
     Case("events-1000", "perfd: 999 more events in the ring", perfd(served.fields(), events=silent(999)), BOTH,
          goals=[Times(at(1.1, 1.1), TIME)]),
     Case("wheres-64", "perfd: 63 more predicates, nothing passes", perfd(served.fields(where=WHERE), *never(63)), BOTH,
-         goals=[More(at(UNLIMITED, UNLIMITED), ONE_WHERE, 63, "predicate")]),
+         goals=[More(at(UNLIMITED, UNLIMITED), TIME_WHERE, 63, "predicate")]),
 ]
 
 

@@ -17,6 +17,13 @@ def losses(rows):
     return ", ".join(found) or "0"
 
 
+def print_stolen(rows):
+    """What the host took while something was lost."""
+    for row in rows:
+        if row["lost_most"] and not row["lost_percent"] >= 0.05 and table.stolen_text(row):
+            print(f"{row['text']} {table.at(row['rate'])}: {table.stolen_text(row)}.")
+
+
 def print_costs(rows):
     rates, texts = list(dict.fromkeys(row["rate"] for row in rows)), list(dict.fromkeys(row["text"] for row in rows))
     print("| consumer | " + " | ".join(table.rate_text(rate) for rate in rates) + " | lost | traced call |")
@@ -24,7 +31,7 @@ def print_costs(rows):
     for text in texts:
         own = {row["rate"]: row for row in rows if row["text"] == text}
         call = own[max(own, key=lambda rate: (rate == 0, rate))]
-        print(f"| {text} | " + " | ".join(cell(own.get(rate)) for rate in rates) +
+        print("| " + text.replace("|", "\\|") + " | " + " | ".join(cell(own.get(rate)) for rate in rates) +
               f" | {losses(own.values())} | {call['call_ns']:,.0f} ns {table.at(call['rate'])} |")
 
 
@@ -46,6 +53,7 @@ def print_all(found):
     table.print_machine(found)
     print_costs(found["costs"])
     print()
+    print_stolen(found["costs"])
     print_goals(found["costs"] + found["latencies"], found["resting"])
     if found["simulated"]:
         print(f"\n```\n{found['simulated']['text']}```")

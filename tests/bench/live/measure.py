@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 
+import host
 import machine
 import perfd
 
@@ -130,12 +131,13 @@ class Nobody(Consumer):
 def run(consumer, rate, seconds, cpu):
     """consumer(pid, cpu) makes it; what finish() gave, and what the traced program felt of it."""
     with Flood(rate, seconds, cpu) as flood, consumer(flood.pid, cpu) as c:
-        before = sum(reader.spent() for reader in c.readers)
+        before, stolen = sum(reader.spent() for reader in c.readers), host.stolen()
         n_calls, busy, own = flood.run()
+        stolen = host.stolen() - stolen
         machine.wait_quiet(c.pids)
         reader_ns = sum(reader.spent() for reader in c.readers) - before
         found = c.finish(n_calls, seconds)
         flood.say("exit")
         perfd.equal(flood.process.wait(perfd.PATIENCE), 0, "the status of the flood")
     return {**found, "reader_ns": reader_ns, "calls": n_calls, "call_ns": busy / n_calls, "call_cpu_ns": own / n_calls,
-            "calls_per_second": n_calls / seconds}
+            "calls_per_second": n_calls / seconds, "stolen_ns": stolen}

@@ -74,13 +74,16 @@ class Stream:
 
 
 class Served(measure.Consumer):
-    """subscriptions: dicts of SubscribeRequest; events: more EventSpecs, as dicts, that are enabled beside."""
+    """subscriptions: dicts of SubscribeRequest; events: more EventSpecs, as dicts, that are enabled beside; elsewhere: the
+    CPU of the flood has no reader, and its ring is read from the others."""
 
-    def __init__(self, pid, cpu, subscriptions, events=(), kind="frames"):
+    def __init__(self, pid, cpu, subscriptions, events=(), kind="frames", elsewhere=False):
         self.pid, self.subscriptions, self.events, self.kind = pid, subscriptions, events, kind
+        others = ",".join(str(other) for other in perfd.online_cpus() if other != cpu)
+        self.config = "version: 1\n" + (f"readers: {{ cpus: '{others}' }}\n" if elsewhere else "")
 
     def start(self):
-        self.daemon = self.stack.enter_context(perfd.Daemon(config="version: 1\n"))
+        self.daemon = self.stack.enter_context(perfd.Daemon(config=self.config))
         client = self.stack.enter_context(self.daemon.client())
         perfd.add(client, *self.events, {"event": measure.EVENT, "target": pb.Target(pids=[self.pid])})
         self.streams = []

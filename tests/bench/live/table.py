@@ -5,6 +5,7 @@ import statistics
 import goals
 
 KEPT_UP = 0.95  # of its rate: less than that is worth saying
+STOLEN = 10_000_000  # ns, one tick of the clock: so much says nothing yet
 
 def median(values):
     return statistics.median(values)
@@ -47,6 +48,7 @@ def make_row(case, rate, seconds, results, reference):
                               for name in runs[0]["wakeups"]},
         "call_ns": median(r["call_ns"] for r in runs), "call_cpu_ns": median(r["call_cpu_ns"] for r in runs),
         "calls_per_second": median(r["calls_per_second"] for r in runs),
+        "stolen_most": max(r.get("stolen_ns", 0) for r in runs),
         "rss": median(r.get("rss", 0) for r in runs) or None,
         "goals": [goal for goal in judged if goal],
     }
@@ -81,6 +83,13 @@ def print_notes(row):
         print(f"{'':28}lost at most: {', '.join(f'{n} by {reason}' for reason, n in row['reasons'].items())}")
     if row["calls_per_second"] < KEPT_UP * row["rate"]:
         print(f"{'':28}the traced program made only {row['calls_per_second'] / 1000:.0f} k calls a second")
+    if stolen_text(row):
+        print(f"{'':28}{stolen_text(row)}")
+
+
+def stolen_text(row):
+    """Where the host took so much that it explains what is odd; of all CPUs, in one repetition."""
+    return f"the host kept CPUs from running for {row['stolen_most'] / 1e6:.0f} ms" if row["stolen_most"] > STOLEN else ""
 
 
 def print_costs(rows):
