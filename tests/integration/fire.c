@@ -9,7 +9,7 @@
  *   < touches N                  fire_watched = i, and nothing else touches it
  *   < hits N                     the static probe fire:hit with (i, "text i", -i), which has a semaphore
  *   < faults N                   page faults, by the first touch of N new pages
- *   < spins N                    N ms of CPU time
+ *   < spins N                    N ms of CPU time, of user space
  *   > done N X                   X: of hits the semaphore, of faults the address of the first page, else 0
  * End of file ends it, with status 0.
  *
@@ -99,11 +99,13 @@ static long cpu_time_ns(void) {
         return t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Mostly in user space: to ask how late it is is a system call. */
 static uintptr_t fire_spins(long n) {
         long begin = cpu_time_ns();
 
         while (cpu_time_ns() - begin < n * 1000000)
-                ;
+                for (volatile int i = 0; i < 10000; i++)
+                        ;
         return 0;
 }
 
