@@ -2,9 +2,11 @@
  * Items that come in turns. Most of what such an item cost was to find out where its packet ends and to say that it ends
  * somewhere else now, in places that a compiler has to believe that each item that is written might change. So packets say so
  * afterwards: those of a batch lie on a desk meanwhile, the one of a merge is held in registers, and those that all get the
- * same items are written to at one place, and at the same distances from it.
+ * same items are written to at one place, and at the same distances from it. Each that goes takes a step of the merge along.
  */
 #include "daemon/dispatcher-pass.h"
+
+#include "daemon/route/merge-ahead.h"
 
 /* The open packet of the channel of these bits, if it is one channel, and has one. */
 static inline Packet *pass_packet(Channel *const *by_bit, uint64_t wanted) {
@@ -140,10 +142,11 @@ static void fan_close(const Fan *fan, const uint8_t *to, size_t n_items) {
 
 /* Those that go to the same channels as the first one, of which there are several. The first that did not go. */
 __attribute__((noinline)) static const MergePiece *pass_fan(const Pass *pass, uint64_t wanted, const MergePiece *first,
-                                                            const MergePiece *end) {
+                                                            const MergePiece *end, Merge *merge) {
         const TaskHints hints = pass->hints;
         const uint64_t bits = pass->bits;
         const MergePiece *piece = first;
+        MergeAhead ahead;
         size_t room;
         uint8_t *to;
         Fan fan;
@@ -152,6 +155,7 @@ __attribute__((noinline)) static const MergePiece *pass_fan(const Pass *pass, ui
                 return first;
         to = fan.to;
         room = fan.room;
+        ahead = merge_ahead_begin(merge);
         for (; piece < end && piece->n == 1; piece++) {
                 const BatchEntry *e = piece->first;
                 size_t length = e->length;
@@ -163,7 +167,9 @@ __attribute__((noinline)) static const MergePiece *pass_fan(const Pass *pass, ui
                         copy_short(to + fan.apart[i], piece->item, length);
                 to += length;
                 room -= length;
+                (void)merge_ahead_step(&ahead);
         }
+        merge_ahead_end(&ahead);
         fan_close(&fan, to, (size_t)(piece - first));
         return piece;
 }
@@ -193,9 +199,10 @@ static inline void pen_put_on(Pen *pen, uint64_t bits, Packet *p) {
 
 /* The first piece that did not go. */
 __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass, const MergePiece *piece,
-                                                               const MergePiece *end) {
+                                                               const MergePiece *end, Merge *merge) {
         const TaskHints hints = pass->hints;
         const uint64_t bits = pass->bits;
+        MergeAhead ahead = merge_ahead_begin(merge);
         Pen pen = PEN_NULL;
 
         for (; piece < end && piece->n == 1; piece++) {
@@ -214,7 +221,9 @@ __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass,
                                 const MergePiece *next;
 
                                 pen_lift(&pen);
-                                next = pass_fan(pass, wanted, piece, end);
+                                merge_ahead_end(&ahead);
+                                next = pass_fan(pass, wanted, piece, end, merge);
+                                ahead = merge_ahead_begin(merge);
                                 if (next == piece)
                                         break;
                                 piece = next - 1;
@@ -227,7 +236,9 @@ __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass,
                 pen.to += length;
                 pen.room -= length;
                 pen.n++;
+                (void)merge_ahead_step(&ahead);
         }
+        merge_ahead_end(&ahead);
         pen_lift(&pen);
         return piece;
 }
@@ -235,5 +246,5 @@ __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass,
 unsigned dispatcher_pass_pieces(Dispatcher *d, StreamOrder order, uint64_t bits, const MergePiece *pieces, unsigned n) {
         const Pass pass = pass_of(d, order, bits);
 
-        return (unsigned)(pass_pieces(&pass, pieces, pieces + n) - pieces);
+        return (unsigned)(pass_pieces(&pass, pieces, pieces + n, &d->merge) - pieces);
 }

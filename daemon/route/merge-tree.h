@@ -13,10 +13,12 @@
 
 #include "daemon/route/merge.h"
 
+#define CACHE_LINE 64
 #define NO_LEAF UINT32_MAX
 #define LEAF_BITS 18
 #define LEAF_MASK (((int64_t)1 << LEAF_BITS) - 1)
 #define KEY_NONE INT64_MAX /* of a leaf that is free */
+#define KEY_LEAST INT64_MIN
 #define KEY_FAR (((uint64_t)INT64_MAX >> LEAF_BITS) - 1) /* ns: 9 hours */
 
 /* Keys are signed because x86 moves by this comparison in one step, by the unsigned one in two. */
@@ -38,19 +40,18 @@ static inline int64_t key_of(const Merge *m, uint32_t leaf, nsec_t time) {
         return key_since(m->base, leaf, time);
 }
 
-/* A leaf has another key now. What is on top, `height` steps above it. */
-static inline int64_t merge_play(int64_t *keys, unsigned height, size_t leaf_at, int64_t key) {
-#pragma GCC unroll 8
-        for (unsigned i = 0; i < height; i++) {
-                keys[leaf_at >> i] = key;
-                key = lesser(key, keys[leaf_at >> i ^ 1]);
+/* A leaf has another key now. What is on top. */
+static inline int64_t merge_play(int64_t *keys, size_t leaf_at, int64_t key) {
+        for (size_t node = leaf_at; node > 1; node /= 2) {
+                keys[node] = key;
+                key = lesser(key, keys[node ^ 1]);
         }
         keys[1] = key;
         return key;
 }
 
 static inline int64_t merge_set_key(Merge *m, uint32_t leaf, int64_t key) {
-        return merge_play(m->keys, m->height, m->n_leaves + leaf, key);
+        return merge_play(m->keys, m->n_leaves + leaf, key);
 }
 
 static inline const BatchEntry *batch_end(const Batch *b) {
@@ -70,6 +71,34 @@ static inline void leaf_set_first(const Merge *m, MergeLeaf *l, uint32_t leaf, B
         l->first = b;
         l->arena = b->arena;
         leaf_set_next(m, l, leaf, &b->entries[b->next]);
+}
+
+/* The set that is worked out. */
+static inline MergeSet *merge_next_set(Merge *m) {
+        return &m->sets[!m->used];
+}
+
+/* merge-step.c: the first entries of the leaf are given away: the next ones are at `next`. The leaf's key. */
+int64_t merge_go_on(Merge *m, uint32_t leaf, const BatchEntry *next);
+
+/* The leaf's next entry becomes a piece, whose item is on its way from then on. The leaf's key. */
+static inline int64_t merge_give(Merge *m, nsec_t base, uint32_t leaf, MergeLeaf *l, MergePiece *piece) {
+        const BatchEntry *e = l->next;
+        int64_t key = l->key_behind;
+
+        piece->first = e;
+        piece->item = l->arena + e->offset;
+        piece->batch = l->first;
+        piece->n = 1;
+        __builtin_prefetch(piece->item); /* it is longer than a line, and may begin at the end of one */
+        __builtin_prefetch(piece->item + CACHE_LINE);
+        __builtin_prefetch(piece->item + 2 * CACHE_LINE - 1);
+        if (e >= l->plain_end)
+                return merge_go_on(m, leaf, e + 1);
+        __builtin_prefetch(&e[3]); /* its key is made when this CPU is on top again */
+        l->next = &e[1];
+        l->key_behind = (int64_t)((e[2].time - base) << LEAF_BITS | leaf);
+        return key;
 }
 
 /* merge.c: another base, for all keys. The oldest entry of all is a little behind it. */

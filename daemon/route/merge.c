@@ -46,7 +46,6 @@ static int merge_grow_leaves(Merge *m) {
                 free_leaves[m->n_free++] = i;
         }
         m->n_leaves = n;
-        m->height = (unsigned)__builtin_ctz(n);
         return 0;
 }
 
@@ -93,8 +92,13 @@ void merge_rebase(Merge *m) {
 }
 
 bool merge_oldest(const Merge *m, nsec_t *ret_time) {
+        const MergeSet *next = &m->sets[!m->used];
         const BatchEntry *top;
 
+        if (next->n > 0) {
+                *ret_time = next->pieces->first->time;
+                return true;
+        }
         if (m->n == 0 || m->keys[1] == KEY_NONE)
                 return false;
         top = m->leaves[m->keys[1] & LEAF_MASK].next;
@@ -123,7 +127,7 @@ int merge_add(Merge *m, Batch *b) {
         int r = 0;
 
         assert(b->sorted && b->next < b->n_entries);
-        assert(m->n_taken == m->n_emptied);
+        assert(m->n_taken == m->sets[m->used].n_emptied && merge_next_set(m)->n == 0);
         if (m->n == m->capacity)
                 r = merge_grow_batches(m);
         if (r == 0 && b->slot >= m->n_slots)
@@ -154,11 +158,12 @@ int merge_add(Merge *m, Batch *b) {
 }
 
 Batch *merge_take_emptied(Merge *m) {
+        const MergeSet *set = &m->sets[m->used];
         Batch *b, *last;
 
-        if (m->n_taken == m->n_emptied)
+        if (m->n_taken == set->n_emptied)
                 return NULL;
-        b = m->emptied[m->n_taken++];
+        b = set->emptied[m->n_taken++];
         last = m->batches[--m->n];
         last->place = b->place;
         m->batches[b->place] = last;

@@ -32,6 +32,13 @@ typedef struct MergePiece {
         size_t n;
 } MergePiece;
 
+/* Pieces that follow each other, and the batches of which they are the last ones. */
+typedef struct MergeSet {
+        MergePiece pieces[MERGE_PIECES];
+        Batch *emptied[MERGE_PIECES];
+        unsigned n, n_emptied;
+} MergeSet;
+
 typedef struct Merge {
         Batch **batches; /* all that were taken and not yet given back, in no order */
         size_t n, capacity;
@@ -42,15 +49,16 @@ typedef struct Merge {
         nsec_t base;
         MergeLeaf *leaves;
         uint32_t *free_leaves;
-        uint32_t n_leaves, n_free; /* the first is a power of two: */
-        unsigned height;           /* this power */
+        uint32_t n_leaves, n_free; /* the first is a power of two */
         uint32_t *leaf_of;         /* by slot: where its last batch is */
         size_t n_slots;
         bool is_settled;           /* Batch.next of all batches is as it is */
 
-        MergePiece pieces[MERGE_PIECES];
-        Batch *emptied[MERGE_PIECES]; /* by these pieces, */
-        unsigned n_emptied, n_taken;  /* of which so many were given back */
+        MergeSet sets[2];  /* one that is used, and one that is worked out meanwhile */
+        unsigned used;     /* which of them is */
+        unsigned n_taken;  /* of its emptied batches, those that were given back */
+        int64_t most;      /* the key up to which pieces may be made */
+        bool takes_turns;  /* the tree is the way to make them */
 } Merge;
 
 #define MERGE_NULL ((Merge){ .batches = NULL })

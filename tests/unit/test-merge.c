@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "daemon/model/snapshot.h"
-#include "daemon/route/merge.h"
+#include "daemon/route/merge-ahead.h"
 
 static uint64_t seed;
 
@@ -88,6 +88,7 @@ typedef struct Weather {
         uint32_t spread, longest;
         bool follow;      /* a CPU's next batch begins where its last one ended, at the same time at times */
         bool is_at_end;   /* times are the last ones that there are */
+        bool goes_ahead;  /* pieces are worked out in between */
         bool is_wide;     /* hours and years lie between some */
 } Weather;
 
@@ -98,7 +99,7 @@ typedef struct Merging {
         uint32_t last[MANY]; /* of each batch: 1 + the number of the entry that came last */
         nsec_t ends[MANY];   /* by slot: newest time that was added */
         nsec_t *times;       /* of what was added and has not come, sorted */
-        size_t n_times, n_batches, n_emptied;
+        size_t n_times, n_batches, n_emptied, n_ahead;
         uint64_t newest; /* generation */
 } Merging;
 
@@ -154,6 +155,15 @@ static void merging_check_generations(const Merging *m) {
         assert_int_equal(merge_is_of_one_generation(&m->merge), is_of_one);
 }
 
+/* Whoever has used a piece may work the next ones out, as many as he likes. */
+static void merging_go_ahead(Merging *m) {
+        MergeAhead ahead = merge_ahead_begin(&m->merge);
+
+        for (uint32_t n = random_below(4); n > 0 && merge_ahead_step(&ahead); n--)
+                m->n_ahead++;
+        merge_ahead_end(&ahead);
+}
+
 /* Everything up to `until`, exactly as the sorted times say, each batch in its own order. */
 static void merging_take(Merging *m, nsec_t until) {
         size_t taken = 0, expected = 0;
@@ -168,8 +178,11 @@ static void merging_take(Merging *m, nsec_t until) {
         if (m->n_times > 0)
                 assert_int_equal(oldest, m->times[0]);
         while ((n = merge_next(&m->merge, until, &pieces)) > 0) {
-                for (unsigned i = 0; i < n; i++)
+                for (unsigned i = 0; i < n; i++) {
                         taken = merging_check_piece(m, &pieces[i], taken, expected);
+                        if (m->weather.goes_ahead)
+                                merging_go_ahead(m);
+                }
                 assert_int_equal(merge_oldest(&m->merge, &oldest), taken < m->n_times);
                 if (taken < m->n_times)
                         assert_int_equal(oldest, m->times[taken]);
@@ -195,9 +208,11 @@ static void merging_take(Merging *m, nsec_t until) {
 
 /*
  * Batches come and go at random: of one CPU and of many, overlapping and following each other, with many equal times
- * and with few, in runs and in turns, also behind what was taken already: what comes late comes next.
+ * and with few, in runs and in turns, some worked out ahead, also behind what was taken already: what comes late comes next.
  */
 static void test_merge(void **state) {
+        size_t n_ahead = 0;
+
         for (unsigned round = 0; round < 400; round++) {
                 Merging m = { .merge = MERGE_NULL, .times = calloc(MANY * 400, sizeof(nsec_t)) };
                 uint32_t number = 0;
@@ -206,7 +221,7 @@ static void test_merge(void **state) {
                 seed = round;
                 m.weather = (Weather){ .n_slots = 1 + (round % 5 > 1 ? random_below(MANY) : round % 5),
                                        .spread = random_below(round % 3 ? 40 : 2000), .longest = round % 7 ? 100 : 400,
-                                       .follow = round % 2, .is_at_end = round % 20 == 19,
+                                       .follow = round % 2, .is_at_end = round % 20 == 19, .goes_ahead = round % 4 > 0,
                                        .is_wide = round % 11 == 10 };
                 assert_non_null(m.times);
                 merging_take(&m, UINT64_MAX);
@@ -223,10 +238,12 @@ static void test_merge(void **state) {
                 assert_int_equal(m.n_times, 0);
                 assert_int_equal(m.n_emptied, MANY);
                 assert_int_equal(m.merge.n, 0);
+                n_ahead += m.n_ahead;
                 merge_deinit(&m.merge);
                 merge_deinit(&m.merge);
                 free(m.times);
         }
+        assert_true(n_ahead > 10000);
 }
 
 /* Trees of each height, of CPUs that take turns, two batches each, of which the second one waits or does not. */
