@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define BARE_RING ((size_t)2 << 20)   /* rings.size by default */
+#define BARE_RING ((size_t)4 << 20)   /* rings.size by default */
 #define BARE_BLOCK ((size_t)64 << 10) /* written, handed over and given back to the kernel at a time */
 #define BARE_RECORD_MAX ((size_t)64 << 10)
 
