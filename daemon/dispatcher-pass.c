@@ -2,7 +2,7 @@
  * Items that come in turns. Most of what such an item cost was to find out where its packet ends and to say that it ends
  * somewhere else now, in places that a compiler has to believe that each item that is written might change. So packets say so
  * afterwards: those of a batch lie on a desk meanwhile, the one of a merge is held in registers, and those that all get the
- * same items are written to at one place, and at the same distances from it. Each that goes takes a step of the merge along.
+ * same items are written to at one place, and at the same distances from it. Each of a merge takes a step of it along.
  */
 #include "daemon/dispatcher-pass.h"
 

@@ -18,6 +18,7 @@ typedef struct MergeAhead {
         int64_t top, most;
 } MergeAhead;
 
+/* While the pieces of merge_next() are used; nothing else is done with the merge until the end. */
 static inline MergeAhead merge_ahead_begin(Merge *m) {
         MergeSet *set = merge_next_set(m);
 

@@ -105,7 +105,10 @@ static void merge_settle(Merge *m) {
         m->is_settled = true;
 }
 
-/* Unless it is worth to look how far the next piece goes: the last ones were long, or are one that is. */
+/*
+ * A full set, unless it is worth to look how far the next piece goes: the last one is long, or the last ones would be one. One
+ * that is not full has no next piece, and nobody may step on from there: batches may come first.
+ */
 static bool set_takes_turns(const MergeSet *set) {
         const MergePiece *end = &set->pieces[MERGE_PIECES], *last = end - LONG_PIECE;
 
@@ -122,9 +125,11 @@ static void merge_work_out(Merge *m, nsec_t until) {
         bool goes_far = !m->takes_turns; /* the first piece of all, and those behind a long one; in between it is not asked */
 
         m->takes_turns = false;
-        if (m->n > 0 && key_time(m->keys[1]) >= KEY_FAR)
+        if (m->n_free == m->n_leaves)
+                return;
+        if (key_time(m->keys[1]) >= KEY_FAR)
                 merge_rebase(m);
-        if (m->n == 0 || until < m->base)
+        if (until < m->base)
                 return;
         m->most = lesser(key_of(m, LEAF_MASK, until), (int64_t)(KEY_FAR << LEAF_BITS) - 1);
         while (goes_far && m->keys[1] <= m->most && set->n < MERGE_PIECES)

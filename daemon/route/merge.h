@@ -72,7 +72,8 @@ int merge_add(Merge *m, Batch *b);
 /*
  * The next entries in order that are not newer than `until`, as pieces, of which those that follow each other may be of
  * one batch; how many they are. 0 if there is none; `until` must not sink before. What is left of the others,
- * Batch.next, is only known after 0. Before it is called again, all that merge_take_emptied() has is taken.
+ * Batch.next, is only known after 0. Before it is called again, all that merge_take_emptied() has is taken. While these pieces
+ * are used, the next ones may be worked out: merge-ahead.h.
  */
 unsigned merge_next(Merge *m, nsec_t until, const MergePiece **ret_pieces);
 /* A batch of which these pieces were the last ones, no longer in the merge; NULL: there is no other. */
@@ -83,5 +84,5 @@ static inline bool merge_is_of_one_generation(const Merge *m) {
         return m->n_newest == m->n;
 }
 
-/* The time of the oldest entry of which no piece was made; false if there is none. */
+/* The time of the oldest entry that merge_next() has not given; false if there is none. */
 bool merge_oldest(const Merge *m, nsec_t *ret_time);

@@ -196,6 +196,8 @@ static void merging_take(Merging *m, nsec_t until) {
                 merging_check_generations(m);
         }
         assert_int_equal(taken, expected);
+        if (!m->weather.is_wide && !m->weather.is_at_end)
+                assert_int_equal(m->merge.base, 0); /* keys are made anew for far times only */
         assert_int_equal(m->merge.n, m->n_batches - m->n_emptied);
         for (size_t i = 0; i < m->merge.n; i++) { /* all that is left, with what is left of it */
                 b = m->merge.batches[i];
