@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-
 nsec_t dispatcher_min_watermark(const Dispatcher *d) {
         nsec_t least = UINT64_MAX, window = atomic_load_explicit(&d->window, memory_order_relaxed);
 
