@@ -9,7 +9,8 @@ import time
 import perfd
 from perfd import Daemon, Workload, add, check, equal, pb
 from test_lives import drown_words
-from test_promises import GETPPID, SYS_ENTER, Checker, rows_of
+from checker import Checker
+from test_promises import GETPPID, SYS_ENTER, rows_of
 
 ROUNDS = 20
 EVENTS = 200

@@ -1,0 +1,30 @@
+"""A subscriber for floods: stream-check.c, and what has to hold for every stream whatever happens to it."""
+import json
+import os
+import signal
+
+import perfd
+from perfd import check, equal
+
+STREAM_CHECK = os.environ.get("PERFD_STREAM_CHECK", os.path.join(perfd.BUILD, "tests", "integration", "stream-check"))
+
+
+class Checker(perfd.Line):
+    """stream-check.c: counts and checks every item in C."""
+
+    def __init__(self, daemon, order, *events, queue=0, options=()):
+        super().__init__([STREAM_CHECK, *options, daemon.stream, order, str(queue), *events])
+        equal(self.hear(), ["subscribed"], "the first word of the checker")
+
+    def finish(self, seconds=perfd.PATIENCE):
+        self.process.send_signal(signal.SIGTERM)
+        seen = json.loads(" ".join(self.hear(seconds)))
+        equal(self.process.wait(seconds), 0, "the status of the checker")
+        check(seen["balanced"], f"the closing ledger does not balance: {seen}")
+        equal(seen["sent"], seen["items"], "items sent and received")
+        equal(seen["backwards"], 0, f"items older than their predecessor: {seen['steps']}")
+        equal(seen["late"], 0, "items that came too late")
+        equal(seen["missed"], seen["outbox"], "items in gaps and items dropped")
+        # queued: what happened behind the end, as a ring's LOST record, which the kernel writes before whatever comes next there
+        equal(seen["matched"], seen["items"] + seen["outbox"] + seen["queued"], f"the stream's sum: {seen}")
+        return seen
