@@ -1,29 +1,23 @@
 /*
- * One request and its response. The wait is here and nowhere else in the library: poll(2) on the one socket, against a
+ * One request and its response. Nothing else in the library waits without being told to: poll(2) on the one socket, against a
  * deadline that was fixed when the call began, so that a daemon that sends byte by byte can not stretch it.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/client.h"
 
-static int64_t now_ms(void) {
-        struct timespec ts;
+#define NS_PER_MS 1000000
 
-        clock_gettime(CLOCK_MONOTONIC, &ts);
-        return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-static int client_wait(perfd_client *c, int64_t deadline) {
+static int client_await(perfd_client *c, int64_t deadline) {
         struct pollfd p = { .fd = c->fd, .events = perfd_client_events(c) };
         int64_t left = -1;
         int r;
 
         if (c->timeout >= 0) {
-                left = deadline - now_ms();
+                left = deadline - (int64_t)(client_now() / NS_PER_MS);
                 left = left > 0 ? left : 0;
         }
         r = poll(&p, 1, (int)left);
@@ -72,7 +66,7 @@ size_t client_missing(const perfd_client *c) {
 }
 
 int client_call(perfd_client *c, Perfd__V1__Request *request, Perfd__V1__ServerMessage **ret_message) {
-        int64_t deadline = now_ms() + c->timeout;
+        int64_t deadline = (int64_t)(client_now() / NS_PER_MS) + c->timeout;
         const uint8_t *bytes;
         size_t length;
         int r;
@@ -87,7 +81,7 @@ int client_call(perfd_client *c, Perfd__V1__Request *request, Perfd__V1__ServerM
 
                 r = client_send(c);
                 if (r == 0)
-                        r = client_wait(c, deadline);
+                        r = client_await(c, deadline);
                 if (r == 0)
                         r = client_receive(c, client_missing(c), &n);
                 if (r != 0)

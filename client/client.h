@@ -9,7 +9,7 @@
 #include "client/task.h"
 #include "proto/frame.h"
 #include "proto/perfd.pb-c.h"
-#include "proto/stream-ring.h"
+#include "proto/ring-pace.h"
 
 typedef enum ClientState {
         CLIENT_NEW,       /* no connection */
@@ -28,6 +28,7 @@ typedef struct Stream {
         bool started;
         bool stop_asked;
         RingReader ring; /* open: the stream is in shared memory */
+        RingPace pace;
         bool room_wanted, stop_wanted; /* to be told when the request before has left */
         uint64_t sequence; /* of the last packet */
         uint64_t received; /* items */
@@ -65,6 +66,9 @@ void client_error_deinit(perfd_client *c);
 /* client.c: as before perfd_client_connect(). */
 void client_disconnect(perfd_client *c);
 
+/* wait.c: ns of CLOCK_MONOTONIC. */
+uint64_t client_now(void);
+
 /* connection.c */
 
 /* Bytes to the socket and from it, as many as go without waiting. Negative, PERFD_E_CLOSED. */
@@ -90,5 +94,6 @@ void client_close_fds(perfd_client *c);
 int client_open_ring(perfd_client *c, const Perfd__V1__StreamRing *m);
 /* What is to be said, as far as it goes without waiting. */
 int stream_send(perfd_client *c);
-/* perfd_client_process() of a stream in shared memory. */
+/* perfd_client_process() and perfd_client_due() of a stream in shared memory. */
 int stream_process_ring(perfd_client *c);
+uint64_t stream_due(perfd_client *c);

@@ -110,11 +110,3 @@ int client_push(perfd_client *c, Perfd__V1__Request *request) {
         c->last_id++;
         return 0;
 }
-
-int perfd_client_fd(const perfd_client *c) {
-        return c->fd;
-}
-
-short perfd_client_events(const perfd_client *c) {
-        return c->fd < 0 ? 0 : (short)(POLLIN | (c->out ? POLLOUT : 0));
-}

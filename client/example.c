@@ -1,6 +1,5 @@
 /* libperfd(3)'s example: who switches on CPU 0, for ten samples. Build with: cc example.c -lperfd */
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 
 #include "client/perfd.h"
@@ -45,11 +44,10 @@ static int watch(perfd_client *client, const char *path) {
                 return fail(client, "subscribe");
 
         while ((r = perfd_client_process(client)) == 0) {
-                struct pollfd fd = { .fd = perfd_client_fd(client), .events = perfd_client_events(client) };
-
                 if (n == 10 && perfd_stream_stop(client) != 0) /* what is on its way still comes, and the end */
                         return fail(client, "stop");
-                poll(&fd, 1, -1);
+                if (perfd_client_wait(client) != 0) /* or poll(2), with other fds: perfd_client_fd() */
+                        return fail(client, "wait");
         }
         return r == PERFD_E_ENDED ? 0 : fail(client, "stream");
 }

@@ -20,6 +20,7 @@ void client_close_fds(perfd_client *c) {
 int client_open_ring(perfd_client *c, const Perfd__V1__StreamRing *m) {
         int r = RING_READER_E_UNUSABLE;
 
+        c->stream.pace = (RingPace)RING_PACE_INIT;
         if (c->n_fds == STREAM_RING_FDS)
                 r = ring_reader_open(&c->stream.ring, c->fds, m->bytes, m->offset);
         client_close_fds(c);
@@ -48,14 +49,16 @@ int stream_send(perfd_client *c) {
         return r;
 }
 
-/* All bells so far; *ret_closed: there will be no more. */
-static int take_bells(perfd_client *c, bool *ret_closed) {
+/* All bells so far, if there were any; *ret_closed: there will be no more. */
+static int take_bells(perfd_client *c, bool *ret_any, bool *ret_closed) {
         uint8_t bells[BELLS];
         ssize_t n;
 
-        do
+        *ret_any = false;
+        do {
                 n = recv(c->fd, bells, sizeof(bells), MSG_DONTWAIT);
-        while (n == sizeof(bells) || (n < 0 && errno == EINTR));
+                *ret_any |= n > 0;
+        } while (n == sizeof(bells) || (n < 0 && errno == EINTR));
         if (n < 0 && errno != EAGAIN && errno != ECONNRESET)
                 return client_fail_socket(c, "reading from the daemon", errno);
         *ret_closed = n == 0 || (n < 0 && errno == ECONNRESET);
@@ -122,19 +125,28 @@ static int take_ring(perfd_client *c, size_t *ret_n) {
 }
 
 int stream_process_ring(perfd_client *c) {
+        bool is_rung = false, closed = false;
+        Stream *s = &c->stream;
         size_t n = 1, all = 0;
-        bool closed = false;
         int r = stream_send(c);
 
         if (r == 0)
-                r = take_bells(c, &closed);
-        ring_reader_disarm(&c->stream.ring);
+                r = take_bells(c, &is_rung, &closed);
+        ring_reader_disarm(&s->ring);
         while (r == 0 && n > 0 && all < BYTES_AWAKE) {
                 r = take_ring(c, &n);
                 all += n;
         }
-        ring_reader_arm(&c->stream.ring);
-        if (r == 0)
+        ring_reader_arm(&s->ring);
+        if (r == 0) {
                 r = take_ring(c, &n);
+                all += n;
+        }
+        ring_pace_looked(&s->pace, &s->ring, client_now(), all, is_rung);
         return r == 0 && closed ? client_fail_closed(c) : r;
+}
+
+/* It is armed since it looked last, and what came behind that was rung for. */
+uint64_t stream_due(perfd_client *c) {
+        return ring_pace_sleep(&c->stream.pace, &c->stream.ring, client_now());
 }

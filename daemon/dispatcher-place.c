@@ -20,6 +20,7 @@ int channel_send_placed(Dispatcher *d, Channel *c, Packet *p) {
         Subscriber *s = c->subscribers;
 
         packet_seal(p);
+        shared_ring_expect(s->ring, &d->tick_told);
         outbox_send_placed(&s->outbox, s->ring, p);
         packet_unref(p);
         return subscriber_send(d, s);

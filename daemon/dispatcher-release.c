@@ -71,6 +71,7 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
         int r = 0;
 
         counter_add(&d->items, b->n_entries - b->n_notes);
+        d->tick_told.is_due |= b->is_due;
         if (b->watermark > 0)
                 d->asked[b->slot] = false; /* that was the answer, be it nothing new */
         if (b->watermark > d->watermarks[b->slot])

@@ -60,8 +60,10 @@ static int subscriber_ring(const Subscriber *s) {
 
 /* Who sleeps is woken once for all that comes in a turn, unless there is more of it than may wait. */
 static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
-        int r = outbox_send_shared(&s->outbox, s->ring), rung;
+        int r, rung;
 
+        shared_ring_expect(s->ring, &d->tick_told);
+        r = outbox_send_shared(&s->outbox, s->ring);
         if (r < 0 || r == OUTBOX_E_BROKEN)
                 return r;
         s->owes_bell |= shared_ring_take_ring(s->ring);

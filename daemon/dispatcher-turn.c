@@ -9,6 +9,7 @@
 #include "daemon/dispatcher.h"
 
 #define BATCHES_PER_TURN 64
+#define TOLD_TICK_MIN NSEC_PER_MSEC /* to sleep until one is not exact enough for shorter ones, which are rung for */
 
 /* The mail is used up. */
 static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
@@ -118,13 +119,24 @@ static int dispatcher_read_mails(Dispatcher *d, DispatcherMail **following, size
         return 0;
 }
 
+static void dispatcher_begin_turn(Dispatcher *d) {
+        nsec_t tick = atomic_load_explicit(&d->tick, memory_order_relaxed), now;
+
+        d->in_turn = true;
+        d->tick_told = (SharedTick){ .length = 0 };
+        if (tick < TOLD_TICK_MIN)
+                return;
+        now = clock_now(CLOCK_MONOTONIC);
+        d->tick_told = (SharedTick){ .next = now - now % tick + tick, .length = tick };
+}
+
 int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
         Batch *batches[BATCHES_PER_TURN];
         DispatcherMail *following[8];
         size_t n_batches, n_following = 0;
         int r;
 
-        d->in_turn = true;
+        dispatcher_begin_turn(d);
         n_batches = dispatcher_pop(d, batches, BATCHES_PER_TURN);
         r = dispatcher_read_mails(d, following, 8, &n_following);
         if (r >= 0)

@@ -193,6 +193,7 @@ typedef struct Dispatcher {
         sd_event *event;
         bool quit;
         bool in_turn, owes_bells; /* for what comes in a turn subscribers in shared memory are woken at its end */
+        SharedTick tick_told; /* what they are told in this turn */
         Channel *channels;
         Channel *by_bit[_STREAM_ORDER_MAX][BATCH_BITS];
         uint64_t order_bits[_STREAM_ORDER_MAX]; /* bits that have a channel of this order */

@@ -22,6 +22,7 @@ static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         bool pushed;
 
         b->watermark = watermark;
+        b->is_due = r->is_due;
         batch_seal(b);
         pushed = queue_push(&r->full, b);
         assert(pushed); /* as many slots as batches */

@@ -60,6 +60,7 @@ int reader_init(Reader *r, size_t pool) {
         r->has_rung = false;
         r->turn_due = UINT64_MAX;
         r->next_look = 0;
+        r->is_due = false;
         r->along_until = 0;
         r->sight = RING_SIGHT_NULL;
         if ((error = mailbox_init(&r->mailbox, MAILS)) < 0 ||
@@ -312,6 +313,7 @@ static int reader_loop(Reader *r) {
                 int error;
 
                 asks |= mailbox_take_asks(&r->mailbox);
+                r->is_due = (asks & READER_ASK_WATERMARK) || clock_now(CLOCK_MONOTONIC) >= r->next_look;
                 error = reader_drain(r);
                 if (error == 0)
                         error = reader_follow_mails(r, &stop);

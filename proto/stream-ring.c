@@ -83,10 +83,20 @@ bool ring_reader_consume(RingReader *r, size_t n) {
 void ring_reader_arm(RingReader *r) {
         if (++r->n_waits == 0)
                 r->n_waits = 1;
-        atomic_store_explicit(&r->own->waits, r->n_waits, memory_order_relaxed);
+        atomic_store_explicit(&r->own->due, 0, memory_order_relaxed);
+        atomic_store_explicit(&r->own->waits, r->n_waits, memory_order_release); /* behind that */
         atomic_thread_fence(memory_order_seq_cst); /* the other side: shared_ring_write() */
 }
 
 void ring_reader_disarm(RingReader *r) {
         atomic_store_explicit(&r->own->waits, 0, memory_order_relaxed);
+}
+
+void ring_reader_set_due(RingReader *r, uint64_t due) {
+        atomic_store_explicit(&r->own->due, due, memory_order_relaxed);
+}
+
+RingTick ring_reader_tick(const RingReader *r) {
+        return (RingTick){ .next = atomic_load_explicit(&r->words->next, memory_order_relaxed),
+                           .length = atomic_load_explicit(&r->words->tick, memory_order_relaxed) };
 }

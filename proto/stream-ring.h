@@ -21,20 +21,30 @@
 
 typedef struct RingDaemonWords {
         _Alignas(64) _Atomic(uint64_t) head;
+        _Atomic(uint64_t) next; /* ns, CLOCK_MONOTONIC: the tick at which more may come */
+        _Atomic(uint32_t) tick; /* ns from one to the next; 0: too short to sleep until then */
         _Alignas(64) _Atomic(uint32_t) waits; /* for room: the number of this wait, or 0 */
 } RingDaemonWords;
 
 typedef struct RingClientWords {
         _Alignas(64) _Atomic(uint64_t) tail;
         _Alignas(64) _Atomic(uint32_t) waits; /* for bytes: the same */
+        _Atomic(uint64_t) due;                /* ns, CLOCK_MONOTONIC: it comes by itself then; 0: it does not */
 } RingClientWords;
 
-_Static_assert(sizeof(RingDaemonWords) == 128 && offsetof(RingDaemonWords, waits) == 64, "this is on the wire");
-_Static_assert(sizeof(RingClientWords) == 128 && offsetof(RingClientWords, waits) == 64, "this is on the wire");
+_Static_assert(sizeof(RingDaemonWords) == 128 && offsetof(RingDaemonWords, next) == 8 &&
+               offsetof(RingDaemonWords, tick) == 16 && offsetof(RingDaemonWords, waits) == 64, "this is on the wire");
+_Static_assert(sizeof(RingClientWords) == 128 && offsetof(RingClientWords, waits) == 64 &&
+               offsetof(RingClientWords, due) == 72, "this is on the wire");
 
 static inline bool stream_ring_may_be(uint64_t size) {
         return size >= STREAM_RING_MIN && size <= STREAM_RING_MAX && (size & (size - 1)) == 0;
 }
+
+/* When more may come, as the daemon says it: ns of CLOCK_MONOTONIC, and ns from each tick to the next. */
+typedef struct RingTick {
+        uint64_t next, length;
+} RingTick;
 
 /* The client's side. One owner, no thread. */
 typedef struct RingReader {
@@ -71,3 +81,6 @@ bool ring_reader_consume(RingReader *r, size_t n);
  */
 void ring_reader_arm(RingReader *r);
 void ring_reader_disarm(RingReader *r);
+/* It will look at `due`, ns: until it is armed anew, the daemon rings only for what can not wait so long. */
+void ring_reader_set_due(RingReader *r, uint64_t due);
+RingTick ring_reader_tick(const RingReader *r);

@@ -158,16 +158,15 @@ static void on_end(void *userdata, const perfd_end *end) {
                 w->code = perfctl_fail(w->p, PERFCTL_FAILED, "the daemon ended the stream: %s", end->reason);
 }
 
-static int timeout_ms(const Watch *w) {
-        uint64_t t;
+/* ppoll(2) until the library or we have something to do by ourselves. */
+static int wait_for(struct pollfd *fds, nfds_t n, const Watch *w) {
+        uint64_t due = perfd_client_due(w->p->client), t = now(), ns;
 
-        if (w->stopping || w->deadline == 0)
-                return -1;
-        t = now();
-        if (t >= w->deadline)
-                return 0;
-        t = (w->deadline - t + 999999) / 1000000;
-        return t < 1000000 ? (int)t : 1000000; /* it is asked again */
+        if (!w->stopping && w->deadline > 0 && w->deadline < due)
+                due = w->deadline;
+        ns = due > t ? due - t : 0;
+        return ppoll(fds, n, due == UINT64_MAX ? NULL : &(struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
+                                                                           .tv_nsec = (long)(ns % 1000000000) }, NULL);
 }
 
 /*
@@ -184,7 +183,7 @@ static int await(Watch *w, bool *ret_signalled) {
 
         if (n == 0) {
                 output_flush(&w->p->out);
-                n = w->p->out.error ? 0 : poll(fds, 3, timeout_ms(w));
+                n = w->p->out.error ? 0 : wait_for(fds, 3, w);
         }
         if (n < 0 && errno != EINTR)
                 return perfctl_fail(w->p, PERFCTL_FAILED, "poll: %s", strerror(errno));

@@ -138,14 +138,24 @@ static void shared_ring_put(SharedRing *r, const uint8_t *from, size_t n) {
         r->head += n;
 }
 
+/*
+ * One who will look by itself is rung only for what can not wait until then: if the ring gets full, or if this was due before,
+ * and the subscriber has already looked for it.
+ */
+static bool shared_ring_can_wait(const SharedRing *r) {
+        uint64_t due = atomic_load_explicit(&r->theirs->due, memory_order_relaxed); /* of the wait that was seen, or a later one */
+
+        return due > 0 && shared_ring_used(r) <= r->size - r->size / 4 && !(r->tick.is_due && due >= r->tick.next);
+}
+
 /* The head is known to the subscriber, who is woken if it slept before it could know. */
 static void shared_ring_publish(SharedRing *r) {
         uint32_t waits;
 
         atomic_store_explicit(&r->words->head, r->head, memory_order_release);
         atomic_thread_fence(memory_order_seq_cst); /* the other side: ring_reader_arm() */
-        waits = atomic_load_explicit(&r->theirs->waits, memory_order_relaxed);
-        if (waits != 0 && waits != r->rung) {
+        waits = atomic_load_explicit(&r->theirs->waits, memory_order_acquire);
+        if (waits != 0 && waits != r->rung && !shared_ring_can_wait(r)) {
                 r->rung = waits;
                 r->rings = true;
         }
@@ -208,6 +218,14 @@ bool shared_ring_wait(SharedRing *r) {
 
 int shared_ring_hear(SharedRing *r) {
         return ++r->n_told > r->n_waits ? SHARED_RING_E_BROKEN : 0;
+}
+
+void shared_ring_expect(SharedRing *r, const SharedTick *tick) {
+        if (tick->next != r->tick.next || tick->length != r->tick.length) {
+                atomic_store_explicit(&r->words->tick, (uint32_t)tick->length, memory_order_relaxed);
+                atomic_store_explicit(&r->words->next, tick->next, memory_order_relaxed);
+        }
+        r->tick = *tick;
 }
 
 bool shared_ring_take_ring(SharedRing *r) {

@@ -10,8 +10,8 @@
  *   > subscribed        the stream has begun
  *   SIGTERM             asks for the end
  *   > {"items":N,"records":N,"backwards":N,"gaps":N,"missed":N,"matched":N,"sent":N,"outbox":N,"late":N,"queued":N,
- *      "balanced":BOOL,"gap_last":BOOL,"reason":"stopped","cpus":[N,...],"steps":["...",...]}
- * records: the items that are no samples. cpus: samples of each CPU.
+ *      "balanced":BOOL,"gap_last":BOOL,"reason":"stopped","looks":N,"cpus":[N,...],"steps":["...",...]}
+ * records: the items that are no samples. cpus: samples of each CPU. looks: how often it had to wait for no bell.
  * backwards: items older than their predecessor, in the whole stream or, with ORDER cpu, on their own CPU; and, with ORDER
  * time, gaps that are not from between the items that they stand between, or whose events do not add up. balanced: the
  * whole closing ledger. gap_last: the last that came was a gap. steps: the first items that went backwards, and what came
@@ -53,6 +53,7 @@ typedef struct Seen {
         Step steps[MAX_STEPS];
         size_t n_steps;
         uint64_t rate; /* items a second, 0: as they come */
+        uint64_t looks;
 } Seen;
 
 static void on_item(void *userdata, const perfd_item *item) {
@@ -117,12 +118,13 @@ static void on_end(void *userdata, const perfd_end *end) {
         if (!end->own)
                 return;
         printf("{\"items\":%llu,\"records\":%llu,\"backwards\":%llu,\"gaps\":%llu,\"missed\":%llu,\"matched\":%llu,\"sent\":%llu,"
-               "\"outbox\":%llu,\"late\":%llu,\"queued\":%llu,\"balanced\":%s,\"gap_last\":%s,\"reason\":\"%s\",\"cpus\":[",
+               "\"outbox\":%llu,\"late\":%llu,\"queued\":%llu,\"balanced\":%s,\"gap_last\":%s,\"reason\":\"%s\",\"looks\":%llu,\"cpus\":[",
                (unsigned long long)s->items, (unsigned long long)s->records, (unsigned long long)s->backwards, (unsigned long long)s->gaps,
                (unsigned long long)end->missed, (unsigned long long)end->own->matched,
                (unsigned long long)end->own->sent, (unsigned long long)dropped(end->own, "outbox"),
                (unsigned long long)dropped(end->own, "late"), (unsigned long long)end->own->queued,
-               perfd_result_is_balanced(end->ledger) ? "true" : "false", s->gap_last ? "true" : "false", end->reason);
+               perfd_result_is_balanced(end->ledger) ? "true" : "false", s->gap_last ? "true" : "false", end->reason,
+               (unsigned long long)s->looks);
         for (int i = 0; i < MAX_CPUS && (i == 0 || s->cpus[i]); i++)
                 printf("%s%llu", i ? "," : "", (unsigned long long)s->cpus[i]);
         printf("],\"steps\":[");
@@ -149,6 +151,14 @@ static int pause_of(const Seen *s, double began) {
         return due > 0 ? (int)(due * 1000) + 1 : -1;
 }
 
+/* While it pauses it does not say when it will look: it is rung for, and lets that wait. */
+static struct timespec timeout_of(perfd_client *c, int pause) {
+        double s = pause >= 0 ? pause / 1e3 : (double)perfd_client_due(c) / 1e9 - seconds_now();
+
+        s = s < 0 ? 0 : s > 3600 ? 3600 : s; /* it is asked again */
+        return (struct timespec){ .tv_sec = (time_t)s, .tv_nsec = (long)((s - (double)(time_t)s) * 1e9) };
+}
+
 static int watch(perfd_client *c, int signals, Seen *s) {
         double began = seconds_now();
         int r;
@@ -157,10 +167,13 @@ static int watch(perfd_client *c, int signals, Seen *s) {
                 int pause = pause_of(s, began);
                 struct pollfd fds[] = { { .fd = pause < 0 ? perfd_client_fd(c) : -1, .events = perfd_client_events(c) },
                                         { .fd = signals, .events = POLLIN } };
+                struct timespec ts = timeout_of(c, pause);
                 struct signalfd_siginfo si;
 
-                if (poll(fds, 2, pause) < 0 && errno != EINTR)
+                r = ppoll(fds, 2, &ts, NULL);
+                if (r < 0 && errno != EINTR)
                         return -errno;
+                s->looks += r == 0 && pause < 0;
                 if (pause > 0 && !fds[1].revents)
                         continue;
                 if (fds[1].revents && read(signals, &si, sizeof(si)) > 0) {

@@ -215,6 +215,47 @@ static void test_pieces(void **state) {
         }
 }
 
+/* The i-th item, at a tick; the next one is as far from here as no machine should stand still. */
+static void line_tick(Line *l, uint64_t i, bool is_due) {
+        const nsec_t length = NSEC_PER_SEC;
+
+        shared_ring_expect(l->ring, &(SharedTick){ .next = clock_now(CLOCK_MONOTONIC) + length, .length = length, .is_due = is_due });
+        play_items(l->frames[1], 2 + i, 100 + i, 1);
+        assert_int_equal(line_feed(l, SIZE, true), 0);
+}
+
+/* Who asks when to come is not rung for, and finds it then. */
+static void test_due(void **state) {
+        uint64_t due;
+        Line l;
+
+        line_init(&l);
+        for (uint64_t i = 0; i < 3; i++) {
+                assert_int_equal(perfd_client_due(l.client), UINT64_MAX); /* nothing is known yet */
+                line_tick(&l, i, true);
+                assert_int_equal(line_process(&l), 0);
+        }
+        due = perfd_client_due(l.client);
+        assert_in_range(due, clock_now(CLOCK_MONOTONIC), clock_now(CLOCK_MONOTONIC) + NSEC_PER_SEC + NSEC_PER_MSEC);
+        line_tick(&l, 3, false);
+        assert_int_equal(poll(&(struct pollfd){ .fd = perfd_client_fd(l.client), .events = POLLIN }, 1, 0), 0);
+        assert_int_equal(perfd_client_wait(l.client), 0);
+        assert_true(clock_now(CLOCK_MONOTONIC) >= due);
+        assert_int_equal(l.seen.items, 3);
+        assert_int_equal(perfd_client_process(l.client), 0);
+        assert_int_equal(l.seen.items, 4);
+
+        /* who does not ask is rung for; and a bell wakes one who did */
+        line_tick(&l, 4, false);
+        assert_int_equal(line_process(&l), 0);
+        assert_int_equal(l.seen.items, 5);
+        assert_true(perfd_client_due(l.client) < UINT64_MAX);
+        play_bytes(l.daemon, "\0\0\0\0", 4);
+        assert_int_equal(perfd_client_wait(l.client), 0);
+        assert_true(clock_now(CLOCK_MONOTONIC) < perfd_client_due(l.client));
+        line_deinit(&l);
+}
+
 /* Many times around, full again and again. */
 static void test_full(void **state) {
         const uint64_t n = 4000;
@@ -373,6 +414,7 @@ static void test_ways_out(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_pieces),
+                cmocka_unit_test(test_due),
                 cmocka_unit_test(test_full),
                 cmocka_unit_test(test_long_frame),
                 cmocka_unit_test(test_daemon_dies),

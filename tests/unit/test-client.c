@@ -164,6 +164,8 @@ static void test_broken_connections(void **state) {
         assert_int_equal(perfd_client_process(nobody), PERFD_E_STATE);
         assert_int_equal(perfd_client_connect(nobody, "/nonexistent/socket"), PERFD_E_UNREACHABLE);
         assert_int_equal(perfd_client_fd(nobody), -1);
+        assert_int_equal(perfd_client_due(nobody), UINT64_MAX);
+        assert_int_equal(perfd_client_wait(nobody), PERFD_E_STATE);
         perfd_client_free(nobody);
 }
 

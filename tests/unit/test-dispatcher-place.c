@@ -29,6 +29,7 @@ typedef struct Rig {
         RingReader ring;
         int peer;
         nsec_t time;
+        bool is_due; /* its batches */
 } Rig;
 
 static bool has_no_bells; /* the kernel has no memory for them */
@@ -89,6 +90,7 @@ static void rig_push(Rig *r) {
         assert_non_null(b);
         batch_reset(b, 1);
         b->watermark = ++r->time;
+        b->is_due = r->is_due;
         to = batch_room(b, &room);
         memset(to, 0, sizeof(head) + ITEM_SIZE);
         memcpy(to, head, sizeof(head));
@@ -142,6 +144,56 @@ static void test_bell(void **state) {
         rig_deinit(&r);
 }
 
+/* One who comes by itself at a tick is rung for what was due before that, or when the ring gets full. */
+static void test_tick(void **state) {
+        const nsec_t length = 3 * NSEC_PER_MSEC, later = clock_now(CLOCK_MONOTONIC) + 3600 * NSEC_PER_SEC;
+        const size_t most = STREAM_RING_MIN - STREAM_RING_MIN / 4;
+        RingTick tick;
+        Rig r;
+
+        rig_init(&r, OVERFLOW_DROP_OLDEST);
+        atomic_store(&r.dispatcher.tick, length);
+        rig_turn(&r);
+        assert_rung(&r, 1); /* it did not say that it comes */
+        tick = ring_reader_tick(&r.ring);
+        assert_int_equal(tick.length, length);
+        assert_int_equal(tick.next % length, 0);
+        assert_true(tick.next + 3600 * NSEC_PER_SEC >= later && tick.next < later);
+        rig_read(&r);
+
+        ring_reader_arm(&r.ring);
+        ring_reader_set_due(&r.ring, later);
+        rig_turn(&r);
+        assert_rung(&r, 0);
+        r.is_due = true; /* and it has looked already */
+        rig_turn(&r);
+        assert_rung(&r, 1);
+        rig_read(&r);
+
+        ring_reader_arm(&r.ring);
+        ring_reader_set_due(&r.ring, tick.next - 1); /* that is where it will find it */
+        rig_turn(&r);
+        assert_rung(&r, 0);
+        rig_read(&r);
+
+        r.is_due = false;
+        ring_reader_arm(&r.ring);
+        ring_reader_set_due(&r.ring, later);
+        while (r.subscriber->ring->head - r.subscriber->ring->tail + ITEM_SIZE < most) {
+                rig_turn(&r);
+                assert_rung(&r, 0);
+        }
+        rig_turn(&r);
+        rig_turn(&r);
+        assert_rung(&r, 1);
+
+        atomic_store(&r.dispatcher.tick, 100 * NSEC_PER_USEC); /* too short to sleep until one */
+        rig_read(&r);
+        rig_turn(&r);
+        assert_int_equal(ring_reader_tick(&r.ring).length, 0);
+        rig_deinit(&r);
+}
+
 /* It overflows, reads all that waits before it can be told the end, and gets nothing more but that. */
 static void test_over(void **state) {
         const Outbox *o;
@@ -187,6 +239,7 @@ static void test_ended(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_bell),
+                cmocka_unit_test(test_tick),
                 cmocka_unit_test(test_over),
                 cmocka_unit_test(test_ended),
         };

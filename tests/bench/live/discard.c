@@ -16,6 +16,7 @@
  */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +27,8 @@
 #include <unistd.h>
 
 #include "daemon/base/cleanup.h"
-#include "proto/stream-ring.h"
+#include "daemon/base/clock.h"
+#include "proto/ring-pace.h"
 #include "tests/bench/live/latency.h"
 
 #define BLOCK ((size_t)256 << 10)
@@ -42,6 +44,7 @@ typedef struct Input {
 static Input input;
 static uint8_t block[BLOCK];
 static RingReader ring;
+static RingPace pace = RING_PACE_INIT;
 static uint8_t last[LAST_MAX];
 static Latency latency;
 
@@ -69,21 +72,36 @@ static size_t look_into_ring(void) {
         return n;
 }
 
+/* Until bells were taken, or it is time to look: how many bytes of bells; -1: there will be no more. */
+static ssize_t sleep_until(uint64_t due) {
+        struct pollfd fd = { .fd = STDIN_FILENO, .events = POLLIN };
+        uint64_t now = clock_now(CLOCK_MONOTONIC), ns = due > now ? due - now : 0;
+        struct timespec ts = { .tv_sec = (time_t)(ns / NSEC_PER_SEC), .tv_nsec = (long)(ns % NSEC_PER_SEC) };
+        ssize_t n;
+
+        if (due < UINT64_MAX && ppoll(&fd, 1, &ts, NULL) <= 0)
+                return 0;
+        n = fill_block();
+        return n > 0 ? n : -1;
+}
+
 /* What was shown is given back, then what is there next. Nothing to be done asleep: so it is awake in between. */
 static ssize_t fill_from_ring(void) {
         static const uint8_t room[] = { 3, 0, 0, 0, 0x80 | (21 << 3 & 0x7f) | 2, 21 >> 4, 0 }; /* Request { room: {} } */
+        ssize_t bells = 0;
         size_t n;
 
         if (ring_reader_consume(&ring, input.end))
                 (void)send(STDIN_FILENO, room, sizeof(room), MSG_NOSIGNAL); /* nobody is there: the next read(2) knows */
-        while ((n = look_into_ring()) == 0) {
+        while ((n = look_into_ring()) == 0 && bells >= 0) {
                 ring_reader_arm(&ring);
                 n = look_into_ring();
-                if (n == 0 && fill_block() == 0)
-                        return (ssize_t)look_into_ring();
+                if (n == 0) {
+                        bells = sleep_until(ring_pace_sleep(&pace, &ring, clock_now(CLOCK_MONOTONIC)));
+                        n = look_into_ring();
+                }
                 ring_reader_disarm(&ring);
-                if (n > 0)
-                        break;
+                ring_pace_looked(&pace, &ring, clock_now(CLOCK_MONOTONIC), n, bells > 0);
         }
         return (ssize_t)n;
 }
