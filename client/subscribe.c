@@ -8,7 +8,7 @@
 #include "client/client.h"
 #include "client/request.h"
 
-#define RING_DEFAULT ((uint32_t)256 << 10)
+#define RING_DEFAULT ((uint32_t)512 << 10)
 
 static int ask(perfd_client *c, Perfd__V1__SubscribeRequest *m, Perfd__V1__ServerMessage **ret_message) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;

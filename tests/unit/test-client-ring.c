@@ -361,7 +361,7 @@ static int run_daemon(void *userdata) {
                 int fd = accept(listener, NULL, NULL);
 
                 play_greeting(fd);
-                assert(play_asked_for(fd) == (i == 1 ? 0 : 256 << 10));
+                assert(play_asked_for(fd) == (i == 1 ? 0 : 512 << 10));
                 if (i == 0) {
                         play_ring(fd, 2, ring, false);
                         close(fd);

@@ -9,7 +9,7 @@ import subscriber
 from subscriber import pb
 
 
-RING = 256 << 10  # bytes: what libperfd asks for
+RING = 512 << 10  # bytes: what libperfd asks for
 
 
 def fields(**more):
