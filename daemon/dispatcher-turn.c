@@ -144,7 +144,8 @@ int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
         if (r >= 0 && n_following > 0)
                 r = dispatcher_empty_queues(d);
         if (!is_elsewhere)
-                dispatcher_look(d);
+                dispatcher_look_here(d);
+        dispatcher_look_around(d);
         if (r >= 0)
                 r = dispatcher_release(d);
         if (r >= 0)

@@ -1,21 +1,27 @@
 /*
  * For whom the dispatcher waits. What is in the merge can go on when every CPU has said that nothing older will come, and a
- * CPU where nothing happens says nothing by itself. There are three ways to hear from it, the cheapest first:
+ * CPU where nothing happens says nothing by itself. There are four ways to hear from it, the cheapest first:
  *
  * - The dispatcher itself happens to run there. Then it may do what the reader would: take the clock, then look at the ring.
  *   What had begun on this CPU before has ended, or the dispatcher would not run, so a ring that is empty then, with a
- *   reader that sleeps, says as much as a watermark. It is what keeps one idle CPU of two asleep.
+ *   reader that sleeps, says as much as a watermark.
+ * - It is idle, as can be seen from here (kernel/idle-cpus.h): then it is in the middle of nothing either. It is what keeps
+ *   idle CPUs asleep, all but those that have something to say.
  * - It goes along: its reader wakes at every tick and says how far it is, as long as it was waited for lately.
  * - It is asked, which wakes its reader and then the dispatcher again.
  */
 #include "daemon/dispatcher.h"
 
 #include <sched.h>
+#include <string.h>
 
+#include "daemon/base/log.h"
 #include "daemon/ring/ring-sight.h"
 
 #define TICK_SHARE 8 /* of a tick: how much later than others a CPU may speak before it is asked */
 #define ALONG_TICKS 3 /* for how many a CPU that was waited for ticks along with others */
+#define ALONG_TICKS_BUSY 16 /* the same, if it would have been seen to be idle: then it is busy with something else */
+#define CLOCKS_APART (10 * NSEC_PER_USEC) /* at most, of two CPUs, when each looks at its clock */
 #define UNBLOCK_AFTER (3500 * NSEC_PER_USEC) /* of waiting; also the longest sleep then */
 #define AHEAD_SLEEP NSEC_PER_SEC /* at most, for what is ahead of the clock, which may be set */
 
@@ -44,7 +50,7 @@ static uint32_t dispatcher_find_here(const Dispatcher *d) {
         return d->n_lanes;
 }
 
-void dispatcher_look(Dispatcher *d) {
+void dispatcher_look_here(Dispatcher *d) {
         nsec_t awaited, there = clock_now(d->clock); /* then the CPU, then the ring: what began there before has ended */
         uint32_t here = dispatcher_find_here(d);
 
@@ -55,9 +61,43 @@ void dispatcher_look(Dispatcher *d) {
                 d->watermarks[here] = d->seen[here] = there;
 }
 
-/* Those that go along do so as long as the merge moves, whether they or others are the last; but not the one here. */
+static bool dispatcher_waits_for_quiet(const Dispatcher *d, uint32_t i, nsec_t awaited) {
+        return d->live[i] && d->lanes[i].sight && d->watermarks[i] < awaited && ring_sight_is_quiet(d->lanes[i].sight) &&
+               queue_is_empty(d->lanes[i].full);
+}
+
+/* The clock, then the CPUs, then their rings: what had begun on one that was idle then is in its ring, or was read from it. */
+void dispatcher_look_around(Dispatcher *d) {
+        nsec_t awaited, there;
+        unsigned n = 0;
+        int r;
+
+        if (!d->idle || !dispatcher_awaited(d, &awaited))
+                return;
+        for (uint32_t i = 0; i < d->n_lanes; i++)
+                if (dispatcher_waits_for_quiet(d, i, awaited)) {
+                        idle_cpus_want(d->idle, d->lanes[i].cpu);
+                        n++;
+                }
+        if (n == 0)
+                return;
+        there = clock_now(d->clock) - CLOCKS_APART;
+        r = idle_cpus_look(d->idle);
+        for (uint32_t i = 0; i < d->n_lanes && r == 0; i++)
+                if (idle_cpus_take(d->idle, d->lanes[i].cpu) && dispatcher_waits_for_quiet(d, i, awaited) && d->watermarks[i] < there)
+                        d->watermarks[i] = d->seen[i] = there;
+        if (r < 0) {
+                log_print(LOG_WARNING, "idle CPUs can not be seen any more, and are woken instead: %s", strerror(-r));
+                d->idle = NULL;
+        }
+}
+
+/*
+ * Those that go along do so as long as the merge moves, whether they or others are the last; but not the one here, nor where
+ * it can be seen whether they have to.
+ */
 static void dispatcher_keep_along(Dispatcher *d, nsec_t tick, nsec_t now) {
-        if (d->released == d->released_then)
+        if (d->idle || d->released == d->released_then)
                 return;
         d->released_then = d->released;
         for (uint32_t i = 0; i < d->n_lanes; i++) {
@@ -70,21 +110,33 @@ static void dispatcher_keep_along(Dispatcher *d, nsec_t tick, nsec_t now) {
 }
 
 /*
- * A lane that is behind. One that has spoken less than a tick ago, and was not only seen to be quiet, speaks at the next one
- * and is asked only if it does not; another one is asked at once, and goes along with the others from then on. For how long
- * to wait for it.
+ * Without being asked, at the next tick. Not one that was only seen to be quiet by chance; and where idle CPUs are seen, not
+ * one that sleeps and was not idle now: it is busy with something else. What was seen just now need not be asked for the rest.
+ */
+static bool dispatcher_will_speak(const Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
+        const Lane *l = &d->lanes[i];
+
+        if (atomic_load_explicit(l->along_until, memory_order_relaxed) > now)
+                return true;
+        if (d->watermarks[i] == d->seen[i])
+                return d->idle && there < d->watermarks[i] + tick / TICK_SHARE;
+        return !d->idle || !l->sight || !ring_sight_is_quiet(l->sight);
+}
+
+/*
+ * A lane that is behind. One that has spoken less than a tick ago, and will again, is asked only if it does not; another one is
+ * asked at once, and goes along with the others from then on. For how long to wait for it.
  */
 static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
         nsec_t due = d->watermarks[i] + d->lanes[i].guard + tick + tick / TICK_SHARE, again = d->asked_at[i] + tick;
-        bool speaks = d->watermarks[i] != d->seen[i] || atomic_load_explicit(d->lanes[i].along_until, memory_order_relaxed) > now;
 
-        if (speaks && there < due)
+        if (there < due && dispatcher_will_speak(d, i, tick, there, now))
                 return due - there;
         if (d->asked[i])
                 return tick;
         if (now < again)
                 return again - now;
-        atomic_store_explicit(d->lanes[i].along_until, now + ALONG_TICKS * tick, memory_order_relaxed);
+        atomic_store_explicit(d->lanes[i].along_until, now + (d->idle ? ALONG_TICKS_BUSY : ALONG_TICKS) * tick, memory_order_relaxed);
         d->asked[i] = true;
         d->asked_at[i] = now;
         mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);

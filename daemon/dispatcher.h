@@ -15,6 +15,7 @@
 #include "daemon/base/heartbeat.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/base/thread.h"
+#include "daemon/kernel/idle-cpus.h"
 #include "daemon/model/batch.h"
 #include "daemon/model/counters.h"
 #include "daemon/model/dispatching.h"
@@ -176,6 +177,7 @@ typedef struct Dispatcher {
         ThreadPriority priority;
         const uint32_t *cpus; /* that it may run on, borrowed; none: wherever main may */
         size_t n_cpus;
+        IdleCpus *idle; /* borrowed; NULL: only who runs on a CPU can say that it is quiet */
         bool *live;      /* by slot: the lane has somebody at its other end; the thread's own afterwards */
 
         /* between threads */
@@ -238,8 +240,9 @@ bool dispatcher_has_work(const Dispatcher *d);
 /* Takes everything that was in the queues when this was called: as much as fits in them, because readers go on. */
 int dispatcher_empty_queues(Dispatcher *d);
 
-/* dispatcher-wait.c: what the CPU says on which this runs, if it is quiet. Before a release. */
-void dispatcher_look(Dispatcher *d);
+/* dispatcher-wait.c: what the CPU says on which this runs, if it is quiet, and then others. Before a release. */
+void dispatcher_look_here(Dispatcher *d);
+void dispatcher_look_around(Dispatcher *d);
 /* Those that others wait for are asked. For how long to sleep. */
 nsec_t dispatcher_ask(Dispatcher *d);
 

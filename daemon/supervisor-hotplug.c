@@ -176,6 +176,7 @@ static int cpu_came(Supervisor *s, uint32_t slot) {
                 return r < 0 ? r : 0;
         }
         s->online[slot] = true;
+        supervisor_find_idle(s, slot);
         supervisor_list_carriers(s);
         r = tell_dispatcher(s, DISPATCHER_LANE_ON, slot);
         if (r == 0)

@@ -197,6 +197,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
             (r = supervisor_start_cpus(s, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
+            (r = supervisor_start_idle(s)) != 0 ||       /* which CPUs are */
             (r = start_threads(s, e)) != 0 ||            /* closer, dispatcher */
             (r = supervisor_start_readers(s, e)) != 0 || /* one for each CPU */
             (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
@@ -235,6 +236,7 @@ void supervisor_stop(Supervisor *s) {
                 (void)dispatcher_join(&s->dispatcher);
         }
         dispatcher_deinit(&s->dispatcher);
+        s->idle = idle_cpus_free(s->idle);
         supervisor_free_cpus(s);
         supervisor_free_subscriptions(s);
         for (Admission *next; s->admissions; s->admissions = next) {

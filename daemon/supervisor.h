@@ -164,6 +164,7 @@ typedef struct Supervisor {
         int hotplug_fd;  /* -1: CPUs are not followed */
         Closer closer;
         Dispatcher dispatcher;
+        IdleCpus *idle; /* NULL: can not be seen here */
         bool dispatcher_started;
         int acknowledge_fd;
         uint64_t sequence; /* of the last mail to readers */
@@ -212,6 +213,9 @@ int supervisor_listen(Supervisor *s, int fd, sd_event_io_handler_t handler);
 int supervisor_start_cpus(Supervisor *s, Explanation *e);
 int supervisor_start_readers(Supervisor *s, Explanation *e);
 int supervisor_explain_thread(int r, Explanation *e);
+/* supervisor-idle.c: before the dispatcher starts; and for a CPU that came. That the kernel does not let us is said. -ENOMEM. */
+int supervisor_start_idle(Supervisor *s);
+void supervisor_find_idle(Supervisor *s, uint32_t slot);
 /*
  * supervisor-place.c: tells every reader and the dispatcher, before they start, where they run and how urgently. Refused: a
  * list of CPUs has none that is online.

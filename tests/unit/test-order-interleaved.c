@@ -1,13 +1,14 @@
 /*
  * Real readers and the real dispatcher on played rings, taken apart into steps of one thread: wherever one of them looks at
  * the clock, or at where it runs, the others go on, samples begin and end, and the dispatcher is moved to another CPU; some
- * of its turns are taken by readers. A sample has its time when it begins and its place in the ring when it ends, however
+ * of its turns are taken by readers, and some CPUs seen to be idle. A sample has its time when it begins and its place in the ring when it ends, however
  * much later; but nothing of ours runs on a CPU in the middle of one, unless its CPU is somebody else's at that moment. So a
  * CPU whose host holds it back there for milliseconds is among what happens, and a dispatcher that sees a ring empty, and is
  * moved at once.
  *
  * Whatever happens: all that was written arrives, in order and none of it late, and then nobody waits for anybody.
  */
+#include <errno.h>
 #include <sys/socket.h>
 
 #include "daemon/dispatcher.h"
@@ -21,6 +22,9 @@
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_sched_getcpu(void);
+void __wrap_idle_cpus_want(IdleCpus *i, uint32_t cpu);
+int __wrap_idle_cpus_look(IdleCpus *i);
+bool __wrap_idle_cpus_take(IdleCpus *i, uint32_t cpu);
 
 typedef struct Cpu {
         Rig rig;
@@ -41,6 +45,7 @@ typedef struct World {
         Dispatcher dispatcher;
         unsigned at; /* the dispatcher's CPU */
         bool in_turn, is_elsewhere; /* on a reader's thread, which is not moved */
+        bool is_wanted[MAX_CPUS], is_idle[MAX_CPUS]; /* to be looked at, and what was seen */
         Subscriber *subscriber;
         int peer;
         FrameReader in;
@@ -52,7 +57,7 @@ static World *world; /* NULL: clocks are real */
 static nsec_t now;
 static uint64_t seed;
 static unsigned unrest; /* of 16 looks, how many let something happen */
-static unsigned looks_taken, held_long, turns_elsewhere;
+static unsigned looks_taken, looks_around, held_long, turns_elsewhere;
 
 static void world_read(World *w, unsigned cpu);
 static void world_turn(World *w);
@@ -94,7 +99,7 @@ static void world_happen(World *w) {
         Cpu *c = &w->cpus[cpu];
         unsigned before = c->n_open;
 
-        for (unsigned n = 1 + random_below(20); n > 0; n--)
+        for (unsigned n = 1 + random_below(random_below(2) ? 20 : 2); n > 0; n--) /* also one that only begins, in an empty ring */
                 if (c->n_open < MAX_OPEN && c->n_inside < w->inside && random_below(2))
                         cpu_begin(c);
                 else if (c->n_open > (is_ours(w, cpu) ? before : 0))
@@ -132,6 +137,31 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts) {
         now++;
         world_go_on(world);
         return 0;
+}
+
+void __wrap_idle_cpus_want(IdleCpus *i, uint32_t cpu) {
+        world->is_wanted[cpu] = true;
+        world_go_on(world);
+}
+
+/* One that is busy with what concerns nobody is not idle either. A kernel that can no more is the end of it. */
+int __wrap_idle_cpus_look(IdleCpus *i) {
+        for (unsigned cpu = 0; cpu < world->n_cpus; cpu++) {
+                world_go_on(world);
+                world->is_idle[cpu] = world->is_wanted[cpu] && world->cpus[cpu].n_open == 0 && !is_ours(world, cpu) &&
+                                      random_below(4) > 0;
+                world->is_wanted[cpu] = false;
+                world_go_on(world);
+        }
+        return random_below(1000) == 0 ? -EPROTO : 0;
+}
+
+bool __wrap_idle_cpus_take(IdleCpus *i, uint32_t cpu) {
+        bool is_idle = world->is_idle[cpu];
+
+        world->is_idle[cpu] = false;
+        looks_around += is_idle;
+        return is_idle;
 }
 
 int __wrap_sched_getcpu(void) {
@@ -218,9 +248,11 @@ static void world_work(World *w) {
         if (w->is_elsewhere)
                 d->here = d->n_lanes;
         else
-                dispatcher_look(d);
+                dispatcher_look_here(d);
         for (unsigned i = 0; i < w->n_cpus; i++)
                 looks_taken += seen[i] != before[i];
+        world_go_on(w);
+        dispatcher_look_around(d);
         check_watermarks(w);
         assert_int_equal(dispatcher_release(d), 0);
         assert_int_equal(dispatcher_flush(d), 0);
@@ -301,6 +333,7 @@ static void world_init(World *w, unsigned round, size_t ring_size, uint32_t extr
                 w->lanes[i] = reader_lane(r);
         }
         w->dispatcher = (Dispatcher){ .clock = CLOCK_OF_TEST, .tick = TICK };
+        w->dispatcher.idle = round % 2 ? (IdleCpus *)w : NULL; /* is never looked into */
         assert_int_equal(dispatcher_init(&w->dispatcher, w->lanes, w->n_cpus, 1), 0);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
         w->peer = fds[1];
@@ -351,18 +384,18 @@ static void world_run(unsigned round, size_t ring_size, uint32_t extra, unsigned
 }
 
 static void test_short_samples(void **state) {
-        looks_taken = held_long = turns_elsewhere = 0;
+        looks_taken = looks_around = held_long = turns_elsewhere = 0;
         for (unsigned round = 0; round < 200; round++)
                 world_run(round, (size_t)64 * 1024 << round % 5, 8 * (round % 20), 100, 300);
-        assert_true(looks_taken > 100 && held_long > 1000 && turns_elsewhere > 1000);
+        assert_true(looks_taken > 100 && looks_around > 100 && held_long > 1000 && turns_elsewhere > 1000);
 }
 
 /* Of up to 7 KiB: a few fill a batch, and readers wait for free ones. */
 static void test_long_samples(void **state) {
-        looks_taken = held_long = turns_elsewhere = 0;
+        looks_taken = looks_around = held_long = turns_elsewhere = 0;
         for (unsigned round = 0; round < 200; round++)
                 world_run(round, (size_t)128 * 1024 << round % 3, 7 * 1024, 3, 200);
-        assert_true(looks_taken > 10 && held_long > 1000 && turns_elsewhere > 1000);
+        assert_true(looks_taken > 10 && looks_around > 10 && held_long > 1000 && turns_elsewhere > 1000);
 }
 
 int main(void) {
