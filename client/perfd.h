@@ -568,13 +568,14 @@ short perfd_client_events(const perfd_client *client);
 int perfd_client_process(perfd_client *client);
 /*
  * For ppoll(2): when perfd_client_process() is to be called at the latest, also if nothing can be read; ns of CLOCK_MONOTONIC,
- * UINT64_MAX: only when something can. Ask for it each time before waiting, or never: who asks promises to come by then, so
- * that the daemon need not wake it at each tick, which costs the traced host more than what is done with the samples.
+ * UINT64_MAX: only when something can. Ask for it each time before waiting, or never: who asks promises to call it by then,
+ * whatever else may happen, so that the daemon need not wake it at each tick, which costs the traced host more than what is
+ * done with the samples.
  */
 uint64_t perfd_client_due(perfd_client *client);
 /*
  * Waits until perfd_client_process() is to be called, for whom nothing else is to be waited for: by the fd, the events and the
- * time above. 0, also after a signal; what ppoll(2) says, PERFD_E_STATE without a connection.
+ * time above. 0, also after a signal: call it then; what ppoll(2) says, PERFD_E_STATE without a connection.
  */
 int perfd_client_wait(perfd_client *client);
 

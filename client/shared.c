@@ -127,6 +127,7 @@ static int take_ring(perfd_client *c, size_t *ret_n) {
 int stream_process_ring(perfd_client *c) {
         bool is_rung = false, closed = false;
         Stream *s = &c->stream;
+        uint64_t now = client_now(); /* when it came: callbacks take their time */
         size_t n = 1, all = 0;
         int r = stream_send(c);
 
@@ -142,7 +143,7 @@ int stream_process_ring(perfd_client *c) {
                 r = take_ring(c, &n);
                 all += n;
         }
-        ring_pace_looked(&s->pace, &s->ring, client_now(), all, is_rung);
+        ring_pace_looked(&s->pace, &s->ring, now, all, is_rung);
         return r == 0 && closed ? client_fail_closed(c) : r;
 }
 

@@ -71,7 +71,7 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
         int r = 0;
 
         counter_add(&d->items, b->n_entries - b->n_notes);
-        d->tick_told.is_due |= b->is_due;
+        d->tick_told.is_due |= b->due < d->tick_told.next;
         if (b->watermark > 0)
                 d->asked[b->slot] = false; /* that was the answer, be it nothing new */
         if (b->watermark > d->watermarks[b->slot])
@@ -141,6 +141,8 @@ static int dispatcher_release_pieces(Dispatcher *d, const MergePiece *p, unsigne
         bool is_plain = merge_is_of_one_generation(&d->merge);
         int r = 0;
 
+        for (unsigned i = 0; i < n && !d->tick_told.is_due; i++) /* they may have come in an earlier turn */
+                d->tick_told.is_due = p[i].batch->due < d->tick_told.next;
         for (unsigned i = 0; i < n && r >= 0; i++) {
                 if (is_plain && p[i].n == 1 && p[i].first->time >= d->released) {
                         uint64_t bits = dispatcher_live_bits(d, STREAM_BY_TIME, p[i].batch->generation);

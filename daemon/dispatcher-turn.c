@@ -123,7 +123,7 @@ static void dispatcher_begin_turn(Dispatcher *d) {
         nsec_t tick = atomic_load_explicit(&d->tick, memory_order_relaxed), now;
 
         d->in_turn = true;
-        d->tick_told = (SharedTick){ .length = 0 };
+        d->tick_told = (SharedTick){ .is_due = true }; /* nobody can wait */
         if (tick < TOLD_TICK_MIN)
                 return;
         now = clock_now(CLOCK_MONOTONIC);

@@ -22,7 +22,7 @@ static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         bool pushed;
 
         b->watermark = watermark;
-        b->is_due = r->is_due;
+        b->due = r->is_asked ? 0 : r->next_look;
         batch_seal(b);
         pushed = queue_push(&r->full, b);
         assert(pushed); /* as many slots as batches */

@@ -60,7 +60,7 @@ int reader_init(Reader *r, size_t pool) {
         r->has_rung = false;
         r->turn_due = UINT64_MAX;
         r->next_look = 0;
-        r->is_due = false;
+        r->is_asked = false;
         r->along_until = 0;
         r->sight = RING_SIGHT_NULL;
         if ((error = mailbox_init(&r->mailbox, MAILS)) < 0 ||
@@ -261,9 +261,16 @@ static bool reader_goes_along(const Reader *r) {
         return until > 0 && r->snapshot->active && clock_now(CLOCK_MONOTONIC) < until;
 }
 
-/* Until the next tick, or the next read of counts. */
+/* The next tick. Who found nothing looks between those of others, at which they see whether its CPU is idle. */
+static nsec_t reader_next_tick(const Reader *r, nsec_t now) {
+        nsec_t phase = r->wait > r->tick ? r->tick / 2 : 0;
+
+        return now + r->wait - (now - phase) % r->wait;
+}
+
+/* Until then, or the next read of counts. */
 static nsec_t reader_next_look(const Reader *r, nsec_t now) {
-        nsec_t wait = r->wait - now % r->wait;
+        nsec_t wait = reader_next_tick(r, now) - now;
         nsec_t then, due;
 
         if (r->next_read == UINT64_MAX)
@@ -291,7 +298,8 @@ static void reader_sleep(Reader *r, bool starved) {
         struct timespec ts = { .tv_sec = (time_t)(wait / NSEC_PER_SEC), .tv_nsec = (long)(wait % NSEC_PER_SEC) };
         int n;
 
-        r->next_look = now - now % r->wait + r->wait;
+        if (!starved) /* else what it was to bring at that tick is still to come */
+                r->next_look = reader_next_tick(r, now);
         ring_sight_set_quiet(&r->sight, !starved && (!r->batch || r->batch->n_entries == 0));
         heartbeat_sleep(&r->heartbeat);
         n = ppoll(fds, 2, wait == UINT64_MAX ? NULL : &ts, NULL);
@@ -313,7 +321,7 @@ static int reader_loop(Reader *r) {
                 int error;
 
                 asks |= mailbox_take_asks(&r->mailbox);
-                r->is_due = (asks & READER_ASK_WATERMARK) || clock_now(CLOCK_MONOTONIC) >= r->next_look;
+                r->is_asked = asks & READER_ASK_WATERMARK;
                 error = reader_drain(r);
                 if (error == 0)
                         error = reader_follow_mails(r, &stop);

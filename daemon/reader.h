@@ -118,7 +118,7 @@ typedef struct Reader {
         nsec_t wait;       /* at which multiples it looks again */
         nsec_t tick, along_tick, idle_wait; /* what `wait` is while records come, while it goes along, and at most */
         nsec_t next_look;  /* CLOCK_MONOTONIC: the next of these multiples, when it last went to sleep */
-        bool is_due;       /* it is awake because that has come, or somebody asks */
+        bool is_asked;     /* for what it pushes now */
         bool is_slack;     /* the thread's timers may be late */
         size_t unrung;     /* batches that the dispatcher was not woken for */
         bool has_rung;     /* in this drain */

@@ -26,12 +26,13 @@ typedef struct RingPace {
         bool has_missed; /* it looked in vain: what comes next tells why */
 } RingPace;
 
-#define RING_PACE_INIT { .slack = 100000, .needed = 2 }
+#define RING_PACE_SLACK 100000 /* ns: at first, and at least */
+#define RING_PACE_INIT { .slack = RING_PACE_SLACK, .needed = 2 }
 
 /* It looked and took n bytes; is_rung: there was a bell. */
 void ring_pace_looked(RingPace *p, const RingReader *r, uint64_t now, size_t n, bool is_rung);
 /*
- * It is armed, has looked once more, and sleeps: until when at most. UINT64_MAX: until there is a bell. Otherwise only a ring
- * that gets full is rung for until then.
+ * It is armed, has looked once more, and sleeps: until when at most. UINT64_MAX: until there is a bell. Else it has to look by
+ * then; asked again before it does, it gets the same answer.
  */
 uint64_t ring_pace_sleep(RingPace *p, RingReader *r, uint64_t now);

@@ -13,6 +13,7 @@ Batch *batch_new(uint32_t slot) {
         if (!b)
                 return NULL;
         b->slot = slot;
+        b->due = UINT64_MAX;
         b->entries = malloc(BATCH_ENTRIES * sizeof(*b->entries));
         b->arena = malloc(BATCH_ARENA);
         if (!b->entries || !b->arena)

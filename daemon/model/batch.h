@@ -35,7 +35,7 @@ typedef struct Batch {
         uint32_t slot;       /* of its CPU */
         uint64_t generation; /* of the snapshot that the masks belong to */
         nsec_t watermark;    /* nothing older will come from this CPU; 0: says nothing */
-        bool is_due;         /* it was waited for: its reader came at its tick, or was asked */
+        nsec_t due;          /* CLOCK_MONOTONIC: the tick at which its reader would have come; 0: it was asked; UINT64_MAX: no tick */
         bool sorted;         /* entries are in the order of their time */
         size_t n_entries, used;
         size_t n_notes;      /* of the entries */

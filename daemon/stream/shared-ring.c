@@ -140,12 +140,13 @@ static void shared_ring_put(SharedRing *r, const uint8_t *from, size_t n) {
 
 /*
  * One who will look by itself is rung only for what can not wait until then: if the ring gets full, or if this was due before,
- * and the subscriber has already looked for it.
+ * and the subscriber has already looked for it. One who should have looked before the last tick has forgotten it.
  */
 static bool shared_ring_can_wait(const SharedRing *r) {
         uint64_t due = atomic_load_explicit(&r->theirs->due, memory_order_relaxed); /* of the wait that was seen, or a later one */
 
-        return due > 0 && shared_ring_used(r) <= r->size - r->size / 4 && !(r->tick.is_due && due >= r->tick.next);
+        return due > 0 && due + r->tick.length >= r->tick.next && shared_ring_used(r) <= r->size - r->size / 4 &&
+               !(r->tick.is_due && due >= r->tick.next);
 }
 
 /* The head is known to the subscriber, who is woken if it slept before it could know. */
@@ -221,7 +222,8 @@ int shared_ring_hear(SharedRing *r) {
 }
 
 void shared_ring_expect(SharedRing *r, const SharedTick *tick) {
-        if (tick->next != r->tick.next || tick->length != r->tick.length) {
+        if (tick->is_due && (tick->next != r->told || tick->length != r->tick.length)) {
+                r->told = tick->next;
                 atomic_store_explicit(&r->words->tick, (uint32_t)tick->length, memory_order_relaxed);
                 atomic_store_explicit(&r->words->next, tick->next, memory_order_relaxed);
         }

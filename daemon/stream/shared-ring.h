@@ -19,7 +19,7 @@
 /* When more may come: the ticks of the readers, CLOCK_MONOTONIC. */
 typedef struct SharedTick {
         nsec_t next, length; /* length 0: they are too short to sleep until then */
-        bool is_due;         /* what comes now is what was expected at the tick before `next` */
+        bool is_due;         /* something of what comes now was to come at a tick before `next` */
 } SharedTick;
 
 typedef struct SharedRing {
@@ -34,7 +34,8 @@ typedef struct SharedRing {
         bool rings;    /* the subscriber slept when something was written: it is to be woken */
         uint64_t n_waits, n_told;
         uint32_t rung; /* its wait that was rung for */
-        SharedTick tick; /* that it was told of last */
+        SharedTick tick;
+        nsec_t told; /* `next` that it knows */
 } SharedRing;
 
 enum {
@@ -70,7 +71,7 @@ static inline bool shared_ring_is_half_full(const SharedRing *r) {
 bool shared_ring_wait(SharedRing *r);
 /* The subscriber says that there is. SHARED_RING_E_BROKEN: more often than it was waited for. */
 int shared_ring_hear(SharedRing *r);
-/* For all that is written from now on. */
+/* For all that is written from now on. Who reads is told of ticks by what was due at one: by what readers bring. */
 void shared_ring_expect(SharedRing *r, const SharedTick *tick);
 /* Once: it is to be woken. */
 bool shared_ring_take_ring(SharedRing *r);

@@ -39,7 +39,7 @@ def paced(rate, wanted, *options):
 
 def test_at_every_tick():
     for each in paced(20_000, 60_000):
-        check(each["looks"] > 0, f"it never looked by itself: {each}")
+        check(each["looks"] > 50, f"it looked by itself too seldom: {each}")
 
 
 def test_by_socket():

@@ -237,16 +237,19 @@ static void test_due(void **state) {
         }
         due = perfd_client_due(l.client);
         assert_in_range(due, clock_now(CLOCK_MONOTONIC), clock_now(CLOCK_MONOTONIC) + NSEC_PER_SEC + NSEC_PER_MSEC);
+        assert_int_equal(perfd_client_due(l.client), due);
         line_tick(&l, 3, false);
         assert_int_equal(poll(&(struct pollfd){ .fd = perfd_client_fd(l.client), .events = POLLIN }, 1, 0), 0);
         assert_int_equal(perfd_client_wait(l.client), 0);
         assert_true(clock_now(CLOCK_MONOTONIC) >= due);
+        assert_int_equal(perfd_client_due(l.client), due); /* it is over, and was not kept */
+        assert_int_equal(perfd_client_wait(l.client), 0);
         assert_int_equal(l.seen.items, 3);
         assert_int_equal(perfd_client_process(l.client), 0);
         assert_int_equal(l.seen.items, 4);
 
         /* who does not ask is rung for; and a bell wakes one who did */
-        line_tick(&l, 4, false);
+        line_tick(&l, 4, true);
         assert_int_equal(line_process(&l), 0);
         assert_int_equal(l.seen.items, 5);
         assert_true(perfd_client_due(l.client) < UINT64_MAX);

@@ -90,7 +90,7 @@ static void rig_push(Rig *r) {
         assert_non_null(b);
         batch_reset(b, 1);
         b->watermark = ++r->time;
-        b->is_due = r->is_due;
+        b->due = r->is_due ? 0 : UINT64_MAX;
         to = batch_room(b, &room);
         memset(to, 0, sizeof(head) + ITEM_SIZE);
         memcpy(to, head, sizeof(head));
@@ -144,9 +144,15 @@ static void test_bell(void **state) {
         rig_deinit(&r);
 }
 
+static void rig_sleep(Rig *r, nsec_t due) {
+        rig_read(r);
+        ring_reader_arm(&r->ring);
+        ring_reader_set_due(&r->ring, due);
+}
+
 /* One who comes by itself at a tick is rung for what was due before that, or when the ring gets full. */
 static void test_tick(void **state) {
-        const nsec_t length = 3 * NSEC_PER_MSEC, later = clock_now(CLOCK_MONOTONIC) + 3600 * NSEC_PER_SEC;
+        const nsec_t length = 4 * NSEC_PER_SEC, later = clock_now(CLOCK_MONOTONIC) + 3600 * NSEC_PER_SEC;
         const size_t most = STREAM_RING_MIN - STREAM_RING_MIN / 4;
         RingTick tick;
         Rig r;
@@ -155,30 +161,33 @@ static void test_tick(void **state) {
         atomic_store(&r.dispatcher.tick, length);
         rig_turn(&r);
         assert_rung(&r, 1); /* it did not say that it comes */
+        assert_int_equal(ring_reader_tick(&r.ring).length, 0); /* that was at no tick */
+        r.is_due = true;
+        rig_turn(&r);
         tick = ring_reader_tick(&r.ring);
         assert_int_equal(tick.length, length);
         assert_int_equal(tick.next % length, 0);
-        assert_true(tick.next + 3600 * NSEC_PER_SEC >= later && tick.next < later);
-        rig_read(&r);
+        assert_in_range(tick.next, later - 3600 * NSEC_PER_SEC, later);
 
-        ring_reader_arm(&r.ring);
-        ring_reader_set_due(&r.ring, later);
+        r.is_due = false;
+        rig_sleep(&r, later);
         rig_turn(&r);
         assert_rung(&r, 0);
         r.is_due = true; /* and it has looked already */
         rig_turn(&r);
         assert_rung(&r, 1);
-        rig_read(&r);
 
-        ring_reader_arm(&r.ring);
-        ring_reader_set_due(&r.ring, tick.next - 1); /* that is where it will find it */
+        tick = ring_reader_tick(&r.ring);
+        rig_sleep(&r, tick.next - 1); /* that is where it will find it, if no tick goes by just now */
         rig_turn(&r);
-        assert_rung(&r, 0);
-        rig_read(&r);
+        assert_rung(&r, ring_reader_tick(&r.ring).next == tick.next ? 0 : 1);
 
         r.is_due = false;
-        ring_reader_arm(&r.ring);
-        ring_reader_set_due(&r.ring, later);
+        rig_sleep(&r, 1); /* it has forgotten to come */
+        rig_turn(&r);
+        assert_rung(&r, 1);
+
+        rig_sleep(&r, later);
         while (r.subscriber->ring->head - r.subscriber->ring->tail + ITEM_SIZE < most) {
                 rig_turn(&r);
                 assert_rung(&r, 0);
@@ -188,8 +197,9 @@ static void test_tick(void **state) {
         assert_rung(&r, 1);
 
         atomic_store(&r.dispatcher.tick, 100 * NSEC_PER_USEC); /* too short to sleep until one */
-        rig_read(&r);
+        rig_sleep(&r, later);
         rig_turn(&r);
+        assert_rung(&r, 1);
         assert_int_equal(ring_reader_tick(&r.ring).length, 0);
         rig_deinit(&r);
 }

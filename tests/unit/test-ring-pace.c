@@ -66,7 +66,7 @@ static void rig_go(Rig *r, uint64_t now) {
         r->now = now;
 }
 
-static void rig_write(Rig *r, size_t n, bool is_due) {
+static void rig_write_only(Rig *r, size_t n, bool is_due) {
         static uint8_t bytes[SIZE];
         const SharedTick tick = { .next = r->now - r->now % TICK + TICK, .length = TICK, .is_due = is_due };
         struct iovec part = { bytes, n };
@@ -75,6 +75,10 @@ static void rig_write(Rig *r, size_t n, bool is_due) {
         shared_ring_expect(r->ring, &tick);
         assert_int_equal(shared_ring_write(r->ring, &part, 1, &written), 0);
         assert_int_equal(written, n);
+}
+
+static void rig_write(Rig *r, size_t n, bool is_due) {
+        rig_write_only(r, n, is_due);
         if (!shared_ring_take_ring(r->ring))
                 return;
         r->bells++;
@@ -101,11 +105,11 @@ static void test_regular(void **state) {
         assert_int_equal(r.bells, 3); /* it has to see two of them first, behind one */
         assert_int_equal(r.vain, 0);
         rig_forget(&r);
-        rig_tick(&r, 50, 50000); /* it tries to come sooner, and is rung for then */
-        assert_in_range(r.bells, 1, 50 / 14);
+        rig_tick(&r, 1000, 150000);
+        assert_in_range(r.bells, 1, 5 + 1000 / 14); /* it tries to come sooner, and is rung for then */
         assert_int_equal(r.vain, r.bells);
         rig_go(&r, r.now + TICK);
-        assert_int_equal(r.read, 100 * 100);
+        assert_int_equal(r.read, 1050 * 100);
         rig_deinit(&r);
 }
 
@@ -126,8 +130,72 @@ static void test_late(void **state) {
         slack = r.pace.slack;
         rig_tick(&r, 200, 0);
         assert_in_range(r.pace.slack, slack - 201 * 1000, slack - 199 * 1000);
-        rig_tick(&r, 5000, TICK - 1); /* as late as can be: it does not wait for that */
+        rig_deinit(&r);
+}
+
+/* Later than it can wait for: it gives that up, and is rung for. */
+static void test_too_late(void **state) {
+        Rig r;
+
+        rig_init(&r);
+        rig_tick(&r, 10, 0);
+        rig_forget(&r);
+        rig_tick(&r, 2000, TICK / 2);
         assert_true(r.pace.slack <= TICK / 4);
+        assert_true(r.vain < 100);
+        assert_true(r.bells > 1900);
+        rig_deinit(&r);
+}
+
+/* Asked again before it has looked, whenever that is. */
+static void test_twice(void **state) {
+        uint64_t until;
+        Rig r;
+
+        rig_init(&r);
+        rig_tick(&r, 10, 0);
+        rig_go(&r, r.now + 500000);
+        until = r.until;
+        assert_true(until < UINT64_MAX);
+        assert_int_equal(ring_pace_sleep(&r.pace, &r.reader, until - 1), until);
+        assert_int_equal(ring_pace_sleep(&r.pace, &r.reader, until + AGES), until);
+        rig_deinit(&r);
+}
+
+/* What came between its look and its sleep is rung for, and was not late. */
+static void test_before_sleep(void **state) {
+        uint64_t slack;
+        Rig r;
+
+        rig_init(&r);
+        rig_tick(&r, 10, 0);
+        rig_go(&r, r.now + 500000);
+        slack = r.pace.slack;
+        for (unsigned i = 0; i < 100; i++) {
+                rig_tick(&r, 1, 0);
+                rig_go(&r, r.now + 500000);
+                ring_reader_arm(&r.reader); /* it has looked and not said yet when it comes */
+                r.pace.due = 0;
+                rig_write_only(&r, 100, true);
+                assert_int_equal(ring_pace_sleep(&r.pace, &r.reader, r.now), UINT64_MAX);
+                assert_true(shared_ring_take_ring(r.ring));
+                rig_look(&r, true);
+        }
+        assert_true(r.pace.slack <= slack);
+        rig_deinit(&r);
+}
+
+/* Clients that emit, thousands a second, are no ticks. */
+static void test_no_ticks(void **state) {
+        Rig r;
+
+        rig_init(&r);
+        for (unsigned i = 0; i < 1000; i++) {
+                rig_go(&r, r.now + TICK / 3);
+                rig_write(&r, 100, false);
+                assert_int_equal(r.until, UINT64_MAX);
+        }
+        assert_int_equal(r.bells, 1000);
         rig_deinit(&r);
 }
 
@@ -224,15 +292,16 @@ static void test_wrong(void **state) {
 
         for (size_t i = 0; i < ARRAY_SIZE(nexts); i++)
                 for (size_t k = 0; k < ARRAY_SIZE(lengths); k++) {
-                        RingTick tick = { .next = nexts[i], .length = lengths[k] };
                         Rig r;
 
                         rig_init(&r);
                         rig_tick(&r, 10, 0);
-                        rig_go(&r, r.now + 1);
-                        r.pace.tick = tick;
-                        rig_sleep(&r);
-                        assert_true(r.until == UINT64_MAX || (r.until > r.now && r.until <= r.now + tick.length + TICK / 4));
+                        rig_go(&r, r.now + TICK / 2);
+                        rig_write_only(&r, 100, true);
+                        atomic_store(&r.ring->words->next, nexts[i]);
+                        atomic_store(&r.ring->words->tick, lengths[k]);
+                        rig_look(&r, false);
+                        assert_true(r.until == UINT64_MAX || (r.until > r.now && r.until <= r.now + lengths[k] + lengths[k] / 4));
                         rig_deinit(&r);
                 }
 }
@@ -241,7 +310,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_regular), cmocka_unit_test(test_late),   cmocka_unit_test(test_second),
                 cmocka_unit_test(test_between), cmocka_unit_test(test_sparse), cmocka_unit_test(test_bursts),
-                cmocka_unit_test(test_full),    cmocka_unit_test(test_wrong),
+                cmocka_unit_test(test_full),    cmocka_unit_test(test_wrong),   cmocka_unit_test(test_too_late),
+                cmocka_unit_test(test_twice),   cmocka_unit_test(test_before_sleep), cmocka_unit_test(test_no_ticks),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
