@@ -158,6 +158,8 @@ int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
                 else
                         dispatcher_mail_free(following[i]);
         }
+        if (n_following > 0)
+                dispatcher_look_around(d); /* for what waits since then */
         if (r >= 0 && d->removals)
                 r = dispatcher_tell_removals(d);
         if (r >= 0 && d->n_closing > 0)

@@ -21,7 +21,7 @@
 #define TICK_SHARE 8 /* of a tick: how much later than others a CPU may speak before it is asked */
 #define ALONG_TICKS 3 /* for how many a CPU that was waited for ticks along with others */
 #define ALONG_TICKS_BUSY 16 /* the same, if it would have been seen to be idle: then it is busy with something else */
-#define CLOCKS_APART (10 * NSEC_PER_USEC) /* at most, of two CPUs, when each looks at its clock */
+#define CLOCKS_APART (10 * NSEC_PER_USEC) /* at most, of two CPUs; samples that are so young wait for the next tick */
 #define UNBLOCK_AFTER (3500 * NSEC_PER_USEC) /* of waiting; also the longest sleep then */
 #define AHEAD_SLEEP NSEC_PER_SEC /* at most, for what is ahead of the clock, which may be set */
 
@@ -84,7 +84,7 @@ void dispatcher_look_around(Dispatcher *d) {
         there = clock_now(d->clock) - CLOCKS_APART;
         r = idle_cpus_look(d->idle);
         for (uint32_t i = 0; i < d->n_lanes && r == 0; i++)
-                if (idle_cpus_take(d->idle, d->lanes[i].cpu) && dispatcher_waits_for_quiet(d, i, awaited) && d->watermarks[i] < there)
+                if (d->lanes[i].sight && idle_cpus_take(d->idle, d->lanes[i].cpu) && dispatcher_waits_for_quiet(d, i, awaited) && d->watermarks[i] < there)
                         d->watermarks[i] = d->seen[i] = there;
         if (r < 0) {
                 log_print(LOG_WARNING, "idle CPUs can not be seen any more, and are woken instead: %s", strerror(-r));

@@ -18,11 +18,21 @@
 #define AHEAD 16 /* records that are looked at behind the end of a full batch */
 #define ALONG_MAX 512 /* entries that may go along */
 
+/*
+ * The tick at which it would have come. Who looks between ticks, because it found nothing before, is not later than the one
+ * behind that.
+ */
+static nsec_t reader_due(const Reader *r) {
+        nsec_t over = r->wait > r->tick ? r->next_look % r->tick : 0;
+
+        return r->is_asked ? 0 : over > 0 ? r->next_look - over + r->tick : r->next_look;
+}
+
 static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         bool pushed;
 
         b->watermark = watermark;
-        b->due = r->is_asked ? 0 : r->next_look;
+        b->due = reader_due(r);
         batch_seal(b);
         pushed = queue_push(&r->full, b);
         assert(pushed); /* as many slots as batches */

@@ -261,7 +261,7 @@ static bool reader_goes_along(const Reader *r) {
         return until > 0 && r->snapshot->active && clock_now(CLOCK_MONOTONIC) < until;
 }
 
-/* The next tick. Who found nothing looks between those of others, at which they see whether its CPU is idle. */
+/* The next tick. Who found nothing looks apart from those of others, at which they see whether its CPU is idle. */
 static nsec_t reader_next_tick(const Reader *r, nsec_t now) {
         nsec_t phase = r->wait > r->tick ? r->tick / 2 : 0;
 

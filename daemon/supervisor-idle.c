@@ -7,7 +7,8 @@
 #include <string.h>
 
 void supervisor_find_idle(Supervisor *s, uint32_t slot) {
-        int r = s->idle ? idle_cpus_find(s->idle, s->cpus[slot]) : 0;
+        bool is_wanted = s->idle && s->readers[slot].guard == 0; /* else nobody waits for what is seen */
+        int r = is_wanted ? idle_cpus_find(s->idle, s->cpus[slot]) : 0;
 
         if (r < 0)
                 log_print(LOG_NOTICE, "CPU %u is woken where others could be seen to be idle: %s", s->cpus[slot], strerror(-r));

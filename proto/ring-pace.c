@@ -27,7 +27,7 @@ static void ring_pace_learn(RingPace *p, uint64_t now, bool is_rung) {
         } else if (is_late || p->has_missed) {
                 ring_pace_give_up(p);
         } else if (p->due > 0 && now >= p->due) {
-                p->slack -= p->slack > SLACK_LEAST ? SLACK_LESS : 0;
+                p->slack -= p->slack >= SLACK_LEAST + SLACK_LESS ? SLACK_LESS : 0;
                 p->needed -= p->needed > NEEDED_LEAST;
         }
 }

@@ -18,9 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#define CPUS_MAX 4096u /* whose loop the verifier follows to its end */
+#define CPUS_MAX 1024u /* the verifier keeps 5 branches of each round of the loop in mind, and no more than 8192 */
 #define SEEN 0x10000   /* the programs were here; beside the bit */
 
 /* Between us and the programs. */
@@ -116,7 +117,7 @@ static int find_layout(const struct btf *btf, Layout *l) {
 #define CALL(f) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
 #define CELLS(d, map) INSN(BPF_LD | BPF_DW | BPF_IMM, d, BPF_PSEUDO_MAP_VALUE, 0, map), INSN(0, 0, 0, 0, 0)
 #define RETURN(i) SET(BPF_REG_0, i), INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-/* Eight or four bytes at this many behind a register, to the stack; r0 and what is there say nothing if there are none. */
+/* Eight or four bytes at this many behind a register, to the stack; if there are none r0 is not 0, and they are. */
 #define SCRATCH (-8)
 #define READ(n, at, o)                                                                                                    \
         COPY(BPF_REG_3, at), MATH(BPF_ADD, BPF_REG_3, o), SET(BPF_REG_2, n), COPY(BPF_REG_1, BPF_REG_10),                  \
@@ -191,8 +192,6 @@ static int load_look(const Layout *l, int map, size_t n_cells) {
 
 static int refuse_call(Explanation *e, const char *what) {
         switch (errno) {
-        case ENOMEM:
-                return -ENOMEM;
         case EPERM:
         case EACCES:
                 return refuse(e, REFUSED_DENIED, "no-bpf", "%s: %m; it takes CAP_BPF, CAP_PERFMON and bpf(2), which perfd's unit forbids", what);
@@ -237,11 +236,14 @@ static int read_layout(Layout *l, Explanation *e) {
 int idle_cpus_open(uint32_t n_cpus, IdleCpus **ret, Explanation *e) {
         _cleanup_(idle_cpus_freep) IdleCpus *i = calloc(1, sizeof(*i));
         const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        struct rlimit limit;
         Layout layout;
         int r;
 
         if (!i)
                 return -ENOMEM;
+        if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0)
+                return -errno;
         i->map = i->find = i->look = -1;
         i->n = n_cpus;
         i->length = (n_cpus * sizeof(Cell) + page - 1) / page * page;
@@ -253,6 +255,7 @@ int idle_cpus_open(uint32_t n_cpus, IdleCpus **ret, Explanation *e) {
                 r = read_layout(&layout, e);
         if (r == 0)
                 r = open_programs(i, &layout, e);
+        (void)setrlimit(RLIMIT_MEMLOCK, &limit); /* libbpf may have taken it off, for kernels that need that; those have no word */
         if (r == 0)
                 *ret = TAKE_PTR(i);
         return r;
@@ -291,8 +294,9 @@ int idle_cpus_look(IdleCpus *i) {
 
         if (here >= 0)
                 idle_cpus_want(i, (uint32_t)here);
+        atomic_thread_fence(memory_order_seq_cst); /* behind the caller's clock */
         r = bpf_prog_test_run_opts(i->look, &options);
-        atomic_signal_fence(memory_order_seq_cst); /* the kernel wrote to the cells */
+        atomic_thread_fence(memory_order_seq_cst); /* before the rings: RCU's side has such fences around idle */
         return r < 0 ? r : options.retval == 0 ? 0 : -EPROTO;
 }
 

@@ -1,7 +1,11 @@
 /*
  * Which CPUs are idle, seen from another one without waking them. Where nothing happens, nobody who runs there can say so; but
  * RCU knows of each CPU whether it is watched, and one that is not, because it is idle, is in the middle of nothing: every
- * tracepoint and every perf event belongs to what RCU watches, interrupts and NMIs too. A BPF program reads that word.
+ * tracepoint and every perf event belongs to what RCU watches, interrupts and NMIs too. A BPF program reads that word. A CPU
+ * in user mode without a tick (nohz_full) counts as idle, and is in the middle of nothing either.
+ *
+ * Known not to be so: optimised kprobes on the idle functions themselves before Linux 6.3. Their samples can come too late,
+ * and are counted so.
  *
  * Made by main; then whoever has the dispatcher's turn, one at a time.
  */

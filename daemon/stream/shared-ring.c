@@ -222,8 +222,8 @@ int shared_ring_hear(SharedRing *r) {
 }
 
 void shared_ring_expect(SharedRing *r, const SharedTick *tick) {
-        if (tick->is_due && (tick->next != r->told || tick->length != r->tick.length)) {
-                r->told = tick->next;
+        if (tick->is_due && (tick->next != r->told.next || tick->length != r->told.length)) {
+                r->told = *tick;
                 atomic_store_explicit(&r->words->tick, (uint32_t)tick->length, memory_order_relaxed);
                 atomic_store_explicit(&r->words->next, tick->next, memory_order_relaxed);
         }

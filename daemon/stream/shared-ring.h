@@ -34,8 +34,7 @@ typedef struct SharedRing {
         bool rings;    /* the subscriber slept when something was written: it is to be woken */
         uint64_t n_waits, n_told;
         uint32_t rung; /* its wait that was rung for */
-        SharedTick tick;
-        nsec_t told; /* `next` that it knows */
+        SharedTick tick, told; /* of what is written now; that the subscriber knows */
 } SharedRing;
 
 enum {

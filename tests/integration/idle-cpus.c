@@ -16,7 +16,8 @@
 #include "daemon/kernel/idle-cpus.h"
 
 #define SKIPPED 77
-#define PATIENCE (20 * NSEC_PER_SEC)
+#define PATIENCE (40 * NSEC_PER_SEC)
+#define IDLE_TICKS 50 /* of /proc/stat, 10 ms each */
 #define LOOKS 2000
 
 static void fail(const char *what, int error) {
@@ -73,6 +74,22 @@ static unsigned count_idle(IdleCpus *i, int cpu, unsigned looks) {
         return n;
 }
 
+/* As /proc/stat has it. */
+static unsigned long idle_ticks(int cpu) {
+        char line[256], name[16];
+        unsigned long idle = 0;
+        FILE *f = fopen("/proc/stat", "re");
+
+        if (!f)
+                fail("/proc/stat", errno);
+        (void)snprintf(name, sizeof(name), "cpu%d ", cpu);
+        while (fgets(line, sizeof(line), f))
+                if (strncmp(line, name, strlen(name)) == 0)
+                        (void)sscanf(line + strlen(name), "%*u %*u %*u %lu", &idle);
+        fclose(f);
+        return idle;
+}
+
 int main(void) {
         const struct timespec pause = { .tv_nsec = 1000000 };
         int here = sched_getcpu(), n_cpus = (int)sysconf(_SC_NPROCESSORS_CONF), other = here == 0 ? 1 : 0;
@@ -80,6 +97,7 @@ int main(void) {
         Explanation e = EXPLANATION_NULL;
         int r = idle_cpus_open((uint32_t)n_cpus, &i, &e);
         nsec_t end = clock_now(CLOCK_MONOTONIC) + PATIENCE;
+        unsigned long idle;
         unsigned n;
         pid_t pid;
 
@@ -110,9 +128,13 @@ int main(void) {
         printf("CPU %d: idle %u times of %u while something spun there\n", other, n, LOOKS);
         if (n > 0)
                 fail("a CPU on which something spins seems to be idle", 0);
-        for (n = 0; n == 0 && clock_now(CLOCK_MONOTONIC) < end; nanosleep(&pause, NULL))
+        idle = idle_ticks(other);
+        for (n = 0; n == 0 && idle_ticks(other) < idle + IDLE_TICKS && clock_now(CLOCK_MONOTONIC) < end; nanosleep(&pause, NULL))
                 n = is_idle(i, (uint32_t)other);
-        if (n == 0)
-                fail("the other CPU was never seen to be idle", 0);
-        return EXIT_SUCCESS;
+        if (n > 0)
+                return EXIT_SUCCESS;
+        if (idle_ticks(other) >= idle + IDLE_TICKS)
+                fail("the other CPU was idle for half a second, and never seen to be", 0);
+        printf("skipped: the other CPU was not idle for half a second within 40\n");
+        return SKIPPED;
 }
