@@ -10,7 +10,7 @@ from perfd import Daemon, Workload, add, check, equal, pb
 from test_promises import SYS_ENTER, rows_of
 
 CPUS = perfd.online_cpus()[:2]
-QUEUE = 1 << 28  # bytes: one that is slow, as with a sanitizer, is late and loses nothing
+QUEUE = 1 << 27  # bytes: one that is slow, as with a sanitizer, is late and loses nothing
 PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
 
 
