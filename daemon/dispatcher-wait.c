@@ -84,7 +84,8 @@ void dispatcher_look_around(Dispatcher *d) {
         there = clock_now(d->clock) - CLOCKS_APART;
         r = idle_cpus_look(d->idle);
         for (uint32_t i = 0; i < d->n_lanes && r == 0; i++)
-                if (d->lanes[i].sight && idle_cpus_take(d->idle, d->lanes[i].cpu) && dispatcher_waits_for_quiet(d, i, awaited) && d->watermarks[i] < there)
+                if (d->lanes[i].sight && idle_cpus_take(d->idle, d->lanes[i].cpu) &&
+                    dispatcher_waits_for_quiet(d, i, awaited) && d->watermarks[i] < there)
                         d->watermarks[i] = d->seen[i] = there;
         if (r < 0) {
                 log_print(LOG_WARNING, "idle CPUs can not be seen any more, and are woken instead: %s", strerror(-r));
@@ -136,7 +137,8 @@ static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t
                 return tick;
         if (now < again)
                 return again - now;
-        atomic_store_explicit(d->lanes[i].along_until, now + (d->idle ? ALONG_TICKS_BUSY : ALONG_TICKS) * tick, memory_order_relaxed);
+        atomic_store_explicit(d->lanes[i].along_until, now + (d->idle ? ALONG_TICKS_BUSY : ALONG_TICKS) * tick,
+                              memory_order_relaxed);
         d->asked[i] = true;
         d->asked_at[i] = now;
         mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);

@@ -11,9 +11,10 @@ import threading
 import time
 
 import perfd
+from checker import Checker
 from host import while_cpus_run
 from perfd import Daemon, Workload, add, check, equal, pb
-from test_promises import CPUS, GETPPID, SLOW, SYS_ENTER, Checker, all_lost, lost, rows_of
+from test_promises import CPUS, GETPPID, SLOW, SYS_ENTER, all_lost, lost, rows_of
 
 SECONDS = int(os.environ.get("PERFD_FLOOD_SECONDS", "10"))
 RATE = 10_000 if SLOW else 100_000  # calls a second on each CPU

@@ -9,8 +9,9 @@ import subprocess
 import tempfile
 
 import perfd
+from checker import Checker
 from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused
-from test_promises import CPUS, GETPPID, SLOW, SYS_ENTER, Checker, lost, rows_of
+from test_promises import CPUS, GETPPID, SLOW, SYS_ENTER, lost, rows_of
 
 PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
 

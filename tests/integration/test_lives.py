@@ -5,9 +5,10 @@ import signal
 import time
 
 import perfd
+from checker import Checker
 from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, wait_until
 from test_errors import state, unchanged
-from test_promises import Checker, lost, rows_of
+from test_promises import lost, rows_of
 from test_sources import CPUS, FIRE, SLOW, Fire, call_args, define, definitions, probe, samples, symbols, total
 
 

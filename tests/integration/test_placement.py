@@ -8,9 +8,10 @@ import subprocess
 import sys
 
 import perfd
+from checker import Checker
 from host import while_cpus_run
 from perfd import Daemon, Workload, add, check, equal, pb
-from test_promises import CPUS, GETPPID, SLOW, SYS_ENTER, Checker, all_lost, lost, rows_of
+from test_promises import CPUS, GETPPID, SLOW, SYS_ENTER, all_lost, lost, rows_of
 
 ELSEWHERE = "version: 1\nreaders: {cpus: \"%d\"%s}\n"  # the reader of CPUS[0] runs on CPUS[1]
 

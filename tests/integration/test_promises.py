@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """What perfd promises, with loads whose events are known to the last one: the ledger, the order, changes that disturb
 nobody. Fields, targets and side records of real events are compared with what is known of them otherwise."""
-import json
 import os
 import signal
 import subprocess

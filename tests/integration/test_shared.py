@@ -13,9 +13,10 @@ import types
 
 import perfd
 from asleep import wait_until_asleep
+from checker import Checker
 from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused, wait_until
 from test_failures import Trace, attached, need_strace
-from test_promises import CPUS, SYS_ENTER, Checker
+from test_promises import CPUS, SYS_ENTER
 
 SIZE = 1 << 16
 LARGE = 1 << 18

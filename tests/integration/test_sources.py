@@ -8,9 +8,10 @@ import subprocess
 import time
 
 import perfd
+from checker import Checker
 from perfd import Daemon, Subscriber, TRACING, Workload, add, check, equal, pb, refused, wait_until
 from test_errors import state, unchanged
-from test_promises import Checker, lost, rows_of
+from test_promises import lost, rows_of
 from test_tasks import cgroups
 
 FIRE = os.environ.get("PERFD_FIRE", os.path.join(perfd.BUILD, "tests", "integration", "fire"))

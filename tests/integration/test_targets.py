@@ -6,9 +6,10 @@ import os
 import subprocess
 
 import perfd
+from checker import Checker
 from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused, wait_until
 from test_errors import state, unchanged
-from test_promises import Checker, lost, rows_of
+from test_promises import lost, rows_of
 from test_sources import CPUS, FIRE, GETPPID, Fire, call_args, definitions, samples, total
 from test_tasks import cgroup_root, remove
 
