@@ -28,28 +28,15 @@ import tempfile
 import time
 import traceback
 
+import doings
 import subscriber
+from running import BUILD, PATIENCE, SANITIZER, Skip, main, need_root  # pylint: disable=unused-import
 from subscriber import Client, Refused, pb
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-BUILD = os.environ.get("PERFD_BUILD", os.path.join(HERE, "..", "..", "build"))
 PERFD = os.path.join(BUILD, "daemon", "perfd")
 WORKLOAD = os.environ.get("PERFD_WORKLOAD", os.path.join(BUILD, "tests", "integration", "workload"))
 TRACING = "/sys/kernel/tracing"
 COMPLAINT = re.compile(r"Assertion .* failed|runtime error:|(ERROR|WARNING): \w+Sanitizer|SUMMARY: \w+Sanitizer")
-
-
-def find_sanitizer():
-    """The b_sanitize of the build: "none", "thread", "address,undefined"."""
-    with contextlib.suppress(OSError):
-        with open(os.path.join(BUILD, "meson-info", "intro-buildoptions.json"), encoding="utf-8") as f:
-            return next(o["value"] for o in json.load(f) if o["name"] == "b_sanitize")
-    return "none"
-
-
-SANITIZER = find_sanitizer()
-# seconds for what takes a moment on an idle machine; tests/vm/guest says that this one is emulated, beside others
-PATIENCE = 20 if SANITIZER == "none" and "PERFD_MACHINE" not in os.environ else 80
 
 
 def check(fact, text):
@@ -105,6 +92,16 @@ class NotStarted(Exception):
         self.status, self.stderr = status, stderr
 
 
+class Asking(Client):
+    """Fails the test in bounded time; .pid is that of its perfd."""
+
+    def receive_bytes(self):
+        try:
+            return super().receive_bytes()
+        except TimeoutError:
+            raise AssertionError(f"perfd says nothing for {PATIENCE} s, its threads:\n{doings.of_process(self.pid)}") from None
+
+
 class Daemon:
     """A running perfd; use it in a `with`.
 
@@ -117,7 +114,7 @@ class Daemon:
         self.directory = tempfile.mkdtemp(prefix="perfd-test.") if self.own else directory
         self.control = os.path.join(self.directory, "control.sock")
         self.stream = os.path.join(self.directory, "stream.sock")
-        self.log = tempfile.TemporaryFile()
+        self.log = open(os.memfd_create("log-of-test"), "w+b")  # where no disk can make perfd wait
         self.process, self.monitor, self.judged, self.last_words = None, None, False, None
         try:
             self.start(config, prefix, popen)
@@ -213,9 +210,10 @@ class Daemon:
         return os.pread(self.log.fileno(), 1 << 24, 0).decode("utf-8", "replace")
 
     def client(self, stream=False):
-        """A Client on the control socket, or on the stream socket."""
-        client = Client(self.stream if stream else self.control, program="test")
+        """A Client on the control socket, or on the stream socket, which says what perfd does when that does not answer."""
+        client = Asking(self.stream if stream else self.control, program="test")
         client.socket.settimeout(PATIENCE)
+        client.pid = self.pid
         return client
 
     def status(self):
@@ -388,102 +386,3 @@ class Subscriber:
         out, _ = self.process.communicate(timeout=seconds)
         equal(self.process.returncode, 0, f"the status of the subscriber, which said: {self.said()}")
         return [json.loads(line) for line in out.splitlines()]
-
-
-# ---- running tests ---------------------------------------------------------------------------------------------------
-
-
-class Skip(Exception):
-    """Said by a test, with the reason why it can not be run here."""
-
-
-class TooLong(BaseException):
-    """A test has used up its time; nothing but main() catches it."""
-
-
-def need_root():
-    if os.geteuid() != 0:
-        print("skipped: only root may trace the host")
-        sys.exit(77)
-
-
-class Apart:
-    """One test of a file, in a process of its own, whose output is kept until it has ended."""
-
-    def __init__(self, name):
-        self.output = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([sys.executable, os.path.realpath(sys.argv[0]), name], stdin=subprocess.DEVNULL,
-                                        stdout=self.output, stderr=subprocess.STDOUT)
-
-    def end(self):
-        """Prints what it said; its status."""
-        status = self.process.wait()
-        print(os.pread(self.output.fileno(), 1 << 24, 0).decode("utf-8", "replace"), end="", flush=True)
-        self.output.close()
-        return status
-
-
-def run_apart(names, at_once):
-    """Runs each as by hand, so many at the same time; {name: status}, where a negative one is a signal, as in subprocess."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    waiting, running, statuses = list(reversed(names)), {}, {}
-    try:
-        while waiting or running:
-            while waiting and len(running) < at_once:
-                name = waiting.pop()
-                running[name] = Apart(name)
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT).si_pid
-            name = next(name for name, each in running.items() if each.process.pid == ended)
-            statuses[name] = running.pop(name).end()
-    finally:
-        for each in running.values():
-            each.process.terminate()
-            each.process.wait()
-    return statuses
-
-
-def run_one(name, test, limit):
-    """Its status: 0, 77 if it was skipped, 1 if it failed."""
-    begin = time.monotonic()
-    signal.alarm(limit)
-    try:
-        test()
-    except Skip as why:
-        print(f"skipped {name}: {why}", flush=True)
-        return 77
-    except (Exception, TooLong):  # pylint: disable=broad-except
-        print(f"FAIL {name}")
-        traceback.print_exc(file=sys.stdout)
-        sys.stdout.flush()
-        return 1
-    finally:
-        signal.alarm(0)
-    print(f"ok {name} ({time.monotonic() - begin:.1f} s)", flush=True)
-    return 0
-
-
-def main(scope, seconds=60, at_once=1):
-    """Runs the tests of a file, each for at most `seconds` (more under a sanitizer).
-
-    at_once: so many at the same time, each in a process of its own. Only for tests that wait more than they do, and that
-    neither count what the whole host does nor are disturbed by events that others change.
-    """
-    need_root()
-    limit = seconds * (1 if SANITIZER == "none" else 4)
-    tests = {name: f for name, f in scope.items() if name.startswith("test_") and callable(f)}
-    names = sys.argv[1:] or list(tests)
-
-    def too_long(*_):
-        raise TooLong(f"it takes more than {limit} s")
-
-    signal.signal(signal.SIGALRM, too_long)
-    if at_once > 1 and len(names) > 1:
-        statuses = run_apart(names, at_once)
-    else:
-        statuses = {name: run_one(name, tests[name], limit) for name in names}
-    failed = [name for name, status in statuses.items() if status not in (0, 77)]
-    if at_once > 1 and failed:
-        print("failed:", ", ".join(f"{name} (status {statuses[name]})" for name in failed))
-    if failed:
-        sys.exit(1)
-    sys.exit(77 if all(status == 77 for status in statuses.values()) else 0)

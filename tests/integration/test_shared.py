@@ -189,7 +189,7 @@ def test_files():
                     check(False, "not refused")
                 except PermissionError:
                     pass
-            equal([fd for fd in daemon.fds() if "memfd" in fd], [], "files that the daemon keeps")
+            equal([fd for fd in daemon.fds() if "memfd:perfd" in fd], [], "files that the daemon keeps")
             for fd in client.fds:
                 os.close(fd)
         wait_until(lambda: daemon.fds() == before, "as before")
