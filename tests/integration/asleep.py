@@ -25,9 +25,12 @@ def count_sleeps(pid):
 
 def wait_until_asleep(pid):
     """Until all threads sleep at one moment; count_sleeps() of it. They are looked at one after the other, and who was
-    asleep may be woken by the next one: what is the same in two looks held between them."""
+    asleep may be woken by the next one, or by the tick behind its last work: what is the same in two looks, with all that
+    wait_until() waits between, held."""
+    looks = [None]
+
     def asleep():
-        once = count_sleeps(pid)
-        return once if once and once == count_sleeps(pid) else None
+        looks.append(count_sleeps(pid))
+        return looks[-1] if looks[-1] and looks[-1] == looks[-2] else None
 
     return perfd.wait_until(asleep, "all threads asleep")
