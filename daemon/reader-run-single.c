@@ -6,6 +6,8 @@
  */
 #include "daemon/reader-run.h"
 
+#include <string.h>
+
 /* Of the only subscription. Ranges are of the record here, not of its raw bytes; without any, `first` holds for each one. */
 typedef struct RunCondition {
         const MatchProgram *program;
@@ -15,16 +17,17 @@ typedef struct RunCondition {
         uint16_t rest; /* where the program goes on behind them, or its answer */
 } RunCondition;
 
-static void run_condition_init(RunCondition *c, const RunQuestion *q) {
+static void run_condition_init(RunCondition *c, const Run *s) {
+        const RunQuestion *q = s->items[0].questions;
         const MatchProgram *program = q->program;
-        uint32_t n = 0;
+        MatchRange ranges[MATCH_RANGES];
+        unsigned n = run_ranges_init(ranges, s, program);
 
         c->program = program;
         c->bit = q->bit;
-        c->first = (MatchRange){ .span = UINT64_MAX };
-        c->n_others = 0;
-        for (; n < program->n_ranges && run_range_init(n == 0 ? &c->first : &c->others[n - 1], &program->ranges[n]); n++)
-                c->n_others = n;
+        c->first = q->first;
+        c->n_others = n > 0 ? n - 1 : 0;
+        memcpy(c->others, ranges + 1, c->n_others * sizeof(*ranges));
         c->rest = n < program->n_ranges ? program->ranges[n].insn : program->rest;
 }
 
@@ -150,6 +153,6 @@ uint64_t run_take_single(Reader *r, Ring *ring, Run *s) {
 
         if (!item->asks)
                 return item->alike.is_whole ? run_all_whole(r, ring, s) : run_all(r, ring, s);
-        run_condition_init(&c, item->questions);
+        run_condition_init(&c, s);
         return item->alike.is_whole ? run_some_whole(r, ring, s, &c) : run_some(r, ring, s, &c);
 }

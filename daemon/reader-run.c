@@ -1,8 +1,8 @@
 /*
  * Runs: samples of one stream, one behind the other and as long as each other, which is what a flood is made of. What
  * reader_route() asks about each sample is asked once here, of the first one; of each other is asked whether it is like that
- * one, which is three comparisons, and where somebody has a condition, the first number of it, in place. All that is counted
- * is worked out at the end, from how far the run came.
+ * one, which is three comparisons, and where somebody has a condition, one number of it, in place. All that is counted is
+ * worked out at the end, from how far the run came.
  *
  * The decision to doubt is a second way from the ring to the batch. It is one for the plain case only; whatever is not like
  * the first one ends the run, untouched, and is taken as if there were none. Questions and encoding are the same functions in
@@ -49,7 +49,8 @@ static uint64_t run_skip(const Run *s, Ring *ring) {
         return run_end(s, ring, at, 0);
 }
 
-bool run_range_init(MatchRange *q, const MatchRange *from) {
+/* The same question, of the record instead of its raw bytes or of a Record. False: it is about what is not in there. */
+static bool run_range_init(MatchRange *q, const MatchRange *from) {
         static const struct {
                 uint32_t end, ring_end; /* of a number: in a Record, in the ring */
         } parts[] = { { offsetof(Record, pid) + 4, RECORD_PLAIN_PID + 4 }, { offsetof(Record, tid) + 4, RECORD_PLAIN_TID + 4 },
@@ -70,9 +71,26 @@ bool run_range_init(MatchRange *q, const MatchRange *from) {
         return true;
 }
 
-static void run_question_init(RunQuestion *q, const Route *route) {
-        if (route->program->n_ranges == 0 || !run_range_init(&q->first, &route->program->ranges[0]))
-                q->first = (MatchRange){ .span = UINT64_MAX };
+unsigned run_ranges_init(MatchRange *ranges, const Run *s, const MatchProgram *program) {
+        unsigned n = 0, refuses = 0;
+
+        while (n < program->n_ranges && run_range_init(&ranges[n], &program->ranges[n]))
+                n++;
+        while (refuses < n && match_range_holds(&ranges[refuses], s->first + ranges[refuses].at))
+                refuses++;
+        if (refuses > 0 && refuses < n) {
+                MatchRange first = ranges[refuses];
+
+                ranges[refuses] = ranges[0];
+                ranges[0] = first;
+        }
+        return n;
+}
+
+static void run_question_init(RunQuestion *q, const Run *s, const Route *route) {
+        MatchRange ranges[MATCH_RANGES];
+
+        q->first = run_ranges_init(ranges, s, route->program) > 0 ? ranges[0] : (MatchRange){ .span = UINT64_MAX };
         q->program = route->program;
         q->bit = route->bit;
 }
@@ -88,7 +106,7 @@ static const Route *run_add_item(Run *s, const Reader *r, const Route *route, co
         i->questions = s->questions + s->n_questions;
         for (; route < end && route->plan == i->plan; route++)
                 if (route->program)
-                        run_question_init(&s->questions[s->n_questions++], route);
+                        run_question_init(&s->questions[s->n_questions++], s, route);
                 else
                         i->always |= route->bit;
         i->questions_end = s->questions + s->n_questions;

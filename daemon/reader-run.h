@@ -21,7 +21,7 @@ typedef struct RunLike {
 
 /* Of one who wants an encoding under a condition: without `first`, which is of the record, the answer is no. */
 typedef struct RunQuestion {
-        MatchRange first;
+        MatchRange first; /* of all of its ranges the one that is asked first */
         const MatchProgram *program;
         uint64_t bit;
 } RunQuestion;
@@ -55,8 +55,11 @@ static inline bool run_has(const RunLike *l, const uint8_t *at) {
 
 /* All before `at` were taken, of which so many were delivered. How many they are. */
 uint64_t run_end(const Run *s, Ring *ring, const uint8_t *at, uint64_t delivered);
-/* The same question, of the record instead of its raw bytes or of a Record. False: it is about what is not in there. */
-bool run_range_init(MatchRange *q, const MatchRange *from);
+/*
+ * With what the program begins, of records instead of their raw bytes; how many. First comes what does not hold for the first
+ * record, if there is something: mostly it is what refuses most of the run.
+ */
+unsigned run_ranges_init(MatchRange *ranges, const Run *s, const MatchProgram *program);
 /*
  * How many were taken; perhaps none, for want of room. Single: one item, of which there is a template, and if anybody has a
  * condition, it is the only route.
