@@ -141,8 +141,6 @@ static int dispatcher_release_pieces(Dispatcher *d, const MergePiece *p, unsigne
         bool is_plain = merge_is_of_one_generation(&d->merge);
         int r = 0;
 
-        for (unsigned i = 0; i < n && !d->tick_told.is_due; i++) /* they may have come in an earlier turn */
-                d->tick_told.is_due = p[i].batch->due < d->tick_told.next;
         for (unsigned i = 0; i < n && r >= 0; i++) {
                 if (is_plain && p[i].n == 1 && p[i].first->time >= d->released) {
                         uint64_t bits = dispatcher_live_bits(d, STREAM_BY_TIME, p[i].batch->generation);
@@ -159,16 +157,32 @@ static int dispatcher_release_pieces(Dispatcher *d, const MergePiece *p, unsigne
         return r;
 }
 
+/* What leaves now may have come in an earlier turn, and was due then. */
+static bool dispatcher_has_due(const Dispatcher *d) {
+        for (size_t i = 0; i < d->merge.n; i++)
+                if (d->merge.batches[i]->due < d->tick_told.next)
+                        return true;
+        return false;
+}
+
+static bool dispatcher_are_due(const Dispatcher *d, const MergePiece *p, unsigned n) {
+        for (unsigned i = 0; i < n; i++)
+                if (p[i].batch->due < d->tick_told.next)
+                        return true;
+        return false;
+}
+
 int dispatcher_release(Dispatcher *d) {
+        bool any = false, has_due = dispatcher_has_due(d);
         nsec_t until = dispatcher_min_watermark(d);
         const MergePiece *pieces;
-        bool any = false;
         unsigned n;
         Batch *b;
         int r = 0;
 
         while (r >= 0 && (n = merge_next(&d->merge, until, &pieces)) > 0) {
                 any = true;
+                d->tick_told.is_due = d->tick_told.is_due || (has_due && dispatcher_are_due(d, pieces, n));
                 r = dispatcher_release_pieces(d, pieces, n);
                 while ((b = merge_take_emptied(&d->merge)))
                         dispatcher_give_back(d, b);
