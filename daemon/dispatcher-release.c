@@ -73,7 +73,7 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
         counter_add(&d->items, b->n_entries - b->n_notes);
         d->tick_told.is_due |= b->due < d->tick_told.next;
         if (b->watermark > 0)
-                d->asked[b->slot] = false; /* that was the answer, be it nothing new */
+                d->hearings[b->slot].is_asked = false; /* that was the answer, be it nothing new */
         if (b->watermark > d->watermarks[b->slot])
                 d->watermarks[b->slot] = b->watermark;
         dispatcher_count_matched(d, b);

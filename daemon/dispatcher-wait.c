@@ -20,7 +20,7 @@
 
 #define TICK_SHARE 8 /* of a tick: how much later than others a CPU may speak before it is asked */
 #define ALONG_TICKS 3 /* for how many a CPU that was waited for ticks along with others */
-#define ALONG_TICKS_BUSY 16 /* the same, if it would have been seen to be idle: then it is busy with something else */
+#define ALONG_TICKS_BUSY 16 /* at most, if it would have been seen to be idle: then it is busy with something else */
 #define CLOCKS_APART (10 * NSEC_PER_USEC) /* at most, of two CPUs; samples that are so young wait for the next tick */
 #define UNBLOCK_AFTER (3500 * NSEC_PER_USEC) /* of waiting; also the longest sleep then */
 #define AHEAD_SLEEP NSEC_PER_SEC /* at most, for what is ahead of the clock, which may be set */
@@ -58,7 +58,7 @@ void dispatcher_look_here(Dispatcher *d) {
         if (here == d->n_lanes || !d->live[here] || !dispatcher_awaited(d, &awaited) || d->watermarks[here] >= awaited)
                 return;
         if (ring_sight_is_quiet(d->lanes[here].sight) && queue_is_empty(d->lanes[here].full))
-                d->watermarks[here] = d->seen[here] = there;
+                d->watermarks[here] = d->hearings[here].seen = there;
 }
 
 static bool dispatcher_waits_for_quiet(const Dispatcher *d, uint32_t i, nsec_t awaited) {
@@ -85,8 +85,10 @@ void dispatcher_look_around(Dispatcher *d) {
         r = idle_cpus_look(d->idle);
         for (uint32_t i = 0; i < d->n_lanes && r == 0; i++)
                 if (d->lanes[i].sight && idle_cpus_take(d->idle, d->lanes[i].cpu) &&
-                    dispatcher_waits_for_quiet(d, i, awaited) && d->watermarks[i] < there)
-                        d->watermarks[i] = d->seen[i] = there;
+                    dispatcher_waits_for_quiet(d, i, awaited) && d->watermarks[i] < there) {
+                        d->watermarks[i] = d->hearings[i].seen = there;
+                        d->hearings[i].along /= 2;
+                }
         if (r < 0) {
                 log_print(LOG_WARNING, "idle CPUs can not be seen any more, and are woken instead: %s", strerror(-r));
                 d->idle = NULL;
@@ -119,9 +121,34 @@ static bool dispatcher_will_speak(const Dispatcher *d, uint32_t i, nsec_t tick, 
 
         if (atomic_load_explicit(l->along_until, memory_order_relaxed) > now)
                 return true;
-        if (d->watermarks[i] == d->seen[i])
+        if (d->watermarks[i] == d->hearings[i].seen)
                 return d->idle && there < d->watermarks[i] + tick / TICK_SHARE;
         return !d->idle || !l->sight || !ring_sight_is_quiet(l->sight);
+}
+
+/*
+ * Whether to look once more before a sleeping reader is woken: a CPU that is mostly idle was seen in one of its short moments,
+ * and waking it makes more of them. For how long to wait for that; 0: it is to be asked.
+ */
+static nsec_t dispatcher_put_off(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t now) {
+        const Lane *l = &d->lanes[i];
+        Hearing *h = &d->hearings[i];
+
+        if (!d->idle || h->along > 0 || !l->sight || !ring_sight_is_quiet(l->sight))
+                return 0;
+        if (h->put_off_for != d->watermarks[i]) {
+                h->put_off_for = d->watermarks[i];
+                h->put_off_to = now + tick / TICK_SHARE;
+        }
+        return now < h->put_off_to ? h->put_off_to - now : 0;
+}
+
+/* For how many ticks; where idle CPUs are seen, for longer the more often this one was not. */
+static unsigned dispatcher_take_along(const Dispatcher *d, Hearing *h) {
+        if (!d->idle)
+                return ALONG_TICKS;
+        h->along = h->along == 0 ? 1 : 2 * h->along < ALONG_TICKS_BUSY ? 2 * h->along : ALONG_TICKS_BUSY;
+        return h->along;
 }
 
 /*
@@ -129,18 +156,21 @@ static bool dispatcher_will_speak(const Dispatcher *d, uint32_t i, nsec_t tick, 
  * asked at once, and goes along with the others from then on. For how long to wait for it.
  */
 static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
-        nsec_t due = d->watermarks[i] + d->lanes[i].guard + tick + tick / TICK_SHARE, again = d->asked_at[i] + tick;
+        Hearing *h = &d->hearings[i];
+        nsec_t due = d->watermarks[i] + d->lanes[i].guard + tick + tick / TICK_SHARE, again = h->asked_at + tick, wait;
 
         if (there < due && dispatcher_will_speak(d, i, tick, there, now))
                 return due - there;
-        if (d->asked[i])
+        if (h->is_asked)
                 return tick;
         if (now < again)
                 return again - now;
-        atomic_store_explicit(d->lanes[i].along_until, now + (d->idle ? ALONG_TICKS_BUSY : ALONG_TICKS) * tick,
-                              memory_order_relaxed);
-        d->asked[i] = true;
-        d->asked_at[i] = now;
+        wait = dispatcher_put_off(d, i, tick, now);
+        if (wait > 0)
+                return wait;
+        atomic_store_explicit(d->lanes[i].along_until, now + dispatcher_take_along(d, h) * tick, memory_order_relaxed);
+        h->is_asked = true;
+        h->asked_at = now;
         mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);
         return tick;
 }

@@ -37,11 +37,9 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
             (r = mailbox_init(&d->words, 2 * max_subscribers + 2)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
                 return r;
         d->watermarks = calloc(d->n_lanes, sizeof(*d->watermarks));
-        d->asked = calloc(d->n_lanes, sizeof(*d->asked));
-        d->asked_at = calloc(d->n_lanes, sizeof(*d->asked_at));
-        d->seen = calloc(d->n_lanes, sizeof(*d->seen));
+        d->hearings = calloc(d->n_lanes, sizeof(*d->hearings));
         d->live = calloc(d->n_lanes, sizeof(*d->live));
-        if (!d->watermarks || !d->asked || !d->asked_at || !d->seen || !d->live)
+        if (!d->watermarks || !d->hearings || !d->live)
                 return -ENOMEM;
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 d->live[i] = true;
@@ -205,15 +203,11 @@ void dispatcher_deinit(Dispatcher *d) {
         d->event = sd_event_unref(d->event);
         free(d->watermarks);
         free(d->live);
-        free(d->asked);
-        free(d->asked_at);
-        free(d->seen);
+        free(d->hearings);
         free(d->late);
         d->channels = NULL;
         d->watermarks = NULL;
         d->live = NULL;
-        d->asked = NULL;
-        d->asked_at = NULL;
-        d->seen = NULL;
+        d->hearings = NULL;
         d->late = NULL;
 }

@@ -135,6 +135,16 @@ typedef struct SubscriberRow {
         bool balanced;
 } SubscriberRow;
 
+/* How a CPU is heard of. Times are of CLOCK_MONOTONIC, watermarks are not. */
+typedef struct Hearing {
+        bool is_asked;      /* a watermark is on its way */
+        uint8_t along;      /* ticks for which it went along when it was asked last; halved when it is seen to be idle */
+        nsec_t asked_at;    /* when last */
+        nsec_t seen;        /* the last watermark that was not said but seen */
+        nsec_t put_off_for; /* the watermark behind which it is not asked before it was looked at again, */
+        nsec_t put_off_to;  /* then */
+} Hearing;
+
 /* Samples that came too late for every stream that wanted them. */
 typedef struct LateRow {
         uint32_t event, slot;
@@ -205,9 +215,7 @@ typedef struct Dispatcher {
         Merge merge;
         TaskTable tasks[_STREAM_ORDER_MAX]; /* as of the last item of this order */
         nsec_t *watermarks;  /* by slot */
-        bool *asked;         /* by slot: a watermark is on its way */
-        nsec_t *asked_at;    /* by slot, CLOCK_MONOTONIC: when last */
-        nsec_t *seen;        /* by slot: the last watermark that was not said but seen */
+        Hearing *hearings;   /* by slot */
         nsec_t released;     /* no time-ordered item older than that will be delivered */
         nsec_t unwindowed;   /* up to here clients are not waited for: dispatcher_unblock() */
         uint32_t here;       /* slot of the CPU on which this turn looked; n_lanes: it has none */

@@ -234,7 +234,7 @@ static void check_watermarks(const World *w) {
 /* As in dispatcher-turn.c. */
 static void world_work(World *w) {
         Dispatcher *d = &w->dispatcher;
-        nsec_t *seen = d->seen, before[MAX_CPUS];
+        nsec_t before[MAX_CPUS];
         Batch *batches[64];
         size_t n = 0;
 
@@ -244,13 +244,14 @@ static void world_work(World *w) {
         world_go_on(w); /* mails are read */
         for (size_t i = 0; i < n; i++)
                 assert_int_equal(dispatcher_take_batch(d, batches[i]), 0);
-        memcpy(before, seen, w->n_cpus * sizeof(*seen));
+        for (unsigned i = 0; i < w->n_cpus; i++)
+                before[i] = d->hearings[i].seen;
         if (w->is_elsewhere)
                 d->here = d->n_lanes;
         else
                 dispatcher_look_here(d);
         for (unsigned i = 0; i < w->n_cpus; i++)
-                looks_taken += seen[i] != before[i];
+                looks_taken += d->hearings[i].seen != before[i];
         world_go_on(w);
         dispatcher_look_around(d);
         check_watermarks(w);
