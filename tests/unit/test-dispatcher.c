@@ -142,6 +142,42 @@ static void test_watermarks(void **state) {
         rig_deinit(&r);
 }
 
+/* As a turn begins: until `next` nobody has to be woken. */
+static void rig_tell_tick(Rig *r, nsec_t next) {
+        r->dispatcher.tick_told = (SharedTick){ .next = next, .length = 10 };
+}
+
+static void rig_take_due(Rig *r, uint32_t slot, nsec_t watermark, nsec_t time, nsec_t due) {
+        Batch *b = make_batch(slot, watermark, &time, 1);
+
+        b->due = due;
+        rig_take_batch(r, b);
+}
+
+/* What came at a tick of its own and leaves in a later turn, released by what nobody waits for, is late for who comes by himself. */
+static void test_due_before(void **state) {
+        Rig r;
+
+        rig_init(&r);
+        rig_tell_tick(&r, 100);
+        rig_take_due(&r, 0, 30, 10, 90);
+        assert_true(r.dispatcher.tick_told.is_due);
+        assert_int_equal(rig_row(&r).sent, 0);
+        rig_tell_tick(&r, 110);
+        rig_take_due(&r, 1, 5, 4, 200);
+        assert_int_equal(rig_row(&r).sent, 1); /* another one than that of the tick */
+        assert_false(r.dispatcher.tick_told.is_due);
+        rig_take_due(&r, 1, 30, 20, 200);
+        assert_int_equal(rig_row(&r).sent, 3);
+        assert_true(r.dispatcher.tick_told.is_due);
+        rig_tell_tick(&r, 120);
+        rig_take_due(&r, 0, 50, 40, 200);
+        rig_take_due(&r, 1, 50, 45, 200);
+        assert_int_equal(rig_row(&r).sent, 5);
+        assert_false(r.dispatcher.tick_told.is_due);
+        rig_deinit(&r);
+}
+
 static void test_late_is_counted(void **state) {
         DispatcherReport report;
         Rig r;
@@ -269,6 +305,7 @@ static void test_wait_in_window(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_watermarks),
+                cmocka_unit_test(test_due_before),
                 cmocka_unit_test(test_late_is_counted),
                 cmocka_unit_test(test_unblock),
                 cmocka_unit_test(test_unblock_behind_last_batch),
