@@ -11,12 +11,13 @@
 #include <string.h>
 
 static DoctorWants doctor_wants(const Config *config, const char *tracing, const PrivilegesReport *privileges,
-                                bool has_rings) {
+                                const char *no_idle, bool has_rings) {
         size_t none = supervisor_own_fds(0);
 
         return (DoctorWants){ .root = "",
                               .tracing = tracing,
                               .privileges = privileges,
+                              .no_idle = no_idle,
                               .clock = config->clock,
                               .ring_size = config->ring_size,
                               .has_rings = has_rings,
@@ -41,7 +42,8 @@ static int row_message(const DoctorRow *row, Perfd__V1__DoctorRow **ret) {
 
 int handle_doctor(Asking *a, Explanation *e) {
         const Supervisor *s = a->supervisor;
-        DoctorWants wants = doctor_wants(s->config, tracing_is_missing(&s->tracing) ? NULL : s->tracing.root, &s->privileges, true);
+        DoctorWants wants = doctor_wants(s->config, tracing_is_missing(&s->tracing) ? NULL : s->tracing.root, &s->privileges,
+                                         s->no_idle.text, true);
         Perfd__V1__DoctorReply *reply = malloc(sizeof(*reply));
         DoctorReport report = DOCTOR_REPORT_NULL;
         int r;
@@ -100,9 +102,13 @@ static void print_text(const DoctorRow *row) {
 int supervisor_check_host(const Config *config, bool keep_capabilities, bool json) {
         PrivilegesReport privileges = { .keep = keep_capabilities };
         DoctorReport report = DOCTOR_REPORT_NULL;
-        int r = privileges_reduce(&privileges); /* as a perfd that is started here */
-        DoctorWants wants = doctor_wants(config, NULL, &privileges, false);
+        _cleanup_(idle_cpus_freep) IdleCpus *idle = NULL;
+        Explanation no_idle = EXPLANATION_NULL;
+        int r = supervisor_open_idle(&idle, &no_idle); /* as a perfd that is started here */
+        DoctorWants wants = doctor_wants(config, NULL, &privileges, no_idle.text, false);
 
+        if (r == 0)
+                r = privileges_reduce(&privileges);
         if (r == 0)
                 r = doctor_examine(&wants, &report);
         for (size_t i = 0; i < report.n; i++)

@@ -81,6 +81,10 @@ static int start_kernel(Supervisor *s, Explanation *e) {
         if (r == 0)
                 r = start_tracing(s);
         if (r == 0)
+                r = supervisor_open_idle(&s->idle, &s->no_idle);
+        if (r == 0 && !s->idle)
+                log_print(LOG_INFO, "idle CPUs are woken by streams in the order of time: %s", s->no_idle.text);
+        if (r == 0)
                 r = reduce_privileges(s);
         if (r == 0)
                 remove_leftovers(s);
@@ -90,6 +94,7 @@ static int start_kernel(Supervisor *s, Explanation *e) {
 static int start_threads(Supervisor *s, Explanation *e) {
         int r;
 
+        supervisor_start_idle(s);
         r = closer_start(&s->closer);
         if (r == 0)
                 r = dispatcher_start(&s->dispatcher);
@@ -197,8 +202,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
             (r = supervisor_start_cpus(s, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
-            (r = supervisor_start_idle(s)) != 0 ||       /* which CPUs are */
-            (r = start_threads(s, e)) != 0 ||            /* closer, dispatcher */
+            (r = start_threads(s, e)) != 0 ||            /* closer, dispatcher, which sees idle CPUs */
             (r = supervisor_start_readers(s, e)) != 0 || /* one for each CPU */
             (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
             (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */

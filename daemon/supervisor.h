@@ -165,6 +165,7 @@ typedef struct Supervisor {
         Closer closer;
         Dispatcher dispatcher;
         IdleCpus *idle; /* NULL: can not be seen here */
+        Explanation no_idle; /* why */
         bool dispatcher_started;
         int acknowledge_fd;
         uint64_t sequence; /* of the last mail to readers */
@@ -213,8 +214,12 @@ int supervisor_listen(Supervisor *s, int fd, sd_event_io_handler_t handler);
 int supervisor_start_cpus(Supervisor *s, Explanation *e);
 int supervisor_start_readers(Supervisor *s, Explanation *e);
 int supervisor_explain_thread(int r, Explanation *e);
-/* supervisor-idle.c: before the dispatcher starts; and for a CPU that came. That the kernel does not let us is said. -ENOMEM. */
-int supervisor_start_idle(Supervisor *s);
+/*
+ * supervisor-idle.c: what it takes, with the privileges of the beginning, which end with it; why not, if *ret is NULL then.
+ * -ENOMEM. Behind it, before the dispatcher starts, all CPUs that are online; and one that came.
+ */
+int supervisor_open_idle(IdleCpus **ret, Explanation *why);
+void supervisor_start_idle(Supervisor *s);
 void supervisor_find_idle(Supervisor *s, uint32_t slot);
 /*
  * supervisor-place.c: tells every reader and the dispatcher, before they start, where they run and how urgently. Refused: a

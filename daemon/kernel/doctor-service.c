@@ -125,11 +125,25 @@ static void examine_admin(Doctor *d) {
                 doctor_yes(d, "CAP_SYS_ADMIN", "%s", p->text);
 }
 
+/* Without, perfd is as exact: streams in the order of time cost more. */
+static void examine_idle(Doctor *d) {
+        const char *why = d->wants->no_idle;
+
+        if (why && why[0])
+                doctor_no(d, "idle CPUs",
+                          "Linux 6.0 that describes itself (BTF), and when perfd starts bpf(2) (SystemCallFilter=bpf in its unit) "
+                          "with CAP_BPF and CAP_PERFMON or with CAP_SYS_ADMIN",
+                          "%s: streams in the order of time wake them", why);
+        else if (why)
+                doctor_yes(d, "idle CPUs", "they are seen to be idle, and not woken by streams in the order of time");
+}
+
 void doctor_examine_service(Doctor *d) {
         d->topic = "service";
         examine_urgency(d);
         examine_placement(d);
         examine_confinement(d);
         examine_admin(d);
+        examine_idle(d);
         examine_capabilities(d);
 }

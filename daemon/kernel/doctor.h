@@ -27,6 +27,7 @@ typedef struct DoctorWants {
         const char *
                 tracing; /* where tracefs is; NULL: it is looked for, and mounted for the moment where nobody sees it */
         const PrivilegesReport *privileges; /* what this process did at its start */
+        const char *no_idle; /* why it does not see idle CPUs; "": it does; NULL: nobody asks */
         clockid_t clock;
         size_t ring_size; /* data bytes of each CPU's ring */
         bool has_rings;   /* this process has mapped its rings already: they are not tried a second time */

@@ -194,7 +194,8 @@ static int refuse_call(Explanation *e, const char *what) {
         switch (errno) {
         case EPERM:
         case EACCES:
-                return refuse(e, REFUSED_DENIED, "no-bpf", "%s: %m; it takes CAP_BPF, CAP_PERFMON and bpf(2), which perfd's unit forbids", what);
+                return refuse(e, REFUSED_DENIED, "no-bpf", "%s: %m; it takes bpf(2), with CAP_BPF and CAP_PERFMON or with "
+                              "CAP_SYS_ADMIN, when perfd starts", what);
         default:
                 return refuse(e, REFUSED_UNSUPPORTED, "no-bpf", "%s: %m", what);
         }

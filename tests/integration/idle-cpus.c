@@ -1,7 +1,8 @@
 /*
  * Which CPUs are idle, on the real kernel: the one that asks never is, one on which something spins never is, and one on which
- * nothing runs is, sooner or later.
+ * nothing runs is, sooner or later; also for a process that has denied itself the rest of bpf(2).
  */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/kernel/idle-cpus.h"
+#include "daemon/kernel/system-calls.h"
 
 #define SKIPPED 77
 #define PATIENCE (40 * NSEC_PER_SEC)
@@ -90,6 +92,31 @@ static unsigned long idle_ticks(int cpu) {
         return idle;
 }
 
+/* Looks go on when bpf(2) does nothing else any more: in a process of its own, for which that holds for good. */
+static void check_confined(IdleCpus *i, uint32_t here) {
+        int status;
+        pid_t pid = fork();
+
+        if (pid < 0)
+                fail("a process", errno);
+        if (pid == 0) {
+                int r = system_calls_end_bpf();
+
+                if (r < 0)
+                        fail("system_calls_end_bpf", -r);
+                (void)is_idle(i, here);
+                if (idle_cpus_find(i, here) < 0)
+                        fail("idle_cpus_find behind it", EPERM);
+                if (bpf_map_create(BPF_MAP_TYPE_ARRAY, "test", 4, 4, 1, NULL) != -EPERM)
+                        fail("a BPF map can still be made", 0);
+                if (bpf_prog_get_fd_by_id(1) != -EPERM)
+                        fail("a BPF program of others can still be opened", 0);
+                _exit(EXIT_SUCCESS);
+        }
+        if (waitpid(pid, &status, 0) != pid || status != 0)
+                fail("the confined process", 0);
+}
+
 int main(void) {
         const struct timespec pause = { .tv_nsec = 1000000 };
         int here = sched_getcpu(), n_cpus = (int)sysconf(_SC_NPROCESSORS_CONF), other = here == 0 ? 1 : 0;
@@ -121,6 +148,7 @@ int main(void) {
                 printf("skipped: one CPU alone is never seen to be idle\n");
                 return SKIPPED;
         }
+        check_confined(i, (uint32_t)here);
         pid = spin_on(other);
         n = count_idle(i, other, LOOKS);
         kill(pid, SIGKILL);

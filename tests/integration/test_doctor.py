@@ -158,6 +158,7 @@ def test_as_the_service():
         works(rows, "kernel filters", "takes a filter")
         fails(rows, "filter complaints", "can not be written", "root")
         fails(rows, "uprobe_events", "can not be written", "CAP_DAC_OVERRIDE")
+        fails(rows, "idle CPUs", "BPF .*not permitted", "SystemCallFilter=bpf.*CAP_BPF")
 
 
 def test_the_mighty_one():
@@ -170,6 +171,7 @@ def test_the_mighty_one():
         service = [*NOBODY, "--inh-caps", names, "--ambient-caps", names]
         rows = examine(prefix=service, program=program, config=CONFIG)
         works(rows, "CAP_SYS_ADMIN", "is given up: .*CAP_PERFMON")
+        equal(rows["idle CPUs"], examine(config=CONFIG)["idle CPUs"], "what is opened before it is given up")
         equal("CAP_SYS_ADMIN" in rows["capabilities"]["found"].split(";")[0], False, "whether it is still there")
         if not rows["uprobes"]["works"]:
             fails(rows, "uprobes", "Permission denied", "--keep-capabilities")
