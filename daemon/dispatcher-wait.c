@@ -21,6 +21,7 @@
 #define TICK_SHARE 8 /* of a tick: how much later than others a CPU may speak before it is asked */
 #define ALONG_TICKS 3 /* for how many a CPU that was waited for ticks along with others */
 #define ALONG_TICKS_BUSY 16 /* at most, if it would have been seen to be idle: then it is busy with something else */
+#define SHORT_TICK NSEC_PER_MSEC /* below, somebody asked for a latency, at its price in wakeups: nothing is put off */
 #define CLOCKS_APART (10 * NSEC_PER_USEC) /* at most, of two CPUs; samples that are so young wait for the next tick */
 #define UNBLOCK_AFTER (3500 * NSEC_PER_USEC) /* of waiting; also the longest sleep then */
 #define AHEAD_SLEEP NSEC_PER_SEC /* at most, for what is ahead of the clock, which may be set */
@@ -134,7 +135,7 @@ static nsec_t dispatcher_put_off(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t 
         const Lane *l = &d->lanes[i];
         Hearing *h = &d->hearings[i];
 
-        if (!d->idle || h->along > 0 || !l->sight || !ring_sight_is_quiet(l->sight))
+        if (!d->idle || tick < SHORT_TICK || h->along > 0 || !l->sight || !ring_sight_is_quiet(l->sight))
                 return 0;
         if (h->put_off_for != d->watermarks[i]) {
                 h->put_off_for = d->watermarks[i];
@@ -144,10 +145,13 @@ static nsec_t dispatcher_put_off(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t 
 }
 
 /* For how many ticks; where idle CPUs are seen, for longer the more often this one was not. */
-static unsigned dispatcher_take_along(const Dispatcher *d, Hearing *h) {
+static unsigned dispatcher_take_along(const Dispatcher *d, Hearing *h, nsec_t tick) {
         if (!d->idle)
                 return ALONG_TICKS;
-        h->along = h->along == 0 ? 1 : 2 * h->along < ALONG_TICKS_BUSY ? 2 * h->along : ALONG_TICKS_BUSY;
+        if (tick < SHORT_TICK || h->along > ALONG_TICKS_BUSY / 2)
+                h->along = ALONG_TICKS_BUSY;
+        else
+                h->along = h->along == 0 ? 1 : 2 * h->along;
         return h->along;
 }
 
@@ -168,7 +172,7 @@ static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t
         wait = dispatcher_put_off(d, i, tick, now);
         if (wait > 0)
                 return wait;
-        atomic_store_explicit(d->lanes[i].along_until, now + dispatcher_take_along(d, h) * tick, memory_order_relaxed);
+        atomic_store_explicit(d->lanes[i].along_until, now + dispatcher_take_along(d, h, tick) * tick, memory_order_relaxed);
         h->is_asked = true;
         h->asked_at = now;
         mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);
