@@ -1,7 +1,7 @@
 /*
  * Seeing idle CPUs instead of waking them, for streams in the order of time, where the kernel lets us. What it takes is opened
- * while perfd has all the privileges that it was given, and then it denies itself whatever else bpf(2) does; root, who stays
- * root, could only pretend to.
+ * while perfd has all the privileges that it was given, and then it denies itself whatever else bpf(2) does, also where the
+ * kernel did not let us; root, who stays root, could only pretend to.
  */
 #include "daemon/base/log.h"
 #include "daemon/kernel/system-calls.h"
@@ -31,9 +31,9 @@ int supervisor_open_idle(IdleCpus **ret, Explanation *why) {
                 most = cpus[i] > most ? cpus[i] : most;
         if (r == 0)
                 r = idle_cpus_open(most + 1, ret, why);
-        if (r != 0 || geteuid() == 0)
+        if (r < 0 || geteuid() == 0)
                 return r < 0 ? r : 0;
-        r = system_calls_end_bpf();
+        r = system_calls_end_bpf(); /* also where nothing could be opened: it may be allowed all the same */
         if (r < 0) {
                 *ret = idle_cpus_free(*ret);
                 (void)refuse(why, REFUSED_DENIED, "no-seccomp", "what perfd does not need of bpf(2) can not be given up: %s",
