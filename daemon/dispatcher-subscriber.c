@@ -297,21 +297,16 @@ int dispatcher_describe(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_
 
 /* Behind the event's last item: in the order of each CPU that is now, in the order of time when the merge is so far. */
 void dispatcher_remove(Dispatcher *d, DispatcherMail *mail) {
-        if (d->removals)
-                d->last_removal->next = mail;
-        else
-                d->removals = mail;
-        d->last_removal = mail;
+        dispatcher_mails_append(&d->removals, mail);
 }
 
 int dispatcher_tell_removals(Dispatcher *d) {
         nsec_t until = dispatcher_min_watermark(d);
         int r = 0;
 
-        while (r >= 0 && d->removals && d->removals->at <= until) {
-                DispatcherMail *mail = d->removals;
+        while (r >= 0 && d->removals.first && d->removals.first->at <= until) {
+                DispatcherMail *mail = dispatcher_mails_pop(&d->removals);
 
-                d->removals = mail->next;
                 r = dispatcher_describe(d, mail->bit, mail->bytes, mail->n_bytes);
                 dispatcher_mail_free(mail);
         }

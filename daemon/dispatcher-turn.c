@@ -1,8 +1,8 @@
 /*
- * One turn of the dispatcher. The order of things in it is what makes streams whole: batches are popped first,
- * then mails are read, then the batches are used, so that a mail which main posted before it published a snapshot is
- * always known before the first batch of that snapshot; and what has to follow (a ledger, an end) is done after the
- * queues were emptied once more, so that it follows all that was pushed before it was posted.
+ * One turn of the dispatcher. The order of things in it is what makes streams whole. What main posted before a batch was
+ * pushed, descriptors of events above all, is known when it is used: the mailbox is looked into before each. And what has to
+ * follow (a ledger, an end) is done after the queues were emptied once more, so that it follows all that was pushed before it
+ * was posted; what is read in the middle of a turn follows in the next one.
  *
  * It is the dispatcher's thread that takes turns, or a reader while that thread sleeps (reader-dispatch.c): one at a time.
  */
@@ -72,13 +72,38 @@ static size_t dispatcher_pop(Dispatcher *d, Batch **batches, size_t max) {
         return n;
 }
 
+/* All that are there now: those that come first at once, the others are kept in the order in which they came. */
+static int dispatcher_read_mails(Dispatcher *d) {
+        int r = 0;
+
+        for (size_t n = queue_count(&d->mailbox.mails); n > 0 && r >= 0; n--) {
+                DispatcherMail *mail = mailbox_pop(&d->mailbox);
+
+                if (mail->order >= DISPATCHER_BEGIN)
+                        dispatcher_mails_append(&d->following, mail);
+                else
+                        r = dispatcher_follow(d, mail);
+        }
+        return r;
+}
+
+/* Before a batch: what main posted before that was pushed. Mails are followed when nothing is half done. */
+static int dispatcher_prepare(Dispatcher *d) {
+        int r;
+
+        if (queue_is_empty(&d->mailbox.mails))
+                return 0;
+        r = dispatcher_flush(d);
+        return r < 0 ? r : dispatcher_read_mails(d);
+}
+
 static int dispatcher_take_batches(Dispatcher *d, Batch **batches, size_t n) {
         int r = 0;
 
         for (size_t i = 0; i < n; i++) {
-                int taken = dispatcher_take_batch(d, batches[i]);
+                int prepared = r < 0 ? r : dispatcher_prepare(d), taken = dispatcher_take_batch(d, batches[i]);
 
-                r = r < 0 ? r : taken;
+                r = prepared < 0 ? prepared : taken;
         }
         return r;
 }
@@ -99,26 +124,6 @@ int dispatcher_empty_queues(Dispatcher *d) {
         return r;
 }
 
-/* Those that come first at once; those that follow are left in `following`. */
-static int dispatcher_read_mails(Dispatcher *d, DispatcherMail **following, size_t max, size_t *ret_n) {
-        DispatcherMail *mail;
-        size_t n = 0;
-
-        while (n < max && (mail = mailbox_pop(&d->mailbox))) {
-                int r;
-
-                if (mail->order >= DISPATCHER_BEGIN) {
-                        following[n++] = mail;
-                        continue;
-                }
-                r = dispatcher_follow(d, mail);
-                if (r < 0)
-                        return r;
-        }
-        *ret_n = n;
-        return 0;
-}
-
 static void dispatcher_begin_turn(Dispatcher *d) {
         nsec_t tick = atomic_load_explicit(&d->tick, memory_order_relaxed), now;
 
@@ -132,16 +137,20 @@ static void dispatcher_begin_turn(Dispatcher *d) {
 
 int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
         Batch *batches[BATCHES_PER_TURN];
-        DispatcherMail *following[8];
-        size_t n_batches, n_following = 0;
+        DispatcherMails following;
+        DispatcherMail *mail;
+        size_t n_batches;
+        bool was_told;
         int r;
 
         dispatcher_begin_turn(d);
         n_batches = dispatcher_pop(d, batches, BATCHES_PER_TURN);
-        r = dispatcher_read_mails(d, following, 8, &n_following);
+        r = dispatcher_read_mails(d);
+        following = d->following;
+        d->following = DISPATCHER_MAILS_NULL;
         if (r >= 0)
                 r = dispatcher_take_batches(d, batches, n_batches);
-        if (r >= 0 && n_following > 0)
+        if (r >= 0 && following.first)
                 r = dispatcher_empty_queues(d);
         if (!is_elsewhere)
                 dispatcher_look_here(d);
@@ -152,15 +161,15 @@ int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
                 r = dispatcher_flush(d); /* what a report counts is in the merge or in an outbox, not between them */
         if (r >= 0)
                 r = dispatcher_prune_tasks(d);
-        for (size_t i = 0; i < n_following; i++) {
+        was_told = following.first;
+        while ((mail = dispatcher_mails_pop(&following)))
                 if (r >= 0)
-                        r = dispatcher_follow(d, following[i]);
+                        r = dispatcher_follow(d, mail);
                 else
-                        dispatcher_mail_free(following[i]);
-        }
-        if (n_following > 0)
+                        dispatcher_mail_free(mail);
+        if (was_told)
                 dispatcher_look_around(d); /* for what waits since then */
-        if (r >= 0 && d->removals)
+        if (r >= 0 && d->removals.first)
                 r = dispatcher_tell_removals(d);
         if (r >= 0 && d->n_closing > 0)
                 r = dispatcher_end_closing(d);
@@ -168,7 +177,7 @@ int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
 }
 
 bool dispatcher_has_work(const Dispatcher *d) {
-        if (!queue_is_empty(&d->mailbox.mails))
+        if (!queue_is_empty(&d->mailbox.mails) || d->following.first)
                 return true;
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 if (d->live[i] && !queue_is_empty(d->lanes[i].full))
@@ -182,8 +191,8 @@ int dispatcher_work_elsewhere(void *userdata, nsec_t *ret_wait) {
         int r;
 
         *ret_wait = UINT64_MAX;
-        if (!queue_is_empty(&d->mailbox.mails))
-                return 0;
+        if (!queue_is_empty(&d->mailbox.mails) || d->following.first)
+                return 0; /* by the dispatcher, which they wake */
         thread_become(THREAD_DISPATCHER);
         d->here = d->n_lanes;
         r = dispatcher_turn(d, true);

@@ -32,7 +32,7 @@ static bool dispatcher_awaited(const Dispatcher *d, nsec_t *ret_time) {
 
         if (waits)
                 *ret_time += atomic_load_explicit(&d->window, memory_order_relaxed);
-        if (d->n_closing > 0 || d->removals) { /* as of now: what they wait for is in the past */
+        if (d->n_closing > 0 || d->removals.first) { /* as of now: what they wait for is in the past */
                 *ret_time = clock_now(d->clock);
                 waits = true;
         }

@@ -188,10 +188,8 @@ void dispatcher_deinit(Dispatcher *d) {
                 dispatcher_mail_free(mail);
         while (d->words.mails.slots && (word = mailbox_pop(&d->words)))
                 free(word);
-        for (DispatcherMail *next; d->removals; d->removals = next) {
-                next = d->removals->next;
-                dispatcher_mail_free(d->removals);
-        }
+        while ((mail = dispatcher_mails_pop(&d->following)) || (mail = dispatcher_mails_pop(&d->removals)))
+                dispatcher_mail_free(mail);
         for (size_t i = 0; i < d->merge.n; i++)
                 batch_free(d->merge.batches[i]);
         merge_deinit(&d->merge);

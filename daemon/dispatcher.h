@@ -128,6 +128,32 @@ typedef struct DispatcherMail {
         sem_t *done;
 } DispatcherMail;
 
+/* Those that wait, in the order in which they came. */
+typedef struct DispatcherMails {
+        DispatcherMail *first;
+        DispatcherMail *last; /* while there are some */
+} DispatcherMails;
+
+#define DISPATCHER_MAILS_NULL ((DispatcherMails){ .first = NULL })
+
+static inline void dispatcher_mails_append(DispatcherMails *list, DispatcherMail *mail) {
+        mail->next = NULL;
+        if (list->first)
+                list->last->next = mail;
+        else
+                list->first = mail;
+        list->last = mail;
+}
+
+/* NULL: there is none. */
+static inline DispatcherMail *dispatcher_mails_pop(DispatcherMails *list) {
+        DispatcherMail *mail = list->first;
+
+        if (mail)
+                list->first = mail->next;
+        return mail;
+}
+
 typedef struct SubscriberRow {
         uint64_t id, matched, sent, queued, outbox, late;
         char peer[SUBSCRIBER_PEER_SIZE];
@@ -210,6 +236,7 @@ typedef struct Dispatcher {
         Channel *by_bit[_STREAM_ORDER_MAX][BATCH_BITS];
         uint64_t order_bits[_STREAM_ORDER_MAX]; /* bits that have a channel of this order */
         uint64_t n_channel_changes;
+        DispatcherMails following; /* read, and still to be followed */
         LiveBits live_bits[_STREAM_ORDER_MAX]; /* of the batch before */
         PacketPool packets;
         Merge merge;
@@ -224,8 +251,7 @@ typedef struct Dispatcher {
         LateRow *late;
         size_t n_late;
         unsigned n_closing;
-        DispatcherMail *removals; /* REMOVED, waiting for the merge, in the order of `at` */
-        DispatcherMail *last_removal; /* while there are some */
+        DispatcherMails removals; /* REMOVED, waiting for the merge, in the order of `at` */
 } Dispatcher;
 
 /* Main. Lanes are the caller's, filled before start; max_subscribers bounds the words on their way. -ENOMEM, errno. */

@@ -41,6 +41,7 @@ KEPT = SUBSCRIBERS_MAX * (1 << 20)
 RSS_ROOM = 3 << 20
 CALMS_TO_COMPARE = 8
 QUEUES = (1 << 16, 1 << 20, 1 << 23)
+NORMAL = "readers:\n  priority: normal\ndispatcher:\n  priority: normal\n"  # threads that are interrupted anywhere
 
 
 def duration(text):
@@ -343,8 +344,10 @@ def main():
     arguments = parser.parse_args()
     perfd.need_root()
     calm_each = arguments.calm_each or max(5, min(60, arguments.seconds // 4))
-    print(f"soak: {arguments.seconds} s, a calm each {calm_each} s, --seed {arguments.seed}", flush=True)
-    with Daemon() as daemon, daemon.client() as client:
+    config = random.Random(arguments.seed).choice((None, NORMAL))
+    print(f"soak: {arguments.seconds} s, a calm each {calm_each} s, --seed {arguments.seed}" +
+          (", no thread before others" if config else ""), flush=True)
+    with Daemon(config) as daemon, daemon.client() as client:
         soak(daemon, client, arguments.seconds, calm_each, arguments.seed)
     print("ok soak")
 

@@ -18,6 +18,30 @@
 #define ITEM_SIZE ((size_t)8 << 10)
 #define QUEUE_BYTES (4 * ITEM_SIZE)
 
+/* What main does behind a look into a mailbox in which there was nothing, and then a reader. */
+static struct {
+        const Queue *mails; /* that was looked at; NULL: nothing more */
+        Mailbox *mailbox;
+        DispatcherMail *mail;
+        Queue *queue; /* or NULL */
+        Batch *batch;
+} behind_look;
+
+bool __real_queue_is_empty(const Queue *q);
+bool __wrap_queue_is_empty(const Queue *q);
+
+bool __wrap_queue_is_empty(const Queue *q) {
+        bool is_empty = __real_queue_is_empty(q);
+
+        if (is_empty && q == behind_look.mails) {
+                behind_look.mails = NULL;
+                assert_true(mailbox_post(behind_look.mailbox, behind_look.mail));
+                if (behind_look.queue)
+                        assert_true(queue_push(behind_look.queue, behind_look.batch));
+        }
+        return is_empty;
+}
+
 typedef struct Rig {
         Queue full, free;
         atomic_bool starving;
@@ -80,7 +104,7 @@ static void rig_deinit(Rig *r) {
 }
 
 /* A batch with one item. */
-static void rig_push(Rig *r) {
+static Batch *rig_make(Rig *r) {
         static const uint8_t head[] = { 0x22, (ITEM_SIZE & 0x7f) | 0x80, ITEM_SIZE >> 7 }; /* field `items`, length */
         Batch *b = queue_pop(&r->free);
         uint8_t *to;
@@ -96,7 +120,11 @@ static void rig_push(Rig *r) {
         memcpy(to, head, sizeof(head));
         batch_append(b, r->time, 1, 0, 0, sizeof(head) + ITEM_SIZE);
         batch_seal(b);
-        assert_true(queue_push(&r->full, b));
+        return b;
+}
+
+static void rig_push(Rig *r) {
+        assert_true(queue_push(&r->full, rig_make(r)));
 }
 
 static void rig_turn(Rig *r) {
@@ -246,12 +274,81 @@ static void test_ended(void **state) {
         rig_deinit(&r);
 }
 
+static const uint8_t descriptor[] = { 0x1a, 0x05, 'e', 'v', 'e', 'n', 't' };
+
+/* While it comes, main describes an event; two items in all. */
+static void rig_describe_behind_look(Rig *r) {
+        DispatcherMail *describe = calloc(1, sizeof(*describe));
+
+        assert_non_null(describe);
+        *describe = (DispatcherMail){ .order = DISPATCHER_DESCRIBE, .bytes = malloc(sizeof(descriptor)),
+                                      .n_bytes = sizeof(descriptor) };
+        memcpy(describe->bytes, descriptor, sizeof(descriptor));
+        behind_look.mailbox = &r->dispatcher.mailbox;
+        behind_look.mail = describe;
+        behind_look.mails = &r->dispatcher.mailbox.mails;
+}
+
+static void assert_described_between_items(Rig *r) {
+        const uint8_t *bytes, *described;
+        size_t n;
+
+        assert_null(behind_look.mails);
+        assert_int_equal(r->subscriber->outbox.sent_items, 2);
+        assert_int_equal(ring_reader_peek(&r->ring, &bytes, &n), 0);
+        described = memmem(bytes, n, descriptor, sizeof(descriptor));
+        assert_non_null(described);
+        assert_true((size_t)(described - bytes) > ITEM_SIZE && n - (size_t)(described - bytes) > ITEM_SIZE);
+}
+
+/* An item lies in the ring, unfinished, when it turns out that there is something to say before the next one. */
+static void test_described_in_turn(void **state) {
+        Rig r;
+
+        rig_init(&r, OVERFLOW_DROP_OLDEST);
+        rig_read(&r);
+        rig_push(&r);
+        rig_push(&r);
+        rig_describe_behind_look(&r);
+        assert_int_equal(dispatcher_turn(&r.dispatcher, true), 0);
+        assert_described_between_items(&r);
+        rig_deinit(&r);
+}
+
+/* The same while a ledger is asked for, which is to count all that was pushed before. */
+static void test_described_before_report(void **state) {
+        DispatcherMail *report = calloc(1, sizeof(*report));
+        DispatcherReport reported;
+        sem_t done;
+        Rig r;
+
+        rig_init(&r, OVERFLOW_DROP_OLDEST);
+        rig_read(&r);
+        assert_int_equal(sem_init(&done, 0, 0), 0);
+        *report = (DispatcherMail){ .order = DISPATCHER_REPORT, .report = &reported, .done = &done };
+        dispatcher_post(&r.dispatcher, report);
+        rig_push(&r);
+        behind_look.queue = &r.full;
+        behind_look.batch = rig_make(&r);
+        rig_describe_behind_look(&r);
+        assert_int_equal(dispatcher_turn(&r.dispatcher, true), 0);
+        assert_int_equal(sem_trywait(&done), 0);
+        assert_int_equal(reported.subscribers[0].matched, 2);
+        assert_described_between_items(&r);
+        dispatcher_report_deinit(&reported);
+        behind_look.queue = NULL;
+        sem_destroy(&done);
+        rig_deinit(&r);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_bell),
                 cmocka_unit_test(test_tick),
                 cmocka_unit_test(test_over),
                 cmocka_unit_test(test_ended),
+                cmocka_unit_test(test_described_in_turn),
+                cmocka_unit_test(test_described_before_report),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
