@@ -9,7 +9,7 @@
 
 #include "daemon/base/cleanup.h"
 
-#define MAILS 16384 /* a mail for each event that a daemon may have, and more */
+#define MAILS 32768 /* two for each event that a daemon may have, fds and probe, and more */
 
 typedef struct CloserMail {
         size_t n;
@@ -17,14 +17,49 @@ typedef struct CloserMail {
         int fds[];
 } CloserMail;
 
+void closer_hold(Closer *c) {
+        pthread_mutex_lock(&c->lock);
+        c->is_held = true;
+        pthread_mutex_unlock(&c->lock);
+}
+
+void closer_go(Closer *c) {
+        bool waits;
+
+        pthread_mutex_lock(&c->lock);
+        c->is_held = false;
+        waits = c->waits;
+        pthread_mutex_unlock(&c->lock);
+        if (waits)
+                pthread_cond_signal(&c->go);
+}
+
+/* Before each close, until then at most. */
+static void closer_wait(Closer *c, const struct timespec *end) {
+        int r = 0;
+
+        pthread_mutex_lock(&c->lock);
+        c->waits = true;
+        while (c->is_held && r == 0)
+                r = pthread_cond_timedwait(&c->go, &c->lock, end);
+        c->waits = false;
+        pthread_mutex_unlock(&c->lock);
+        assert(r == 0 || r == ETIMEDOUT);
+}
+
 /* False: the end. */
 static bool closer_follow(Closer *c, CloserMail *mail) {
+        nsec_t most = clock_now(CLOCK_MONOTONIC) + c->held_most; /* of all that it names */
+        const struct timespec end = { .tv_sec = (time_t)(most / NSEC_PER_SEC), .tv_nsec = (long)(most % NSEC_PER_SEC) };
         bool go_on = mail->n > 0 || mail->probe;
 
         for (size_t i = 0; i < mail->n; i++) {
+                closer_wait(c, &end);
                 close_fd(mail->fds[i]);
                 atomic_fetch_sub_explicit(&c->n_pending, 1, memory_order_relaxed);
         }
+        if (mail->probe)
+                closer_wait(c, &end);
         probe_free(mail->probe); /* whatever was open on it came before it */
         free(mail);
         return go_on;
@@ -48,7 +83,12 @@ static int closer_run(void *userdata) {
 
 int closer_start(Closer *c) {
         int r = mailbox_init(&c->mailbox, MAILS);
+        pthread_condattr_t monotonic;
 
+        pthread_condattr_init(&monotonic);
+        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+        pthread_cond_init(&c->go, &monotonic); /* glibc's never fail */
+        pthread_condattr_destroy(&monotonic);
         if (r == 0)
                 r = thread_start(&c->thread, THREAD_CLOSER, "closer", -1, closer_run, c);
         return r;
@@ -89,12 +129,14 @@ void closer_remove_probe(Closer *c, Probe *probe) {
                         probe_free(probe);
                         return;
                 }
+                closer_go(c); /* whoever waits here holds it */
                 sched_yield(); /* not before its fds, which are in the mailbox: it could not be removed */
         }
 }
 
 void closer_stop(Closer *c) {
         if (c->thread.started) {
+                closer_go(c);
                 while (!closer_post(c, NULL, 0, NULL))
                         sched_yield(); /* it is busy with what is in its mailbox, or memory comes back from there */
                 (void)thread_join(&c->thread);

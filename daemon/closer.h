@@ -1,13 +1,20 @@
 /*
  * The closer thread: closes perf event fds that the supervisor is done with. The last close(2) of a tracepoint waits
- * for an RCU grace period under a lock of the kernel's own (perf_trace_destroy()), tens of milliseconds for each, in
- * which the supervisor would answer nobody. What it gets is disabled and forgotten by every reader.
+ * for RCU grace periods under a lock of the kernel's own, event_mutex (perf_trace_destroy()): tens of milliseconds for
+ * each, and seconds where CPUs are busy and tasks of little weight are kept from them. The supervisor would answer nobody
+ * meanwhile. What the closer gets is disabled and forgotten by every reader.
+ *
+ * Whoever opens a tracepoint, reads its format or sets its filter waits for that lock too. So closes begin while the
+ * supervisor sleeps: what it does then waits for one close at most, and not for one each time that it needs the lock.
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/probe.h"
@@ -15,10 +22,15 @@
 typedef struct Closer {
         Thread thread;
         Mailbox mailbox;
+        pthread_mutex_t lock; /* of these two */
+        bool is_held, waits;
+        pthread_cond_t go;
+        nsec_t held_most; /* what has waited so long is closed: who is always awake has to wait in between */
         _Atomic(size_t) n_pending; /* fds that are not closed yet: they still count against RLIMIT_NOFILE */
 } Closer;
 
-#define CLOSER_NULL ((Closer){ .thread = THREAD_NULL, .mailbox = MAILBOX_NULL })
+#define CLOSER_NULL ((Closer){ .thread = THREAD_NULL, .mailbox = MAILBOX_NULL, .lock = PTHREAD_MUTEX_INITIALIZER, \
+                               .held_most = NSEC_PER_SEC })
 
 /* Main. -ENOMEM, what eventfd(2) or thread_start() says. */
 int closer_start(Closer *c);
@@ -26,5 +38,9 @@ int closer_start(Closer *c);
 void closer_close(Closer *c, const int *fds, size_t n);
 /* Main. Removes the definition of a probe, behind all fds that were given before. Moves; NULL is nothing. */
 void closer_remove_probe(Closer *c, Probe *probe);
+/* Main, awake: no close begins. It waits for nobody. */
+void closer_hold(Closer *c);
+/* Main, before it sleeps. */
+void closer_go(Closer *c);
 /* Main: closes what is pending and ends. Accepts one that was never started. */
 void closer_stop(Closer *c);

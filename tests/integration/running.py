@@ -87,8 +87,8 @@ def run_one(name, test, limit):
     except Skip as why:
         print(f"skipped {name}: {why}", flush=True)
         return 77
-    except (Exception, TooLong):  # pylint: disable=broad-except
-        print(f"FAIL {name}")
+    except (Exception, TooLong) as why:  # pylint: disable=broad-except
+        print(f"FAIL {name}: {type(why).__name__}: {why}")
         traceback.print_exc(file=sys.stdout)
         sys.stdout.flush()
         return 1

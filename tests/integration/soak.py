@@ -41,7 +41,7 @@ KEPT = SUBSCRIBERS_MAX * (1 << 20)
 RSS_ROOM = 3 << 20
 CALMS_TO_COMPARE = 8
 QUEUES = (1 << 16, 1 << 20, 1 << 23)
-NORMAL = "readers:\n  priority: normal\ndispatcher:\n  priority: normal\n"  # threads that are interrupted anywhere
+NORMAL = "version: 1\nreaders:\n  priority: normal\ndispatcher:\n  priority: normal\n"  # threads that are interrupted anywhere
 
 
 def duration(text):
@@ -347,8 +347,12 @@ def main():
     config = random.Random(arguments.seed).choice((None, NORMAL))
     print(f"soak: {arguments.seconds} s, a calm each {calm_each} s, --seed {arguments.seed}" +
           (", no thread before others" if config else ""), flush=True)
-    with Daemon(config) as daemon, daemon.client() as client:
-        soak(daemon, client, arguments.seconds, calm_each, arguments.seed)
+    try:
+        with Daemon(config) as daemon, daemon.client() as client:
+            soak(daemon, client, arguments.seconds, calm_each, arguments.seed)
+    except Exception as why:
+        print(f"FAIL soak: {type(why).__name__}: {why}", flush=True)
+        raise
     print("ok soak")
 
 
