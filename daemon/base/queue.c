@@ -31,11 +31,8 @@ bool queue_push(Queue *q, void *item) {
         size_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 
         assert(item);
-        if (head - q->tail_seen > q->mask) {
-                q->tail_seen = atomic_load_explicit(&q->tail, memory_order_acquire);
-                if (head - q->tail_seen > q->mask)
-                        return false;
-        }
+        if (head - atomic_load_explicit(&q->tail, memory_order_acquire) > q->mask)
+                return false;
         q->slots[head & q->mask] = item;
         atomic_store_explicit(&q->head, head + 1, memory_order_release);
         return true;
@@ -45,11 +42,8 @@ void *queue_pop(Queue *q) {
         size_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
         void *item;
 
-        if (tail == q->head_seen) {
-                q->head_seen = atomic_load_explicit(&q->head, memory_order_acquire);
-                if (tail == q->head_seen)
-                        return NULL;
-        }
+        if (tail == atomic_load_explicit(&q->head, memory_order_acquire))
+                return NULL;
         item = q->slots[tail & q->mask];
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         return item;

@@ -1,7 +1,7 @@
 /*
  * For the hand-over of samples between two threads: a bounded lock-free queue of pointers with one producer and one
- * consumer. Ownership of what a pointer names moves with it. Each side caches the other's index, so that a push or a
- * pop touches the other's cache line only when the queue looks full or empty.
+ * consumer. Ownership of what a pointer names moves with it. It is small: what goes through it comes once in a tick, when
+ * all that it is made of has left the caches, so that each cache line costs more than two sides that write the same one.
  */
 #pragma once
 
@@ -13,14 +13,8 @@
 typedef struct Queue {
         void **slots;
         size_t mask;
-
-        /* written by the producer */
-        _Alignas(64) _Atomic(size_t) head;
-        size_t tail_seen;
-
-        /* written by the consumer */
-        _Alignas(64) _Atomic(size_t) tail;
-        size_t head_seen;
+        _Atomic(size_t) head; /* written by the producer */
+        _Atomic(size_t) tail; /* written by the consumer */
 } Queue;
 
 #define QUEUE_NULL ((Queue){ .slots = NULL })
