@@ -157,10 +157,9 @@ __attribute__((noinline)) static const MergePiece *pass_fan(const Pass *pass, ui
         room = fan.room;
         ahead = merge_ahead_begin(merge);
         for (; piece < end && piece->n == 1; piece++) {
-                const BatchEntry *e = piece->first;
-                size_t length = e->length;
+                size_t length = piece->length;
 
-                if ((e->mask & bits) != wanted || !task_hints_has(hints, e->tid, wanted) || length > room)
+                if ((piece->mask & bits) != wanted || !task_hints_has(hints, piece->tid, wanted) || length > room)
                         break;
                 copy_short(to, piece->item, length);
                 for (size_t i = 1; i < fan.n; i++)
@@ -206,14 +205,13 @@ __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass,
         Pen pen = PEN_NULL;
 
         for (; piece < end && piece->n == 1; piece++) {
-                const BatchEntry *e = piece->first;
-                uint64_t wanted = e->mask & bits;
-                size_t length = e->length;
+                uint64_t wanted = piece->mask & bits;
+                size_t length = piece->length;
 
                 if (wanted != pen.bits) {
                         Packet *p = pass_packet(pass->by_bit, wanted);
 
-                        if (!wanted && e->event != BATCH_NOTE)
+                        if (!wanted && piece->first->event != BATCH_NOTE)
                                 continue;
                         if (p)
                                 pen_put_on(&pen, wanted, p);
@@ -230,7 +228,7 @@ __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass,
                                 continue;
                         }
                 }
-                if (!task_hints_has(hints, e->tid, wanted) || length > pen.room)
+                if (!task_hints_has(hints, piece->tid, wanted) || length > pen.room)
                         break;
                 copy_short(pen.to, piece->item, length);
                 pen.to += length;

@@ -24,11 +24,13 @@ typedef struct MergeLeaf {
         Batch *first, *last;         /* of one CPU, each not older than the one before; NULL: free */
 } MergeLeaf;
 
-/* Entries of one batch, and the item of the first one. */
+/* Entries of one batch. What is said of the first one is so near that it need not be fetched again when it is used. */
 typedef struct MergePiece {
         const BatchEntry *first;
-        const uint8_t *item;
         Batch *batch;
+        uint64_t mask;
+        const uint8_t *item;
+        uint32_t length, tid;
         size_t n;
 } MergePiece;
 
