@@ -11,7 +11,8 @@
  *
  * A mail is followed at the end of a drain. Where more happens than can be dispatched, a reader never gets there by the batches
  * that come back: while it sleeps for them, as much is written as they have room for. So for a mail there are some more, for
- * all that is in the ring, and they are freed when they come back.
+ * all that is in the ring, and they are freed when they come back. Where these are used up too, because mails come faster than
+ * they come back, it stops giving room back to the kernel (reader-drain.c).
  */
 #include "daemon/reader.h"
 
@@ -107,6 +108,7 @@ int reader_take_batch(Reader *r) {
                 atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_give_back() */
                 if (!reader_has_spare(r)) { /* one may have come between the look and the word */
                         counter_add(&r->counters.pool_waits, 1);
+                        r->holds = r->holds || reader_has_mail(r);
                         return READER_E_STARVED;
                 }
                 atomic_store_explicit(&r->starving, false, memory_order_relaxed);

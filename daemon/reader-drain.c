@@ -4,6 +4,11 @@
  * A record is consumed only when all of its items are in a batch, or its loss is counted. When the items do not fit,
  * what was begun is taken back and the whole record tried again in an empty batch; when there is no empty batch, the
  * record stays in the ring, and the kernel counts exactly what it can not write meanwhile.
+ *
+ * A mail is followed at the end of the ring, which a reader may never reach if more is written, each time that it waits for
+ * batches, than these have room for. So one that has waited with a mail gives nothing back to the kernel before it is there:
+ * a full ring has an end that stands still. What is lost for it, where so much happens that all batches are away, the kernel
+ * counts.
  */
 #include "daemon/reader.h"
 
@@ -65,6 +70,11 @@ static int reader_take_whole(Reader *r, const uint8_t *bytes, size_t length, boo
         }
 }
 
+static void reader_give_back(const Reader *r, Ring *ring) {
+        if (!r->holds)
+                ring_publish(ring);
+}
+
 static int drain_ring(Reader *r, Ring *ring) {
         uint64_t head = ring_head(ring), published = ring->tail, records = 0, samples = 0;
         const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
@@ -87,7 +97,7 @@ static int drain_ring(Reader *r, Ring *ring) {
                 samples += is_sample;
                 ring_consume(ring, length);
                 if (ring->tail - published >= PUBLISH_EACH) {
-                        ring_publish(ring);
+                        reader_give_back(r, ring);
                         published = ring->tail;
                 }
                 if (!stream || !before)
@@ -105,8 +115,16 @@ static int drain_ring(Reader *r, Ring *ring) {
         if (n == RING_E_CORRUPT)
                 counter_add(&r->counters.resyncs, 1);
         if (ring->tail != published)
-                ring_publish(ring);
+                reader_give_back(r, ring);
         return taken;
+}
+
+/* The end was reached. */
+static void reader_let_go(Reader *r) {
+        r->holds = false;
+        ring_publish(&r->ring);
+        if (r->retiring.page)
+                ring_publish(&r->retiring);
 }
 
 int reader_drain(Reader *r) {
@@ -115,7 +133,10 @@ int reader_drain(Reader *r) {
 
         if (taken == 0)
                 taken = drain_ring(r, &r->ring);
-        if (taken == 0)
-                r->watermark = began;
-        return taken;
+        if (taken != 0)
+                return taken;
+        r->watermark = began;
+        if (r->holds)
+                reader_let_go(r);
+        return 0;
 }

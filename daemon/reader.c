@@ -52,6 +52,7 @@ int reader_init(Reader *r, size_t pool) {
         record_begin_plain(&r->plain);
         r->plain.cpu = r->cpu;
         r->mail = NULL;
+        r->holds = false;
         r->watermark = 0;
         r->comm_tid = UINT32_MAX;
         reader_set_default_pace(r);
@@ -84,6 +85,7 @@ int reader_init(Reader *r, size_t pool) {
 
 void reader_renew(Reader *r) {
         r->snapshot = snapshot_unref(r->snapshot);
+        r->holds = false;
         r->watermark = 0;
         reader_set_default_pace(r);
         r->next_read = UINT64_MAX;

@@ -125,6 +125,7 @@ typedef struct Reader {
         nsec_t turn_due;   /* CLOCK_MONOTONIC: while it watches, when the next turn is */
         nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
         ReaderMail *mail;  /* begun, waits for a whole drain */
+        bool holds;        /* nothing that was read goes back to the kernel before such a one */
         Ring retiring;     /* the ring before this one, while events still write there; else null */
         uint64_t retiring_id; /* of its carrier */
         uint64_t comm_version;

@@ -1,6 +1,6 @@
 /*
  * A reader without its thread, record by record: what arrives where, in which batch, and how it is counted; rings that
- * can not be followed; batches and pools that are full.
+ * can not be followed; batches that are full.
  */
 #include <fcntl.h>
 
@@ -282,78 +282,6 @@ static void test_entries_run_out(void **state) {
         rig_deinit(&rig);
 }
 
-/* --- a pool that is empty --- */
-
-static void test_starved(void **state) {
-        uint64_t n = 0, arrived = 0, tail;
-        Batch *b;
-        Rig rig;
-
-        rig_init(&rig, 1024 * 1024, 2);
-        while (rig_put_number(&rig, 1, WHO(7, 0, n + 1), 2 * n, 8 * (n % 7)))
-                n++;
-        assert_int_equal(reader_drain(&rig.reader), READER_E_STARVED);
-        tail = rig.page->data_tail;
-        assert_true(tail < rig.page->data_head);
-        assert_true(atomic_load(&rig.reader.starving));
-        assert_int_equal(counter_get(&rig.reader.counters.pool_waits), 1);
-        assert_int_equal(reader_drain(&rig.reader), READER_E_STARVED); /* the record was not touched */
-        assert_int_equal(rig.page->data_tail, tail);
-        assert_int_equal(reader_push_batch(&rig.reader), READER_E_STARVED);
-
-        while (arrived < n) { /* one batch back at a time */
-                b = queue_pop(&rig.reader.full);
-                if (!b) {
-                        assert_int_equal(reader_drain(&rig.reader), 0);
-                        assert_int_equal(reader_push_batch(&rig.reader), 0);
-                        continue;
-                }
-                check_batch(b);
-                for (size_t i = 0; i < b->n_entries; i++, arrived++)
-                        check_item(b, &b->entries[i], &(Want){ arrived + 1, 2 * arrived >= 1000 ? 5 : 1, 11, 7, 0, 2 * arrived });
-                queue_push(&rig.reader.free, b);
-                (void)reader_drain(&rig.reader);
-        }
-        assert_int_equal(arrived, n);
-        check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = n });
-        rig_deinit(&rig);
-}
-
-/* Whoever has written to the reader does not wait until a dispatcher that is too slow has caught up. */
-static void test_starved_with_mail(void **state) {
-        ReaderMail *mail = calloc(1, sizeof(*mail));
-        uint64_t n = 0, arrived = 0;
-        Reader *r;
-        Batch *b;
-        Rig rig;
-
-        rig_init(&rig, 1024 * 1024, 2);
-        r = &rig.reader;
-        while (rig_put_number(&rig, 1, WHO(7, 0, n + 1), 2 * n, 8 * (n % 7)))
-                n++;
-        assert_int_equal(reader_drain(r), READER_E_STARVED);
-        assert_non_null(mail);
-        reader_post(r, mail);
-        assert_int_equal(reader_drain(r), 0);
-        assert_int_equal(rig.page->data_tail, rig.page->data_head);
-        assert_int_equal(reader_push_batch(r), 0);
-        assert_true(r->n_more > 2 && r->n_more < READER_MORE_BATCHES);
-
-        assert_ptr_equal(mailbox_pop(&r->mailbox), mail);
-        free(mail);
-        while ((b = queue_pop(&r->full))) {
-                check_batch(b);
-                arrived += b->n_entries;
-                assert_true(queue_push(&r->free, b));
-        }
-        assert_int_equal(arrived, n);
-        assert_int_equal(reader_push_batch(r), 0);
-        assert_int_equal(r->n_more, 0);
-        assert_int_equal(r->n_spare + 1, 2); /* and the one that was pushed */
-        check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = n });
-        rig_deinit(&rig);
-}
-
 /* --- live changes --- */
 
 /* What the only item of the next batch says that it stands for. */
@@ -469,8 +397,6 @@ int main(void) {
                 cmocka_unit_test(test_whole_records),
                 cmocka_unit_test(test_too_long),
                 cmocka_unit_test(test_entries_run_out),
-                cmocka_unit_test(test_starved),
-                cmocka_unit_test(test_starved_with_mail),
                 cmocka_unit_test(test_generations_with_other_periods),
                 cmocka_unit_test(test_cut),
         };
