@@ -22,9 +22,12 @@ int supervisor_cut(Supervisor *s) {
 }
 
 void supervisor_wait_for_dispatcher(sem_t *done) {
+        nsec_t fed = clock_now(CLOCK_MONOTONIC);
+
         for (int patience = PATIENCE_S;; patience--) { /* as for the readers */
                 struct timespec second;
 
+                supervisor_feed_while_waiting(&fed);
                 clock_gettime(CLOCK_REALTIME, &second); /* not time(2), which lags: its next second may be over */
                 second.tv_sec++;
                 if (sem_timedwait(done, &second) == 0)

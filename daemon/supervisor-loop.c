@@ -72,13 +72,26 @@ static bool threads_are_alive(Supervisor *s) {
         return alive;
 }
 
+static void feed(void) {
+        (void)sd_notify(0, "WATCHDOG=1"); /* without a service manager it does nothing */
+}
+
+void supervisor_feed_while_waiting(nsec_t *fed) {
+        nsec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (now < *fed + NSEC_PER_SEC)
+                return;
+        *fed = now;
+        feed();
+}
+
 /* Fed only if every thread has moved since the last time, or sleeps. */
 static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
         Supervisor *s = userdata;
         uint64_t interval;
 
         if (threads_are_alive(s))
-                (void)sd_notify(0, "WATCHDOG=1");
+                feed();
         else
                 log_print(LOG_ERR, "a thread neither moves nor sleeps: the watchdog is not fed");
         if (sd_watchdog_enabled(0, &interval) <= 0)
@@ -121,8 +134,16 @@ int supervisor_start_loop(Supervisor *s) {
                         r = source_give(source);
         }
         if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
-                r = sd_event_add_time_relative(s->event, &s->watchdog, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s);
+                r = sd_event_add_time_relative(s->event, &s->feeding, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s);
         return r < 0 ? r : 0;
+}
+
+int supervisor_start_watchdog(Supervisor *s) {
+        uint64_t interval;
+
+        if (sd_watchdog_enabled(0, &interval) <= 0)
+                return 0;
+        return watchdog_start(&s->watchdog, getpid(), interval / 3 * NSEC_PER_USEC, feed);
 }
 
 int supervisor_listen(Supervisor *s, int fd, sd_event_io_handler_t handler) {

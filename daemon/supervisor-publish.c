@@ -208,12 +208,14 @@ static bool all_acknowledged(const Supervisor *s) {
 
 static void supervisor_wait_for_readers(Supervisor *s) {
         int patience = PATIENCE_S; /* counted in waits that nothing ended: while perfd is stopped, none passes */
+        nsec_t fed = clock_now(CLOCK_MONOTONIC);
 
         while (!all_acknowledged(s)) {
                 struct pollfd p = { .fd = s->acknowledge_fd, .events = POLLIN };
                 uint64_t count;
                 ssize_t n;
 
+                supervisor_feed_while_waiting(&fed);
                 if (poll(&p, 1, 1000) > 0) {
                         n = read(s->acknowledge_fd, &count, sizeof(count));
                         assert(n == sizeof(count) || errno == EAGAIN);

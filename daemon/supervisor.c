@@ -97,6 +97,8 @@ static int start_threads(Supervisor *s, Explanation *e) {
         supervisor_start_idle(s);
         r = closer_start(&s->closer);
         if (r == 0)
+                r = supervisor_start_watchdog(s);
+        if (r == 0)
                 r = dispatcher_start(&s->dispatcher);
         if (r < 0)
                 return supervisor_explain_thread(r, e);
@@ -112,7 +114,7 @@ static int compare_tids(const void *a, const void *b) {
 
 /* Our threads, as ranges of consecutive tids, in the kernel's filter language. */
 static int make_self_filter(Supervisor *s) {
-        _cleanup_free_ pid_t *tids = calloc(s->n_cpus + 3, sizeof(*tids));
+        _cleanup_free_ pid_t *tids = calloc(s->n_cpus + 4, sizeof(*tids));
         _cleanup_free_ char *text = malloc(SELF_FILTER_MAX);
         size_t n = 0, used = 0;
 
@@ -123,6 +125,8 @@ static int make_self_filter(Supervisor *s) {
         tids[n++] = getpid();
         tids[n++] = s->closer.thread.tid;
         tids[n++] = s->dispatcher.thread.tid;
+        if (s->watchdog.thread.started)
+                tids[n++] = s->watchdog.thread.tid;
         for (size_t i = 0; i < s->n_cpus; i++)
                 if (s->online[i])
                         tids[n++] = s->readers[i].thread.tid;
@@ -202,7 +206,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
             (r = supervisor_start_cpus(s, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
-            (r = start_threads(s, e)) != 0 ||            /* closer, dispatcher, which sees idle CPUs */
+            (r = start_threads(s, e)) != 0 ||            /* closer, watchdog, dispatcher, which sees idle CPUs */
             (r = supervisor_start_readers(s, e)) != 0 || /* one for each CPU */
             (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
             (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */
@@ -236,6 +240,7 @@ int supervisor_run(Supervisor *s) {
                 if (r > 0)
                         r = sd_event_dispatch(s->event);
         }
+        closer_go(&s->closer);
         if (r >= 0)
                 r = sd_event_get_exit_code(s->event, &code);
         return r < 0 ? r : code;
@@ -266,6 +271,7 @@ void supervisor_stop(Supervisor *s) {
         supervisor_free_removed(s);
         supervisor_free_kept(s);
         closer_stop(&s->closer);
+        watchdog_stop(&s->watchdog);
         comm_table_deinit(&s->comms);
         kin_table_deinit(&s->kin);
         free(s->self_filter);
@@ -273,7 +279,7 @@ void supervisor_stop(Supervisor *s) {
         cgroup_hierarchy_deinit(&s->cgroups);
         tracing_close(&s->tracing);
         kernel_symbol_index_deinit(&s->kernel_symbols);
-        sd_event_source_disable_unref(s->watchdog);
+        sd_event_source_disable_unref(s->feeding);
         s->event = sd_event_unref(s->event);
         config_unref(s->config);
         free(s->config_path);

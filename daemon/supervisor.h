@@ -24,6 +24,7 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/reader.h"
 #include "daemon/route/match.h"
+#include "daemon/watchdog.h"
 
 #define WATERMARK_SHARE 4          /* of a ring, that wakes its reader before the flush time */
 
@@ -191,7 +192,8 @@ typedef struct Supervisor {
         Control control;
         bool stopping;
         int exit_code;
-        sd_event_source *watchdog;
+        sd_event_source *feeding; /* while a service manager watches */
+        Watchdog watchdog;
         uint32_t *reader_cpus, *dispatcher_cpus; /* as configured at the start; none: all */
         size_t n_reader_cpus, n_dispatcher_cpus;
 } Supervisor;
@@ -204,6 +206,8 @@ void supervisor_stop(Supervisor *s);
 
 /* supervisor-loop.c: the loop that main runs, its signals, the watchdog. Negative. */
 int supervisor_start_loop(Supervisor *s);
+int supervisor_start_watchdog(Supervisor *s); /* for while main waits for the kernel */
+void supervisor_feed_while_waiting(nsec_t *fed); /* while there is another bound to what main waits for; again and again */
 /* Hears on an fd until the end. A handler that gives a negative ends perfd; sd-event alone would never call it again. */
 int supervisor_listen(Supervisor *s, int fd, sd_event_io_handler_t handler);
 

@@ -14,6 +14,7 @@ typedef enum ThreadKind {
         THREAD_READER,
         THREAD_DISPATCHER,
         THREAD_CLOSER,
+        THREAD_WATCHDOG,
         _THREAD_KIND_MAX,
 } ThreadKind;
 

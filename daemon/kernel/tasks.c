@@ -12,6 +12,8 @@
 
 #define ROOT_PID_NAMESPACE 0xEFFFFFFCU /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
+#define STAT_SIZE 1024 /* of a line of numbers, with its zero */
+
 DEFINE_CLEANUP(DIR *, closedir)
 
 static int compare_tids(const void *a, const void *b) {
@@ -72,38 +74,51 @@ typedef struct Family {
         bool ours;
 } Family;
 
-static int parent_of(uint32_t pid, uint32_t *ret_parent, Explanation *e) {
+/* What is behind the comm, which may hold anything: " S PPID ...". NULL, and errno: it can not be read. */
+static const char *read_stat(uint32_t tid, char stat[static STAT_SIZE]) {
         _cleanup_close_ int fd = -1;
-        char path[32], stat[512], *end;
+        const char *comm_end;
+        char path[32];
         ssize_t n;
 
-        (void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+        (void)snprintf(path, sizeof(path), "/proc/%u/stat", tid);
         fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, stat, sizeof(stat) - 1);
+        n = fd < 0 ? -1 : read(fd, stat, STAT_SIZE - 1);
+        if (n == 0)
+                errno = ESRCH;
         if (n <= 0)
-                return explain_proc(path, pid, n < 0 ? errno : ESRCH, e);
+                return NULL;
         stat[n] = '\0';
-        end = strrchr(stat, ')'); /* the comm before it may hold anything; then " S PPID" */
-        *ret_parent = end && strlen(end) > 4 ? (uint32_t)strtoul(end + 4, NULL, 10) : 0;
+        comm_end = strrchr(stat, ')');
+        return comm_end ? comm_end + 1 : stat + n;
+}
+
+static int parent_of(uint32_t pid, uint32_t *ret_parent, Explanation *e) {
+        char path[32], text[STAT_SIZE];
+        const char *stat = read_stat(pid, text);
+
+        (void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+        if (!stat)
+                return explain_proc(path, pid, errno, e);
+        *ret_parent = strlen(stat) > 3 ? (uint32_t)strtoul(stat + 3, NULL, 10) : 0;
         return 0;
+}
+
+char task_state(uint32_t tid) {
+        char text[STAT_SIZE];
+        const char *stat = read_stat(tid, text);
+
+        return stat && *stat ? stat[1] : '\0';
 }
 
 /* stat has it in clock ticks of CLOCK_BOOTTIME, as its 20th field behind the comm. */
 bool task_birth(clockid_t clock, uint32_t tid, nsec_t *ret) {
         nsec_t now = clock_now(clock), boot = clock_now(CLOCK_BOOTTIME), start;
-        _cleanup_close_ int fd = -1;
-        char path[32], stat[1024], *at;
         unsigned long long ticks;
-        ssize_t n;
+        char text[STAT_SIZE];
+        const char *stat = read_stat(tid, text);
 
-        (void)snprintf(path, sizeof(path), "/proc/%u/stat", tid);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, stat, sizeof(stat) - 1);
-        if (n <= 0)
-                return false;
-        stat[n] = '\0';
-        at = strrchr(stat, ')');
-        if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks) != 1)
+        if (!stat || sscanf(stat, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks) != 1)
                 return false;
         start = (nsec_t)((double)ticks / (double)sysconf(_SC_CLK_TCK) * (double)NSEC_PER_SEC);
         start = start < boot ? boot - start : 0; /* its age, by both clocks the same */

@@ -18,6 +18,9 @@ int tasks_descendants(uint32_t pid, uint32_t **ret_pids, size_t *ret_n, Explanat
  * suspended. False if there is none.
  */
 bool task_birth(clockid_t clock, uint32_t tid, nsec_t *ret);
+/* Its state, as proc_pid_stat(5) has it; '\0' if there is none. */
+#define TASK_STATE_UNINTERRUPTIBLE 'D'
+char task_state(uint32_t tid);
 /* Name of a thread from /proc; false if it is gone. Any thread; no allocation. */
 bool task_comm(uint32_t tid, char ret_comm[static COMM_SIZE]);
 /* Whether pids here are those of the kernel's own view (common_pid of tracepoints). */

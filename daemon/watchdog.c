@@ -1,0 +1,49 @@
+/* A look is one file of /proc: what main would have to say of itself at every call would cost more. */
+#include "daemon/watchdog.h"
+
+#include <errno.h>
+
+#include "daemon/kernel/tasks.h"
+
+/* False: the end. */
+static bool watchdog_sleep(Watchdog *w) {
+        nsec_t next = clock_now(CLOCK_MONOTONIC) + w->interval;
+        struct timespec ts = { .tv_sec = (time_t)(next / NSEC_PER_SEC), .tv_nsec = (long)(next % NSEC_PER_SEC) };
+
+        while (sem_clockwait(&w->stop, CLOCK_MONOTONIC, &ts) < 0) {
+                if (errno == ETIMEDOUT)
+                        return true;
+                assert(errno == EINTR);
+        }
+        return false;
+}
+
+static int watchdog_run(void *userdata) {
+        Watchdog *w = userdata;
+
+        while (watchdog_sleep(w)) {
+                if (task_state((uint32_t)w->tid) == TASK_STATE_UNINTERRUPTIBLE)
+                        w->feed();
+                counter_add(&w->looks, 1);
+        }
+        return 0;
+}
+
+int watchdog_start(Watchdog *w, pid_t tid, nsec_t interval, void (*feed)(void)) {
+        int r;
+
+        *w = (Watchdog){ .thread = THREAD_NULL, .tid = tid, .interval = interval, .feed = feed };
+        sem_init(&w->stop, 0, 0);
+        r = thread_start(&w->thread, THREAD_WATCHDOG, "watchdog", -1, watchdog_run, w);
+        if (r < 0)
+                sem_destroy(&w->stop);
+        return r;
+}
+
+void watchdog_stop(Watchdog *w) {
+        if (!w->thread.started)
+                return;
+        sem_post(&w->stop);
+        (void)thread_join(&w->thread);
+        sem_destroy(&w->stop);
+}
