@@ -49,8 +49,7 @@ static void closer_wait(Closer *c, const struct timespec *end) {
 
 /* False: the end. */
 static bool closer_follow(Closer *c, CloserMail *mail) {
-        nsec_t most = clock_now(CLOCK_MONOTONIC) + c->held_most; /* of all that it names */
-        const struct timespec end = { .tv_sec = (time_t)(most / NSEC_PER_SEC), .tv_nsec = (long)(most % NSEC_PER_SEC) };
+        const struct timespec end = nsec_timespec(clock_now(CLOCK_MONOTONIC) + c->held_most); /* of all that it names */
         bool go_on = mail->n > 0 || mail->probe;
 
         for (size_t i = 0; i < mail->n; i++) {

@@ -22,7 +22,7 @@ nsec_t reader_visible(const Reader *r) {
 
 void reader_wait_guard(const Reader *r) {
         nsec_t until = clock_now(CLOCK_MONOTONIC) + r->guard;
-        struct timespec ts = { .tv_sec = (time_t)(until / NSEC_PER_SEC), .tv_nsec = (long)(until % NSEC_PER_SEC) };
+        struct timespec ts = nsec_timespec(until);
         int slack;
 
         if (r->guard == 0)

@@ -297,7 +297,7 @@ static void reader_sleep(Reader *r, bool starved) {
         struct pollfd fds[] = { { .fd = r->mailbox.fd, .events = POLLIN },
                                 { .fd = starved ? -1 : r->carrier_fd, .events = POLLIN } };
         nsec_t now = clock_now(CLOCK_MONOTONIC), wait = reader_timeout(r, now, starved);
-        struct timespec ts = { .tv_sec = (time_t)(wait / NSEC_PER_SEC), .tv_nsec = (long)(wait % NSEC_PER_SEC) };
+        struct timespec ts = nsec_timespec(wait);
         int n;
 
         if (!starved) /* else what it was to bring at that tick is still to come */

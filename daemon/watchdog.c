@@ -7,10 +7,9 @@
 
 /* False: the end. */
 static bool watchdog_sleep(Watchdog *w) {
-        nsec_t next = clock_now(CLOCK_MONOTONIC) + w->interval;
-        struct timespec ts = { .tv_sec = (time_t)(next / NSEC_PER_SEC), .tv_nsec = (long)(next % NSEC_PER_SEC) };
+        const struct timespec next = nsec_timespec(clock_now(CLOCK_MONOTONIC) + w->interval);
 
-        while (sem_clockwait(&w->stop, CLOCK_MONOTONIC, &ts) < 0) {
+        while (sem_clockwait(&w->stop, CLOCK_MONOTONIC, &next) < 0) {
                 if (errno == ETIMEDOUT)
                         return true;
                 assert(errno == EINTR);

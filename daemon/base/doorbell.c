@@ -57,7 +57,7 @@ bool doorbell_wait(Doorbell *d, nsec_t timeout) {
 
         if (timeout > 0 && timeout != UINT64_MAX) { /* epoll_wait(2) knows only milliseconds */
                 struct pollfd p = { .fd = d->waiter, .events = POLLIN };
-                struct timespec ts = { .tv_sec = (time_t)(timeout / NSEC_PER_SEC), .tv_nsec = (long)(timeout % NSEC_PER_SEC) };
+                struct timespec ts = nsec_timespec(timeout);
 
                 n = ppoll(&p, 1, &ts, NULL);
                 assert(n >= 0 || errno == EINTR);
