@@ -146,6 +146,26 @@ int supervisor_start_watchdog(Supervisor *s) {
         return watchdog_start(&s->watchdog, getpid(), interval / 3 * NSEC_PER_USEC, feed);
 }
 
+/* As sd_event_loop(3), but that closes begin only while it waits. */
+int supervisor_run(Supervisor *s) {
+        int r = 0, code;
+
+        while (r >= 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED) {
+                r = sd_event_prepare(s->event);
+                if (r == 0) {
+                        closer_go(&s->closer);
+                        r = sd_event_wait(s->event, UINT64_MAX);
+                        closer_hold(&s->closer);
+                }
+                if (r > 0)
+                        r = sd_event_dispatch(s->event);
+        }
+        closer_go(&s->closer);
+        if (r >= 0)
+                r = sd_event_get_exit_code(s->event, &code);
+        return r < 0 ? r : code;
+}
+
 int supervisor_listen(Supervisor *s, int fd, sd_event_io_handler_t handler) {
         sd_event_source *source;
         int r = sd_event_add_io(s->event, &source, fd, EPOLLIN, handler, s);

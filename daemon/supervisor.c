@@ -226,26 +226,6 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         return 0;
 }
 
-/* As sd_event_loop(3), but that closes begin only while it waits. */
-int supervisor_run(Supervisor *s) {
-        int r = 0, code;
-
-        while (r >= 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED) {
-                r = sd_event_prepare(s->event);
-                if (r == 0) {
-                        closer_go(&s->closer);
-                        r = sd_event_wait(s->event, UINT64_MAX);
-                        closer_hold(&s->closer);
-                }
-                if (r > 0)
-                        r = sd_event_dispatch(s->event);
-        }
-        closer_go(&s->closer);
-        if (r >= 0)
-                r = sd_event_get_exit_code(s->event, &code);
-        return r < 0 ? r : code;
-}
-
 void supervisor_stop(Supervisor *s) {
         s->control.gone = NULL; /* everything goes */
         control_deinit(&s->control);

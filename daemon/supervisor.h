@@ -200,12 +200,12 @@ typedef struct Supervisor {
 
 /* supervisor.c: start and stop, one list and its mirror. */
 int supervisor_start(Supervisor *s, Explanation *e);
-/* Runs until it is told to stop; the exit code. */
-int supervisor_run(Supervisor *s);
 void supervisor_stop(Supervisor *s);
 
 /* supervisor-loop.c: the loop that main runs, its signals, the watchdog. Negative. */
 int supervisor_start_loop(Supervisor *s);
+/* Runs until it is told to stop; the exit code. */
+int supervisor_run(Supervisor *s);
 int supervisor_start_watchdog(Supervisor *s); /* for while main waits for the kernel */
 void supervisor_feed_while_waiting(nsec_t *fed); /* while there is another bound to what main waits for; again and again */
 /* Hears on an fd until the end. A handler that gives a negative ends perfd; sd-event alone would never call it again. */
