@@ -296,10 +296,6 @@ int dispatcher_describe(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_
 }
 
 /* Behind the event's last item: in the order of each CPU that is now, in the order of time when the merge is so far. */
-void dispatcher_remove(Dispatcher *d, DispatcherMail *mail) {
-        dispatcher_mails_append(&d->removals, mail);
-}
-
 int dispatcher_tell_removals(Dispatcher *d) {
         nsec_t until = dispatcher_min_watermark(d);
         int r = 0;

@@ -30,7 +30,7 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 r = dispatcher_learn(d, mail->scan);
                 break;
         case DISPATCHER_REMOVED:
-                dispatcher_remove(d, mail);
+                dispatcher_mails_append(&d->removals, mail);
                 return 0; /* it stays until its time */
         case DISPATCHER_REPORT:
                 r = dispatcher_report(d, mail->report);

@@ -321,8 +321,6 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s);
 int dispatcher_begin(Dispatcher *d, uint64_t id);
 /* As all that sends something else than items: after a flush. */
 int dispatcher_describe(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_t n);
-/* Takes the mail. */
-void dispatcher_remove(Dispatcher *d, DispatcherMail *mail);
 int dispatcher_tell_removals(Dispatcher *d);
 void dispatcher_mail_free(DispatcherMail *mail);
 int dispatcher_close(Dispatcher *d, const DispatcherMail *mail);
