@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/kernel/tasks.h"
 #include "daemon/watchdog.h"
 
 #define PATIENCE (20 * NSEC_PER_SEC)
@@ -44,55 +45,66 @@ static int wait_for_kernel(void *userdata) {
         return pid > 0 && waitpid((pid_t)pid, NULL, 0) == pid ? 0 : -1;
 }
 
-static void test_waits_for_kernel(void **state) {
-        nsec_t end = clock_now(CLOCK_MONOTONIC) + PATIENCE;
-        Watchdog w = WATCHDOG_NULL;
-        Thread waits;
-        unsigned fed;
-        int fds[2];
-
-        n_fed = 0;
-        assert_int_equal(pipe(fds), 0);
-        assert_int_equal(thread_start(&waits, THREAD_ANY, "waits", -1, wait_for_kernel, fds), 0);
-        assert_int_equal(watchdog_start(&w, waits.tid, NSEC_PER_MSEC, feed), 0);
-        while (n_fed < 3) {
-                assert_true(clock_now(CLOCK_MONOTONIC) < end);
-                sched_yield();
-        }
-        assert_int_equal(write(fds[1], "", 1), 1);
-        assert_int_equal(thread_join(&waits), 0);
-        wait_looks(&w, counter_get(&w.looks) + 1);
-        fed = n_fed;
-        wait_looks(&w, counter_get(&w.looks) + 3);
-        assert_int_equal(n_fed, fed); /* there is nobody any more */
-        watchdog_stop(&w);
-        close(fds[0]);
-        close(fds[1]);
-}
-
-static int wait_for_nothing(void *userdata) {
+static int wait_for_byte(void *userdata) {
         char byte;
 
         return read(*(const int *)userdata, &byte, 1) == 1 ? 0 : -1;
 }
 
-/* As a thread that is stuck. */
-static void test_waits_for_others(void **state) {
-        Watchdog w = WATCHDOG_NULL;
-        Thread waits;
-        int fds[2];
+typedef struct Watched {
+        Watchdog watchdog;
+        Thread thread;
+        int fds[2]; /* what is written there ends its wait */
+} Watched;
+
+/* When it waits, which is its state then. */
+static void watched_start(Watched *w, int (*wait)(void *userdata), char state) {
+        nsec_t end = clock_now(CLOCK_MONOTONIC) + PATIENCE;
 
         n_fed = 0;
-        assert_int_equal(pipe(fds), 0);
-        assert_int_equal(thread_start(&waits, THREAD_ANY, "waits", -1, wait_for_nothing, fds), 0);
-        assert_int_equal(watchdog_start(&w, waits.tid, NSEC_PER_MSEC, feed), 0);
-        wait_looks(&w, 20);
-        watchdog_stop(&w);
+        assert_int_equal(pipe(w->fds), 0);
+        assert_int_equal(thread_start(&w->thread, THREAD_ANY, "waits", -1, wait, w->fds), 0);
+        while (task_state((uint32_t)w->thread.tid) != state) {
+                assert_true(clock_now(CLOCK_MONOTONIC) < end);
+                sched_yield();
+        }
+        assert_int_equal(watchdog_start(&w->watchdog, w->thread.tid, NSEC_PER_MSEC, feed), 0);
+}
+
+static void watched_end_wait(Watched *w) {
+        assert_int_equal(write(w->fds[1], "", 1), 1);
+        assert_int_equal(thread_join(&w->thread), 0);
+        close(w->fds[0]);
+        close(w->fds[1]);
+}
+
+static void test_waits_for_kernel(void **state) {
+        nsec_t end = clock_now(CLOCK_MONOTONIC) + PATIENCE;
+        unsigned fed;
+        Watched w;
+
+        watched_start(&w, wait_for_kernel, TASK_STATE_UNINTERRUPTIBLE);
+        while (n_fed < 3) {
+                assert_true(clock_now(CLOCK_MONOTONIC) < end);
+                sched_yield();
+        }
+        watched_end_wait(&w);
+        wait_looks(&w.watchdog, counter_get(&w.watchdog.looks) + 1);
+        fed = n_fed;
+        wait_looks(&w.watchdog, counter_get(&w.watchdog.looks) + 3);
+        assert_int_equal(n_fed, fed); /* there is nobody any more */
+        watchdog_stop(&w.watchdog);
+}
+
+/* As a thread that is stuck. */
+static void test_waits_for_others(void **state) {
+        Watched w;
+
+        watched_start(&w, wait_for_byte, 'S');
+        wait_looks(&w.watchdog, 20);
+        watchdog_stop(&w.watchdog);
         assert_int_equal(n_fed, 0);
-        assert_int_equal(write(fds[1], "", 1), 1);
-        assert_int_equal(thread_join(&waits), 0);
-        close(fds[0]);
-        close(fds[1]);
+        watched_end_wait(&w);
 }
 
 static void test_not_started(void **state) {
