@@ -22,6 +22,14 @@ def of_thread(path):
     return text
 
 
+def threads_of(pid):
+    """[(name, tid)] of those that are there."""
+    found = []
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        found.append((read(f"/proc/{pid}/task/{tid}/comm"), int(tid)))
+    return found
+
+
 def of_process(pid):
     """A text of one line for each thread; those that end meanwhile are left out."""
     lines = []

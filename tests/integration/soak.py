@@ -24,6 +24,7 @@ import sys
 import threading
 import time
 
+import doings
 import perfd
 from asleep import count_sleeps, wait_until_asleep
 from checker import Checker
@@ -293,11 +294,7 @@ class Calm:
 
 def threads_of(daemon):
     """Their names."""
-    found = []
-    for tid in os.listdir(f"/proc/{daemon.pid}/task"):
-        with open(f"/proc/{daemon.pid}/task/{tid}/comm", encoding="ascii") as f:
-            found.append(f.read().strip())
-    return sorted(found)
+    return sorted(name for name, _ in doings.threads_of(daemon.pid))
 
 
 def check_idle(daemon, seconds):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import doings
 import perfd
 from checker import Checker
 from host import while_cpus_run
@@ -23,11 +24,7 @@ def need_two_cpus():
 
 def threads_of(daemon):
     """{name: tid}"""
-    found = {}
-    for tid in os.listdir(f"/proc/{daemon.pid}/task"):
-        with open(f"/proc/{daemon.pid}/task/{tid}/comm", encoding="ascii") as f:
-            found[f.read().strip()] = int(tid)
-    return found
+    return dict(doings.threads_of(daemon.pid))
 
 
 def scheduled(tid):
