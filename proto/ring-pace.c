@@ -11,52 +11,68 @@ static uint64_t ring_pace_most(const RingPace *p) {
         return p->tick.length / SLACK_SHARE;
 }
 
-/* Ticks are nothing to wait for. */
-static void ring_pace_give_up(RingPace *p) {
-        p->streak = 0;
-        p->needed = 4 * p->needed < NEEDED_MOST ? 4 * p->needed : NEEDED_MOST;
+/* Ticks may be nothing to wait for. */
+static void ring_pace_doubt(RingPace *p) {
+        p->needed = 2 * p->needed < NEEDED_MOST ? 2 * p->needed : NEEDED_MOST;
+}
+
+/* It waits for the second tick by itself, behind one at which nothing came. */
+static bool ring_pace_forgives(const RingPace *p) {
+        return p->n_missed == 1 && p->due > 0;
 }
 
 /* Something came, for which it was rung, or not: was it late, later than can be waited for, or nothing to be expected? */
 static void ring_pace_learn(RingPace *p, uint64_t now, bool is_rung) {
         const uint64_t most = ring_pace_most(p);
-        bool is_late = p->has_missed ? now < p->tick.next + p->tick.length : is_rung && now < p->due;
+        bool is_late = p->n_missed > 0 ? now < p->tick.next + p->tick.length : is_rung && now < p->due;
 
         if (is_late && p->slack < most) {
                 p->slack = p->slack + SLACK_MORE < most ? p->slack + SLACK_MORE : most;
-        } else if (is_late || p->has_missed) {
-                ring_pace_give_up(p);
+        } else if (!is_late && ring_pace_forgives(p)) {
+                ring_pace_doubt(p);
+        } else if (is_late || p->n_missed > 0) {
+                p->streak = 0;
+                ring_pace_doubt(p);
         } else if (p->due > 0 && now >= p->due) {
                 p->slack -= p->slack >= SLACK_LEAST + SLACK_LESS ? SLACK_LESS : 0;
                 p->needed -= p->needed > NEEDED_LEAST;
         }
 }
 
+/* Something came: was it at the tick behind the last one at which something did? */
+static void ring_pace_count(RingPace *p, uint64_t now, uint64_t next) {
+        const unsigned waited = ring_pace_forgives(p) ? 2 : 1;
+
+        if (now >= p->tick.next + waited * p->tick.length)
+                p->streak = 0;
+        else if (next > p->tick.next)
+                p->streak++;
+}
+
 void ring_pace_looked(RingPace *p, const RingReader *r, uint64_t now, size_t n, bool is_rung) {
         RingTick tick = ring_reader_tick(r);
 
         if (n == 0) {
-                p->has_missed |= p->due > 0 && now >= p->due;
+                p->n_missed += p->due > 0 && now >= p->due;
         } else {
+                ring_pace_count(p, now, tick.next);
                 if (n <= r->size / 2) /* else it was rung for a ring that gets full */
                         ring_pace_learn(p, now, is_rung);
-                p->has_missed = false;
-                if (now >= p->tick.next + p->tick.length + p->slack)
-                        p->streak = 0;
-                else if (tick.next > p->tick.next)
-                        p->streak++;
+                p->n_missed = 0;
                 p->tick = tick;
         }
         p->due = 0;
 }
 
-/* It is worth it, and no longer than a tick, whatever the daemon says. */
+/* It is worth it, and no longer than a tick, whatever the daemon says. One look in vain does not make it doubt, if it never did. */
 static bool ring_pace_can_wait(const RingPace *p, uint64_t now, uint64_t due) {
-        return p->streak >= p->needed && !p->has_missed && due > now && due - now <= p->tick.length + ring_pace_most(p);
+        return p->streak >= p->needed && p->n_missed <= (p->needed == NEEDED_LEAST) && due > now &&
+               due - now <= p->tick.length + ring_pace_most(p);
 }
 
 uint64_t ring_pace_sleep(RingPace *p, RingReader *r, uint64_t now) {
-        const uint64_t most = ring_pace_most(p), due = p->tick.next + (p->slack < most ? p->slack : most);
+        const uint64_t most = ring_pace_most(p), slack = p->slack < most ? p->slack : most;
+        const uint64_t due = p->tick.next + p->n_missed * p->tick.length + slack;
         const uint8_t *bytes;
         size_t n;
 

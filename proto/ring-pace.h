@@ -5,7 +5,8 @@
  * all the same when the ring gets full.
  *
  * How long behind a tick is learned: a little less each time that there was something, much more when it came later. A
- * reader that looks in vain, because nothing comes at that tick, waits for bells again, the longer the more often it did.
+ * reader that looks in vain, because nothing comes at that tick, tries the next one if it hardly ever did, and else waits for
+ * bells again, the longer the more often it did.
  *
  * One owner, no thread. Times are ns of CLOCK_MONOTONIC.
  */
@@ -23,7 +24,7 @@ typedef struct RingPace {
         uint64_t slack;  /* behind a tick, ns */
         unsigned streak; /* ticks at which something came, one behind the other */
         unsigned needed; /* so many before it looks by itself */
-        bool has_missed; /* it looked in vain: what comes next tells why */
+        unsigned n_missed; /* it looked in vain, so often: what comes next tells why */
 } RingPace;
 
 #define RING_PACE_SLACK 100000 /* ns: at first, and at least */
