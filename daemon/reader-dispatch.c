@@ -9,7 +9,7 @@
  */
 #include "daemon/reader.h"
 
-#define BATCHES_MOST 4
+#define BATCHES_MOST 8
 #define TURN_MOST (250 * NSEC_PER_USEC)
 #define UNSHARED_FOR (16 * NSEC_PER_MSEC)
 
