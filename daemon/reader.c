@@ -61,6 +61,7 @@ int reader_init(Reader *r, size_t pool) {
         r->has_rung = false;
         r->turn_due = UINT64_MAX;
         r->next_look = 0;
+        r->has_read_early = false;
         r->is_asked = false;
         r->along_until = 0;
         r->sight = RING_SIGHT_NULL;
@@ -239,14 +240,20 @@ static void reader_set_wait(Reader *r, nsec_t wait) {
         r->wait = wait;
 }
 
-/* After a drain. Who was woken for something else before its time has not looked in vain. */
-static nsec_t reader_next_wait(const Reader *r, bool along, bool had_records) {
+/*
+ * After a drain. Who was woken for something else before its time has not looked in vain; nor has who finds nothing at its
+ * time because what came since the last tick was read before.
+ */
+static nsec_t reader_next_wait(Reader *r, bool along, bool had_records) {
+        bool is_early = clock_now(CLOCK_MONOTONIC) < r->next_look, came = had_records || r->has_read_early;
+
+        r->has_read_early = is_early && came;
         if (along)
                 return r->along_tick;
-        if (had_records)
-                return r->tick;
-        if (clock_now(CLOCK_MONOTONIC) < r->next_look)
+        if (is_early && !had_records)
                 return r->wait;
+        if (came)
+                return r->tick;
         return 2 * r->wait < r->idle_wait ? 2 * r->wait : r->idle_wait;
 }
 
@@ -293,22 +300,37 @@ static nsec_t reader_timeout(const Reader *r, nsec_t now, bool starved) {
         return turn < wait ? turn : wait;
 }
 
+/*
+ * Whether to sleep on. The kernel wakes each time that half a ring was written, whatever was read of it meanwhile: of a flood
+ * that is in the middle of any tick, and what is there then can wait for its end.
+ */
+static bool reader_is_woken_early(const Reader *r, const struct pollfd *mailbox, const struct pollfd *carrier, nsec_t wait) {
+        return mailbox->revents == 0 && carrier->revents == POLLIN && wait <= r->tick && !r->retiring.page &&
+               ring_head(&r->ring) - r->ring.tail < r->ring.size / READER_EARLY_SHARE;
+}
+
 static void reader_sleep(Reader *r, bool starved) {
         struct pollfd fds[] = { { .fd = r->mailbox.fd, .events = POLLIN },
                                 { .fd = starved ? -1 : r->carrier_fd, .events = POLLIN } };
         nsec_t now = clock_now(CLOCK_MONOTONIC), wait = reader_timeout(r, now, starved);
-        struct timespec ts = nsec_timespec(wait);
-        int n;
+        nsec_t due = wait == UINT64_MAX ? UINT64_MAX : now + wait;
 
         if (!starved) /* else what it was to bring at that tick is still to come */
                 r->next_look = reader_next_tick(r, now);
         ring_sight_set_quiet(&r->sight, !starved && (!r->batch || r->batch->n_entries == 0));
         heartbeat_sleep(&r->heartbeat);
-        n = ppoll(fds, 2, wait == UINT64_MAX ? NULL : &ts, NULL);
-        assert(n >= 0 || errno == EINTR);
+        for (;;) {
+                struct timespec ts = nsec_timespec(due > now ? due - now : 0);
+                int n = ppoll(fds, 2, due == UINT64_MAX ? NULL : &ts, NULL);
+
+                assert(n >= 0 || errno == EINTR);
+                counter_add(&r->counters.wakeups, 1);
+                if (n <= 0 || !reader_is_woken_early(r, &fds[0], &fds[1], wait))
+                        break;
+                now = clock_now(CLOCK_MONOTONIC);
+        }
         heartbeat_wake(&r->heartbeat);
         ring_sight_set_quiet(&r->sight, false);
-        counter_add(&r->counters.wakeups, 1);
         if (fds[0].revents)
                 mailbox_quiet(&r->mailbox);
 }

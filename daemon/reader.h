@@ -62,6 +62,7 @@ typedef struct MoveFields {
 } MoveFields;
 
 #define READER_MORE_BATCHES 128 /* beside the pool, for a mail */
+#define READER_EARLY_SHARE 8 /* of a ring: what its watermark finds, if it is less, waits for the next tick */
 #define READER_FLUSH (3 * NSEC_PER_MSEC) /* with the way behind it, half of all samples are there within 2 ms */
 
 /* A ring with its carrier: what one CPU has, or gets. */
@@ -119,6 +120,7 @@ typedef struct Reader {
         nsec_t tick, along_tick, idle_wait; /* what `wait` is while records come, while it goes along, and at most */
         nsec_t next_look;  /* CLOCK_MONOTONIC: the next of these multiples, when it last went to sleep */
         bool is_asked;     /* for what it pushes now */
+        bool has_read_early; /* records, since that tick's one before */
         bool is_slack;     /* the thread's timers may be late */
         size_t unrung;     /* batches that the dispatcher was not woken for */
         bool has_rung;     /* in this drain */

@@ -26,7 +26,7 @@
 #include "daemon/route/match.h"
 #include "daemon/watchdog.h"
 
-#define WATERMARK_SHARE 4          /* of a ring, that wakes its reader before the flush time */
+#define WATERMARK_SHARE 2          /* of a ring, that wakes its reader before the flush time */
 
 /* The fds of one event, opened together. */
 typedef struct Stream {

@@ -1,7 +1,7 @@
 /*
  * When a reader looks: its thread, in a time that passes only while it sleeps, where samples come at even distances. However
  * often it has to see to turns of the dispatcher, or is woken for something else, a flood is read at each tick, no later and
- * not more often; and what it has to see to while nothing comes, it does in time.
+ * not more often, unless the ring gets full before; and what it has to see to while nothing comes, it does in time.
  */
 #include <poll.h>
 #include <sched.h>
@@ -11,6 +11,7 @@
 
 #define TICK (3 * NSEC_PER_MSEC)
 #define GAP (100 * NSEC_PER_USEC)
+#define RING ((size_t)1 << 20)
 #define BEGIN ((nsec_t)1000 * 2 * TICK + TICK / 2 + TICK) /* a tick before a reader that found nothing looks again */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
@@ -26,8 +27,13 @@ typedef struct World {
         nsec_t wait;       /* when turns are due, after the one before */
         unsigned n_zero;   /* turns of ten behind which there is more to be done at once */
         unsigned n_asks;   /* times that it is woken for something else before it sleeps on */
+        uint32_t extra;    /* bytes of each sample */
+        uint64_t written;  /* into the ring, ever; each half of it wakes its reader, as the kernel does it */
         unsigned n_sleeps, n_turns;
+        unsigned n_rung, n_slept_on; /* by the ring, and what came was left there */
         nsec_t oldest;     /* how long a sample has lain in the ring, at most */
+        nsec_t lies_since; /* the first of those that lie there */
+        bool was_rung;
         nsec_t turn_due, latest_turn; /* how late one came, at most */
         bool is_stopped;
 } World;
@@ -63,39 +69,61 @@ static void world_stop(World *w) {
         reader_post(&w->rig.reader, mail);
 }
 
+/* One sample; whether the kernel wakes the reader then. */
+static bool world_put(World *w) {
+        uint64_t before = w->written / (RING / 2), head = w->rig.page->data_head;
+
+        assert(rig_put_number(&w->rig, 1, WHO(7, 0, w->next), 2, w->extra)); /* there is always room */
+        w->written += w->rig.page->data_head - head;
+        w->next += GAP;
+        return w->written / (RING / 2) > before;
+}
+
 /* The reader sleeps: time passes, and samples come. */
 int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
         World *w = world;
         nsec_t until = timeout ? w->now + (nsec_t)timeout->tv_sec * NSEC_PER_SEC + (nsec_t)timeout->tv_nsec : w->end;
+        uint64_t filled = w->rig.page->data_head - w->rig.page->data_tail;
+        bool rung = false;
 
-        assert(w->rig.page->data_head == w->rig.page->data_tail);
+        if (filled > 0) { /* only what the ring woke it for can wait, if it is little */
+                assert(w->was_rung && filled < RING / READER_EARLY_SHARE);
+                w->n_slept_on++;
+        }
         if (w->n_sleeps++ % (w->n_asks + 1) < w->n_asks) {
                 mailbox_ask(&w->rig.reader.mailbox, READER_ASK_BATCHES);
                 until = w->now + 1;
         }
         if (until > w->end)
                 until = w->end;
-        if (w->next <= w->last && w->next < until && until - w->next > w->oldest)
-                w->oldest = until - w->next;
-        for (; w->next <= w->last && w->next < until; w->next += GAP)
-                rig_put_number(&w->rig, 1, WHO(7, 0, w->next), 2, 0);
+        if (filled == 0)
+                w->lies_since = w->next;
+        while (w->next <= w->last && w->next < until && !rung) {
+                rung = world_put(w);
+                if (rung)
+                        until = w->next - GAP + 1;
+        }
+        if (w->lies_since < w->next && until - w->lies_since > w->oldest)
+                w->oldest = until - w->lies_since;
         w->now = until;
+        w->was_rung = rung;
+        w->n_rung += rung;
         fds[0].revents = w->n_sleeps % (w->n_asks + 1) != 0 ? POLLIN : 0;
-        fds[1].revents = 0;
+        fds[1].revents = rung ? POLLIN : 0;
         if (w->now >= w->end && !w->is_stopped) {
                 world_stop(w);
                 fds[0].revents = POLLIN;
         }
-        return fds[0].revents != 0;
+        return (fds[0].revents != 0) + (fds[1].revents != 0);
 }
 
-static void world_run(World *w, nsec_t from, nsec_t to, nsec_t end, nsec_t wait, unsigned n_zero, unsigned n_asks) {
+/* w has what is not said by the other arguments. */
+static void world_run_on(World *w, nsec_t from, nsec_t to, nsec_t end, nsec_t wait, unsigned n_zero, unsigned n_asks) {
         Dispatching *d = &w->rig.dispatching;
         cpu_set_t set;
         uint32_t cpu = 0;
 
-        memset(w, 0, sizeof(*w));
-        rig_init(&w->rig, 1 << 20, 4);
+        rig_init(&w->rig, RING, 16);
         w->now = BEGIN;
         w->next = BEGIN + from;
         w->last = BEGIN + to;
@@ -122,6 +150,11 @@ static void world_run(World *w, nsec_t from, nsec_t to, nsec_t end, nsec_t wait,
         assert_true(w->is_stopped);
         close_fd(w->rig.reader.acknowledge_fd);
         rig_deinit(&w->rig);
+}
+
+static void world_run(World *w, nsec_t from, nsec_t to, nsec_t end, nsec_t wait, unsigned n_zero, unsigned n_asks) {
+        memset(w, 0, sizeof(*w));
+        world_run_on(w, from, to, end, wait, n_zero, n_asks);
 }
 
 static void test_flood(void **state) {
@@ -156,10 +189,38 @@ static void test_quiet(void **state) {
         assert_in_range(n_sleeps[1], 2000 / 5 - 40, 2000 / 5 + 40);
 }
 
+/* A ring wakes at each half that was written, be it read meanwhile: it is left for the tick, unless there is much. */
+static void test_rung(void **state) {
+        World little = { .extra = 1 << 10 }, much = { .extra = 16 << 10 };
+
+        world_run_on(&little, 0, NSEC_PER_SEC, NSEC_PER_SEC, UINT64_MAX, 0, 0);
+        assert_true(little.n_rung > 10);
+        assert_int_equal(little.n_slept_on, little.n_rung);
+        assert_true(little.oldest <= TICK);
+        assert_in_range(little.n_sleeps - little.n_rung, NSEC_PER_SEC / TICK, NSEC_PER_SEC / TICK + 2);
+
+        world_run_on(&much, 0, NSEC_PER_SEC, NSEC_PER_SEC, UINT64_MAX, 0, 0);
+        assert_true(much.n_rung > 100);
+        assert_in_range(much.n_slept_on, 1, much.n_rung / 2); /* where a tick was just before */
+        assert_true(much.oldest <= TICK);
+}
+
+/* Who would not look for long because nothing came reads at once what it is woken for, however little it is. */
+static void test_rung_in_quiet(void **state) {
+        World w = { .written = RING / 2 - 256 };
+
+        world_run_on(&w, NSEC_PER_SEC, NSEC_PER_SEC + 10 * TICK, 2 * NSEC_PER_SEC, UINT64_MAX, 0, 0);
+        assert_int_equal(w.n_rung, 1);
+        assert_int_equal(w.n_slept_on, 0);
+        assert_true(w.oldest <= TICK);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_flood),
                 cmocka_unit_test(test_quiet),
+                cmocka_unit_test(test_rung),
+                cmocka_unit_test(test_rung_in_quiet),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

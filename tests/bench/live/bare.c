@@ -112,18 +112,26 @@ static void bare_report(const Bare *b, const struct rusage *began) {
                ended.ru_nvcsw - began->ru_nvcsw);
 }
 
-/* Until stdin says something. */
+/* Until stdin says something. What the watermark finds between two ticks is left for the next one, if it is little. */
 static void bare_loop(Bare *b, BareStep *drain) {
         struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = b->fd, .events = POLLIN } };
-        nsec_t wait = READER_FLUSH;
+        nsec_t wait = READER_FLUSH, due = 0;
 
         while (fds[0].revents == 0) {
-                nsec_t left = wait - clock_now(CLOCK_MONOTONIC) % wait; /* below a second */
-                struct timespec ts = { .tv_nsec = (long)left };
+                nsec_t now = clock_now(CLOCK_MONOTONIC);
+                struct timespec ts;
+                int n;
 
-                if (ppoll(fds, 2, &ts, NULL) < 0 && errno != EINTR)
+                if (due == 0)
+                        due = now + wait - now % wait;
+                ts = nsec_timespec(due > now ? due - now : 0);
+                n = ppoll(fds, 2, &ts, NULL);
+                if (n < 0 && errno != EINTR)
                         bare_fail("bare: poll");
                 b->head = __atomic_load_n(&b->page->data_head, __ATOMIC_ACQUIRE);
+                if (n > 0 && fds[0].revents == 0 && wait == READER_FLUSH && b->head - b->tail < BARE_RING / READER_EARLY_SHARE)
+                        continue;
+                due = 0;
                 if (b->head != b->tail) {
                         drain(b);
                         bare_publish(b);
