@@ -48,7 +48,7 @@ typedef struct Case {
 
 #define ONE_CPU .n_cpus = 1, .n_busy = 1, .order = STREAM_BY_CPU
 #define CPUS(n) .n_cpus = (n), .n_busy = (n), .order = STREAM_BY_TIME, .n_subscriptions = 1
-#define EACH_20K .per_turn = 40 /* what comes in 2 ms */
+#define EACH_20K .per_turn = PIPELINE_RATE * READER_FLUSH / NSEC_PER_SEC /* what comes in a tick */
 
 static Case cases[] = {
         { "bare: advance the tail", .is_bare = true, .bare = BARE_TAIL },

@@ -171,7 +171,7 @@ static Snapshot *pipeline_snapshot(Pipeline *p) {
 }
 
 static void pipeline_init_readers(Pipeline *p) {
-        size_t ring_size = p->shape.per_turn ? PIPELINE_RING / 8 : PIPELINE_RING; /* of many */
+        size_t ring_size = p->shape.per_turn ? PIPELINE_RING / 16 : PIPELINE_RING; /* of many */
         Snapshot *snapshot = pipeline_snapshot(p);
 
         if (comm_table_init(&p->comms, 1024) < 0)
