@@ -9,7 +9,6 @@
  */
 #include "daemon/reader.h"
 
-#define BATCHES_MOST 8
 #define TURN_MOST (250 * NSEC_PER_USEC)
 #define UNSHARED_FOR (16 * NSEC_PER_MSEC)
 
@@ -20,7 +19,7 @@ static void reader_ring(Reader *r) {
 }
 
 void reader_pushed(Reader *r) {
-        if (++r->unrung > BATCHES_MOST)
+        if (++r->unrung > r->turn_most)
                 reader_ring(r);
 }
 

@@ -29,6 +29,7 @@
 #define SLACK_FROM (16 * NSEC_PER_MSEC)
 #define DEFAULT_SLACK (50 * NSEC_PER_USEC)
 #define MAILS 64
+#define TURN_BATCHES 8 /* a tick of 1.5 M samples a second; half a MiB, of which a second cache has one */
 #define SETTLE_TRIES 1000 /* only what interrupts this thread can write meanwhile */
 #define READER_NICE -19 /* without SCHED_FIFO: what fills the ring is what keeps its reader from the CPU */
 
@@ -44,6 +45,7 @@ int reader_init(Reader *r, size_t pool) {
 
         if (n_batches < 2)
                 n_batches = 2;
+        r->turn_most = n_batches / 2 < TURN_BATCHES ? n_batches / 2 : TURN_BATCHES;
         r->mailbox = MAILBOX_NULL;
         r->full = r->free = QUEUE_NULL;
         r->snapshot = NULL;
@@ -90,6 +92,7 @@ void reader_renew(Reader *r) {
         r->watermark = 0;
         reader_set_default_pace(r);
         r->next_read = UINT64_MAX;
+        r->has_read_early = false;
         r->comm_tid = UINT32_MAX;
         r->horizon.scanned = UINT64_MAX; /* beyond any head: it begins anew */
 }
@@ -244,7 +247,7 @@ static void reader_set_wait(Reader *r, nsec_t wait) {
  * After a drain. Who was woken for something else before its time has not looked in vain; nor has who finds nothing at its
  * time because what came since the last tick was read before.
  */
-static nsec_t reader_next_wait(Reader *r, bool along, bool had_records) {
+static nsec_t reader_choose_wait(Reader *r, bool along, bool had_records) {
         bool is_early = clock_now(CLOCK_MONOTONIC) < r->next_look, came = had_records || r->has_read_early;
 
         r->has_read_early = is_early && came;
@@ -302,11 +305,11 @@ static nsec_t reader_timeout(const Reader *r, nsec_t now, bool starved) {
 
 /*
  * Whether to sleep on. The kernel wakes each time that half a ring was written, whatever was read of it meanwhile: of a flood
- * that is in the middle of any tick, and what is there then can wait for its end.
+ * that is in the middle of any tick, and what is there then can wait for its end. Not what an event wakes for by itself.
  */
-static bool reader_is_woken_early(const Reader *r, const struct pollfd *mailbox, const struct pollfd *carrier, nsec_t wait) {
-        return mailbox->revents == 0 && carrier->revents == POLLIN && wait <= r->tick && !r->retiring.page &&
-               ring_head(&r->ring) - r->ring.tail < r->ring.size / READER_EARLY_SHARE;
+static bool reader_is_woken_early(const Reader *r, const struct pollfd *mailbox, const struct pollfd *carrier) {
+        return mailbox->revents == 0 && carrier->revents == POLLIN && r->wait <= r->tick && !r->snapshot->wakes &&
+               !r->retiring.page && ring_head(&r->ring) - r->ring.tail < r->ring.size / READER_EARLY_SHARE;
 }
 
 static void reader_sleep(Reader *r, bool starved) {
@@ -319,16 +322,14 @@ static void reader_sleep(Reader *r, bool starved) {
                 r->next_look = reader_next_tick(r, now);
         ring_sight_set_quiet(&r->sight, !starved && (!r->batch || r->batch->n_entries == 0));
         heartbeat_sleep(&r->heartbeat);
-        for (;;) {
-                struct timespec ts = nsec_timespec(due > now ? due - now : 0);
+        do {
+                struct timespec ts = nsec_timespec(due - now);
                 int n = ppoll(fds, 2, due == UINT64_MAX ? NULL : &ts, NULL);
 
                 assert(n >= 0 || errno == EINTR);
                 counter_add(&r->counters.wakeups, 1);
-                if (n <= 0 || !reader_is_woken_early(r, &fds[0], &fds[1], wait))
-                        break;
-                now = clock_now(CLOCK_MONOTONIC);
-        }
+                now = n > 0 && reader_is_woken_early(r, &fds[0], &fds[1]) ? clock_now(CLOCK_MONOTONIC) : due;
+        } while (now < due);
         heartbeat_wake(&r->heartbeat);
         ring_sight_set_quiet(&r->sight, false);
         if (fds[0].revents)
@@ -364,7 +365,7 @@ static int reader_loop(Reader *r) {
                         return error;
                 if (stop)
                         break;
-                reader_set_wait(r, reader_next_wait(r, along, counter_get(&r->counters.records) != before));
+                reader_set_wait(r, reader_choose_wait(r, along, counter_get(&r->counters.records) != before));
                 reader_sleep(r, is_starved);
         }
         reader_end_watch(r);

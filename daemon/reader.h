@@ -123,6 +123,7 @@ typedef struct Reader {
         bool has_read_early; /* records, since that tick's one before */
         bool is_slack;     /* the thread's timers may be late */
         size_t unrung;     /* batches that the dispatcher was not woken for */
+        size_t turn_most;  /* of them, for a turn of its own; with a small pool the dispatcher has to give some back meanwhile */
         bool has_rung;     /* in this drain */
         nsec_t turn_due;   /* CLOCK_MONOTONIC: while it watches, when the next turn is */
         nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */

@@ -162,6 +162,15 @@ static void snapshot_add_record_bits(const Supervisor *s, Snapshot *snapshot) {
         }
 }
 
+static bool spec_wakes(const EventSpec *spec) {
+        static const char key[] = "wakeup-events=";
+
+        for (size_t i = 0; i < spec->attr.n; i++)
+                if (strncmp(spec->attr.items[i], key, sizeof(key) - 1) == 0)
+                        return true;
+        return false;
+}
+
 static int snapshot_build(const Supervisor *s, Snapshot **ret) {
         _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
         size_t i = 0;
@@ -179,6 +188,7 @@ static int snapshot_build(const Supervisor *s, Snapshot **ret) {
                 e->exclude_self = g->exclude_self;
                 e->interval = g->enabled ? g->event->spec.interval : 0;
                 snapshot->active |= g->enabled && !g->event->external;
+                snapshot->wakes |= g->enabled && spec_wakes(&g->event->spec);
                 r = e->interval ? snapshot_add_closed(e) : 0;
                 if (r == 0)
                         r = snapshot_add_routes(s, e);

@@ -64,7 +64,7 @@ void ring_pace_looked(RingPace *p, const RingReader *r, uint64_t now, size_t n, 
         p->due = 0;
 }
 
-/* It is worth it, and no longer than a tick, whatever the daemon says. One look in vain does not make it doubt, if it never did. */
+/* It is worth it, and no longer than a tick, whatever the daemon says. Who never doubted forgives one look in vain. */
 static bool ring_pace_can_wait(const RingPace *p, uint64_t now, uint64_t due) {
         return p->streak >= p->needed && p->n_missed <= (p->needed == NEEDED_LEAST) && due > now &&
                due - now <= p->tick.length + ring_pace_most(p);

@@ -88,6 +88,7 @@ typedef struct Snapshot {
         SnapshotCpu *cpus; /* by slot */
         uint32_t n_cpus;
         bool active; /* some event is enabled: rings may fill */
+        bool wakes;  /* one says itself when its reader is woken: attr wakeup-events */
         nsec_t latency; /* the least of all CPUs; 0 */
         bool notes;  /* somebody is subscribed: the dispatcher is to hear of tasks */
         uint64_t record_bits[_RECORD_KIND_MAX]; /* by RecordKind: mask of the subscriptions that want it */

@@ -13,7 +13,7 @@
 
 #define PIPELINE_RING ((size_t)4 << 20)          /* as by default */
 #define PIPELINE_FILL ((size_t)336 << 10)        /* bytes at a time: what a tick brings at 1 M samples a second */
-#define PIPELINE_POOL ((size_t)1 << 20)          /* as by default */
+#define PIPELINE_POOL ((size_t)2 << 20)          /* as by default */
 #define PIPELINE_SHARED ((size_t)1 << 20)        /* twice the default: who reads when a turn is over needs room for all of it */
 #define PIPELINE_RATE 20000                      /* samples of each CPU in a second, where `per_turn` is given */
 

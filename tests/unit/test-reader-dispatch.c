@@ -44,17 +44,21 @@ static int work(void *userdata, nsec_t *ret_wait) {
 }
 
 /* The dispatcher sleeps. */
-static void desk_init(Desk *desk) {
+static void desk_init_with(Desk *desk, unsigned n_batches) {
         Dispatching *d = &desk->rig.dispatching;
 
         *desk = (Desk){ .wait = UINT64_MAX };
-        rig_init(&desk->rig, 64 * 1024, 4);
+        rig_init(&desk->rig, 64 * 1024, n_batches);
         d->turn = TURN_TAKEN;
         d->is_shared = true;
         d->work = work;
         d->userdata = desk;
         doorbell_arm(&d->bell);
         assert_true(turn_give(&d->turn));
+}
+
+static void desk_init(Desk *desk) {
+        desk_init_with(desk, 16);
 }
 
 static void desk_deinit(Desk *desk) {
@@ -117,6 +121,21 @@ static void test_who_works(void **state) {
         push(&desk, 1);
         check(&desk, true, 0, true);
         desk_deinit(&desk);
+}
+
+/* Of a small pool half: what it takes while it goes on the dispatcher has to give back. */
+static void test_small_pool(void **state) {
+        for (unsigned n = 2; n <= 16; n++) {
+                Desk desk;
+
+                desk_init_with(&desk, n);
+                push(&desk, n / 2);
+                check(&desk, true, 1, false);
+                push(&desk, n / 2 + 1);
+                assert_true(was_rung(&desk));
+                check(&desk, true, 0, false);
+                desk_deinit(&desk);
+        }
 }
 
 static void test_somebody_works(void **state) {
@@ -243,6 +262,7 @@ static void test_fatal(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_who_works),
+                cmocka_unit_test(test_small_pool),
                 cmocka_unit_test(test_somebody_works),
                 cmocka_unit_test(test_long_turns),
                 cmocka_unit_test(test_many_turns),

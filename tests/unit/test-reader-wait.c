@@ -30,6 +30,7 @@ typedef struct World {
         uint32_t extra;    /* bytes of each sample */
         uint64_t written;  /* into the ring, ever; each half of it wakes its reader, as the kernel does it */
         unsigned n_sleeps, n_turns;
+        bool wakes;        /* an event says itself when */
         unsigned n_rung, n_slept_on; /* by the ring, and what came was left there */
         nsec_t oldest;     /* how long a sample has lain in the ring, at most */
         nsec_t lies_since; /* the first of those that lie there */
@@ -140,6 +141,7 @@ static void world_run_on(World *w, nsec_t from, nsec_t to, nsec_t end, nsec_t wa
         while (!CPU_ISSET(cpu, &set))
                 cpu++;
         w->rig.reader.snapshot->active = true;
+        w->rig.reader.snapshot->wakes = w->wakes;
         w->rig.reader.cpu = cpu;
         w->rig.reader.flush = w->rig.reader.wait = w->rig.reader.tick = TICK;
         w->rig.reader.acknowledge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -191,7 +193,7 @@ static void test_quiet(void **state) {
 
 /* A ring wakes at each half that was written, be it read meanwhile: it is left for the tick, unless there is much. */
 static void test_rung(void **state) {
-        World little = { .extra = 1 << 10 }, much = { .extra = 16 << 10 };
+        World little = { .extra = 1 << 10 }, much = { .extra = 16 << 10 }, wanted = { .extra = 1 << 10, .wakes = true };
 
         world_run_on(&little, 0, NSEC_PER_SEC, NSEC_PER_SEC, UINT64_MAX, 0, 0);
         assert_true(little.n_rung > 10);
@@ -203,16 +205,22 @@ static void test_rung(void **state) {
         assert_true(much.n_rung > 100);
         assert_in_range(much.n_slept_on, 1, much.n_rung / 2); /* where a tick was just before */
         assert_true(much.oldest <= TICK);
+
+        world_run_on(&wanted, 0, NSEC_PER_SEC, NSEC_PER_SEC, UINT64_MAX, 0, 0);
+        assert_int_equal(wanted.n_rung, little.n_rung);
+        assert_int_equal(wanted.n_slept_on, 0);
 }
 
-/* Who would not look for long because nothing came reads at once what it is woken for, however little it is. */
+/* Who looks rarely because nothing came reads at once what it is woken for, however little it is, and just before a look too. */
 static void test_rung_in_quiet(void **state) {
-        World w = { .written = RING / 2 - 256 };
+        for (nsec_t from = NSEC_PER_SEC; from < NSEC_PER_SEC + 130 * NSEC_PER_MSEC; from += NSEC_PER_MSEC) {
+                World w = { .written = RING / 2 - 16 };
 
-        world_run_on(&w, NSEC_PER_SEC, NSEC_PER_SEC + 10 * TICK, 2 * NSEC_PER_SEC, UINT64_MAX, 0, 0);
-        assert_int_equal(w.n_rung, 1);
-        assert_int_equal(w.n_slept_on, 0);
-        assert_true(w.oldest <= TICK);
+                world_run_on(&w, from, from + 10 * TICK, 2 * NSEC_PER_SEC, UINT64_MAX, 0, 0);
+                assert_int_equal(w.n_rung, 1);
+                assert_int_equal(w.n_slept_on, 0);
+                assert_true(w.oldest <= TICK);
+        }
 }
 
 int main(void) {

@@ -116,6 +116,7 @@ static void bare_report(const Bare *b, const struct rusage *began) {
 static void bare_loop(Bare *b, BareStep *drain) {
         struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = b->fd, .events = POLLIN } };
         nsec_t wait = READER_FLUSH, due = 0;
+        bool has_read_early = false;
 
         while (fds[0].revents == 0) {
                 nsec_t now = clock_now(CLOCK_MONOTONIC);
@@ -131,13 +132,16 @@ static void bare_loop(Bare *b, BareStep *drain) {
                 b->head = __atomic_load_n(&b->page->data_head, __ATOMIC_ACQUIRE);
                 if (n > 0 && fds[0].revents == 0 && wait == READER_FLUSH && b->head - b->tail < BARE_RING / READER_EARLY_SHARE)
                         continue;
-                due = 0;
                 if (b->head != b->tail) {
                         drain(b);
                         bare_publish(b);
                         wait = READER_FLUSH;
-                } else if (wait < WAIT_MAX)
+                        has_read_early = n > 0;
+                } else if (!has_read_early && wait < WAIT_MAX)
                         wait *= 2;
+                else
+                        has_read_early = false;
+                due = 0;
         }
 }
 
