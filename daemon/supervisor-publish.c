@@ -162,11 +162,10 @@ static void snapshot_add_record_bits(const Supervisor *s, Snapshot *snapshot) {
         }
 }
 
-static bool spec_wakes(const EventSpec *spec) {
-        static const char key[] = "wakeup-events=";
-
-        for (size_t i = 0; i < spec->attr.n; i++)
-                if (strncmp(spec->attr.items[i], key, sizeof(key) - 1) == 0)
+/* By attr wakeup-events, whatever a user has called it. */
+static bool registration_wakes(const Registration *g) {
+        for (size_t i = 0; i < g->plan.n_attrs; i++)
+                if (!g->plan.attrs[i].watermark && g->plan.attrs[i].wakeup_events > 0)
                         return true;
         return false;
 }
@@ -188,7 +187,7 @@ static int snapshot_build(const Supervisor *s, Snapshot **ret) {
                 e->exclude_self = g->exclude_self;
                 e->interval = g->enabled ? g->event->spec.interval : 0;
                 snapshot->active |= g->enabled && !g->event->external;
-                snapshot->wakes |= g->enabled && spec_wakes(&g->event->spec);
+                snapshot->wakes |= g->enabled && registration_wakes(g);
                 r = e->interval ? snapshot_add_closed(e) : 0;
                 if (r == 0)
                         r = snapshot_add_routes(s, e);
