@@ -21,6 +21,7 @@
 
 #define PAGE ((size_t)4096)
 #define BASE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
+#define UNLOADED_MS 30000 /* at most; under emulation too */
 #define FORMATS (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID)
 
 typedef struct Maker {
@@ -210,6 +211,24 @@ static void make_namespaces(Maker *m) {
         waitpid(child, NULL, 0);
 }
 
+/* Somebody's program was unloaded on this CPU. */
+static bool maker_has_unload(const Maker *m) {
+        const struct perf_event_mmap_page *page = (const struct perf_event_mmap_page *)m->ring;
+        uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+        struct perf_event_header header;
+        uint16_t type; /* behind the header */
+
+        if (head > m->n_pages * PAGE)
+                die("bpf: the ring is full");
+        for (uint64_t at = 0; at < head; at += header.size) {
+                memcpy(&header, m->ring + PAGE + at, sizeof(header));
+                memcpy(&type, m->ring + PAGE + at + sizeof(header), sizeof(type));
+                if (header.type == PERF_RECORD_BPF_EVENT && type == PERF_BPF_EVENT_PROG_UNLOAD)
+                        return true;
+        }
+        return false;
+}
+
 /* A program of `r0 = 0; exit`, loaded and unloaded: KSYMBOL and BPF_EVENT of both. */
 static void make_bpf(Maker *m) {
         static const struct bpf_insn program[] = {
@@ -228,8 +247,11 @@ static void make_bpf(Maker *m) {
         if (fd < 0)
                 die("bpf");
         close(fd);
-        for (int i = 0; i < 100; i++) /* unloaded by a work item, which needs this CPU */
+        for (int i = 0; !maker_has_unload(m); i++) { /* by a work item, which needs this CPU */
+                if (i == UNLOADED_MS)
+                        die("bpf: the program is not unloaded");
                 usleep(1000);
+        }
 }
 
 /* argument of a scenario: a folder in which a cgroup can be made. */
