@@ -9,6 +9,7 @@
  */
 #include "daemon/reader.h"
 
+#define BATCHES_MOST 8 /* a tick of 1.5 M samples a second; half a MiB, of which a second cache has one */
 #define TURN_MOST (250 * NSEC_PER_USEC)
 #define UNSHARED_FOR (16 * NSEC_PER_MSEC)
 
@@ -18,8 +19,10 @@ static void reader_ring(Reader *r) {
         doorbell_ring(&r->dispatching->bell);
 }
 
+/* Of a small pool the dispatcher has to give back some while the reader goes on. */
 void reader_pushed(Reader *r) {
-        if (++r->unrung > r->turn_most)
+        r->unrung++;
+        if (r->unrung > BATCHES_MOST || r->unrung > r->n_pool / 2)
                 reader_ring(r);
 }
 

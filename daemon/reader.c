@@ -29,7 +29,6 @@
 #define SLACK_FROM (16 * NSEC_PER_MSEC)
 #define DEFAULT_SLACK (50 * NSEC_PER_USEC)
 #define MAILS 64
-#define TURN_BATCHES 8 /* a tick of 1.5 M samples a second; half a MiB, of which a second cache has one */
 #define SETTLE_TRIES 1000 /* only what interrupts this thread can write meanwhile */
 #define READER_NICE -19 /* without SCHED_FIFO: what fills the ring is what keeps its reader from the CPU */
 
@@ -45,7 +44,7 @@ int reader_init(Reader *r, size_t pool) {
 
         if (n_batches < 2)
                 n_batches = 2;
-        r->turn_most = n_batches / 2 < TURN_BATCHES ? n_batches / 2 : TURN_BATCHES;
+        r->n_pool = n_batches;
         r->mailbox = MAILBOX_NULL;
         r->full = r->free = QUEUE_NULL;
         r->snapshot = NULL;

@@ -113,6 +113,7 @@ typedef struct Reader {
         Record plain;      /* used again for each sample that is taken in place */
         Batch **spare;     /* those that came back, the last one on top: it is still in the cache */
         size_t n_spare;
+        size_t n_pool;     /* batches that it has in all */
         size_t n_more;     /* batches beside those of the pool, as long as they are on their way */
         nsec_t watermark;  /* of the last whole drain */
         Horizon horizon;
@@ -123,7 +124,6 @@ typedef struct Reader {
         bool has_read_early; /* records, since that tick's one before */
         bool is_slack;     /* the thread's timers may be late */
         size_t unrung;     /* batches that the dispatcher was not woken for */
-        size_t turn_most;  /* of them, for a turn of its own; with a small pool the dispatcher has to give some back meanwhile */
         bool has_rung;     /* in this drain */
         nsec_t turn_due;   /* CLOCK_MONOTONIC: while it watches, when the next turn is */
         nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
