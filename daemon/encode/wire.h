@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "daemon/base/copy.h"
+
 #define WIRE_SLACK ((size_t)8)      /* a varint is stored eight bytes at a time */
 #define WIRE_VARINT_MAX ((size_t)10) /* bytes of a 64-bit varint */
 #define WIRE_LENGTH_MAX ((size_t)5)  /* bytes of a 32-bit varint */
@@ -110,7 +112,7 @@ static inline uint8_t *wire_put_fixed32(uint8_t *to, unsigned field, uint32_t va
 static inline uint8_t *wire_put_element(uint8_t *to, unsigned field, const void *bytes, size_t length) {
         to = wire_put_varint(wire_put_key(to, WIRE_KEY(field, WIRE_BYTES)), length);
         if (length > 0)
-                memcpy(to, bytes, length);
+                copy_long(to, bytes, length); /* stacks are */
         return to + length;
 }
 

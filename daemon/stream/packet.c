@@ -117,7 +117,7 @@ int packet_settle(Packet *p, PacketPool *pool) {
         room = fills ? pool_take(pool) : malloc(p->length ? p->length : 1);
         if (!room)
                 return p->room ? 0 : -ENOMEM;
-        memcpy(room, p->bytes, p->length);
+        copy_long(room, p->bytes, p->length);
         if (p->room)
                 pool_give(p->pool, p->room);
         p->capacity = fills ? PACKET_SIZE : p->length;

@@ -66,7 +66,7 @@ DEFINE_CLEANUP(Packet *, packet_unref)
 static inline bool packet_append(Packet *p, const uint8_t *items, size_t length, size_t n) {
         if (length > p->capacity - p->length)
                 return false;
-        memcpy(p->room + p->length, items, length);
+        copy_long(p->room + p->length, items, length);
         p->length += length;
         p->n_items += n;
         return true;

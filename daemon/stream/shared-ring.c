@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "daemon/base/copy.h"
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U /* since Linux 6.3 */
 #endif
@@ -133,8 +135,8 @@ static int shared_ring_look(SharedRing *r) {
 static void shared_ring_put(SharedRing *r, const uint8_t *from, size_t n) {
         size_t at = r->head & (r->size - 1), first = n < r->size - at ? n : r->size - at;
 
-        memcpy(r->bytes + at, from, first);
-        memcpy(r->bytes, from + first, n - first);
+        copy_long(r->bytes + at, from, first);
+        copy_long(r->bytes, from + first, n - first);
         r->head += n;
 }
 
