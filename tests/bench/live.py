@@ -5,7 +5,8 @@
 
 PERFD_BUILD is any folder of a build (`build` if not set). One process, pinned to the last CPU, makes getppid(2) calls
 at 100 k, 300 k and 1 M a second and flat out (live/flood.c). Each case traces it by pid with raw_syscalls:sys_enter, on
-its own, all cases in turns, several times over. live/cases.py lists them and what they are to reach:
+its own, all cases in turns, several times over, each right behind the one that it is compared with. live/cases.py lists
+them and what they are to reach:
 
     bare-...             loops on the same ring that do nothing but what their names say (live/bare-*.c)
     perf-... bpftrace    other programs, as far as they are installed (tests/packages bench)
@@ -89,11 +90,26 @@ def say_progress(text):
         print(f"\r{text:60}\r", end="", file=sys.stderr, flush=True)
 
 
+def next_to_each_other(chosen):
+    """The same, each right behind the one that it is compared with: minutes later the host does something else."""
+    names = {(case.name, rate) for case, rate in chosen}
+    beside = {(case.name, rate): next((name for name in case.needs() if (name, rate) in names), None)
+              for case, rate in chosen}
+
+    def behind(name, at):
+        for case, rate in chosen:
+            if rate == at and beside[case.name, rate] == name:
+                yield case, rate
+                yield from behind(case.name, rate)
+
+    return [pair for rate in dict.fromkeys(rate for _, rate in chosen) for pair in behind(None, rate)]
+
+
 def measure(chosen, seconds, repetitions, cpu):
     """{(case's name, rate): what each repetition gave}, in turns. Another program that fails is left out, and said."""
     results = {(case.name, rate): [] for case, rate in chosen}
     for repetition in range(repetitions):
-        for case, rate in chosen:
+        for case, rate in next_to_each_other(chosen):
             if (case.name, rate) not in results:
                 continue
             say_progress(f"{repetition + 1}/{repetitions} {table.rate_text(rate)} {case.name}")

@@ -90,6 +90,8 @@ COSTS = [
          quick=True, goals=[Times(at(1, 2), COPY)]),
     Case(TIME_WHERE, "perfd: a predicate on two fields, 1 % passes, order of time", perfd(served.fields(where=WHERE)),
          goals=[Times(at(1, 2), COPY)]),
+    Case("events-1000", "perfd: 999 more events in the ring", perfd(served.fields(), events=silent(999)), BOTH,
+         goals=[Times(at(1.1, 1.1), TIME)]),
     Case("subscribers-2", "perfd: 2 subscribers, same encoding", perfd(*2 * [served.fields()]), BOTH,
          goals=[More(at(15, 30), TIME, 1, "subscriber")]),
     Case("subscribers-4", "perfd: 4 subscribers, same encoding", perfd(*4 * [served.fields()]), BOTH, quick=True,
@@ -100,8 +102,6 @@ COSTS = [
          perfd(*4 * [served.by_socket(served.fields())]), BOTH, goals=[More(at(15, 30), BY_SOCKET, 3, "subscriber")]),
     Case("subscribers-16", "perfd: 16 subscribers, 4 encodings", perfd(*4 * ENCODINGS), BOTH, quick=True,
          goals=[Times(at(8, 8), TIME)]),
-    Case("events-1000", "perfd: 999 more events in the ring", perfd(served.fields(), events=silent(999)), BOTH,
-         goals=[Times(at(1.1, 1.1), TIME)]),
     Case("wheres-64", "perfd: 63 more predicates, nothing passes", perfd(served.fields(where=WHERE), *never(63)), BOTH,
          goals=[More(at(UNLIMITED, UNLIMITED), TIME_WHERE, 63, "predicate")]),
 ]
