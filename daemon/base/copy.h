@@ -15,7 +15,7 @@
 void copy_long(uint8_t *restrict to, const uint8_t *restrict from, size_t n);
 
 typedef void CopyWay(uint8_t *restrict to, const uint8_t *restrict from, size_t n);
-/* For tests: a way of our own that this processor has, for COPY_LONG bytes or more; NULL: it has no more. */
+/* For tests: a way of our own that this processor could go, for COPY_LONG bytes or more; NULL: there are no more. */
 CopyWay *copy_way(unsigned i);
 
 /* As memcpy(3), of any length; made for 32 to 256 bytes. Its last bytes may be copied twice, which is alike for all. */

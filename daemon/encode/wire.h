@@ -112,7 +112,7 @@ static inline uint8_t *wire_put_fixed32(uint8_t *to, unsigned field, uint32_t va
 static inline uint8_t *wire_put_element(uint8_t *to, unsigned field, const void *bytes, size_t length) {
         to = wire_put_varint(wire_put_key(to, WIRE_KEY(field, WIRE_BYTES)), length);
         if (length > 0)
-                copy_long(to, bytes, length); /* stacks are */
+                copy_long(to, bytes, length); /* as stacks are, and few others */
         return to + length;
 }
 
