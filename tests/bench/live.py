@@ -5,8 +5,8 @@
 
 PERFD_BUILD is any folder of a build (`build` if not set). One process, pinned to the last CPU, makes getppid(2) calls
 at 100 k, 300 k and 1 M a second and flat out (live/flood.c). Each case traces it by pid with raw_syscalls:sys_enter, on
-its own, all cases in turns, several times over, each right behind the one that it is compared with. live/cases.py lists
-them and what they are to reach:
+its own, all cases in turns, several times over, each behind the one that it is compared with. live/cases.py lists them
+and what they are to reach:
 
     bare-...             loops on the same ring that do nothing but what their names say (live/bare-*.c)
     perf-... bpftrace    other programs, as far as they are installed (tests/packages bench)
@@ -79,7 +79,7 @@ def choose(a):
         if case.name in wanted and case.missing:
             print(f"not measured: {case.name}: {case.missing}")
             wanted.remove(case.name)
-    rates = [int(rate) for rate in a.rates.split(",")] if a.rates else cases.QUICK if a.quick else cases.ALL
+    rates = list(dict.fromkeys(int(rate) for rate in a.rates.split(","))) if a.rates else cases.QUICK if a.quick else cases.ALL
     return ([(case, rate) for rate in rates for case in cases.COSTS
              if case.name in wanted and (a.rates or rate in case.rates)],
             [(case, case.rates[0]) for case in cases.LATENCIES if case.name in wanted])
@@ -91,9 +91,9 @@ def say_progress(text):
 
 
 def next_to_each_other(chosen):
-    """The same, each right behind the one that it is compared with: minutes later the host does something else."""
+    """The same, each behind the one that it is compared with, before any other: minutes later the host does something else."""
     names = {(case.name, rate) for case, rate in chosen}
-    beside = {(case.name, rate): next((name for name in case.needs() if (name, rate) in names), None)
+    beside = {(case.name, rate): next((name for name in case.needs(rate) if (name, rate) in names), None)
               for case, rate in chosen}
 
     def behind(name, at):
@@ -102,7 +102,9 @@ def next_to_each_other(chosen):
                 yield case, rate
                 yield from behind(case.name, rate)
 
-    return [pair for rate in dict.fromkeys(rate for _, rate in chosen) for pair in behind(None, rate)]
+    order = [pair for rate in dict.fromkeys(rate for _, rate in chosen) for pair in behind(None, rate)]
+    assert len(order) == len(chosen)  # no two are compared with each other
+    return order
 
 
 def measure(chosen, seconds, repetitions, cpu):

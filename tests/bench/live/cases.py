@@ -32,9 +32,9 @@ class Case:
     def run(self, rate, seconds, cpu):
         return measure.run(self.consumer, rate, seconds, cpu)
 
-    def needs(self):
-        """The names of the cases that its goals compare it with."""
-        return [goal.beside for goal in self.goals if goal.beside]
+    def needs(self, rate=None):
+        """The names of the cases that its goals compare it with, at this rate."""
+        return [goal.beside for goal in self.goals if goal.beside and (rate is None or goal.limit(rate) is not None)]
 
 
 def loop(kind):
@@ -62,6 +62,7 @@ def silent(n):
 
 FLAT_OUT_GOALS = [NoLoss(FLAT_OUT), CallTime({FLAT_OUT: 1}, PERF)]
 
+# In the order of the tables; those that are compared with the same one are also measured in this order.
 COSTS = [
     Case("nobody", "not traced", measure.Nobody),
     Case("bare-tail", "advance data_tail", loop("tail")),
