@@ -291,12 +291,16 @@ static nsec_t reader_next_look(const Reader *r, nsec_t now) {
         return due < wait ? due : wait;
 }
 
-/* UINT64_MAX: there is nothing to wake for. The turn that it sees to can wait for the next tick, if that is near. */
+/*
+ * UINT64_MAX: there is nothing to wake for. Where the next tick is near it wakes before that for the turn that it sees to, once:
+ * for what waits because another CPU was busy for a moment. If that takes longer it can wait for the tick.
+ */
 static nsec_t reader_timeout(const Reader *r, nsec_t now, bool starved) {
         nsec_t turn = reader_next_turn(r);
         nsec_t wait = r->snapshot->active && !starved ? reader_next_look(r, now) : UINT64_MAX;
+        bool is_between = now < r->next_look;
 
-        if (turn == UINT64_MAX || wait <= r->tick)
+        if (turn == UINT64_MAX || (wait <= r->tick && is_between))
                 return wait;
         turn = turn > now ? turn - now : 0;
         return turn < wait ? turn : wait;
