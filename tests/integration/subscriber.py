@@ -223,6 +223,16 @@ class Client:
         self.fds += fds
         return got
 
+    def receive_bells(self):
+        """b"" at the end of the connection, also where the daemon has ended it before it read all that was said of room."""
+        self.wait()
+        try:
+            bells = self.socket.recv(1 << 16)
+        except ConnectionResetError:
+            return b""
+        require(not any(bells), "something else than bells beside a ring")
+        return bells
+
     def receive_shared(self):
         """The same from the ring. Where there is nothing, bells by the socket say when to look again."""
         got, must_tell = self.ring.take()
@@ -230,9 +240,7 @@ class Client:
             self.ring.sleep()
             got, must_tell = self.ring.take()
             if not got:
-                self.wait()
-                bells = self.socket.recv(1 << 16)
-                require(not any(bells), "something else than bells beside a ring")
+                bells = self.receive_bells()
                 self.ring.wake()
                 got, must_tell = self.ring.take()
                 if not bells:
