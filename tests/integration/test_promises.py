@@ -18,16 +18,14 @@ GETPPID = 110 if os.uname().machine == "x86_64" else 173
 CPUS = perfd.online_cpus()[:2]
 
 
-def rows_of(ledger, name, of_others=False):
-    """{cpu: row} of one event, each added up here. of_others: also of what others do, while events are added and removed,
-    which can keep the kernel from writing what it has counted; then the ledger has to say so, and to add up."""
+def rows_of(ledger, name):
+    """{cpu: row} of one event, each added up here."""
     rows = {row.cpu: row for row in ledger.events if row.name == name}
     for row in rows.values():
         total = sum(count.count for count in row.lost)
         equal(row.delivered + row.filtered + total, row.occurred, f"the sum of {row}")
         check(row.balanced and row.exact, f"not balanced and exact: {row}")
-        equal(0 if of_others else lost(row, "kernel_unwritten"), 0,
-              f"occurrences without a record, which only others' changes can cause: {row}")
+        equal(lost(row, "kernel_unwritten"), 0, f"occurrences without a record, which only others' changes can cause: {row}")
     return rows
 
 
