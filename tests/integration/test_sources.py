@@ -108,8 +108,18 @@ def everything(**daemon):
                                  for kind, (word, _) in kinds.items()}
 
 
+def faults_of_init():
+    with open("/proc/1/stat", encoding="ascii") as f:
+        words = f.read().rsplit(")", 1)[1].split()
+    return int(words[7]) + int(words[9])
+
+
 def test_each_source_by_each_target():
-    """occurred = N = delivered + lost; of the host there are others' page faults, too, and nothing else."""
+    """
+    occurred = N = delivered + lost; of the host there are others' page faults, too, and nothing else. There are kernels that
+    count what process 1 does and write no samples of it: of the host as many can be missing as it had, by /proc.
+    """
+    kept_back = -faults_of_init()
     with everything() as (daemon, fire, kinds):
         names = [name for _, names in kinds.values() for name in names]
         with Checker(daemon, "time", *(name for name in names if name != "faults-host"), queue=1 << 28) as checker:
@@ -117,15 +127,17 @@ def test_each_source_by_each_target():
                 fire.fire(word, N)
             seen = checker.finish()
         ledger = daemon.ledger()
+    kept_back += faults_of_init()
     everyone = 0
     for name in names:
-        rows = rows_of(ledger, name)
+        rows = rows_of(ledger, name, unwritten=kept_back if name == "faults-host" else 0)
         if name == "faults-host":
             check(total(rows, "occurred") >= N, f"{name} occurred {total(rows, 'occurred')} times")
         else:
             equal(total(rows, "occurred"), N, f"how often {name} occurred")
-        equal(total(rows, "delivered") + sum(lost(row) for row in rows.values()), total(rows, "occurred") -
-              total(rows, "filtered"), f"what was delivered and lost of {name}")
+        missing = sum(lost(row) + lost(row, "kernel_unwritten") for row in rows.values())
+        equal(total(rows, "delivered") + missing, total(rows, "occurred") - total(rows, "filtered"),
+              f"what was delivered and lost of {name}")
         everyone += total(rows, "delivered")
     equal(seen["items"] - seen["records"], everyone, "samples received and delivered")
 
