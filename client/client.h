@@ -28,6 +28,7 @@ typedef struct Stream {
         bool started;
         bool stop_asked;
         RingReader ring; /* open: the stream is in shared memory */
+        PoolReader pool; /* of packets that others get too */
         RingPace pace;
         bool room_wanted, stop_wanted; /* to be told when the request before has left */
         uint64_t sequence; /* of the last packet */
@@ -39,7 +40,7 @@ struct perfd_client {
         char *program;
         char *path; /* that it is connected to, or NULL */
         int fd;
-        int fds[STREAM_RING_FDS]; /* that came with a response */
+        int fds[STREAM_RING_FDS + 1]; /* that came with a response */
         size_t n_fds;
         int timeout; /* ms, -1 for ever */
         ClientState state;

@@ -21,8 +21,12 @@ int client_open_ring(perfd_client *c, const Perfd__V1__StreamRing *m) {
         int r = RING_READER_E_UNUSABLE;
 
         c->stream.pace = (RingPace)RING_PACE_INIT;
-        if (c->n_fds == STREAM_RING_FDS)
+        if (c->n_fds == STREAM_RING_FDS + (m->pool_bytes > 0))
                 r = ring_reader_open(&c->stream.ring, c->fds, m->bytes, m->offset);
+        if (r == 0 && m->pool_bytes > 0)
+                r = pool_reader_open(&c->stream.pool, c->fds[STREAM_RING_FDS], m->pool_bytes);
+        if (r != 0)
+                ring_reader_close(&c->stream.ring);
         client_close_fds(c);
         return r;
 }
@@ -119,8 +123,10 @@ static int take_ring(perfd_client *c, size_t *ret_n) {
                 if (r == 0)
                         s->room_wanted |= ring_reader_consume(&s->ring, used);
         }
-        if (r == 0 && c->state != CLIENT_STREAMING)
+        if (r == 0 && c->state != CLIENT_STREAMING) {
+                (void)shutdown(c->fd, SHUT_WR); /* the daemon keeps what we might still read until it hears of that */
                 return PERFD_E_ENDED;
+        }
         return r == 0 && s->room_wanted ? stream_send(c) : r;
 }
 

@@ -17,6 +17,11 @@
 
 enum {
         MESSAGE_PACKET = 2,
+        MESSAGE_POOLED = 3,
+
+        POOLED_SEQUENCE = 1,
+        POOLED_OFFSET = 2,
+        POOLED_LENGTH = 3,
 
         PACKET_SEQUENCE = 1,
         PACKET_START = 2,
@@ -260,7 +265,8 @@ static int packet_scan(perfd_client *c, const uint8_t *packet, size_t length, ui
         return 0;
 }
 
-static int stream_take_packet(perfd_client *c, const uint8_t *packet, size_t length) {
+/* sequence: of one that does not say it itself; 0: it does. */
+static int stream_take_packet(perfd_client *c, const uint8_t *packet, size_t length, uint64_t sequence) {
         static const struct {
                 unsigned part;
                 TakePart take;
@@ -269,11 +275,13 @@ static int stream_take_packet(perfd_client *c, const uint8_t *packet, size_t len
                 { PACKET_ITEMS, take_item },  { PACKET_REMOVED, take_removed }, { PACKET_END, take_end },
         };
         Stream *s = &c->stream;
-        uint64_t sequence = 0;
+        uint64_t own = 0;
         unsigned parts = 0;
         int r;
 
-        r = packet_scan(c, packet, length, &sequence, &parts);
+        r = packet_scan(c, packet, length, &own, &parts);
+        if (own > 0)
+                sequence = own;
         if (r == 0 && parts & 1U << PACKET_GAP)
                 r = packet_walk(c, packet, length, PACKET_GAP, take_gap);
         if (r == 0 && sequence != s->sequence + 1)
@@ -291,16 +299,33 @@ static int stream_take_packet(perfd_client *c, const uint8_t *packet, size_t len
         return r;
 }
 
+/* It is the daemon's again when the ring's tail is behind the message that told of it, and so not before it was taken. */
+static int stream_take_pooled(perfd_client *c, const uint8_t *bytes, size_t length) {
+        uint64_t numbers[POOLED_LENGTH + 1] = { 0 };
+        Wire w = wire_of(bytes, length);
+        WireField f = { .key = 0 };
+        const uint8_t *packet;
+
+        while (wire_next(&w, &f))
+                if ((f.key & 7) == WIRE_VARINT && f.key >> 3 <= POOLED_LENGTH)
+                        numbers[f.key >> 3] = f.number;
+        packet = pool_reader_at(&c->stream.pool, numbers[POOLED_OFFSET], numbers[POOLED_LENGTH]);
+        if (w.malformed || !packet)
+                return stream_fail(c, PERFD_E_PROTOCOL, "the next one does not lie in the pool");
+        return stream_take_packet(c, packet, numbers[POOLED_LENGTH], numbers[POOLED_SEQUENCE]);
+}
+
 int stream_take_message(perfd_client *c, const uint8_t *bytes, size_t length) {
         Wire w = wire_of(bytes, length);
         WireField f = { .key = 0 }, packet = { .key = 0 };
 
         while (wire_next(&w, &f))
-                if (f.key == WIRE_KEY(MESSAGE_PACKET, WIRE_BYTES))
+                if (f.key == WIRE_KEY(MESSAGE_PACKET, WIRE_BYTES) || f.key == WIRE_KEY(MESSAGE_POOLED, WIRE_BYTES))
                         packet = f;
         if (w.malformed || packet.key == 0)
                 return stream_fail(c, PERFD_E_PROTOCOL, "something else than a packet follows it");
-        return stream_take_packet(c, packet.bytes, packet.length);
+        return packet.key >> 3 == MESSAGE_PACKET ? stream_take_packet(c, packet.bytes, packet.length, 0)
+                                                 : stream_take_pooled(c, packet.bytes, packet.length);
 }
 
 /* All whole frames that are here: none may stay behind, poll(2) would not tell of it. */
@@ -360,4 +385,5 @@ void stream_deinit(Stream *s) {
         tasks_deinit(&s->tasks);
         item_deinit(&s->item);
         ring_reader_close(&s->ring);
+        pool_reader_close(&s->pool);
 }

@@ -11,6 +11,14 @@
 
 #define LENT_SIZE ((size_t)16 << 10) /* so much is sent without a copy; less, together with what follows */
 
+_Static_assert(POOL_BUFFER >= BATCH_ARENA, "a run is in one packet");
+
+static int channel_send_to(Dispatcher *d, Subscriber *s, Packet *p) {
+        int r = p->buffers ? subscriber_refer(d, s, p) : 0;
+
+        return r != 0 ? r : subscriber_push(d, s, p);
+}
+
 /* A packet goes to every subscriber of the channel. Whoever can not send it at once holds it from then on. */
 static int channel_send(Dispatcher *d, Channel *c, Packet *p) {
         int r = 0;
@@ -22,7 +30,7 @@ static int channel_send(Dispatcher *d, Channel *c, Packet *p) {
         packet_seal(p);
         for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                 next = s->next; /* a push may end the subscriber */
-                r = subscriber_push(d, s, p);
+                r = channel_send_to(d, s, p);
         }
         if (p->n_refs > 1) {
                 int settled = packet_settle(p, &d->packets);
@@ -45,14 +53,21 @@ typedef struct Run {
         size_t length, n;
 } Run;
 
-/* Much at once is sent from where it lies; what does not leave at once is copied then. */
+/*
+ * Much at once is sent from where it lies; what does not leave at once is copied then. Where several can read one copy, there
+ * is one.
+ */
 static int channel_lend(Dispatcher *d, Channel *c, const Run *run) {
         int r = channel_flush(d, c);
         Packet *p;
 
         if (r < 0)
                 return r;
-        p = packet_new_lent(run->bytes, run->length, run->n);
+        p = channel_share(d, c);
+        if (p)
+                (void)packet_append(p, run->bytes, run->length, run->n); /* of one batch: it has room for that */
+        else
+                p = packet_new_lent(run->bytes, run->length, run->n);
         return p ? channel_send(d, c, p) : -ENOMEM;
 }
 
@@ -65,6 +80,8 @@ static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
         if (r < 0)
                 return r;
         c->open = channel_place(c, LENT_SIZE);
+        if (!c->open)
+                c->open = channel_share(d, c);
         if (!c->open)
                 c->open = packet_new_pooled(&d->packets);
         if (!c->open)

@@ -56,10 +56,15 @@ static int subscriber_close(Dispatcher *d, Subscriber *s, const DispatcherMail *
 int dispatcher_close(Dispatcher *d, const DispatcherMail *mail) {
         int r = 0;
 
+        d->is_closing_all |= mail->id == 0;
         for (Channel *c = d->channels; c; c = c->next)
-                for (Subscriber *s = c->subscribers; s && r >= 0; s = s->next)
-                        if (mail->id == 0 || mail->id == s->id)
+                for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
+                        next = s->next; /* it may be gone */
+                        if (mail->id == 0 && s->lingers)
+                                r = subscriber_send(d, s);
+                        else if (mail->id == 0 || mail->id == s->id)
                                 r = subscriber_close(d, s, mail);
+                }
         return r;
 }
 

@@ -1,9 +1,49 @@
 /*
- * Packets that are never copied: while a channel has one subscriber, who shares memory with us and has read so far that
+ * Packets that are never copied. While a channel has one subscriber, who shares memory with us and has read so far that
  * nothing waits for it, items are written where it reads them. It sees them when the packet is sent. Nothing may leave for it
  * meanwhile: whatever is to come before an item is told after what is in the packet already has left.
+ *
+ * Several subscribers have a pool of buffers in common (stream/buffer-pool.h): items are written into one of these, and each
+ * subscriber is told where. Who is too far behind for that gets a copy, and has the others have all that he does not hold.
  */
 #include "daemon/dispatcher.h"
+
+/* That of two of its subscribers, or more. */
+static BufferPool *channel_pool(const Channel *c) {
+        BufferPool *pool = NULL;
+
+        for (const Subscriber *s = c->subscribers; s; s = s->next) {
+                if (!s->ring || !s->ring->pool || s->ended)
+                        continue;
+                if (pool == s->ring->pool)
+                        return pool;
+                pool = s->ring->pool;
+        }
+        return NULL;
+}
+
+Packet *channel_share(const Dispatcher *d, const Channel *c) {
+        BufferPool *pool = d->is_closing_all ? NULL : channel_pool(c);
+
+        if (!pool)
+                return NULL;
+        for (const Subscriber *s = c->subscribers; s && pool->n_free == 0; s = s->next)
+                if (s->ring)
+                        (void)shared_ring_is_pinning(s->ring); /* what was read since is free */
+        return packet_new_buffered(pool);
+}
+
+int subscriber_refer(Dispatcher *d, Subscriber *s, const Packet *p) {
+        int r;
+
+        if (!s->ring || s->held || s->ended)
+                return 0;
+        shared_ring_expect(s->ring, &d->tick_told);
+        if (!outbox_refer(&s->outbox, s->ring, p))
+                return 0;
+        r = subscriber_send(d, s);
+        return r < 0 ? r : 1;
+}
 
 Packet *channel_place(const Channel *c, size_t least) {
         const Subscriber *s = c->subscribers;

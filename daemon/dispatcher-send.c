@@ -16,14 +16,16 @@ static ssize_t subscriber_send_some(const Subscriber *s) {
         union {
                 struct cmsghdr header;
                 char bytes[CMSG_SPACE(sizeof(s->ring->fds))];
-        } control = { .header = { .cmsg_len = CMSG_LEN(sizeof(s->ring->fds)), .cmsg_level = SOL_SOCKET,
-                                  .cmsg_type = SCM_RIGHTS } };
+        } control = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
         struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
         if (s->ring && s->prelude_sent == 0) {
-                memcpy(CMSG_DATA(&control.header), s->ring->fds, sizeof(s->ring->fds));
+                size_t size = (STREAM_RING_FDS + (s->ring->pool != NULL)) * sizeof(*s->ring->fds);
+
+                control.header.cmsg_len = CMSG_LEN(size);
+                memcpy(CMSG_DATA(&control.header), s->ring->fds, size);
                 message.msg_control = &control;
-                message.msg_controllen = sizeof(control.bytes);
+                message.msg_controllen = CMSG_SPACE(size);
         }
         return sendmsg(s->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -78,6 +80,19 @@ static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
         return rung != 0 ? rung : r;
 }
 
+/*
+ * Buffers of which an ended stream tells stay as they are until it has been read: until its peer closes, who sees the end of
+ * the connection.
+ */
+static bool subscriber_lingers(const Dispatcher *d, Subscriber *s) {
+        if (d->is_closing_all || !s->ring || !shared_ring_is_pinning(s->ring))
+                return false;
+        if (!s->lingers)
+                (void)shutdown(s->fd, SHUT_WR); /* fails if the peer is gone, which is seen by itself */
+        s->lingers = true;
+        return true;
+}
+
 int subscriber_send(Dispatcher *d, Subscriber *s) {
         int r;
 
@@ -96,7 +111,7 @@ int subscriber_send(Dispatcher *d, Subscriber *s) {
                 subscriber_drop(d, s, "its ring has a tail that can not be");
                 return 0;
         }
-        if (r == 0 && s->ended) {
+        if (r == 0 && s->ended && !subscriber_lingers(d, s)) {
                 subscriber_drop(d, s, NULL);
                 return 0;
         }

@@ -68,6 +68,7 @@ typedef struct Subscriber {
         bool close_asked; /* main knows that a closing ledger is wanted */
         bool closing;    /* ends when the merge has released everything up to `close_at` */
         bool ended;      /* the last packet is in the outbox: nothing more is pushed, or counted */
+        bool lingers;    /* all has left, and what it may still be reading is kept until it closes */
         uint64_t left;   /* items that were still in the merge then */
         nsec_t close_at;
         const char *close_reason;
@@ -230,6 +231,7 @@ typedef struct Dispatcher {
         /* whose turn it is */
         sd_event *event;
         bool quit;
+        bool is_closing_all; /* no buffer is written any more: whoever has ended need not have read them */
         bool in_turn, owes_bells; /* for what comes in a turn subscribers in shared memory are woken at its end */
         SharedTick tick_told; /* what they are told in this turn */
         Channel *channels;
@@ -302,6 +304,10 @@ int dispatcher_flush(Dispatcher *d);
 int channel_flush(Dispatcher *d, Channel *c);
 /* dispatcher-place.c: a packet in the memory of the channel's only subscriber, for `least` bytes; NULL: not here, or not now. */
 Packet *channel_place(const Channel *c, size_t least);
+/* Several subscribers will read it where it lies. NULL: they can not, or no buffer is free. */
+Packet *channel_share(const Dispatcher *d, const Channel *c);
+/* 1: it was told where such a packet lies, and may be gone. 0: it was not, and is to get a copy. Or what the system says. */
+int subscriber_refer(Dispatcher *d, Subscriber *s, const Packet *p);
 /* It leaves; the subscriber may be gone afterwards. Negative: memory. */
 int channel_send_placed(Dispatcher *d, Channel *c, Packet *p);
 

@@ -4,6 +4,7 @@
  */
 #include "daemon/supervisor.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -166,6 +167,7 @@ static int supervisor_hand_over(Supervisor *s, Connection *c, uint64_t request_i
         if ((*sub)->ring) {
                 ring.bytes = (*sub)->ring->size;
                 ring.offset = (*sub)->ring->offset;
+                ring.pool_bytes = (*sub)->ring->pool ? POOL_BYTES : 0;
                 response.body_case = PERFD__V1__RESPONSE__BODY_RING;
                 response.ring = &ring;
         }
@@ -238,6 +240,19 @@ static void supervisor_discharge(Supervisor *s, uint64_t id) {
                 }
 }
 
+/* Without one everybody has a copy of what all get, which only costs more. */
+static void supervisor_share_pool(Subscription *u, const Perfd__V1__SubscribeRequest *q, SharedRing *ring) {
+        int r = 0;
+
+        if (!ring || !q->pool)
+                return;
+        if (!u->pool)
+                r = buffer_pool_new(&u->pool);
+        if (r < 0 || !shared_ring_share(ring, u->pool))
+                log_print(LOG_NOTICE, "a subscriber gets copies of what others get too: no file for them: %s",
+                          strerror(r < 0 ? -r : EMFILE));
+}
+
 int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {
         _cleanup_free_ Admission *admission = NULL;
         _cleanup_(subscriber_freep) Subscriber *sub = NULL;
@@ -259,6 +274,7 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
                 return r;
         r = subscriber_new(s, u, request->subscribe, admission->queue_bytes, &sub);
         if (r == 0) {
+                supervisor_share_pool(u, request->subscribe, ring);
                 sub->ring = TAKE_PTR(ring);
                 r = supervisor_hand_over(s, c, request->id, &sub, e);
         }

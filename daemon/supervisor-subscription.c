@@ -28,6 +28,7 @@ Subscription *subscription_free(Subscription *u) {
         strings_deinit(&u->patterns);
         strings_deinit(&u->fields);
         filter_free(u->filter);
+        buffer_pool_unref(u->pool);
         free(u->key);
         free(u);
         return NULL;

@@ -81,8 +81,7 @@ typedef struct SubscriptionRoute {
 
 typedef struct Subscription {
         struct Subscription *next;
-        unsigned bit;
-        unsigned n_subscribers;
+        unsigned bit, n_subscribers;
         uint64_t since; /* generation of the first snapshot with it */
         char *key;      /* canonical: equal keys share */
         Strings patterns; /* of event names; none: every event */
@@ -90,6 +89,7 @@ typedef struct Subscription {
         Payload payload;
         Strings fields;   /* none: all */
         uint32_t records; /* bits of RecordKind */
+        BufferPool *pool; /* of its subscribers in shared memory; NULL: nobody has asked for one */
         nsec_t latency;   /* how long a sample may lie in its ring; 0: nothing was asked for */
         SubscriptionRoute *routes;
         size_t n_routes;

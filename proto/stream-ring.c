@@ -100,3 +100,21 @@ RingTick ring_reader_tick(const RingReader *r) {
         return (RingTick){ .next = atomic_load_explicit(&r->words->next, memory_order_relaxed),
                            .length = atomic_load_explicit(&r->words->tick, memory_order_relaxed) };
 }
+
+int pool_reader_open(PoolReader *p, int fd, uint64_t size) {
+        void *map;
+
+        if (size == 0 || size > STREAM_POOL_MAX || !has_size(fd, size))
+                return RING_READER_E_UNUSABLE;
+        map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+        if (map == MAP_FAILED)
+                return RING_READER_E_UNUSABLE;
+        *p = (PoolReader){ .bytes = map, .size = size };
+        return 0;
+}
+
+void pool_reader_close(PoolReader *p) {
+        if (p->bytes)
+                munmap((void *)(uintptr_t)p->bytes, p->size);
+        *p = POOL_READER_NULL;
+}

@@ -17,7 +17,8 @@
 
 #define STREAM_RING_MIN ((size_t)64 << 10)
 #define STREAM_RING_MAX ((size_t)16 << 20)
-#define STREAM_RING_FDS 2 /* the daemon's file, the client's */
+#define STREAM_RING_FDS 2 /* the daemon's file, the client's; the pool's may come behind them */
+#define STREAM_POOL_MAX ((size_t)64 << 20)
 
 typedef struct RingDaemonWords {
         _Alignas(64) _Atomic(uint64_t) head;
@@ -84,3 +85,19 @@ void ring_reader_disarm(RingReader *r);
 /* It will look at `due`, ns: until it is armed anew, the daemon rings only for what can not wait so long. */
 void ring_reader_set_due(RingReader *r, uint64_t due);
 RingTick ring_reader_tick(const RingReader *r);
+
+/* Packets that several subscribers read where they lie (PooledPacket). The client's side; one owner, no thread. */
+typedef struct PoolReader {
+        const uint8_t *bytes; /* NULL: there is none */
+        size_t size;
+} PoolReader;
+
+#define POOL_READER_NULL ((PoolReader){ .bytes = NULL })
+
+/* Maps it; the fd stays the caller's. The size is that of StreamRing. RING_READER_E_UNUSABLE. */
+int pool_reader_open(PoolReader *p, int fd, uint64_t size);
+void pool_reader_close(PoolReader *p);
+/* NULL: it does not lie in the pool. */
+static inline const uint8_t *pool_reader_at(const PoolReader *p, uint64_t offset, uint64_t length) {
+        return p->bytes && offset <= p->size && length <= p->size - offset ? p->bytes + offset : NULL;
+}

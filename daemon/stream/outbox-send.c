@@ -20,7 +20,14 @@ _Static_assert(PACKET_MAX + HEADER_MAX < (size_t)1 << 7 * LENGTH_BYTES, "the len
 enum {
         SERVER_MESSAGE_PACKET = 2 << 3 | 2, /* keys of perfd.v1, field << 3 | wire type */
         PACKET_SEQUENCE = 1 << 3 | 0,
+        SERVER_MESSAGE_POOLED = 3 << 3 | 2,
+        POOLED_SEQUENCE = 1 << 3 | 0,
+        POOLED_OFFSET = 2 << 3 | 0,
+        POOLED_LENGTH = 3 << 3 | 0,
 };
+
+#define REFER_FROM ((size_t)2 << 10) /* bytes of a packet: one line of 64 to be fetched from elsewhere costs as much as 1 KiB copied */
+#define REFERENCE_MAX ((size_t)FRAME_HEADER_SIZE + 2 + 3 * (1 + 10))
 
 /* Nothing is before it any more, so its numbers are known: now it is a packet like others. */
 static int outbox_settle_gap(Outbox *o) {
@@ -34,6 +41,13 @@ static int outbox_settle_gap(Outbox *o) {
         gap_deinit(&e->gap);
         outbox_charge(o, e->packet, true);
         return 0;
+}
+
+static uint8_t *put_varint(uint8_t *at, uint64_t value) {
+        for (; value >= 0x80; value >>= 7)
+                *at++ = (uint8_t)(value | 0x80);
+        *at++ = (uint8_t)value;
+        return at;
 }
 
 static size_t header_size(uint64_t sequence) {
@@ -60,9 +74,7 @@ static size_t put_header(uint8_t header[static HEADER_MAX], uint64_t sequence, s
         for (int i = 0; i < LENGTH_BYTES; i++, length >>= 7)
                 *at++ = (uint8_t)((length & 0x7f) | (i + 1 < LENGTH_BYTES ? 0x80 : 0));
         *at++ = PACKET_SEQUENCE;
-        for (; sequence >= 0x80; sequence >>= 7)
-                *at++ = (uint8_t)(sequence | 0x80);
-        *at = (uint8_t)sequence;
+        (void)put_varint(at, sequence);
         return size;
 }
 
@@ -204,4 +216,35 @@ void outbox_send_placed(Outbox *o, SharedRing *ring, const Packet *p) {
         put_header(p->room - header, o->next_sequence++, p->length);
         o->sent_items += p->n_items;
         shared_ring_advance(ring, p->room - header, header + p->length);
+}
+
+/*
+ *     | length (4) | key of ServerMessage.pooled, length | key of PooledPacket.sequence, sequence | offset | length of the packet |
+ */
+static size_t put_reference(uint8_t frame[static REFERENCE_MAX], uint64_t sequence, const Packet *p) {
+        uint8_t *const body = frame + FRAME_HEADER_SIZE, *at = body + 2;
+
+        *at++ = POOLED_SEQUENCE;
+        at = put_varint(at, sequence);
+        *at++ = POOLED_OFFSET;
+        at = put_varint(at, p->buffer * POOL_BUFFER);
+        *at++ = POOLED_LENGTH;
+        at = put_varint(at, p->length);
+        body[0] = SERVER_MESSAGE_POOLED;
+        body[1] = (uint8_t)(at - body - 2); /* less than 128 */
+        frame_header_put(frame, (uint32_t)(at - body));
+        return (size_t)(at - frame);
+}
+
+bool outbox_refer(Outbox *o, SharedRing *ring, const Packet *p) {
+        uint8_t frame[REFERENCE_MAX];
+
+        thread_assert(THREAD_DISPATCHER);
+        if (!p->buffers || p->buffers != ring->pool || p->length < REFER_FROM || o->head || outbox_is_over(o))
+                return false;
+        if (!shared_ring_refer(ring, frame, put_reference(frame, o->next_sequence, p), p->buffer))
+                return false;
+        o->next_sequence++;
+        o->sent_items += p->n_items;
+        return true;
 }

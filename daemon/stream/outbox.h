@@ -90,6 +90,12 @@ uint8_t *outbox_place(const Outbox *o, SharedRing *ring, size_t least, size_t *r
 /* It, written there, leaves. */
 void outbox_send_placed(Outbox *o, SharedRing *ring, const Packet *p);
 
+/*
+ * A packet in a buffer of the ring's pool leaves by its place. False: it is not, or it is so short that its bytes are cheaper, or
+ * something waits; it can be pushed.
+ */
+bool outbox_refer(Outbox *o, SharedRing *ring, const Packet *p);
+
 static inline bool outbox_is_empty(const Outbox *o) {
         return !o->head;
 }

@@ -81,17 +81,38 @@ Packet *packet_new_placed(uint8_t *room, size_t capacity) {
         return p;
 }
 
+Packet *packet_new_buffered(BufferPool *buffers) {
+        unsigned buffer;
+        uint8_t *room = buffer_pool_take(buffers, &buffer);
+        Packet *p = room ? malloc(sizeof(*p)) : NULL;
+
+        if (p)
+                *p = (Packet){ .n_refs = 1, .capacity = POOL_BUFFER, .bytes = room, .room = room,
+                               .buffers = buffer_pool_ref(buffers), .buffer = buffer };
+        else if (room)
+                buffer_pool_leave(buffers, buffer);
+        return p;
+}
+
 Packet *packet_ref(Packet *p) {
         if (p)
                 p->n_refs++;
         return p;
 }
 
+/* Its room is that of others again. */
+static void packet_leave_room(Packet *p) {
+        if (p->buffers) {
+                buffer_pool_leave(p->buffers, p->buffer);
+                p->buffers = buffer_pool_unref(p->buffers);
+        } else if (p->room && !p->is_placed)
+                pool_give(p->pool, p->room);
+}
+
 Packet *packet_unref(Packet *p) {
         if (!p || --p->n_refs > 0)
                 return NULL;
-        if (!p->is_placed)
-                pool_give(p->pool, p->room);
+        packet_leave_room(p);
         free(p);
         return NULL;
 }
@@ -112,14 +133,13 @@ int packet_settle(Packet *p, PacketPool *pool) {
         uint8_t *room;
 
         assert(p->sealed && !p->is_placed);
-        if (p->room && (!p->pool || fills))
+        if (p->room && !p->buffers && (!p->pool || fills))
                 return 0;
         room = fills ? pool_take(pool) : malloc(p->length ? p->length : 1);
         if (!room)
                 return p->room ? 0 : -ENOMEM;
         copy_long(room, p->bytes, p->length);
-        if (p->room)
-                pool_give(p->pool, p->room);
+        packet_leave_room(p);
         p->capacity = fills ? PACKET_SIZE : p->length;
         p->pool = fills ? pool : NULL;
         p->bytes = p->room = room;

@@ -8,7 +8,7 @@
  *
  * A packet that is lent shows bytes of somebody else, which are there only until its maker goes on. Whoever holds it then
  * still has its own copy of them: the maker calls packet_settle() before. One that is placed is written where its only
- * reader will read it; nobody may hold it.
+ * reader will read it; nobody may hold it. One in a buffer is written where several will read it (buffer-pool.h).
  */
 #pragma once
 
@@ -20,6 +20,7 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/copy.h"
+#include "daemon/stream/buffer-pool.h"
 #include "proto/frame.h"
 
 #define PACKET_SIZE ((size_t)64 << 10)             /* bytes that a packet of items is made for */
@@ -48,6 +49,8 @@ typedef struct Packet {
         uint8_t *room;    /* what `bytes` is, if it is written here; NULL: it is lent */
         bool is_placed;   /* the room is somebody else's */
         PacketPool *pool; /* where the room goes in the end, or NULL */
+        BufferPool *buffers; /* whose room it is; NULL: nobody else reads it there */
+        unsigned buffer;
 } Packet;
 
 /* Room for `capacity` bytes, at most PACKET_MAX. NULL: no memory. */
@@ -58,6 +61,8 @@ Packet *packet_new_pooled(PacketPool *pool);
 Packet *packet_new_lent(const uint8_t *items, size_t length, size_t n_items);
 /* In memory that stays the caller's. NULL: no memory. */
 Packet *packet_new_placed(uint8_t *room, size_t capacity);
+/* In a buffer, of POOL_BUFFER. NULL: none is free, or no memory. */
+Packet *packet_new_buffered(BufferPool *buffers);
 Packet *packet_ref(Packet *p);
 Packet *packet_unref(Packet *p);
 DEFINE_CLEANUP(Packet *, packet_unref)

@@ -15,13 +15,7 @@
 #include <sys/mman.h>
 
 #include "daemon/base/copy.h"
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U /* since Linux 6.3 */
-#endif
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010 /* since Linux 5.1 */
-#endif
+#include "daemon/stream/memory-file.h"
 
 static int refuse_errno(Explanation *e, size_t size, const char *call) {
         switch (errno) {
@@ -41,11 +35,9 @@ static int refuse_errno(Explanation *e, size_t size, const char *call) {
 
 /* All of its memory is there from the beginning, so that none can be missing later. */
 static int open_memory(const char *name, size_t length, int *ret_fd, void **ret_map, const char **ret_call) {
-        _cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+        _cleanup_close_ int fd = memory_file_open(name);
         void *map;
 
-        if (fd < 0 && errno == EINVAL)
-                fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
         *ret_call = "memfd_create";
         if (fd < 0)
                 return -1;
@@ -62,7 +54,6 @@ static int open_memory(const char *name, size_t length, int *ret_fd, void **ret_
 }
 
 static int shared_ring_open(SharedRing *r, Explanation *e) {
-        const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
         const char *call;
         void *map;
 
@@ -74,7 +65,8 @@ static int shared_ring_open(SharedRing *r, Explanation *e) {
                 return refuse_errno(e, r->size, call);
         atomic_init(&((RingClientWords *)map)->waits, 1); /* it sleeps until it has read our response */
         r->theirs = map;
-        if (fcntl(r->fds[0], F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE) < 0 || fcntl(r->fds[1], F_ADD_SEALS, seals) < 0)
+        if (fcntl(r->fds[0], F_ADD_SEALS, MEMORY_FILE_SEALS | F_SEAL_FUTURE_WRITE) < 0 ||
+            fcntl(r->fds[1], F_ADD_SEALS, MEMORY_FILE_SEALS) < 0)
                 return refuse_errno(e, r->size, "fcntl");
         return 0;
 }
@@ -92,7 +84,7 @@ int shared_ring_new(size_t size, SharedRing **ret, Explanation *e) {
         assert(stream_ring_may_be(size));
         if (!r)
                 return -ENOMEM;
-        *r = (SharedRing){ .size = size, .offset = (size_t)sysconf(_SC_PAGESIZE), .fds = { -1, -1 } };
+        *r = (SharedRing){ .size = size, .offset = (size_t)sysconf(_SC_PAGESIZE), .fds = { -1, -1, -1 } };
         code = shared_ring_open(r, e);
         if (code == 0)
                 *ret = r;
@@ -101,14 +93,32 @@ int shared_ring_new(size_t size, SharedRing **ret, Explanation *e) {
         return code;
 }
 
+bool shared_ring_share(SharedRing *r, BufferPool *pool) {
+        r->fds[STREAM_RING_FDS] = fcntl(pool->fd, F_DUPFD_CLOEXEC, 0);
+        if (r->fds[STREAM_RING_FDS] < 0)
+                return false;
+        r->pool = buffer_pool_ref(pool);
+        return true;
+}
+
 void shared_ring_close_fds(SharedRing *r) {
         for (size_t i = 0; i < ARRAY_SIZE(r->fds); i++)
                 r->fds[i] = close_fd(r->fds[i]);
 }
 
+/* The first one is the pool's again. */
+static void shared_ring_unpin(SharedRing *r) {
+        buffer_pool_leave(r->pool, r->pins[r->first_pin].buffer);
+        r->first_pin = (r->first_pin + 1) % SHARED_RING_PINS;
+        r->n_pins--;
+}
+
 SharedRing *shared_ring_free(SharedRing *r) {
         if (!r)
                 return NULL;
+        while (r->n_pins > 0)
+                shared_ring_unpin(r);
+        buffer_pool_unref(r->pool);
         if (r->words)
                 munmap(r->words, r->offset + r->size);
         if (r->theirs)
@@ -129,6 +139,8 @@ static int shared_ring_look(SharedRing *r) {
         if (r->head - tail > r->head - r->tail)
                 return SHARED_RING_E_BROKEN;
         r->tail = tail;
+        while (r->n_pins > 0 && r->pins[r->first_pin].end <= tail)
+                shared_ring_unpin(r);
         return 0;
 }
 
@@ -206,6 +218,20 @@ void shared_ring_advance(SharedRing *r, const uint8_t *at, size_t n) {
         assert(n <= r->size - shared_ring_used(r));
         r->head += n;
         shared_ring_publish(r);
+}
+
+bool shared_ring_refer(SharedRing *r, const uint8_t *frame, size_t n, unsigned buffer) {
+        if (r->waits || shared_ring_look(r) != 0 || r->n_pins == SHARED_RING_PINS || n > r->size - shared_ring_used(r))
+                return false;
+        shared_ring_put(r, frame, n);
+        r->pins[(r->first_pin + r->n_pins++) % SHARED_RING_PINS] = (RingPin){ .end = r->head, .buffer = buffer };
+        buffer_pool_use(r->pool, buffer);
+        shared_ring_publish(r);
+        return true;
+}
+
+bool shared_ring_is_pinning(SharedRing *r) {
+        return shared_ring_look(r) == 0 && r->n_pins > 0;
 }
 
 bool shared_ring_wait(SharedRing *r) {

@@ -14,6 +14,7 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/error.h"
+#include "daemon/stream/buffer-pool.h"
 #include "proto/stream-ring.h"
 
 /* When more may come: the ticks of the readers, CLOCK_MONOTONIC. */
@@ -22,12 +23,20 @@ typedef struct SharedTick {
         bool is_due;         /* something of what comes now was to come at a tick before `next` */
 } SharedTick;
 
+#define SHARED_RING_PINS (POOL_BUFFERS / 2) /* who does not read leaves the others as many */
+
+/* A buffer that the subscriber may be reading: until its tail is there. */
+typedef struct RingPin {
+        uint64_t end;
+        unsigned buffer;
+} RingPin;
+
 typedef struct SharedRing {
         RingDaemonWords *words;
         const RingClientWords *theirs;
         uint8_t *bytes;
         size_t size, offset;
-        int fds[STREAM_RING_FDS]; /* to be handed over */
+        int fds[STREAM_RING_FDS + 1]; /* to be handed over; the last is the pool's, or -1 */
         uint64_t head;
         uint64_t tail; /* as read last */
         bool waits;    /* for room */
@@ -35,6 +44,9 @@ typedef struct SharedRing {
         uint64_t n_waits, n_told;
         uint32_t rung; /* its wait that was rung for */
         SharedTick tick, told; /* of what is written now; that the subscriber knows */
+        BufferPool *pool;      /* the subscriber can read it; or NULL */
+        RingPin pins[SHARED_RING_PINS]; /* in the order of the ring */
+        unsigned first_pin, n_pins;
 } SharedRing;
 
 enum {
@@ -47,6 +59,8 @@ int shared_ring_check(uint64_t size, Explanation *e);
 int shared_ring_new(size_t size, SharedRing **ret, Explanation *e);
 SharedRing *shared_ring_free(SharedRing *r);
 DEFINE_CLEANUP(SharedRing *, shared_ring_free)
+/* Its subscriber will be told of buffers of this pool, and has its file. False: there is no fd for that. Before it is handed over. */
+bool shared_ring_share(SharedRing *r, BufferPool *pool);
 /* They were handed over: what was made with them stays. */
 void shared_ring_close_fds(SharedRing *r);
 
@@ -62,6 +76,14 @@ int shared_ring_write(SharedRing *r, const struct iovec *parts, size_t n_parts, 
 uint8_t *shared_ring_room(SharedRing *r, size_t least, size_t *ret_n);
 /* The first n of these, which begin at `at`, were written, and nothing else since. */
 void shared_ring_advance(SharedRing *r, const uint8_t *at, size_t n);
+/*
+ * A frame of n bytes that tells of a buffer of its pool, which is used once more until the subscriber has read that. False:
+ * there is no room for it, or the subscriber has not read of too many others, or it broke the rules, of which the next
+ * shared_ring_write() speaks.
+ */
+bool shared_ring_refer(SharedRing *r, const uint8_t *frame, size_t n, unsigned buffer);
+/* The subscriber may still be reading buffers. What it has read is given back. */
+bool shared_ring_is_pinning(SharedRing *r);
 /* As far as the subscriber had read when its tail was looked at last. */
 static inline bool shared_ring_is_half_full(const SharedRing *r) {
         return r->head - r->tail > r->size / 2;

@@ -18,6 +18,7 @@ As a module:
 Needs protoc (protobuf-compiler) and Google's protobuf package (python3-protobuf).
 """
 import argparse
+import collections
 import importlib
 import json
 import os
@@ -30,6 +31,7 @@ import sys
 import tempfile
 
 from promise import Broken, require
+from stream_ledger import check_ledger
 from stream_ring import Ring
 
 PROTO = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "proto", "perfd.proto")
@@ -131,38 +133,6 @@ def render(field, number):
     return (field.delimiter or "|").join(words + [hex(left)] * (left > 0)) if words else None
 
 
-# ---- ledgers ---------------------------------------------------------------------------------------------------------
-
-
-def counts(rows):
-    return {row.reason: row.count for row in rows}
-
-
-def check_ledger(ledger):
-    """The three kinds of row, added again; gives them back as dicts."""
-    rows = []
-    for e in ledger.events:
-        lost = counts(e.lost)
-        rows.append({"kind": "event", "event": e.name, "cpu": e.cpu, "occurred": e.occurred, "delivered": e.delivered,
-                     "filtered": e.filtered, "lost": lost, "exact": e.exact, "doubled": e.doubled, "count": e.count, "removed": e.removed,
-                     "balanced": e.occurred == e.delivered + e.filtered + sum(lost.values())})
-    for r in ledger.rings:
-        lost = counts(r.lost)
-        unread = lost.get("unknown_id", 0) + lost.get("undecodable", 0)
-        rows.append({"kind": "ring", "cpu": r.cpu, "records": r.records, "samples": r.samples,
-                     "side_records": r.side_records, "lost": lost,
-                     "balanced": r.records == r.samples + r.side_records + unread})
-    for s in ledger.subscribers:
-        dropped = counts(s.dropped)
-        rows.append({"kind": "subscriber", "id": s.id, "peer": s.peer, "order": s.order, "matched": s.matched,
-                     "sent": s.sent, "dropped": dropped, "queued": s.queued,
-                     "balanced": s.matched == s.sent + sum(dropped.values()) + s.queued})
-    for row, message in zip(rows, [*ledger.events, *ledger.rings, *ledger.subscribers]):
-        require(row["balanced"], f"this row does not add up: {row}")
-        require(message.balanced, f"this row adds up, but the daemon says that it does not: {row}")
-    return rows
-
-
 # ---- the connection --------------------------------------------------------------------------------------------------
 
 
@@ -173,6 +143,8 @@ class Client:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.connect(path)
         self.received, self.last_id = bytearray(), 0
+        self.messages = collections.deque()  # that were received
+        self.pooled = 0  # of these, packets that came in a pool
         self.ring, self.fds = None, []
         self.stream, self.enough, self.stopped = None, False, False
         self.wakes = None  # what a handler of signals makes readable, so that none is overlooked
@@ -199,17 +171,30 @@ class Client:
             return None
         message = pb.ServerMessage.FromString(bytes(self.received[4:4 + length]))
         del self.received[:4 + length]
+        if message.HasField("pooled"):
+            require(self.ring, "a packet in a pool, and no pool")
+            packet = pb.Packet.FromString(self.ring.packet(message.pooled))
+            require(not packet.sequence, "a packet in a pool has a number of its own")
+            packet.sequence = message.pooled.sequence
+            message = pb.ServerMessage(packet=packet)
+            self.pooled += 1
         return message
+
+    def take_frames(self, got):
+        self.received += got
+        while message := self.take_frame():
+            self.messages.append(message)
 
     def receive(self):
         """The next message; None at the end of the connection."""
-        while not (message := self.take_frame()):
+        while not self.messages:
             got = self.receive_shared() if self.ring else self.receive_bytes()
             if not got:
                 require(not self.received, "the connection ends in the middle of a frame")
                 return None
-            self.received += got
-        return message
+            if not self.ring:
+                self.take_frames(got)
+        return self.messages.popleft()
 
     def wait(self):
         """Until the socket has something. A signal that comes between two calls would not end the second one by itself."""
@@ -219,7 +204,7 @@ class Client:
     def receive_bytes(self):
         """Some bytes from the socket, b"" at its end; fds that come with them are in .fds."""
         self.wait()
-        got, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 2)
+        got, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 3)
         self.fds += fds
         return got
 
@@ -233,21 +218,28 @@ class Client:
         require(not any(bells), "something else than bells beside a ring")
         return bells
 
+    def take_shared(self):
+        """What is in the ring, whose messages are taken before it is given back."""
+        got = self.ring.look()
+        self.take_frames(got)
+        if self.ring.give_back(len(got)):
+            self.tell()
+        return got
+
     def receive_shared(self):
         """The same from the ring. Where there is nothing, bells by the socket say when to look again."""
-        got, must_tell = self.ring.take()
-        while not got and not must_tell:
+        while not (got := self.take_shared()):
             self.ring.sleep()
-            got, must_tell = self.ring.take()
+            got = self.take_shared()
             if not got:
                 bells = self.receive_bells()
                 self.ring.wake()
-                got, must_tell = self.ring.take()
+                got = self.take_shared()
                 if not bells:
                     return got  # what is in the ring is the end of the stream
+            if got:
+                break
         self.ring.wake()
-        if must_tell:
-            self.tell()
         return got
 
     def tell(self):
@@ -272,11 +264,14 @@ class Client:
         ring = self.request(subscribe=pb.SubscribeRequest(**subscription)).ring
         require(bool(ring.bytes) == bool(subscription.get("ring_bytes")), "a ring that nobody asked for, or none")
         if ring.bytes:
-            require(len(self.fds) == 2, "no fds came: this socket is forwarded, subscribe anew without ring_bytes")
+            require(len(self.fds) == 2 + bool(ring.pool_bytes),
+                    "no fds came: this socket is forwarded, subscribe anew without ring_bytes")
             fds, self.fds = self.fds, []
-            self.ring = Ring(fds, ring.bytes, ring.offset)
-            require(not any(self.received), "something else than bells beside a ring")
+            self.ring = Ring(fds, ring.bytes, ring.offset, ring.pool_bytes)
+            require(not any(self.received) and not any(message.WhichOneof("body") for message in self.messages),
+                    "something else than bells beside a ring")
             self.received.clear()
+            self.messages.clear()
         self.stream = Stream()
         if self.enough:
             self.stop()
@@ -458,7 +453,7 @@ def main():
             events=a.events, where=a.where, fields=a.fields.split(",") if a.fields else [],
             order=f"ORDER_{a.order.upper()}", payload=f"PAYLOAD_{a.payload.upper()}",
             overflow=f"OVERFLOW_{a.overflow.upper().replace('-', '_')}", queue_bytes=a.queue_bytes, ring_bytes=a.ring,
-            records=0b1111 if a.records else 0)
+            pool=a.ring > 0, records=0b1111 if a.records else 0)
         signal.setitimer(signal.ITIMER_REAL, a.seconds)
         for n, item in enumerate(items, 1):
             if not a.quiet and (n <= a.count or not a.count):

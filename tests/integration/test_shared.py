@@ -23,7 +23,7 @@ LARGE = 1 << 18
 QUEUE = 1 << 18
 CALLS = 2_000
 PACED = 20_000  # many rings full
-FLOOD = 10_000  # calls, more than a ring and a queue can hold
+FLOOD = 30_000  # calls, more than a ring, a queue and half of a pool can hold
 MADV_REMOVE = 9
 
 
@@ -47,7 +47,7 @@ def own_row(daemon, program):
 def subscribe(daemon, **more):
     """A stream in shared memory, in this process: its client. Its first packet has come."""
     client = daemon.client(stream=True)
-    client.subscribe(events=["calls"], **{"ring_bytes": SIZE, "order": pb.ORDER_CPU, "queue_bytes": QUEUE, **more})
+    client.subscribe(**{"events": ["calls"], "ring_bytes": SIZE, "order": pb.ORDER_CPU, "queue_bytes": QUEUE, **more})
     check(not list(client.stream.take(client.receive().packet)), "items in the first packet")
     return client
 

@@ -39,6 +39,11 @@ void line_init_ring(Line *l, size_t limit, Overflow overflow, size_t size) {
         assert_int_equal(ring_reader_open(&l->reader, l->ring->fds, size, l->ring->offset), 0);
 }
 
+void line_share(Line *l, BufferPool *pool) {
+        assert_true(shared_ring_share(l->ring, pool));
+        assert_int_equal(pool_reader_open(&l->pool, l->ring->fds[STREAM_RING_FDS], POOL_BYTES), 0);
+}
+
 int line_send(Line *l) {
         int code = l->ring ? outbox_send_shared(&l->outbox, l->ring) : outbox_send(&l->outbox, l->out);
 
@@ -47,6 +52,7 @@ int line_send(Line *l) {
 
 void line_deinit(Line *l) {
         ring_reader_close(&l->reader);
+        pool_reader_close(&l->pool);
         shared_ring_free(l->ring);
         outbox_deinit(&l->outbox);
         outbox_deinit(&l->outbox);
@@ -89,6 +95,14 @@ Packet *packet_of(uint64_t first, size_t n, size_t raw_size) {
         Packet *p = packet_new(n * (raw_size + 64));
 
         packet_fill(p, first, n, raw_size);
+        return p;
+}
+
+Packet *packet_in_pool(BufferPool *pool, uint64_t first, size_t n, size_t raw_size) {
+        Packet *p = packet_new_buffered(pool);
+
+        if (p)
+                packet_fill(p, first, n, raw_size);
         return p;
 }
 
@@ -146,6 +160,16 @@ bool line_place_items(Line *l, size_t n, size_t raw_size) {
         return true;
 }
 
+bool line_refer_items(Line *l, Packet *p, size_t n) {
+        bool is_referred = outbox_refer(&l->outbox, l->ring, p);
+
+        if (!is_referred)
+                assert_int_equal(outbox_push(&l->outbox, p), 0);
+        l->pushed += n;
+        line_check(l);
+        return is_referred;
+}
+
 void line_push_kept(Line *l) {
         Packet *p = packet_kept((uint32_t)l->kept + 1);
 
@@ -195,18 +219,29 @@ static void peer_check(Peer *peer, const Perfd__V1__Packet *p) {
         }
 }
 
-/* At most n bytes out of the ring. */
-static ssize_t line_take(Line *l, uint8_t *to, size_t n) {
+/* At most n bytes out of the ring, which are the daemon's again when they were looked at. */
+static ssize_t line_take(const Line *l, uint8_t *to, size_t n) {
         const uint8_t *bytes;
         size_t there;
 
         assert_int_equal(ring_reader_peek(&l->reader, &bytes, &there), 0);
         n = n < there ? n : there;
         memcpy(to, bytes, n);
-        if (ring_reader_consume(&l->reader, n))
-                assert_int_equal(shared_ring_hear(l->ring), 0);
         errno = EAGAIN;
         return (ssize_t)n;
+}
+
+static void line_check_pooled(Line *l, const Perfd__V1__PooledPacket *m) {
+        const uint8_t *bytes = pool_reader_at(&l->pool, m->offset, m->length);
+        Perfd__V1__Packet *p;
+
+        assert_non_null(bytes);
+        p = perfd__v1__packet__unpack(NULL, m->length, bytes);
+        assert_non_null(p);
+        assert_int_equal(p->sequence, 0);
+        p->sequence = m->sequence;
+        peer_check(&l->peer, p);
+        perfd__v1__packet__free_unpacked(p, NULL);
 }
 
 size_t line_read(Line *l, size_t n) {
@@ -226,10 +261,16 @@ size_t line_read(Line *l, size_t n) {
                 Perfd__V1__ServerMessage *m = perfd__v1__server_message__unpack(NULL, length, message);
 
                 assert_non_null(m);
-                assert_int_equal(m->body_case, PERFD__V1__SERVER_MESSAGE__BODY_PACKET);
-                peer_check(&l->peer, m->packet);
+                if (m->body_case == PERFD__V1__SERVER_MESSAGE__BODY_POOLED)
+                        line_check_pooled(l, m->pooled);
+                else {
+                        assert_int_equal(m->body_case, PERFD__V1__SERVER_MESSAGE__BODY_PACKET);
+                        peer_check(&l->peer, m->packet);
+                }
                 perfd__v1__server_message__free_unpacked(m, NULL);
         }
+        if (l->ring && ring_reader_consume(&l->reader, (size_t)got))
+                assert_int_equal(shared_ring_hear(l->ring), 0);
         return (size_t)got;
 }
 

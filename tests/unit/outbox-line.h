@@ -22,6 +22,7 @@ typedef struct Line {
         int out, in;
         SharedRing *ring; /* instead of the socket, or NULL */
         RingReader reader;
+        PoolReader pool;
         Outbox outbox;
         Peer peer;
         uint64_t pushed; /* items */
@@ -31,14 +32,20 @@ typedef struct Line {
 void line_init(Line *l, size_t limit, Overflow overflow, int socket_bytes);
 /* The same into a ring. */
 void line_init_ring(Line *l, size_t limit, Overflow overflow, size_t size);
+/* Before anything is sent: packets may come in this pool too. */
+void line_share(Line *l, BufferPool *pool);
 void line_deinit(Line *l);
 
 /* n items from `first` on, each with raw_size bytes; sealed. */
 Packet *packet_of(uint64_t first, size_t n, size_t raw_size);
+/* The same in a buffer; NULL: there is none. */
+Packet *packet_in_pool(BufferPool *pool, uint64_t first, size_t n, size_t raw_size);
 /* The next n items. What outbox_push() says. */
 int line_push_items(Line *l, size_t n, size_t raw_size);
 /* The same where the peer reads them; false: they would have to wait. */
 bool line_place_items(Line *l, size_t n, size_t raw_size);
+/* n items by their place, or as they are; true: by their place. */
+bool line_refer_items(Line *l, Packet *p, size_t n);
 /* A packet that is kept. */
 void line_push_kept(Line *l);
 

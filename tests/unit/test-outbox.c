@@ -194,15 +194,72 @@ static void test_place_over(void **state) {
         line_deinit(&l);
 }
 
+/* By its place goes what is in this pool, is not short, and has nothing before it; until it was read the buffer is nobody else's. */
+static void test_refer(void **state) {
+        BufferPool *pools[2];
+        Packet *p, *held[POOL_BUFFERS];
+        unsigned n = 0;
+        Line l;
+
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(buffer_pool_new(&pools[i]), 0);
+        line_init_ring(&l, 1 << 20, OVERFLOW_DROP_OLDEST, STREAM_RING_MIN);
+        line_share(&l, pools[0]);
+
+        p = packet_in_pool(pools[0], 1, 1, 100);
+        assert_false(line_refer_items(&l, p, 1)); /* short */
+        packet_unref(p);
+        p = packet_in_pool(pools[0], 2, 10, 1000);
+        assert_false(line_refer_items(&l, p, 10)); /* the short one waits */
+        assert_int_equal(packet_settle(p, NULL), 0); /* its copy waits now */
+        packet_unref(p);
+        assert_int_equal(pools[0]->n_free, POOL_BUFFERS - 1); /* of the short one, which was not settled */
+        line_finish(&l);
+        assert_int_equal(pools[0]->n_free, POOL_BUFFERS);
+        p = packet_in_pool(pools[1], 12, 10, 1000);
+        assert_false(line_refer_items(&l, p, 10)); /* of a pool that it does not have */
+        packet_unref(p);
+        line_finish(&l);
+
+        while ((p = packet_in_pool(pools[0], l.pushed + 1, 10, 1000)) && line_refer_items(&l, p, 10)) {
+                n++;
+                packet_unref(p);
+        }
+        packet_unref(p);
+        assert_int_equal(n, SHARED_RING_PINS);
+        assert_int_equal(pools[0]->n_free, POOL_BUFFERS - SHARED_RING_PINS - 1);
+        for (n = 0; (p = packet_new_buffered(pools[0])); n++)
+                held[n] = p;
+        assert_int_equal(n, POOL_BUFFERS - SHARED_RING_PINS - 1);
+        line_finish(&l);
+        assert_false(shared_ring_is_pinning(l.ring));
+        assert_int_equal(pools[0]->n_free, POOL_BUFFERS - n);
+        while (n > 0)
+                packet_unref(held[--n]);
+
+        p = packet_in_pool(pools[0], l.pushed + 1, 10, 1000);
+        assert_true(line_refer_items(&l, p, 10));
+        packet_unref(p);
+        assert_true(shared_ring_is_pinning(l.ring));
+        line_deinit(&l); /* who is gone reads nothing */
+        assert_int_equal(pools[0]->n_free, POOL_BUFFERS);
+        for (int i = 0; i < 2; i++)
+                buffer_pool_unref(pools[i]);
+}
+
 /* Two subscribers share packets, by sockets or rings; one reads at random, the other not at all, then all. Fixed seeds. */
 static void run_random(Overflow overflow, unsigned seed, bool by_ring) {
         Line fast, slow, *lines[] = { &fast, &slow };
-        unsigned n_placed = 0;
+        unsigned n_placed = 0, n_referred = 0;
+        BufferPool *pool;
 
+        assert_int_equal(buffer_pool_new(&pool), 0);
         print_message("seed %u\n", seed);
         if (by_ring) {
                 line_init_ring(&fast, 60000, overflow, STREAM_RING_MIN);
                 line_init_ring(&slow, 20000, overflow, STREAM_RING_MIN);
+                line_share(&fast, pool);
+                line_share(&slow, pool);
         } else {
                 line_init(&fast, 60000, overflow, 20000);
                 line_init(&slow, 20000, overflow, 1);
@@ -212,7 +269,12 @@ static void run_random(Overflow overflow, unsigned seed, bool by_ring) {
                 size_t n = 1 + (size_t)rand_r(&seed) % 40, raw_size = (size_t)rand_r(&seed) % 300;
                 Packet *p;
 
-                if (dice < 7) {
+                if (dice < 2 && by_ring && (p = packet_in_pool(pool, fast.pushed + 1, n, raw_size))) {
+                        for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+                                n_referred += line_refer_items(lines[i], p, n);
+                        assert_int_equal(packet_settle(p, NULL), 0);
+                        packet_unref(p);
+                } else if (dice < 7) {
                         p = packet_of(fast.pushed + 1, n, raw_size);
                         for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
                                 if (by_ring && dice < 4 && line_place_items(lines[i], n, raw_size)) {
@@ -242,12 +304,14 @@ static void run_random(Overflow overflow, unsigned seed, bool by_ring) {
                                 line_read(&slow, 1 + (size_t)rand_r(&seed) % 3000);
                 }
         }
-        assert_true(!by_ring || n_placed > 100);
+        assert_true(!by_ring || (n_placed > 50 && n_referred > 50));
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
                 line_finish(lines[i]);
                 assert_true(lines[i]->peer.gaps > 1 && lines[i]->peer.items > 0);
                 line_deinit(lines[i]);
         }
+        assert_int_equal(pool->n_free, POOL_BUFFERS);
+        buffer_pool_unref(pool);
 }
 
 static void test_random_oldest(void **state) {
@@ -271,6 +335,7 @@ int main(void) {
                 cmocka_unit_test(test_ring),
                 cmocka_unit_test(test_place),
                 cmocka_unit_test(test_place_over),
+                cmocka_unit_test(test_refer),
                 cmocka_unit_test(test_random_oldest),
                 cmocka_unit_test(test_random_newest),
         };

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+"""Packets that equal subscribers read where they lie: all get the same as by a socket, who does not read takes nothing from
+the others, and what a stream tells of stays as it is until its subscriber has read it, also behind the stream's end."""
+import contextlib
+import fcntl
+import os
+import signal
+
+import perfd
+from perfd import Subscriber, Workload, add, check, equal, pb, wait_until
+from test_failures import Trace, attached, need_strace
+from test_promises import CPUS, SYS_ENTER
+from test_shared import CALLS, delivered, items_of, shared_memory, subscribe, traced
+
+RING = 1 << 19
+POOL = 2 << 20
+QUEUE = 1 << 26
+MANY = 40_000  # calls whose items fill the pool several times
+
+
+def take_all(client):
+    """Its items until its stream ends."""
+    items = []
+    while not client.stream.end:
+        items += client.stream.take(client.receive().packet)
+    check(client.receive() is None, "something behind the end")
+    return items
+
+
+def take(client, n):
+    """Its next n items, or some more: those of whole packets."""
+    items = []
+    while len(items) < n:
+        items += client.stream.take(client.receive().packet)
+    return items
+
+
+def pooled(daemon, **more):
+    return subscribe(daemon, ring_bytes=RING, pool=True, **{"queue_bytes": QUEUE, "order": pb.ORDER_TIME, **more})
+
+
+def keys(items):
+    return [(item["cpu"], item["time"], str(item["fields"])) for item in items]
+
+
+def all_calls(daemon, n):
+    wait_until(lambda: delivered(daemon) == n, "all of them")
+
+
+def test_same_for_all():
+    """By a pool, by a ring alone and by a socket, in both orders."""
+    for order in ("time", "cpu"):
+        with traced() as (daemon, load), contextlib.ExitStack() as stack:
+            each = [stack.enter_context(Subscriber(daemon, "--order", order, "--queue-bytes", str(QUEUE), *ring, "calls"))
+                    for ring in ((), ("--ring", str(RING)), ("--ring", str(RING)), ("--ring", str(1 << 16)))]
+            alone = subscribe(daemon, ring_bytes=RING, order=f"ORDER_{order.upper()}", queue_bytes=QUEUE)
+            own = pooled(daemon, order=f"ORDER_{order.upper()}")
+            load.go()
+            load.done()
+            all_calls(daemon, (CALLS + 1) * len(CPUS))
+            ends = [items_of(subscriber.finish()) for subscriber in each]
+            for client in (alone, own):
+                client.stop()
+            items = [take_all(client) for client in (alone, own)]
+            equal(alone.pooled, 0, "packets in a pool of one that asked for none")
+            check(own.pooled > 0, "nothing came in a pool: the test shows nothing")
+            equal(keys(items[0]), keys(items[1]), f"items by ring and by pool, order of {order}")
+            for found, row in ends:
+                equal(sum(map(len, found.values())), (CALLS + 1) * len(CPUS), "items that came")
+                check(found == ends[0][0], f"other items, order of {order}")
+                equal(row["dropped"], {"outbox": 0, "late": 0}, "what was dropped")
+            equal(sum(map(len, ends[0][0].values())), len(items[0]), "items of all")
+            for client in (alone, own):
+                client.socket.close()
+
+
+def test_alone():
+    """Nobody else is there: it gets its items where it has them alone, and the pool takes no memory."""
+    with traced(cpus=CPUS[:1]) as (daemon, load):
+        client = pooled(daemon)
+        memory = shared_memory(daemon)
+        load.go()
+        load.done()
+        all_calls(daemon, CALLS + 1)
+        client.stop()
+        equal((len(take_all(client)), client.pooled), (CALLS + 1, 0), "items, and packets in the pool")
+        check(shared_memory(daemon) <= memory, "memory for a pool that nobody uses")
+        client.socket.close()
+
+
+def test_who_does_not_read():
+    """One sleeps, and has what it was told of: half of the pool at most, which nobody writes. The others miss nothing."""
+    with traced(numbers=(MANY,), cpus=CPUS[:1]) as (daemon, load):
+        sleeper = pooled(daemon)
+        with Subscriber(daemon, "--quiet", "--queue-bytes", str(QUEUE), "--ring", str(RING), "calls") as quick, \
+                Subscriber(daemon, "--queue-bytes", str(QUEUE), "--ring", str(RING), "calls") as other:
+            load.go()
+            load.done()
+            all_calls(daemon, MANY + 1)
+            for subscriber in (quick, other):
+                lines = subscriber.finish()
+                equal((lines[-1]["sent"], lines[-1]["dropped"]), (MANY + 1, {"outbox": 0, "late": 0}), "what the others got")
+        sleeper.stop()
+        items = take_all(sleeper)
+        check(0 < sleeper.pooled <= POOL // 2 >> 16, f"{sleeper.pooled} packets in the pool")
+        equal(sleeper.stream.missing, 0, "missing ones")
+        check([(item["cpu"], item["time"]) for item in items] == [(line["cpu"], line["time"]) for line in lines if "kind" not in line],
+              "it does not have what the others have")
+        sleeper.socket.close()
+
+
+def test_end_before_it_was_read():
+    """It asks for its end, and reads when others have long filled the pool with other things."""
+    with traced(numbers=(MANY,), cpus=CPUS[:1]) as (daemon, load), \
+            Workload("syscalls", CALLS, cpus=CPUS[:1]) as first, daemon.client() as control:
+        add(control, {"event": SYS_ENTER, "name": "calls-first", "target": pb.Target(pids=first.pids)})
+        with Subscriber(daemon, "--quiet", "--queue-bytes", str(QUEUE), "--ring", str(RING)) as other:
+            early = pooled(daemon, events=[])
+            first.go()
+            first.done()
+            all_calls(daemon, CALLS + 1)
+            early.stop()
+            bells = b"nothing yet"
+            while bells:
+                bells = early.receive_bells()
+            load.go()
+            load.done()
+            all_calls(daemon, CALLS + 1 + MANY + 1)
+            equal(daemon.status().n_subscribers, 2, "subscribers, of which one has ended and has not read")
+            items = take_all(early)
+            check(early.pooled > 0, "nothing came in a pool: the test shows nothing")
+            equal([(item["event"], item["pid"]) for item in items], (CALLS + 1) * [("calls-first", first.pids[0])], "items of its own")
+            early.socket.close()
+            wait_until(lambda: daemon.status().n_subscribers == 1, "it is gone")
+            equal(other.finish()[-1]["sent"], CALLS + 1 + MANY + 1, "what the other one got")
+        first.exit()
+
+
+def test_shutdown_before_it_was_read():
+    """perfd ends, and does not wait for who does not read; what he was told of is there all the same."""
+    with traced(cpus=CPUS[:1]) as (daemon, load):
+        clients = [pooled(daemon) for _ in range(3)]
+        clients[0].stop()
+        take_all(clients[0])
+        load.go()
+        load.done()
+        all_calls(daemon, CALLS + 1)
+        clients[1].stop()  # it lingers
+        while clients[1].receive_bells():
+            pass
+        daemon.process.send_signal(signal.SIGTERM)
+        equal(daemon.process.wait(30), 0, "the status of perfd")
+        for client in clients[1:]:
+            equal(len(take_all(client)), CALLS + 1, "items")
+            check(client.pooled > 0, "nothing came in a pool: the test shows nothing")
+        for client in clients:
+            client.socket.close()
+
+
+def test_file():
+    """It can be read, and neither written, cut nor grown. perfd has one of it for each subscription, while somebody has that."""
+    with traced(cpus=CPUS[:1]) as (daemon, load):
+        before = daemon.fds()
+        request = pb.SubscribeRequest(events=["calls"], ring_bytes=RING, pool=True)
+        with daemon.client(stream=True) as client, daemon.client(stream=True) as other:
+            equal(client.request(subscribe=request).ring.pool_bytes, POOL, "bytes of the pool")
+            other.request(subscribe=request)
+            equal([len(each.fds) for each in (client, other)], [3, 3], "fds that came")
+            equal(len({os.fstat(each.fds[2]).st_ino for each in (client, other)}), 1, "files")
+            fd = client.fds[2]
+            equal((os.fstat(fd).st_size, fcntl.fcntl(fd, fcntl.F_GET_SEALS) & 0x1f), (POOL, 0x17), "its length, and its seals")
+            for call in (lambda: os.ftruncate(fd, 0), lambda: os.ftruncate(fd, 2 * POOL), lambda: os.write(fd, b"x")):
+                try:
+                    call()
+                    check(False, "not refused")
+                except PermissionError:
+                    pass
+            equal(len([fd for fd in daemon.fds() if "memfd:perfd" in fd]), 1, "files that the daemon keeps")
+            for fd in client.fds + other.fds:
+                os.close(fd)
+        wait_until(lambda: daemon.fds() == before, "as before")
+        load.go()
+        load.done()
+
+
+def test_failures():
+    """No pool can be made, or it gets no memory: everybody gets copies."""
+    need_strace()
+    for trace, is_made in ((Trace("memfd_create", "EMFILE", 3), False), (Trace("fallocate", "ENOSPC", 1), True)):
+        with traced(cpus=CPUS[:1]) as (daemon, load), contextlib.ExitStack() as stack:
+            if not is_made:
+                stack.enter_context(attached(daemon, trace))
+            clients = [pooled(daemon) for _ in range(1 + is_made)]
+            if is_made:
+                stack.enter_context(attached(daemon, trace))
+            load.go()
+            load.done()
+            all_calls(daemon, CALLS + 1)
+            for client in clients:
+                client.stop()
+                equal((len(take_all(client)), client.pooled), (CALLS + 1, 0), "items, and packets in a pool")
+                client.socket.close()
+            equal("no file for them: Too many open files" in daemon.stderr(), not is_made, "that it is said")
+            stack.close()
+            check(trace.injected(), "nothing failed: the test shows nothing")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
