@@ -27,11 +27,13 @@ void peer_close(Peer *p) {
         ring_reader_close(&p->ring);
 }
 
-SharedRing *peer_share(Peer *p, size_t size) {
+SharedRing *peer_share(Peer *p, size_t size, BufferPool *pool) {
         SharedRing *ring = NULL;
 
         if (shared_ring_new(size, &ring, NULL) != 0 || ring_reader_open(&p->ring, ring->fds, ring->size, ring->offset) != 0)
                 fail("a shared ring");
+        if (pool && !shared_ring_share(ring, pool))
+                fail("a pool");
         shared_ring_close_fds(ring);
         ring_reader_disarm(&p->ring);
         return ring;

@@ -18,7 +18,7 @@ typedef struct Peer {
 /* Ends the program if it can not be had. */
 void peer_open(Peer *p);
 void peer_close(Peer *p);
-/* A ring to write to, which is the caller's; ends the program if it can not be had. */
-SharedRing *peer_share(Peer *p, size_t size);
-/* Reads all that is there. */
+/* A ring to write to, which is the caller's, and tells of packets in the pool, if there is one; ends the program if it can not be had. */
+SharedRing *peer_share(Peer *p, size_t size, BufferPool *pool);
+/* Reads all that is there; of packets in a pool, that they are. */
 void peer_drain(Peer *p);

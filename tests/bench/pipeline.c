@@ -212,7 +212,7 @@ static Subscriber *pipeline_subscribe(Pipeline *p, unsigned subscription, unsign
                            .overflow = OVERFLOW_DROP_OLDEST, .queue_bytes = (size_t)64 << 20 };
         peer->fd = -1; /* the dispatcher closes it */
         if (!p->shape.by_socket)
-                s->ring = peer_share(peer, PIPELINE_SHARED);
+                s->ring = peer_share(peer, PIPELINE_SHARED, p->subscriptions[subscription].pool);
         if (dispatcher_subscribe(&p->dispatcher, s) < 0 || dispatcher_begin(&p->dispatcher, s->id) < 0)
                 fail("no subscriber");
         return s;
@@ -234,6 +234,8 @@ static void pipeline_init_dispatcher(Pipeline *p) {
 
                 u->peers = need(calloc(n, sizeof(*u->peers)));
                 u->subscribers = need(calloc(n, sizeof(*u->subscribers)));
+                if (n > 1 && buffer_pool_new(&u->pool) < 0)
+                        fail("no pool");
                 for (unsigned k = 0; k < n; k++)
                         u->subscribers[k] = pipeline_subscribe(p, i, i * n + k + 1, &u->peers[k]);
         }
@@ -259,6 +261,7 @@ void pipeline_deinit(Pipeline *p) {
                 for (unsigned k = 0; k < or_one(p->shape.n_subscribers); k++)
                         peer_close(&p->subscriptions[i].peers[k]);
                 match_program_unref(p->subscriptions[i].program);
+                buffer_pool_unref(p->subscriptions[i].pool);
                 free(p->subscriptions[i].peers);
                 free(p->subscriptions[i].subscribers);
         }

@@ -51,6 +51,7 @@ typedef struct PlayedSubscription {
         MatchProgram *program; /* or NULL */
         Peer *peers;
         Subscriber **subscribers;
+        BufferPool *pool; /* of several subscribers in shared memory */
 } PlayedSubscription;
 
 typedef struct Pipeline {

@@ -10,7 +10,8 @@
  *                        {"items":N,"p50_ns":N,"p99_ns":N,"max_ns":N,"begin_max_ns":N}
  *                        beside the rest
  *
- * Behind the last two, FD FD BYTES OFFSET: the files of a ring in shared memory that has the stream, stdin is its socket.
+ * Behind the last two, FD FD BYTES OFFSET: the files of a ring in shared memory that has the stream, stdin is its socket. And
+ * behind these, FD BYTES: the file of the pool in which it has packets; they are copied, as all others are.
  *
  * Status 1 if the bytes end in the middle of a frame or record.
  */
@@ -34,6 +35,7 @@
 #define BLOCK ((size_t)256 << 10)
 #define LAST_MAX ((size_t)16 << 20)
 #define PERF_RECORD_HEADER_TRACING_DATA 66
+#define MESSAGE_POOLED (3 << 3 | 2) /* the key of ServerMessage.pooled; subscribers of `latency` are alone, and get none */
 
 typedef struct Input {
         const uint8_t *bytes;
@@ -44,6 +46,7 @@ typedef struct Input {
 static Input input;
 static uint8_t block[BLOCK];
 static RingReader ring;
+static PoolReader pool;
 static RingPace pace = RING_PACE_INIT;
 static uint8_t last[LAST_MAX];
 static Latency latency;
@@ -137,6 +140,37 @@ static size_t input_take(uint8_t *to, size_t n) {
         return taken;
 }
 
+/* One of PooledPacket, all of whose fields are numbers; `at` is behind it. */
+static bool take_number(const uint8_t **at, const uint8_t *end, uint64_t numbers[static 4]) {
+        unsigned field = *at < end ? *(*at)++ >> 3 : 4;
+        uint64_t number = 0;
+
+        for (unsigned shift = 0; field < 4 && *at < end && shift < 64; shift += 7) {
+                number |= (uint64_t)(**at & 0x7f) << shift;
+                if (*(*at)++ < 0x80) {
+                        numbers[field] = number;
+                        return true;
+                }
+        }
+        return false;
+}
+
+/* The packet that the last message tells of: copied, as if it had come by the ring. */
+static bool take_pooled(size_t length) {
+        const uint8_t *at = last + 2, *end = last + length, *packet;
+        uint64_t numbers[4] = { 0 };
+
+        while (at < end)
+                if (!take_number(&at, end, numbers))
+                        return false;
+        packet = pool_reader_at(&pool, numbers[2], numbers[3]);
+        if (!packet || numbers[3] > LAST_MAX)
+                return false;
+        memcpy(last, packet, numbers[3]);
+        input.total += numbers[3];
+        return true;
+}
+
 static bool take_frames(bool timed) {
         uint64_t frames = 0;
         uint8_t header[4];
@@ -147,7 +181,8 @@ static bool take_frames(bool timed) {
                 length = header[0] | (uint32_t)header[1] << 8 | (uint32_t)header[2] << 16 | (uint32_t)header[3] << 24;
                 if (length > LAST_MAX || input_take(last, length) != length)
                         return false;
-                if (timed && !latency_add_frame(&latency, last, length))
+                if (length > 0 && last[0] == MESSAGE_POOLED ? timed || !take_pooled(length) :
+                                                              timed && !latency_add_frame(&latency, last, length))
                         return false;
                 frames++;
         }
@@ -249,17 +284,22 @@ int main(int argc, char **argv) {
         } kinds[] = { { "bytes", discard_bytes }, { "lines", discard_lines }, { "perf", discard_perf },
                       { "frames", discard_frames }, { "latency", discard_latency } };
 
-        if (argc == 6) {
+        if (argc == 6 || argc == 8) {
                 const int fds[] = { atoi(argv[2]), atoi(argv[3]) };
 
                 if (ring_reader_open(&ring, fds, strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10)) != 0) {
                         fputs("discard: these are no files of a ring\n", stderr);
                         return EXIT_FAILURE;
                 }
+                if (argc == 8 && pool_reader_open(&pool, atoi(argv[6]), strtoull(argv[7], NULL, 10)) != 0) {
+                        fputs("discard: this is no file of a pool\n", stderr);
+                        return EXIT_FAILURE;
+                }
         }
-        for (size_t i = 0; (argc == 2 || argc == 6) && i < ARRAY_SIZE(kinds); i++)
+        for (size_t i = 0; (argc == 2 || argc == 6 || argc == 8) && i < ARRAY_SIZE(kinds); i++)
                 if (strcmp(argv[1], kinds[i].name) == 0)
                         return kinds[i].run() ? EXIT_SUCCESS : EXIT_FAILURE;
-        fprintf(stderr, "usage: discard bytes | lines | perf | frames [FD FD BYTES OFFSET] | latency [FD FD BYTES OFFSET]\n");
+        fprintf(stderr, "usage: discard bytes | lines | perf | frames [RING] | latency [RING]\n"
+              "RING: FD FD BYTES OFFSET [FD BYTES]\n");
         return 2;
 }

@@ -41,7 +41,7 @@ class Reader:
         files, fds = [], []
         if ring:
             (reply, fds) = ring
-            files = [str(n) for n in (*fds, reply.bytes, reply.offset)]
+            files = [str(n) for n in (fds[0], fds[1], reply.bytes, reply.offset, *fds[2:], *[reply.pool_bytes] * len(fds[2:]))]
         self.process = subprocess.Popen([DISCARD, kind, *files], stdin=source, stdout=subprocess.PIPE, pass_fds=fds)
         source.close()
         for fd in fds:

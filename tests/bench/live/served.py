@@ -14,7 +14,7 @@ RING = 512 << 10  # bytes: what libperfd asks for
 
 def fields(**more):
     """A subscription to decoded fields as a program on this host has it: in the order of time if nothing else is said."""
-    return {"order": pb.ORDER_TIME, "payload": pb.PAYLOAD_FIELDS, "ring_bytes": RING, **more}
+    return {"order": pb.ORDER_TIME, "payload": pb.PAYLOAD_FIELDS, "ring_bytes": RING, "pool": True, **more}
 
 
 def by_cpu(payload=pb.PAYLOAD_FIELDS, **more):
@@ -23,7 +23,7 @@ def by_cpu(payload=pb.PAYLOAD_FIELDS, **more):
 
 def by_socket(subscription):
     """The same without memory that is shared, as through a socket that is forwarded."""
-    return {**subscription, "ring_bytes": 0}
+    return {**subscription, "ring_bytes": 0, "pool": False}
 
 
 class Stream:
@@ -43,7 +43,7 @@ class Stream:
         """Exactly n bytes: what follows is for the reader."""
         got = b""
         while len(got) < n:
-            more, fds, _, _ = socket.recv_fds(self.socket, n - len(got), 2)
+            more, fds, _, _ = socket.recv_fds(self.socket, n - len(got), 3)
             perfd.check(more, "perfd closed the connection")
             got += more
             self.fds += fds
