@@ -29,6 +29,7 @@ typedef struct Stream {
         bool stop_asked;
         RingReader ring; /* open: the stream is in shared memory */
         PoolReader pool; /* of packets that others get too */
+        uint64_t n_pooled; /* bytes of these, of all that came */
         RingPace pace;
         bool room_wanted, stop_wanted; /* to be told when the request before has left */
         uint64_t sequence; /* of the last packet */

@@ -58,7 +58,7 @@ static ssize_t client_receive_some(perfd_client *c, uint8_t *to, size_t n) {
                 char bytes[CMSG_SPACE(sizeof(c->fds))];
         } control;
         struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-                                  .msg_controllen = sizeof(control) };
+                                  .msg_controllen = CMSG_LEN(sizeof(c->fds)) }; /* no more than these come */
         ssize_t received = recvmsg(c->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
         for (struct cmsghdr *m = received < 0 ? NULL : CMSG_FIRSTHDR(&message); m; m = CMSG_NXTHDR(&message, m))

@@ -134,13 +134,14 @@ int stream_process_ring(perfd_client *c) {
         bool is_rung = false, closed = false;
         Stream *s = &c->stream;
         uint64_t now = client_now(); /* when it came: callbacks take their time */
+        uint64_t n_pooled = s->n_pooled;
         size_t n = 1, all = 0;
         int r = stream_send(c);
 
         if (r == 0)
                 r = take_bells(c, &is_rung, &closed);
         ring_reader_disarm(&s->ring);
-        while (r == 0 && n > 0 && all < BYTES_AWAKE) {
+        while (r == 0 && n > 0 && all + (s->n_pooled - n_pooled) < BYTES_AWAKE) {
                 r = take_ring(c, &n);
                 all += n;
         }

@@ -312,6 +312,7 @@ static int stream_take_pooled(perfd_client *c, const uint8_t *bytes, size_t leng
         packet = pool_reader_at(&c->stream.pool, numbers[POOLED_OFFSET], numbers[POOLED_LENGTH]);
         if (w.malformed || !packet)
                 return stream_fail(c, PERFD_E_PROTOCOL, "the next one does not lie in the pool");
+        c->stream.n_pooled += numbers[POOLED_LENGTH];
         return stream_take_packet(c, packet, numbers[POOLED_LENGTH], numbers[POOLED_SEQUENCE]);
 }
 

@@ -29,7 +29,7 @@ Packet *channel_share(const Dispatcher *d, const Channel *c) {
                 return NULL;
         for (const Subscriber *s = c->subscribers; s && pool->n_free == 0; s = s->next)
                 if (s->ring)
-                        (void)shared_ring_is_pinning(s->ring); /* what was read since is free */
+                        (void)shared_ring_reclaim(s->ring);
         return packet_new_buffered(pool);
 }
 
@@ -45,19 +45,33 @@ int subscriber_refer(Dispatcher *d, Subscriber *s, const Packet *p) {
         return r < 0 ? r : 1;
 }
 
+/* The one that still gets something; NULL: there is none, or there are several. */
+static Subscriber *channel_only(const Channel *c) {
+        Subscriber *only = NULL;
+
+        for (Subscriber *s = c->subscribers; s; s = s->next) {
+                if (s->ended)
+                        continue;
+                if (only)
+                        return NULL;
+                only = s;
+        }
+        return only;
+}
+
 Packet *channel_place(const Channel *c, size_t least) {
-        const Subscriber *s = c->subscribers;
+        const Subscriber *s = channel_only(c);
         uint8_t *room;
         size_t n;
 
-        if (!s || s->next || !s->ring || s->held || s->ended || c->tasks)
+        if (!s || !s->ring || s->held || c->tasks)
                 return NULL;
         room = outbox_place(&s->outbox, s->ring, least, &n);
         return room ? packet_new_placed(room, n < PACKET_SIZE ? n : PACKET_SIZE) : NULL;
 }
 
 int channel_send_placed(Dispatcher *d, Channel *c, Packet *p) {
-        Subscriber *s = c->subscribers;
+        Subscriber *s = channel_only(c); /* as when it was placed: others come and end behind a flush */
 
         packet_seal(p);
         shared_ring_expect(s->ring, &d->tick_told);

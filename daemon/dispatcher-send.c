@@ -84,12 +84,13 @@ static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
  * Buffers of which an ended stream tells stay as they are until it has been read: until its peer closes, who sees the end of
  * the connection.
  */
-static bool subscriber_lingers(const Dispatcher *d, Subscriber *s) {
-        if (d->is_closing_all || !s->ring || !shared_ring_is_pinning(s->ring))
+static bool subscriber_linger(const Dispatcher *d, Subscriber *s) {
+        if (d->is_closing_all || !s->ring || !shared_ring_reclaim(s->ring))
                 return false;
         if (!s->lingers)
                 (void)shutdown(s->fd, SHUT_WR); /* fails if the peer is gone, which is seen by itself */
         s->lingers = true;
+        s->owes_bell = false; /* that is one, and no other can be rung any more */
         return true;
 }
 
@@ -111,7 +112,7 @@ int subscriber_send(Dispatcher *d, Subscriber *s) {
                 subscriber_drop(d, s, "its ring has a tail that can not be");
                 return 0;
         }
-        if (r == 0 && s->ended && !subscriber_lingers(d, s)) {
+        if (r == 0 && s->ended && !subscriber_linger(d, s)) {
                 subscriber_drop(d, s, NULL);
                 return 0;
         }

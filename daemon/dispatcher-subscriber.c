@@ -55,7 +55,7 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
                         *p = s->next;
                         break;
                 }
-        if (s->channel->open && s->channel->open->is_placed)
+        if (s->channel->open && s->channel->open->is_placed && !s->ended)
                 s->channel->open = packet_unref(s->channel->open); /* it is in its memory */
         if (s->closing && !s->ended)
                 d->n_closing--;

@@ -242,15 +242,15 @@ static void supervisor_discharge(Supervisor *s, uint64_t id) {
 
 /* Without one everybody has a copy of what all get, which only costs more. */
 static void supervisor_share_pool(Subscription *u, const Perfd__V1__SubscribeRequest *q, SharedRing *ring) {
-        int r = 0;
+        int r;
 
         if (!ring || !q->pool)
                 return;
-        if (!u->pool)
-                r = buffer_pool_new(&u->pool);
-        if (r < 0 || !shared_ring_share(ring, u->pool))
-                log_print(LOG_NOTICE, "a subscriber gets copies of what others get too: no file for them: %s",
-                          strerror(r < 0 ? -r : EMFILE));
+        r = u->pool ? buffer_pool_fill(u->pool) : buffer_pool_new(&u->pool);
+        if (r == 0 && !shared_ring_share(ring, u->pool))
+                r = -errno;
+        if (r < 0)
+                log_print(LOG_NOTICE, "a subscriber has no packets in common with others, and gets copies: %s", strerror(-r));
 }
 
 int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {

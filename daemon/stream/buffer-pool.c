@@ -56,20 +56,19 @@ BufferPool *buffer_pool_unref(BufferPool *p) {
         return NULL;
 }
 
-/* All of it is there then, so that none can be missing later. */
-static bool pool_has_memory(BufferPool *p) {
-        if (!p->has_memory && !p->is_refused) {
-                p->has_memory = fallocate(p->fd, 0, 0, (off_t)POOL_BYTES) == 0;
-                p->is_refused = !p->has_memory;
-        }
-        return p->has_memory;
+int buffer_pool_fill(BufferPool *p) {
+        if (!p->has_memory && fallocate(p->fd, 0, 0, (off_t)POOL_BYTES) < 0)
+                return -errno;
+        p->has_memory = true;
+        return 0;
 }
 
 uint8_t *buffer_pool_take(BufferPool *p, unsigned *ret_buffer) {
         unsigned buffer;
 
-        if (p->n_free == 0 || !pool_has_memory(p))
+        if (p->n_free == 0)
                 return NULL;
+        assert(p->has_memory);
         buffer = p->free[--p->n_free];
         assert(p->uses[buffer] == 0);
         p->uses[buffer] = 1;

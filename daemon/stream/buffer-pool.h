@@ -4,8 +4,8 @@
  *
  *     | buffer 0, POOL_BUFFER bytes | buffer 1 | ...     a file that only we can write
  *
- * Made by main for a subscription; buffers are the dispatcher's. The file has no memory before the first of them is taken,
- * and then all that it ever needs. What was given back last is taken first: it is still in a cache.
+ * Made by main for a subscription; buffers are the dispatcher's. The file has no memory before a second subscriber asks for
+ * it, and then all that it ever needs. What was given back last is taken first: it is still in a cache.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ typedef struct BufferPool {
         atomic_uint n_refs; /* of main and of subscribers */
         int fd;             /* to be handed over */
         uint8_t *bytes;
-        bool has_memory, is_refused; /* the kernel gave it; or did not, and is not asked again */
+        bool has_memory; /* set before the dispatcher knows of a second subscriber */
         unsigned uses[POOL_BUFFERS];
         unsigned n_free;
         uint8_t free[POOL_BUFFERS]; /* of these, the last one is taken next */
@@ -32,12 +32,14 @@ typedef struct BufferPool {
 
 /* 0, or what the system says: -EMFILE, -ENOMEM, ... Any thread. */
 int buffer_pool_new(BufferPool **ret);
+/* Buffers can be taken from now on: all of its memory is there, so that none can be missing later. 0, or -errno. Main. */
+int buffer_pool_fill(BufferPool *p);
 /* Any thread. */
 BufferPool *buffer_pool_ref(BufferPool *p);
 BufferPool *buffer_pool_unref(BufferPool *p);
 DEFINE_CLEANUP(BufferPool *, buffer_pool_unref)
 
-/* One that nobody uses, used once from now on; NULL: there is none, or no memory. Dispatcher. */
+/* One that nobody uses, used once from now on; NULL: there is none. Dispatcher, once it is filled. */
 uint8_t *buffer_pool_take(BufferPool *p, unsigned *ret_buffer);
 /* Once more, and once less. Dispatcher. */
 void buffer_pool_use(BufferPool *p, unsigned buffer);

@@ -230,7 +230,7 @@ bool shared_ring_refer(SharedRing *r, const uint8_t *frame, size_t n, unsigned b
         return true;
 }
 
-bool shared_ring_is_pinning(SharedRing *r) {
+bool shared_ring_reclaim(SharedRing *r) {
         return shared_ring_look(r) == 0 && r->n_pins > 0;
 }
 

@@ -23,7 +23,7 @@ typedef struct SharedTick {
         bool is_due;         /* something of what comes now was to come at a tick before `next` */
 } SharedTick;
 
-#define SHARED_RING_PINS (POOL_BUFFERS / 2) /* who does not read leaves the others as many */
+#define SHARED_RING_PINS (POOL_BUFFERS / 2) /* one who does not read leaves the others as many */
 
 /* A buffer that the subscriber may be reading: until its tail is there. */
 typedef struct RingPin {
@@ -59,7 +59,7 @@ int shared_ring_check(uint64_t size, Explanation *e);
 int shared_ring_new(size_t size, SharedRing **ret, Explanation *e);
 SharedRing *shared_ring_free(SharedRing *r);
 DEFINE_CLEANUP(SharedRing *, shared_ring_free)
-/* Its subscriber will be told of buffers of this pool, and has its file. False: there is no fd for that. Before it is handed over. */
+/* Before it is handed over: its subscriber gets the pool's file, and is told of its buffers. False and errno: there is no fd. */
 bool shared_ring_share(SharedRing *r, BufferPool *pool);
 /* They were handed over: what was made with them stays. */
 void shared_ring_close_fds(SharedRing *r);
@@ -82,8 +82,8 @@ void shared_ring_advance(SharedRing *r, const uint8_t *at, size_t n);
  * shared_ring_write() speaks.
  */
 bool shared_ring_refer(SharedRing *r, const uint8_t *frame, size_t n, unsigned buffer);
-/* The subscriber may still be reading buffers. What it has read is given back. */
-bool shared_ring_is_pinning(SharedRing *r);
+/* Buffers that it has read are the pool's again. True: there are others that it may still be reading. */
+bool shared_ring_reclaim(SharedRing *r);
 /* As far as the subscriber had read when its tail was looked at last. */
 static inline bool shared_ring_is_half_full(const SharedRing *r) {
         return r->head - r->tail > r->size / 2;

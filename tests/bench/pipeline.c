@@ -234,7 +234,7 @@ static void pipeline_init_dispatcher(Pipeline *p) {
 
                 u->peers = need(calloc(n, sizeof(*u->peers)));
                 u->subscribers = need(calloc(n, sizeof(*u->subscribers)));
-                if (n > 1 && buffer_pool_new(&u->pool) < 0)
+                if (n > 1 && (buffer_pool_new(&u->pool) < 0 || buffer_pool_fill(u->pool) < 0))
                         fail("no pool");
                 for (unsigned k = 0; k < n; k++)
                         u->subscribers[k] = pipeline_subscribe(p, i, i * n + k + 1, &u->peers[k]);

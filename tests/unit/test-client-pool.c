@@ -34,10 +34,12 @@ static void line_init_pool(Line *l, BufferPool *pool) {
 static void test_pooled(void **state) {
         Outbox outbox = OUTBOX_NULL;
         BufferPool *pool;
+        uint8_t byte;
         Packet *p;
         Line l;
 
         assert_int_equal(buffer_pool_new(&pool), 0);
+        assert_int_equal(buffer_pool_fill(pool), 0);
         line_init_pool(&l, pool);
         outbox_init(&outbox, SIZE, OVERFLOW_DROP_OLDEST);
         outbox.next_sequence = 2;
@@ -49,12 +51,17 @@ static void test_pooled(void **state) {
         assert_int_equal(line_process(&l), 0);
         assert_int_equal(l.seen.items, 500);
         assert_int_equal(l.seen.last, 599);
-        assert_false(shared_ring_is_pinning(l.ring));
+        assert_false(shared_ring_reclaim(l.ring));
         assert_int_equal(pool->n_free, POOL_BUFFERS);
 
         play_items(l.frames[1], 3, 600, 5);
         assert_int_equal(line_feed(&l, 7, false), 0);
         assert_int_equal(l.seen.items, 505);
+
+        /* the daemon need not keep any of it when the end was read */
+        play_end(l.frames[1], 4, 505, 0);
+        assert_int_equal(line_feed(&l, SIZE, false), PERFD_E_ENDED);
+        assert_int_equal(recv(l.daemon, &byte, 1, MSG_DONTWAIT), 0);
         outbox_deinit(&outbox);
         line_deinit(&l);
         buffer_pool_unref(pool);
@@ -75,6 +82,7 @@ static void test_wrong_pools(void **state) {
                 Line l;
 
                 assert_int_equal(buffer_pool_new(&pool), 0);
+                assert_int_equal(buffer_pool_fill(pool), 0);
                 if (wrong[i].has_pool)
                         line_init_pool(&l, pool);
                 else

@@ -274,6 +274,65 @@ static void test_ended(void **state) {
         rig_deinit(&r);
 }
 
+/* Another one with the same subscription; both have this pool from now on. */
+static Subscriber *rig_join(Rig *r, BufferPool *pool, RingReader *ring, int *ret_peer) {
+        Subscriber *s = calloc(1, sizeof(*s));
+        int fds[2];
+
+        assert_non_null(s);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+        *ret_peer = fds[1];
+        *s = (Subscriber){ .id = 2, .fd = fds[0], .order = STREAM_BY_CPU, .since = 1, .queue_bytes = QUEUE_BYTES };
+        assert_int_equal(shared_ring_new(STREAM_RING_MIN, &s->ring, NULL), 0);
+        assert_int_equal(ring_reader_open(ring, s->ring->fds, s->ring->size, s->ring->offset), 0);
+        assert_true(shared_ring_share(s->ring, pool) && shared_ring_share(r->subscriber->ring, pool));
+        assert_int_equal(dispatcher_subscribe(&r->dispatcher, s), 0);
+        assert_int_equal(dispatcher_begin(&r->dispatcher, 2), 0);
+        return s;
+}
+
+/*
+ * Asleep, it is told of a buffer and of its end in one turn: that buffer is its own until it has read it, and it is there.
+ * Meanwhile the other one is served as if it were alone.
+ */
+static void test_lingers(void **state) {
+        RingReader ring;
+        BufferPool *pool;
+        Subscriber *other;
+        uint8_t bell;
+        int peer;
+        Rig r;
+
+        assert_int_equal(buffer_pool_new(&pool), 0);
+        assert_int_equal(buffer_pool_fill(pool), 0);
+        rig_init(&r, OVERFLOW_DROP_OLDEST);
+        other = rig_join(&r, pool, &ring, &peer);
+        rig_close(&r);
+        rig_turn(&r);
+        assert_true(r.subscriber->ended && r.subscriber->lingers && outbox_is_empty(&r.subscriber->outbox));
+        assert_int_equal(r.subscriber->ring->n_pins, 1);
+        assert_int_equal(recv(r.peer, &bell, 1, MSG_DONTWAIT), 0); /* the end of the connection */
+        atomic_store(&ring.own->tail, other->ring->head);
+        assert_false(shared_ring_reclaim(other->ring));
+        assert_int_equal(pool->n_free, POOL_BUFFERS - 1);
+
+        rig_turn(&r);
+        assert_int_equal(other->outbox.sent_items, 2);
+        assert_int_equal(other->ring->n_pins, 0);
+        assert_int_equal(other->ring->head - other->ring->tail > ITEM_SIZE, true);
+
+        rig_read(&r);
+        assert_int_equal(subscriber_send(&r.dispatcher, r.subscriber), 0);
+        assert_ptr_equal(r.dispatcher.channels->subscribers, other);
+        assert_null(other->next);
+        assert_int_equal(pool->n_free, POOL_BUFFERS);
+        free(mailbox_pop(&r.dispatcher.words));
+        ring_reader_close(&ring);
+        rig_deinit(&r);
+        close_fd(peer);
+        buffer_pool_unref(pool);
+}
+
 static const uint8_t descriptor[] = { 0x1a, 0x05, 'e', 'v', 'e', 'n', 't' };
 
 /* While it comes, main describes an event; two items in all. */
@@ -347,6 +406,7 @@ int main(void) {
                 cmocka_unit_test(test_tick),
                 cmocka_unit_test(test_over),
                 cmocka_unit_test(test_ended),
+                cmocka_unit_test(test_lingers),
                 cmocka_unit_test(test_described_in_turn),
                 cmocka_unit_test(test_described_before_report),
         };

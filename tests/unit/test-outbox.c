@@ -201,8 +201,10 @@ static void test_refer(void **state) {
         unsigned n = 0;
         Line l;
 
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
                 assert_int_equal(buffer_pool_new(&pools[i]), 0);
+                assert_int_equal(buffer_pool_fill(pools[i]), 0);
+        }
         line_init_ring(&l, 1 << 20, OVERFLOW_DROP_OLDEST, STREAM_RING_MIN);
         line_share(&l, pools[0]);
 
@@ -232,7 +234,7 @@ static void test_refer(void **state) {
                 held[n] = p;
         assert_int_equal(n, POOL_BUFFERS - SHARED_RING_PINS - 1);
         line_finish(&l);
-        assert_false(shared_ring_is_pinning(l.ring));
+        assert_false(shared_ring_reclaim(l.ring));
         assert_int_equal(pools[0]->n_free, POOL_BUFFERS - n);
         while (n > 0)
                 packet_unref(held[--n]);
@@ -240,7 +242,7 @@ static void test_refer(void **state) {
         p = packet_in_pool(pools[0], l.pushed + 1, 10, 1000);
         assert_true(line_refer_items(&l, p, 10));
         packet_unref(p);
-        assert_true(shared_ring_is_pinning(l.ring));
+        assert_true(shared_ring_reclaim(l.ring));
         line_deinit(&l); /* who is gone reads nothing */
         assert_int_equal(pools[0]->n_free, POOL_BUFFERS);
         for (int i = 0; i < 2; i++)
@@ -254,6 +256,7 @@ static void run_random(Overflow overflow, unsigned seed, bool by_ring) {
         BufferPool *pool;
 
         assert_int_equal(buffer_pool_new(&pool), 0);
+        assert_int_equal(buffer_pool_fill(pool), 0);
         print_message("seed %u\n", seed);
         if (by_ring) {
                 line_init_ring(&fast, 60000, overflow, STREAM_RING_MIN);
