@@ -57,7 +57,9 @@ BufferPool *buffer_pool_unref(BufferPool *p) {
 }
 
 int buffer_pool_fill(BufferPool *p) {
-        if (!p->has_memory && fallocate(p->fd, 0, 0, (off_t)POOL_BYTES) < 0)
+        if (p->has_memory)
+                return 0; /* the dispatcher knows that, and may look at it now */
+        if (fallocate(p->fd, 0, 0, (off_t)POOL_BYTES) < 0)
                 return -errno;
         p->has_memory = true;
         return 0;
