@@ -41,7 +41,7 @@ struct perfd_client {
         char *program;
         char *path; /* that it is connected to, or NULL */
         int fd;
-        int fds[STREAM_RING_FDS + 1]; /* that came with a response */
+        int fds[STREAM_FDS_MAX]; /* that came with a response */
         size_t n_fds;
         int timeout; /* ms, -1 for ever */
         ClientState state;

@@ -25,7 +25,6 @@ static int ask_anew(perfd_client *c, Perfd__V1__SubscribeRequest *m, Perfd__V1__
         client_disconnect(c);
         r = perfd_client_connect(c, c->path);
         m->ring_bytes = 0;
-        m->pool = false;
         return r == 0 ? ask(c, m, ret_message) : r;
 }
 
@@ -41,11 +40,9 @@ static int ask_for_ring(perfd_client *c, Perfd__V1__SubscribeRequest *m, uint32_
         int r;
 
         m->ring_bytes = ring_bytes == PERFD_NO_RING ? 0 : ring_bytes > 0 ? ring_bytes : c->path ? RING_DEFAULT : 0;
-        m->pool = m->ring_bytes > 0;
         r = ask(c, m, &message);
         if (r != 0 && ring_bytes == 0 && m->ring_bytes > 0 && is_for_lack_of_memory(c)) {
                 m->ring_bytes = 0;
-                m->pool = false;
                 r = ask(c, m, &message);
         }
         if (r != 0)
@@ -88,6 +85,7 @@ int perfd_subscribe(perfd_client *c, const perfd_subscription *subscription, con
         m.queue_bytes = s.queue_bytes;
         m.records = s.records;
         m.latency = s.latency;
+        m.pool = true;
 
         r = ask_for_ring(c, &m, s.ring_bytes);
         if (r != 0)

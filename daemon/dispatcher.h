@@ -87,7 +87,7 @@ struct Channel {
         StreamOrder order;
         uint64_t since;
         Packet *tasks; /* who is named by `open`, being filled: leaves before it */
-        Packet *open;  /* being filled; perhaps in the memory of its subscriber: none is when a turn is over */
+        Packet *open;  /* being filled; perhaps where its subscribers read it: none is when a turn is over */
         Subscriber *subscribers;
 };
 

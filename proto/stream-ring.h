@@ -17,7 +17,8 @@
 
 #define STREAM_RING_MIN ((size_t)64 << 10)
 #define STREAM_RING_MAX ((size_t)16 << 20)
-#define STREAM_RING_FDS 2 /* the daemon's file, the client's; the pool's may come behind them */
+#define STREAM_RING_FDS 2                  /* the daemon's file, the client's, */
+#define STREAM_FDS_MAX (STREAM_RING_FDS + 1) /* and perhaps the pool's */
 #define STREAM_POOL_MAX ((size_t)64 << 20)
 
 typedef struct RingDaemonWords {

@@ -26,7 +26,7 @@ enum {
         POOLED_LENGTH = 3 << 3 | 0,
 };
 
-#define REFER_FROM ((size_t)2 << 10) /* bytes of a packet: one line of 64 to be fetched from elsewhere costs as much as 1 KiB copied */
+#define REFER_FROM ((size_t)2 << 10) /* bytes: a shorter packet is copied, and read where its message is */
 #define REFERENCE_MAX ((size_t)FRAME_HEADER_SIZE + 2 + 3 * (1 + 10))
 
 /* Nothing is before it any more, so its numbers are known: now it is a packet like others. */

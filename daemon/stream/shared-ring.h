@@ -36,7 +36,7 @@ typedef struct SharedRing {
         const RingClientWords *theirs;
         uint8_t *bytes;
         size_t size, offset;
-        int fds[STREAM_RING_FDS + 1]; /* to be handed over; the last is the pool's, or -1 */
+        int fds[STREAM_FDS_MAX]; /* to be handed over; the last is the pool's, or -1 */
         uint64_t head;
         uint64_t tail; /* as read last */
         bool waits;    /* for room */

@@ -27,6 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client/wire.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
 #include "proto/ring-pace.h"
@@ -35,7 +36,7 @@
 #define BLOCK ((size_t)256 << 10)
 #define LAST_MAX ((size_t)16 << 20)
 #define PERF_RECORD_HEADER_TRACING_DATA 66
-#define MESSAGE_POOLED (3 << 3 | 2) /* the key of ServerMessage.pooled; subscribers of `latency` are alone, and get none */
+#define MESSAGE_POOLED WIRE_KEY(3, WIRE_BYTES) /* in ServerMessage; subscribers of `latency` are alone, and get none */
 
 typedef struct Input {
         const uint8_t *bytes;
@@ -140,34 +141,25 @@ static size_t input_take(uint8_t *to, size_t n) {
         return taken;
 }
 
-/* One of PooledPacket, all of whose fields are numbers; `at` is behind it. */
-static bool take_number(const uint8_t **at, const uint8_t *end, uint64_t numbers[static 4]) {
-        unsigned field = *at < end ? *(*at)++ >> 3 : 4;
-        uint64_t number = 0;
-
-        for (unsigned shift = 0; field < 4 && *at < end && shift < 64; shift += 7) {
-                number |= (uint64_t)(**at & 0x7f) << shift;
-                if (*(*at)++ < 0x80) {
-                        numbers[field] = number;
-                        return true;
-                }
-        }
-        return false;
-}
-
 /* The packet that the last message tells of: copied, as if it had come by the ring. */
 static bool take_pooled(size_t length) {
-        const uint8_t *at = last + 2, *end = last + length, *packet;
-        uint64_t numbers[4] = { 0 };
+        enum { OFFSET = 2, LENGTH = 3 }; /* fields of PooledPacket */
+        Wire message = wire_of(last, length), w;
+        uint64_t numbers[LENGTH + 1] = { 0 };
+        const uint8_t *packet;
+        WireField f;
 
-        while (at < end)
-                if (!take_number(&at, end, numbers))
-                        return false;
-        packet = pool_reader_at(&pool, numbers[2], numbers[3]);
-        if (!packet || numbers[3] > LAST_MAX)
+        if (!wire_next(&message, &f))
                 return false;
-        memcpy(last, packet, numbers[3]);
-        input.total += numbers[3];
+        w = wire_of(f.bytes, f.length);
+        while (wire_next(&w, &f))
+                if (f.key >> 3 <= LENGTH)
+                        numbers[f.key >> 3] = f.number;
+        packet = pool_reader_at(&pool, numbers[OFFSET], numbers[LENGTH]);
+        if (w.malformed || !packet || numbers[LENGTH] > LAST_MAX)
+                return false;
+        memcpy(last, packet, numbers[LENGTH]);
+        input.total += numbers[LENGTH];
         return true;
 }
 

@@ -23,7 +23,7 @@ def by_cpu(payload=pb.PAYLOAD_FIELDS, **more):
 
 def by_socket(subscription):
     """The same without memory that is shared, as through a socket that is forwarded."""
-    return {**subscription, "ring_bytes": 0, "pool": False}
+    return {**subscription, "ring_bytes": 0}
 
 
 class Stream:
