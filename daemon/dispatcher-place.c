@@ -4,7 +4,7 @@
  * meanwhile: whatever is to come before an item is told after what is in the packet already has left.
  *
  * Several subscribers have a pool of buffers in common (stream/buffer-pool.h): items are written into one of these, and each
- * subscriber is told where. Who is too far behind for that gets a copy, and has the others have all that he does not hold.
+ * subscriber is told where. Who is too far behind for that gets a copy; the others have what buffers he does not hold.
  */
 #include "daemon/dispatcher.h"
 
