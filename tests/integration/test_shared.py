@@ -132,10 +132,20 @@ def tell_of_room(client):
 def ends_with(daemon, words, attack, **subscription):
     """This attack, while the load goes on, ends the stream, with these words in the log."""
     client = subscribe(daemon, **subscription)
-    attack(client)
-    with contextlib.suppress(ConnectionError):
-        while client.socket.recv(1 << 16):
-            pass
+    client.socket.settimeout(1)
+
+    def is_over():
+        """A head that has risen since it was looked at can make a good tail of a bad one: then it is attacked again."""
+        with contextlib.suppress(ConnectionError):
+            attack(client)
+            try:
+                while client.socket.recv(1 << 16):
+                    pass
+            except TimeoutError:
+                return False
+        return True
+
+    wait_until(is_over, "the end of the stream")
     client.socket.close()
     wait_until(lambda: words in daemon.stderr(), f"{words!r} in the log")
 
