@@ -10,18 +10,20 @@
 
 #include "config/array.h"
 #include "daemon/base/cleanup.h"
+#include "daemon/base/printable.h"
 
 static void mistakes_add(ConfigMistakes *m, ConfigPlace at, bool warning, const char *format, va_list ap) {
-        _cleanup_free_ char *text = NULL, *path = NULL;
+        _cleanup_free_ char *raw = NULL, *text = NULL, *path = NULL;
 
         if (config_mistakes_is_full(m)) {
                 m->n_left_out++;
                 m->n_errors += !warning;
                 return;
         }
-        path = strdup(at.path);
-        if (vasprintf(&text, format, ap) < 0)
-                text = NULL;
+        path = printable_copy(at.path);
+        if (vasprintf(&raw, format, ap) < 0)
+                raw = NULL;
+        text = raw ? printable_copy(raw) : NULL;
         if (!path || !text || !ARRAY_ROOM(m->items, m->n_items)) {
                 m->failure = -ENOMEM;
                 return;

@@ -19,9 +19,9 @@ typedef struct ConfigPlace {
 ConfigPlace config_place_later(ConfigPlace a, ConfigPlace b);
 
 typedef struct ConfigMistake {
-        char *path;
+        char *path;            /* printable (daemon/base/printable.h), whatever a client or a folder calls it */
         unsigned line, column; /* as in ConfigPlace */
-        char *text;            /* what was found, what was expected; valid UTF-8, one line */
+        char *text;            /* what was found, what was expected; printable, so one line */
         bool warning;          /* said, but the configuration is valid */
         unsigned file, order;
 } ConfigMistake;

@@ -9,12 +9,12 @@
 
 #include "config/event-name.h"
 #include "config/name.h"
+#include "config/text.h"
 #include "config/words.h"
 #include "daemon/base/cleanup.h"
 
 #define CPUS_MAX 8192 /* NR_CPUS of the largest kernels */
 #define FILTER_MAX 4000
-#define CGROUP_MAX 4095 /* PATH_MAX */
 #define WORD_MAX 255    /* NAME_MAX */
 #define SPACE " \t\r\n"
 
@@ -26,6 +26,14 @@ static int text_set(const char *text, char **to) {
         free(*to);
         *to = copy;
         return 0;
+}
+
+/* What no text may hold. */
+static int text_check(const Key *k, const char *text, TextForm form, Explanation *e) {
+        size_t offset;
+        const char *why = text_mistake(text, form, &offset);
+
+        return why ? refuse_value_at(k, text, offset, e, why) : 0;
 }
 
 /* One number or range of a CPU list, which ends with the text or a comma. */
@@ -71,15 +79,14 @@ int cpus_decode(const Key *k, const char *text, char **to, Explanation *e) {
 
 int path_decode(const Key *k, const char *text, char **to, Explanation *e) {
         size_t length = strlen(text);
+        int r;
 
         if (text[0] != '/' || text[length - 1] == '/')
                 return refuse_value(k, text, e, "");
         if (length >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
                 return refuse_value(k, text, e, "");
-        for (size_t i = 0; i < length; i++)
-                if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-                        return refuse_value_at(k, text, i, e, "which has a control character in it");
-        return text_set(text, to);
+        r = text_check(k, text, TEXT_LINE, e);
+        return r != 0 ? r : text_set(text, to);
 }
 
 int account_decode(const Key *k, const char *text, char **to, Explanation *e) {
@@ -122,14 +129,16 @@ int event_decode(const Key *k, const char *text, char **to, Explanation *e) {
 int filter_decode(const Key *k, const char *text, char **to, Explanation *e) {
         _cleanup_free_ char *single = calloc(1, strlen(text) + 1);
         size_t n = 0;
+        int r;
 
         if (!single)
                 return -ENOMEM;
+        r = text_check(k, text, TEXT_LINES, e);
+        if (r != 0)
+                return r;
         for (size_t i = 0; text[i]; i++) {
-                bool is_space = strchr(" \t\r\n", text[i]);
+                bool is_space = strchr(SPACE, text[i]);
 
-                if (!is_space && ((unsigned char)text[i] < ' ' || text[i] == 0x7f))
-                        return refuse_value_at(k, text, i, e, "which has a control character in it");
                 if (!is_space || (n > 0 && text[i] != '\n' && text[i] != '\r'))
                         single[n++] = text[i];
                 else if (n > 0 && single[n - 1] != ' ')
@@ -147,14 +156,16 @@ int filter_decode(const Key *k, const char *text, char **to, Explanation *e) {
 int args_decode(const Key *k, const char *text, char **to, Explanation *e) {
         _cleanup_free_ char *single = calloc(1, strlen(text) + 1);
         size_t n = 0;
+        int r;
 
         if (!single)
                 return -ENOMEM;
+        r = text_check(k, text, TEXT_LINES, e);
+        if (r != 0)
+                return r;
         for (size_t i = 0; text[i]; i++) {
                 bool is_space = strchr(SPACE, text[i]);
 
-                if (!is_space && ((unsigned char)text[i] < ' ' || text[i] == 0x7f))
-                        return refuse_value_at(k, text, i, e, "which has a control character in it");
                 if (!is_space)
                         single[n++] = text[i];
                 else if (n > 0 && single[n - 1] != ' ')
@@ -184,12 +195,13 @@ static int list_add(const Key *k, const char *text, Strings *to, Explanation *e)
 
 int cgroup_name_add(const Key *k, const char *text, Strings *to, Explanation *e) {
         size_t length = strlen(text);
+        int r;
 
-        if (length == 0 || length > CGROUP_MAX)
+        if (length == 0 || length > TEXT_MAX)
                 return refuse_value(k, text, e, "");
-        for (size_t i = 0; i < length; i++)
-                if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-                        return refuse_value_at(k, text, i, e, "which has a control character in it");
+        r = text_check(k, text, TEXT_LINE, e);
+        if (r != 0)
+                return r;
         for (size_t i = 0; i < length; i += strcspn(text + i, "/") + 1)
                 if (strncmp(text + i, "..", 2) == 0 && (text[i + 2] == '/' || text[i + 2] == '\0'))
                         return refuse_value_at(k, text, i, e, "which leads out of its place by '..'");
@@ -197,13 +209,16 @@ int cgroup_name_add(const Key *k, const char *text, Strings *to, Explanation *e)
 }
 
 int words_add(const Key *k, const char *text, Strings *to, Explanation *e) {
-        size_t length = strlen(text);
+        size_t length = strlen(text), space = strcspn(text, " ");
+        int r;
 
         if (length == 0 || length > WORD_MAX)
                 return refuse_value(k, text, e, "");
-        for (size_t i = 0; i < length; i++)
-                if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f)
-                        return refuse_value_at(k, text, i, e, "which has a space or control character in it");
+        r = text_check(k, text, TEXT_LINE, e);
+        if (r != 0)
+                return r;
+        if (text[space])
+                return refuse_value_at(k, text, space, e, "which has a space in it");
         return list_add(k, text, to, e);
 }
 

@@ -221,9 +221,7 @@ static int ids_add(const Key *k, const char *text, ConfigIds *to, Explanation *e
 }
 
 /* A switch over the types of keys. */
-int value_decode(const Key *k, const char *text, void *object, Explanation *e) {
-        void *to = (char *)object + k->offset;
-
+static int decode(const Key *k, const char *text, void *to, Explanation *e) {
         *e = EXPLANATION_NULL;
         switch (k->type) {
         case KEY_COUNT:
@@ -276,6 +274,31 @@ int value_decode(const Key *k, const char *text, void *object, Explanation *e) {
         }
         assert(false);
         return -EINVAL;
+}
+
+int value_decode(const Key *k, const char *text, void *object, Explanation *e) {
+        return decode(k, text, (char *)object + k->offset, e);
+}
+
+static const Key *key_of(const char *pattern) {
+        for (size_t i = 0; i < n_config_keys; i++)
+                if (strcmp(config_keys[i].pattern, pattern) == 0)
+                        return &config_keys[i];
+        assert(false);
+        return NULL;
+}
+
+int value_decode_to(const char *pattern, const char *text, void *to, Explanation *e) {
+        return decode(key_of(pattern), text, to, e);
+}
+
+int value_check_number(const char *pattern, uint64_t number, Explanation *e) {
+        const Key *k = key_of(pattern);
+
+        if (number >= k->min && number <= k->max)
+                return 0;
+        return refuse(e, REFUSED_INVALID, "bad-value", "%s: found %llu%s, expected %s", key_label(k), (unsigned long long)number,
+                      k->type == KEY_DURATION ? " ns" : "", k->range);
 }
 
 static void value_deinit(const Key *k, void *object) {

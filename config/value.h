@@ -1,4 +1,7 @@
-/* For build.c: one written value, checked by its row of the table and put where it goes. Pure, any thread. */
+/*
+ * For build.c: one written value, checked by its row of the table and put where it goes; and for requests, whose values are
+ * the same. Pure, any thread.
+ */
 #pragma once
 
 #include "config/keys.h"
@@ -10,6 +13,13 @@
  * negative: -ENOMEM. With 0 and a text in `e` the value was repeated, which changes nothing and is worth a warning.
  */
 int value_decode(const Key *k, const char *text, void *object, Explanation *e);
+/*
+ * The same for who has it from a request: `to` is where the value itself goes, `pattern` as in config_keys[]. A list gets
+ * one more item.
+ */
+int value_decode_to(const char *pattern, const char *text, void *to, Explanation *e);
+/* Whether a number may be the value of a KEY_COUNT, KEY_SIZE or KEY_DURATION (ns). 0 or REFUSED_INVALID. */
+int value_check_number(const char *pattern, uint64_t number, Explanation *e);
 
 /* Sets every value of `object` that has a default text. -ENOMEM. */
 int values_set_defaults(KeyOwner owner, void *object);

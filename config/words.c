@@ -4,44 +4,20 @@
  */
 #include "config/words.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/printable.h"
+
 #define WORD_MAX 96 /* bytes: any GROUP:NAME of the kernel, and long keys; more is near nothing */
 
-/* Bytes of the UTF-8 character at s if it is valid and may be shown as it is, else 0. */
-static size_t utf8_shown(const unsigned char *s) {
-        static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-        uint32_t c;
-        size_t n;
-
-        if (*s < 0x80)
-                return *s >= 0x20 && *s < 0x7f;
-        n = *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
-        if (*s < 0xc2 || *s > 0xf4)
-                return 0;
-        c = *s & (0x7fu >> n);
-        for (size_t i = 1; i < n; i++) {
-                if ((s[i] & 0xc0) != 0x80)
-                        return 0;
-                c = c << 6 | (s[i] & 0x3f);
-        }
-        if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-                return 0;
-        if (c < 0xa0 || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff)
-                return 0;
-        return n;
-}
-
 char *quote_text(char buffer[static QUOTE_SIZE], const char *text) {
-        const unsigned char *s = (const unsigned char *)text;
+        const char *s = text;
         size_t to = 0;
 
         buffer[to++] = '\'';
         while (*s) {
-                size_t n = utf8_shown(s);
+                size_t n = printable_length(s);
 
                 if (to + 10 > QUOTE_SIZE) { /* the longest piece (4), "...", the quote and the zero */
                         to += (size_t)sprintf(buffer + to, "...");
@@ -49,7 +25,7 @@ char *quote_text(char buffer[static QUOTE_SIZE], const char *text) {
                 }
                 if (n > 0)
                         memcpy(buffer + to, s, n);
-                to += n > 0 ? n : (size_t)sprintf(buffer + to, "\\x%02x", *s);
+                to += n > 0 ? n : (size_t)sprintf(buffer + to, "\\x%02x", (unsigned char)*s);
                 s += n > 0 ? n : 1;
         }
         buffer[to++] = '\'';

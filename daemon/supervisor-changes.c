@@ -97,7 +97,10 @@ int handle_enable(Asking *a, Explanation *e) {
 int handle_set_filter(Asking *a, Explanation *e) {
         const Perfd__V1__SetFilterRequest *q = a->request->set_filter;
 
-        return supervisor_set_filter(a->supervisor, q->name ? q->name : "", q->filter && *q->filter ? q->filter : NULL, e);
+        _cleanup_free_ char *filter = NULL;
+        int r = filter_from_message(q->filter, &filter, e);
+
+        return r == 0 ? supervisor_set_filter(a->supervisor, q->name ? q->name : "", filter, e) : r;
 }
 
 int handle_validate(Asking *a, Explanation *e) {
@@ -142,7 +145,9 @@ int handle_validate(Asking *a, Explanation *e) {
 int handle_set_period(Asking *a, Explanation *e) {
         const Perfd__V1__SetPeriodRequest *q = a->request->set_period;
 
-        return supervisor_set_period(a->supervisor, q->name ? q->name : "", q->period, q->frequency, e);
+        int r = rate_check(q->period, q->frequency, e);
+
+        return r == 0 ? supervisor_set_period(a->supervisor, q->name ? q->name : "", q->period, q->frequency, e) : r;
 }
 
 static const char *path_or_yaml(const char *path) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/printable.h"
 
 static int ids_copy(const ConfigIds *from, uint32_t **ret, size_t *ret_n) {
         if (from->n_ids == 0)
@@ -64,6 +65,7 @@ void place_explanation(const ConfigEvent *from, Explanation *e) {
 
         (void)snprintf(placed.text, sizeof(placed.text), "%s:%u:%u: %.*s", at->path, at->line, at->column,
                        (int)sizeof(e->text) - 200, e->text);
+        printable_make(placed.text, sizeof(placed.text)); /* a client's path; and it may be cut in a character */
         *e = placed;
 }
 

@@ -59,7 +59,7 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *si,
                 log_print(LOG_INFO, "reloaded: %u added, %u removed, %u changed, %u kept", reply.added, reply.removed,
                           reply.changed, reply.kept);
         else if (r > 0)
-                log_print(LOG_ERR, "not reloaded, everything is as it was: %s", e.text);
+                log_print_lines(LOG_ERR, "not reloaded, everything is as it was", e.text);
         (void)sd_notify(0, "READY=1");
         return r < 0 ? r : 0;
 }

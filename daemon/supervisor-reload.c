@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/printable.h"
 #include "daemon/supervisor-kept.h"
 
 void reload_deinit(Supervisor *s, Reload *w) {
@@ -214,6 +215,7 @@ static int refuse_mistakes(const ConfigMistakes *m, const char *path, Explanatio
                 if (!m->items[i].warning)
                         used += (size_t)snprintf(e->text + used, sizeof(e->text) - used, "%s%s:%u:%u: %s", used ? "\n" : "",
                                                  m->items[i].path, m->items[i].line, m->items[i].column, m->items[i].text);
+        utf8_mend(e->text); /* the last one may be cut in a character */
         return REFUSED_INVALID;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "daemon/supervisor-requests.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include "daemon/base/log.h"
@@ -159,7 +160,18 @@ static const struct {
         { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, handle_emit },
 };
 
+static void log_change(const char *request, const Peer *peer, const char *outcome) {
+        char what[128];
+
+        (void)snprintf(what, sizeof(what), "%s by %s", request, peer->text);
+        log_print_lines(LOG_INFO, what, outcome); /* an invalid configuration has a line for each mistake */
+}
+
 static int dispatch(Asking *a, Explanation *e) {
+        int refused = request_check_texts(a->request, e);
+
+        if (refused)
+                return refused;
         for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
                 const Peer *peer = connection_peer(a->connection);
                 int r;
@@ -172,7 +184,7 @@ static int dispatch(Asking *a, Explanation *e) {
                                       "socket", requests[i].name);
                 r = requests[i].handle(a, e);
                 if (requests[i].changes && r >= 0 && requests[i].handle != handle_emit) /* samples are no change */
-                        log_print(LOG_INFO, "%s by %s: %s", requests[i].name, peer->text, r == 0 ? "done" : e->text);
+                        log_change(requests[i].name, peer, r == 0 ? "done" : e->text);
                 return r;
         }
         return refuse(e, REFUSED_INVALID, "bad-request", "the request has no body that this daemon knows");
@@ -196,7 +208,6 @@ int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Reques
                         answer.body_case = PERFD__V1__RESPONSE__BODY__NOT_SET;
                         if (response->status == PERFD__V1__STATUS__STATUS_OK)
                                 answer.status = status_of_refusal(r);
-                        utf8_mend(e.text); /* it may quote what a peer sent, or be cut in a character */
                         answer.message = e.text;
                         answer.reason = (char *)(e.reason ? e.reason : "");
                         answer.position = e.position;

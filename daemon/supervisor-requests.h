@@ -45,6 +45,10 @@ int handle_emit(Asking *a, Explanation *e);
  * contradicts itself. And back, into a new message, which is the caller's also when memory runs out half way.
  */
 int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e);
+/* A filter alone; "" and NULL leave *to. */
+int filter_from_message(const char *text, char **to, Explanation *e);
+/* Period and frequency of what is set, 0 if not. */
+int rate_check(uint64_t period, uint64_t frequency, Explanation *e);
 int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret);
 /* Copies for messages and specs: NULL and 0 stay so. -ENOMEM. */
 int string_set(char **to, const char *from);

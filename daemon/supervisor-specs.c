@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "config/name.h"
+#include "config/value.h"
 #include "daemon/base/log.h"
 
-#define SPEC_INTERVAL_MIN NSEC_PER_MSEC
-#define SPEC_INTERVAL_MAX (3600 * NSEC_PER_SEC)
+#define KEY_OF_EVENT "groups.NAME.events[]."
 
 int string_set(char **to, const char *from) {
         if (!from)
@@ -207,6 +207,42 @@ static int group_from_message(const Perfd__V1__EventSpec *m, EventSpec *to, Expl
         return r == 0 ? string_set(&to->group, m->group) : r;
 }
 
+/* As the configuration takes it, folded to one line: what can be written there can be asked for here, and nothing else. */
+static int text_from_message(const char *pattern, const char *reason, const char *text, char **to, Explanation *e) {
+        int r = text && *text ? value_decode_to(pattern, text, to, e) : 0;
+
+        if (r > 0)
+                e->reason = reason;
+        return r;
+}
+
+int filter_from_message(const char *text, char **to, Explanation *e) {
+        return text_from_message(KEY_OF_EVENT "filter", "bad-filter", text, to, e);
+}
+
+/* 0 is what is not set. */
+static int number_check(const char *pattern, uint64_t number, Explanation *e) {
+        int r = number ? value_check_number(pattern, number, e) : 0;
+
+        if (r > 0)
+                e->reason = "bad-event";
+        return r;
+}
+
+int rate_check(uint64_t period, uint64_t frequency, Explanation *e) {
+        int r = number_check(KEY_OF_EVENT "period", period, e);
+
+        return r == 0 ? number_check(KEY_OF_EVENT "frequency", frequency, e) : r;
+}
+
+static int numbers_check(const Perfd__V1__EventSpec *m, Explanation *e) {
+        int r = rate_check(m->period, m->frequency, e);
+
+        if (r == 0)
+                r = number_check(KEY_OF_EVENT "maxactive", m->maxactive, e);
+        return r == 0 ? number_check(KEY_OF_EVENT "interval", m->interval, e) : r;
+}
+
 int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e) {
         int r;
 
@@ -221,16 +257,18 @@ int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventS
         to->uid = to->has_uid ? m->uid : 0;
         to->maxactive = m->maxactive;
         to->interval = m->interval;
-        if (to->interval && (to->interval < SPEC_INTERVAL_MIN || to->interval > SPEC_INTERVAL_MAX))
-                return refuse(e, REFUSED_INVALID, "bad-event", "an interval of %llu ns: it has to be from 1 ms to 1 h",
-                              (unsigned long long)to->interval);
+        r = numbers_check(m, e);
+        if (r != 0)
+                return r;
         if ((r = string_set(&to->event, m->event)) < 0 ||
             (r = string_set(&to->name, m->name && *m->name ? m->name : NULL)) < 0 ||
-            (r = string_set(&to->filter, m->filter && *m->filter ? m->filter : NULL)) < 0 ||
-            (r = string_set(&to->args, m->args && *m->args ? m->args : NULL)) < 0 ||
             (r = string_set(&to->fallback, m->fallback && *m->fallback ? m->fallback : NULL)) < 0 ||
             (r = lists_from_message(m, to)) < 0)
                 return r;
-        r = group_from_message(m, to, e);
+        r = filter_from_message(m->filter, &to->filter, e);
+        if (r == 0)
+                r = text_from_message(KEY_OF_EVENT "args", "bad-args", m->args, &to->args, e);
+        if (r == 0)
+                r = group_from_message(m, to, e);
         return r == 0 ? target_from_message(s, m->target, to, e) : r;
 }

@@ -11,22 +11,55 @@ static void json_put_comma(Json *j) {
         j->comma = true;
 }
 
-static void put_escaped(Output *o, const char *at, size_t length) {
-        unsigned char c = (unsigned char)*at;
+/* One unit of UTF-16, as JSON escapes them. */
+static void put_unit(Output *o, uint32_t unit) {
+        char bytes[2] = { (char)(unit >> 8), (char)unit };
 
-        if (length > 1)
-                output_put(o, at, length);
-        else if (c == '"' || c == '\\') {
-                output_put_char(o, '\\');
-                output_put_char(o, *at);
-        } else if (c == '\n')
+        output_put(o, "\\u", 2);
+        output_put_hex_bytes(o, bytes, sizeof(bytes));
+}
+
+/* What would change the terminal or the text around it, as JSON lets every character be written. */
+static void put_character(Output *o, uint32_t c) {
+        if (c == '\n')
                 output_put(o, "\\n", 2);
         else if (c == '\t')
                 output_put(o, "\\t", 2);
+        else if (c < 0x10000)
+                put_unit(o, c);
         else {
-                output_put(o, "\\u00", 4);
-                output_put_hex_bytes(o, at, 1);
+                put_unit(o, 0xd800 + ((c - 0x10000) >> 10));
+                put_unit(o, 0xdc00 + ((c - 0x10000) & 0x3ff));
         }
+}
+
+/*
+ * A byte that is no UTF-8 has no character, and JSON has nothing but characters. It becomes one of 128 of a private use
+ * area; these themselves are written as their bytes, so that each text can be had back. Lone surrogates, which some take for
+ * the same, are refused by some readers of JSON and lost by others.
+ */
+#define BYTE_FIRST 0xef80
+#define BYTE_LAST 0xefff
+
+static void put_bytes(Output *o, const char *at, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                put_unit(o, BYTE_FIRST - 0x80 + (unsigned char)at[i]);
+}
+
+static void put_escaped(Output *o, const char *at, size_t n, size_t length) {
+        uint32_t c = length > 0 ? utf8_character(at, length) : 0;
+
+        if (length == 0)
+                put_bytes(o, at, 1);
+        else if (c >= BYTE_FIRST && c <= BYTE_LAST)
+                put_bytes(o, at, length);
+        else if (c == '"' || c == '\\') {
+                output_put_char(o, '\\');
+                output_put_char(o, *at);
+        } else if (text_printable_length(at, n) > 0)
+                output_put(o, at, length);
+        else
+                put_character(o, c);
 }
 
 static void put_quoted(Output *o, const char *bytes, size_t n) {
@@ -42,7 +75,7 @@ static void put_quoted(Output *o, const char *bytes, size_t n) {
                 if (i == n)
                         break;
                 length = utf8_length(bytes + i, n - i);
-                put_escaped(o, bytes + i, length);
+                put_escaped(o, bytes + i, n - i, length);
                 i += length > 0 ? length : 1;
         }
         output_put_char(o, '"');

@@ -1,6 +1,7 @@
 /*
- * For --json: one document on one line. Strings are always valid UTF-8; a byte that is none is written as the character
- * of its value, \u0080 to \u00ff. Numbers are written with all their digits, also above 2^53.
+ * For --json: one document on one line. Strings are always valid UTF-8; a byte that is none is written as a character of its
+ * own, \uef80 to \uefff, and so are the bytes of these characters themselves. What a terminal would obey (text.h) is
+ * written as \uNNNN. Numbers are written with all their digits, also above 2^53.
  */
 #pragma once
 

@@ -43,9 +43,9 @@ static void show_position(const char *expression, size_t offset) {
         fputs("  ", stderr);
         for (size_t i = begin, length; i < end; i += length) {
                 length = utf8_length(expression + i, end - i);
-                if (length == 0 || (length == 1 && (unsigned char)expression[i] < ' ')) {
-                        fputc(length ? ' ' : '?', stderr);
-                        length = 1;
+                if (text_printable_length(expression + i, end - i) == 0) { /* one column, as the caret counts */
+                        fputc(length == 1 && (unsigned char)expression[i] < ' ' ? ' ' : '?', stderr);
+                        length = length > 0 ? length : 1;
                 } else
                         (void)fwrite(expression + i, 1, length, stderr);
         }

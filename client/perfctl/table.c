@@ -58,9 +58,9 @@ static size_t text_width(const char *text) {
         size_t n = strlen(text), width = 0;
 
         for (size_t i = 0; i < n;) {
-                size_t length = utf8_length(text + i, n - i);
+                size_t length = text_printable_length(text + i, n - i);
 
-                width += length == 0 || (unsigned char)text[i] < ' ' ? 4 : text[i] == '\\' ? 2 : 1;
+                width += length == 0 ? 4 : text[i] == '\\' ? 2 : 1;
                 i += length > 0 ? length : 1;
         }
         return width;

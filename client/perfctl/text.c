@@ -29,15 +29,31 @@ static bool is_plain(char c) {
         return c >= ' ' && c < 0x7f && c != '\\';
 }
 
-/* The characters U+0080 to U+009f are controls too. */
-static size_t printable_length(const char *at, size_t n) {
+uint32_t utf8_character(const char *at, size_t length) {
+        uint32_t c = (unsigned char)*at;
+
+        if (length > 1)
+                c &= 0x7fu >> length;
+        for (size_t i = 1; i < length; i++)
+                c = c << 6 | ((unsigned char)at[i] & 0x3f);
+        return c;
+}
+
+/* The table of daemon/base/printable.c. */
+static bool is_unseen(uint32_t c) {
+        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+               (c >= 0x2066 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
+}
+
+size_t text_printable_length(const char *at, size_t n) {
         size_t length = utf8_length(at, n);
 
-        if (length == 1 && !is_plain(*at))
-                return 0;
-        if (length == 2 && at[0] == '\xc2' && (unsigned char)at[1] < 0xa0)
-                return 0;
-        return length;
+        return length > 0 && !is_unseen(utf8_character(at, length)) ? length : 0;
+}
+
+/* For who doubles backslashes. */
+static size_t printable_length(const char *at, size_t n) {
+        return *at == '\\' ? 0 : text_printable_length(at, n);
 }
 
 void text_put(Output *o, const char *bytes, size_t n) {

@@ -7,9 +7,17 @@
 /* Length of the UTF-8 character at `at`, 0 if there is none (overlong forms and surrogates are none). */
 size_t utf8_length(const char *at, size_t n);
 
+/* The character of `length` bytes, as utf8_length() found it. */
+uint32_t utf8_character(const char *at, size_t length);
 /*
- * Control characters and what is not UTF-8 as \xHH, so that a traced program can not write to the terminal of who
- * watches it; a backslash is doubled.
+ * The same, but 0 also for what a terminal may not get: controls (C0, DEL, C1), separators of lines and paragraphs, and
+ * characters that are not seen and change the order or meaning of others (bidirectional controls, marks, tags).
+ */
+size_t text_printable_length(const char *at, size_t n);
+
+/*
+ * Each byte of what does not print as \xHH, so that a traced program can not write to the terminal of who watches it; a
+ * backslash is doubled.
  */
 void text_put(Output *o, const char *bytes, size_t n);
 /* The same, in double quotes if it is empty or has spaces, quotes or an equals sign. */

@@ -25,19 +25,19 @@ typedef enum Refusal {
 } Refusal;
 
 typedef struct Explanation {
-        char text[640];     /* for people: what was asked, what was said, why, what to do */
+        char text[640];     /* for people: what was asked, what was said, why, what to do; printable (printable.h) */
         const char *reason; /* for programs: a stable word with static lifetime, or NULL */
         unsigned position;  /* 1 + byte offset of the mistake in an expression or filter, 0 if none */
 } Explanation;
 
 #define EXPLANATION_NULL ((Explanation){ .text = "" })
 
-/* Fills `e` (which may be NULL) and returns `refusal`, so that a refusal is one statement. */
+/*
+ * Fills `e` (which may be NULL) and returns `refusal`, so that a refusal is one statement. What does not print in the text,
+ * whoever wrote it, becomes \xNN, line breaks too.
+ */
 int refuse(Explanation *e, Refusal refusal, const char *reason, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
-
-/* Makes `text` valid UTF-8 for a protobuf string: a byte that begins no whole character becomes '?'. */
-void utf8_mend(char *text);
 
 /* A call that can not fail unless the program is wrong. Stays on in release. */
 #define must(expr)                                                                                                     \

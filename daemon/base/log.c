@@ -6,9 +6,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <systemd/sd-journal.h>
+
+#include "daemon/base/printable.h"
+
+#define LINE_SIZE 1024
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool to_journal;
@@ -23,17 +28,23 @@ static void find_journal(void) {
 }
 
 void log_print(int priority, const char *format, ...) {
+        char line[LINE_SIZE];
         va_list ap;
 
         pthread_once(&once, find_journal);
         va_start(ap, format);
-        if (to_journal)
-                (void)sd_journal_printv(priority, format, ap); /* there is nobody to tell that telling failed */
-        else {
-                char line[1024];
-
-                (void)vsnprintf(line, sizeof(line), format, ap);
-                fprintf(stderr, "perfd: %s\n", line);
-        }
+        (void)vsnprintf(line, sizeof(line), format, ap);
         va_end(ap);
+        printable_make(line, sizeof(line));
+        if (to_journal)
+                (void)sd_journal_print(priority, "%s", line); /* there is nobody to tell that telling failed */
+        else
+                fprintf(stderr, "perfd: %s\n", line);
+}
+
+void log_print_lines(int priority, const char *what, const char *text) {
+        for (size_t n; *text; text += n + (text[n] == '\n')) {
+                n = strcspn(text, "\n");
+                log_print(priority, "%s: %.*s", what, (int)n, text);
+        }
 }

@@ -6,6 +6,7 @@
 #include "daemon/control/listener.h"
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/printable.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,13 +69,11 @@ const Peer *connection_peer(const Connection *c) {
 }
 
 void connection_set_program(Connection *c, const char *program) {
-        char clean[24];
-        size_t n = 0;
+        char shown[24];
 
-        for (; program[n] && n < sizeof(clean) - 1; n++)
-                clean[n] = program[n] >= ' ' && program[n] < 0x7f ? program[n] : '?'; /* it goes to the log */
-        clean[n] = '\0';
-        (void)snprintf(c->peer.text, sizeof(c->peer.text), "%s%spid %d, uid %u", clean, n ? ", " : "", (int)c->peer.pid,
+        (void)snprintf(shown, sizeof(shown), "%s", program);
+        printable_make(shown, sizeof(shown)); /* it may be cut in a character */
+        (void)snprintf(c->peer.text, sizeof(c->peer.text), "%s%spid %d, uid %u", shown, *shown ? ", " : "", (int)c->peer.pid,
                        (unsigned)c->peer.uid);
 }
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/base/error.h"
+#include "daemon/base/printable.h"
 #include "daemon/model/container.h"
 #include "proto/perfd.pb-c.h"
 

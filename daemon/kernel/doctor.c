@@ -7,6 +7,7 @@
 #include "config/attr-setting.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/cpu-list.h"
+#include "daemon/base/printable.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/doctor-trial.h"
 #include "daemon/kernel/open.h"
@@ -39,7 +40,7 @@ void doctor_yes(Doctor *d, const char *what, const char *found, ...) {
         va_start(ap, found);
         (void)vsnprintf(row->found, sizeof(row->found), found, ap);
         va_end(ap);
-        utf8_mend(row->found);
+        printable_make(row->found, sizeof(row->found));
 }
 
 void doctor_no(Doctor *d, const char *what, const char *remedy, const char *found, ...) {
@@ -52,8 +53,8 @@ void doctor_no(Doctor *d, const char *what, const char *remedy, const char *foun
         va_start(ap, found);
         (void)vsnprintf(row->found, sizeof(row->found), found, ap);
         va_end(ap);
-        utf8_mend(row->found);
-        utf8_mend(row->remedy);
+        printable_make(row->found, sizeof(row->found));
+        printable_make(row->remedy, sizeof(row->remedy));
 }
 
 bool doctor_has(const Doctor *d, int capability) {

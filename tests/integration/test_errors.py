@@ -133,6 +133,45 @@ def test_unknown_events():
     ])
 
 
+FORGED = "pid == 1\nperfd: ready: 0 CPUs, 0 events\x1b[2J\u202e"  # a second line for the log, and orders to a terminal
+
+
+def test_texts():
+    """No text of a client is taken that does not print, and none of it reaches the log or a message as it was sent."""
+    def is_plain(text):
+        return text.isprintable() and "\x1b" not in text and "\u202e" not in text
+
+    unseen = ["\x1b[2J", "\x7f", "\x9b", "\u200f", "\u2028", "\u202e", "\u2069", "\ufeff"]
+    filters = [f"pid == 1{c}" for c in unseen] + [FORGED]
+    refuse_all([("bad-text", "INVALID", "^filter: found 'pid == 1", None, add(filter=text)) for text in filters] +
+               [("bad-text", "INVALID", "^name: ", 2, add(name=f"a{c}b")) for c in [*unseen, "\n"]] +
+               [("bad-text", "INVALID", "^names: ", 2, {"remove": select(SWITCH, "a\nb")}),
+                ("bad-text", "INVALID", "^units: ", 2, on(units=["a\nb.service"])),
+                ("bad-text", "INVALID", "^args: ", 5, add(event="kprobe:vfs_read", args="a=%d\x1b")),
+                ("bad-text", "INVALID", "^value: ", 1, add(attr=[pb.AttrSetting(name="a", value="\n")])),
+                ("bad-text", "INVALID", "^path: ", 2, {"plan": pb.PlanRequest(yaml="version: 1", path="a\nb")}),
+                ("bad-text", "INVALID", "^glob: found 'aaa.*longer", 4096, {"list": pb.ListRequest(glob="a" * 5000)}),
+                ("bad-text", "INVALID", "^where: ", 8, subscribe(events=[SWITCH], where="cpu == \u202e1"))])
+    with running() as (daemon, client):
+        message = refused(client, "bad-config", plan=pb.PlanRequest(yaml="a: 1\nb: 2", path="it/is")).message
+        check(all(line.startswith("it/is:") and is_plain(line) for line in message.split("\n")), repr(message))
+        for text in filters:
+            refused(client, "bad-text", set_filter=pb.SetFilterRequest(name=SWITCH, filter=text))
+        refused(client, "bad-text", hello=pb.Hello(protocol=1, program="x\nperfd: no\u202e"))
+        check(all(is_plain(line) and line.startswith("perfd: ") for line in daemon.stderr().splitlines()), daemon.stderr())
+        check("perfd: ready: 0" not in daemon.stderr().splitlines(), daemon.stderr())
+
+
+def test_folded():
+    """A filter over several lines is one line, as in a configuration."""
+    with running() as (_, client):
+        perfd.add(client, {"event": WAKEUP, "filter": "\npid == 1 ||\r\npid == 2\n"})
+        equal(client.request(list=pb.ListRequest(glob=WAKEUP)).list.events[0].spec.filter, "pid == 1 || pid == 2", "the filter")
+        client.request(set_filter=pb.SetFilterRequest(name=WAKEUP, filter="pid ==\n3"))
+        equal(client.request(list=pb.ListRequest(glob=WAKEUP)).list.events[0].spec.filter, "pid == 3", "the filter")
+        client.request(remove=select(WAKEUP))
+
+
 def test_bad_filters():
     """In the words of the kernel, and with its position."""
     texts = ["bogus == 1", "pid == 1 && bogus == 1", "pid ==", "(pid == 1", "pid == 1)", "comm > 3", "pid",

@@ -21,7 +21,7 @@ static void test_targets(void **state) {
                   "f:2:23: cgroup: found a list, expected the path of a cgroup or a glob, such as "
                   "system.slice/nginx.service\n" },
                 { "targets: {a: {containers: ['a b'], units: [x, ~]}}\n",
-                  "f:2:30: containers: found 'a b', which has a space or control character in it; expected containers "
+                  "f:2:30: containers: found 'a b', which has a space in it; expected containers "
                   "in a list, by id or name, such as [3dcb1a9f0e4c]\n"
                   "f:2:47: units: found nothing, expected units of systemd in a list, such as [nginx.service]\n" },
                 { "targets: {a: {pids: [1], cgroup: /a}, b: {units: [x], tids: [2]}}\n",

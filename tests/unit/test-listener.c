@@ -155,7 +155,7 @@ static void test_peer_text(void **state) {
         static const struct {
                 const char *program, *expected;
         } cases[] = {
-                { "perfctl 0.1", "perfctl 0.1, pid " }, { "", "pid " }, { "a\nb\x1b[31m", "a?b?[31m, pid " },
+                { "perfctl 0.1", "perfctl 0.1, pid " }, { "", "pid " }, { "a\nb\x1b[31m", "a\\x0ab\\x1b[31m, pid " },
                 { "a name that is longer than it may be", "a name that is longer t, pid " },
         };
 

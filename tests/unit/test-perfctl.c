@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "client/perfctl/json.h"
 #include "client/perfctl/near.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/table.h"
@@ -192,7 +193,7 @@ static void await_stop(Ran *r) {
         "{\"kind\":\"sample\",\"time\":" time ",\"event\":\"mine\",\"cpu\":1,\"pid\":10,\"tid\":11,\"comm\":\"a b\","   \
         "\"exe\":\"/bin/a\",\"uid\":0,\"cgroup\":\"/pod/x.service\",\"container\":\"0123456789ab\",\"runtime\":\"docker\","    \
         "\"unit\":\"x.service\","   \
-        "\"fields\":{\"state\":-1,\"args\":[5,18446744073709551615],\"name\":\"a\\u00ff\\\"b\",\"list\":[300,0,65535]," \
+        "\"fields\":{\"state\":-1,\"args\":[5,18446744073709551615],\"name\":\"a\\uefff\\\"b\",\"list\":[300,0,65535]," \
         "\"flags\":66,\"blob\":\"000102fe\"},\"names\":{\"state\":\"GONE\",\"flags\":\"WR|0x40\"},"                     \
         "\"kernel_callchain\":[\"0xffffffff81000000\",\"0xffffffff81000042\"]}\n"
 #define JSON_LEDGER(occurred, sent, balanced)                                                                          \
@@ -375,6 +376,44 @@ static void test_utf8(void **state) {
                 assert_int_equal(utf8_length(cases[i].bytes, strlen(cases[i].bytes)), cases[i].length);
 }
 
+/* Of any bytes one valid text, from which they can be had back; and nothing that a terminal would obey. */
+static void test_json_text(void **state) {
+        static const char *const pairs[][2] = {
+                { "a\"\\\n\t", "\"a\\\"\\\\\\n\\t\"\n" },
+                { "\xc3\xa9\xf0\x9f\x98\x80", "\"\xc3\xa9\xf0\x9f\x98\x80\"\n" },
+                { "\xc3\xbf", "\"\xc3\xbf\"\n" },          /* U+00FF */
+                { "\xff", "\"\\uefff\"\n" },              /* and the byte */
+                { "\x80" "a\xc3", "\"\\uef80a\\uefc3\"\n" },
+                { "\xee\xbf\xbf", "\"\\uefee\\uefbf\\uefbf\"\n" }, /* U+EFFF itself */
+                { "\xee\xbe\x80", "\"\\uefee\\uefbe\\uef80\"\n" },
+                { "\xee\xbd\xbf", "\"\xee\xbd\xbf\"\n" },  /* and its neighbour */
+                { "\x1b[\x7f\xc2\x9b", "\"\\u001b[\\u007f\\u009b\"\n" },
+                { "\xe2\x80\xae\xe2\x81\xa6\xd8\x9c\xe2\x80\xa8", "\"\\u202e\\u2066\\u061c\\u2028\"\n" },
+                { "\xf3\xa0\x80\x81", "\"\\udb40\\udc01\"\n" },  /* a tag: U+E0001 */
+        };
+
+        for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+                static Output o;
+                Json j = { .out = &o };
+
+                output_init(&o, STDOUT_FILENO);
+                json_put_string(&j, pairs[i][0]);
+                json_end_line(&j);
+                o.bytes[o.n] = '\0';
+                assert_string_equal(o.bytes, pairs[i][1]);
+        }
+}
+
+/* Tables and messages: what a traced program calls itself can not turn the rest of the line around. */
+static void test_text(void **state) {
+        static Output o;
+
+        output_init(&o, STDOUT_FILENO);
+        text_put(&o, "a\xe2\x80\xae" "b\xe2\x80\x8f\xff\xc3\xa9\n", 12);
+        assert_int_equal(o.n, strlen("a\\xe2\\x80\\xaeb\\xe2\\x80\\x8f\\xff\xc3\xa9\\x0a"));
+        assert_memory_equal(o.bytes, "a\\xe2\\x80\\xaeb\\xe2\\x80\\x8f\\xff\xc3\xa9\\x0a", o.n);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_usage),         cmocka_unit_test(test_unreachable),
@@ -384,6 +423,7 @@ int main(void) {
                 cmocka_unit_test(test_watch_reader_gone), cmocka_unit_test(test_watch_second_signal),
                 cmocka_unit_test(test_complete),
                 cmocka_unit_test(test_quantities),    cmocka_unit_test(test_utf8),
+                cmocka_unit_test(test_json_text),     cmocka_unit_test(test_text),
         };
 
         return cmocka_run_group_tests(tests, open_listener, close_listener);
