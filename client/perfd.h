@@ -344,7 +344,7 @@ typedef struct perfd_event_ledger {
         bool balanced;
         bool exact;       /* occurred is the kernel's own count */
         uint64_t count;   /* the kernel's count, in the event's unit */
-        uint64_t doubled; /* seen twice during a live change, delivered once; not part of occurred */
+        uint64_t doubled; /* counted twice during a live change, lost or not, and delivered at most once; not part of occurred */
         bool external;    /* emitted by clients: of no CPU */
         bool removed;     /* at the end of a stream: it was removed while the stream was there */
 } perfd_event_ledger;

@@ -15,19 +15,26 @@
 #define TRIES_ELSEWHERE 8 /* each interrupts the ring's CPU, and succeeds only if nothing happens there meanwhile */
 
 static int reader_read_counts(const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
-        cut->count = cut->ring_lost = cut->owed = 0;
+        cut->count = cut->ring_lost = cut->owed = cut->standby_lost = cut->standby_owed = 0;
         for (size_t i = first; i < last; i++) {
+                const SnapshotStream *stream = &c->streams[i];
                 ReadCount read;
+                uint64_t owed;
                 int error;
 
-                if (c->streams[i].member > 0)
+                if (stream->member > 0)
                         continue; /* it counts for its leader, and has no samples */
-                error = open_read(c->streams[i].fd, c->streams[i].read_format, &read);
+                error = open_read(stream->fd, stream->read_format, &read);
                 if (error < 0)
                         return error;
+                owed = stream->is_sampling ? read.lost : read.value;
                 cut->count += read.value;
                 cut->ring_lost += read.lost;
-                cut->owed += c->streams[i].is_sampling ? read.lost : read.value;
+                cut->owed += owed;
+                if (stream->muted) {
+                        cut->standby_lost += read.lost;
+                        cut->standby_owed += owed;
+                }
         }
         return 0;
 }

@@ -14,8 +14,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#define STAND_TRIES 8
-
 nsec_t reader_visible(const Reader *r) {
         return clock_now(r->clock) - r->guard;
 }
@@ -41,33 +39,4 @@ bool reader_stands(const Reader *r) {
                 return true;
         reader_wait_guard(r);
         return reader_is_settled(r);
-}
-
-/* It speaks where it was muted, or the other way round. */
-static bool is_turned(const Reader *r, const SnapshotStream *stream) {
-        const SnapshotStream *before = snapshot_find(&r->snapshot->cpus[r->slot], stream->id);
-
-        return before && before->muted != stream->muted;
-}
-
-int reader_part(Reader *r, const Snapshot *next) {
-        const SnapshotCpu *c = &next->cpus[r->slot];
-        size_t n = 0;
-
-        for (size_t i = 0; r->guard > 0 && i < c->n_streams; i++)
-                n += is_turned(r, &c->streams[i]);
-        if (n == 0)
-                return 0;
-        for (int i = 0; i < STAND_TRIES; i++) {
-                int error = reader_drain(r);
-
-                if (error != 0)
-                        return error;
-                if (reader_stands(r))
-                        return 0;
-        }
-        for (size_t i = 0; i < c->n_streams; i++)
-                if (is_turned(r, &c->streams[i]))
-                        next->events[c->streams[i].event].event->counters[r->slot].parted = true;
-        return 0;
 }

@@ -29,7 +29,6 @@
 #define SLACK_FROM (16 * NSEC_PER_MSEC)
 #define DEFAULT_SLACK (50 * NSEC_PER_USEC)
 #define MAILS 64
-#define SETTLE_TRIES 1000 /* only what interrupts this thread can write meanwhile */
 #define READER_NICE -19 /* without SCHED_FIFO: what fills the ring is what keeps its reader from the CPU */
 
 static void reader_set_default_pace(Reader *r) {
@@ -159,17 +158,6 @@ static void reader_adopt(Reader *r, Snapshot *snapshot) {
         r->next_read = 0; /* to be found out */
 }
 
-/* With two rings a whole drain of each is no common place of both: until one is found. READER_E_STARVED, negative. */
-static int reader_settle(Reader *r) {
-        for (int i = 0; r->retiring.page && i < SETTLE_TRIES && !reader_is_settled(r); i++) {
-                int error = reader_drain(r);
-
-                if (error != 0)
-                        return error;
-        }
-        return 0;
-}
-
 /*
  * Follows one mail; what it says holds for everything behind the present place of the ring, up to which the caller has
  * drained. READER_E_STARVED: not yet done.
@@ -179,9 +167,7 @@ static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
 
         switch (mail->order) {
         case READER_ADOPT:
-                error = reader_settle(r);
-                if (error == 0)
-                        error = reader_part(r, mail->snapshot);
+                error = mail->turned ? reader_find_boundary(r, mail->snapshot, mail->turned) : 0;
                 if (error != 0)
                         return error;
                 reader_adopt(r, mail->snapshot);

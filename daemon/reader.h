@@ -32,10 +32,17 @@ typedef enum ReaderOrder {
         READER_STOP,  /* last batch, then end */
 } ReaderOrder;
 
+/* An fd of an event that becomes active in the place of another one, or the other one. */
+typedef struct TurnedStream {
+        const SnapshotStream *stream;
+        ReadCount before, now; /* what it has counted before the place where that is, and behind it */
+} TurnedStream;
+
 typedef struct ReaderMail {
         ReaderOrder order;
         uint64_t sequence;  /* grows with each mail; acknowledged by Reader.acknowledged */
         Snapshot *snapshot; /* ADOPT: a reference that moves to the reader */
+        TurnedStream *turned; /* ADOPT: borrowed until then too, room for all of its streams; NULL: none changes over */
         const int *fds;     /* SWITCH, HAND_OVER: borrowed until the acknowledgement */
         size_t n_fds;
         bool on;
@@ -228,10 +235,11 @@ void reader_wait_guard(const Reader *r);
 /* After a whole drain: its end is between two occurrences, and is still the end of the ring. Waits for a guard. */
 bool reader_stands(const Reader *r);
 /*
- * Before `next` is adopted: drains up to a place between two occurrences if it changes which generation of an event
- * speaks, or marks the events of which one may be cut in two. READER_E_STARVED.
+ * reader-cutover.c: before `next` is adopted, which changes which fds of an event are active: drains up to a place between two
+ * occurrences, and keeps what these fds have counted there; or marks the events of which an occurrence may be cut in two.
+ * READER_E_STARVED, -errno: nothing was kept.
  */
-int reader_part(Reader *r, const Snapshot *next);
+int reader_find_boundary(Reader *r, const Snapshot *next, TurnedStream *turned);
 /* reader-note.c: what a record of the host says of tasks, for the dispatcher. READER_E_NO_ROOM: nothing was appended. */
 int reader_note(Reader *r, const Record *record);
 /* The same of a sample of the stream of moves. Also READER_E_UNDECODABLE. */

@@ -17,6 +17,34 @@ static uint64_t event_owed(const EventCounters *c) {
         return c->cut.owed + c->closed_owed + c->cut.sampled;
 }
 
+/* What fds lost while other ones were active: occurrences that these have, or have lost, themselves. */
+static uint64_t event_standby_lost(const EventCounters *c) {
+        return c->cut.standby_lost + c->standby_lost + c->closed_standby_lost;
+}
+
+/*
+ * All that those counted. Where that could not be read, or they count no samples: what was read of it, and what was lost; then
+ * what the kernel did not write of it is taken for occurrences.
+ */
+static bool has_sure_duplicates(const EventCounters *c) {
+        return !c->standby_unsure && c->cut.sampled == 0;
+}
+
+static uint64_t event_duplicates(const EventCounters *c) {
+        if (has_sure_duplicates(c))
+                return c->cut.standby_owed + c->standby_owed + c->closed_standby_owed;
+        return c->cut.doubled + event_standby_lost(c);
+}
+
+/* Without those, as all that follows. */
+static uint64_t event_ring_lost(const EventCounters *c) {
+        return c->cut.ring_lost + c->closed_lost - event_standby_lost(c);
+}
+
+static uint64_t event_occurred(const EventCounters *c) {
+        return event_owed(c) - event_duplicates(c);
+}
+
 /*
  * Occurrences that the kernel counted without writing a record and without counting that as a loss: it does so when a
  * change of perf events from another CPU, anybody's, interrupts it in between (seen on 6.18). They are what is left of
@@ -25,12 +53,11 @@ static uint64_t event_owed(const EventCounters *c) {
  */
 static uint64_t event_unwritten(const Supervisor *s, const Event *event, uint32_t slot) {
         const EventCounters *c = &event->counters[slot];
-        uint64_t owed = event_owed(c);
-        uint64_t known = c->cut.delivered + c->cut.filtered + c->cut.doubled + c->cut.ring_lost + c->closed_lost;
+        uint64_t occurred = event_occurred(c), known = c->cut.delivered + c->cut.filtered + event_ring_lost(c);
 
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 known += c->cut.lost[i];
-        return s->attr.has_lost && c->cut.settled && !c->cut.loose && owed > known ? owed - known : 0;
+        return s->attr.has_lost && c->cut.settled && !c->cut.loose && occurred > known ? occurred - known : 0;
 }
 
 /* As of the last cut, or later. */
@@ -44,7 +71,7 @@ EventCut supervisor_event_totals(const Supervisor *s, const Registration *g) {
                 sum.filtered += counter_get(&c->filtered);
                 for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                         sum.lost[i] += counter_get(&c->lost[i]);
-                sum.lost[LOSS_KERNEL_RING] += c->closed_lost + c->cut.ring_lost;
+                sum.lost[LOSS_KERNEL_RING] += event_ring_lost(c);
                 sum.lost[LOSS_KERNEL_UNWRITTEN] += event_unwritten(s, g->event, slot);
         }
         return sum;
@@ -88,7 +115,7 @@ static int event_ledger_fill(const Supervisor *s, const Event *event, bool is_ex
                 lost[i] = i < _LOSS_EVENT_MAX ? cut->lost[i] : 0;
                 names[i] = loss_name((Loss)i);
         }
-        lost[LOSS_KERNEL_RING] = cut->ring_lost + c->closed_lost;
+        lost[LOSS_KERNEL_RING] = event_ring_lost(c);
         lost[LOSS_KERNEL_UNWRITTEN] = event_unwritten(s, event, slot);
         lost[LOSS_LATE] = late;
         for (int i = 0; i < _LOSS_MAX; i++)
@@ -98,12 +125,12 @@ static int event_ledger_fill(const Supervisor *s, const Event *event, bool is_ex
         row->cpu = row->external ? 0 : s->cpus[slot];
         row->delivered = cut->delivered - late;
         row->filtered = cut->filtered;
-        row->doubled = cut->doubled;
+        row->doubled = event_duplicates(c);
         row->count = count;
         has_owed = s->attr.has_lost || row->external;
         row->exact = event->exact && is_exact && has_owed && !cut->loose && !c->parted && event_owed(c) == count &&
-                     cut->sampled == 0;
-        row->occurred = has_owed && !cut->loose ? event_owed(c) - cut->doubled : row->delivered + row->filtered + sum;
+                     cut->sampled == 0 && (lost[LOSS_KERNEL_UNWRITTEN] == 0 || has_sure_duplicates(c));
+        row->occurred = has_owed && !cut->loose ? event_occurred(c) : row->delivered + row->filtered + sum;
         row->balanced = cut->settled && row->occurred == row->delivered + row->filtered + sum;
         if (!(row->name = strdup(event->spec.name)))
                 return -ENOMEM;

@@ -270,6 +270,47 @@ int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot) {
         return supervisor_order_each(s, each);
 }
 
+/* Streams change over only where there are others beside those that are active. */
+static bool has_pending(const Supervisor *s) {
+        for (const Registration *g = s->registrations; g; g = g->next)
+                if (g->pending.n > 0)
+                        return true;
+        return false;
+}
+
+/* What readers need to find the places where streams change over, in one piece. -ENOMEM */
+static int make_turned(const Supervisor *s, const Snapshot *snapshot, ReaderMail *each, TurnedStream **ret) {
+        TurnedStream *turned;
+        size_t n = 0;
+
+        if (!has_pending(s))
+                return 0;
+        for (size_t slot = 0; slot < s->n_cpus; slot++)
+                n += snapshot->cpus[slot].n_streams;
+        turned = malloc((n + 1) * sizeof(*turned));
+        if (!turned)
+                return -ENOMEM;
+        *ret = turned;
+        for (size_t slot = 0; slot < s->n_cpus; slot++) {
+                each[slot].turned = turned;
+                turned += snapshot->cpus[slot].n_streams;
+        }
+        return 0;
+}
+
+static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot) {
+        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
+        _cleanup_free_ TurnedStream *turned = NULL;
+        int r;
+
+        if (!each)
+                return -ENOMEM;
+        for (size_t slot = 0; slot < s->n_cpus; slot++)
+                each[slot] = (ReaderMail){ .order = READER_ADOPT, .snapshot = snapshot };
+        r = make_turned(s, snapshot, each, &turned);
+        return r == 0 ? supervisor_order_each(s, each) : r;
+}
+
 int supervisor_publish(Supervisor *s) {
         _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
         nsec_t tick;
@@ -280,7 +321,7 @@ int supervisor_publish(Supervisor *s) {
         r = snapshot_build(s, &snapshot);
         if (r < 0)
                 return r;
-        r = supervisor_order(s, READER_ADOPT, snapshot);
+        r = supervisor_order_adopt(s, snapshot);
         if (r < 0)
                 return r;
         tick = snapshot->latency && snapshot->latency < READER_FLUSH ? snapshot->latency : READER_FLUSH;

@@ -14,8 +14,20 @@
 #include "daemon/kernel/open.h"
 #include "daemon/supervisor-kept.h"
 
+static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling, bool is_standby) {
+        uint64_t owed = is_sampling ? read->lost : read->value;
+
+        c->closed_count += read->value;
+        c->closed_lost += read->lost;
+        c->closed_owed += owed;
+        if (!is_standby)
+                return;
+        c->closed_standby_lost += read->lost;
+        c->closed_standby_owed += owed;
+}
+
 /* What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more. */
-int registration_keep_counts(Registration *r, const Opened *o) {
+int registration_keep_counts(Registration *r, const Opened *o, bool is_standby) {
         for (size_t i = 0; i < o->n; i++) {
                 const Stream *stream = &o->streams[i];
                 EventCounters *c = &r->event->counters[stream->slot];
@@ -25,11 +37,8 @@ int registration_keep_counts(Registration *r, const Opened *o) {
 
                 if (error < 0)
                         return error;
-                if (stream->member == 0) {
-                        c->closed_count += read.value;
-                        c->closed_lost += read.lost;
-                        c->closed_owed += stream->is_sampling ? read.lost : read.value;
-                }
+                if (stream->member == 0)
+                        add_closed(c, &read, stream->is_sampling, is_standby);
                 if (stream->is_heir)
                         continue;
                 kept->value += read.value;
@@ -160,7 +169,7 @@ static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_repl
         n_pending = list_pending(list, n, false, pending);
         error = is_replaced ? opened_hand_over(s, pending, n_pending) : opened_disable(s, pending, n_pending);
         for (size_t i = 0; i < n && error == 0; i++)
-                error = registration_keep_counts(list[i].registration, &list[i].registration->pending);
+                error = registration_keep_counts(list[i].registration, &list[i].registration->pending, true);
         if (error != 0)
                 return error;
         for (size_t i = 0; i < n; i++) {

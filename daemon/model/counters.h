@@ -27,6 +27,7 @@ typedef struct EventCut {
         uint64_t ring_lost; /* PERF_FORMAT_LOST of the same read */
         uint64_t owed;      /* count of the fds that write each occurrence, losses of the others */
         uint64_t sampled;   /* samples of those others, muted ones too */
+        uint64_t standby_lost, standby_owed; /* as ring_lost and owed, of fds while another generation was active */
         uint64_t delivered, filtered, doubled;
         uint64_t lost[_LOSS_EVENT_MAX]; /* but those of the kernel */
         bool settled;             /* false: the ring never stood still around the read, the cut is not consistent */
@@ -42,15 +43,18 @@ typedef struct EventCounters {
         Counter lost[_LOSS_EVENT_MAX];  /* but those of the kernel */
         EventCut cut;
         uint64_t next_read; /* ns: when its counts are to be read again */
-        bool parted;        /* read from another CPU: a live change may have doubled or missed the occurrence that it met */
+        uint64_t standby_lost, standby_owed; /* up to where fds became active, less up to where they ceased to be; mod 2^64 */
+        bool standby_unsure; /* standby_owed is not: the event occurred while it was read */
+        bool parted;        /* a live change may have doubled or missed the occurrence that it met, or what was lost meanwhile */
 
         /* written by the supervisor: of fds that are closed */
         _Alignas(64) uint64_t closed_count;
         uint64_t closed_lost;
         uint64_t closed_owed;
+        uint64_t closed_standby_lost, closed_standby_owed; /* of those that were on standby in the end */
 } EventCounters;
 
-_Static_assert(sizeof(EventCounters) == 4 * 64, "there is one for each event and CPU");
+_Static_assert(sizeof(EventCounters) == 5 * 64, "there is one for each event and CPU");
 
 /* The cut of an event whose fds are closed, or are about to be: all that they counted is in closed_*, and nothing moves. */
 static inline void counters_settle(EventCounters *c) {

@@ -7,7 +7,7 @@ import time
 import perfd
 from perfd import Daemon, Workload, add, check, equal, pb, wait_until
 from test_control import events
-from test_promises import CPUS, GETPPID, SYS_ENTER, rows_of
+from test_promises import CPUS, GETPPID, SLOW, SYS_ENTER, lost, rows_of
 
 
 def test_counts_go_on_while_a_period_changes():
@@ -43,6 +43,42 @@ def test_counts_go_on_while_a_period_changes():
     equal([len(set(read)) for read in values["group"]], [1] * len(values["group"]), "members of the group")
     equal(made <= values["group"][-1][0] <= made * 1.2, True, f"all calls of {made}: {values['group'][-1]}")
     check(rows["calls"].count > made, "old and new never counted side by side: the test shows nothing")
+
+
+def change_in_a_flood(calls, change):
+    """The row of a CPU whose ring overflows all the time, because its reader has a time slice of what fills it, after `calls`
+    calls, and 20 times change(client, i)."""
+    with Daemon(config=STARVED.format("16KiB")) as daemon, daemon.client() as client, \
+            Workload("syscalls", calls, cpus=CPUS[:1]) as load:
+        add(client, {"event": SYS_ENTER, "name": "calls", "filter": f"id == {GETPPID}", "target": pb.Target(pids=load.pids)})
+        os.sched_setaffinity(daemon.pid, {CPUS[-1]})
+        load.go()
+        for i in range(20):
+            change(client, i)
+        load.done()
+        row = rows_of(daemon.ledger(), "calls")[CPUS[0]]
+        load.exit()
+    return row
+
+
+STARVED = "version: 1\nrings: {{ size: {} }}\nreaders: {{ priority: \"nice:10\" }}\n"
+
+
+def test_losses_of_both_while_an_event_changes():
+    """What the kernel loses of the fd that is not delivered, while old and new both count, is no occurrence."""
+    changes = {
+        "filter": lambda client, i: client.request(set_filter=pb.SetFilterRequest(
+            name="calls", filter=f"id == {GETPPID} && common_pid != {i + 1}")),
+        "ring size": lambda client, i: client.request(apply=pb.ApplyRequest(yaml=STARVED.format(("32KiB", "16KiB")[i % 2]))),
+    }
+    for what, change in changes.items():
+        calls = 100_000 if SLOW else 600_000
+        for _ in range(10):  # how often both are there in the middle of the flood is the scheduler's to say
+            row = change_in_a_flood(calls, change)
+            equal(row.occurred, calls, f"calls that occurred, {what}: {row}")
+            if row.doubled > 0 and lost(row) > 0:
+                break
+        check(row.doubled > 0 and lost(row) > 0, f"old and new never counted side by side in a full ring: {row}")
 
 
 def test_changes_when_everybody_is_gone():

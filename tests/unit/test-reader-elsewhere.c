@@ -141,47 +141,6 @@ static void test_cut_on_the_own_cpu(void **state) {
         rig_deinit(&w.rig);
 }
 
-/* The same with the two generations of NUMBERS changed over. */
-static Snapshot *turned(void) {
-        Snapshot *s = rig_snapshot_new(&w.rig, 2);
-
-        s->cpus[0].streams[0].muted = true;
-        s->cpus[0].streams[1].muted = false;
-        return s;
-}
-
-static void test_change(void **state) {
-        Snapshot *same, *next;
-
-        world_init(GUARD, 4);
-        same = rig_snapshot_new(&w.rig, 2);
-        next = turned();
-        put(1);
-        assert_int_equal(reader_part(&w.rig.reader, same), 0);
-        assert_int_equal(w.n_sleeps, 0);
-        assert_int_equal(reader_part(&w.rig.reader, next), 0); /* quiet: the place is found */
-        assert_int_equal(w.n_sleeps, 1);
-        assert_int_equal(w.rig.reader.ring.tail, ring_head(&w.rig.reader.ring));
-        assert_false(next->events[RIG_NUMBERS].event->counters[0].parted);
-
-        w.each_sleep = 1;
-        assert_int_equal(reader_part(&w.rig.reader, next), 0);
-        assert_int_equal(w.n_sleeps, 1 + 8);
-        for (size_t i = 0; i < RIG_EVENTS; i++)
-                assert_int_equal(next->events[i].event->counters[0].parted, i == RIG_NUMBERS);
-        snapshot_unref(same);
-        snapshot_unref(next);
-        rig_deinit(&w.rig);
-
-        world_init(0, 4);
-        next = turned();
-        w.each_sleep = 1;
-        assert_int_equal(reader_part(&w.rig.reader, next), 0);
-        assert_int_equal(w.n_sleeps, 0);
-        snapshot_unref(next);
-        rig_deinit(&w.rig);
-}
-
 static void test_watermarks(void **state) {
         Reader *r = &w.rig.reader;
         nsec_t began, newest = 0;
@@ -221,7 +180,6 @@ int main(void) {
                 cmocka_unit_test(test_cut_waits_for_what_is_under_way),
                 cmocka_unit_test(test_cut_of_a_busy_cpu),
                 cmocka_unit_test(test_cut_on_the_own_cpu),
-                cmocka_unit_test(test_change),
                 cmocka_unit_test(test_watermarks),
         };
 
