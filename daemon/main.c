@@ -1,9 +1,13 @@
 /* perfd(8): options, configuration, and the last word on what failed. */
+#include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "config/value-text.h"
+#include "config/words.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor-doctor.h"
 #include "daemon/supervisor.h"
@@ -29,6 +33,34 @@ typedef struct Options {
         bool check, check_host, json, keep_capabilities;
 } Options;
 
+/*
+ * A number that nobody opened would be that of some fd of perfd's own by the time it is written to. Standard output and error
+ * are open (open_standard_fds()).
+ */
+static bool ready_fd_parse(const char *text, int *ret_fd) {
+        const char *end;
+        uint64_t fd;
+        int flags;
+
+        if (!number_decode(text, &fd, &end) || *end || fd > INT_MAX)
+                return false;
+        flags = fcntl((int)fd, F_GETFL);
+        if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH))
+                return false;
+        *ret_fd = (int)fd;
+        return true;
+}
+
+/* Else what perfd opens first becomes standard error, and gets its log. */
+static void open_standard_fds(void) {
+        int fd;
+
+        do
+                fd = open("/dev/null", O_RDWR);
+        while (fd >= 0 && fd <= STDERR_FILENO);
+        close_fd(fd);
+}
+
 /* -1: go on, else the exit code. */
 static int parse_options(int argc, char **argv, Options *o) {
         static const struct option options[] = {
@@ -43,7 +75,6 @@ static int parse_options(int argc, char **argv, Options *o) {
                 { "help", no_argument, NULL, 'h' },
                 { NULL, 0, NULL, 0 },
         };
-        char *end;
         int c;
 
         while ((c = getopt_long(argc, argv, "c:h", options, NULL)) >= 0) {
@@ -64,9 +95,8 @@ static int parse_options(int argc, char **argv, Options *o) {
                         o->runtime_directory = optarg;
                         break;
                 case 'f':
-                        o->ready_fd = (int)strtol(optarg, &end, 10);
-                        if (*end || o->ready_fd < 0) {
-                                fprintf(stderr, "perfd: '%s' is no fd\n", optarg);
+                        if (!ready_fd_parse(optarg, &o->ready_fd)) {
+                                fprintf(stderr, "perfd: --ready-fd: %s is no fd that perfd got and may write to\n", QUOTE(optarg));
                                 return EXIT_USAGE;
                         }
                         break;
@@ -85,7 +115,7 @@ static int parse_options(int argc, char **argv, Options *o) {
                 }
         }
         if (optind < argc) {
-                fprintf(stderr, "perfd: '%s' is not expected\n%s", argv[optind], usage);
+                fprintf(stderr, "perfd: %s is not expected\n%s", QUOTE(argv[optind]), usage);
                 return EXIT_USAGE;
         }
         if (o->check && !o->config) {
@@ -133,8 +163,10 @@ int main(int argc, char **argv) {
         Options o = { .ready_fd = -1 };
         Supervisor s = { .ready_fd = -1, .acknowledge_fd = -1, .hotplug_fd = -1, .tracing = TRACING_NULL, .closer = CLOSER_NULL };
         Explanation e = EXPLANATION_NULL;
-        int r = parse_options(argc, argv, &o);
+        int r;
 
+        open_standard_fds();
+        r = parse_options(argc, argv, &o);
         if (r >= 0)
                 return r;
         thread_become(THREAD_MAIN);

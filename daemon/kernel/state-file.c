@@ -1,31 +1,111 @@
 /*
  * The length in the first line is there because a protobuf message that was cut between two fields looks whole. rename(2)
  * never cuts anything, but disks and people do.
+ *
+ * perfd may be root, and the path is whatever somebody wrote: so the folder has to be one in which nobody else can make or
+ * move anything, and then what is there has to be a regular file, or nothing. Everything goes by the folder's fd, so that
+ * what was looked at is what is changed.
  */
 #include "daemon/kernel/state-file.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/whole-file.h"
 
 #define WORDS "perfd events "
 #define VERSION 1
 #define FIRST_LINE_MAX 64
 #define NAMES 100 /* of files set aside */
+#define FILE_MAX ((size_t)64 << 20) /* 10,000 events with the longest filters */
 
-static int refuse_writing(int error, const char *path, const char *what, Explanation *e) {
+/* A path in two: the folder, which is open, and the name in it. */
+typedef struct Place {
+        const char *path, *name;
+        char *folder;
+        int fd;
+} Place;
+
+#define PLACE_NULL ((Place){ .fd = -1 })
+
+static void place_deinit(Place *p) {
+        free(p->folder);
+        close_fd(p->fd);
+}
+
+static int refuse_place(const char *path, int error, const char *what, Explanation *e) {
         Refusal refusal = error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE ? REFUSED_EXHAUSTED
                                                                                                    : REFUSED_DENIED;
 
         if (error == ENOMEM)
                 return -ENOMEM;
-        return refuse(e, refusal, "state-file", "the state file %s can not be written: %s: %s; give perfd a folder that it may "
-                      "write to (the key `state` of its configuration)", path, what, strerror(error));
+        return refuse(e, refusal, "state-file", "the state file %s can not be used: %s: %s; give perfd a folder of its own (the "
+                      "key `state` of its configuration)", path, what, strerror(error));
+}
+
+static const char *kind_name(mode_t mode) {
+        return S_ISDIR(mode)    ? "a directory"
+               : S_ISLNK(mode)  ? "a symbolic link"
+               : S_ISSOCK(mode) ? "a socket"
+               : S_ISFIFO(mode) ? "a pipe"
+                                : "a device";
+}
+
+static int refuse_kind(const char *path, mode_t mode, Explanation *e) {
+        return refuse(e, REFUSED_DENIED, "state-file", "%s is %s, and perfd keeps events in a regular file: set the key `state` of "
+                      "its configuration", path, kind_name(mode));
+}
+
+static int folder_check(const Place *p, Explanation *e) {
+        struct stat st;
+
+        if (fstat(p->fd, &st) < 0)
+                return refuse_place(p->path, errno, p->folder, e);
+        if (st.st_uid != geteuid() && st.st_uid != 0)
+                return refuse(e, REFUSED_DENIED, "state-file", "%s can not be the folder of the state file: it belongs to uid %u, "
+                              "and not to perfd's, %u, or to root", p->folder, (unsigned)st.st_uid, (unsigned)geteuid());
+        if (st.st_mode & 022)
+                return refuse(e, REFUSED_DENIED, "state-file", "%s can not be the folder of the state file: others may write to it "
+                              "(mode %04o); `chmod go-w` it, or set the key `state` of perfd's configuration", p->folder,
+                              (unsigned)st.st_mode & 07777);
+        return 0;
+}
+
+/* STATE_FILE_E_MISSING: there is no such folder. */
+static int place_open(const char *path, bool make, Place *ret, Explanation *e) {
+        _cleanup_(place_deinit) Place p = { .path = path, .folder = strdup(path), .fd = -1 };
+        char *slash = p.folder ? strrchr(p.folder, '/') : NULL;
+        int r;
+
+        if (!p.folder)
+                return -ENOMEM;
+        assert(slash);
+        p.name = path + (slash - p.folder) + 1;
+        slash[slash == p.folder] = '\0';
+        p.fd = open(p.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (p.fd < 0 && errno == ENOENT && make && mkdir(p.folder, 0700) == 0)
+                p.fd = open(p.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (p.fd < 0)
+                return errno == ENOENT && !make ? STATE_FILE_E_MISSING : refuse_place(path, errno, p.folder, e);
+        r = folder_check(&p, e);
+        if (r != 0)
+                return r;
+        *ret = p;
+        p = PLACE_NULL;
+        return 0;
+}
+
+/* Of a name in the folder. STATE_FILE_E_MISSING. */
+static int kind_check(const Place *p, const char *name, const char *path, Explanation *e) {
+        struct stat st;
+
+        if (fstatat(p->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return errno == ENOENT ? STATE_FILE_E_MISSING : refuse_place(p->path, errno, path, e);
+        return S_ISREG(st.st_mode) ? 0 : refuse_kind(path, st.st_mode, e);
 }
 
 static int write_all(int fd, const uint8_t *bytes, size_t n) {
@@ -43,8 +123,8 @@ static int write_all(int fd, const uint8_t *bytes, size_t n) {
 }
 
 /* -errno; what was begun is left to the caller. */
-static int write_beside(const char *path, const uint8_t *bytes, size_t n) {
-        _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+static int write_beside(const Place *p, const char *name, const uint8_t *bytes, size_t n) {
+        _cleanup_close_ int fd = openat(p->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         char line[FIRST_LINE_MAX];
         int length, r;
 
@@ -64,30 +144,46 @@ static int sync_folder(int folder) {
         return fsync(folder) < 0 && errno != EINVAL ? -errno : 0; /* EINVAL: a file system that has nothing to sync */
 }
 
+/* What a perfd left that was killed while it wrote is in nobody's way. */
+static int remove_half_written(const Place *p, const char *name, const char *path, Explanation *e) {
+        int r = kind_check(p, name, path, e);
+
+        if (r == 0 && unlinkat(p->fd, name, 0) < 0)
+                return refuse_place(p->path, errno, path, e);
+        return r == STATE_FILE_E_MISSING ? 0 : r;
+}
+
 int state_file_write(const char *path, const uint8_t *bytes, size_t n, Explanation *e) {
-        _cleanup_free_ char *beside = NULL, *folder = strdup(path);
-        _cleanup_close_ int folder_fd = -1;
-        char *slash = folder ? strrchr(folder, '/') : NULL;
+        _cleanup_(place_deinit) Place p = PLACE_NULL;
+        _cleanup_free_ char *beside = NULL;
+        const char *name;
         int r;
 
-        if (!folder || asprintf(&beside, "%s.new", path) < 0)
+        if (n > FILE_MAX - FIRST_LINE_MAX)
+                return refuse(e, REFUSED_EXHAUSTED, "state-file", "the events to be kept are %zu bytes, and %s may have %zu", n, path,
+                              FILE_MAX - FIRST_LINE_MAX);
+        if (asprintf(&beside, "%s.new", path) < 0) {
+                beside = NULL; /* asprintf(3) leaves it undefined */
                 return -ENOMEM;
-        assert(slash);
-        slash[slash == folder] = '\0';
-        folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (folder_fd < 0 && errno == ENOENT && mkdir(folder, 0700) == 0)
-                folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (folder_fd < 0)
-                return refuse_writing(errno, path, folder, e);
-        r = write_beside(beside, bytes, n);
-        if (r == 0 && rename(beside, path) < 0)
+        }
+        r = place_open(path, true, &p, e);
+        if (r == 0)
+                r = kind_check(&p, p.name, path, e);
+        name = beside + (p.name ? p.name - path : 0);
+        if (r == 0 || r == STATE_FILE_E_MISSING)
+                r = remove_half_written(&p, name, beside, e);
+        if (r != 0)
+                return r;
+        r = write_beside(&p, name, bytes, n);
+        if (r == 0 && renameat(p.fd, name, p.fd, p.name) < 0)
                 r = -errno;
         if (r < 0) {
-                (void)unlink(beside);
-                return refuse_writing(-r, path, beside, e);
+                if (r != -EEXIST)
+                        (void)unlinkat(p.fd, name, 0);
+                return refuse_place(path, -r, beside, e);
         }
-        r = sync_folder(folder_fd);
-        return r < 0 ? refuse_writing(-r, path, folder, e) : 0;
+        r = sync_folder(p.fd);
+        return r < 0 ? refuse_place(path, -r, p.folder, e) : 0;
 }
 
 /* "WORDS VERSION LENGTH\n" */
@@ -112,17 +208,54 @@ int state_file_check(const char *path, const uint8_t *file, size_t length, size_
         return 0;
 }
 
+/* All of a regular file. STATE_FILE_E_MISSING. */
+static int read_file(const Place *p, char **ret_bytes, size_t *ret_length, Explanation *e) {
+        int r = kind_check(p, p->name, p->path, e); /* to open a device can be to do something with it */
+        _cleanup_close_ int fd = r == 0 ? openat(p->fd, p->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
+        _cleanup_free_ char *bytes = NULL;
+        size_t length = 0;
+        struct stat st;
+
+        if (r != 0)
+                return r;
+        if (fd < 0)
+                return refuse_place(p->path, errno, p->path, e);
+        if (fstat(fd, &st) < 0)
+                return refuse_place(p->path, errno, p->path, e);
+        if (!S_ISREG(st.st_mode))
+                return refuse_kind(p->path, st.st_mode, e);
+        if (st.st_size < 0 || (uint64_t)st.st_size > FILE_MAX)
+                return refuse(e, REFUSED_INVALID, "state-file", "%s has %lld bytes, and perfd's state file at most %zu", p->path,
+                              (long long)st.st_size, FILE_MAX);
+        bytes = malloc((size_t)st.st_size + 1);
+        if (!bytes)
+                return -ENOMEM;
+        while (length < (size_t)st.st_size) {
+                ssize_t n = read(fd, bytes + length, (size_t)st.st_size - length);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return refuse_place(p->path, errno, p->path, e);
+                if (n == 0)
+                        break;
+                length += (size_t)n;
+        }
+        *ret_bytes = TAKE_PTR(bytes);
+        *ret_length = length;
+        return 0;
+}
+
 int state_file_read(const char *path, uint8_t **ret_bytes, size_t *ret_n, Explanation *e) {
+        _cleanup_(place_deinit) Place p = PLACE_NULL;
         _cleanup_free_ char *file = NULL;
         size_t length = 0, begin;
-        int r = whole_file_read(path, &file, &length);
+        int r = place_open(path, false, &p, e);
 
-        if (r == -ENOENT)
-                return STATE_FILE_E_MISSING;
-        if (r == -ENOMEM)
+        if (r == 0)
+                r = read_file(&p, &file, &length, e);
+        if (r != 0)
                 return r;
-        if (r < 0)
-                return refuse(e, REFUSED_DENIED, "state-file", "the state file %s can not be read: %s", path, strerror(-r));
         r = state_file_check(path, (const uint8_t *)file, length, &begin, e);
         if (r != 0)
                 return r;
@@ -133,17 +266,26 @@ int state_file_read(const char *path, uint8_t **ret_bytes, size_t *ret_n, Explan
 }
 
 int state_file_set_aside(const char *path, char **ret_name, Explanation *e) {
-        for (int i = 1; i <= NAMES; i++) {
+        _cleanup_(place_deinit) Place p = PLACE_NULL;
+        int r = place_open(path, false, &p, e);
+
+        if (r == 0)
+                r = kind_check(&p, p.name, path, e);
+        if (r == STATE_FILE_E_MISSING)
+                return refuse(e, REFUSED_DENIED, "state-file", "%s can not be renamed: it is gone", path);
+        for (int i = 1; i <= NAMES && r == 0; i++) {
                 _cleanup_free_ char *name = NULL;
 
-                if (asprintf(&name, "%s.broken-%d", path, i) < 0)
+                if (asprintf(&name, "%s.broken-%d", path, i) < 0) {
+                        name = NULL;
                         return -ENOMEM;
-                if (renameat2(AT_FDCWD, path, AT_FDCWD, name, RENAME_NOREPLACE) == 0) {
+                }
+                if (renameat2(p.fd, p.name, p.fd, name + (p.name - path), RENAME_NOREPLACE) == 0) {
                         *ret_name = TAKE_PTR(name);
                         return 0;
                 }
                 if (errno != EEXIST)
                         return refuse(e, REFUSED_DENIED, "state-file", "%s can not be renamed: %s", path, strerror(errno));
         }
-        return refuse(e, REFUSED_DENIED, "state-file", "there are %d broken state files beside %s already", NAMES, path);
+        return r != 0 ? r : refuse(e, REFUSED_DENIED, "state-file", "there are %d broken state files beside %s already", NAMES, path);
 }

@@ -3,6 +3,9 @@
  * written last. What the bytes mean is the caller's.
  *
  *     "perfd events 1 LENGTH\n" | LENGTH bytes
+ *
+ * It is a regular file in a folder that belongs to perfd's uid or to root, and to which nobody else may write; nothing else
+ * is read, written or renamed: REFUSED_DENIED "state-file".
  */
 #pragma once
 

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import signal
+import stat
 import subprocess
 import tempfile
 
@@ -357,6 +358,33 @@ def test_kept_events_wait_for_what_is_not_there():
             equal(now, {name: before[name] for name in ("switches", "waits-2")}, "what runs after the reload")
 
 
+def test_a_state_file_that_is_none():
+    """A device is neither read nor renamed; a folder to which others may write is not perfd's. The rest works."""
+    def tried(words, directory=None, config=None, prefix=()):
+        with Daemon(directory=directory, config=config, prefix=prefix) as daemon, daemon.client() as client:
+            check(words in daemon.stderr(), daemon.stderr())
+            response = refused(client, "state-file", "STATUS_DENIED",
+                               add=pb.AddRequest(events=[pb.EventSpec(event="page-faults")], keep=True))
+            check(words in response.message, response.message)
+            add(client, "page-faults")
+
+    for kind, words in (stat.S_IFCHR, "a device"), (stat.S_IFIFO, "a pipe"), (stat.S_IFLNK, "a symbolic link"):
+        with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+            path = os.path.join(directory, "events")
+            if kind == stat.S_IFLNK:
+                os.symlink("/dev/null", path)
+            else:
+                os.mknod(path, kind | 0o600, os.makedev(1, 3))
+            before = os.lstat(path)
+            tried(f"{path} is {words}, and perfd keeps events in a regular file", directory)
+            after = os.lstat(path)
+            equal((after.st_mode, after.st_rdev, after.st_ino), (before.st_mode, before.st_rdev, before.st_ino), "what it is")
+            equal(sorted(os.listdir(directory)), ["events"], "what is there")
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        os.chmod(directory, 0o1777)
+        tried("others may write to it", directory)
+
+
 def test_a_broken_state_file():
     """It is set aside and said; the daemon starts, and keeps what comes from then on."""
     with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
@@ -381,10 +409,10 @@ def test_a_broken_state_file():
         os.remove(path)
         os.mkdir(path)  # can not be read
         with Daemon(directory=directory) as daemon, daemon.client() as client:
-            check("can not be read: Is a directory" in daemon.stderr(), daemon.stderr())
+            check(f"{path} is a directory, and perfd keeps events in a regular file" in daemon.stderr(), daemon.stderr())
             add(client, "page-faults")
             no = refused(client, "state-file", "STATUS_DENIED", add=pb.AddRequest(events=[pb.EventSpec(**KEEP)], keep=True))
-            check("Is a directory" in no.message, no.message)
+            check("is a directory, and perfd keeps events in a regular file" in no.message, no.message)
             equal(sorted(events(client)), ["page-faults"], "events after a refused add")
 
 
@@ -406,7 +434,7 @@ def test_what_can_not_be_kept():
                      {"set_filter": pb.SetFilterRequest(name="switches", filter="prev_pid == 2")},
                      {"set_period": pb.SetPeriodRequest(name="switches", period=2)}):
             no = refused(client, "state-file", "STATUS_DENIED", **body)
-            check(f"the state file {path} can not be written" in no.message, no.message)
+            check(f"{path}.new is a directory" in no.message, no.message)
             equal(state(daemon, client), before, f"the state after {body}")
         select(client, "disable", "page-faults")  # is not kept, so nothing is written
         os.rmdir(path + ".new")

@@ -332,7 +332,8 @@ def test_check():
         status, said = run("--check", "--config", path + "x")
         equal(status, 1, "one that is not there")
         check(path + "x: " in said and "No such file" in said, said)
-        for wrong in (("--check",), ("--nonsense",), ("argument",), ("--ready-fd", "x")):
+        for wrong in (("--check",), ("--nonsense",), ("argument",), ("--ready-fd", "x"), ("--ready-fd", "-1"), ("--ready-fd", ""),
+                      ("--ready-fd", "9"), ("--ready-fd", "4294967297")):
             status, said = run(*wrong)
             equal(status, 2, f"wrong arguments {wrong}")
             check("--config FILE" in said or "is no fd" in said, said)

@@ -107,7 +107,7 @@ static void test_what_can_not_be_written(void **state) {
         assert_true(asprintf(&beside, "%s.new", path) > 0);
         assert_int_equal(mkdir(beside, 0700), 0); /* in the way */
         assert_int_equal(state_file_write(path, (const uint8_t *)"new", 3, &e), REFUSED_DENIED);
-        assert_non_null(strstr(e.text, "Is a directory"));
+        assert_non_null(strstr(e.text, "/events.new is a directory"));
         assert_int_equal(whole_file_read(path, &whole, &length), 0);
         assert_string_equal(whole, "perfd events 1 3\nold");
         assert_int_equal(rmdir(beside), 0);
@@ -131,12 +131,99 @@ static void test_set_aside(void **state) {
         assert_int_equal(state_file_set_aside(path, &(char *){ NULL }, NULL), REFUSED_DENIED); /* there is none */
 }
 
+static const mode_t kinds[] = { S_IFIFO, S_IFSOCK, S_IFLNK, S_IFDIR };
+static const char *const kind_names[] = { "a pipe", "a socket", "a symbolic link", "a directory" };
+
+static void make_kind(mode_t kind, const char *at) {
+        if (kind == S_IFLNK)
+                assert_int_equal(symlink("/dev/null", at), 0);
+        else if (kind == S_IFDIR)
+                assert_int_equal(mkdir(at, 0700), 0);
+        else
+                assert_int_equal(mknod(at, kind | 0600, 0), 0);
+}
+
+/* Neither opened, so that nobody waits for its other end, nor written over, nor renamed. */
+static void test_no_regular_file(void **state) {
+        _cleanup_free_ char *beside = NULL, *name = NULL;
+
+        assert_true(asprintf(&beside, "%s.new", path) > 0);
+        (void)unlink(path);
+        for (size_t i = 0; i < 2 * ARRAY_SIZE(kinds); i++) {
+                const char *at = i % 2 ? beside : path;
+                char expected[120];
+                struct stat st;
+                Explanation e;
+
+                make_kind(kinds[i / 2], at);
+                (void)snprintf(expected, sizeof(expected), "%s is %s, and", at, kind_names[i / 2]);
+                assert_int_equal(state_file_write(path, (const uint8_t *)"new", 3, &e), REFUSED_DENIED);
+                assert_memory_equal(e.text, expected, strlen(expected));
+                if (at == path) {
+                        assert_int_equal(state_file_read(path, &(uint8_t *){ NULL }, &(size_t){ 0 }, &e), REFUSED_DENIED);
+                        assert_memory_equal(e.text, expected, strlen(expected));
+                        assert_int_equal(state_file_set_aside(path, &name, &e), REFUSED_DENIED);
+                        assert_memory_equal(e.text, expected, strlen(expected));
+                }
+                assert_int_equal(lstat(at, &st), 0);
+                assert_int_equal(st.st_mode & S_IFMT, kinds[i / 2]);
+                assert_int_equal(remove(at), 0);
+        }
+        assert_int_equal(state_file_read("/dev/null", &(uint8_t *){ NULL }, &(size_t){ 0 }, NULL), REFUSED_DENIED);
+        assert_int_equal(state_file_read("/dev/zero", &(uint8_t *){ NULL }, &(size_t){ 0 }, NULL), REFUSED_DENIED);
+        assert_int_equal(state_file_set_aside("/dev/null", &name, NULL), REFUSED_DENIED);
+}
+
+/* What was left half written is replaced. */
+static void test_half_written(void **state) {
+        _cleanup_free_ char *beside = NULL;
+        _cleanup_free_ uint8_t *found = NULL;
+        _cleanup_close_ int fd = -1;
+        size_t n;
+
+        assert_true(asprintf(&beside, "%s.new", path) > 0);
+        fd = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0400);
+        assert_int_equal(write(fd, "perfd ev", 8), 8);
+        assert_int_equal(state_file_write(path, (const uint8_t *)"new", 3, NULL), 0);
+        assert_int_equal(state_file_read(path, &found, &n, NULL), 0);
+        assert_int_equal(n, 3);
+        assert_int_equal(access(beside, F_OK), -1);
+}
+
+static void test_folder_of_others(void **state) {
+        _cleanup_free_ char *made = NULL, *name = NULL;
+        static const mode_t modes[] = { 0777, 01777, 0770, 0702 };
+        Explanation e;
+
+        assert_true(asprintf(&made, "%s/made", folder) > 0);
+        assert_int_equal(state_file_write(path, (const uint8_t *)"old", 3, NULL), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+                assert_int_equal(chmod(made, modes[i]), 0);
+                assert_int_equal(state_file_read(path, &(uint8_t *){ NULL }, &(size_t){ 0 }, &e), REFUSED_DENIED);
+                assert_non_null(strstr(e.text, "others may write to it"));
+                assert_int_equal(state_file_write(path, (const uint8_t *)"new", 3, &e), REFUSED_DENIED);
+                assert_non_null(strstr(e.text, "others may write to it"));
+                assert_int_equal(state_file_set_aside(path, &name, &e), REFUSED_DENIED);
+        }
+        assert_int_equal(chmod(made, 0700), 0);
+        if (geteuid() == 0) {
+                assert_int_equal(chown(made, 65534, 65534), 0);
+                assert_int_equal(state_file_write(path, (const uint8_t *)"new", 3, &e), REFUSED_DENIED);
+                assert_non_null(strstr(e.text, "it belongs to uid 65534, and not to perfd's, 0, or to root"));
+                assert_int_equal(chown(made, 0, 0), 0);
+        }
+        assert_int_equal(access(path, F_OK), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_written_and_read),
                 cmocka_unit_test(test_broken),
                 cmocka_unit_test(test_what_can_not_be_written),
                 cmocka_unit_test(test_set_aside),
+                cmocka_unit_test(test_no_regular_file),
+                cmocka_unit_test(test_half_written),
+                cmocka_unit_test(test_folder_of_others),
         };
 
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
