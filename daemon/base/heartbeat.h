@@ -1,4 +1,11 @@
-/* For the watchdog: a thread that neither moves nor sleeps is stuck. Written by its thread, read by main. */
+/*
+ * For the watchdog: a thread that neither moves nor sleeps is stuck. Written by its thread, read by main.
+ *
+ * A thread that wakes counts the turn first and clears `asleep` with a release store behind it; main loads `asleep` with an
+ * acquire load first and the turns behind it. So whoever is seen awake is seen with the turn that it woke for, and who slept
+ * at the last look has moved since. In the other order a thread that wakes between main's two loads is seen awake, with the
+ * turns of before, and is taken for dead.
+ */
 #pragma once
 
 #include <stdatomic.h>
@@ -12,19 +19,22 @@ typedef struct Heartbeat {
 } Heartbeat;
 
 static inline void heartbeat_sleep(Heartbeat *h) {
+        /* nothing is published with it: who is seen asleep may have done anything before, and is alive */
         atomic_store_explicit(&h->asleep, true, memory_order_relaxed);
 }
 
 static inline void heartbeat_wake(Heartbeat *h) {
-        atomic_store_explicit(&h->asleep, false, memory_order_relaxed);
-        atomic_fetch_add_explicit(&h->turns, 1, memory_order_relaxed);
+        /* one writer; it is published by the next store */
+        atomic_store_explicit(&h->turns, atomic_load_explicit(&h->turns, memory_order_relaxed) + 1, memory_order_relaxed);
+        atomic_store_explicit(&h->asleep, false, memory_order_release); /* pairs with the load in heartbeat_check() */
 }
 
 /* Main: since the last call it moved, or it sleeps. */
 static inline bool heartbeat_check(Heartbeat *h) {
+        bool is_asleep = atomic_load_explicit(&h->asleep, memory_order_acquire); /* pairs with heartbeat_wake() */
         uint64_t turns = atomic_load_explicit(&h->turns, memory_order_relaxed);
-        bool alive = atomic_load_explicit(&h->asleep, memory_order_relaxed) || turns != h->turns_seen;
+        bool is_alive = is_asleep || turns != h->turns_seen;
 
         h->turns_seen = turns;
-        return alive;
+        return is_alive;
 }
