@@ -96,7 +96,7 @@ typedef struct Config {
         uint64_t subscribers_max;
         uint64_t subscriber_queue; /* bytes, of each outbox */
         uint64_t subscriber_latency; /* ns: the least that may be asked for */
-        uint64_t connections_max, connections_per_uid;
+        uint64_t connections_max, connections_per_uid, connections_control;
         uint64_t events_per_uid, fds_per_uid; /* of events that clients add */
         mode_t control_mode, stream_mode;
         char *stream_group; /* name or number of the stream socket's group; whether it exists is not checked here */
@@ -114,7 +114,7 @@ typedef struct Config {
  * Reads `path` and then, in the order of their names, `<path without .yaml>.d/` *.yaml. Returns
  *   0                  *ret is the configuration, one reference; `m` has warnings at most
  *   REFUSED_INVALID    `m` has every mistake of every file, those of reading them too
- *   negative           -ENOMEM, -EMFILE, -ENFILE: nothing can be said about the files
+ *   negative           -ENOMEM: nothing can be said about the files
  * `m` is a null image before, and the caller's to deinit in every case.
  */
 int config_load(const char *path, ConfigMistakes *m, Config **ret);

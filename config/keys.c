@@ -103,10 +103,13 @@ const Key config_keys[] = {
           "the least latency that a subscriber may ask for", IN_CONFIG(subscriber_latency), .min = MSEC / 50, .max = HOUR },
 
         { "connections", KEY_SECTION, .help = "limits of connections" },
-        { "connections.max", KEY_COUNT, "256", "a whole number from 1 to 10000", "connections at the same time",
+        { "connections.max", KEY_COUNT, "256", "a whole number from 1 to 10000",
+          "connections to the stream socket at the same time",
           IN_CONFIG(connections_max), .min = 1, .max = 10000 },
-        { "connections.per-uid", KEY_COUNT, "128", "a whole number from 1 to 10000", "connections of one user",
+        { "connections.per-uid", KEY_COUNT, "128", "a whole number from 1 to 10000", "those of one user",
           IN_CONFIG(connections_per_uid), .min = 1, .max = 10000 },
+        { "connections.control", KEY_COUNT, "32", "a whole number from 1 to 10000",
+          "connections to the control socket at the same time", IN_CONFIG(connections_control), .min = 1, .max = 10000 },
 
         { "events", KEY_SECTION, .help = "limits of events that clients add" },
         { "events.per-uid", KEY_COUNT, "1000", "a whole number from 1 to 10000", "events that the clients of one user have added",

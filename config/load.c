@@ -26,15 +26,10 @@ static void file_names_deinit(FileNames *n) {
         free(n->items);
 }
 
-/* Whether this errno speaks of the daemon and not of the file. */
-static bool is_fatal(int error) {
-        return error == ENOMEM || error == EMFILE || error == ENFILE;
-}
-
 /* Translates the failure of a system call on the file `at`. */
 static int refuse_file(Build *b, ConfigPlace at, const char *what, int error) {
-        if (is_fatal(error))
-                return -error;
+        if (error == ENOMEM)
+                return -ENOMEM;
         config_mistakes_add(b->mistakes, at, "%s: %s", what, strerror(error));
         b->is_partial = true;
         return REFUSED_INVALID;

@@ -249,7 +249,10 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
                 subscriber_widen(s);
         frame_reader_init(&s->in, STREAM_MAX_REQUEST);
         outbox_init(&s->outbox, s->queue_bytes, s->overflow);
-        r = subscriber_watch(d, s);
+        if (subscriber_watch(d, s) < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
+                subscriber_drop(d, s, "there was no memory to watch its socket");
+                return 0;
+        }
         for (size_t i = 0; i < s->n_packets && r >= 0; i++)
                 r = outbox_push(&s->outbox, s->packets[i]);
         return r < 0 ? r : 0;

@@ -165,9 +165,12 @@ static int start_watch(Supervisor *s, Explanation *e) {
         if (r != 0)
                 return r;
         r = sd_event_add_io(s->event, &s->cgroup_source, cgroup_watch_fd(s->cgroup_watch), EPOLLIN, on_cgroups, s);
-        if (r >= 0)
-                r = sd_event_source_set_exit_on_failure(s->cgroup_source, true);
-        return r < 0 ? r : 0;
+        if (r < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
+                s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
+                return refuse_kernel_memory(e, "to watch for cgroups that come and go");
+        }
+        must(sd_event_source_set_exit_on_failure(s->cgroup_source, true));
+        return 0;
 }
 
 /* What came between the opening and the first watch is found by looking once more. */

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor-ledger.h"
 #include "daemon/kernel/hotplug.h"
@@ -166,7 +167,9 @@ static int cpu_came(Supervisor *s, uint32_t slot) {
         int r;
 
         log_print(LOG_NOTICE, "CPU %u came online", s->cpus[slot]);
+        fd_reserve_enter();
         r = supervisor_open_ring(s, slot, &e);
+        fd_reserve_leave();
         if (r == 0)
                 r = supervisor_start_reader(s, slot, &e);
         if (r != 0) {
@@ -239,8 +242,11 @@ static int compare_cpus(Supervisor *s) {
         _cleanup_free_ uint32_t *online = NULL;
         Explanation e = EXPLANATION_NULL;
         size_t n = 0;
-        int r = cpus_online(&online, &n, &e);
+        int r;
 
+        fd_reserve_enter();
+        r = cpus_online(&online, &n, &e);
+        fd_reserve_leave();
         if (r > 0)
                 log_print(LOG_WARNING, "the online CPUs are not known: %s", e.text);
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {

@@ -5,13 +5,22 @@
 #include "daemon/supervisor.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
+#include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor-ledger.h"
 
 #define GOODBYE_USEC 5000000 /* for subscribers to take their closing ledger */
+
+/* sd_notify(3) opens a socket each time. Without a service manager it does nothing. */
+static void notify(const char *state) {
+        WITH_FD_RESERVE;
+
+        (void)sd_notify(0, state);
+}
 
 static int on_goodbye_over(sd_event_source *source, uint64_t usec, void *userdata) {
         Supervisor *s = userdata;
@@ -27,7 +36,7 @@ static int supervisor_say_goodbye(Supervisor *s) {
         if (s->stopping)
                 return 0;
         s->stopping = true;
-        (void)sd_notify(0, "STOPPING=1"); /* without a service manager it does nothing */
+        notify("STOPPING=1");
         r = supervisor_disable_all(s);
         if (r < 0) {
                 log_print(LOG_ERR, "an event can not be disabled, so that streams end without a ledger: %s", strerror(-r));
@@ -38,7 +47,8 @@ static int supervisor_say_goodbye(Supervisor *s) {
         r = supervisor_close_stream(s, 0, "shutdown");
         if (r < 0)
                 return r;
-        return sd_event_add_time_relative(s->event, NULL, CLOCK_MONOTONIC, GOODBYE_USEC, 0, on_goodbye_over, s);
+        r = sd_event_source_set_time_relative(s->goodbye, GOODBYE_USEC);
+        return r < 0 ? r : sd_event_source_set_enabled(s->goodbye, SD_EVENT_ONESHOT);
 }
 
 static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
@@ -50,17 +60,19 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *si,
         Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
         Explanation e = EXPLANATION_NULL;
         Supervisor *s = userdata;
+        char state[64];
         int r;
 
-        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-                         (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
+        (void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
+                       (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
+        notify(state);
         r = supervisor_reload(s, &reply, &e);
         if (r == 0)
                 log_print(LOG_INFO, "reloaded: %u added, %u removed, %u changed, %u kept", reply.added, reply.removed,
                           reply.changed, reply.kept);
         else if (r > 0)
                 log_print_lines(LOG_ERR, "not reloaded, everything is as it was", e.text);
-        (void)sd_notify(0, "READY=1");
+        notify("READY=1");
         return r < 0 ? r : 0;
 }
 
@@ -73,7 +85,7 @@ static bool threads_are_alive(Supervisor *s) {
 }
 
 static void feed(void) {
-        (void)sd_notify(0, "WATCHDOG=1"); /* without a service manager it does nothing */
+        notify("WATCHDOG=1");
 }
 
 void supervisor_feed_while_waiting(nsec_t *fed) {
@@ -133,6 +145,12 @@ int supervisor_start_loop(Supervisor *s) {
                 if (r >= 0)
                         r = source_give(source);
         }
+        if (r >= 0) /* the first timer of the loop, for which an fd is opened: all later ones need none */
+                r = sd_event_add_time(s->event, &s->goodbye, CLOCK_MONOTONIC, 0, 0, on_goodbye_over, s);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(s->goodbye, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_source_set_exit_on_failure(s->goodbye, true);
         if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
                 r = sd_event_add_time_relative(s->event, &s->feeding, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s);
         return r < 0 ? r : 0;

@@ -8,8 +8,8 @@
 #include "daemon/supervisor.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
+#include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/kernel/open.h"
 
@@ -46,20 +46,18 @@ size_t supervisor_count_fds(const Supervisor *s) {
 /* ---- before anything is opened: does it fit? --------------------------------------------------------------------- */
 
 static int check_fds(const Supervisor *s, const char *what, size_t need, Explanation *e) {
-        struct rlimit limit;
+        const uint64_t limit = fd_limit();
         size_t have = supervisor_count_fds(s) + s->control.n_connections + s->n_subscribers +
                       (size_t)__builtin_popcountll(s->used_bits) + /* a subscription may have a pool */
                       supervisor_own_fds(s->n_cpus) +
                       atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed);
 
-        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-                return -errno;
-        if (have + need <= limit.rlim_cur)
+        if (have + need <= limit)
                 return 0;
         return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
                       "%s needs %zu fds (tasks or cgroups times CPUs times members), %zu of perfd's %llu are left; raise "
                       "LimitNOFILE= (RLIMIT_NOFILE) or trace fewer tasks, CPUs or events", what, need,
-                      have < limit.rlim_cur ? (size_t)limit.rlim_cur - have : 0, (unsigned long long)limit.rlim_cur);
+                      have < limit ? (size_t)limit - have : 0, (unsigned long long)limit);
 }
 
 static int count_needed(Supervisor *s, const Registration *g, size_t *ret, Explanation *e) {

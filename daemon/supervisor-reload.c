@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
 #include "daemon/supervisor-kept.h"
@@ -144,6 +145,7 @@ static bool same_places(const Config *a, const Config *b) {
 static void log_restart_needed(const Config *old, const Config *new) {
         if (!same_places(old, new) || old->batch_pool != new->batch_pool || old->clock != new->clock || old->subscribers_max != new->subscribers_max ||
             old->connections_max != new->connections_max || old->connections_per_uid != new->connections_per_uid ||
+            old->connections_control != new->connections_control ||
             strcmp(old->control_path, new->control_path) != 0 || strcmp(old->stream_path, new->stream_path) != 0 ||
             strcmp(old->state_path, new->state_path) != 0 || old->control_mode != new->control_mode ||
             old->stream_mode != new->stream_mode || strcmp(old->stream_group, new->stream_group) != 0)
@@ -227,7 +229,9 @@ int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e
         thread_assert(THREAD_MAIN);
         if (!s->config_path)
                 return refuse(e, REFUSED_INVALID, "bad-config", "perfd runs without a configuration: start it with --config");
+        fd_reserve_enter();
         r = config_load(s->config_path, &mistakes, &c);
+        fd_reserve_leave();
         if (r > 0)
                 r = refuse_mistakes(&mistakes, s->config_path, e);
         config_mistakes_deinit(&mistakes);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor-ledger.h"
 
@@ -35,6 +36,7 @@ static int handle_hello(Asking *a, Explanation *e) {
 
 /* Bytes of resident memory without the rings. */
 static uint64_t own_rss(const Supervisor *s) {
+        WITH_FD_RESERVE;
         _cleanup_fclose_ FILE *f = fopen("/proc/self/statm", "re");
         uint64_t rings = s->n_cpus * (s->config->ring_size + (uint64_t)sysconf(_SC_PAGESIZE)), rss = 0;
         unsigned long size, resident;

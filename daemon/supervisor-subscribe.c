@@ -240,11 +240,19 @@ static void supervisor_discharge(Supervisor *s, uint64_t id) {
                 }
 }
 
+/* Fds that streams hold, for the share of them that clients may have: sockets, and pools. */
+static void supervisor_count_given(Supervisor *s) {
+        s->control.n_given = (unsigned)s->n_subscribers;
+        for (const Subscription *u = s->subscriptions; u; u = u->next)
+                s->control.n_given += u->pool != NULL;
+}
+
 /* Without one everybody has a copy of what all get, which only costs more. */
-static void supervisor_share_pool(Subscription *u, const Perfd__V1__SubscribeRequest *q, SharedRing *ring) {
+static void supervisor_share_pool(const Supervisor *s, Subscription *u, const Perfd__V1__SubscribeRequest *q, SharedRing *ring) {
+        const Control *c = &s->control;
         int r;
 
-        if (!ring || !q->pool)
+        if (!ring || !q->pool || (!u->pool && c->n_given + c->n_connections >= c->limits.sockets))
                 return;
         r = u->pool ? buffer_pool_fill(u->pool) : buffer_pool_new(&u->pool);
         if (r == 0 && !shared_ring_share(ring, u->pool))
@@ -274,7 +282,7 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
                 return r;
         r = subscriber_new(s, u, request->subscribe, admission->queue_bytes, &sub);
         if (r == 0) {
-                supervisor_share_pool(u, request->subscribe, ring);
+                supervisor_share_pool(s, u, request->subscribe, ring);
                 sub->ring = TAKE_PTR(ring);
                 r = supervisor_hand_over(s, c, request->id, &sub, e);
         }
@@ -289,6 +297,7 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
         }
         u->n_subscribers++;
         s->n_subscribers++;
+        supervisor_count_given(s);
         admission->id = s->last_subscriber_id;
         admission->next = s->admissions;
         s->admissions = TAKE_PTR(admission);
@@ -302,6 +311,7 @@ static int supervisor_on_gone(Supervisor *s, uint64_t id, unsigned bit) {
                 u = u->next;
         assert(u && u->n_subscribers > 0);
         s->n_subscribers--;
+        supervisor_count_given(s);
         supervisor_discharge(s, id);
         supervisor_forget_removed(s);
         if (--u->n_subscribers > 0)

@@ -32,7 +32,8 @@ static int collect_fds(const Supervisor *s, const Opened *const *list, size_t n,
         return 0;
 }
 
-static int switch_all(Supervisor *s, const Opened *const *list, size_t n, ReaderOrder order, bool on) {
+/* ret_error: what the kernel said of one of them, 0 or -errno; what is returned is our own. */
+static int switch_all(Supervisor *s, const Opened *const *list, size_t n, ReaderOrder order, bool on, int *ret_error) {
         _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
         _cleanup_free_ size_t *first = calloc(s->n_cpus + 1, sizeof(*first));
         _cleanup_free_ int *errors = calloc(s->n_cpus + 1, sizeof(*errors)), *fds = NULL;
@@ -47,22 +48,25 @@ static int switch_all(Supervisor *s, const Opened *const *list, size_t n, Reader
                 each[slot] = (ReaderMail){ .order = order, .fds = fds + first[slot], .on = on,
                                            .n_fds = first[slot + 1] - first[slot], .ret_error = &errors[slot] };
         r = supervisor_order_each(s, each);
-        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
-                r = errors[slot];
+        *ret_error = 0;
+        for (uint32_t slot = 0; slot < s->n_cpus && *ret_error == 0; slot++)
+                *ret_error = errors[slot];
         return r;
 }
 
 int opened_enable(Supervisor *s, const Opened *const *list, size_t n, const char *what, Explanation *e) {
-        int r = switch_all(s, list, n, READER_SWITCH, true), undone;
+        int error, r = switch_all(s, list, n, READER_SWITCH, true, &error), undone;
 
-        if (r == 0 || r == -ENOMEM)
+        if (r < 0 || error == 0)
                 return r;
         undone = opened_disable(s, list, n);
-        return undone < 0 ? undone : open_explain_switch(r, what, e);
+        return undone < 0 ? undone : open_explain_switch(error, what, e);
 }
 
 int opened_disable(Supervisor *s, const Opened *const *list, size_t n) {
-        return switch_all(s, list, n, READER_SWITCH, false);
+        int error, r = switch_all(s, list, n, READER_SWITCH, false, &error);
+
+        return r < 0 ? r : error;
 }
 
 void opened_set_heir(Opened *o, bool is_heir) {
@@ -71,9 +75,9 @@ void opened_set_heir(Opened *o, bool is_heir) {
 }
 
 int opened_hand_over(Supervisor *s, const Opened *const *list, size_t n) {
-        int r = switch_all(s, list, n, READER_HAND_OVER, false);
+        int error, r = switch_all(s, list, n, READER_HAND_OVER, false, &error);
 
         for (Registration *g = s->registrations; g; g = g->next)
                 opened_set_heir(&g->opened, false);
-        return r;
+        return r < 0 ? r : error;
 }

@@ -4,11 +4,12 @@
  */
 #include "daemon/supervisor.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 
+#include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/tasks.h"
@@ -19,23 +20,17 @@
 
 /* ---- what is started, in order ----------------------------------------------------------------------------------- */
 
-/* Asked before anything is opened: whoever is refused an fd later can only say "Too many open files". */
+/* Asked before anything is opened: whoever is refused an fd later can only say that none is left. */
 static int start_limits(Explanation *e) {
         long n_cpus = sysconf(_SC_NPROCESSORS_ONLN); /* without sysfs it counts the CPUs that we may run on */
         size_t need = supervisor_own_fds(n_cpus > 0 ? (size_t)n_cpus : 1);
-        struct rlimit l;
+        int r = fd_limit_init();
 
-        if (getrlimit(RLIMIT_NOFILE, &l) < 0)
-                return -errno;
-        if (l.rlim_cur < l.rlim_max) {
-                l.rlim_cur = l.rlim_max;
-                (void)setrlimit(RLIMIT_NOFILE, &l); /* what does not fit is refused with the limit's name */
-        }
-        if (l.rlim_cur >= need)
-                return 0;
+        if (r < 0 || fd_limit() >= need)
+                return r;
         return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
                       "perfd needs %zu fds on %ld CPUs before it traces anything, and may have %llu: raise LimitNOFILE= "
-                      "(RLIMIT_NOFILE)", need, n_cpus, (unsigned long long)l.rlim_cur);
+                      "(RLIMIT_NOFILE)", need, n_cpus, (unsigned long long)fd_limit());
 }
 
 /* Probes that a perfd left which was killed. That they can not be removed is no reason not to start. */
@@ -159,14 +154,43 @@ static int listen_on_paths(Supervisor *s, Explanation *e) {
         return r;
 }
 
+static unsigned least(uint64_t a, uint64_t b) {
+        return (unsigned)(a < b ? a : b);
+}
+
+/* Connections take fds from events. So where there are few, clients that may change nothing have half of them at most. */
+static ControlLimits connection_limits(const Supervisor *s) {
+        const uint64_t own = supervisor_own_fds(s->n_cpus), all = fd_limit(), room = all > own + 8 ? all - own : 8;
+        const Config *c = s->config;
+        ControlLimits l = { .connections = least(c->connections_max, room / 2),
+                            .connections_per_uid = least(c->connections_per_uid, room / 2),
+                            .changers = least(c->connections_control, room / 4),
+                            .sockets = least(UINT_MAX, room / 2) };
+
+        if (l.connections < c->connections_max || l.changers < c->connections_control)
+                log_print(LOG_NOTICE, "there may be %u connections to the stream socket and %u to the control socket, because "
+                          "perfd may have only %llu fds: raise LimitNOFILE= (RLIMIT_NOFILE) for connections.max and "
+                          "connections.control", l.connections, l.changers, (unsigned long long)all);
+        return l;
+}
+
+/* An event ends with it. */
+static bool keeps_connection(void *userdata, uint64_t id) {
+        const Supervisor *s = userdata;
+
+        for (const Registration *g = s->registrations; g; g = g->next)
+                if (g->owner == id)
+                        return true;
+        return false;
+}
+
 /* systemd's sockets, by their FileDescriptorName=; else our own paths. */
 static int start_listening(Supervisor *s, Explanation *e) {
         char **names = NULL;
         int n, r = 0;
 
-        control_init(&s->control, s->event,
-                     (ControlLimits){ (unsigned)s->config->connections_max, (unsigned)s->config->connections_per_uid },
-                     supervisor_on_request, s);
+        control_init(&s->control, s->event, connection_limits(s), supervisor_on_request, s);
+        s->control.keeps = keeps_connection;
         s->control.gone = supervisor_on_connection_gone;
         n = sd_listen_fds_with_names(1, &names);
         if (n < 0)
@@ -260,6 +284,7 @@ void supervisor_stop(Supervisor *s) {
         tracing_close(&s->tracing);
         kernel_symbol_index_deinit(&s->kernel_symbols);
         sd_event_source_disable_unref(s->feeding);
+        sd_event_source_disable_unref(s->goodbye);
         s->event = sd_event_unref(s->event);
         config_unref(s->config);
         free(s->config_path);

@@ -192,7 +192,7 @@ typedef struct Supervisor {
         Control control;
         bool stopping;
         int exit_code;
-        sd_event_source *feeding; /* while a service manager watches */
+        sd_event_source *feeding, *goodbye; /* while a service manager watches; off until perfd stops */
         Watchdog watchdog;
         uint32_t *reader_cpus, *dispatcher_cpus; /* as configured at the start; none: all */
         size_t n_reader_cpus, n_dispatcher_cpus;

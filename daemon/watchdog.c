@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "daemon/base/fd-limit.h"
 #include "daemon/kernel/tasks.h"
 
 /* False: the end. */
@@ -21,6 +22,8 @@ static int watchdog_run(void *userdata) {
         Watchdog *w = userdata;
 
         while (watchdog_sleep(w)) {
+                WITH_FD_RESERVE;
+
                 if (task_state((uint32_t)w->tid) == TASK_STATE_UNINTERRUPTIBLE)
                         w->feed();
                 counter_add(&w->looks, 1);

@@ -39,6 +39,9 @@ typedef struct Explanation {
 int refuse(Explanation *e, Refusal refusal, const char *reason, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 
+/* The kernel has none for what somebody asked for, which `what` names. Our own running out is -ENOMEM where it is malloc'ed. */
+int refuse_kernel_memory(Explanation *e, const char *what);
+
 /* A call that can not fail unless the program is wrong. Stays on in release. */
 #define must(expr)                                                                                                     \
         ({                                                                                                             \

@@ -1,11 +1,12 @@
 /*
  * One connection: whole requests in, responses out, one at a time. A request is only looked at when the response to
- * the one before has left, so that a peer that does not read holds at most one response. Half a frame has ten
- * seconds; a whole silence may last for ever.
+ * the one before has left, so that a peer that does not read holds at most one response. The first request, and half a
+ * frame, have ten seconds; a whole silence behind them may last until somebody else needs the place (admission.c).
  */
 #include "daemon/control/listener.h"
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/fd-limit.h"
 #include "daemon/base/printable.h"
 
 #include <stdio.h>
@@ -13,7 +14,8 @@
 #include <sys/socket.h>
 #include "daemon/base/log.h"
 
-#define PATIENCE_USEC 10000000 /* for the rest of a frame, and for taking a response */
+#define PATIENCE_USEC 10000000 /* for the first request, for the rest of a frame, and for taking a response */
+#define TAKES_MOST NSEC_PER_SEC /* for a response, where somebody else needs the place */
 #define REQUESTS_PER_WAKEUP 16
 
 struct Connection {
@@ -25,6 +27,8 @@ struct Connection {
         FrameReader in;
         uint8_t *out;
         size_t n_out, sent;
+        nsec_t since;   /* of the last whole request, or the beginning */
+        bool has_asked; /* a whole request came */
         bool ended;  /* the peer will send no more */
         bool given;  /* in a handler: the fd left */
         bool closed; /* in a handler: to be freed when it returns */
@@ -52,12 +56,32 @@ Connection *connection_free(Connection *c) {
         return NULL;
 }
 
-unsigned connection_count_uid(const Control *control, uid_t uid) {
-        unsigned n = 0;
+bool connection_is_scarce(const Connection *c) {
+        return fd_is_of_reserve(c->fd);
+}
 
-        for (const Connection *c = control->connections; c; c = c->next)
-                n += c->peer.uid == uid;
-        return n;
+Connection *connection_next(const Connection *c) {
+        return c->next;
+}
+
+nsec_t connection_since(const Connection *c) {
+        return c->since;
+}
+
+bool connection_may_end(const Connection *c) {
+        if (c->more || (c->control->keeps && c->control->keeps(c->control->userdata, c->id)))
+                return false;
+        return !c->out || clock_now(CLOCK_MONOTONIC) - c->since > TAKES_MOST;
+}
+
+bool connection_is_idle(const Connection *c) {
+        return connection_may_end(c) && !c->out && frame_reader_is_empty(&c->in);
+}
+
+void connection_end(Connection *c, const char *reason, const char *text) {
+        if (!c->out) /* else it is in the middle of a response */
+                peer_tell(c->fd, PERFD__V1__STATUS__STATUS_EXHAUSTED, reason, text);
+        connection_free(c);
 }
 
 uint64_t connection_id(const Connection *c) {
@@ -176,6 +200,8 @@ static int connection_work(Connection *c) {
                         r = connection_reject(c, "the frame is longer than HelloReply.max_request");
                 else
                         r = connection_handle(c, message, length);
+                c->has_asked = true;
+                c->since = clock_now(CLOCK_MONOTONIC);
                 if (r < 0 || c->given)
                         return r;
                 c->patience = sd_event_source_disable_unref(c->patience); /* it paid: the next debt is a new one */
@@ -187,6 +213,11 @@ static int connection_work(Connection *c) {
 static int on_impatience(sd_event_source *source, uint64_t usec, void *userdata) {
         Connection *c = userdata;
 
+        if (!c->has_asked && frame_reader_is_empty(&c->in)) {
+                log_print(LOG_NOTICE, "closed %s: no request for %d s", c->peer.text, PATIENCE_USEC / 1000000);
+                connection_end(c, "idle", "no request came within 10 s: connect again");
+                return 0;
+        }
         log_print(LOG_NOTICE, "closed %s: half a request, or a response not taken, for %d s", c->peer.text,
                          PATIENCE_USEC / 1000000);
         connection_free(c);
@@ -195,7 +226,7 @@ static int on_impatience(sd_event_source *source, uint64_t usec, void *userdata)
 
 /* The timer runs only while the peer owes us something: an idle connection costs no wakeup. */
 static int connection_set_patience(Connection *c) {
-        bool owes = c->out || !frame_reader_is_empty(&c->in);
+        bool owes = c->out || !frame_reader_is_empty(&c->in) || !c->has_asked;
 
         if (!owes) {
                 c->patience = sd_event_source_disable_unref(c->patience);
@@ -254,23 +285,26 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userda
         return connection_progress(c);
 }
 
-int connection_new(Control *control, int fd, const Peer *peer) {
+void connection_new(Control *control, int fd, const Peer *peer) {
         Connection *c = calloc(1, sizeof(*c));
         int r;
 
         if (!c) {
                 close_fd(fd);
-                return -ENOMEM;
+                return;
         }
         *c = (Connection){ .control = control, .id = ++control->last_id, .fd = fd, .peer = *peer,
-                            .next = control->connections };
+                            .next = control->connections, .since = clock_now(CLOCK_MONOTONIC) };
         control->connections = c;
         control->n_connections++;
         frame_reader_init(&c->in, FRAME_MAX_REQUEST);
         r = sd_event_add_io(control->event, &c->source, fd, EPOLLIN, on_io, c);
         if (r >= 0)
                 r = sd_event_source_set_exit_on_failure(c->source, true); /* otherwise it would never be answered */
-        if (r < 0)
+        if (r >= 0)
+                r = connection_set_patience(c);
+        if (r < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
+                peer_tell(fd, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no-memory", "there is no room for this connection now: try again");
                 connection_free(c);
-        return r < 0 ? r : 0;
+        }
 }

@@ -35,9 +35,11 @@ typedef struct Peer {
  */
 typedef int (*ControlHandler)(void *userdata, Connection *c, const Perfd__V1__Request *request);
 
+/* The sockets that may change something have connections of their own, which those of the others never take. */
 typedef struct ControlLimits {
-        unsigned connections;         /* in all */
-        unsigned connections_per_uid;
+        unsigned connections, connections_per_uid; /* that may not change anything: in all, and of one uid */
+        unsigned changers;                         /* that may, in all; half of them of one uid */
+        unsigned sockets;                          /* of the former, together with what was given away; 0: any number */
 } ControlLimits;
 
 struct Control {
@@ -48,8 +50,10 @@ struct Control {
         struct Listener *listeners;
         Connection *connections;
         unsigned n_connections;
+        unsigned n_given; /* sockets that were given away and are not closed yet: kept by the owner */
         uint64_t last_id;
         void (*gone)(void *userdata, uint64_t id); /* of a connection that is no more, or NULL */
+        bool (*keeps)(void *userdata, uint64_t id); /* something ends with the connection: it is never idle; or NULL */
 };
 
 void control_init(Control *c, sd_event *event, ControlLimits limits, ControlHandler handler, void *userdata);

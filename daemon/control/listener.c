@@ -1,11 +1,15 @@
 /*
- * A socket file is no lock: whether another daemon lives behind it is asked by connecting. Accepting stops for a
- * moment when there is no fd for the peer, instead of spinning on a socket that stays readable.
+ * A socket file is no lock: whether another daemon lives behind it is asked by connecting. So a path is removed while its
+ * socket still listens: who starts meanwhile finds a daemon there, and does not make a socket that would be removed with it.
+ *
+ * Where there is no fd for a peer it is accepted with one of the reserve and told so, or served, if it is root on the control
+ * socket. Only where that fails too, accepting stops for a moment, instead of spinning on a socket that stays readable.
  */
 #include "daemon/control/listener.h"
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/fd-limit.h"
 #include "daemon/base/thread.h"
 
 #include <errno.h>
@@ -34,6 +38,14 @@ void control_deinit(Control *c) {
         c->event = sd_event_unref(c->event);
 }
 
+/* Only what we made there: somebody may have removed it, and started another daemon on the same path. */
+static void listener_remove_path(const Listener *l) {
+        struct stat st;
+
+        if (l->path && lstat(l->path, &st) == 0 && st.st_dev == l->device && st.st_ino == l->inode)
+                (void)unlink(l->path); /* what is left is replaced by the next one that starts */
+}
+
 Listener *listener_free(Listener *l) {
         for (Listener **p = &l->control->listeners; *p; p = &(*p)->next)
                 if (*p == l) {
@@ -42,84 +54,97 @@ Listener *listener_free(Listener *l) {
                 }
         sd_event_source_disable_unref(l->source);
         sd_event_source_disable_unref(l->pause);
+        listener_remove_path(l);
         close_fd(l->fd);
-        if (l->path)
-                (void)unlink(l->path); /* somebody may have removed it before us */
         free(l->path);
         free(l);
         return NULL;
 }
 
+static int listener_pause(Listener *l);
+
 static int on_pause_over(sd_event_source *source, uint64_t usec, void *userdata) {
         Listener *l = userdata;
 
-        l->pause = sd_event_source_disable_unref(l->pause);
-        return sd_event_source_set_enabled(l->source, SD_EVENT_ON);
+        if (sd_event_source_set_enabled(l->source, SD_EVENT_ON) >= 0)
+                return 0;
+        return listener_pause(l); /* epoll_ctl(2) had no memory */
 }
 
 static int listener_pause(Listener *l) {
         int r = sd_event_source_set_enabled(l->source, SD_EVENT_OFF);
 
-        if (r < 0)
-                return r;
-        return sd_event_add_time_relative(l->control->event, &l->pause, CLOCK_MONOTONIC, PAUSE_USEC, 0, on_pause_over, l);
+        if (r >= 0)
+                r = sd_event_source_set_time_relative(l->pause, PAUSE_USEC);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(l->pause, SD_EVENT_ONESHOT);
+        return r < 0 ? r : 0;
 }
 
-/* The peer is told why, if it can take that much at once. */
-static void refuse_peer(int fd, const char *what, unsigned limit) {
+void peer_tell(int fd, Perfd__V1__Status status, const char *reason, const char *text) {
         _cleanup_free_ uint8_t *frame = NULL;
         Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__ServerMessage m = PERFD__V1__SERVER_MESSAGE__INIT;
-        char text[128];
         size_t length;
 
-        (void)snprintf(text, sizeof(text), "perfd has %u connections %s already, its limit; close some", limit, what);
-        response.status = PERFD__V1__STATUS__STATUS_EXHAUSTED;
-        response.message = text;
-        response.reason = (char *)"too-many-connections";
+        response.status = status;
+        response.message = (char *)text;
+        response.reason = (char *)reason;
         m.body_case = PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE;
         m.response = &response;
         if (frame_pack(&m, &frame, &length) == 0)
                 (void)send(fd, frame, length, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static int listener_take(Listener *l, int connection_fd) {
+static void listener_take(Listener *l, int connection_fd) {
         _cleanup_close_ int fd = connection_fd;
-        Control *c = l->control;
+        Explanation e = EXPLANATION_NULL;
         struct ucred cred;
         socklen_t size = sizeof(cred);
         Peer peer;
 
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
-                return 0; /* only a socket that is none of ours has none */
-        if (c->n_connections >= c->limits.connections) {
-                refuse_peer(fd, "in all", c->limits.connections);
-                return 0;
-        }
-        if (connection_count_uid(c, cred.uid) >= c->limits.connections_per_uid) {
-                refuse_peer(fd, "of your uid", c->limits.connections_per_uid);
-                return 0;
-        }
+                return; /* only a socket that is none of ours has none */
         peer = (Peer){ .uid = cred.uid, .gid = cred.gid, .pid = cred.pid, .may_change = l->may_change };
         (void)snprintf(peer.text, sizeof(peer.text), "pid %d, uid %u", (int)cred.pid, (unsigned)cred.uid);
-        return connection_new(c, TAKE_FD(fd), &peer);
+        if (control_admit(l->control, &peer, fd_is_of_reserve(fd), &e) == 0)
+                connection_new(l->control, TAKE_FD(fd), &peer);
+        else
+                peer_tell(fd, PERFD__V1__STATUS__STATUS_EXHAUSTED, e.reason, e.text);
+}
+
+/* With an fd of the reserve, if there is no other. Of that a part is for others than peers (admission.c). */
+static int listener_accept(Listener *l) {
+        int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        for (bool again = true; fd < 0 && errno == EMFILE && again;) {
+                {
+                        WITH_FD_RESERVE;
+
+                        fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+                }
+                again = fd < 0 && errno == EMFILE && l->may_change && control_end_idlest_changer(l->control);
+                errno = again ? EMFILE : errno;
+        }
+        return fd;
 }
 
 static int on_connect(sd_event_source *source, int listen_fd, uint32_t revents, void *userdata) {
         Listener *l = userdata;
 
         for (int i = 0; i < ACCEPTS_PER_WAKEUP; i++) {
-                int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), r;
+                int fd = listener_accept(l);
 
                 if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
                         return 0;
                 if (fd < 0) {
-                        log_print(LOG_WARNING, "no new connections for a moment: accept4(2) says %m");
+                        if (!l->is_paused) /* once, until one is accepted again */
+                                log_print(LOG_WARNING, "no new connections for now: accept4(2) says %m");
+                        l->is_paused = true;
                         return listener_pause(l);
                 }
-                r = listener_take(l, fd);
-                if (r < 0)
-                        return r;
+                l->is_paused = false;
+                listener_take(l, fd);
         }
         return 0;
 }
@@ -140,6 +165,12 @@ int control_listen_fd(Control *c, int fd, bool may_change) {
                                                : sd_event_add_io(c->event, &l->source, fd, EPOLLIN, on_connect, l);
         if (r >= 0)
                 r = sd_event_source_set_exit_on_failure(l->source, true);
+        if (r >= 0)
+                r = sd_event_add_time(c->event, &l->pause, CLOCK_MONOTONIC, 0, 0, on_pause_over, l);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(l->pause, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_source_set_exit_on_failure(l->pause, true);
         if (r < 0)
                 listener_free(l);
         return r < 0 ? r : 0;
@@ -189,6 +220,7 @@ static int set_access(const char *path, mode_t mode, const char *group, Explanat
 int control_listen(Control *c, const char *path, mode_t mode, const char *group, bool may_change, Explanation *e) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         _cleanup_close_ int fd = -1;
+        struct stat st;
         mode_t before;
         int r;
 
@@ -208,12 +240,16 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
         if (r < 0)
                 return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be made: %s; does its folder exist?", path,
                               strerror(-r));
+        if (lstat(path, &st) < 0)
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s was removed while it was made: %m", path);
         r = set_access(path, mode, group, e);
         if (r == 0 && listen(fd, BACKLOG) < 0)
                 r = refuse(e, REFUSED_DENIED, "no-permission", "%s can not be listened on: %m", path);
         if (r == 0)
                 r = control_listen_fd(c, TAKE_FD(fd), may_change);
         if (r == 0) {
+                c->listeners->device = st.st_dev;
+                c->listeners->inode = st.st_ino;
                 c->listeners->path = strdup(path);
                 if (!c->listeners->path)
                         return -ENOMEM;

@@ -1,6 +1,7 @@
 /* Inside control/: a listening socket, and what it hands to connection.c. */
 #pragma once
 
+#include "daemon/base/clock.h"
 #include "daemon/control/control.h"
 
 typedef struct Listener {
@@ -8,13 +9,38 @@ typedef struct Listener {
         Control *control;
         int fd;
         char *path; /* to remove at the end; NULL if systemd's */
+        dev_t device;
+        ino_t inode; /* of what we made there */
         bool may_change;
-        sd_event_source *source, *pause;
+        bool is_paused;
+        sd_event_source *source;
+        sd_event_source *pause; /* there from the beginning: its timer takes an fd */
 } Listener;
 
 Listener *listener_free(Listener *l);
 
-/* Takes the fd. Negative: fatal. */
-int connection_new(Control *control, int fd, const Peer *peer);
+/* Takes the fd. Without the memory for it, the kernel's or ours, the peer is refused. */
+void connection_new(Control *control, int fd, const Peer *peer);
 Connection *connection_free(Connection *c);
-unsigned connection_count_uid(const Control *control, uid_t uid);
+/* The same, and why in a response that belongs to no request, if the peer can take that at once. */
+void connection_end(Connection *c, const char *reason, const char *text);
+/* Its fd is of the reserve. */
+bool connection_is_scarce(const Connection *c);
+Connection *connection_next(const Connection *c);
+/* CLOCK_MONOTONIC, of its last whole request, or of its beginning. */
+nsec_t connection_since(const Connection *c);
+/* Nothing is under way, and nothing ends with it. */
+bool connection_is_idle(const Connection *c);
+/* Perfd owes it nothing: idle, in the middle of its request, or slow to take a response. Nothing ends with it. */
+bool connection_may_end(const Connection *c);
+
+/* What cannot be answered as a request, as a frame on a socket that may take it. */
+void peer_tell(int fd, Perfd__V1__Status status, const char *reason, const char *text);
+
+/*
+ * admission.c: whether there is a place for the peer, for which another connection may have to end. REFUSED_EXHAUSTED: there
+ * is none. is_scarce: the peer's fd is of the reserve.
+ */
+int control_admit(Control *c, const Peer *peer, bool is_scarce, Explanation *e);
+/* Ends the connection that was idle for longest of those that may change something. False: none is. */
+bool control_end_idlest_changer(Control *c);

@@ -192,7 +192,7 @@ static int read_proc(const char *root, const char *name, char **ret, Explanation
                 return -ENOMEM;
         }
         r = whole_file_read(path, ret, &length);
-        if (r == 0 || r == -ENOENT || r == -ENOMEM)
+        if (r == 0 || r == -ENOENT)
                 return r;
         return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s", path, strerror(-r));
 }

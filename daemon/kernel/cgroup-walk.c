@@ -21,7 +21,7 @@ static int explain_folder(const char *path, int error, Explanation *e) {
         if (error == ENOENT || error == ENOTDIR || error == ELOOP || error == ENODEV || error == ENAMETOOLONG)
                 return CGROUP_WALK_GONE;
         if (error == ENOMEM)
-                return -ENOMEM;
+                return refuse_kernel_memory(e, QUOTE(path));
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
                               "no fd is left to open cgroup %s: raise LimitNOFILE= (RLIMIT_NOFILE) or trace less",

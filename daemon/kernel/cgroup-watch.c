@@ -57,7 +57,7 @@ static int refuse_inotify(const char *what, int error, Explanation *e) {
         _cleanup_fclose_ FILE *f = NULL;
 
         if (error == ENOMEM)
-                return -ENOMEM;
+                return refuse_kernel_memory(e, QUOTE(what));
         if (error != EMFILE && error != ENFILE && error != ENOSPC)
                 return refuse(e, REFUSED_UNSUPPORTED, "inotify", "%s can not be watched by inotify(7): %s", QUOTE(what),
                               strerror(error));

@@ -23,7 +23,7 @@ static int explain_open(const char *path, int error, Explanation *e) {
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "no fd is left to read %s", QUOTE(path));
         if (error == ENOMEM)
-                return -ENOMEM;
+                return refuse_kernel_memory(e, QUOTE(path));
         return refuse(e, REFUSED_NOT_FOUND, "no-file", "%s can not be opened: %s", QUOTE(path), strerror(error));
 }
 

@@ -5,6 +5,7 @@
 #include "daemon/kernel/open.h"
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/fd-limit.h"
 #include "daemon/base/thread.h"
 
 #include <fcntl.h>
@@ -59,15 +60,12 @@ static int explain_denied(const struct perf_event_attr *attr, const char *what, 
 }
 
 static int explain_no_fds(const char *what, int error, Explanation *e) {
-        struct rlimit limit = { 0 };
-
-        (void)getrlimit(RLIMIT_NOFILE, &limit);
         if (error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
                               "opening %s: the system's file table is full (fs.file-max)", what);
         return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                      "opening %s: all %llu fds that perfd may have are in use; raise LimitNOFILE= (RLIMIT_NOFILE) or "
-                      "trace fewer events, pids or CPUs", what, (unsigned long long)limit.rlim_cur);
+                      "opening %s: all fds of %llu that perfd may have are in use, but its own reserve; raise LimitNOFILE= "
+                      "(RLIMIT_NOFILE) or trace fewer events, pids or CPUs", what, (unsigned long long)fd_limit());
 }
 
 /* The kernel's, of what somebody asked for; ours is fatal. */

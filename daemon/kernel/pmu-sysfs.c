@@ -13,7 +13,7 @@
 
 static int refuse_path(const char *path, int error, Explanation *e) {
         if (error == ENOMEM)
-                return -ENOMEM;
+                return refuse_kernel_memory(e, QUOTE(path));
         if (error == EACCES || error == EPERM)
                 return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be read: %s", QUOTE(path),
                               strerror(error));

@@ -7,6 +7,7 @@
 
 #include "config/words.h"
 #include "daemon/base/cleanup.h"
+#include "daemon/base/fd-limit.h"
 #include "daemon/kernel/whole-file.h"
 
 #include <fcntl.h>
@@ -243,6 +244,7 @@ int probe_definition_add(const ProbeDefinition *d, Explanation *e) {
 }
 
 int probe_definition_remove(const char *root, bool is_kernel, const char *group, const char *name) {
+        WITH_FD_RESERVE;
         _cleanup_free_ char *path = probe_file(root, is_kernel, "events"), *line = NULL;
         _cleanup_close_ int fd = -1;
         int error;

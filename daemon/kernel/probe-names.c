@@ -82,7 +82,7 @@ int probe_owner_self(ProbeOwner *ret, Explanation *e) {
         int r = read_stat("self", &o.pid, &o.start);
 
         if (r == -ENOMEM)
-                return r;
+                return refuse_kernel_memory(e, "/proc/self/stat");
         if (r == -EMFILE || r == -ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "no fd is left to read /proc/self/stat: raise "
                               "LimitNOFILE= (RLIMIT_NOFILE) or trace less");

@@ -196,7 +196,7 @@ static int add_process(const Scanner *s, int proc, const char *pid, TaskScan *sc
 
 static int explain(int error, Explanation *e) {
         if (error == ENOMEM)
-                return -ENOMEM;
+                return refuse_kernel_memory(e, "/proc");
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
                               "no fd is left to read /proc; raise LimitNOFILE= (RLIMIT_NOFILE) or trace less");

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/fd-limit.h"
 
 #define WORDS "perfd events "
 #define VERSION 1
@@ -42,7 +43,7 @@ static int refuse_place(const char *path, int error, const char *what, Explanati
                                                                                                    : REFUSED_DENIED;
 
         if (error == ENOMEM)
-                return -ENOMEM;
+                return refuse_kernel_memory(e, path);
         return refuse(e, refusal, "state-file", "the state file %s can not be used: %s: %s; give perfd a folder of its own (the "
                       "key `state` of its configuration)", path, what, strerror(error));
 }
@@ -154,6 +155,7 @@ static int remove_half_written(const Place *p, const char *name, const char *pat
 }
 
 int state_file_write(const char *path, const uint8_t *bytes, size_t n, Explanation *e) {
+        WITH_FD_RESERVE; /* or what is kept could not be removed while there are no fds */
         _cleanup_(place_deinit) Place p = PLACE_NULL;
         _cleanup_free_ char *beside = NULL;
         const char *name;

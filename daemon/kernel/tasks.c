@@ -27,7 +27,7 @@ static int explain_proc(const char *path, uint32_t pid, int error, Explanation *
         if (error == ENOENT || error == ESRCH)
                 return refuse(e, REFUSED_NOT_FOUND, "gone", "there is no process %u", pid);
         if (error == ENOMEM)
-                return -ENOMEM;
+                return refuse_kernel_memory(e, path);
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
                               "no fd is left to read %s; raise LimitNOFILE= (RLIMIT_NOFILE) or trace less", path);

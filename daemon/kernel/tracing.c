@@ -121,7 +121,7 @@ static int names_add(Names *l, const char *group, const char *name) {
 
 static int explain_unreadable(const char *path, int error, Explanation *e) {
         if (error == ENOMEM)
-                return -ENOMEM;
+                return refuse_kernel_memory(e, path);
         if (error == EACCES || error == EPERM)
                 return refuse(e, REFUSED_DENIED, "no-permission",
                               "%s can not be read (%s): perfd has to be root or have CAP_DAC_READ_SEARCH", path,

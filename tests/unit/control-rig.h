@@ -90,7 +90,7 @@ static inline int handle(void *userdata, Connection *c, const Perfd__V1__Request
         return r;
 }
 
-static inline void daemon_init(Daemon *d, ControlLimits limits) {
+static inline void daemon_init_as(Daemon *d, ControlLimits limits, bool may_change) {
         Explanation e = EXPLANATION_NULL;
 
         *d = (Daemon){ .given_fd = -1 };
@@ -101,7 +101,11 @@ static inline void daemon_init(Daemon *d, ControlLimits limits) {
         (void)snprintf(d->path, sizeof(d->path), "%s/socket", d->folder);
         assert_true(sd_event_new(&d->event) >= 0);
         control_init(&d->control, d->event, limits, handle, d);
-        assert_int_equal(control_listen(&d->control, d->path, 0600, NULL, true, &e), 0);
+        assert_int_equal(control_listen(&d->control, d->path, 0600, NULL, may_change, &e), 0);
+}
+
+static inline void daemon_init(Daemon *d, ControlLimits limits) {
+        daemon_init_as(d, limits, true);
 }
 
 static inline void daemon_deinit(Daemon *d) {
@@ -127,18 +131,23 @@ static inline void daemon_run(Daemon *d) {
         }
 }
 
-#define LIMITS ((ControlLimits){ .connections = 100, .connections_per_uid = 50 })
+#define LIMITS ((ControlLimits){ .connections = 100, .connections_per_uid = 50, .changers = 100 })
 
 /* --- a peer's side --- */
 
-static inline int peer_new(Daemon *d) {
+static inline void peer_connect(Daemon *d, int fd) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         strcpy(address.sun_path, d->path);
-        assert_true(fd >= 0);
         assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
         daemon_run(d);
+}
+
+static inline int peer_new(Daemon *d) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        assert_true(fd >= 0);
+        peer_connect(d, fd);
         return fd;
 }
 

@@ -141,6 +141,7 @@ static void test_defaults(void **state) {
         assert_int_equal(c->subscriber_queue, 8 << 20);
         assert_int_equal(c->connections_max, 256);
         assert_int_equal(c->connections_per_uid, 128);
+        assert_int_equal(c->connections_control, 32);
         assert_int_equal(c->events_per_uid, 1000);
         assert_int_equal(c->fds_per_uid, 16384);
         assert_int_equal(c->n_targets, 1);

@@ -281,7 +281,7 @@ static void test_values(void **state) {
                                    "rings: {size: 4096}\n"
                                    "batches: {pool: 256 KiB}\n"
                                    "subscribers: {max: 1, queue: 1GiB}\n"
-                                   "connections: {max: 2, per-uid: 1}\n"
+                                   "connections: {max: 2, per-uid: 1, control: 3}\n"
                                    "events: {per-uid: 10000}\n"
                                    "fds: {per-uid: 10000000}\n"
                                    "groups:\n"
@@ -319,6 +319,7 @@ static void test_values(void **state) {
         assert_int_equal(c->subscriber_queue, 1 << 30);
         assert_int_equal(c->connections_max, 2);
         assert_int_equal(c->connections_per_uid, 1);
+        assert_int_equal(c->connections_control, 3);
         assert_int_equal(c->events_per_uid, 10000);
         assert_int_equal(c->fds_per_uid, 10000000);
 

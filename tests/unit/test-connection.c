@@ -152,14 +152,21 @@ static void test_silence(void **state) {
         fd = peer_new(&d);
         peer_ask(&d, fd, 5, PERFD__V1__REQUEST__BODY_STATUS);
         expect_ok(&d, fd, &in, 5);
-        assert_int_equal(n_timers, 0); /* who owes nothing may be silent for ever */
+        assert_int_equal(n_timers, 1); /* for its first request; who owes nothing may be silent for ever */
 
         is_impatient = true;
+        half = peer_new(&d); /* says nothing at all */
+        wait_for_impatience(&d, 1);
+        assert_int_equal(n_timers, 2);
+        expect_refused(&d, half, &half_in, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no request came within 10 s");
+        expect_nothing(&d, half, &half_in, true);
+        close_fd(half);
+
         half = peer_new(&d);
         peer_write(half, bytes, n - 1);
         daemon_run(&d);
         wait_for_impatience(&d, 1);
-        assert_int_equal(n_timers, 1);
+        assert_int_equal(n_timers, 3);
         expect_nothing(&d, half, &half_in, true);
         close_fd(half);
 
@@ -285,7 +292,7 @@ static void test_limits(void **state) {
                 PEER_READER(in);
                 PEER_READER(extra_in);
 
-                daemon_init(&d, cases[i].limits);
+                daemon_init_as(&d, cases[i].limits, false);
                 for (unsigned k = 0; k < cases[i].n; k++)
                         fds[k] = peer_new(&d);
                 for (unsigned k = 0; k < 20; k++) {

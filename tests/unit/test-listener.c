@@ -1,6 +1,10 @@
 /* Sockets: what is found at their path, who may open them, what is left of them; and refusals as wire statuses. */
 #include "tests/unit/control-rig.h"
 
+#include <sys/resource.h>
+
+#include "daemon/base/fd-limit.h"
+
 static void address_of(const Daemon *d, struct sockaddr_un *ret) {
         *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
         strcpy(ret->sun_path, d->path);
@@ -186,6 +190,163 @@ static void test_peer_text(void **state) {
         }
 }
 
+/* --- on stopping, another daemon starts on the same path --- */
+
+int __real_unlink(const char *path);
+int __wrap_unlink(const char *path);
+
+static Daemon *successor; /* starts when the next path is about to be removed */
+static int successor_says;
+
+int __wrap_unlink(const char *path) {
+        Daemon *d = successor;
+        Explanation e = EXPLANATION_NULL;
+
+        successor = NULL;
+        if (d)
+                successor_says = control_listen(&d->control, d->path, 0600, NULL, true, &e);
+        return __real_unlink(path);
+}
+
+static bool can_connect(const Daemon *d) {
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        struct sockaddr_un address;
+
+        address_of(d, &address);
+        return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+}
+
+/* Whoever starts while the other one stops either is told that it is there, or keeps its socket. */
+static void test_successor(void **state) {
+        Explanation e = EXPLANATION_NULL;
+        Daemon old, next = { .given_fd = -1 };
+
+        daemon_init(&old, LIMITS);
+        strcpy(next.path, old.path);
+        assert_true(sd_event_new(&next.event) >= 0);
+        control_init(&next.control, next.event, LIMITS, handle, &next);
+        successor = &next;
+        control_deinit(&old.control);
+        assert_null(successor); /* it came in between */
+        if (successor_says != 0) {
+                assert_int_equal(successor_says, REFUSED_EXISTS);
+                assert_int_equal(control_listen(&next.control, next.path, 0600, NULL, true, &e), 0);
+        }
+        assert_true(can_connect(&next));
+        control_deinit(&next.control);
+        sd_event_unref(next.event);
+        daemon_deinit(&old);
+}
+
+/* What is there was made by somebody else, after ours was removed by hand: it is left alone. */
+static void test_not_ours(void **state) {
+        Explanation e = EXPLANATION_NULL;
+        Daemon old, next = { .given_fd = -1 };
+
+        daemon_init(&old, LIMITS);
+        strcpy(next.path, old.path);
+        assert_int_equal(unlink(old.path), 0);
+        assert_true(sd_event_new(&next.event) >= 0);
+        control_init(&next.control, next.event, LIMITS, handle, &next);
+        assert_int_equal(control_listen(&next.control, next.path, 0600, NULL, true, &e), 0);
+        control_deinit(&old.control);
+        assert_true(can_connect(&next));
+        control_deinit(&next.control);
+        sd_event_unref(next.event);
+        daemon_deinit(&old);
+}
+
+/* --- without fds --- */
+
+int __real_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+
+static int accept_fails;       /* errno of the next calls */
+static unsigned n_fail;        /* how many of them */
+
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
+        if (n_fail == 0)
+                return __real_accept4(fd, address, length, flags);
+        n_fail--;
+        errno = accept_fails;
+        return -1;
+}
+
+/* A peer of the stream socket gets an fd of the reserve for as long as it takes to tell it; the reserve is that of the kernel. */
+static void test_no_fds(void **state) {
+        static const bool kinds[] = { false, true };
+        struct rlimit before, few;
+
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+        few = before;
+        few.rlim_max = 100; /* for good, in this process: root could raise it, nobody has to */
+        few.rlim_cur = 100;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        assert_int_equal(fd_limit_init(), 0);
+        assert_int_equal(fd_limit(), 100);
+        for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+                int taken[200], fd, n = 0;
+                Daemon d;
+                PEER_READER(in);
+
+                daemon_init_as(&d, LIMITS, kinds[i]);
+                fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); /* the peer, whose fds are ours */
+                assert_true(fd >= 0);
+                while ((taken[n] = dup(STDERR_FILENO)) >= 0)
+                        n++;
+                assert_int_equal(errno, EMFILE);
+                assert_int_equal(taken[n - 1], 100 - FD_RESERVE - 1);
+                peer_connect(&d, fd);
+                if (kinds[i] && getuid() == 0) { /* root is served */
+                        peer_ask(&d, fd, 1, PERFD__V1__REQUEST__BODY_STATUS);
+                        expect_ok(&d, fd, &in, 1);
+                } else {
+                        expect_refused(&d, fd, &in, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no fd left for this connection");
+                        expect_nothing(&d, fd, &in, true);
+                        assert_int_equal(d.control.n_connections, 0);
+                }
+                assert_int_equal(dup(STDERR_FILENO), -1); /* the reserve is closed again */
+                while (n > 0)
+                        close_fd(taken[--n]);
+                close_fd(fd);
+                fd = peer_new(&d); /* and everything is as before */
+                frame_reader_deinit(&in);
+                frame_reader_init(&in, FRAME_MAX_SERVER);
+                peer_ask(&d, fd, 2, PERFD__V1__REQUEST__BODY_STATUS);
+                expect_ok(&d, fd, &in, 2);
+                close_fd(fd);
+                daemon_deinit(&d);
+        }
+}
+
+/* Where not even the system has any, nobody is accepted for a moment; nothing that this needs is made then. */
+static void test_pause(void **state) {
+        static const int errors[] = { ENFILE, ENOMEM, ENOBUFS, EMFILE };
+
+        for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+                PEER_READER(in);
+                unsigned n_before;
+                Daemon d;
+                int fd;
+
+                daemon_init(&d, LIMITS);
+                n_before = n_timers;
+                accept_fails = errors[i];
+                n_fail = 2;
+                fd = peer_new(&d);
+                assert_int_equal(d.control.n_connections, 0);
+                assert_int_equal(n_timers, n_before);
+                for (unsigned turns = 0; d.control.n_connections == 0; turns++) {
+                        assert_true(turns < 100);
+                        assert_true(sd_event_run(d.event, 1000000) >= 0);
+                }
+                peer_ask(&d, fd, 1, PERFD__V1__REQUEST__BODY_STATUS);
+                expect_ok(&d, fd, &in, 1);
+                close_fd(fd);
+                daemon_deinit(&d);
+        }
+}
+
 static void test_statuses(void **state) {
         static const Perfd__V1__Status expected[] = {
                 [0] = PERFD__V1__STATUS__STATUS_INTERNAL,
@@ -212,6 +373,10 @@ int main(void) {
                 cmocka_unit_test(test_given),
                 cmocka_unit_test(test_peer_text),
                 cmocka_unit_test(test_statuses),
+                cmocka_unit_test(test_successor),
+                cmocka_unit_test(test_not_ours),
+                cmocka_unit_test(test_pause),
+                cmocka_unit_test(test_no_fds), /* the last: its limit stays */
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
