@@ -94,8 +94,8 @@ const Key config_keys[] = {
           IN_CONFIG(dispatcher_cpus) },
 
         { "subscribers", KEY_SECTION, .help = "limits of subscribers" },
-        { "subscribers.max", KEY_COUNT, "64", "a whole number from 1 to 1024", "subscribers at the same time",
-          IN_CONFIG(subscribers_max), .min = 1, .max = 1024 },
+        { "subscribers.max", KEY_COUNT, "64", "a whole number from 1 to 10000", "subscribers at the same time",
+          IN_CONFIG(subscribers_max), .min = 1, .max = 10000 },
         { "subscribers.queue", KEY_SIZE, "8MiB", "a size from 64KiB to 1GiB",
           "memory for what one subscriber has not yet read",
           IN_CONFIG(subscriber_queue), .min = 64 * KIB, .max = GIB },

@@ -79,6 +79,7 @@ static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
         r = c->open ? channel_flush(d, c) : 0;
         if (r < 0)
                 return r;
+        dispatcher_note_unflushed(d, c);
         c->open = channel_place(c, LENT_SIZE);
         if (!c->open)
                 c->open = channel_share(d, c);
@@ -97,12 +98,20 @@ static inline int channel_append(Dispatcher *d, Channel *c, const Run *run) {
         return is_in ? 0 : channel_open(d, c, run);
 }
 
-static inline bool dispatcher_has_named(Dispatcher *d, StreamOrder order, uint32_t tid, uint64_t bits) {
-        return !(bits & ~task_table_described(&d->tasks[order], tid));
+/* Where entries go: channels of one order and group. */
+typedef struct Way {
+        StreamOrder order;
+        uint32_t group;
+        uint64_t bits; /* of these channels */
+} Way;
+
+static inline bool dispatcher_has_named(Dispatcher *d, const Way *way, uint32_t tid, uint64_t bits) {
+        return !(bits & ~task_table_described(&d->tasks[way->order], way->group, tid));
 }
 
 /* How many of these n entries go where the first one goes, and lie behind it: whoever did them, if that was said already. */
-static size_t run_length(Dispatcher *d, StreamOrder order, uint64_t bits, const BatchEntry *first, size_t n) {
+static size_t run_length(Dispatcher *d, const Way *way, const BatchEntry *first, size_t n) {
+        const uint64_t bits = way->bits;
         uint64_t wanted = first->mask & bits;
         uint32_t tid = first->tid;
         size_t i;
@@ -110,10 +119,10 @@ static size_t run_length(Dispatcher *d, StreamOrder order, uint64_t bits, const 
         for (i = 1; i < n; i++) {
                 const BatchEntry *e = &first[i];
 
-                if ((e->mask & bits) != wanted || e->offset != e[-1].offset + e[-1].length)
+                if ((e->mask & bits) != wanted || e->place != e[-1].place + e[-1].length)
                         break;
                 if (e->tid != tid) {
-                        if (!dispatcher_has_named(d, order, e->tid, wanted))
+                        if (!dispatcher_has_named(d, way, e->tid, wanted))
                                 break;
                         tid = e->tid;
                 }
@@ -131,31 +140,32 @@ static int dispatcher_follow_note(Dispatcher *d, unsigned noted, const Batch *b,
 }
 
 /* Entries that go one way, the first of these n and those behind it. How many they were. */
-static int dispatcher_append_run(Dispatcher *d, StreamOrder order, uint64_t bits, const Batch *b, const BatchEntry *e, size_t n,
-                                 size_t *ret_n) {
-        uint64_t wanted = e->mask & bits;
-        Run run = { .bytes = b->arena + e->offset };
+static int dispatcher_append_run(Dispatcher *d, const Way *way, const Batch *b, const BatchEntry *e, size_t n, size_t *ret_n) {
+        Channel *const *by_bit = d->groups[way->order][way->group].by_bit;
+        uint64_t wanted = e->mask & way->bits;
+        Run run = { .bytes = b->arena + entry_offset(e) };
         int r = 0;
 
-        if (!dispatcher_has_named(d, order, e->tid, wanted))
-                r = dispatcher_name(d, order, e->tid, wanted);
-        run.n = run_length(d, order, bits, e, n);
-        run.length = e[run.n - 1].offset + e[run.n - 1].length - e->offset;
+        if (!dispatcher_has_named(d, way, e->tid, wanted))
+                r = dispatcher_name(d, way->order, way->group, e->tid, wanted);
+        run.n = run_length(d, way, e, n);
+        run.length = e[run.n - 1].place + e[run.n - 1].length - e->place;
         for (uint64_t m = wanted; m && r >= 0; m &= m - 1)
-                r = channel_append(d, d->by_bit[order][__builtin_ctzll(m)], &run);
+                r = channel_append(d, by_bit[__builtin_ctzll(m)], &run);
         *ret_n = run.n;
         return r;
 }
 
-int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t bits, const Batch *b, const BatchEntry *e,
-                      size_t n) {
+/* Entries of the way's group. */
+static int dispatcher_append_group(Dispatcher *d, const Way *way, unsigned noted, const Batch *b, const BatchEntry *e, size_t n) {
         const BatchEntry *end = e + n;
+        const uint64_t bits = way->bits;
         Desk desk;
         int r = 0;
 
         desk_init(&desk);
         while (r >= 0) {
-                const Pass pass = pass_of(d, order, bits);
+                const Pass pass = pass_of(d, way->order, way->group, bits);
                 size_t n_run = 1;
 
                 e = pass_entries(&pass, &desk, b->arena, e, end);
@@ -163,7 +173,7 @@ int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t
                         break;
                 if (e->mask & bits) {
                         desk_clear(&desk, e->mask & bits); /* those of other channels stay as they are */
-                        r = dispatcher_append_run(d, order, bits, b, e, (size_t)(end - e), &n_run);
+                        r = dispatcher_append_run(d, way, b, e, (size_t)(end - e), &n_run);
                 } else if (e->event == BATCH_NOTE)
                         r = dispatcher_follow_note(d, noted, b, e);
                 e += n_run;
@@ -172,25 +182,54 @@ int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t
         return r;
 }
 
+int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, const Batch *b, const BatchEntry *e, size_t n) {
+        int r = 0;
+
+        for (size_t n_same; n > 0 && r >= 0; e += n_same, n -= n_same) {
+                Way way = { .order = order, .group = entry_group(e) };
+
+                n_same = n;
+                for (size_t i = 1; b->n_grouped > 0 && i < n_same; i++)
+                        if (entry_group(&e[i]) != way.group)
+                                n_same = i;
+                way.bits = dispatcher_live_bits(d, order, way.group, b->generation);
+                r = dispatcher_append_group(d, &way, noted, b, e, n_same);
+        }
+        return r;
+}
+
 /* A channel whose last subscriber left. */
 static void dispatcher_remove_channel(Dispatcher *d, Channel *c) {
-        for (Channel **p = &d->channels; *p; p = &(*p)->next)
+        ChannelGroup *group = &d->groups[c->order][BATCH_GROUP(c->number)];
+
+        for (Channel **p = &d->owing; c->is_owing && *p; p = &(*p)->next_owing)
                 if (*p == c) {
-                        *p = c->next;
+                        *p = c->next_owing;
                         break;
                 }
-        d->by_bit[c->order][c->bit] = NULL;
-        d->order_bits[c->order] &= ~(1ULL << c->bit);
+        if (c->before)
+                c->before->next = c->next;
+        else
+                d->channels = c->next;
+        if (c->next)
+                c->next->before = c->before;
+        group->by_bit[c->number % BATCH_BITS] = NULL;
+        group->bits &= ~BATCH_BIT(c->number);
+        d->n_channels[c->order]--;
         d->n_channel_changes++;
         free(c);
 }
 
+/* A subscriber that leaves meanwhile makes its channel one of them again, perhaps the one at hand. */
 int dispatcher_flush(Dispatcher *d) {
         int r = 0;
 
-        for (Channel *c = d->channels, *next; c && r >= 0; c = next) {
-                next = c->next;
+        while (d->unflushed && r >= 0) {
+                Channel *c = d->unflushed;
+
+                d->unflushed = c->next_unflushed;
                 r = channel_flush(d, c);
+                c->is_unflushed = false;
                 if (!c->subscribers)
                         dispatcher_remove_channel(d, c);
         }

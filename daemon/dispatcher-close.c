@@ -9,8 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void subscriber_row(const Dispatcher *d, const Subscriber *s, SubscriberRow *ret) {
-        uint64_t in_merge = s->ended ? s->left : channel_pending(d, s->channel);
+void dispatcher_count_pending(Dispatcher *d) {
+        for (Channel *c = d->channels; c; c = c->next)
+                c->pending = 0;
+        for (size_t i = 0; i < d->merge.n; i++) {
+                const Batch *b = d->merge.batches[i];
+
+                for (size_t k = b->next; k < b->n_entries; k++) {
+                        const BatchEntry *e = &b->entries[k];
+                        const ChannelGroup *group = &d->groups[STREAM_BY_TIME][entry_group(e)];
+
+                        FOR_EACH_BIT(bit, e->mask & group->bits)
+                                group->by_bit[bit]->pending += b->generation >= group->by_bit[bit]->since;
+                }
+        }
+}
+
+/* Pending entries were counted. */
+static void subscriber_row(const Subscriber *s, SubscriberRow *ret) {
+        uint64_t in_merge = s->ended ? s->left : s->channel->pending;
 
         *ret = (SubscriberRow){ .id = s->id, .matched = s->matched, .sent = s->outbox.sent_items,
                                 .queued = s->outbox.queued_items + in_merge, .outbox = s->outbox.dropped_items,
@@ -30,9 +47,10 @@ int dispatcher_report(Dispatcher *d, DispatcherReport *report) {
         report->late = calloc(d->n_late + 1, sizeof(*report->late));
         if (!report->subscribers || !report->late)
                 return -ENOMEM;
+        dispatcher_count_pending(d);
         for (Channel *c = d->channels; c; c = c->next)
                 for (Subscriber *s = c->subscribers; s; s = s->next)
-                        subscriber_row(d, s, &report->subscribers[i++]);
+                        subscriber_row(s, &report->subscribers[i++]);
         if (d->n_late)
                 memcpy(report->late, d->late, d->n_late * sizeof(*d->late));
         return 0;
@@ -92,7 +110,7 @@ void subscriber_row_fill(const SubscriberRow *from, Perfd__V1__SubscriberLedger 
 }
 
 /* The closing ledger with the subscriber's own row, which nobody can know before everything else is in its outbox. */
-static Packet *subscriber_last_packet(const Dispatcher *d, const Subscriber *s) {
+static Packet *subscriber_last_packet(const Subscriber *s) {
         Perfd__V1__Ledger *ledger = perfd__v1__ledger__unpack(NULL, s->n_closing_ledger, s->closing_ledger);
         Perfd__V1__SubscriberLedger row = PERFD__V1__SUBSCRIBER_LEDGER__INIT, *rows[] = { &row };
         Perfd__V1__Count counts[N_SUBSCRIBER_DROPS], *dropped[N_SUBSCRIBER_DROPS];
@@ -105,7 +123,7 @@ static Packet *subscriber_last_packet(const Dispatcher *d, const Subscriber *s) 
 
         if (!ledger)
                 return NULL;
-        subscriber_row(d, s, &numbers);
+        subscriber_row(s, &numbers);
         subscriber_row_fill(&numbers, &row, counts, dropped);
         row.sent += s->outbox.queued_items; /* they leave before this packet does, or it never does */
         row.queued -= s->outbox.queued_items;
@@ -129,7 +147,7 @@ static Packet *subscriber_last_packet(const Dispatcher *d, const Subscriber *s) 
 }
 
 static int subscriber_end(Dispatcher *d, Subscriber *s) {
-        Packet *p = subscriber_last_packet(d, s);
+        Packet *p = subscriber_last_packet(s);
         int r;
 
         if (!p)
@@ -138,7 +156,7 @@ static int subscriber_end(Dispatcher *d, Subscriber *s) {
         packet_unref(p);
         if (r < 0)
                 return r;
-        s->left = channel_pending(d, s->channel);
+        s->left = s->channel->pending;
         s->ended = true;
         d->n_closing--;
         return subscriber_send(d, s);
@@ -147,13 +165,18 @@ static int subscriber_end(Dispatcher *d, Subscriber *s) {
 /* After a flush: nothing of theirs is in an open packet. */
 int dispatcher_end_closing(Dispatcher *d) {
         nsec_t until = dispatcher_min_watermark(d);
+        bool is_counted = false;
         int r = 0;
 
         for (Channel *c = d->channels; c && r >= 0; c = c->next)
                 for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                         next = s->next;
-                        if (s->closing && !s->ended && (s->order == STREAM_BY_CPU || until >= s->close_at))
-                                r = subscriber_end(d, s);
+                        if (!s->closing || s->ended || (s->order != STREAM_BY_CPU && until < s->close_at))
+                                continue;
+                        if (!is_counted)
+                                dispatcher_count_pending(d); /* once for all of them */
+                        is_counted = true;
+                        r = subscriber_end(d, s);
                 }
         return r;
 }

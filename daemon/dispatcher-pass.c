@@ -93,11 +93,11 @@ const BatchEntry *pass_turns(const Pass *pass, Desk *desk, const uint8_t *arena,
                 }
                 s = desk_sheet(desk, by_bit, wanted);
                 if (s) {
-                        if (!sheet_write(s, arena + e->offset, e->length))
+                        if (!sheet_write(s, arena + entry_offset(e), e->length))
                                 break;
                 } else {
                         desk_clear(desk, wanted);
-                        if (!pass_to_all(by_bit, wanted, arena + e->offset, e->length))
+                        if (!pass_to_all(by_bit, wanted, arena + entry_offset(e), e->length))
                                 break;
                 }
         }
@@ -242,7 +242,7 @@ __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass,
 }
 
 unsigned dispatcher_pass_pieces(Dispatcher *d, StreamOrder order, uint64_t bits, const MergePiece *pieces, unsigned n) {
-        const Pass pass = pass_of(d, order, bits);
+        const Pass pass = pass_of(d, order, 0, bits);
 
         return (unsigned)(pass_pieces(&pass, pieces, pieces + n, &d->merge) - pieces);
 }

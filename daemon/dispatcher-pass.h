@@ -6,15 +6,15 @@
 
 #include "daemon/dispatcher.h"
 
-/* Where items go: by the bits of channels. */
+/* Where items go: by the bits of channels of one group. */
 typedef struct Pass {
         uint64_t bits;
         TaskHints hints;
         Channel *const *by_bit;
 } Pass;
 
-static inline Pass pass_of(const Dispatcher *d, StreamOrder order, uint64_t bits) {
-        return (Pass){ .bits = bits, .hints = task_table_hints(&d->tasks[order]), .by_bit = d->by_bit[order] };
+static inline Pass pass_of(const Dispatcher *d, StreamOrder order, uint32_t group, uint64_t bits) {
+        return (Pass){ .bits = bits, .hints = task_table_hints(&d->tasks[order], group), .by_bit = d->groups[order][group].by_bit };
 }
 
 /* An open packet on the desk: what it knows of itself follows when it is taken off. */

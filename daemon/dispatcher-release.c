@@ -32,53 +32,73 @@ static void dispatcher_give_back(Dispatcher *d, Batch *b) {
         }
 }
 
-/* Bits of channels of this order for which masks of the batch's generation already speak. */
-static uint64_t dispatcher_find_live_bits(Dispatcher *d, StreamOrder order, uint64_t generation) {
-        LiveBits *known = &d->live_bits[order];
+uint64_t dispatcher_find_live_bits(Dispatcher *d, StreamOrder order, uint32_t group, uint64_t generation) {
+        ChannelGroup *channels = &d->groups[order][group];
+        LiveBits *known = &channels->live;
 
         *known = (LiveBits){ .generation = generation, .n_changes = d->n_channel_changes };
-        for (uint64_t m = d->order_bits[order]; m; m &= m - 1) {
-                unsigned bit = (unsigned)__builtin_ctzll(m);
-
-                if (d->by_bit[order][bit]->since <= generation)
+        FOR_EACH_BIT(bit, channels->bits)
+                if (channels->by_bit[bit]->since <= generation)
                         known->bits |= 1ULL << bit;
-        }
         return known->bits;
 }
 
-static inline uint64_t dispatcher_live_bits(Dispatcher *d, StreamOrder order, uint64_t generation) {
-        const LiveBits *known = &d->live_bits[order];
-
-        return known->generation == generation && known->n_changes == d->n_channel_changes ?
-                       known->bits : dispatcher_find_live_bits(d, order, generation);
+static inline void channel_count_matched(const Channel *c, uint64_t n) {
+        for (Subscriber *s = c->subscribers; s; s = s->next)
+                s->matched += s->ended ? 0 : n;
 }
 
-static void dispatcher_count_matched(Dispatcher *d, const Batch *b) {
-        for (int order = 0; order < _STREAM_ORDER_MAX; order++)
-                for (uint64_t m = b->mask & dispatcher_live_bits(d, order, b->generation); m; m &= m - 1) {
-                        unsigned bit = (unsigned)__builtin_ctzll(m);
+/* What readers have counted: whether anybody of this order is among it. */
+static bool dispatcher_count_matched(Dispatcher *d, StreamOrder order, const Batch *b) {
+        uint64_t bits = b->mask & dispatcher_live_bits(d, order, 0, b->generation);
 
-                        for (Subscriber *s = d->by_bit[order][bit]->subscribers; s; s = s->next)
-                                s->matched += s->ended ? 0 : b->matched[bit];
-                }
+        FOR_EACH_BIT(bit, bits)
+                channel_count_matched(d->groups[order][0].by_bit[bit], b->matched[bit]);
+        return bits != 0;
+}
+
+/* Entries of other groups, which are not counted yet. */
+static bool dispatcher_count_grouped(Dispatcher *d, StreamOrder order, const Batch *b) {
+        bool any = false;
+
+        for (size_t i = 0, n; i < b->n_entries; i += n) {
+                const BatchEntry *e = &b->entries[i];
+                uint32_t group = entry_group(e);
+                uint64_t bits;
+
+                for (n = 1; i + n < b->n_entries && entry_group(&e[n]) == group && e[n].mask == e->mask;)
+                        n++;
+                if (group == 0)
+                        continue;
+                bits = e->mask & dispatcher_live_bits(d, order, group, b->generation);
+                any |= bits != 0;
+                FOR_EACH_BIT(bit, bits)
+                        channel_count_matched(d->groups[order][group].by_bit[bit], n);
+        }
+        return any;
+}
+
+/* Whether anybody wants something of the batch in this order. */
+static bool dispatcher_count_batch(Dispatcher *d, StreamOrder order, const Batch *b) {
+        bool any = dispatcher_count_matched(d, order, b);
+
+        return (b->n_grouped > 0 && dispatcher_count_grouped(d, order, b)) || any;
 }
 
 int dispatcher_take_batch(Dispatcher *d, Batch *b) {
-        uint64_t by_cpu = b->mask & dispatcher_live_bits(d, STREAM_BY_CPU, b->generation);
-        uint64_t by_time = b->mask & dispatcher_live_bits(d, STREAM_BY_TIME, b->generation);
-        bool is_merged = by_time || (b->n_notes > 0 && d->order_bits[STREAM_BY_TIME]);
+        bool goes_by_cpu = dispatcher_count_batch(d, STREAM_BY_CPU, b), goes_by_time = dispatcher_count_batch(d, STREAM_BY_TIME, b);
+        bool is_merged = goes_by_time || (b->n_notes > 0 && d->n_channels[STREAM_BY_TIME] > 0);
         unsigned noted = 1U << STREAM_BY_CPU | (is_merged ? 0 : 1U << STREAM_BY_TIME);
         int r = 0;
 
-        counter_add(&d->items, b->n_entries - b->n_notes);
+        counter_add(&d->items, b->n_entries - b->n_notes - b->n_shared);
         d->tick_told.is_due |= b->due < d->tick_told.next;
         if (b->watermark > 0)
                 d->hearings[b->slot].is_asked = false; /* that was the answer, be it nothing new */
         if (b->watermark > d->watermarks[b->slot])
                 d->watermarks[b->slot] = b->watermark;
-        dispatcher_count_matched(d, b);
-        if (by_cpu || b->n_notes > 0)
-                r = dispatcher_append(d, STREAM_BY_CPU, noted, by_cpu, b, b->entries, b->n_entries);
+        if (goes_by_cpu || b->n_notes > 0)
+                r = dispatcher_append(d, STREAM_BY_CPU, noted, b, b->entries, b->n_entries);
         if (r >= 0 && is_merged) {
                 r = merge_add(&d->merge, b);
                 if (r == 0)
@@ -88,15 +108,29 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
         return r;
 }
 
+/* Another stream has the item, which is that of all entries behind this one that share it. */
+static bool entry_goes_by_cpu(Dispatcher *d, const Batch *b, const BatchEntry *e) {
+        const BatchEntry *end = b->entries + b->n_entries;
+
+        do {
+                if (e->mask & dispatcher_live_bits(d, STREAM_BY_CPU, entry_group(e), b->generation))
+                        return true;
+                e++;
+        } while (b->n_shared > 0 && e < end && entry_shares(e));
+        return false;
+}
+
 /* Nobody who wanted it can have it in its place. */
-static int dispatcher_count_late(Dispatcher *d, const Batch *b, const BatchEntry *e, uint64_t by_time) {
-        uint64_t by_cpu = dispatcher_live_bits(d, STREAM_BY_CPU, b->generation);
+static int dispatcher_count_late(Dispatcher *d, const Batch *b, const BatchEntry *e) {
+        uint32_t group = entry_group(e);
         LateRow *more;
 
-        for (uint64_t m = e->mask & by_time; m; m &= m - 1)
-                for (Subscriber *s = d->by_bit[STREAM_BY_TIME][__builtin_ctzll(m)]->subscribers; s; s = s->next)
+        FOR_EACH_BIT(bit, e->mask & dispatcher_live_bits(d, STREAM_BY_TIME, group, b->generation))
+                for (Subscriber *s = d->groups[STREAM_BY_TIME][group].by_bit[bit]->subscribers; s; s = s->next)
                         s->late += !s->ended;
-        if (e->event == 0 || (e->mask & by_cpu))
+        if (b->n_shared > 0 && e > b->entries && entry_shares(e))
+                return 0; /* counted with the one before */
+        if (e->event == 0 || entry_goes_by_cpu(d, b, e))
                 return 0; /* a side record, or another stream has it */
         for (size_t i = 0; i < d->n_late; i++)
                 if (d->late[i].event == e->event && d->late[i].slot == b->slot) {
@@ -113,13 +147,12 @@ static int dispatcher_count_late(Dispatcher *d, const Batch *b, const BatchEntry
 
 /* What is older than what was released: the first entries of this piece, how many; none, if any other came before it. */
 static int dispatcher_release_late(Dispatcher *d, const MergePiece *p, size_t *ret_n) {
-        uint64_t bits = dispatcher_live_bits(d, STREAM_BY_TIME, p->batch->generation);
         size_t n = 0;
         int r = 0;
 
         for (; n < p->n && p->first[n].time < d->released && r >= 0; n++)
                 r = p->first[n].event == BATCH_NOTE ? dispatcher_note(d, STREAM_BY_TIME, p->batch, &p->first[n])
-                                                    : dispatcher_count_late(d, p->batch, &p->first[n], bits);
+                                                    : dispatcher_count_late(d, p->batch, &p->first[n]);
         *ret_n = n;
         return r;
 }
@@ -131,19 +164,17 @@ static int dispatcher_release_piece(Dispatcher *d, const MergePiece *p) {
         if (n_late == p->n || r < 0)
                 return r;
         d->released = p->first[p->n - 1].time;
-        return dispatcher_append(d, STREAM_BY_TIME, 1U << STREAM_BY_TIME,
-                                 dispatcher_live_bits(d, STREAM_BY_TIME, p->batch->generation), p->batch,
-                                 p->first + n_late, p->n - n_late);
+        return dispatcher_append(d, STREAM_BY_TIME, 1U << STREAM_BY_TIME, p->batch, p->first + n_late, p->n - n_late);
 }
 
 /* They are in order: if the first one is not late, none is. */
 static int dispatcher_release_pieces(Dispatcher *d, const MergePiece *p, unsigned n) {
-        bool is_plain = merge_is_of_one_generation(&d->merge);
+        bool is_plain = merge_is_plain(&d->merge);
         int r = 0;
 
         for (unsigned i = 0; i < n && r >= 0; i++) {
                 if (is_plain && p[i].n == 1 && p[i].first->time >= d->released) {
-                        uint64_t bits = dispatcher_live_bits(d, STREAM_BY_TIME, p[i].batch->generation);
+                        uint64_t bits = dispatcher_live_bits(d, STREAM_BY_TIME, 0, p[i].batch->generation);
                         unsigned passed = dispatcher_pass_pieces(d, STREAM_BY_TIME, bits, &p[i], n - i);
 
                         i += passed;

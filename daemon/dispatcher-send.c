@@ -60,6 +60,14 @@ static int subscriber_ring(const Subscriber *s) {
         return errno == ENOBUFS || errno == ENOMEM ? OUTBOX_E_AGAIN : OUTBOX_E_GONE;
 }
 
+static void dispatcher_note_owing(Dispatcher *d, Channel *c) {
+        if (c->is_owing)
+                return;
+        c->is_owing = true;
+        c->next_owing = d->owing;
+        d->owing = c;
+}
+
 /* Who sleeps is woken once for all that comes in a turn, unless there is more of it than may wait. */
 static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
         int r, rung;
@@ -72,7 +80,7 @@ static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
         if (!s->owes_bell)
                 return r;
         if (d->in_turn && !shared_ring_is_half_full(s->ring)) {
-                d->owes_bells = true;
+                dispatcher_note_owing(d, s->channel);
                 return r;
         }
         rung = subscriber_ring(s);
@@ -131,14 +139,16 @@ int dispatcher_end_turn(Dispatcher *d) {
         int r = 0;
 
         d->in_turn = false;
-        if (!d->owes_bells)
-                return 0;
-        d->owes_bells = false;
-        for (Channel *c = d->channels; c; c = c->next)
+        while (d->owing) {
+                Channel *c = d->owing;
+
+                d->owing = c->next_owing;
+                c->is_owing = false;
                 for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                         next = s->next; /* it may be gone */
                         if (s->owes_bell)
                                 r = subscriber_send(d, s);
                 }
+        }
         return r;
 }

@@ -41,7 +41,7 @@ static int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscrib
 
         if (!word)
                 return -ENOMEM;
-        *word = (DispatcherWord){ .kind = kind, .id = s->id, .bit = s->bit, .reason = reason };
+        *word = (DispatcherWord){ .kind = kind, .id = s->id, .number = s->number, .reason = reason };
         posted = mailbox_post(&d->words, word);
         assert(posted); /* two words for each subscriber at most, and main bounds these */
         return 0;
@@ -55,6 +55,7 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
                         *p = s->next;
                         break;
                 }
+        dispatcher_note_unflushed(d, s->channel); /* perhaps it was the last one */
         if (s->channel->open && s->channel->open->is_placed && !s->ended)
                 s->channel->open = packet_unref(s->channel->open); /* it is in its memory */
         if (s->closing && !s->ended)
@@ -69,36 +70,25 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
                 (void)malloc_trim(0); /* free(3) gives back only what is last in its arena, which is rarely a packet */
 }
 
-static Channel *dispatcher_channel(Dispatcher *d, const Subscriber *s) {
-        Channel *c = d->by_bit[s->order][s->bit];
+static Channel *dispatcher_need_channel(Dispatcher *d, const Subscriber *s) {
+        ChannelGroup *group = &d->groups[s->order][BATCH_GROUP(s->number)];
+        Channel *c = dispatcher_channel(d, s->order, s->number);
 
         if (c)
                 return c;
+        if (task_table_add_group(&d->tasks[s->order], BATCH_GROUP(s->number)) < 0)
+                return NULL;
         c = calloc(1, sizeof(*c));
         if (!c)
                 return NULL;
-        *c = (Channel){ .bit = s->bit, .order = s->order, .next = d->channels };
+        *c = (Channel){ .number = s->number, .order = s->order, .next = d->channels };
+        if (d->channels)
+                d->channels->before = c;
         d->channels = c;
-        d->by_bit[s->order][s->bit] = c;
-        d->order_bits[s->order] |= 1ULL << s->bit;
+        group->by_bit[s->number % BATCH_BITS] = c;
+        group->bits |= BATCH_BIT(s->number);
+        d->n_channels[s->order]++;
         return c;
-}
-
-/* Entries that wait in the merge and will reach the channel's subscribers, so also one who comes now. */
-uint64_t channel_pending(const Dispatcher *d, const Channel *c) {
-        uint64_t n = 0;
-
-        if (c->order != STREAM_BY_TIME)
-                return 0;
-        for (size_t i = 0; i < d->merge.n; i++) {
-                const Batch *b = d->merge.batches[i];
-
-                if (b->generation < c->since)
-                        continue;
-                for (size_t k = b->next; k < b->n_entries; k++)
-                        n += (b->entries[k].mask >> c->bit) & 1;
-        }
-        return n;
 }
 
 /* Once: main answers with the closing ledger. */
@@ -231,12 +221,12 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         int r;
 
         r = dispatcher_flush(d); /* what is in an open packet was before the newcomer */
-        c = r < 0 ? NULL : dispatcher_channel(d, s);
+        c = r < 0 ? NULL : dispatcher_need_channel(d, s);
         if (!c) {
                 subscriber_free(s);
                 return r < 0 ? r : -ENOMEM;
         }
-        task_table_forget_channel(&d->tasks[s->order], s->bit); /* the newcomer knows nobody */
+        task_table_forget_channel(&d->tasks[s->order], s->number); /* the newcomer knows nobody */
         if (!c->subscribers)
                 c->since = s->since;
         d->n_channel_changes++;
@@ -244,7 +234,8 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         s->next = c->subscribers;
         c->subscribers = s;
         s->held = true;
-        s->matched = channel_pending(d, c);
+        dispatcher_count_pending(d);
+        s->matched = c->pending;
         if (!s->ring)
                 subscriber_widen(s);
         frame_reader_init(&s->in, STREAM_MAX_REQUEST);
@@ -288,13 +279,15 @@ static int packet_of_fields(const uint8_t *bytes, size_t n, Packet **ret) {
         return 0;
 }
 
-int dispatcher_describe(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_t n) {
+int dispatcher_describe(Dispatcher *d, uint32_t number, const uint8_t *bytes, size_t n) {
         _cleanup_(packet_unrefp) Packet *p = NULL;
         int r = packet_of_fields(bytes, n, &p);
 
-        for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++)
-                if (d->by_bit[order][bit])
-                        r = channel_push(d, d->by_bit[order][bit], p);
+        for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++) {
+                Channel *c = dispatcher_channel(d, (StreamOrder)order, number);
+
+                r = c ? channel_push(d, c, p) : 0;
+        }
         return r;
 }
 
@@ -306,7 +299,7 @@ int dispatcher_tell_removals(Dispatcher *d) {
         while (r >= 0 && d->removals.first && d->removals.first->at <= until) {
                 DispatcherMail *mail = dispatcher_mails_pop(&d->removals);
 
-                r = dispatcher_describe(d, mail->bit, mail->bytes, mail->n_bytes);
+                r = dispatcher_describe(d, mail->number, mail->bytes, mail->n_bytes);
                 dispatcher_mail_free(mail);
         }
         return r;

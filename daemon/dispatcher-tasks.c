@@ -29,7 +29,7 @@ void dispatcher_deinit_tasks(Dispatcher *d) {
 }
 
 int dispatcher_note(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e) {
-        TaskNote n = task_note_get(b->arena + e->offset, e->length);
+        TaskNote n = task_note_get(b->arena + entry_offset(e), e->length);
 
         return task_table_apply(&d->tasks[order], e->time, &n);
 }
@@ -51,6 +51,7 @@ static int channel_tell(Dispatcher *d, Channel *c, const uint8_t *field, size_t 
         r = c->tasks || (c->open && c->open->is_placed) ? channel_flush(d, c) : 0;
         if (r < 0)
                 return r;
+        dispatcher_note_unflushed(d, c);
         c->tasks = packet_new_pooled(&d->packets);
         if (!c->tasks)
                 return -ENOMEM;
@@ -60,25 +61,27 @@ static int channel_tell(Dispatcher *d, Channel *c, const uint8_t *field, size_t 
 
 static int channel_name(Dispatcher *d, Channel *c, TaskTable *table, Task *task) {
         uint8_t bytes[TASK_ENCODED_MAX];
+        uint64_t has_process;
         size_t length;
         int r = 0;
 
-        if (c->open && task_was_described(task, c->bit))
+        if (c->open && task_was_described(task, c->number))
                 r = channel_flush(d, c); /* what is in it was done by whom the task was before */
         if (r < 0)
                 return r;
-        length = task_encode(task, !((task->process->described >> c->bit) & 1), bytes);
-        task_set_described(table, task, c->bit);
-        return channel_tell(d, c, bytes, length);
+        has_process = task_channels_described(&task->process->channels, BATCH_GROUP(c->number)) & BATCH_BIT(c->number);
+        length = task_encode(task, !has_process, bytes);
+        r = task_set_described(table, task, c->number);
+        return r < 0 ? r : channel_tell(d, c, bytes, length);
 }
 
-int dispatcher_name(Dispatcher *d, StreamOrder order, uint32_t tid, uint64_t bits) {
+int dispatcher_name(Dispatcher *d, StreamOrder order, uint32_t group, uint32_t tid, uint64_t bits) {
         TaskTable *table = &d->tasks[order];
         Task *task = task_table_find(table, tid);
         int r = 0;
 
-        for (uint64_t m = bits & ~task_table_described(table, tid); m && r >= 0; m &= m - 1)
-                r = channel_name(d, d->by_bit[order][__builtin_ctzll(m)], table, task);
+        for (uint64_t m = bits & ~task_table_described(table, group, tid); m && r >= 0; m &= m - 1)
+                r = channel_name(d, d->groups[order][group].by_bit[__builtin_ctzll(m)], table, task);
         return r;
 }
 
@@ -87,15 +90,22 @@ typedef struct Pruning {
         StreamOrder order;
 } Pruning;
 
-/* Every channel that has it hears that it is forgotten: no item of it comes any more without another description. */
-static int on_forgotten(void *userdata, const Task *task) {
-        const Pruning *p = userdata;
+static int group_tell_forgotten(const Pruning *p, uint32_t group, const Task *task) {
         uint8_t field[16], *end = wire_put_number(field, PACKET_FORGOTTEN_TASKS, task->tid);
+        ChannelGroup *channels = &p->dispatcher->groups[p->order][group];
         int r = 0;
 
-        for (uint64_t m = task->known & p->dispatcher->order_bits[p->order]; m && r >= 0; m &= m - 1)
-                r = channel_tell(p->dispatcher, p->dispatcher->by_bit[p->order][__builtin_ctzll(m)], field,
-                                 (size_t)(end - field));
+        for (uint64_t m = task_channels_known(&task->channels, group) & channels->bits; m && r >= 0; m &= m - 1)
+                r = channel_tell(p->dispatcher, channels->by_bit[__builtin_ctzll(m)], field, (size_t)(end - field));
+        return r;
+}
+
+/* Every channel that has it hears that it is forgotten: no item of it comes any more without another description. */
+static int on_forgotten(void *userdata, const Task *task) {
+        int r = group_tell_forgotten(userdata, 0, task);
+
+        for (uint64_t m = task->channels.groups; m && r >= 0; m &= m - 1)
+                r = group_tell_forgotten(userdata, (uint32_t)__builtin_ctzll(m), task);
         return r;
 }
 

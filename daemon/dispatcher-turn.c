@@ -24,7 +24,7 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 r = dispatcher_begin(d, mail->id);
                 break;
         case DISPATCHER_DESCRIBE:
-                r = dispatcher_describe(d, mail->bit, mail->bytes, mail->n_bytes);
+                r = dispatcher_describe(d, mail->number, mail->bytes, mail->n_bytes);
                 break;
         case DISPATCHER_LEARN:
                 r = dispatcher_learn(d, mail->scan);

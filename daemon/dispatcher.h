@@ -43,9 +43,9 @@ typedef struct Subscriber {
         uint64_t id;
         int fd;
         char peer[SUBSCRIBER_PEER_SIZE];
-        unsigned bit; /* of its subscription in BatchEntry.mask */
+        uint32_t number; /* of its subscription: a group and a bit of BatchEntry.mask */
         StreamOrder order;
-        uint64_t since; /* first snapshot generation whose masks have the bit for this subscription */
+        uint64_t since; /* first snapshot generation whose masks have the number for this subscription */
         Overflow overflow;
         size_t queue_bytes;
         SharedRing *ring; /* the way of all packets; NULL: the socket */
@@ -82,13 +82,17 @@ DEFINE_CLEANUP(Subscriber *, subscriber_free)
 
 /* All subscribers of one subscription in one order: they share packets. */
 struct Channel {
-        Channel *next;
-        unsigned bit;
+        Channel *next, *before;
+        Channel *next_unflushed; /* while it is one */
+        Channel *next_owing;
+        bool is_unflushed, is_owing; /* is in Dispatcher.unflushed, .owing */
+        uint32_t number;
         StreamOrder order;
         uint64_t since;
         Packet *tasks; /* who is named by `open`, being filled: leaves before it */
         Packet *open;  /* being filled; perhaps where its subscribers read it: none is when a turn is over */
         Subscriber *subscribers;
+        uint64_t pending; /* dispatcher_count_pending() */
 };
 
 /* Channels for which masks of one generation speak, until a channel comes or goes. */
@@ -96,13 +100,20 @@ typedef struct LiveBits {
         uint64_t generation, n_changes, bits;
 } LiveBits;
 
+/* The channels of one order whose subscriptions are of one group. */
+typedef struct ChannelGroup {
+        Channel *by_bit[BATCH_BITS];
+        uint64_t bits; /* that have a channel */
+        LiveBits live; /* of the batch before */
+} ChannelGroup;
+
 /*
  * The first three come before every batch that was pushed after they were posted, the others follow everything that was
  * pushed before they were posted.
  */
 typedef enum DispatcherOrder {
         DISPATCHER_SUBSCRIBE, /* subscriber: held, so that it collects but hears nothing yet */
-        DISPATCHER_DESCRIBE,  /* bytes: fields of perfd.v1.Packet for the subscribers of `bit` */
+        DISPATCHER_DESCRIBE,  /* bytes: fields of perfd.v1.Packet for the subscribers of `number` */
         DISPATCHER_LEARN,     /* scan: the tasks that are there */
         DISPATCHER_BEGIN,     /* the subscriber `id` hears: the readers know what it wants */
         DISPATCHER_REMOVED,   /* as DESCRIBE, for when everything older than `at` was released */
@@ -117,7 +128,7 @@ typedef struct DispatcherMail {
         DispatcherOrder order;
         Subscriber *subscriber;
         TaskScan *scan; /* moves */
-        unsigned bit;
+        uint32_t number;
         uint64_t id;
         uint8_t *bytes; /* malloc, moves */
         size_t n_bytes;
@@ -201,7 +212,7 @@ typedef enum DispatcherWordKind {
 typedef struct DispatcherWord {
         DispatcherWordKind kind;
         uint64_t id;
-        unsigned bit;
+        uint32_t number;
         const char *reason; /* static */
 } DispatcherWord;
 
@@ -232,14 +243,15 @@ typedef struct Dispatcher {
         sd_event *event;
         bool quit;
         bool is_closing_all; /* no buffer is written any more: whoever has ended need not have read them */
-        bool in_turn, owes_bells; /* for what comes in a turn subscribers in shared memory are woken at its end */
+        bool in_turn;
+        Channel *owing; /* for what comes in a turn their subscribers in shared memory are woken at its end */
         SharedTick tick_told; /* what they are told in this turn */
         Channel *channels;
-        Channel *by_bit[_STREAM_ORDER_MAX][BATCH_BITS];
-        uint64_t order_bits[_STREAM_ORDER_MAX]; /* bits that have a channel of this order */
+        Channel *unflushed; /* those that a flush has something to do for */
+        ChannelGroup groups[_STREAM_ORDER_MAX][BATCH_GROUPS];
+        size_t n_channels[_STREAM_ORDER_MAX];
         uint64_t n_channel_changes;
         DispatcherMails following; /* read, and still to be followed */
-        LiveBits live_bits[_STREAM_ORDER_MAX]; /* of the batch before */
         PacketPool packets;
         Merge merge;
         TaskTable tasks[_STREAM_ORDER_MAX]; /* as of the last item of this order */
@@ -289,18 +301,36 @@ int dispatcher_release(Dispatcher *d);
 void dispatcher_unblock(Dispatcher *d);
 nsec_t dispatcher_min_watermark(const Dispatcher *d);
 
+/* Bits of channels of this order and group for which masks of the batch's generation already speak. */
+uint64_t dispatcher_find_live_bits(Dispatcher *d, StreamOrder order, uint32_t group, uint64_t generation);
+
+static inline uint64_t dispatcher_live_bits(Dispatcher *d, StreamOrder order, uint32_t group, uint64_t generation) {
+        const LiveBits *known = &d->groups[order][group].live;
+
+        return known->generation == generation && known->n_changes == d->n_channel_changes ?
+                       known->bits : dispatcher_find_live_bits(d, order, group, generation);
+}
+
 /*
- * dispatcher-append.c: n entries of a batch, to the packets of the channels of these bits. Notes between them are followed in
+ * dispatcher-append.c: n entries of a batch, to the packets of the channels of this order. Notes between them are followed in
  * the tables of `noted`, a bit for each order.
  */
-int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, uint64_t bits, const Batch *b, const BatchEntry *e,
-                      size_t n);
+int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, const Batch *b, const BatchEntry *e, size_t n);
 /*
- * dispatcher-pass.c: pieces of one entry each, in order, of batches whose masks speak for these bits, as long as they go where
- * nothing has to be done before: how many went.
+ * dispatcher-pass.c: pieces of one entry each, in order, of batches whose masks are all of group 0 and speak for these bits, as
+ * long as they go where nothing has to be done before: how many went.
  */
 unsigned dispatcher_pass_pieces(Dispatcher *d, StreamOrder order, uint64_t bits, const MergePiece *pieces, unsigned n);
+/* Sends what is in open packets, and ends channels whose last subscriber left. */
 int dispatcher_flush(Dispatcher *d);
+/* The next flush has something to do for it. */
+static inline void dispatcher_note_unflushed(Dispatcher *d, Channel *c) {
+        if (c->is_unflushed)
+                return;
+        c->is_unflushed = true;
+        c->next_unflushed = d->unflushed;
+        d->unflushed = c;
+}
 int channel_flush(Dispatcher *d, Channel *c);
 /* dispatcher-place.c: a packet in the memory of the channel's only subscriber, for `least` bytes; NULL: not here, or not now. */
 Packet *channel_place(const Channel *c, size_t least);
@@ -318,7 +348,7 @@ void dispatcher_deinit_tasks(Dispatcher *d);
 int dispatcher_note(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e);
 int dispatcher_learn(Dispatcher *d, const TaskScan *scan);
 /* Describes the thread, if it is known, to those of these channels that do not have it as it is now, before an item of it. */
-int dispatcher_name(Dispatcher *d, StreamOrder order, uint32_t tid, uint64_t bits);
+int dispatcher_name(Dispatcher *d, StreamOrder order, uint32_t group, uint32_t tid, uint64_t bits);
 /* After a flush: what is too much is forgotten. */
 int dispatcher_prune_tasks(Dispatcher *d);
 
@@ -326,14 +356,18 @@ int dispatcher_prune_tasks(Dispatcher *d);
 int dispatcher_subscribe(Dispatcher *d, Subscriber *s);
 int dispatcher_begin(Dispatcher *d, uint64_t id);
 /* As all that sends something else than items: after a flush. */
-int dispatcher_describe(Dispatcher *d, unsigned bit, const uint8_t *bytes, size_t n);
+int dispatcher_describe(Dispatcher *d, uint32_t number, const uint8_t *bytes, size_t n);
 int dispatcher_tell_removals(Dispatcher *d);
 void dispatcher_mail_free(DispatcherMail *mail);
 int dispatcher_close(Dispatcher *d, const DispatcherMail *mail);
 int dispatcher_end_closing(Dispatcher *d);
 int dispatcher_report(Dispatcher *d, DispatcherReport *report);
-/* dispatcher-close.c */
-uint64_t channel_pending(const Dispatcher *d, const Channel *c);
+/* NULL: nobody has subscribed to it in this order. */
+static inline Channel *dispatcher_channel(const Dispatcher *d, StreamOrder order, uint32_t number) {
+        return d->groups[order][BATCH_GROUP(number)].by_bit[number % BATCH_BITS];
+}
+/* dispatcher-close.c: Channel.pending of all, entries that wait in the merge and will reach the channel's subscribers. */
+void dispatcher_count_pending(Dispatcher *d);
 int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p);
 void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why);
 

@@ -58,15 +58,14 @@ static int reader_read_event(Reader *r, const SnapshotCpu *c, size_t first, size
         const SnapshotEvent *e = &r->snapshot->events[c->streams[first].event];
         const Event *event = e->event;
         ReadCount values[EVENT_MEMBERS_MAX];
-        uint64_t mask = 0;
+        SubscriptionSet set = { .groups = 0 };
         size_t room, length;
         nsec_t now;
         uint8_t *to;
         int n;
 
-        for (size_t i = 0; i < e->n_routes; i++)
-                mask |= e->routes[i].bit;
-        if (mask == 0)
+        snapshot_event_wants(e, &set);
+        if (set.groups == 0)
                 return 0;
         n = reader_need_batch(r);
         if (n != 0)
@@ -78,12 +77,12 @@ static int reader_read_event(Reader *r, const SnapshotCpu *c, size_t first, size
         if (n < 0)
                 return n;
         to = batch_room(r->batch, &room);
-        if (!batch_has_entry_room(r->batch) ||
+        if (!batch_has_room_for(r->batch, subscription_set_count_groups(&set)) ||
             read_item_encode(event->id, r->cpu, now, values, event->n_members, to, room, &length) != 0) {
                 n = reader_push_batch(r);
                 return n != 0 ? n : reader_read_event(r, c, first, last); /* an empty batch has room */
         }
-        batch_append(r->batch, now, mask, event->id, 0, length);
+        batch_append_set(r->batch, now, &set, event->id, 0, length);
         return 0;
 }
 

@@ -94,22 +94,26 @@ typedef struct Mix {
         Batch *batch;
         BatchEntry *begin, *end, *last; /* those that are not yet the batch's */
         uint8_t *to, *to_end;
-        uint64_t mask; /* of all of them */
+        uint64_t mask; /* of all of them, */
+        uint32_t number; /* their subscription, */
+        uintptr_t base;  /* and from where their places are counted */
         nsec_t before;
         bool sorted;
 } Mix;
 
-static inline void mix_begin(Mix *m, uint64_t mask) {
+static inline void mix_begin(Mix *m, const Route *route) {
         Batch *b = m->batch;
 
         m->begin = m->end = b->entries + b->n_entries;
         m->before = b->n_entries > 0 ? m->end[-1].time : 0;
         m->sorted = true;
-        m->mask = mask;
+        m->mask = route->bit;
+        m->number = route->number;
+        m->base = (uintptr_t)b->arena - BATCH_PLACE(BATCH_GROUP(m->number), 0);
 }
 
 static inline void mix_end(Mix *m) {
-        batch_extend(m->batch, (size_t)(m->end - m->begin), m->mask, (size_t)(m->to - m->batch->arena), m->sorted);
+        batch_extend(m->batch, (size_t)(m->end - m->begin), BATCH_GROUP(m->number), m->mask, (size_t)(m->to - m->batch->arena), m->sorted);
 }
 
 static inline bool mix_has_room(const Mix *m, const EncodePlan *plan, size_t raw_size) {
@@ -120,12 +124,12 @@ static inline bool mix_has_room(const Mix *m, const EncodePlan *plan, size_t raw
 
 /* An item that was written behind the others, and ends at `to`. */
 static inline void mix_add(Mix *m, const Route *route, const Record *record, uint8_t *to) {
-        if (__builtin_expect(route->bit != m->mask, 0)) {
+        if (__builtin_expect(route->number != m->number, 0)) {
                 mix_end(m);
-                mix_begin(m, route->bit);
+                mix_begin(m, route);
         }
-        *m->end++ = (BatchEntry){ .time = record->time, .mask = route->bit, .event = route->plan->event_id,
-                                  .offset = (uint32_t)(m->to - m->batch->arena), .length = (uint32_t)(to - m->to),
+        *m->end++ = (BatchEntry){ .time = record->time, .mask = m->mask, .event = route->plan->event_id,
+                                  .place = (uint32_t)((uintptr_t)m->to - m->base), .length = (uint32_t)(to - m->to),
                                   .tid = record->tid };
         m->to = to;
         m->sorted &= record->time >= m->before;
@@ -182,7 +186,7 @@ uint64_t reader_take_mixed(Reader *r, Ring *ring, uint64_t until, const Snapshot
                 return 0;
         m = (Mix){ .batch = b, .last = b->entries + BATCH_ENTRIES, .to = b->arena + b->used,
                    .to_end = b->arena + BATCH_ARENA };
-        mix_begin(&m, (*stream)->only.bit);
+        mix_begin(&m, &(*stream)->only);
         do {
                 most = most < HANDFUL ? 2 * most : HANDFUL;
                 n = mixed_look(ring, until, c, &last_id, &n_same, sights, most);

@@ -20,6 +20,9 @@ static inline int reader_encode(Batch *b, const EncodePlan *plan, const Record *
         return 0;
 }
 
+/* reader-route.c: the same of a stream that is special. */
+int reader_route_special(Reader *r, const SnapshotStream *stream, Record *record);
+
 /* A whole sample, for whoever wants it, once for each encoding. READER_E_NO_ROOM: what of it was appended is to be taken back. */
 static inline int reader_route(Reader *r, const SnapshotStream *stream, Record *record) {
         const Route *route = stream->routes, *end = route + stream->n_routes;
@@ -30,8 +33,8 @@ static inline int reader_route(Reader *r, const SnapshotStream *stream, Record *
                 counter_add(&counters->filtered, 1);
                 return 0;
         }
-        if (stream->needs_comm)
-                record->comm = reader_comm(r, record->tid, record->time);
+        if (stream->is_special)
+                return reader_route_special(r, stream, record);
 
         while (route < end) {
                 const EncodePlan *plan = route->plan;

@@ -19,7 +19,8 @@ uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
         const RunLike l = s->like;
         Batch *b = r->batch;
         BatchEntry *begin = b->entries + b->n_entries, *e = begin, *last_entry = b->entries + BATCH_ENTRIES - s->n_items;
-        uint8_t *const arena = b->arena, *to = arena + b->used, *last = arena + BATCH_ARENA - s->need;
+        const uintptr_t base = (uintptr_t)b->arena - BATCH_PLACE(s->group, 0); /* from which an entry's place is counted */
+        uint8_t *to = b->arena + b->used, *const last = b->arena + BATCH_ARENA - s->need;
         nsec_t before = b->n_entries > 0 ? e[-1].time : 0;
         const uint8_t *at = s->first;
         Record *record = &r->plain;
@@ -45,11 +46,11 @@ uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
                         *e = i->entry;
                         e->time = record->time;
                         e->mask = mask;
-                        e->offset = (uint32_t)(item - arena);
+                        e->place = (uint32_t)((uintptr_t)item - base);
                         e->length = (uint32_t)(to - item);
                         e->tid = record->tid;
                         e++;
-                        if (i->asks)
+                        if (i->is_counted)
                                 batch_count(b, mask, 1);
                 }
                 if (e == first)
@@ -58,8 +59,8 @@ uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
                 before = record->time;
                 delivered++;
         }
-        batch_extend(b, (size_t)(e - begin), 0, (size_t)(to - arena), sorted); /* uncounted: */
-        for (const RunItem *i = s->items; i < items_end; i++)
+        batch_extend(b, (size_t)(e - begin), s->group, 0, (size_t)(to - b->arena), sorted); /* uncounted: */
+        for (const RunItem *i = s->items; i < items_end && s->group == 0; i++)
                 if (!i->asks)
                         batch_count(b, i->always, delivered); /* then there are no others */
         return run_end(s, ring, at, delivered);

@@ -79,10 +79,11 @@ static inline __attribute__((always_inline)) uint64_t run_alike(Reader *r, Ring 
         Batch *b = r->batch;
         const uint64_t mask = condition ? condition->bit : s->items[0].always;
         BatchEntry *begin = b->entries + b->n_entries, *e = begin, *end = b->entries + BATCH_ENTRIES;
-        uint8_t *const arena = b->arena, *to = arena + b->used, *last = arena + BATCH_ARENA - s->need;
+        uint8_t *to = b->arena + b->used, *const last = b->arena + BATCH_ARENA - s->need;
         nsec_t before = b->n_entries > 0 && e[-1].time > 0 ? e[-1].time : 1;
         const uint8_t *at = s->first;
         uint64_t task = UINT64_MAX;
+        uintptr_t base; /* from which an entry's place is counted */
         bool sorted = true;
         RunLike l = s->like;
 
@@ -91,6 +92,7 @@ static inline __attribute__((always_inline)) uint64_t run_alike(Reader *r, Ring 
         if (!condition)
                 l.last = run_last(s, b, t.length);
         s->items[0].entry = (BatchEntry){ .mask = mask, .event = plan->event_id, .length = t.length };
+        base = (uintptr_t)b->arena - BATCH_PLACE(s->group, 0);
         for (;; at += l.length) {
                 bool is_odd = false;
                 Record record;
@@ -113,7 +115,7 @@ static inline __attribute__((always_inline)) uint64_t run_alike(Reader *r, Ring 
                 }
                 *e = s->items[0].entry;
                 e->time = record.time;
-                e->offset = (uint32_t)(to - arena);
+                e->place = (uint32_t)((uintptr_t)to - base);
                 e->tid = record.tid;
                 if (__builtin_expect(is_odd, 0)) {
                         to = run_put_odd(&r->plain, plan, at, l.raw_size, to);
@@ -123,10 +125,10 @@ static inline __attribute__((always_inline)) uint64_t run_alike(Reader *r, Ring 
                         before = record.time;
                 }
                 if (!is_whole || __builtin_expect(is_odd, 0))
-                        e->length = (uint32_t)(to - arena) - e->offset;
+                        e->length = (uint32_t)((uintptr_t)to - base) - e->place;
                 e++;
         }
-        batch_extend(b, (size_t)(e - begin), mask, (size_t)(to - arena), sorted);
+        batch_extend(b, (size_t)(e - begin), s->group, mask, (size_t)(to - b->arena), sorted);
         return run_end(s, ring, at, (uint64_t)(e - begin));
 }
 

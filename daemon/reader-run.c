@@ -111,6 +111,7 @@ static const Route *run_add_item(Run *s, const Reader *r, const Route *route, co
                         i->always |= route->bit;
         i->questions_end = s->questions + s->n_questions;
         i->asks = i->questions < i->questions_end;
+        i->is_counted = i->asks && s->group == 0;
         i->entry = (BatchEntry){ .event = i->plan->event_id };
         i->is_alike = item_template_init(&i->alike, i->plan, r->cpu, s->like.raw_size);
         s->need += i->plan->room + (i->plan->payload != PAYLOAD_FIELDS ? s->like.length : 0);
@@ -126,6 +127,9 @@ uint64_t reader_take_run(Reader *r, Ring *ring, uint64_t until, const SnapshotSt
                 return 0;
         if (e->n_routes == 0)
                 return run_skip(&s, ring);
+        if (!e->table->is_of_one_group)
+                return 0;
+        s.group = BATCH_GROUP(e->routes[0].number);
         s.need = s.n_items = s.n_questions = 0;
         s.excluded = e->exclude_self ? r->own_pid : UINT32_MAX;
         for (const Route *route = e->routes, *end = route + e->n_routes; route < end;)

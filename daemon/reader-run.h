@@ -33,6 +33,7 @@ typedef struct RunItem {
         uint64_t always;  /* bits of those who have none */
         BatchEntry entry; /* what all of its entries have in common */
         bool asks;        /* somebody has a condition */
+        bool is_counted;  /* one by one: somebody has, and is in group 0 */
         bool is_alike;    /* there is a template */
         ItemTemplate alike;
 } RunItem;
@@ -44,6 +45,7 @@ typedef struct Run {
         uint32_t excluded; /* the pid whose samples end it; UINT32_MAX, of tasks that are gone: nobody's, and no harm */
         size_t need;       /* room for all items of a sample */
         size_t n_items, n_questions;
+        uint32_t group;    /* of all who want it */
         RunItem items[RUN_ITEMS];
         RunQuestion questions[BATCH_BITS];
 } Run;

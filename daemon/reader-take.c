@@ -39,25 +39,17 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
 }
 
 /* The subscriptions that want a record of this type, whoever wrote it. */
-static uint64_t reader_record_bits(const Snapshot *s, uint32_t type) {
+static const SubscriptionSet *snapshot_record_wants(const Snapshot *s, uint32_t type) {
         unsigned kind = record_kind_of(type);
 
-        return kind < _RECORD_KIND_MAX ? s->record_bits[kind] : s->event_bits;
-}
-
-static uint64_t event_route_bits(const SnapshotEvent *e) {
-        uint64_t bits = 0;
-
-        for (size_t i = 0; i < e->n_routes; i++)
-                bits |= e->routes[i].bit;
-        return bits;
+        return kind < _RECORD_KIND_MAX ? &s->record_wants[kind] : &s->all_want;
 }
 
 /* stream: NULL for what the carrier wrote. */
 static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8_t *bytes, size_t length) {
         const SnapshotEvent *e = stream ? stream->of : NULL;
+        SubscriptionSet set = { .groups = 0 };
         Record record;
-        uint64_t bits;
         size_t room, item_length = 0;
         uint8_t *to;
         int n;
@@ -71,16 +63,17 @@ static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8
         n = !e && r->snapshot->notes ? reader_note(r, &record) : 0;
         if (n != 0)
                 return n;
-        bits = e ? event_route_bits(e) : 0;
+        if (e)
+                snapshot_event_wants(e, &set);
         if (!e || record_kind_of(record.type) < _RECORD_KIND_MAX)
-                bits |= reader_record_bits(r->snapshot, record.type);
-        if (bits) {
-                if (!batch_has_entry_room(r->batch))
+                subscription_set_add_set(&set, snapshot_record_wants(r->snapshot, record.type));
+        if (set.groups) {
+                if (!batch_has_room_for(r->batch, subscription_set_count_groups(&set)))
                         return READER_E_NO_ROOM;
                 to = batch_room(r->batch, &room);
                 if (side_item_encode(&record, e ? e->event->id : 0, to, room, &item_length) != 0)
                         return READER_E_NO_ROOM;
-                batch_append(r->batch, record.time, bits, e ? e->event->id : 0, record.tid, item_length);
+                batch_append_set(r->batch, record.time, &set, e ? e->event->id : 0, record.tid, item_length);
         }
         counter_add(&r->counters.side_records, 1);
         return 0;

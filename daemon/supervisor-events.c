@@ -99,7 +99,7 @@ static int supervisor_withdraw(Supervisor *s, Registration *list, bool published
         for (Registration *g = list; g; g = g->next) {
                 s->n_registrations--;
                 supervisor_unfollow_event(s, g);
-                supervisor_unroute_event(s, g->event);
+                registration_unroute(g);
         }
         if (published)
                 r = supervisor_publish(s);
@@ -250,7 +250,7 @@ int supervisor_remove_selected(Supervisor *s, Registration *const *selected, siz
                 selected[i]->enabled = false;
                 supervisor_unlink(s, selected[i]);
                 supervisor_unfollow_event(s, selected[i]);
-                supervisor_unroute_event(s, selected[i]->event);
+                registration_unroute(selected[i]);
         }
         r = supervisor_update_active(s, e);
         if (r == 0)

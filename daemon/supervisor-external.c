@@ -150,35 +150,42 @@ static int own_need_batch(Supervisor *s) {
 
 typedef struct Wanted {
         EncodePlan *encoding;
-        uint64_t mask;
+        SubscriptionSet set;
 } Wanted;
 
+#define WANTED_MAX (ENCODINGS_MAX + _PAYLOAD_MAX)
+
 /* Who wants it, by encoding. */
-static size_t find_wanted(const Supervisor *s, const Registration *g, const Record *record, Wanted *ret) {
+static size_t find_wanted(const Registration *g, const Record *record, Wanted *ret) {
         size_t n = 0;
 
-        for (const Subscription *u = s->subscriptions; u; u = u->next)
-                for (size_t i = 0; i < u->n_routes; i++) {
-                        const SubscriptionRoute *route = &u->routes[i];
-                        size_t k = 0;
+        for (size_t i = 0; i < g->n_routes; i++) {
+                const Subscription *u = g->routes[i].subscription;
+                const SubscriptionRoute *route = &u->routes[g->routes[i].at];
+                size_t k = 0;
 
-                        if (route->event != g->event || (route->program && !match_run(route->program, record)))
-                                continue;
-                        while (k < n && ret[k].encoding != route->encoding)
-                                k++;
-                        if (k == n)
-                                ret[n++] = (Wanted){ .encoding = route->encoding };
-                        ret[k].mask |= 1ULL << u->bit;
+                if (route->program && !match_run(route->program, record))
+                        continue;
+                while (k < n && ret[k].encoding != route->encoding)
+                        k++;
+                if (k == n) {
+                        assert(n < WANTED_MAX);
+                        ret[n].encoding = route->encoding;
+                        ret[n++].set.groups = 0;
                 }
+                subscription_set_add(&ret[k].set, u->number);
+        }
         return n;
 }
 
 /* All of its items, in one batch. False: there is no room for them, and none was appended. */
 static bool batch_put(Batch *b, const Registration *g, const Record *record, const Wanted *wanted, size_t n) {
-        size_t lengths[BATCH_BITS], room, used = 0;
+        size_t lengths[WANTED_MAX], room, used = 0, n_entries = 0;
         uint8_t *to = batch_room(b, &room);
 
-        if (n > BATCH_ENTRIES - b->n_entries)
+        for (size_t i = 0; i < n; i++)
+                n_entries += subscription_set_count_groups(&wanted[i].set);
+        if (!batch_has_room_for(b, n_entries))
                 return false;
         for (size_t i = 0; i < n; i++) {
                 if (item_encode(wanted[i].encoding, record, to + used, room - used, &lengths[i]) != 0)
@@ -186,7 +193,7 @@ static bool batch_put(Batch *b, const Registration *g, const Record *record, con
                 used += lengths[i];
         }
         for (size_t i = 0; i < n; i++)
-                batch_append(b, record->time, wanted[i].mask, g->event->id, record->tid, lengths[i]);
+                batch_append_set(b, record->time, &wanted[i].set, g->event->id, record->tid, lengths[i]);
         return true;
 }
 
@@ -225,8 +232,8 @@ static int own_put(Supervisor *s, const Registration *g, const Record *record, c
 /* OWN_E_LOST: it is counted so, and nobody gets it. */
 static int take_sample(Supervisor *s, const Registration *g, const Record *record) {
         EventCounters *c = &g->event->counters[s->n_cpus];
-        Wanted wanted[BATCH_BITS];
-        size_t n = find_wanted(s, g, record, wanted);
+        Wanted wanted[WANTED_MAX];
+        size_t n = find_wanted(g, record, wanted);
         int r = n > 0 ? own_put(s, g, record, wanted, n) : 0;
 
         if (r < 0)

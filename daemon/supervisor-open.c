@@ -48,7 +48,7 @@ size_t supervisor_count_fds(const Supervisor *s) {
 static int check_fds(const Supervisor *s, const char *what, size_t need, Explanation *e) {
         const uint64_t limit = fd_limit();
         size_t have = supervisor_count_fds(s) + s->control.n_connections + s->n_subscribers +
-                      (size_t)__builtin_popcountll(s->used_bits) + /* a subscription may have a pool */
+                      s->n_subscriptions + /* each may have a pool */
                       supervisor_own_fds(s->n_cpus) +
                       atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed);
 

@@ -13,75 +13,9 @@
 
 #define PATIENCE_S 30
 
-static void snapshot_drop_references(Snapshot *s) {
-        for (size_t i = 0; i < s->n_events; i++) {
-                SnapshotEvent *e = &s->events[i];
-
-                for (size_t k = 0; e->routes && k < e->n_routes; k++)
-                        match_program_unref((MatchProgram *)e->routes[k].program);
-                for (size_t k = 0; e->encodings && k < e->n_encodings; k++)
-                        encode_plan_unref(e->encodings[k]);
-        }
-}
-
-/* The index of an encoding in the event, added if it is new there. Room was made for all. */
-static uint32_t snapshot_encoding(SnapshotEvent *e, EncodePlan *encoding) {
-        for (size_t i = 0; i < e->n_encodings; i++)
-                if (e->encodings[i] == encoding)
-                        return (uint32_t)i;
-        e->encodings[e->n_encodings] = encode_plan_ref(encoding);
-        return (uint32_t)e->n_encodings++;
-}
-
-/* Routes are mostly in the order of registrations, so that the next one is mostly behind the last one that was found. */
-static const SubscriptionRoute *next_route(Subscription *u, const Event *event) {
-        for (size_t n = 0; n < u->n_routes; n++) {
-                size_t i = (u->last_route + 1 + n) % u->n_routes;
-
-                if (u->routes[i].event == event) {
-                        u->last_route = i;
-                        return &u->routes[i];
-                }
-        }
-        return NULL;
-}
-
 /* 0 is none. */
 static nsec_t lesser_latency(nsec_t a, nsec_t b) {
         return a == 0 || (b > 0 && b < a) ? b : a;
-}
-
-/* Room for what there is, and mostly there is little: of each event in each snapshot. */
-static int snapshot_add_routes(const Supervisor *s, SnapshotEvent *e) {
-        const SubscriptionRoute *found[BATCH_BITS];
-        const Subscription *who[BATCH_BITS];
-        size_t n = 0;
-
-        for (Subscription *u = s->subscriptions; u; u = u->next) {
-                assert(n < BATCH_BITS); /* each has a bit of its own */
-                who[n] = u;
-                found[n] = next_route(u, e->event);
-                n += found[n] != NULL;
-        }
-        if (n > 0) {
-                e->routes = calloc(n, sizeof(*e->routes));
-                e->encodings = calloc(n, sizeof(*e->encodings));
-                if (!e->routes || !e->encodings)
-                        return -ENOMEM;
-        }
-        for (size_t i = 0; i < n; i++) {
-                const SubscriptionRoute *route = found[i];
-
-                e->needs_comm |= route->program && match_needs_comm(route->program);
-                e->latency = lesser_latency(e->latency, who[i]->latency);
-                e->routes[e->n_routes++] = (Route){
-                        .bit = 1ULL << who[i]->bit,
-                        .program = match_program_ref(route->program),
-                        .encoding = snapshot_encoding(e, route->encoding),
-                };
-        }
-        snapshot_finish_event(e);
-        return 0;
 }
 
 static int snapshot_add_closed(SnapshotEvent *e) {
@@ -142,23 +76,30 @@ static int snapshot_add_streams(const Supervisor *s, Snapshot *snapshot, uint32_
 }
 
 /* Side records come from every CPU. */
-static void snapshot_add_latency(const Supervisor *s, Snapshot *snapshot, uint32_t slot) {
-        SnapshotCpu *c = &snapshot->cpus[slot];
+static nsec_t records_latency(const Supervisor *s) {
+        nsec_t latency = 0;
 
         for (const Subscription *u = s->subscriptions; u; u = u->next)
-                if (u->records && snapshot->active)
-                        c->latency = lesser_latency(c->latency, u->latency);
+                if (u->records)
+                        latency = lesser_latency(latency, u->latency);
+        return latency;
+}
+
+static void snapshot_add_latency(Snapshot *snapshot, uint32_t slot, nsec_t records) {
+        SnapshotCpu *c = &snapshot->cpus[slot];
+
+        c->latency = snapshot->active ? records : 0;
         for (size_t i = 0; i < c->n_streams; i++)
                 c->latency = lesser_latency(c->latency, snapshot->events[c->streams[i].event].latency);
         snapshot->latency = lesser_latency(snapshot->latency, c->latency);
 }
 
-static void snapshot_add_record_bits(const Supervisor *s, Snapshot *snapshot) {
+static void snapshot_add_wants(const Supervisor *s, Snapshot *snapshot) {
         for (const Subscription *u = s->subscriptions; u; u = u->next) {
                 for (unsigned kind = 0; kind < _RECORD_KIND_MAX; kind++)
                         if (u->records & (1U << kind))
-                                snapshot->record_bits[kind] |= 1ULL << u->bit;
-                snapshot->event_bits |= 1ULL << u->bit;
+                                subscription_set_add(&snapshot->record_wants[kind], u->number);
+                subscription_set_add(&snapshot->all_want, u->number);
         }
 }
 
@@ -170,16 +111,25 @@ static bool registration_wakes(const Registration *g) {
         return false;
 }
 
-static int snapshot_build(const Supervisor *s, Snapshot **ret) {
+static int snapshot_add_routes(SnapshotEvent *e, Registration *g) {
+        RouteTable *table;
+        int r = registration_route_table(g, &table);
+
+        if (r == 0)
+                snapshot_set_routes(e, table);
+        return r;
+}
+
+static int snapshot_build(Supervisor *s, Snapshot **ret) {
         _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
+        nsec_t latency = records_latency(s);
         size_t i = 0;
         int r;
 
         snapshot = snapshot_new(s->generation + 1, (uint32_t)s->n_cpus, s->n_registrations);
         if (!snapshot)
                 return -ENOMEM;
-        snapshot->deinit = snapshot_drop_references;
-        for (const Registration *g = s->registrations; g; g = g->next) {
+        for (Registration *g = s->registrations; g; g = g->next) {
                 SnapshotEvent *e = &snapshot->events[i++];
 
                 e->event = event_ref(g->event);
@@ -190,7 +140,7 @@ static int snapshot_build(const Supervisor *s, Snapshot **ret) {
                 snapshot->wakes |= g->enabled && registration_wakes(g);
                 r = e->interval ? snapshot_add_closed(e) : 0;
                 if (r == 0)
-                        r = snapshot_add_routes(s, e);
+                        r = snapshot_add_routes(e, g);
                 if (!g->enabled || g->event->external)
                         e->latency = 0;
                 if (r < 0)
@@ -200,9 +150,9 @@ static int snapshot_build(const Supervisor *s, Snapshot **ret) {
                 r = snapshot_add_streams(s, snapshot, slot);
                 if (r < 0)
                         return r;
-                snapshot_add_latency(s, snapshot, slot);
+                snapshot_add_latency(snapshot, slot, latency);
         }
-        snapshot_add_record_bits(s, snapshot);
+        snapshot_add_wants(s, snapshot);
         snapshot->notes = s->wants_tasks;
         *ret = TAKE_PTR(snapshot);
         return 0;
@@ -327,6 +277,7 @@ int supervisor_publish(Supervisor *s) {
         tick = snapshot->latency && snapshot->latency < READER_FLUSH ? snapshot->latency : READER_FLUSH;
         atomic_store_explicit(&s->dispatcher.tick, tick, memory_order_relaxed);
         s->generation = snapshot->generation;
+        s->owes_snapshot = false;
         s->tells_notes = snapshot->notes;
         return 0;
 }

@@ -261,7 +261,7 @@ int supervisor_replace(Supervisor *s, Replacement *list, size_t n, Explanation *
         for (size_t i = 0; i < n && error == 0; i++) {
                 take(&list[i]);
                 if (list[i].has_rate) /* before the first sample with the new period */
-                        error = supervisor_describe_event(s, list[i].registration->event);
+                        error = supervisor_describe_event(s, list[i].registration);
         }
         if (error == 0 && needs_fds)
                 error = supervisor_publish(s);

@@ -16,6 +16,7 @@ Registration *registration_free(Supervisor *s, Registration *r) {
         opened_close(s, &r->opened);
         opened_close(s, &r->pending);
         closer_remove_probe(&s->closer, TAKE_PTR(r->probe)); /* behind its fds */
+        registration_free_routes(r);
         event_unref(r->event);
         free(r->plan.attrs);
         free(r->plan.config3);

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "config/value.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor-ledger.h"
 #include "daemon/supervisor-removed.h"
@@ -17,12 +16,16 @@
 #define QUEUE_MIN ((size_t)64 * 1024)
 #define QUEUES_OF_UID ((size_t)512 << 20) /* bytes, of all outboxes and rings of one uid */
 
-static int supervisor_take_bit(Supervisor *s, unsigned *ret_bit, Explanation *e) {
-        if (s->used_bits == UINT64_MAX)
+/* The least one: as long as there are few subscriptions, all are of group 0. */
+static int supervisor_take_number(const Supervisor *s, uint32_t *ret_number, Explanation *e) {
+        uint32_t number = 0;
+
+        while (number < SUBSCRIPTIONS_MAX && s->by_number[number])
+                number++;
+        if (number == SUBSCRIPTIONS_MAX)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
-                              "%d different subscriptions are all that can be told apart; equal ones share", BATCH_BITS);
-        *ret_bit = (unsigned)__builtin_ctzll(~s->used_bits);
-        s->used_bits |= 1ULL << *ret_bit;
+                              "%d different subscriptions are all that can be told apart; equal ones share", SUBSCRIPTIONS_MAX);
+        *ret_number = number;
         return 0;
 }
 
@@ -36,10 +39,6 @@ static int supervisor_subscription(Supervisor *s, const Perfd__V1__SubscribeRequ
                 return refuse(e, REFUSED_INVALID, "bad-latency",
                               "a latency of %llu ns is less than the %llu ns of subscribers.latency in perfd's configuration",
                               (unsigned long long)q->latency, (unsigned long long)s->config->subscriber_latency);
-        if (q->latency > 0 && value_check_number("subscribers.latency", q->latency, e) > 0) {
-                e->reason = "bad-latency";
-                return REFUSED_INVALID;
-        }
         r = subscription_parse(q, &u, e);
         if (r != 0)
                 return r;
@@ -53,29 +52,34 @@ static int supervisor_subscription(Supervisor *s, const Perfd__V1__SubscribeRequ
         if (r == 0)
                 r = subscription_compile(s, u, e);
         if (r == 0)
-                r = supervisor_take_bit(s, &u->bit, e);
+                r = supervisor_take_number(s, &u->number, e);
+        if (r == 0)
+                r = supervisor_learn_tasks(s);
+        if (r == 0)
+                r = subscription_link(u);
         if (r != 0)
                 return r;
-        r = supervisor_learn_tasks(s);
-        if (r != 0) {
-                s->used_bits &= ~(1ULL << u->bit);
-                return r;
-        }
         u->since = s->generation + 1;
         u->next = s->subscriptions;
-        s->subscriptions = u;
+        if (u->next)
+                u->next->before = u;
+        s->subscriptions = s->by_number[u->number] = u;
+        s->n_subscriptions++;
         *ret = TAKE_PTR(u);
         *ret_new = true;
         return 0;
 }
 
 static void supervisor_end_subscription(Supervisor *s, Subscription *u) {
-        for (Subscription **p = &s->subscriptions; *p; p = &(*p)->next)
-                if (*p == u) {
-                        *p = u->next;
-                        break;
-                }
-        s->used_bits &= ~(1ULL << u->bit);
+        subscription_unlink(u);
+        if (u->before)
+                u->before->next = u->next;
+        else
+                s->subscriptions = u->next;
+        if (u->next)
+                u->next->before = u->before;
+        s->by_number[u->number] = NULL;
+        s->n_subscriptions--;
         subscription_free(u);
         if (!s->subscriptions)
                 s->wants_tasks = s->knows_tasks = false;
@@ -149,7 +153,7 @@ static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1_
                 return -ENOMEM;
         sub->fd = -1;
         sub->id = ++s->last_subscriber_id;
-        sub->bit = u->bit;
+        sub->number = u->number;
         sub->since = u->since;
         sub->order = (StreamOrder)q->order;
         sub->overflow = (Overflow)q->overflow;
@@ -309,20 +313,19 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
         return 0;
 }
 
-static int supervisor_on_gone(Supervisor *s, uint64_t id, unsigned bit) {
-        Subscription *u = s->subscriptions;
+/* Readers hear of subscriptions that end when all words are heard: many may end at once. */
+static void supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
+        Subscription *u = s->by_number[number];
 
-        while (u && u->bit != bit)
-                u = u->next;
         assert(u && u->n_subscribers > 0);
         s->n_subscribers--;
         supervisor_count_given(s);
         supervisor_discharge(s, id);
         supervisor_forget_removed(s);
         if (--u->n_subscribers > 0)
-                return 0;
+                return;
         supervisor_end_subscription(s, u);
-        return supervisor_publish(s);
+        s->owes_snapshot = true;
 }
 
 int supervisor_on_word(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -337,11 +340,13 @@ int supervisor_on_word(sd_event_source *source, int fd, uint32_t revents, void *
                         r = supervisor_close_stream(s, word->id, word->reason);
                         break;
                 case DISPATCHER_GONE:
-                        r = supervisor_on_gone(s, word->id, word->bit);
+                        supervisor_on_gone(s, word->id, word->number);
                         break;
                 }
                 free(word);
         }
+        if (r >= 0 && s->owes_snapshot)
+                r = supervisor_publish(s);
         if (r >= 0 && s->stopping && s->n_subscribers == 0)
                 r = sd_event_exit(s->event, s->exit_code);
         return r;

@@ -1,5 +1,5 @@
 /*
- * What subscribers want, compiled for each event. Equal wishes share one subscription, so one bit, one program and one
+ * What subscribers want, compiled for each event. Equal wishes share one subscription, so one number, one program and one
  * encoding, whatever the number of subscribers; events that come later are added to those whose patterns select them.
  */
 #include "daemon/supervisor.h"
@@ -13,17 +13,11 @@
 
 #define DESCRIPTORS_SIZE ((size_t)256 * 1024) /* bytes of descriptors in one packet */
 
-static void route_deinit(SubscriptionRoute *r) {
-        event_unref(r->event);
-        match_program_unref(r->program);
-        encode_plan_unref(r->encoding);
-}
-
 Subscription *subscription_free(Subscription *u) {
         if (!u)
                 return NULL;
         for (size_t i = 0; i < u->n_routes; i++)
-                route_deinit(&u->routes[i]);
+                subscription_route_deinit(&u->routes[i]);
         free(u->routes);
         strings_deinit(&u->patterns);
         strings_deinit(&u->fields);
@@ -41,45 +35,40 @@ void supervisor_free_subscriptions(Supervisor *s) {
         s->subscriptions = NULL;
 }
 
+static bool pattern_selects(const char *pattern, const char *name) {
+        return strcmp(pattern, name) == 0 || (strpbrk(pattern, "*?[\\") && fnmatch(pattern, name, 0) == 0);
+}
+
 static bool subscription_selects(const Subscription *u, const Event *event) {
         bool any = u->patterns.n == 0;
 
         for (size_t i = 0; i < u->patterns.n && !any; i++)
-                any = strcmp(u->patterns.items[i], event->spec.name) == 0 || fnmatch(u->patterns.items[i], event->spec.name, 0) == 0;
+                any = pattern_selects(u->patterns.items[i], event->spec.name);
         return any;
 }
 
-/* An encoding that another subscription has for this event already. */
-static EncodePlan *find_encoding(const Supervisor *s, const Subscription *like, const Event *event) {
-        for (const Subscription *u = s->subscriptions; u; u = u->next) {
-                bool same = u->payload == like->payload && strings_equal(&u->fields, &like->fields);
-
-                for (size_t i = 0; same && i < u->n_routes; i++)
-                        if (u->routes[i].event == event)
-                                return encode_plan_ref(u->routes[i].encoding);
-        }
-        return NULL;
-}
-
 /* A refusal: the expression does not fit this event. */
-static int subscription_add_route(const Supervisor *s, Subscription *u, const Registration *g, Explanation *e) {
-        SubscriptionRoute route = { .event = NULL }, *more;
+static int subscription_add_route(Subscription *u, Registration *g, Explanation *e) {
+        SubscriptionRoute route = { .registration = g };
         int r = 0;
 
+        if (u->n_routes == u->n_routes_allocated) {
+                size_t n = u->n_routes ? 2 * u->n_routes : 4;
+                SubscriptionRoute *more = reallocarray(u->routes, n, sizeof(*more));
+
+                if (!more)
+                        return -ENOMEM;
+                u->routes = more;
+                u->n_routes_allocated = n;
+        }
         if (u->filter)
                 r = filter_compile(u->filter, g->event->plan, &route.program, e);
         if (r != 0)
                 return r;
-        more = reallocarray(u->routes, u->n_routes + 1, sizeof(*more));
-        if (more)
-                u->routes = more;
-        route.encoding = find_encoding(s, u, g->event);
-        if (!route.encoding)
-                route.encoding = encode_plan_new(g->event->plan, g->event->id, u->payload, u->fields.items, u->fields.n);
-        route.event = event_ref(g->event);
-        if (!more || !route.encoding) {
-                route_deinit(&route);
-                return -ENOMEM;
+        r = subscription_route_encode(&route, u);
+        if (r < 0) {
+                subscription_route_deinit(&route);
+                return r;
         }
         u->routes[u->n_routes++] = route;
         return 0;
@@ -104,7 +93,7 @@ int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_by
         if (!packet.events)
                 return -ENOMEM;
         for (i = *first; i < u->n_routes && size < DESCRIPTORS_SIZE && r == 0; i++) {
-                const Event *event = u->routes[i].event;
+                const Event *event = u->routes[i].registration->event;
 
                 r = event_descriptor_new(u->routes[i].encoding, event->spec.name, event->spec.event, event->period,
                                          event->spec.frequency, event->in_ns ? "ns" : "events",
@@ -128,20 +117,20 @@ int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_by
         return r;
 }
 
-static int supervisor_tell(Supervisor *s, DispatcherOrder order, unsigned bit, uint8_t *bytes, size_t n) {
+static int supervisor_tell(Supervisor *s, DispatcherOrder order, uint32_t number, uint8_t *bytes, size_t n) {
         DispatcherMail *mail = calloc(1, sizeof(*mail));
 
         if (!mail) {
                 free(bytes);
                 return -ENOMEM;
         }
-        *mail = (DispatcherMail){ .order = order, .bit = bit, .bytes = bytes, .n_bytes = n,
+        *mail = (DispatcherMail){ .order = order, .number = number, .bytes = bytes, .n_bytes = n,
                                   .at = clock_now(s->attr.clock) };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }
 
-int supervisor_route_event(Supervisor *s, const Registration *g) {
+int supervisor_route_event(Supervisor *s, Registration *g) {
         for (Subscription *u = s->subscriptions; u; u = u->next) {
                 size_t first = u->n_routes, n;
                 uint8_t *bytes;
@@ -149,46 +138,35 @@ int supervisor_route_event(Supervisor *s, const Registration *g) {
 
                 if (!subscription_selects(u, g->event))
                         continue;
-                r = subscription_add_route(s, u, g, NULL);
+                r = subscription_add_route(u, g, NULL);
                 if (r > 0)
                         continue; /* without the field, nothing of this event can match */
+                if (r == 0 && (r = registration_add_route(u, first)) < 0)
+                        subscription_route_deinit(&u->routes[--u->n_routes]);
                 if (r == 0)
                         r = subscription_describe(u, &first, &bytes, &n);
                 if (r == 0)
-                        r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->bit, bytes, n);
+                        r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->number, bytes, n);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-int supervisor_describe_event(Supervisor *s, const Event *event) {
-        for (const Subscription *u = s->subscriptions; u; u = u->next)
-                for (size_t i = 0; i < u->n_routes; i++) {
-                        const Subscription one = { .routes = &u->routes[i], .n_routes = 1 };
-                        size_t first = 0, n;
-                        uint8_t *bytes;
-                        int r;
+int supervisor_describe_event(Supervisor *s, const Registration *g) {
+        for (size_t i = 0; i < g->n_routes; i++) {
+                const Subscription *u = g->routes[i].subscription;
+                const Subscription one = { .routes = &u->routes[g->routes[i].at], .n_routes = 1 };
+                size_t first = 0, n;
+                uint8_t *bytes;
+                int r = subscription_describe(&one, &first, &bytes, &n);
 
-                        if (u->routes[i].event != event)
-                                continue;
-                        r = subscription_describe(&one, &first, &bytes, &n);
-                        if (r == 0)
-                                r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->bit, bytes, n);
-                        if (r < 0)
-                                return r;
-                }
+                if (r == 0)
+                        r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->number, bytes, n);
+                if (r < 0)
+                        return r;
+        }
         return 0;
-}
-
-void supervisor_unroute_event(Supervisor *s, const Event *event) {
-        for (Subscription *u = s->subscriptions; u; u = u->next)
-                for (size_t i = 0; i < u->n_routes; i++)
-                        if (u->routes[i].event == event) {
-                                route_deinit(&u->routes[i]);
-                                u->routes[i] = u->routes[--u->n_routes];
-                                break;
-                        }
 }
 
 void supervisor_tell_removed(Supervisor *s, const Event *event) {
@@ -208,7 +186,7 @@ void supervisor_tell_removed(Supervisor *s, const Event *event) {
                 bytes = malloc(n);
                 if (bytes)
                         perfd__v1__packet__pack(&packet, bytes);
-                if (!bytes || supervisor_tell(s, DISPATCHER_REMOVED, u->bit, bytes, n) < 0)
+                if (!bytes || supervisor_tell(s, DISPATCHER_REMOVED, u->number, bytes, n) < 0)
                         log_print(LOG_WARNING, "no memory to tell subscribers that %s is removed", ref.name);
         }
 }
@@ -260,8 +238,7 @@ int subscription_check(const Supervisor *s, const Subscription *u, Explanation *
                 bool any = false;
 
                 for (const Registration *g = s->registrations; g && !any; g = g->next)
-                        any = strcmp(u->patterns.items[i], g->event->spec.name) == 0 ||
-                              fnmatch(u->patterns.items[i], g->event->spec.name, 0) == 0;
+                        any = pattern_selects(u->patterns.items[i], g->event->spec.name);
                 if (!any)
                         return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
                                       "no running event matches %s: `perfctl list` shows what runs, `perfctl add %s` adds "
@@ -285,14 +262,18 @@ int subscription_compile(const Supervisor *s, Subscription *u, Explanation *e) {
         Explanation why = EXPLANATION_NULL, first = EXPLANATION_NULL;
         int refused = 0;
 
-        for (const Registration *g = s->registrations; g; g = g->next) {
+        for (Registration *g = s->registrations; g; g = g->next) {
                 int r;
 
                 if (!subscription_selects(u, g->event))
                         continue;
-                r = subscription_add_route(s, u, g, &why);
+                r = subscription_add_route(u, g, &why);
                 if (r < 0)
                         return r;
+                if (r == 0 && u->routes[u->n_routes - 1].has_all_fields)
+                        return refuse(e, REFUSED_EXHAUSTED, "too-many-encodings",
+                                      "%s is encoded in %d ways already, which is all that one event has: ask for all fields, or "
+                                      "for fields that others ask for", g->event->spec.name, ENCODINGS_MAX);
                 if (r > 0 && !refused) {
                         refused = r;
                         first = why;

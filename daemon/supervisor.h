@@ -24,6 +24,7 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/reader.h"
 #include "daemon/route/match.h"
+#include "daemon/supervisor-routes.h"
 #include "daemon/watchdog.h"
 
 #define WATERMARK_SHARE 2          /* of a ring, that wakes its reader before the flush time */
@@ -52,7 +53,7 @@ typedef struct Opened {
 #define OPENED_NULL ((Opened){ .streams = NULL })
 
 /* An event while it is registered. */
-typedef struct Registration {
+struct Registration {
         struct Registration *next;
         Event *event; /* its spec.filter is main's to change */
         AttrPlan plan;
@@ -70,31 +71,12 @@ typedef struct Registration {
         bool enabled;
         bool kept;         /* stands in the state file */
         bool exclude_self; /* by the reader */
-} Registration;
-
-/* What one or more subscribers with the same wishes want: one bit, one program for each event. */
-typedef struct SubscriptionRoute {
-        Event *event;
-        MatchProgram *program; /* NULL: always */
-        EncodePlan *encoding;
-} SubscriptionRoute;
-
-typedef struct Subscription {
-        struct Subscription *next;
-        unsigned bit, n_subscribers;
-        uint64_t since; /* generation of the first snapshot with it */
-        char *key;      /* canonical: equal keys share */
-        Strings patterns; /* of event names; none: every event */
-        Filter *filter;
-        Payload payload;
-        Strings fields;   /* none: all */
-        uint32_t records; /* bits of RecordKind */
-        BufferPool *pool; /* of its subscribers in shared memory; NULL: nobody has asked for one */
-        nsec_t latency;   /* how long a sample may lie in its ring; 0: nothing was asked for */
-        SubscriptionRoute *routes;
-        size_t n_routes;
-        size_t last_route; /* found last, when the last snapshot was made */
-} Subscription;
+        EventRoute *routes; /* of all subscriptions that select it, in no order */
+        size_t n_routes, n_routes_allocated;
+        EventEncoding *encodings; /* theirs */
+        size_t n_encodings;
+        RouteTable *table;  /* made of them for the last snapshot; NULL: to be made, or there are none */
+};
 
 /* A kept event that can not be added now. */
 typedef struct WaitingEvent {
@@ -184,7 +166,9 @@ typedef struct Supervisor {
         WaitingEvent *waiting;
         uint32_t last_event_id;
         Subscription *subscriptions;
-        uint64_t used_bits;
+        Subscription *by_number[SUBSCRIPTIONS_MAX]; /* the same; NULL: the number is free */
+        size_t n_subscriptions;
+        bool owes_snapshot; /* some have ended since the last one */
         uint64_t last_subscriber_id;
         Admission *admissions; /* of every subscriber */
         RemovedEvents removed; /* since the oldest stream began */
@@ -467,6 +451,7 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
 int subscription_check(const Supervisor *s, const Subscription *u, Explanation *e);
 /* Compiles it for every event that it selects. Refused if it fits none of them. */
 int subscription_compile(const Supervisor *s, Subscription *u, Explanation *e);
+
 /* The descriptors of routes from *first on, as fields of a packet: as many as fit, at least one. -ENOMEM. */
 int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_bytes, size_t *ret_n);
 Subscription *subscription_free(Subscription *u);
@@ -475,10 +460,9 @@ DEFINE_CLEANUP(Subscription *, subscription_free)
 /* supervisor-subscribe.c */
 int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Explanation *e);
 /* supervisor-subscription.c: routes of a new event in all subscriptions, and descriptors to their subscribers. */
-int supervisor_route_event(Supervisor *s, const Registration *r);
-void supervisor_unroute_event(Supervisor *s, const Event *event);
+int supervisor_route_event(Supervisor *s, Registration *r);
 /* Its descriptor anew to all who have it. -ENOMEM */
-int supervisor_describe_event(Supervisor *s, const Event *event);
+int supervisor_describe_event(Supervisor *s, const Registration *r);
 void supervisor_tell_removed(Supervisor *s, const Event *event);
 int supervisor_on_word(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 void supervisor_free_subscriptions(Supervisor *s);

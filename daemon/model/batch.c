@@ -35,7 +35,7 @@ void batch_reset(Batch *b, uint64_t generation) {
         b->generation = generation;
         b->watermark = 0;
         b->sorted = true;
-        b->n_entries = b->used = b->n_notes = b->next = 0;
+        b->n_entries = b->used = b->n_notes = b->n_grouped = b->n_shared = b->next = 0;
         b->mask = b->run_mask = 0;
         b->run = 0;
 }
@@ -56,6 +56,11 @@ void batch_take_back(Batch *b, size_t n_entries, size_t used) {
         batch_count_run(b);
         for (size_t i = n_entries; i < b->n_entries; i++) {
                 b->n_notes -= b->entries[i].event == BATCH_NOTE;
+                if (entry_group(&b->entries[i]) > 0) {
+                        b->n_grouped--;
+                        b->n_shared -= i > 0 && entry_shares(&b->entries[i]);
+                        continue;
+                }
                 for (uint64_t m = b->entries[i].mask; m; m &= m - 1)
                         if (--b->matched[__builtin_ctzll(m)] == 0)
                                 b->mask &= ~(m & -m); /* a batch without entries must not look wanted */
@@ -87,10 +92,17 @@ void batch_move_last(Batch *b, size_t n, Batch *to) {
                 size_t room;
                 uint8_t *at = batch_room(to, &room);
 
-                assert(e->length <= room && batch_has_entry_room(to));
-                memcpy(at, b->arena + e->offset, e->length);
-                batch_append(to, e->time, e->mask, e->event, e->tid, e->length);
-                length += e->length;
+                assert(batch_has_entry_room(to));
+                if (i > 0 && entry_shares(e)) {
+                        if (i > n_left) {
+                                batch_share(to, entry_group(e), e->mask);
+                                continue;
+                        }
+                } else
+                        length += e->length;
+                assert(e->length <= room);
+                memcpy(at, b->arena + entry_offset(e), e->length);
+                batch_append_of(to, e->time, entry_group(e), e->mask, e->event, e->tid, e->length);
         }
         batch_take_back(b, n_left, b->used - length); /* they were anywhere in the arena, of which no more is written */
 }

@@ -2,8 +2,12 @@
  * What travels from a reader to the dispatcher and back for reuse: an arena of encoded items, and for each an index
  * entry by which it can be selected and ordered without looking at its bytes. Owned by one thread at a time.
  *
- *     entries  | time mask event offset length tid | ...     capacity BATCH_ENTRIES
+ *     entries  | time mask event place length tid | ...     capacity BATCH_ENTRIES
  *     arena    | field `items` of perfd.v1.Packet, complete with tag and length | ...     BATCH_ARENA bytes
+ *
+ * Subscriptions have numbers. BATCH_BITS that follow each other are a group, and the mask of an entry is of one group: an
+ * item for several groups has an entry for each of them, one behind the other, which share its bytes. The group lies above
+ * the offset, so that entries of group 0, which are all there are up to BATCH_BITS subscriptions, are as if there were none.
  *
  * Between them, in the same order of time, lie notes for the dispatcher itself (task-note.h): entries of BATCH_NOTE that
  * no subscription wants.
@@ -19,16 +23,62 @@
 
 #define BATCH_ARENA ((size_t)64 * 1024)
 #define BATCH_ENTRIES ((size_t)1536)
-#define BATCH_BITS 64 /* subscriptions that can be told apart: bits of BatchEntry.mask */
+#define BATCH_BITS 64   /* subscriptions of a group: bits of BatchEntry.mask */
+#define BATCH_GROUPS 64
+#define SUBSCRIPTIONS_MAX (BATCH_GROUPS * BATCH_BITS) /* that can be told apart: their numbers are less */
+#define BATCH_GROUP(number) ((uint32_t)(number) / BATCH_BITS)
+#define BATCH_BIT(number) (1ULL << (number) % BATCH_BITS)
 #define BATCH_NOTE UINT32_MAX /* as BatchEntry.event: a note, whose mask is 0 */
 
 typedef struct BatchEntry {
         nsec_t time;
-        uint64_t mask; /* a bit for each subscription that it matched */
+        uint64_t mask; /* a bit for each subscription of its group that it matched */
         uint32_t event;
-        uint32_t offset, length; /* in the arena */
+        uint32_t place;  /* BATCH_PLACE() */
+        uint32_t length; /* in the arena */
         uint32_t tid; /* who did it: whom the stream has to describe before */
 } BatchEntry;
+
+#define BATCH_PLACE(group, offset) ((uint32_t)(group) << 16 | (uint32_t)(offset))
+_Static_assert(BATCH_ARENA <= (size_t)1 << 16 && BATCH_GROUPS <= 1 << 16, "an offset and a group are in 32 bits");
+
+static inline uint32_t entry_offset(const BatchEntry *e) {
+        return (uint16_t)e->place;
+}
+
+static inline uint32_t entry_group(const BatchEntry *e) {
+        return e->place >> 16;
+}
+
+/* The same item as that of the entry before it, for another group. */
+static inline bool entry_shares(const BatchEntry *e) {
+        return entry_group(e) != entry_group(e - 1) && entry_offset(e) == entry_offset(e - 1) && e->length == e[-1].length;
+}
+
+/* Numbers of subscriptions. */
+typedef struct SubscriptionSet {
+        uint64_t groups;              /* in which there are some: */
+        uint64_t masks[BATCH_GROUPS]; /* valid for these */
+} SubscriptionSet;
+
+#define FOR_EACH_BIT(i, mask) \
+        for (uint64_t i##_left = (mask), i; i##_left && (i = (uint64_t)__builtin_ctzll(i##_left), true); i##_left &= i##_left - 1)
+
+static inline void subscription_set_add_mask(SubscriptionSet *s, uint32_t group, uint64_t mask) {
+        if (!(s->groups >> group & 1))
+                s->masks[group] = 0;
+        s->groups |= 1ULL << group;
+        s->masks[group] |= mask;
+}
+
+static inline void subscription_set_add(SubscriptionSet *s, uint32_t number) {
+        subscription_set_add_mask(s, BATCH_GROUP(number), BATCH_BIT(number));
+}
+
+static inline void subscription_set_add_set(SubscriptionSet *s, const SubscriptionSet *more) {
+        FOR_EACH_BIT(group, more->groups)
+                subscription_set_add_mask(s, (uint32_t)group, more->masks[group]);
+}
 
 typedef struct Batch {
         /* written by the reader */
@@ -39,7 +89,9 @@ typedef struct Batch {
         bool sorted;         /* entries are in the order of their time */
         size_t n_entries, used;
         size_t n_notes;      /* of the entries */
-        uint64_t mask;                /* of all entries that are counted */
+        size_t n_grouped;    /* of the entries: of other groups than 0 */
+        size_t n_shared;     /* of these: entry_shares() */
+        uint64_t mask;                /* of all entries of group 0 that are counted */
         uint32_t matched[BATCH_BITS]; /* of these, who have the bit; valid where `mask` has it */
         uint64_t run_mask;            /* entries that are not counted yet have this mask, */
         uint32_t run;                 /* and are so many */
@@ -60,7 +112,7 @@ DEFINE_CLEANUP(Batch *, batch_free)
 
 /* Empty again, for the reader. */
 void batch_reset(Batch *b, uint64_t generation);
-/* Counts those that are not. */
+/* Counts those of group 0 that are not: others are counted by the dispatcher. */
 void batch_count_run(Batch *b);
 /* Ready for its way: `mask` and `matched` are of all entries, and these in the order of time; equal times stay in theirs. */
 void batch_seal(Batch *b);
@@ -78,7 +130,7 @@ static inline uint8_t *batch_room(const Batch *b, size_t *ret_room) {
         return b->arena + b->used;
 }
 
-/* n entries have, or will have, this mask. */
+/* n entries of group 0 have, or will have, this mask. */
 static inline void batch_count(Batch *b, uint64_t mask, size_t n) {
         if (mask != b->run_mask) {
                 batch_count_run(b);
@@ -93,7 +145,7 @@ static inline void batch_append_uncounted(Batch *b, nsec_t time, uint64_t mask, 
 
         if (b->n_entries > 0 && time < e[-1].time)
                 b->sorted = false;
-        *e = (BatchEntry){ .time = time, .mask = mask, .event = event, .offset = (uint32_t)b->used,
+        *e = (BatchEntry){ .time = time, .mask = mask, .event = event, .place = BATCH_PLACE(0, b->used),
                            .length = (uint32_t)length, .tid = tid };
         b->n_entries++;
         b->used += length;
@@ -106,15 +158,62 @@ static inline void batch_append(Batch *b, nsec_t time, uint64_t mask, uint32_t e
         batch_count(b, mask, 1);
 }
 
+/* The same for a subscription of any group. */
+static inline void batch_append_of(Batch *b, nsec_t time, uint32_t group, uint64_t mask, uint32_t event, uint32_t tid,
+                                   size_t length) {
+        if (group == 0) {
+                batch_append(b, time, mask, event, tid, length);
+                return;
+        }
+        batch_append_uncounted(b, time, mask, event, tid, length);
+        b->entries[b->n_entries - 1].place |= BATCH_PLACE(group, 0);
+        b->n_grouped++;
+}
+
+/* The last item, for another group too, which is above those that have it. */
+static inline void batch_share(Batch *b, uint32_t group, uint64_t mask) {
+        BatchEntry *e = &b->entries[b->n_entries++];
+
+        *e = e[-1];
+        e->mask = mask;
+        e->place = BATCH_PLACE(group, entry_offset(e));
+        b->n_grouped++;
+        b->n_shared++;
+}
+
+static inline size_t subscription_set_count_groups(const SubscriptionSet *s) {
+        return (size_t)__builtin_popcountll(s->groups);
+}
+
+static inline bool batch_has_room_for(const Batch *b, size_t n_entries) {
+        return n_entries <= BATCH_ENTRIES - b->n_entries;
+}
+
+/* For the subscriptions of a set, which is not empty, and for each group of which there is room for an entry. */
+static inline void batch_append_set(Batch *b, nsec_t time, const SubscriptionSet *set, uint32_t event, uint32_t tid, size_t length) {
+        bool is_first = true;
+
+        FOR_EACH_BIT(group, set->groups) {
+                if (is_first)
+                        batch_append_of(b, time, (uint32_t)group, set->masks[group], event, tid, length);
+                else
+                        batch_share(b, (uint32_t)group, set->masks[group]);
+                is_first = false;
+        }
+}
+
 /*
- * Entries that were written behind the last one all have this mask, and none is a note: makes them part of the batch, which
- * is used up to `used` now. sorted: they and the one before them are in the order of time.
+ * Entries that were written behind the last one all have this group and mask, and none is a note: makes them part of the batch,
+ * which is used up to `used` now. sorted: they and the one before them are in the order of time.
  */
-static inline void batch_extend(Batch *b, size_t n, uint64_t mask, size_t used, bool sorted) {
+static inline void batch_extend(Batch *b, size_t n, uint32_t group, uint64_t mask, size_t used, bool sorted) {
         if (n == 0)
                 return;
         b->sorted = b->sorted && sorted;
         b->n_entries += n;
         b->used = used;
-        batch_count(b, mask, n);
+        if (group == 0)
+                batch_count(b, mask, n);
+        else
+                b->n_grouped += n;
 }

@@ -31,13 +31,10 @@ Snapshot *snapshot_ref(Snapshot *s) {
 Snapshot *snapshot_unref(Snapshot *s) {
         if (!s || atomic_fetch_sub_explicit(&s->n_refs, 1, memory_order_acq_rel) > 1)
                 return NULL;
-        if (s->deinit)
-                s->deinit(s);
         for (size_t i = 0; i < s->n_events; i++) {
                 event_unref(s->events[i].event);
-                free(s->events[i].routes);
+                route_table_unref(s->events[i].table);
                 free(s->events[i].closed);
-                free(s->events[i].encodings);
         }
         for (uint32_t i = 0; i < s->n_cpus; i++) {
                 free(s->cpus[i].streams);
@@ -49,20 +46,67 @@ Snapshot *snapshot_unref(Snapshot *s) {
         return NULL;
 }
 
-static int compare_routes(const void *a, const void *b) {
-        uint32_t x = ((const Route *)a)->encoding, y = ((const Route *)b)->encoding;
+RouteTable *route_table_new(size_t n_routes, size_t n_encodings) {
+        _cleanup_(route_table_unrefp) RouteTable *t = calloc(1, sizeof(*t));
 
-        return (x > y) - (x < y);
+        if (!t)
+                return NULL;
+        t->n_refs = 1;
+        t->routes = calloc(n_routes ? n_routes : 1, sizeof(*t->routes));
+        t->encodings = calloc(n_encodings ? n_encodings : 1, sizeof(*t->encodings));
+        return t->routes && t->encodings ? TAKE_PTR(t) : NULL;
 }
 
-void snapshot_finish_event(SnapshotEvent *e) {
+RouteTable *route_table_ref(RouteTable *t) {
+        if (t)
+                atomic_fetch_add_explicit(&t->n_refs, 1, memory_order_relaxed);
+        return t;
+}
+
+RouteTable *route_table_unref(RouteTable *t) {
+        if (!t || atomic_fetch_sub_explicit(&t->n_refs, 1, memory_order_acq_rel) > 1)
+                return NULL;
+        if (t->deinit)
+                t->deinit(t);
+        free(t->routes);
+        free(t->encodings);
+        free(t);
+        return NULL;
+}
+
+static int compare_routes(const void *a, const void *b) {
+        const Route *x = a, *y = b;
+
+        if (x->encoding != y->encoding)
+                return x->encoding < y->encoding ? -1 : 1;
+        return (x->number > y->number) - (x->number < y->number);
+}
+
+void route_table_finish(RouteTable *t) {
+        if (t->n_routes > 1)
+                qsort(t->routes, t->n_routes, sizeof(*t->routes), compare_routes);
+        t->is_grouped = false;
+        t->is_of_one_group = true;
+        for (size_t i = 0; i < t->n_routes; i++) {
+                Route *route = &t->routes[i];
+
+                assert(route->number < SUBSCRIPTIONS_MAX);
+                route->plan = t->encodings[route->encoding];
+                route->bit = BATCH_BIT(route->number);
+                t->is_grouped |= BATCH_GROUP(route->number) > 0;
+                t->is_of_one_group &= BATCH_GROUP(route->number) == BATCH_GROUP(t->routes[0].number);
+        }
+}
+
+void snapshot_set_routes(SnapshotEvent *e, RouteTable *table) {
         const Plan *plan = e->event->plan;
 
-        if (e->n_routes > 1)
-                qsort(e->routes, e->n_routes, sizeof(*e->routes), compare_routes);
+        e->table = table;
+        e->routes = table ? table->routes : NULL;
+        e->n_routes = table ? table->n_routes : 0;
+        e->needs_comm = table && table->needs_comm;
+        e->latency = table ? table->latency : 0;
         e->has_fixed_plan = true;
-        for (size_t i = 0; i < e->n_routes; i++)
-                e->routes[i].plan = e->encodings[e->routes[i].encoding];
         for (size_t i = 0; plan && i < plan->n_fields; i++)
                 e->has_fixed_plan = e->has_fixed_plan && plan->fields[i].place == PLACE_FIXED;
 }
@@ -81,9 +125,9 @@ static void stream_finish(SnapshotStream *stream, const SnapshotEvent *e, uint32
         stream->is_common = stream->is_plain && !stream->muted && !stream->is_sampling && stream->period <= 1 &&
                             e->has_fixed_plan;
         stream->exclude_self = e->exclude_self;
-        stream->needs_comm = e->needs_comm;
-        assert(e->n_routes <= UINT8_MAX); /* one for each bit of a mask */
-        stream->n_routes = (uint8_t)e->n_routes;
+        stream->is_special = e->needs_comm || (e->table && e->table->is_grouped);
+        assert(e->n_routes <= SUBSCRIPTIONS_MAX); /* one for each */
+        stream->n_routes = (uint16_t)e->n_routes;
         stream->routes = e->routes;
         stream->is_single = stream->is_common && e->n_routes <= 1 && !e->needs_comm;
         if (e->n_routes == 1) {

@@ -10,30 +10,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/model/batch.h"
 #include "daemon/model/event.h"
 
 typedef struct MatchProgram MatchProgram; /* route/match.h */
 typedef struct EncodePlan EncodePlan;     /* encode/item.h */
 typedef struct SampleLayout SampleLayout; /* decode/record.h */
 
-/* Who wants an event: one bit of a batch entry's mask, under a condition, in an encoding. */
+/* Who wants an event: a subscription, under a condition, in an encoding. */
 typedef struct Route {
-        uint64_t bit;
         const MatchProgram *program; /* NULL: always */
-        uint32_t encoding;           /* index into SnapshotEvent.encodings */
-        const EncodePlan *plan;      /* what is there: snapshot_finish_event() */
+        uint32_t encoding;           /* index into RouteTable.encodings */
+        uint32_t number;             /* of the subscription */
+
+        /* found out by route_table_finish() */
+        uint64_t bit;           /* BATCH_BIT() of its number */
+        const EncodePlan *plan; /* what is there */
 } Route;
+
+/* Who wants an event: what snapshots share as long as it stays the same. Immutable once it is finished. */
+typedef struct RouteTable {
+        _Atomic(unsigned) n_refs;
+        Route *routes; /* those of one encoding behind one another, in it by number */
+        size_t n_routes;
+        EncodePlan **encodings;
+        size_t n_encodings;
+        bool needs_comm; /* some condition asks for the thread's name */
+        bool is_grouped; /* somebody is in another group than 0 */
+        bool is_of_one_group; /* all are in one */
+        nsec_t latency;  /* how long its samples may lie in a ring, by who asked for least; 0: nobody did */
+        void (*deinit)(struct RouteTable *t); /* lets the owner drop references to what model/ does not know */
+} RouteTable;
 
 typedef struct SnapshotEvent {
         Event *event;
         const SampleLayout *layout; /* of what speaks */
-        Route *routes; /* those of one encoding behind one another: snapshot_finish_event() */
+        RouteTable *table;   /* or NULL: nobody wants it */
+        const Route *routes; /* of the table */
         size_t n_routes;
-        EncodePlan **encodings;
-        size_t n_encodings;
         bool has_fixed_plan; /* nothing in its samples is at a place that they say themselves, or it has no plan */
         bool exclude_self; /* drop what our own threads did */
-        bool needs_comm;   /* some condition asks for the thread's name */
+        bool needs_comm;   /* as the table */
         nsec_t interval;   /* its counts are read and sent so often; 0: never, or not enabled */
         nsec_t latency;    /* how long its samples may lie in a ring, by who asked for least; 0: nobody did, or not enabled */
         ReadCount *closed; /* with an interval: what closed fds have counted, n_members for each slot */
@@ -50,10 +67,11 @@ typedef struct SnapshotStream {
         EventCounters *counters; /* of this event on this CPU */
         const Route *routes;     /* those of its event: `only`, if that is all */
         uint32_t min_raw_size;   /* that a sample of its plan has */
-        uint8_t n_routes;
+        uint16_t n_routes;
         bool is_common : 1;      /* each occurrence is a plain sample of its own that speaks, at fixed places */
         bool is_single : 1;      /* that too, with at most one route, and no names to be found for its condition */
-        bool exclude_self : 1, needs_comm : 1; /* as its event */
+        bool exclude_self : 1; /* as its event */
+        bool is_special : 1;   /* names are to be found for a condition, or somebody is in another group than 0 */
         Route only;
 
         const SnapshotEvent *of;
@@ -91,10 +109,17 @@ typedef struct Snapshot {
         bool wakes;  /* one says itself when its reader is woken: attr wakeup-events */
         nsec_t latency; /* the least of all CPUs; 0 */
         bool notes;  /* somebody is subscribed: the dispatcher is to hear of tasks */
-        uint64_t record_bits[_RECORD_KIND_MAX]; /* by RecordKind: mask of the subscriptions that want it */
-        uint64_t event_bits;     /* mask of all subscriptions that see loss and throttle records */
-        void (*deinit)(struct Snapshot *s); /* lets the owner drop references to what model/ does not know */
+        SubscriptionSet record_wants[_RECORD_KIND_MAX]; /* by RecordKind: the subscriptions that want it */
+        SubscriptionSet all_want; /* all subscriptions: they see loss and throttle records */
 } Snapshot;
+
+/* With room for so many routes and encodings, of which there are none yet, and one reference. NULL: no memory. */
+RouteTable *route_table_new(size_t n_routes, size_t n_encodings);
+RouteTable *route_table_ref(RouteTable *t);
+RouteTable *route_table_unref(RouteTable *t);
+DEFINE_CLEANUP(RouteTable *, route_table_unref)
+/* Orders the routes and finds out what readers are not to find out again. */
+void route_table_finish(RouteTable *t);
 
 /* One with everything null and one reference. NULL: no memory. */
 Snapshot *snapshot_new(uint64_t generation, uint32_t n_cpus, size_t n_events);
@@ -102,8 +127,14 @@ Snapshot *snapshot_ref(Snapshot *s);
 Snapshot *snapshot_unref(Snapshot *s);
 DEFINE_CLEANUP(Snapshot *, snapshot_unref)
 
-/* Of an event that has its routes: orders these and finds out what readers are not to find out again. */
-void snapshot_finish_event(SnapshotEvent *e);
+/* Takes the reference to a finished table, or NULL. */
+void snapshot_set_routes(SnapshotEvent *e, RouteTable *table);
+
+/* Whoever wants the event is in the set too. */
+static inline void snapshot_event_wants(const SnapshotEvent *e, SubscriptionSet *set) {
+        for (size_t i = 0; i < e->n_routes; i++)
+                subscription_set_add(set, e->routes[i].number);
+}
 
 /* So many, all null, for free(). NULL: no memory. */
 SnapshotStream *snapshot_streams_new(size_t n);

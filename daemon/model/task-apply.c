@@ -34,7 +34,7 @@ void task_inherit(TaskTable *t, Task *task, const Task *parent) {
         }
         if (!task->comm[0])
                 task_set_comm(task, parent->comm, strlen(parent->comm), task->since);
-        p->described = 0;
+        task_channels_change(&p->channels);
 }
 
 /* Its first record has come behind later ones: what these did not say. */
@@ -110,7 +110,7 @@ static int apply_comm(TaskTable *t, nsec_t time, const TaskNote *n) {
         p->exec_at = time;
         p->awaits_map = true;
         p->executable = text_table_give(&t->texts, p->executable);
-        p->described = 0;
+        task_channels_change(&p->channels);
         return 0;
 }
 
@@ -134,7 +134,7 @@ static int apply_cgroup(TaskTable *t, nsec_t time, const TaskNote *n) {
                 return 0; /* a thread that moves alone stays where its process is shown */
         p->cgroup_at = time;
         if (p->cgroup_id != n->cgroup)
-                p->described = 0;
+                task_channels_change(&p->channels);
         p->cgroup_id = n->cgroup;
         return process_set_text(t, p, &p->cgroup, n->text, n->n_text);
 }

@@ -19,7 +19,7 @@ static int learn_text(TaskTable *t, Process *p, Text **text, const char *from) {
         if (from)
                 return process_set_text(t, p, text, from, strlen(from));
         if (*text)
-                p->described = 0;
+                task_channels_change(&p->channels);
         *text = text_table_give(&t->texts, *text);
         return 0;
 }
@@ -28,7 +28,7 @@ static int learn_process(TaskTable *t, Process *p, const ScannedProcess *s) {
         int r = 0;
 
         if (!p->has_origin || p->parent != s->parent || p->uid != s->uid)
-                p->described = 0;
+                task_channels_change(&p->channels);
         p->has_origin = true;
         p->parent = s->parent;
         p->uid = s->uid;
@@ -40,7 +40,7 @@ static int learn_process(TaskTable *t, Process *p, const ScannedProcess *s) {
         }
         if (r == 0 && p->cgroup_at <= s->time) {
                 if (p->cgroup_id != s->cgroup_id)
-                        p->described = 0;
+                        task_channels_change(&p->channels);
                 p->cgroup_id = s->cgroup_id;
                 r = learn_text(t, p, &p->cgroup, s->cgroup);
         }

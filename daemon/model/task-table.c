@@ -50,6 +50,7 @@ void process_unref(TaskTable *t, Process *p) {
                 return;
         text_table_give(&t->texts, p->executable);
         text_table_give(&t->texts, p->cgroup);
+        task_channels_deinit(&p->channels);
         free(p);
 }
 
@@ -61,7 +62,7 @@ int process_set_text(TaskTable *t, Process *p, Text **text, const char *bytes, s
         if (r < 0)
                 return r;
         if (*text != now)
-                p->described = 0;
+                task_channels_change(&p->channels);
         text_table_give(&t->texts, *text);
         *text = now;
         return 0;
@@ -87,14 +88,29 @@ void task_table_forget_hints(TaskTable *t) {
         if (++t->round > 0)
                 return;
         memset(t->hints, 0, sizeof(t->hints)); /* some of them are that old */
+        for (size_t i = 0; i < BATCH_GROUPS; i++)
+                if (t->more_hints[i])
+                        memset(t->more_hints[i], 0, sizeof(t->hints));
         t->round = 1;
 }
 
-uint64_t task_table_look(TaskTable *t, uint32_t tid) {
-        const Task *task = task_table_find(t, tid);
-        uint64_t described = task ? task->described & task->process->described : UINT64_MAX;
+int task_table_add_group(TaskTable *t, uint32_t group) {
+        if (group > 0 && !t->more_hints[group])
+                t->more_hints[group] = calloc(TASK_HINTS, sizeof(*t->hints));
+        return group > 0 && !t->more_hints[group] ? -ENOMEM : 0;
+}
 
-        t->hints[tid % TASK_HINTS] = (TaskHint){ .undescribed = ~described, .key = TASK_HINT_KEY(t->round, tid) };
+/* Those of the group that have both as they are. */
+static uint64_t task_described(const Task *task, uint32_t group) {
+        return task_channels_described(&task->channels, group) & task_channels_described(&task->process->channels, group);
+}
+
+uint64_t task_table_look(TaskTable *t, uint32_t group, uint32_t tid) {
+        const Task *task = task_table_find(t, tid);
+        uint64_t described = task ? task_described(task, group) : UINT64_MAX;
+        TaskHint *hints = group == 0 ? t->hints : t->more_hints[group];
+
+        hints[tid % TASK_HINTS] = (TaskHint){ .undescribed = ~described, .key = TASK_HINT_KEY(t->round, tid) };
         return described;
 }
 
@@ -165,9 +181,10 @@ Task *task_table_put(TaskTable *t, uint32_t tid, Process *process, nsec_t time) 
                 if (task->has_ended)
                         task_list_remove(t, task);
                 task->has_ended = false;
-                task->described = 0;
-                if (process != task->process && process->pid == task->process->pid)
-                        process->known |= task->process->known;
+                task_channels_change(&task->channels);
+                if (process != task->process && process->pid == task->process->pid &&
+                    task_channels_add_known(&process->channels, &task->process->channels) < 0)
+                        return NULL;
                 process_unref(t, task->process);
         }
         task->is_used = true;
@@ -192,37 +209,39 @@ void task_set_comm(Task *task, const char *comm, size_t length, nsec_t since) {
                 return;
         memcpy(task->comm, now, sizeof(now));
         task->since = since;
-        task->described = 0;
+        task_channels_change(&task->channels);
 }
 
 /* ---- channels ---------------------------------------------------------------------------------------------------- */
 
-void task_set_described(TaskTable *t, Task *task, unsigned bit) {
-        uint64_t mask = 1ULL << bit;
+int task_set_described(TaskTable *t, Task *task, uint32_t number) {
+        ChannelMarks *marks = task_channels_make(&task->channels, BATCH_GROUP(number));
+        ChannelMarks *of_process = task_channels_make(&task->process->channels, BATCH_GROUP(number));
 
+        if (!marks || !of_process)
+                return -ENOMEM;
         task_table_forget_hints(t);
-        task->described |= mask;
-        task->known |= mask;
-        task->process->described |= mask;
-        task->process->known |= mask;
+        marks->described |= BATCH_BIT(number);
+        marks->known |= BATCH_BIT(number);
+        of_process->described |= BATCH_BIT(number);
+        of_process->known |= BATCH_BIT(number);
+        return 0;
 }
 
-bool task_was_described(const Task *task, unsigned bit) {
-        const Process *p = task->process;
+bool task_was_described(const Task *task, uint32_t number) {
+        uint32_t group = BATCH_GROUP(number);
+        const TaskChannels *p = &task->process->channels;
+        uint64_t before = task_channels_known(p, group) & ~task_channels_described(p, group);
 
-        return ((task->known | (p->known & ~p->described)) >> bit) & 1;
+        return (task_channels_known(&task->channels, group) | before) & BATCH_BIT(number);
 }
 
-void task_table_forget_channel(TaskTable *t, unsigned bit) {
-        uint64_t others = ~(1ULL << bit);
-
+void task_table_forget_channel(TaskTable *t, uint32_t number) {
         task_table_forget_hints(t);
         for (uint32_t i = 0; i <= t->mask; i++)
                 for (Task *task = t->buckets[i]; task; task = task->next) {
-                        task->described &= others;
-                        task->known &= others;
-                        task->process->described &= others;
-                        task->process->known &= others;
+                        task_channels_forget(&task->channels, number);
+                        task_channels_forget(&task->process->channels, number);
                 }
 }
 
@@ -231,15 +250,17 @@ void task_table_forget_channel(TaskTable *t, unsigned bit) {
 /* What its channels forget with it has to be told anew with the next task of its process. */
 static int task_table_forget(TaskTable *t, Task *task, TaskForgotten forgotten, void *userdata) {
         Task **at = task_table_bucket(t, task->tid);
-        int r = task->known && forgotten ? forgotten(userdata, task) : 0;
+        bool is_known = task->channels.first.known || task->channels.groups;
+        int r = is_known && forgotten ? forgotten(userdata, task) : 0;
 
         while (*at != task)
                 at = &(*at)->next;
         *at = task->next;
         if (task->has_ended)
                 task_list_remove(t, task);
-        task->process->described &= ~task->known;
+        task_channels_change_some(&task->process->channels, &task->channels);
         process_unref(t, task->process);
+        task_channels_deinit(&task->channels);
         free(task);
         t->n--;
         return r;
@@ -279,6 +300,8 @@ void task_table_deinit(TaskTable *t) {
         for (uint32_t i = 0; t->buckets && i <= t->mask; i++)
                 while (t->buckets[i])
                         (void)task_table_forget(t, t->buckets[i], NULL, NULL);
+        for (size_t i = 0; i < BATCH_GROUPS; i++)
+                free(t->more_hints[i]);
         free(t->buckets);
         text_table_deinit(&t->texts);
         *t = TASK_TABLE_NULL;

@@ -14,6 +14,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/model/record.h"
+#include "daemon/model/task-channels.h"
 #include "daemon/model/task-note.h"
 #include "daemon/model/task-scan.h"
 #include "daemon/model/text-table.h"
@@ -31,8 +32,7 @@ typedef struct Process {
         nsec_t exec_at, cgroup_at; /* when these were told last */
         Text *executable, *cgroup; /* or NULL */
         uint64_t cgroup_id;
-        uint64_t described; /* as Task.described, of what is here */
-        uint64_t known;
+        TaskChannels channels; /* that have what is here */
 } Process;
 
 typedef struct Task {
@@ -47,11 +47,13 @@ typedef struct Task {
         nsec_t told;      /* time of the newest note about it */
         nsec_t ended;
         Process *process; /* never NULL */
-        uint64_t described; /* a bit for each channel that has it as it is now */
-        uint64_t known;     /* a bit for each channel that has it, perhaps as it was */
+        TaskChannels channels; /* that have it */
 } Task;
 
-/* What was said of a tid that was asked for, and holds until something changes: samples of few threads follow each other. */
+/*
+ * What was said of a tid that was asked for, and holds until something changes: samples of few threads follow each other.
+ * Channels are those of one group.
+ */
 typedef struct TaskHint {
         uint64_t undescribed; /* the channels that do need a description */
         uint64_t key;         /* TASK_HINT_KEY() */
@@ -70,7 +72,8 @@ typedef struct TaskTable {
         TextTable texts;
 
         uint32_t round;              /* of hints: those of another one are of what was */
-        TaskHint hints[TASK_HINTS];  /* by tid */
+        TaskHint hints[TASK_HINTS];  /* by tid, of group 0 */
+        TaskHint *more_hints[BATCH_GROUPS]; /* the same of other groups that there are channels of */
 } TaskTable;
 
 #define TASK_TABLE_NULL ((TaskTable){ .buckets = NULL })
@@ -90,17 +93,20 @@ int task_table_learn(TaskTable *t, const TaskScan *scan);
 /* NULL: nothing is known of this thread. */
 Task *task_table_find(TaskTable *t, uint32_t tid);
 
+/* Before a first channel of the group. -ENOMEM */
+int task_table_add_group(TaskTable *t, uint32_t group);
+
 /* The hints, as long as nothing is done with the table. */
 typedef struct TaskHints {
         const TaskHint *hints;
         uint64_t round;
 } TaskHints;
 
-static inline TaskHints task_table_hints(const TaskTable *t) {
-        return (TaskHints){ .hints = t->hints, .round = TASK_HINT_KEY(t->round, 0) };
+static inline TaskHints task_table_hints(const TaskTable *t, uint32_t group) {
+        return (TaskHints){ .hints = group == 0 ? t->hints : t->more_hints[group], .round = TASK_HINT_KEY(t->round, 0) };
 }
 
-/* Whether it is known without a look that these channels need no description of this thread. */
+/* Whether it is known without a look that these channels of the group need no description of this thread. */
 static inline bool task_hints_has(TaskHints h, uint32_t tid, uint64_t channels) {
         const TaskHint *hint = &h.hints[tid % TASK_HINTS];
 
@@ -108,24 +114,24 @@ static inline bool task_hints_has(TaskHints h, uint32_t tid, uint64_t channels) 
 }
 
 /* For task_table_described(): looks it up. */
-uint64_t task_table_look(TaskTable *t, uint32_t tid);
+uint64_t task_table_look(TaskTable *t, uint32_t group, uint32_t tid);
 
-/* The channels that need no description of this thread before an item of it; all, if there is none to give. */
-static inline uint64_t task_table_described(TaskTable *t, uint32_t tid) {
-        const TaskHint *hint = &t->hints[tid % TASK_HINTS];
+/* The channels of the group that need no description of this thread before an item of it; all, if there is none to give. */
+static inline uint64_t task_table_described(TaskTable *t, uint32_t group, uint32_t tid) {
+        const TaskHint *hint = &task_table_hints(t, group).hints[tid % TASK_HINTS];
 
-        return hint->key == TASK_HINT_KEY(t->round, tid) ? ~hint->undescribed : task_table_look(t, tid);
+        return hint->key == TASK_HINT_KEY(t->round, tid) ? ~hint->undescribed : task_table_look(t, group, tid);
 }
 
-/* The channel has this task and its process as they are now. */
-void task_set_described(TaskTable *t, Task *task, unsigned bit);
+/* The channel has this task and its process as they are now. -ENOMEM */
+int task_set_described(TaskTable *t, Task *task, uint32_t number);
 /* Whether items that the channel has not sent yet may be of what the task, or its process, was before. */
-bool task_was_described(const Task *task, unsigned bit);
+bool task_was_described(const Task *task, uint32_t number);
 /* Nobody knows anything on this channel. */
-void task_table_forget_channel(TaskTable *t, unsigned bit);
+void task_table_forget_channel(TaskTable *t, uint32_t number);
 
 /*
- * Forgets what is too much, and says so before, task by task; `known` is who has to hear of it. The number of those
+ * Forgets what is too much, and says so before, task by task; `channels` says who has to hear of it. The number of those
  * forgotten that had not ended.
  */
 typedef int (*TaskForgotten)(void *userdata, const Task *task);

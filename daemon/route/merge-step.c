@@ -79,7 +79,7 @@ static size_t merge_step_far(Merge *m, nsec_t until, MergePiece *piece) {
         const MergeLeaf *l = &m->leaves[leaf];
         const BatchEntry *first = l->next, *end = merge_piece_end(m, leaf, until);
 
-        *piece = (MergePiece){ .first = first, .batch = l->first, .mask = first->mask, .item = l->arena + first->offset,
+        *piece = (MergePiece){ .first = first, .batch = l->first, .mask = first->mask, .item = l->arena + entry_offset(first),
                                .length = first->length, .tid = first->tid, .n = (size_t)(end - first) };
         (void)merge_set_key(m, leaf, merge_go_on(m, leaf, end));
         return piece->n;

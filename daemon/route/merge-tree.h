@@ -86,7 +86,7 @@ static inline int64_t merge_give(Merge *m, nsec_t base, uint32_t leaf, MergeLeaf
         const BatchEntry *e = l->next;
         int64_t key = l->key_behind;
 
-        *piece = (MergePiece){ .first = e, .batch = l->first, .mask = e->mask, .item = l->arena + e->offset, .length = e->length,
+        *piece = (MergePiece){ .first = e, .batch = l->first, .mask = e->mask, .item = l->arena + entry_offset(e), .length = e->length,
                                .tid = e->tid, .n = 1 };
         __builtin_prefetch(piece->item); /* it is longer than a line, and may begin at the end of one */
         __builtin_prefetch(piece->item + CACHE_LINE);

@@ -119,6 +119,7 @@ static void merge_count(Merge *m, Batch *b) {
                 m->n_newest = 0;
         }
         m->n_newest += b->generation == m->generation;
+        m->n_grouped += b->n_grouped > 0;
 }
 
 int merge_add(Merge *m, Batch *b) {
@@ -168,5 +169,6 @@ Batch *merge_take_emptied(Merge *m) {
         last->place = b->place;
         m->batches[b->place] = last;
         m->n_newest -= b->generation == m->generation;
+        m->n_grouped -= b->n_grouped > 0;
         return b;
 }

@@ -46,6 +46,7 @@ typedef struct Merge {
         size_t n, capacity;
         uint64_t generation; /* the newest one of all batches so far, */
         size_t n_newest;     /* and how many of these batches are of it */
+        size_t n_grouped;    /* how many have entries of other groups than 0 */
 
         int64_t *keys;  /* ns since `base` of the oldest entry below, and its leaf in the lowest bits */
         nsec_t base;
@@ -81,9 +82,9 @@ unsigned merge_next(Merge *m, nsec_t until, const MergePiece **ret_pieces);
 /* A batch of which these pieces were the last ones, no longer in the merge; NULL: there is no other. */
 Batch *merge_take_emptied(Merge *m);
 
-/* Masks of all batches speak for the same subscriptions. */
-static inline bool merge_is_of_one_generation(const Merge *m) {
-        return m->n_newest == m->n;
+/* Masks of all batches speak for the same subscriptions, of group 0. */
+static inline bool merge_is_plain(const Merge *m) {
+        return m->n_newest == m->n && m->n_grouped == 0;
 }
 
 /* The time of the oldest entry that merge_next() has not given; false if there is none. */

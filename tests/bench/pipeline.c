@@ -122,40 +122,37 @@ static EncodePlan *encoding_of(const Pipeline *p, uint32_t event, unsigned i) {
         return need(encode_plan_new(p->plan, event, payloads[i], one_field, i == 3));
 }
 
-static void drop_references(Snapshot *s) {
-        for (size_t i = 0; i < s->n_events; i++) {
-                SnapshotEvent *e = &s->events[i];
-
-                for (size_t k = 0; k < e->n_routes; k++)
-                        match_program_unref((MatchProgram *)e->routes[k].program);
-                for (size_t k = 0; k < e->n_encodings; k++)
-                        encode_plan_unref(e->encodings[k]);
-        }
+static void drop_references(RouteTable *t) {
+        for (size_t i = 0; i < t->n_routes; i++)
+                match_program_unref((MatchProgram *)t->routes[i].program);
+        for (size_t i = 0; i < t->n_encodings; i++)
+                encode_plan_unref(t->encodings[i]);
 }
 
 static void snapshot_add_event(const Pipeline *p, Snapshot *s, uint32_t index) {
         unsigned n_encodings = or_one(p->shape.n_encodings);
         SnapshotEvent *e = &s->events[index];
         EventSpec spec = EVENT_SPEC_NULL;
+        RouteTable *t;
 
         e->event = need(event_new(index + 1, &spec, p->plan, p->shape.n_cpus));
         e->layout = &p->layout;
-        e->routes = need(calloc(p->shape.n_subscriptions + 1, sizeof(*e->routes)));
-        e->encodings = need(calloc(n_encodings, sizeof(*e->encodings)));
+        t = need(route_table_new(p->shape.n_subscriptions, n_encodings));
+        t->deinit = drop_references;
         for (unsigned i = 0; i < p->shape.n_subscriptions; i++) {
                 if (i < n_encodings)
-                        e->encodings[e->n_encodings++] = encoding_of(p, index + 1, i);
-                e->routes[e->n_routes++] = (Route){ .bit = 1ULL << i, .encoding = i % n_encodings,
+                        t->encodings[t->n_encodings++] = encoding_of(p, index + 1, i);
+                t->routes[t->n_routes++] = (Route){ .number = i, .encoding = i % n_encodings,
                                                     .program = match_program_ref(p->subscriptions[i].program) };
         }
-        snapshot_finish_event(e);
+        route_table_finish(t);
+        snapshot_set_routes(e, t);
 }
 
 static Snapshot *pipeline_snapshot(Pipeline *p) {
         uint32_t n_events = or_one(p->shape.n_events);
         Snapshot *s = need(snapshot_new(1, p->shape.n_cpus, n_events));
 
-        s->deinit = drop_references;
         s->active = true;
         for (uint32_t i = 0; i < n_events; i++)
                 snapshot_add_event(p, s, i);
@@ -208,7 +205,7 @@ static Subscriber *pipeline_subscribe(Pipeline *p, unsigned subscription, unsign
         Subscriber *s = need(calloc(1, sizeof(*s)));
 
         peer_open(peer);
-        *s = (Subscriber){ .id = number, .fd = peer->fd, .bit = subscription, .order = p->shape.order, .since = 1,
+        *s = (Subscriber){ .id = number, .fd = peer->fd, .number = subscription, .order = p->shape.order, .since = 1,
                            .overflow = OVERFLOW_DROP_OLDEST, .queue_bytes = (size_t)64 << 20 };
         peer->fd = -1; /* the dispatcher closes it */
         if (!p->shape.by_socket)

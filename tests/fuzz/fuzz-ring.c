@@ -25,7 +25,7 @@ static void check_batch(const Batch *b) {
 
         for (size_t i = 0; i < b->n_entries; i++) {
                 const BatchEntry *e = &b->entries[i];
-                Perfd__V1__Packet *p = perfd__v1__packet__unpack(NULL, e->length, b->arena + e->offset);
+                Perfd__V1__Packet *p = perfd__v1__packet__unpack(NULL, e->length, b->arena + entry_offset(e));
 
                 if (!p || p->n_items != 1)
                         abort();

@@ -22,7 +22,7 @@ typedef struct Want {
 } Want;
 
 static inline void check_item(const Batch *b, const BatchEntry *e, const Want *w) {
-        Perfd__V1__Packet *p = perfd__v1__packet__unpack(NULL, e->length, b->arena + e->offset);
+        Perfd__V1__Packet *p = perfd__v1__packet__unpack(NULL, e->length, b->arena + entry_offset(e));
         const Perfd__V1__Item *item;
 
         assert_int_equal(e->time, w->time);
@@ -44,19 +44,28 @@ static inline void check_item(const Batch *b, const BatchEntry *e, const Want *w
 /* The index of a batch is exactly that of its entries. */
 static inline void check_batch(const Batch *b) {
         uint32_t matched[BATCH_BITS] = { 0 };
+        size_t used = 0, n_grouped = 0, n_shared = 0;
         uint64_t mask = 0;
-        size_t used = 0;
 
         assert_true(b->n_entries <= BATCH_ENTRIES && b->used <= BATCH_ARENA);
         for (size_t i = 0; i < b->n_entries; i++) {
-                mask |= b->entries[i].mask;
-                for (uint64_t m = b->entries[i].mask; m; m &= m - 1)
-                        matched[__builtin_ctzll(m)]++;
-                used += b->entries[i].length;
+                const BatchEntry *e = &b->entries[i];
+                bool is_shared = i > 0 && entry_shares(e);
+
+                if (entry_group(e) == 0) {
+                        mask |= e->mask;
+                        FOR_EACH_BIT(bit, e->mask)
+                                matched[bit]++;
+                }
+                n_grouped += entry_group(e) > 0;
+                n_shared += is_shared;
+                used += is_shared ? 0 : e->length;
                 if (i > 0 && b->entries[i].time < b->entries[i - 1].time)
                         fail_msg("entry %zu is older than the one before", i);
         }
         assert_int_equal(b->used, used);
+        assert_int_equal(b->n_grouped, n_grouped);
+        assert_int_equal(b->n_shared, n_shared);
         assert_int_equal(b->mask, mask);
         for (int bit = 0; bit < BATCH_BITS; bit++)
                 if (mask >> bit & 1)

@@ -50,13 +50,11 @@ typedef struct Rig {
         Reader reader;
 } Rig;
 
-static inline void rig_drop_references(Snapshot *s) {
-        for (size_t i = 0; i < s->n_events; i++) {
-                for (size_t k = 0; k < s->events[i].n_routes; k++)
-                        match_program_unref((MatchProgram *)s->events[i].routes[k].program);
-                for (size_t k = 0; k < s->events[i].n_encodings; k++)
-                        encode_plan_unref(s->events[i].encodings[k]);
-        }
+static inline void rig_drop_references(RouteTable *t) {
+        for (size_t k = 0; k < t->n_routes; k++)
+                match_program_unref((MatchProgram *)t->routes[k].program);
+        for (size_t k = 0; k < t->n_encodings; k++)
+                encode_plan_unref(t->encodings[k]);
 }
 
 static inline MatchProgram *rig_program(const char *expression, const Plan *plan) {
@@ -71,6 +69,8 @@ static inline MatchProgram *rig_program(const char *expression, const Plan *plan
         return program;
 }
 
+#define RIG_ROUTES 8
+
 /* The payloads are the encodings. Takes a reference to the plan. */
 static inline void rig_event(Snapshot *s, size_t i, Plan *plan, const SampleLayout *layout, const Payload *payloads, size_t n) {
         EventSpec spec = EVENT_SPEC_NULL;
@@ -78,18 +78,27 @@ static inline void rig_event(Snapshot *s, size_t i, Plan *plan, const SampleLayo
 
         e->event = event_new(RIG_EVENT_ID(i), &spec, plan, 1);
         e->layout = layout;
-        e->encodings = calloc(n, sizeof(*e->encodings));
-        e->routes = calloc(4, sizeof(*e->routes));
-        assert(e->event && e->encodings && e->routes);
-        for (; e->n_encodings < n; e->n_encodings++) {
-                e->encodings[e->n_encodings] = encode_plan_new(plan, RIG_EVENT_ID(i), payloads[e->n_encodings], NULL, 0);
-                assert(e->encodings[e->n_encodings]);
+        e->table = route_table_new(RIG_ROUTES, n);
+        assert(e->event && e->table);
+        e->table->deinit = rig_drop_references;
+        for (RouteTable *t = e->table; t->n_encodings < n; t->n_encodings++) {
+                t->encodings[t->n_encodings] = encode_plan_new(plan, RIG_EVENT_ID(i), payloads[t->n_encodings], NULL, 0);
+                assert(t->encodings[t->n_encodings]);
         }
 }
 
-static inline void rig_route(SnapshotEvent *e, unsigned bit, uint32_t encoding, const char *expression) {
-        e->routes[e->n_routes++] = (Route){ .bit = 1ULL << bit, .encoding = encoding,
+static inline void rig_route(SnapshotEvent *e, uint32_t number, uint32_t encoding, const char *expression) {
+        RouteTable *t = e->table;
+
+        assert(t->n_routes < RIG_ROUTES);
+        t->routes[t->n_routes++] = (Route){ .number = number, .encoding = encoding,
                                             .program = expression ? rig_program(expression, e->event->plan) : NULL };
+}
+
+/* It has its routes. */
+static inline void rig_finish_event(SnapshotEvent *e) {
+        route_table_finish(e->table);
+        snapshot_set_routes(e, e->table);
 }
 
 static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
@@ -101,7 +110,6 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         int r;
 
         assert(numbers && longs && s && streams);
-        s->deinit = rig_drop_references;
         f = plan_add_field(numbers, "value", "u64 value");
         assert(f);
         f->kind = FIELD_UNSIGNED;
@@ -123,7 +131,7 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         rig_event(s, RIG_SOFTWARE, NULL, &rig->software, both, 1);
         rig_route(&s->events[RIG_SOFTWARE], 3, 0, NULL);
         rig_route(&s->events[RIG_SOFTWARE], 6, 0, "comm ~ \"wanted*\"");
-        s->events[RIG_SOFTWARE].exclude_self = s->events[RIG_SOFTWARE].needs_comm = true;
+        s->events[RIG_SOFTWARE].exclude_self = s->events[RIG_SOFTWARE].table->needs_comm = true;
         rig_event(s, RIG_UNWANTED, NULL, &rig->plain, both, 1);
         rig_event(s, RIG_LONG, longs, &rig->plain, raw_first, 2);
         rig_route(&s->events[RIG_LONG], 4, 0, NULL);
@@ -134,7 +142,7 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         rig_route(&s->events[RIG_OFTEN], 11, 0, NULL);
 
         for (size_t i = 0; i < RIG_EVENTS; i++)
-                snapshot_finish_event(&s->events[i]);
+                rig_finish_event(&s->events[i]);
         streams[0] = (SnapshotStream){ .id = 1, .fd = -1, .is_plain = true, .event = RIG_NUMBERS };
         streams[1] = (SnapshotStream){ .id = 2, .fd = -1, .is_plain = true, .event = RIG_NUMBERS, .muted = true };
         streams[2] = (SnapshotStream){ .id = 3, .fd = -1, .event = RIG_SOFTWARE };
@@ -144,9 +152,9 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         streams[6] = (SnapshotStream){ .id = 7, .fd = -1, .event = RIG_OFTEN };
         r = snapshot_set_streams(s, 0, streams, 7);
         assert(r == 0);
-        s->record_bits[0] = s->record_bits[1] = 1 << 8;
-        s->record_bits[2] = s->record_bits[3] = 1 << 9;
-        s->event_bits = 1 << 10;
+        for (unsigned i = 0; i < 4; i++)
+                subscription_set_add(&s->record_wants[i], 8 + i / 2);
+        subscription_set_add(&s->all_want, 10);
         return s;
 }
 

@@ -21,7 +21,17 @@ typedef struct Shape {
         uint32_t cpu;
         bool exclude_self, is_unwanted;
         uint32_t mix; /* one in so many samples is not of RUN */
+        unsigned layout; /* of the numbers of subscriptions */
 } Shape;
+
+/* All of the first group, all of another one, of two, each of its own. */
+#define LAYOUTS 4
+
+static inline uint32_t number_of(const Shape *shape, uint32_t bit) {
+        const uint32_t numbers[LAYOUTS] = { bit, 9 * BATCH_BITS + bit, 62 + bit, 97 * bit };
+
+        return numbers[shape->layout];
+}
 
 /* Ids that all lead to the same place of the hash. */
 static inline uint64_t stream_id(size_t event) {
@@ -36,18 +46,18 @@ static inline void set_routes(SnapshotEvent *e, const Shape *shape, unsigned eve
         if (shape->is_unwanted || event == UNWANTED)
                 return;
         if (shape->payload < ALL) {
-                rig_route(e, 5 + event, 0, shape->where);
+                rig_route(e, number_of(shape, 5 + event), 0, shape->where);
                 return;
         }
         if (shape->payload == TWICE) {
-                rig_route(e, 3, 0, shape->where);
-                rig_route(e, 9, 0, NULL);
+                rig_route(e, number_of(shape, 3), 0, shape->where);
+                rig_route(e, number_of(shape, 9), 0, NULL);
                 return;
         }
-        rig_route(e, 0, 0, shape->exclude_self ? shape->where : NULL);
-        rig_route(e, 1, 1, shape->where);
-        rig_route(e, 2, 0, shape->where);
-        rig_route(e, 3, 2, shape->exclude_self ? shape->where : NULL);
+        rig_route(e, number_of(shape, 0), 0, shape->exclude_self ? shape->where : NULL);
+        rig_route(e, number_of(shape, 1), 1, shape->where);
+        rig_route(e, number_of(shape, 2), 0, shape->where);
+        rig_route(e, number_of(shape, 3), 2, shape->exclude_self ? shape->where : NULL);
 }
 
 typedef struct MadeField {
@@ -108,14 +118,13 @@ static inline void set_snapshot(Rig *rig, const Shape *shape) {
         SnapshotStream *streams = snapshot_streams_new(N_EVENTS);
 
         assert_true(s && streams && plan);
-        s->deinit = rig_drop_references;
         for (size_t i = 0; i < N_EVENTS; i++) {
                 rig_event(s, i, plan, &rig->plain, is_one ? &one : shape->payload == ALL ? all : thrice,
                           is_one || shape->payload == TWICE ? 1 : ARRAY_SIZE(all));
                 set_routes(&s->events[i], shape, (unsigned)i);
                 s->events[i].exclude_self = shape->exclude_self;
-                s->events[i].needs_comm = shape->where && strstr(shape->where, "sample.comm");
-                snapshot_finish_event(&s->events[i]);
+                s->events[i].table->needs_comm = shape->where && strstr(shape->where, "sample.comm");
+                rig_finish_event(&s->events[i]);
                 streams[i] = (SnapshotStream){ .id = stream_id(i), .fd = -1, .is_plain = true, .muted = i == MUTED,
                                                .event = (uint32_t)i };
         }

@@ -51,7 +51,7 @@ static void test_settings(void **state) {
                 { "access: {control-mode: 01777}\n",
                   "f:2:24: access.control-mode: found '01777', expected an octal file mode from 0000 to 0777\n" },
                 { "subscribers: {max: 0x10}\n",
-                  "f:2:20: subscribers.max: found '0x10', expected a whole number from 1 to 1024\n" },
+                  "f:2:20: subscribers.max: found '0x10', expected a whole number from 1 to 10000\n" },
                 { "connections: {max: 10, per-uid: 11}\n",
                   "f:2:33: connections.per-uid: found '11', expected at most connections.max, 10\n" },
                 { "connections: {max: 10}\n", "" },

@@ -54,6 +54,12 @@ typedef struct Rig {
         unsigned seed;
 } Rig;
 
+/* Of the subscriptions that bits of a mask stand for here: in one group, or in several. */
+static const uint32_t layouts[][N_BITS] = {
+        { 0, 1, 2 }, { 3 * BATCH_BITS, 3 * BATCH_BITS + 9, 4 * BATCH_BITS - 1 }, { 63, 64, 65 }, { 5, 70, SUBSCRIPTIONS_MAX - 1 },
+};
+static const uint32_t *numbers;
+
 static unsigned n_placed; /* packets that were never copied */
 
 static const struct {
@@ -91,7 +97,7 @@ static void peer_init(Rig *r, size_t i) {
 
         assert_non_null(s);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-        *s = (Subscriber){ .id = i + 1, .fd = fds[0], .order = streams[i].order, .bit = streams[i].bit, .since = 1,
+        *s = (Subscriber){ .id = i + 1, .fd = fds[0], .order = streams[i].order, .number = numbers[streams[i].bit], .since = 1,
                            .queue_bytes = streams[i].queue_bytes };
         *p = (Peer){ .fd = fds[1], .subscriber = s, .chance = streams[i].chance,
                      .expected = calloc(ITEMS_MAX, sizeof(Expected)) };
@@ -163,11 +169,12 @@ static size_t put_item(uint8_t *to, nsec_t time, uint32_t event, uint32_t tid, s
         return perfd__v1__packet__pack(&packet, to);
 }
 
-static void expect(Rig *r, StreamOrder order, uint64_t mask, nsec_t time, uint32_t event) {
+static void expect(Rig *r, StreamOrder order, const SubscriptionSet *set, nsec_t time, uint32_t event) {
         for (size_t i = 0; i < N_PEERS; i++) {
+                uint32_t number = numbers[streams[i].bit], group = BATCH_GROUP(number);
                 Peer *p = &r->peers[i];
 
-                if (streams[i].order != order || !(mask >> streams[i].bit & 1))
+                if (streams[i].order != order || !(set->groups >> group & 1) || !(set->masks[group] & BATCH_BIT(number)))
                         continue;
                 assert_true(p->n_expected < ITEMS_MAX);
                 p->expected[p->n_expected++] = (Expected){ time, event };
@@ -190,15 +197,22 @@ static void begin_all(Rig *r) {
 }
 
 static bool append(Rig *r, uint32_t slot, uint64_t mask, uint32_t event, uint32_t tid, size_t n_raw) {
+        SubscriptionSet set = { .groups = 0 };
         Batch *b = r->batches[slot];
-        size_t room;
+        size_t room, length;
         uint8_t *to = batch_room(b, &room);
 
-        if (!batch_has_entry_room(b) || room < n_raw + 64)
+        if (!batch_has_room_for(b, N_BITS) || room < n_raw + 64)
                 return false;
         r->time++;
-        batch_append(b, r->time, mask, event, tid, put_item(to, r->time, event, tid, n_raw));
-        expect(r, STREAM_BY_TIME, mask, r->time, event);
+        FOR_EACH_BIT(bit, mask)
+                subscription_set_add(&set, numbers[bit]);
+        length = put_item(to, r->time, event, tid, n_raw);
+        if (mask)
+                batch_append_set(b, r->time, &set, event, tid, length);
+        else
+                batch_append(b, r->time, 0, event, tid, length);
+        expect(r, STREAM_BY_TIME, &set, r->time, event);
         return true;
 }
 
@@ -226,8 +240,12 @@ static void give(Rig *r) {
         for (uint32_t slot = 0; slot < N_LANES; slot++) {
                 Batch *b = TAKE_PTR(r->batches[slot]);
 
-                for (size_t i = 0; i < b->n_entries; i++)
-                        expect(r, STREAM_BY_CPU, b->entries[i].mask, b->entries[i].time, b->entries[i].event);
+                for (const BatchEntry *e = b->entries; e < b->entries + b->n_entries; e++) {
+                        SubscriptionSet set = { .groups = 0 };
+
+                        subscription_set_add_mask(&set, entry_group(e), e->mask);
+                        expect(r, STREAM_BY_CPU, &set, e->time, e->event);
+                }
                 b->watermark = r->time;
                 batch_seal(b);
                 assert_int_equal(dispatcher_take_batch(&r->dispatcher, b), 0);
@@ -443,13 +461,18 @@ static void test_full(void **state) {
         }
 }
 
+static int begin_layout(void **state) {
+        numbers = *state;
+        return 0;
+}
+
+/* Each is run in every layout. */
+#define IN_LAYOUT(i, test) { #test ", layout " #i, test, begin_layout, NULL, (void *)layouts[i] }
+#define ALL_IN_LAYOUT(i) \
+        IN_LAYOUT(i, test_random), IN_LAYOUT(i, test_come_and_go), IN_LAYOUT(i, test_described), IN_LAYOUT(i, test_full)
+
 int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_random),
-                cmocka_unit_test(test_come_and_go),
-                cmocka_unit_test(test_described),
-                cmocka_unit_test(test_full),
-        };
+        const struct CMUnitTest tests[] = { ALL_IN_LAYOUT(0), ALL_IN_LAYOUT(1), ALL_IN_LAYOUT(2), ALL_IN_LAYOUT(3) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

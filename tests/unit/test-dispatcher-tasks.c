@@ -52,7 +52,7 @@ static void rig_subscribe(Rig *r, StreamOrder order, unsigned bit) {
         int fds[2];
 
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-        *s = (Subscriber){ .id = r->n_peers + 1, .fd = fds[0], .order = order, .bit = bit, .since = 1,
+        *s = (Subscriber){ .id = r->n_peers + 1, .fd = fds[0], .order = order, .number = bit, .since = 1,
                            .queue_bytes = 1 << 20 };
         r->peers[r->n_peers++] = fds[1];
         assert_int_equal(dispatcher_subscribe(&r->dispatcher, s), 0);

@@ -59,8 +59,8 @@ static void test_sort(void **state) {
                         const BatchEntry *e = &b->entries[i];
 
                         assert_true(i == 0 || e[-1].time < e->time || (e[-1].time == e->time && e[-1].event < e->event));
-                        assert_int_equal(e->offset, 3 * e->event); /* it still has its own bytes */
-                        assert_int_equal(b->arena[e->offset], e->event & 0xff);
+                        assert_int_equal(e->place, 3 * e->event); /* it still has its own bytes */
+                        assert_int_equal(b->arena[e->place], e->event & 0xff);
                 }
                 for (unsigned bit = 0; bit < BATCH_BITS; bit++) {
                         assert_int_equal(b->mask >> bit & 1, matched[bit] > 0);
@@ -138,7 +138,7 @@ static size_t merging_check_piece(Merging *m, const MergePiece *p, size_t taken,
         const Batch *b = p->batch;
 
         assert_true(p->n > 0);
-        assert_ptr_equal(p->item, b->arena + p->first->offset);
+        assert_ptr_equal(p->item, b->arena + entry_offset(p->first));
         for (size_t i = 0; i < p->n; i++, taken++) {
                 assert_true(taken < expected);
                 assert_int_equal(p->first[i].time, m->times[taken]);
@@ -152,7 +152,7 @@ static void merging_check_generations(const Merging *m) {
 
         for (size_t i = 0; i < m->merge.n; i++)
                 is_of_one = is_of_one && m->merge.batches[i]->generation == m->newest;
-        assert_int_equal(merge_is_of_one_generation(&m->merge), is_of_one);
+        assert_int_equal(merge_is_plain(&m->merge), is_of_one);
 }
 
 /* Whoever has used a piece may work the next ones out, as many as he likes. */
@@ -353,15 +353,15 @@ static void test_memory(void **state) {
 
 static void add_routes(SnapshotEvent *e, size_t n) {
         e->event = event_new((uint32_t)n + 1, &(EventSpec){ .event = NULL }, NULL, 1);
-        e->routes = n ? calloc(n, sizeof(*e->routes)) : NULL;
-        e->encodings = n ? calloc(n, sizeof(*e->encodings)) : NULL;
-        assert_true(e->event && (n == 0 || (e->routes && e->encodings)));
-        for (; e->n_routes < n; e->n_routes++)
-                e->routes[e->n_routes] = (Route){ .bit = 1ULL << e->n_routes, .encoding = (uint32_t)(n - 1 - e->n_routes) };
-        e->n_encodings = n;
+        e->table = route_table_new(n, n);
+        assert_true(e->event && e->table);
+        for (RouteTable *t = e->table; t->n_routes < n; t->n_routes++)
+                t->routes[t->n_routes] = (Route){ .number = (uint32_t)t->n_routes, .encoding = (uint32_t)(n - 1 - t->n_routes) };
+        e->table->n_encodings = n;
+        e->table->needs_comm = n == 2;
         e->exclude_self = n == 1;
-        e->needs_comm = n == 2;
-        snapshot_finish_event(e);
+        route_table_finish(e->table);
+        snapshot_set_routes(e, e->table);
 }
 
 /* What readers ask of a stream's event is in the stream itself, with the route if that is all; several stay the event's. */
@@ -381,7 +381,7 @@ static void test_streams_know_their_routes(void **state) {
                 assert_int_equal(streams[i].n_routes, i);
                 assert_ptr_equal(streams[i].of, &s->events[i]);
                 assert_int_equal(streams[i].exclude_self, i == 1);
-                assert_int_equal(streams[i].needs_comm, i == 2);
+                assert_int_equal(streams[i].is_special, i == 2);
         }
         assert_ptr_equal(streams[1].routes, &streams[1].only);
         assert_memory_equal(&streams[1].only, s->events[1].routes, sizeof(Route));

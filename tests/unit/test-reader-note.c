@@ -14,7 +14,7 @@ typedef struct WantNote {
 } WantNote;
 
 static void check_note(const Batch *b, const BatchEntry *e, const WantNote *w) {
-        TaskNote n = task_note_get(b->arena + e->offset, e->length);
+        TaskNote n = task_note_get(b->arena + entry_offset(e), e->length);
 
         assert_int_equal(e->event, BATCH_NOTE);
         assert_int_equal(e->mask, 0);

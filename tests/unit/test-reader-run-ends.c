@@ -33,7 +33,9 @@ static void test_times_that_go_back(void **state) {
         static const nsec_t early[] = { 10, 11, 14, 12, 13, 15 }, late[] = { 10, 11, 12, 13, 14, 17, 15, 16 };
         static const Shape shapes[] = { { .format = "irq.softirq_entry" }, { .format = "irq.softirq_entry", .payload = PAYLOAD_RAW },
                                         { .format = "irq.softirq_entry", .where = "vec == 7" },
-                                        { .format = "irq.softirq_entry", .payload = ALL } };
+                                        { .format = "irq.softirq_entry", .layout = 1 },
+                                        { .format = "irq.softirq_entry", .payload = ALL },
+                                        { .format = "irq.softirq_entry", .payload = ALL, .layout = 1 } };
 
         for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
                 check_times_that_go_back(&shapes[i], false, early, ARRAY_SIZE(early));
@@ -107,10 +109,10 @@ static void test_odd_ones(void **state) {
 
                                 if (who[k].time != time)
                                         continue;
-                                assert_int_equal(item_encode(rig.reader.snapshot->events[RUN].encodings[0], &record, item,
+                                assert_int_equal(item_encode(rig.reader.snapshot->events[RUN].table->encodings[0], &record, item,
                                                              sizeof(item), &length), 0);
                                 assert_int_equal(e->length, length);
-                                assert_memory_equal(b->arena + e->offset, item, length);
+                                assert_memory_equal(b->arena + entry_offset(e), item, length);
                                 assert_int_equal(e->tid, who[k].tid);
                                 n_seen++;
                         }

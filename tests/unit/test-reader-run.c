@@ -7,7 +7,7 @@
 #include "daemon/decode/record.h"
 
 #define RECORDS 1500
-#define ITEMS (RECORDS * _PAYLOAD_MAX)
+#define ITEMS (RECORDS * 4) /* one for each route */
 #define ITEM_MAX 1024
 #define RAW_MAX 384
 
@@ -19,6 +19,7 @@ typedef struct Expected {
         uint32_t tids[ITEMS];
         uint8_t events[ITEMS];
         uint64_t masks[ITEMS];
+        uint32_t groups[ITEMS];
         uint8_t bytes[ITEMS][ITEM_MAX];
 } Expected;
 
@@ -29,13 +30,13 @@ static uint32_t random_below(uint32_t n) {
         return (uint32_t)(((seed >> 33) * n) >> 31);
 }
 
-static uint64_t mask_of(const SnapshotEvent *e, uint32_t encoding, const Record *record) {
-        uint64_t mask = 0;
+static SubscriptionSet set_of(const SnapshotEvent *e, uint32_t encoding, const Record *record) {
+        SubscriptionSet set = { .groups = 0 };
 
         for (size_t i = 0; i < e->n_routes; i++)
                 if (e->routes[i].encoding == encoding && (!e->routes[i].program || match_run(e->routes[i].program, record)))
-                        mask |= e->routes[i].bit;
-        return mask;
+                        subscription_set_add(&set, e->routes[i].number);
+        return set;
 }
 
 /* What must come of the record that was put last. */
@@ -54,16 +55,17 @@ static void expect(Expected *x, Rig *rig, const Shape *shape, size_t event, cons
                 return;
         }
         record.cpu = shape->cpu;
-        for (uint32_t k = 0; k < e->n_encodings && !(shape->exclude_self && record.pid == RIG_OWN_PID); k++) {
-                uint64_t mask = mask_of(e, k, &record);
+        for (uint32_t k = 0; k < e->table->n_encodings && !(shape->exclude_self && record.pid == RIG_OWN_PID); k++) {
+                SubscriptionSet set = set_of(e, k, &record);
 
-                if (!mask)
-                        continue;
-                assert_int_equal(item_encode(e->encodings[k], &record, x->bytes[x->n], ITEM_MAX, &x->lengths[x->n]), 0);
-                x->masks[x->n] = mask;
-                x->tids[x->n] = record.tid;
-                x->events[x->n] = (uint8_t)event;
-                x->times[x->n++] = record.time;
+                FOR_EACH_BIT(group, set.groups) {
+                        assert_int_equal(item_encode(e->table->encodings[k], &record, x->bytes[x->n], ITEM_MAX, &x->lengths[x->n]), 0);
+                        x->masks[x->n] = set.masks[group];
+                        x->groups[x->n] = (uint32_t)group;
+                        x->tids[x->n] = record.tid;
+                        x->events[x->n] = (uint8_t)event;
+                        x->times[x->n++] = record.time;
+                }
         }
         x->delivered += x->n > before;
         x->filtered += x->n == before;
@@ -113,9 +115,10 @@ static void take_all(Expected *x, Rig *rig) {
 
                         assert_true(x->n_seen < x->n);
                         assert_int_equal(e->length, x->lengths[x->n_seen]);
-                        assert_memory_equal(b->arena + e->offset, x->bytes[x->n_seen], e->length);
+                        assert_memory_equal(b->arena + entry_offset(e), x->bytes[x->n_seen], e->length);
                         assert_int_equal(e->time, x->times[x->n_seen]);
                         assert_int_equal(e->mask, x->masks[x->n_seen]);
+                        assert_int_equal(entry_group(e), x->groups[x->n_seen]);
                         assert_int_equal(e->event, RIG_EVENT_ID(x->events[x->n_seen]));
                         assert_int_equal(e->tid, x->tids[x->n_seen]);
                 }
@@ -195,15 +198,16 @@ static const struct {
         { "many", { "list[0] & 1", "list[32] & 1", "list[7] < list[8]", "1", "list[3] & 1 && list[4] & 1", "list[32] & 3 != 3" } },
 };
 
-static void test_runs(void **state) {
+static void check_runs(unsigned layout) {
         static const unsigned mixes[] = { 20, 3, 2 }, payloads[] = { PAYLOAD_FIELDS, PAYLOAD_RAW, PAYLOAD_BOTH, ALL, TWICE };
         _cleanup_free_ Expected *x = malloc(sizeof(*x));
 
         assert_non_null(x);
-        for (unsigned i = 0; i < ARRAY_SIZE(events) * WHERES * ARRAY_SIZE(payloads) * 16; i++) {
+        for (unsigned i = 0; i < ARRAY_SIZE(events) * WHERES * ARRAY_SIZE(payloads) * 16; i += layout > 0 ? 7 : 1) {
                 unsigned where = i / 16 / ARRAY_SIZE(payloads) % WHERES, event = i / 16 / ARRAY_SIZE(payloads) / WHERES;
                 Shape shape = { .format = events[event].format, .payload = payloads[i / 16 % ARRAY_SIZE(payloads)],
                                 .mix = mixes[i % 3], .cpu = i & 1 ? 3 : 0, .exclude_self = i & 2, .is_unwanted = (i & 12) == 12,
+                                .layout = layout,
                                 .where = i & 4 ? events[event].where[where] : NULL };
 
                 if (where > 0 && (!shape.where || shape.is_unwanted))
@@ -215,8 +219,18 @@ static void test_runs(void **state) {
         }
 }
 
+static void test_runs(void **state) {
+        check_runs(0);
+}
+
+/* Subscriptions of other groups get what those of the first one do, in items that groups share. */
+static void test_groups(void **state) {
+        for (unsigned layout = 1; layout < LAYOUTS; layout++)
+                check_runs(layout);
+}
+
 int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_runs) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_runs), cmocka_unit_test(test_groups) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -295,7 +295,7 @@ static uint64_t next_period(Rig *rig) {
         b = queue_pop(&rig->reader.full);
         assert_non_null(b);
         assert_int_equal(b->n_entries, 1);
-        packet = perfd__v1__packet__unpack(NULL, b->entries[0].length, b->arena + b->entries[0].offset);
+        packet = perfd__v1__packet__unpack(NULL, b->entries[0].length, b->arena + entry_offset(&b->entries[0]));
         assert_non_null(packet);
         period = packet->items[0]->period;
         perfd__v1__packet__free_unpacked(packet, NULL);

@@ -39,6 +39,12 @@ static void put_exit(TaskTable *t, nsec_t time, uint32_t pid, uint32_t tid) {
         apply(t, time, &(TaskNote){ .kind = TASK_NOTE_EXIT, .pid = pid, .tid = tid });
 }
 
+static uint32_t base; /* the channels of a test are those of the group that begins with this one */
+
+static void describe(TaskTable *t, Task *task, uint32_t number) {
+        assert_int_equal(task_set_described(t, task, base + number), 0);
+}
+
 /* "pid comm executable cgroup parent uid", with - for what is not known, + behind it once it has ended. */
 static void check(TaskTable *t, uint32_t tid, const char *expected) {
         Task *task = task_table_find(t, tid);
@@ -73,6 +79,7 @@ static void learn_shell(TaskTable *t, nsec_t time) {
 
 static void init(TaskTable *t) {
         assert_int_equal(task_table_init(t, TASKS_MAX, TASKS_ENDED_MAX), 0);
+        assert_int_equal(task_table_add_group(t, BATCH_GROUP(base)), 0);
         learn_shell(t, 100);
 }
 
@@ -170,14 +177,14 @@ static void test_learn(void **state) {
         put_text(&t, 211, TASK_NOTE_MAP, 30, 30, "/bin/newer");
         put_fork(&t, 212, 30, 30, 31, 31);
         put_fork(&t, 213, 77, 77, 50, 50);
-        task_set_described(&t, task_table_find(&t, 10), 3);
-        task_set_described(&t, task_table_find(&t, 11), 3);
+        describe(&t, task_table_find(&t, 10), 3);
+        describe(&t, task_table_find(&t, 11), 3);
         learn(&t, 200, list, 2);
         check(&t, 10, "10 sh /bin/sh /moved 1 1000");
         check(&t, 11, "10 pool /bin/sh /moved 1 1000");
-        assert_int_equal(task_table_find(&t, 10)->described, 1 << 3); /* what is as it was need not be told again */
-        assert_int_equal(task_table_find(&t, 11)->described, 0);
-        assert_int_equal(task_table_find(&t, 10)->process->described, 0);
+        assert_int_equal(task_channels_described(&task_table_find(&t, 10)->channels, BATCH_GROUP(base)), 1 << 3); /* what is as it was need not be told again */
+        assert_int_equal(task_channels_described(&task_table_find(&t, 11)->channels, BATCH_GROUP(base)), 0);
+        assert_int_equal(task_channels_described(&task_table_find(&t, 10)->process->channels, BATCH_GROUP(base)), 0);
         check(&t, 30, "30 newer /bin/newer - 10 0");
         check(&t, 31, "31 newer /bin/newer - 30 0"); /* from its parent, which is known now */
         check(&t, 40, "40 - - - 99 - +");            /* it was not there */
@@ -201,35 +208,35 @@ static void test_descriptions(void **state) {
         Task *task;
 
         init(&t);
-        assert_int_equal(task_table_described(&t, 12), ALL); /* there is nothing to describe */
-        assert_int_equal(task_table_described(&t, 10), 0);
+        assert_int_equal(task_table_described(&t, BATCH_GROUP(base), 12), ALL); /* there is nothing to describe */
+        assert_int_equal(task_table_described(&t, BATCH_GROUP(base), 10), 0);
         task = task_table_find(&t, 10);
-        assert_false(task_was_described(task, 2));
-        task_set_described(&t, task, 2);
-        task_set_described(&t, task, 5);
-        assert_int_equal(task_table_described(&t, 10), 1 << 2 | 1 << 5);
-        assert_int_equal(task_table_described(&t, 11), 0);
-        assert_false(task_was_described(task_table_find(&t, 11), 2)); /* its process was, and still is like that */
-        task_set_described(&t, task_table_find(&t, 11), 2);
+        assert_false(task_was_described(task, base + 2));
+        describe(&t, task, 2);
+        describe(&t, task, 5);
+        assert_int_equal(task_table_described(&t, BATCH_GROUP(base), 10), 1 << 2 | 1 << 5);
+        assert_int_equal(task_table_described(&t, BATCH_GROUP(base), 11), 0);
+        assert_false(task_was_described(task_table_find(&t, 11), base + 2)); /* its process was, and still is like that */
+        describe(&t, task_table_find(&t, 11), 2);
 
         put_text(&t, 110, TASK_NOTE_COMM, 10, 10, "sh"); /* no other than before */
-        assert_int_equal(task_table_described(&t, 10), 1 << 2 | 1 << 5);
+        assert_int_equal(task_table_described(&t, BATCH_GROUP(base), 10), 1 << 2 | 1 << 5);
         put_text(&t, 111, TASK_NOTE_COMM, 10, 10, "bash");
-        assert_int_equal(task_table_described(&t, 10), 0);
-        assert_int_equal(task_table_described(&t, 11), 1 << 2);
-        assert_true(task_was_described(task, 2) && task_was_described(task, 5) && !task_was_described(task, 6));
-        task_set_described(&t, task, 2);
+        assert_int_equal(task_table_described(&t, BATCH_GROUP(base), 10), 0);
+        assert_int_equal(task_table_described(&t, BATCH_GROUP(base), 11), 1 << 2);
+        assert_true(task_was_described(task, base + 2) && task_was_described(task, base + 5) && !task_was_described(task, base + 6));
+        describe(&t, task, 2);
         put_text(&t, 112, TASK_NOTE_CGROUP, 0, 10, "/moved"); /* of both threads */
-        assert_int_equal(task_table_described(&t, 10), 0);
-        assert_int_equal(task_table_described(&t, 11), 0);
-        assert_true(task_was_described(task_table_find(&t, 11), 5)); /* thread 10 was: items of it are of the old cgroup */
-        task_table_forget_channel(&t, 5);
-        assert_false(task_was_described(task, 5));
+        assert_int_equal(task_table_described(&t, BATCH_GROUP(base), 10), 0);
+        assert_int_equal(task_table_described(&t, BATCH_GROUP(base), 11), 0);
+        assert_true(task_was_described(task_table_find(&t, 11), base + 5)); /* thread 10 was: items of it are of the old cgroup */
+        task_table_forget_channel(&t, base + 5);
+        assert_false(task_was_described(task, base + 5));
 
         put_exit(&t, 120, 10, 10);
         put_fork(&t, 130, 1, 1, 10, 10);
-        assert_int_equal(task_table_described(&t, 10), 0);
-        assert_true(task_was_described(task_table_find(&t, 10), 2)); /* the channel has another one of this tid */
+        assert_int_equal(task_table_described(&t, BATCH_GROUP(base), 10), 0);
+        assert_true(task_was_described(task_table_find(&t, 10), base + 2)); /* the channel has another one of this tid */
         task_table_deinit(&t);
 }
 
@@ -255,7 +262,7 @@ static void test_bounds(void **state) {
                 put_fork(&t, i, 0, 0, i, i);
                 if (i > 3000)
                         put_exit(&t, i, i, i);
-                task_set_described(&t, task_table_find(&t, i), 1);
+                describe(&t, task_table_find(&t, i), 1);
         }
         assert_int_equal(task_table_prune(&t, on_forgotten, &f, &n_living), 0);
         assert_int_equal(n_living, 0);
@@ -269,7 +276,7 @@ static void test_bounds(void **state) {
         assert_int_equal(f.n, 0);
         for (uint32_t i = 1; i <= 20; i++) {
                 put_fork(&t, 5000, 0, 0, 4000 + i, 4000 + i);
-                task_set_described(&t, task_table_find(&t, 4000 + i), 1);
+                describe(&t, task_table_find(&t, 4000 + i), 1);
         }
         assert_int_equal(task_table_prune(&t, on_forgotten, &f, &n_living), 0);
         assert_true(n_living == 20 && f.n == 20 && t.n == 3000);
@@ -296,24 +303,86 @@ static void test_forgotten_process(void **state) {
 
         assert_int_equal(task_table_init(&t, 16, 1), 0);
         learn_shell(&t, 100);
-        task_set_described(&t, task_table_find(&t, 10), 4);
+        describe(&t, task_table_find(&t, 10), 4);
         put_exit(&t, 110, 10, 10);
         put_fork(&t, 111, 1, 1, 12, 12);
         put_exit(&t, 112, 12, 12);
         assert_int_equal(task_table_prune(&t, NULL, NULL, &n_living), 0);
         check(&t, 10, "nobody");
         check(&t, 11, "10 worker /bin/sh /user 1 1000");
-        assert_int_equal(task_table_find(&t, 11)->process->described, 0);
+        assert_int_equal(task_channels_described(&task_table_find(&t, 11)->process->channels, BATCH_GROUP(base)), 0);
         put_fork(&t, 120, 10, 11, 10, 13); /* a thread of a process whose leader is forgotten */
         check(&t, 13, "10 worker /bin/sh /user 1 1000");
         task_table_deinit(&t);
 }
 
+static int begin_with_first(void **state) {
+        base = 0;
+        return 0;
+}
+
+static int begin_with_last(void **state) {
+        base = SUBSCRIPTIONS_MAX - BATCH_BITS;
+        return 0;
+}
+
+/* Channels of several groups, against a table of bits: who has what, whoever forgets and whatever changes. */
+static void test_many_channels(void **state) {
+        static bool known[SUBSCRIPTIONS_MAX], described[SUBSCRIPTIONS_MAX];
+        uint64_t seed = 38;
+        TaskTable t;
+        Task *task;
+
+        memset(known, 0, sizeof(known));
+        memset(described, 0, sizeof(described));
+        assert_int_equal(task_table_init(&t, TASKS_MAX, TASKS_ENDED_MAX), 0);
+        for (uint32_t group = 0; group < BATCH_GROUPS; group++)
+                assert_int_equal(task_table_add_group(&t, group), 0);
+        learn_shell(&t, 100);
+        task = task_table_find(&t, 10);
+        for (unsigned round = 0; round < 20000; round++) {
+                uint32_t number, what;
+
+                seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+                what = (uint32_t)(seed >> 60);
+                number = (uint32_t)(seed >> 33) % (round < 10000 ? SUBSCRIPTIONS_MAX : 3 * BATCH_BITS);
+                if (what < 10) {
+                        assert_int_equal(task_set_described(&t, task, number), 0);
+                        known[number] = described[number] = true;
+                } else if (what < 15) {
+                        task_table_forget_channel(&t, number);
+                        known[number] = described[number] = false;
+                } else if (round % 40 == 0) {
+                        char name[COMM_SIZE];
+
+                        (void)snprintf(name, sizeof(name), "%u", round);
+                        put_text(&t, 200 + round, TASK_NOTE_COMM, 10, 10, name);
+                        memset(described, 0, sizeof(described));
+                }
+                assert_int_equal(task_was_described(task, number), known[number]);
+                for (uint32_t i = 0; round % 500 == 0 && i < SUBSCRIPTIONS_MAX; i++)
+                        if ((task_table_described(&t, BATCH_GROUP(i), 10) >> i % BATCH_BITS & 1) != described[i] ||
+                            task_was_described(task, i) != known[i])
+                                fail_msg("channel %u in round %u", i, round);
+        }
+        for (uint32_t i = 0; i < SUBSCRIPTIONS_MAX; i++)
+                task_table_forget_channel(&t, i);
+        assert_true(task->channels.groups == 0 && !task->channels.others); /* and no memory is left */
+        assert_true(task->process->channels.groups == 0 && !task->process->channels.others);
+        task_table_deinit(&t);
+}
+
+#define OF_FIRST(test) cmocka_unit_test_setup(test, begin_with_first)
+#define OF_LAST(test) { #test ", last group", test, begin_with_last, NULL, NULL }
+
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_lives),        cmocka_unit_test(test_out_of_order),
-                cmocka_unit_test(test_learn),        cmocka_unit_test(test_descriptions),
-                cmocka_unit_test(test_bounds),       cmocka_unit_test(test_forgotten_process),
+                cmocka_unit_test(test_lives),
+                cmocka_unit_test(test_learn),        cmocka_unit_test(test_many_channels),
+                OF_FIRST(test_descriptions),         OF_LAST(test_descriptions),
+                OF_FIRST(test_bounds),               OF_LAST(test_bounds),
+                OF_FIRST(test_forgotten_process),    OF_LAST(test_forgotten_process),
+                OF_FIRST(test_out_of_order),         OF_LAST(test_out_of_order),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

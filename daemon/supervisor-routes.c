@@ -1,0 +1,193 @@
+/*
+ * Who wants an event. Each event knows that, and each subscription what it wants, so that what comes and goes costs as much as
+ * there is of it, and not all events times all subscriptions. Readers get a table for each event, which is made anew only when
+ * who wants the event has changed.
+ */
+#include "daemon/supervisor.h"
+
+void subscription_route_deinit(SubscriptionRoute *r) {
+        match_program_unref(r->program);
+        encode_plan_unref(r->encoding);
+}
+
+static EventEncoding *registration_find_encoding(const Registration *g, Payload payload, const Strings *fields) {
+        for (size_t i = 0; i < g->n_encodings; i++)
+                if (g->encodings[i].payload == payload && strings_equal(&g->encodings[i].fields, fields))
+                        return &g->encodings[i];
+        return NULL;
+}
+
+/* What the route's encoding is of. */
+static const Strings *route_fields(const Subscription *u, const SubscriptionRoute *route) {
+        static const Strings all = { .n = 0 };
+
+        return route->has_all_fields ? &all : &u->fields;
+}
+
+int subscription_route_encode(SubscriptionRoute *route, const Subscription *u) {
+        const Registration *g = route->registration;
+        const Strings *fields = route_fields(u, route);
+        const EventEncoding *known = registration_find_encoding(g, u->payload, fields);
+
+        if (!known && g->n_encodings >= ENCODINGS_MAX && fields->n > 0) {
+                route->has_all_fields = true;
+                return subscription_route_encode(route, u);
+        }
+        route->encoding = known ? encode_plan_ref(known->plan)
+                                : encode_plan_new(g->event->plan, g->event->id, u->payload, fields->items, fields->n);
+        return route->encoding ? 0 : -ENOMEM;
+}
+
+static int registration_use_encoding(Registration *g, const Subscription *u, const SubscriptionRoute *route) {
+        const Strings *fields = route_fields(u, route);
+        EventEncoding *known = registration_find_encoding(g, u->payload, fields), *more;
+
+        if (known) {
+                known->n_users++;
+                return 0;
+        }
+        more = reallocarray(g->encodings, g->n_encodings + 1, sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+        g->encodings = more;
+        more[g->n_encodings] = (EventEncoding){ .payload = u->payload, .n_users = 1 };
+        if (strings_copy(fields->items, fields->n, &more[g->n_encodings].fields) < 0)
+                return -ENOMEM;
+        more[g->n_encodings++].plan = encode_plan_ref(route->encoding);
+        return 0;
+}
+
+static void encoding_deinit(EventEncoding *e) {
+        encode_plan_unref(e->plan);
+        strings_deinit(&e->fields);
+}
+
+static void registration_leave_encoding(Registration *g, const EncodePlan *plan) {
+        size_t i = 0;
+
+        while (g->encodings[i].plan != plan)
+                i++;
+        if (--g->encodings[i].n_users > 0)
+                return;
+        encoding_deinit(&g->encodings[i]);
+        g->encodings[i] = g->encodings[--g->n_encodings];
+}
+
+int registration_add_route(Subscription *u, size_t at) {
+        SubscriptionRoute *route = &u->routes[at];
+        Registration *g = route->registration;
+
+        if (g->n_routes == g->n_routes_allocated) {
+                size_t n = g->n_routes ? 2 * g->n_routes : 4;
+                EventRoute *more = reallocarray(g->routes, n, sizeof(*more));
+
+                if (!more)
+                        return -ENOMEM;
+                g->routes = more;
+                g->n_routes_allocated = n;
+        }
+        if (registration_use_encoding(g, u, route) < 0)
+                return -ENOMEM;
+        route->at = g->n_routes;
+        g->routes[g->n_routes++] = (EventRoute){ u, at };
+        g->table = route_table_unref(g->table);
+        return 0;
+}
+
+static void registration_remove_route(const SubscriptionRoute *route) {
+        Registration *g = route->registration;
+        EventRoute last = g->routes[--g->n_routes];
+
+        registration_leave_encoding(g, route->encoding);
+        g->routes[route->at] = last;
+        last.subscription->routes[last.at].at = route->at;
+        g->table = route_table_unref(g->table);
+}
+
+int subscription_link(Subscription *u) {
+        for (size_t i = 0; i < u->n_routes; i++)
+                if (registration_add_route(u, i) < 0) {
+                        while (i > 0)
+                                registration_remove_route(&u->routes[--i]);
+                        return -ENOMEM;
+                }
+        return 0;
+}
+
+void subscription_unlink(Subscription *u) {
+        for (size_t i = 0; i < u->n_routes; i++)
+                registration_remove_route(&u->routes[i]);
+}
+
+void registration_unroute(Registration *g) {
+        for (size_t i = 0; i < g->n_routes; i++) {
+                Subscription *u = g->routes[i].subscription;
+                SubscriptionRoute *route = &u->routes[g->routes[i].at], *last = &u->routes[--u->n_routes];
+
+                subscription_route_deinit(route);
+                if (route == last)
+                        continue;
+                *route = *last;
+                route->registration->routes[route->at].at = g->routes[i].at;
+        }
+        registration_free_routes(g);
+}
+
+void registration_free_routes(Registration *g) {
+        for (size_t i = 0; i < g->n_encodings; i++)
+                encoding_deinit(&g->encodings[i]);
+        free(g->encodings);
+        free(g->routes);
+        g->encodings = NULL;
+        g->routes = NULL;
+        g->n_encodings = g->n_routes = g->n_routes_allocated = 0;
+        g->table = route_table_unref(g->table);
+}
+
+/* 0 is none. */
+static nsec_t lesser_latency(nsec_t a, nsec_t b) {
+        return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
+static void table_drop_references(RouteTable *t) {
+        for (size_t i = 0; i < t->n_routes; i++)
+                match_program_unref((MatchProgram *)t->routes[i].program);
+        for (size_t i = 0; i < t->n_encodings; i++)
+                encode_plan_unref(t->encodings[i]);
+}
+
+static uint32_t table_find_encoding(const RouteTable *t, const EncodePlan *plan) {
+        uint32_t i = 0;
+
+        while (t->encodings[i] != plan)
+                i++;
+        return i;
+}
+
+int registration_route_table(Registration *g, RouteTable **ret) {
+        RouteTable *t;
+
+        if (g->table || g->n_routes == 0) {
+                *ret = route_table_ref(g->table);
+                return 0;
+        }
+        t = route_table_new(g->n_routes, g->n_encodings);
+        if (!t)
+                return -ENOMEM;
+        t->deinit = table_drop_references;
+        for (; t->n_encodings < g->n_encodings; t->n_encodings++)
+                t->encodings[t->n_encodings] = encode_plan_ref(g->encodings[t->n_encodings].plan);
+        for (; t->n_routes < g->n_routes; t->n_routes++) {
+                const Subscription *u = g->routes[t->n_routes].subscription;
+                const SubscriptionRoute *route = &u->routes[g->routes[t->n_routes].at];
+
+                t->needs_comm |= route->program && match_needs_comm(route->program);
+                t->latency = lesser_latency(t->latency, u->latency);
+                t->routes[t->n_routes] = (Route){ .number = u->number, .program = match_program_ref(route->program),
+                                                  .encoding = table_find_encoding(t, route->encoding) };
+        }
+        route_table_finish(t);
+        g->table = t;
+        *ret = route_table_ref(t);
+        return 0;
+}

@@ -1,0 +1,74 @@
+/*
+ * For the supervisor: who wants which event. Each event knows the subscriptions that select it, and each subscription its
+ * events. Main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/encode/item.h"
+#include "daemon/model/snapshot.h"
+#include "daemon/route/match.h"
+#include "daemon/stream/buffer-pool.h"
+
+#define ENCODINGS_MAX 64 /* of one event: choices of payload and fields, and one more for all fields with each payload */
+
+typedef struct Registration Registration; /* supervisor.h */
+typedef struct Subscription Subscription;
+
+/* Of an event: who wants it. */
+typedef struct EventRoute {
+        Subscription *subscription;
+        size_t at; /* in its routes */
+} EventRoute;
+
+/* Of an event: how it is encoded for some of them. */
+typedef struct EventEncoding {
+        EncodePlan *plan;
+        Payload payload;
+        Strings fields; /* none: all */
+        size_t n_users;
+} EventEncoding;
+
+/* Of a subscription: an event that it selects. */
+typedef struct SubscriptionRoute {
+        Registration *registration;
+        size_t at;             /* in its routes */
+        MatchProgram *program; /* NULL: always */
+        EncodePlan *encoding;
+        bool has_all_fields;   /* and not those of the subscription, because the event has ENCODINGS_MAX already */
+} SubscriptionRoute;
+
+/* What one or more subscribers with the same wishes want: one number, one program for each event. */
+struct Subscription {
+        Subscription *next, *before;
+        uint32_t number;
+        unsigned n_subscribers;
+        uint64_t since; /* generation of the first snapshot with it */
+        char *key;      /* canonical: equal keys share */
+        Strings patterns; /* of event names; none: every event */
+        Filter *filter;
+        Payload payload;
+        Strings fields;   /* none: all */
+        uint32_t records; /* bits of RecordKind */
+        BufferPool *pool; /* of its subscribers in shared memory; NULL: nobody has asked for one */
+        nsec_t latency;   /* how long a sample may lie in its ring; 0: nothing was asked for */
+        SubscriptionRoute *routes;
+        size_t n_routes, n_routes_allocated;
+};
+
+void subscription_route_deinit(SubscriptionRoute *r);
+/* One that another subscription has for this event already, or a new one. -ENOMEM */
+int subscription_route_encode(SubscriptionRoute *route, const Subscription *u);
+/* The event knows of the route that the subscription has at `at`. -ENOMEM */
+int registration_add_route(Subscription *u, size_t at);
+/* The events that it was compiled for know of it; until it is unlinked. -ENOMEM: none of them does. */
+int subscription_link(Subscription *u);
+void subscription_unlink(Subscription *u);
+/* Who wants the event now, of which the caller gets a reference; NULL: nobody. -ENOMEM */
+int registration_route_table(Registration *g, RouteTable **ret);
+/* Nobody wants it any more. */
+void registration_unroute(Registration *g);
+/* Without a word to the subscriptions, which are gone, or never knew of it. */
+void registration_free_routes(Registration *g);

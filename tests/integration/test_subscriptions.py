@@ -1,0 +1,170 @@
+#!/usr/bin/python3
+"""Thousands of subscriptions that all differ: each gets exactly what it asked for, whoever comes and goes. Needs root."""
+import collections
+import os
+import random
+import resource
+import sys
+import time
+
+import perfd
+from perfd import Daemon, add, check, equal, pb, refused
+from stream_ledger import check_ledger
+
+MOST = 4096  # SUBSCRIPTIONS_MAX
+SLOW = perfd.SANITIZER != "none"
+QUEUE = 64 << 10
+CONFIG = """version: 1
+subscribers: {{max: {most}}}
+connections: {{max: 10000, per-uid: 10000}}
+"""
+EVENTS = ("syscalls:sys_enter_lseek", "syscalls:sys_exit_lseek", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit")
+FIELDS = {"syscalls:sys_enter_lseek": "offset", "syscalls:sys_exit_lseek": "ret",
+          "raw_syscalls:sys_enter": "args[1]", "raw_syscalls:sys_exit": "ret"}
+BASE = 1 << 40  # of offsets: no other call has such an argument, or gives such a number
+
+# Moves to one offset after the other: those on its command line, or from BASE on without end, until stdin is closed.
+SEEKER = """
+import os, select, sys, time
+fd = os.memfd_create("seeker")
+print("ready", flush=True)
+sys.stdin.readline()
+if len(sys.argv) > 2:
+    for offset, times in (map(int, word.split(":")) for word in sys.stdin.readline().split()):
+        for _ in range(times):
+            os.lseek(fd, offset, os.SEEK_SET)
+else:
+    offset = int(sys.argv[1])
+    while not select.select([sys.stdin], [], [], 0.001)[0]:
+        for _ in range(20):
+            os.lseek(fd, offset, os.SEEK_SET)
+            offset += 1
+    print(offset, flush=True)
+sys.stdin.readline()
+"""
+
+
+class Seeker(perfd.Line):
+    """A process that moves in a file to offsets that are known; .pid is traced."""
+
+    def __init__(self, *arguments):
+        super().__init__([sys.executable, "-c", SEEKER, *map(str, arguments)])
+        self.pid = self.process.pid
+        equal(self.hear(), ["ready"], "the first word of the seeker")
+
+
+def many_files():
+    """For both ends of thousands of streams."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    check(most > 4 * MOST, f"a limit of {most} files")
+
+
+def subscribe(daemon, **subscription):
+    client = daemon.client(stream=True)
+    return client, client.subscribe(queue_bytes=QUEUE, **subscription)
+
+
+def finish(client, items):
+    """All that came, in what subscriber.py has checked with the closing ledger."""
+    client.stop()
+    found = list(items)
+    client.socket.close()
+    return found
+
+
+def balanced(daemon):
+    check_ledger(daemon.ledger())
+
+
+def test_distinct():
+    """Each of them wants something else of one of four events, in either order: exact counts, and no other one."""
+    many_files()
+    n = 600 if SLOW else MOST
+    with Daemon(CONFIG.format(most=MOST + 1)) as daemon, daemon.client() as control, Seeker(0, "list") as seeker:
+        add(control, *({"event": event, "target": pb.Target(pids=[seeker.pid])} for event in EVENTS))
+        streams, slowest = [], 0
+        for i in range(n):
+            begin = time.monotonic()
+            event = EVENTS[i % len(EVENTS)]
+            streams.append(subscribe(daemon, events=[event], where=f"{FIELDS[event]} == {BASE + i // len(EVENTS)}",
+                                     order=i // len(EVENTS) % 2, payload=pb.PAYLOAD_FIELDS))
+            slowest = max(slowest, time.monotonic() - begin)
+        if n == MOST:
+            with daemon.client(stream=True) as one_more:
+                no = refused(one_more, "too-many-subscribers", "STATUS_EXHAUSTED",
+                             subscribe=pb.SubscribeRequest(events=[EVENTS[0]]))
+                check(f"{MOST} different subscriptions" in no.message, no.message)
+            with daemon.client(stream=True) as equal_one:  # which shares, and is not one more
+                equal_one.subscribe(events=[EVENTS[0]], where=f"{FIELDS[EVENTS[0]]} == {BASE}", queue_bytes=QUEUE)
+        print(f"  {n} subscriptions, the slowest took {slowest * 1000:.1f} ms, perfd holds {daemon.rss() >> 20} MiB")
+        times = {BASE + k: 1 + k % 5 for k in range(n // len(EVENTS))}
+        order = [*times]
+        random.Random(11).shuffle(order)
+        seeker.say("go")
+        seeker.say(" ".join(f"{offset}:{times[offset]}" for offset in order))
+        seeker.say("end")
+        equal(seeker.process.wait(perfd.PATIENCE), 0, "the status of the seeker")
+        balanced(daemon)
+        for i, (client, items) in enumerate(streams):
+            event, offset = EVENTS[i % len(EVENTS)], BASE + i // len(EVENTS)
+            found = finish(client, items)
+            equal([item["event"] for item in found], [event] * times[offset], f"what subscription {i} got")
+            field = FIELDS[event].split("[")[0]
+            values = {item["fields"][field][1] if "args" in FIELDS[event] else item["fields"][field] for item in found}
+            equal(values, {offset}, f"what subscription {i} got")
+            if i % 100 == 0:
+                rows = [row for row in client.end["ledger"] if row["kind"] == "subscriber"]
+                equal([(row["matched"], row["sent"]) for row in rows], [(len(found), len(found))], "its row")
+        perfd.wait_until(lambda: daemon.status().n_subscribers == 0, "all streams to end")
+        balanced(daemon)
+
+
+def check_progress(found, step, rest, until):
+    """Each of its turns, without a hole, from some on, until the end if it stayed so long."""
+    offsets = [item["fields"]["offset"] for item in found]
+    equal([o for o in offsets if (o - BASE) % step != rest], [], "what others wanted")
+    equal(offsets, [*range(offsets[0], offsets[0] + step * len(offsets), step)] if offsets else [], "one turn behind the other")
+    if until is not None and offsets:
+        check(offsets[-1] + step >= until, f"the last one is {offsets[-1]}, of {until}")
+
+
+def test_come_and_go():
+    """While samples flow: subscriptions of all groups end and others begin with their numbers, and nobody has a hole."""
+    many_files()
+    n, step = (200, 256) if SLOW else (2000, 2048)
+    dice = random.Random(64)
+    event = "syscalls:sys_enter_lseek"
+    with Daemon(CONFIG.format(most=MOST)) as daemon, daemon.client() as control, Seeker(BASE) as seeker:
+        add(control, {"event": event, "target": pb.Target(pids=[seeker.pid])})
+        live, rounds = {}, collections.Counter()
+
+        def begin(rest):
+            rounds[rest] += 1  # which is in the condition, so that each time it is another one
+            live[rest] = subscribe(daemon, events=[event], order=dice.randrange(2),
+                                   where=f"offset & {step - 1} == {rest} && offset >= {rounds[rest]}")
+
+        for rest in range(n):
+            begin(rest)
+        seeker.say("go")
+        for _ in range(100 if SLOW else 1000):
+            rest = dice.randrange(n)
+            check_progress(finish(*live.pop(rest)), step, rest, None)
+            begin(rest)
+        seeker.say("stop")
+        last = int(seeker.hear()[0])
+        seeker.say("end")
+        equal(seeker.process.wait(perfd.PATIENCE), 0, "the status of the seeker")
+        total = 0
+        for rest, stream in live.items():
+            found = finish(*stream)
+            check_progress(found, step, rest, last)
+            total += len(found)
+        print(f"  {last - BASE} samples, {sum(rounds.values())} subscriptions, {total} items of those that stayed")
+        perfd.wait_until(lambda: daemon.status().n_subscribers == 0, "all streams to end")
+        balanced(daemon)
+
+
+if __name__ == "__main__":
+    perfd.need_root()
+    perfd.main(globals(), seconds=150)
