@@ -517,7 +517,7 @@ typedef struct perfd_gap_event {
 
 /* What this subscriber did not get. */
 typedef struct perfd_gap {
-        const char *reason; /* "outbox" */
+        const char *reason; /* "outbox", "memory" */
         uint64_t first_sequence, last_sequence;
         uint64_t items;
         uint64_t from, to;  /* times of the first and of the last item that is missing */
@@ -528,7 +528,7 @@ typedef struct perfd_gap {
 typedef struct perfd_end {
         const char *reason;         /* "stopped", "shutdown", "overflow", "limit" */
         uint64_t received;          /* items that came, counted here: has to be own->sent */
-        uint64_t missed;            /* items of all gaps: has to be own->dropped "outbox" */
+        uint64_t missed;            /* items of all gaps: has to be own->dropped "outbox" and "memory" */
         const perfd_result *ledger; /* the closing ledger, valid during the callback */
         const perfd_subscriber_ledger *own; /* the row of this stream; NULL if there is none */
 } perfd_end;

@@ -158,6 +158,7 @@ static ConfigPlace last_set(const Build *b, const char *section, const char *key
 static void settings_check(Build *b) {
         ConfigPlace socket = config_place_later(last_set(b, "listen", "stream"), last_set(b, "listen", "control"));
         ConfigPlace per_uid = last_set(b, "connections", "per-uid");
+        ConfigPlace memory_per_uid = last_set(b, "subscribers", "memory-per-uid");
         Config *c = b->config;
 
         if (strcmp(c->control_path, c->stream_path) == 0 && socket.path)
@@ -169,6 +170,10 @@ static void settings_check(Build *b) {
                                     "connections.per-uid: found '%llu', expected at most connections.max, %llu",
                                     (unsigned long long)c->connections_per_uid,
                                     (unsigned long long)c->connections_max);
+        if (c->subscriber_memory_per_uid > c->subscriber_memory && memory_per_uid.path)
+                config_mistakes_add(b->mistakes, memory_per_uid,
+                                    "subscribers.memory-per-uid: found '%llu', expected at most subscribers.memory, %llu",
+                                    (unsigned long long)c->subscriber_memory_per_uid, (unsigned long long)c->subscriber_memory);
 }
 
 int build_check_references(Build *b) {

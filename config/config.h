@@ -94,6 +94,7 @@ typedef struct Config {
         uint64_t reader_guard; /* ns: of rings that are read from another CPU */
         char *dispatcher_cpus; /* CPU list; NULL is all */
         uint64_t subscribers_max;
+        uint64_t subscriber_memory, subscriber_memory_per_uid; /* bytes */
         uint64_t subscriber_queue; /* bytes, of each outbox */
         uint64_t subscriber_latency; /* ns: the least that may be asked for */
         uint64_t connections_max, connections_per_uid, connections_control;

@@ -30,10 +30,10 @@ static void subscriber_row(const Subscriber *s, SubscriberRow *ret) {
         uint64_t in_merge = s->ended ? s->left : s->channel->pending;
 
         *ret = (SubscriberRow){ .id = s->id, .matched = s->matched, .sent = s->outbox.sent_items,
-                                .queued = s->outbox.queued_items + in_merge, .outbox = s->outbox.dropped_items,
-                                .late = s->late, .order = s->order };
+                                .queued = s->outbox.queued_items + in_merge, .late = s->late, .order = s->order };
         memcpy(ret->peer, s->peer, sizeof(ret->peer));
-        ret->balanced = ret->matched == ret->sent + ret->queued + ret->outbox + ret->late;
+        memcpy(ret->dropped, s->outbox.dropped_items, sizeof(ret->dropped));
+        ret->balanced = ret->matched == ret->sent + ret->queued + outbox_dropped(&s->outbox) + ret->late;
 }
 
 int dispatcher_report(Dispatcher *d, DispatcherReport *report) {
@@ -90,13 +90,12 @@ void subscriber_row_fill(const SubscriberRow *from, Perfd__V1__SubscriberLedger 
                          Perfd__V1__Count **dropped) {
         static const char *const orders[] = { [STREAM_BY_TIME] = "time", [STREAM_BY_CPU] = "cpu" };
 
-        counts[0] = counts[1] = (Perfd__V1__Count)PERFD__V1__COUNT__INIT;
-        counts[0].reason = (char *)"outbox";
-        counts[0].count = from->outbox;
-        counts[1].reason = (char *)"late";
-        counts[1].count = from->late;
-        dropped[0] = &counts[0];
-        dropped[1] = &counts[1];
+        for (unsigned i = 0; i < N_SUBSCRIBER_DROPS; i++) {
+                counts[i] = (Perfd__V1__Count)PERFD__V1__COUNT__INIT;
+                counts[i].reason = (char *)(i < _GAP_REASON_MAX ? gap_reason_name((GapReason)i) : "late");
+                counts[i].count = i < _GAP_REASON_MAX ? from->dropped[i] : from->late;
+                dropped[i] = &counts[i];
+        }
         *ret = (Perfd__V1__SubscriberLedger)PERFD__V1__SUBSCRIBER_LEDGER__INIT;
         ret->id = from->id;
         ret->peer = (char *)from->peer;
@@ -152,10 +151,17 @@ static int subscriber_end(Dispatcher *d, Subscriber *s) {
 
         if (!p)
                 return -ENOMEM;
-        r = outbox_push(&s->outbox, p);
+        r = dispatcher_make_room(d, s, p);
+        if (r == 0)
+                r = outbox_push(&s->outbox, p);
         packet_unref(p);
+        if (r == OUTBOX_E_OVERFLOW) {
+                subscriber_drop(d, s, "it does not even take how its stream ends");
+                return 0;
+        }
         if (r < 0)
                 return r;
+        free(TAKE_PTR(s->closing_ledger));
         s->left = s->channel->pending;
         s->ended = true;
         d->n_closing--;

@@ -35,15 +35,16 @@ Subscriber *subscriber_free(Subscriber *s) {
         return NULL;
 }
 
-static int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, const char *reason) {
+/* `s` NULL: of none. */
+int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, const char *reason) {
         DispatcherWord *word = malloc(sizeof(*word));
         bool posted;
 
         if (!word)
                 return -ENOMEM;
-        *word = (DispatcherWord){ .kind = kind, .id = s->id, .number = s->number, .reason = reason };
+        *word = (DispatcherWord){ .kind = kind, .id = s ? s->id : 0, .number = s ? s->number : 0, .reason = reason };
         posted = mailbox_post(&d->words, word);
-        assert(posted); /* two words for each subscriber at most, and main bounds these */
+        assert(posted); /* two words for each subscriber at most, and main bounds these; one of queues */
         return 0;
 }
 
@@ -62,6 +63,7 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
                 d->n_closing--;
         if (why)
                 log_print(LOG_NOTICE, "subscriber %llu (%s) dropped: %s", (unsigned long long)s->id, s->peer, why);
+        outbox_deinit(&s->outbox); /* the account is gone when main has heard of this */
         if (dispatcher_say(d, DISPATCHER_GONE, s, NULL) < 0)
                 abort(); /* main would keep its subscription for ever: better a restart */
         subscriber_free(s);
@@ -91,8 +93,7 @@ static Channel *dispatcher_need_channel(Dispatcher *d, const Subscriber *s) {
         return c;
 }
 
-/* Once: main answers with the closing ledger. */
-static int subscriber_ask_close(Dispatcher *d, Subscriber *s, const char *reason) {
+int subscriber_ask_close(Dispatcher *d, Subscriber *s, const char *reason) {
         if (s->close_asked || s->closing)
                 return 0;
         s->close_asked = true;
@@ -101,11 +102,21 @@ static int subscriber_ask_close(Dispatcher *d, Subscriber *s, const char *reason
 
 /* Into the outbox, and out if nothing else waits. The subscriber may be gone afterwards. */
 int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p) {
+        const uint64_t freed = s->outbox.freed_bytes;
         int r;
 
         if (s->ended)
                 return 0;
-        r = outbox_push(&s->outbox, p);
+        r = dispatcher_make_room(d, s, p);
+        if (r == 0)
+                r = outbox_push(&s->outbox, p);
+        if (r == 0 || r == OUTBOX_E_OVERFLOW) {
+                int told = dispatcher_tell_growth(d);
+
+                if (s->outbox.freed_bytes > freed)
+                        dispatcher_note_freed(d, s->outbox.freed_bytes - freed);
+                r = told < 0 ? told : r;
+        }
         if (r < 0)
                 return r;
         if (r == OUTBOX_E_OVERFLOW && s->overflow != OVERFLOW_DISCONNECT) {
@@ -216,6 +227,23 @@ static void subscriber_widen(const Subscriber *s) {
         (void)setsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
+/* What begins the stream waits in the outbox, and nowhere else. */
+static int subscriber_push_first(Dispatcher *d, Subscriber *s) {
+        int r = 0;
+
+        for (size_t i = 0; i < s->n_packets && r == 0; i++) {
+                r = dispatcher_make_room(d, s, s->packets[i]);
+                if (r == 0)
+                        r = outbox_push(&s->outbox, s->packets[i]);
+                s->packets[i] = packet_unref(s->packets[i]);
+        }
+        if (r == OUTBOX_E_OVERFLOW) {
+                subscriber_drop(d, s, "there is no memory any more for what begins a stream");
+                return 0;
+        }
+        return r;
+}
+
 int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         Channel *c;
         int r;
@@ -240,13 +268,12 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
                 subscriber_widen(s);
         frame_reader_init(&s->in, STREAM_MAX_REQUEST);
         outbox_init(&s->outbox, s->queue_bytes, s->overflow);
+        outbox_set_accounts(&s->outbox, s->account, &d->queues);
         if (subscriber_watch(d, s) < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
                 subscriber_drop(d, s, "there was no memory to watch its socket");
                 return 0;
         }
-        for (size_t i = 0; i < s->n_packets && r >= 0; i++)
-                r = outbox_push(&s->outbox, s->packets[i]);
-        return r < 0 ? r : 0;
+        return subscriber_push_first(d, s);
 }
 
 int dispatcher_begin(Dispatcher *d, uint64_t id) {

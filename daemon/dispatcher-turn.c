@@ -36,6 +36,9 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 r = dispatcher_report(d, mail->report);
                 sem_post(mail->done);
                 break;
+        case DISPATCHER_SHED:
+                r = dispatcher_shed(d);
+                break;
         case DISPATCHER_CLOSE:
                 r = dispatcher_close(d, mail);
                 break;

@@ -33,8 +33,9 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
         d->dispatching.userdata = d;
         d->dispatching.is_shared = d->n_cpus == 0; /* else it may run nowhere else */
         d->merge = MERGE_NULL;
+        queue_account_set_limit(&d->queues, SIZE_MAX); /* until main says otherwise */
         if ((r = mailbox_init(&d->mailbox, MAILS)) < 0 ||
-            (r = mailbox_init(&d->words, 2 * max_subscribers + 2)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
+            (r = mailbox_init(&d->words, 2 * max_subscribers + 3)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
                 return r;
         d->watermarks = calloc(d->n_lanes, sizeof(*d->watermarks));
         d->hearings = calloc(d->n_lanes, sizeof(*d->hearings));

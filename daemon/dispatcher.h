@@ -48,6 +48,7 @@ typedef struct Subscriber {
         uint64_t since; /* first snapshot generation whose masks have the number for this subscription */
         Overflow overflow;
         size_t queue_bytes;
+        QueueAccount *account; /* of its uid; main's, as long as this lives */
         SharedRing *ring; /* the way of all packets; NULL: the socket */
         uint8_t *prelude; /* frames that leave before the first packet, by the socket, malloc */
         size_t n_prelude;
@@ -118,6 +119,7 @@ typedef enum DispatcherOrder {
         DISPATCHER_BEGIN,     /* the subscriber `id` hears: the readers know what it wants */
         DISPATCHER_REMOVED,   /* as DESCRIBE, for when everything older than `at` was released */
         DISPATCHER_REPORT,    /* fills *report, posts done */
+        DISPATCHER_SHED,      /* queues hold more than they may by now */
         DISPATCHER_CLOSE,     /* the subscriber `id` (0: all), with reason, closing ledger in bytes, `at` */
         DISPATCHER_LANE_ON,   /* the CPU `slot` has a reader, and nothing of it is older than `at`; posts done */
         DISPATCHER_LANE_OFF,  /* its reader has ended; posts done */
@@ -167,7 +169,7 @@ static inline DispatcherMail *dispatcher_mails_pop(DispatcherMails *list) {
 }
 
 typedef struct SubscriberRow {
-        uint64_t id, matched, sent, queued, outbox, late;
+        uint64_t id, matched, sent, queued, dropped[_GAP_REASON_MAX], late;
         char peer[SUBSCRIBER_PEER_SIZE];
         StreamOrder order;
         bool balanced;
@@ -201,12 +203,13 @@ void dispatcher_report_deinit(DispatcherReport *r);
 /* A row as its message, which borrows the row, `counts` and `dropped` (N_SUBSCRIBER_DROPS each). */
 void subscriber_row_fill(const SubscriberRow *from, Perfd__V1__SubscriberLedger *ret, Perfd__V1__Count *counts,
                          Perfd__V1__Count **dropped);
-#define N_SUBSCRIBER_DROPS 2 /* reasons: outbox, late */
+#define N_SUBSCRIBER_DROPS (_GAP_REASON_MAX + 1) /* reasons: those of gaps, late */
 
 /* To main. */
 typedef enum DispatcherWordKind {
         DISPATCHER_WANTS_CLOSE, /* for `reason`: main is to post CLOSE with the closing ledger */
         DISPATCHER_GONE,        /* the subscriber is no more */
+        DISPATCHER_QUEUES_GREW, /* of all; none is on its way while queues_told says so */
 } DispatcherWordKind;
 
 typedef struct DispatcherWord {
@@ -238,6 +241,8 @@ typedef struct Dispatcher {
         _Atomic(nsec_t) tick; /* of readers, the shortest of all; written by main: a CPU is not asked more often */
         _Atomic(nsec_t) window; /* how long samples of clients are waited for; written by main, 0 without such events */
         Counter tasks_forgotten; /* that had not ended: TASKS_MAX of them are there */
+        QueueAccount queues;     /* of all subscribers */
+        atomic_bool queues_told; /* that they grew; main clears it before it looks */
 
         /* whose turn it is */
         sd_event *event;
@@ -253,6 +258,8 @@ typedef struct Dispatcher {
         uint64_t n_channel_changes;
         DispatcherMails following; /* read, and still to be followed */
         PacketPool packets;
+        size_t queues_mark; /* above it, main hears of how much queues hold */
+        uint64_t freed_bytes; /* by packets that were dropped, since free memory was last given back */
         Merge merge;
         TaskTable tasks[_STREAM_ORDER_MAX]; /* as of the last item of this order */
         nsec_t *watermarks;  /* by slot */
@@ -370,6 +377,22 @@ static inline Channel *dispatcher_channel(const Dispatcher *d, StreamOrder order
 void dispatcher_count_pending(Dispatcher *d);
 int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p);
 void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why);
+
+/* Once: main answers with the closing ledger. */
+int subscriber_ask_close(Dispatcher *d, Subscriber *s, const char *reason);
+
+/*
+ * dispatcher-memory.c: what all queues hold together. Before a push: where an account is used up by others who hold more, they
+ * drop some. -ENOMEM.
+ */
+int dispatcher_make_room(Dispatcher *d, const Subscriber *s, const Packet *p);
+/* Their limits were lowered. Subscribers may be gone afterwards. -ENOMEM */
+int dispatcher_shed(Dispatcher *d);
+/* Packets that waited were dropped: so many bytes are free in small pieces. */
+void dispatcher_note_freed(Dispatcher *d, uint64_t bytes);
+/* Main hears of it when they hold much more than when it heard last. -ENOMEM */
+int dispatcher_tell_growth(Dispatcher *d);
+int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, const char *reason);
 
 /* dispatcher-send.c. Subscribers may be gone afterwards. Negative: memory. */
 int subscriber_send(Dispatcher *d, Subscriber *s);

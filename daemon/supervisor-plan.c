@@ -190,6 +190,9 @@ static int plan_settings(const Config *before, const Config *after, Perfd__V1__P
             (r = plan_number(ret, "batches.pool", before->batch_pool, after->batch_pool, true)) < 0 ||
             (r = plan_places(before, after, ret)) < 0 ||
             (r = plan_number(ret, "subscribers.max", before->subscribers_max, after->subscribers_max, true)) < 0 ||
+            (r = plan_number(ret, "subscribers.memory", before->subscriber_memory, after->subscriber_memory, false)) < 0 ||
+            (r = plan_number(ret, "subscribers.memory-per-uid", before->subscriber_memory_per_uid,
+                             after->subscriber_memory_per_uid, false)) < 0 ||
             (r = plan_number(ret, "subscribers.queue", before->subscriber_queue, after->subscriber_queue, false)) < 0 ||
             (r = plan_number(ret, "subscribers.latency", before->subscriber_latency, after->subscriber_latency, false)) < 0)
                 return r;

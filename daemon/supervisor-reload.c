@@ -180,6 +180,7 @@ static int change_events(Supervisor *s, Config *c, Perfd__V1__ReloadReply *ret, 
                 log_restart_needed(before, c);
                 s->config = config_ref(c);
                 config_unref(before);
+                r = supervisor_update_memory(s);
         }
         reload_deinit(s, &w);
         return r;

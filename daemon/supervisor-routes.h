@@ -11,6 +11,7 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/route/match.h"
 #include "daemon/stream/buffer-pool.h"
+#include "daemon/supervisor-memory.h"
 
 #define ENCODINGS_MAX 64 /* of one event: choices of payload and fields, and one more for all fields with each payload */
 
@@ -53,6 +54,7 @@ struct Subscription {
         Strings fields;   /* none: all */
         uint32_t records; /* bits of RecordKind */
         BufferPool *pool; /* of its subscribers in shared memory; NULL: nobody has asked for one */
+        UidMemory *pool_payer; /* for POOL_BYTES of it; NULL: it has no memory */
         nsec_t latency;   /* how long a sample may lie in its ring; 0: nothing was asked for */
         SubscriptionRoute *routes;
         size_t n_routes, n_routes_allocated;

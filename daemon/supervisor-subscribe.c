@@ -14,7 +14,8 @@
 #include "daemon/supervisor-removed.h"
 
 #define QUEUE_MIN ((size_t)64 * 1024)
-#define QUEUES_OF_UID ((size_t)512 << 20) /* bytes, of all outboxes and rings of one uid */
+#define PAGES_OF_RING 2 /* beside its bytes: the words of each side */
+#define SUBSCRIBER_COST (OUTBOX_FLOOR + (size_t)(8 << 10)) /* what each has beside a ring: a queue that is never refused, itself */
 
 /* The least one: as long as there are few subscriptions, all are of group 0. */
 static int supervisor_take_number(const Supervisor *s, uint32_t *ret_number, Explanation *e) {
@@ -70,7 +71,9 @@ static int supervisor_subscription(Supervisor *s, const Perfd__V1__SubscribeRequ
         return 0;
 }
 
-static void supervisor_end_subscription(Supervisor *s, Subscription *u) {
+static int supervisor_end_subscription(Supervisor *s, Subscription *u) {
+        UidMemory *payer = u->pool_payer;
+
         subscription_unlink(u);
         if (u->before)
                 u->before->next = u->next;
@@ -83,6 +86,7 @@ static void supervisor_end_subscription(Supervisor *s, Subscription *u) {
         subscription_free(u);
         if (!s->subscriptions)
                 s->wants_tasks = s->knows_tasks = false;
+        return payer ? supervisor_release_memory(s, payer, POOL_BYTES) : 0;
 }
 
 static int packet_of(const uint8_t *bytes, size_t n, Packet **ret) {
@@ -144,8 +148,22 @@ static int subscriber_add_packets(const Supervisor *s, Subscriber *sub, const Su
         return 0;
 }
 
-static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, size_t queue_bytes,
-                          Subscriber **ret) {
+/* What begins the stream waits for it in memory, with the descriptors of all its events. */
+static int subscriber_check_packets(const Supervisor *s, const Subscriber *sub, Explanation *e) {
+        size_t bytes = 0;
+
+        for (size_t i = 0; i < sub->n_packets; i++)
+                bytes += sub->packets[i]->length + OUTBOX_PACKET_COST;
+        if (bytes <= OUTBOX_FLOOR || (!queue_account_is_short(sub->account, bytes - OUTBOX_FLOOR) &&
+                                      bytes - OUTBOX_FLOOR <= queue_account_limit(&s->dispatcher.queues)))
+                return 0;
+        return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
+                      "the descriptors of its events take %zu bytes, which subscribers.memory or subscribers.memory-per-uid have "
+                      "no room for: name fewer events, or read what other streams have for you", bytes);
+}
+
+static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, const Admission *a,
+                          Subscriber **ret, Explanation *e) {
         _cleanup_(subscriber_freep) Subscriber *sub = calloc(1, sizeof(*sub));
         int r;
 
@@ -157,9 +175,12 @@ static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1_
         sub->since = u->since;
         sub->order = (StreamOrder)q->order;
         sub->overflow = (Overflow)q->overflow;
-        sub->queue_bytes = queue_bytes;
+        sub->queue_bytes = a->queue_bytes;
+        sub->account = &a->memory->queues;
         r = subscriber_add_packets(s, sub, u, q);
-        if (r < 0)
+        if (r == 0)
+                r = subscriber_check_packets(s, sub, e);
+        if (r != 0)
                 return r;
         *ret = TAKE_PTR(sub);
         return 0;
@@ -209,44 +230,65 @@ static int supervisor_begin(Supervisor *s, uint64_t id) {
         return 0;
 }
 
-/* What the peer may have, or why not. */
-static int supervisor_admit(const Supervisor *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Admission **ret,
-                            Explanation *e) {
-        size_t queue = q->queue_bytes ? q->queue_bytes : s->config->subscriber_queue, charged = 0;
-        Admission *a;
+/* What the peer may have, reserved for it, or why not. */
+static int supervisor_admit(Supervisor *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Admission **ret, Explanation *e) {
+        const size_t most = supervisor_queue_max(s), by_default = s->config->subscriber_queue;
+        _cleanup_free_ Admission *a = NULL;
         int r;
 
         if (s->n_subscribers >= s->subscribers_max)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
                               "%zu subscribers are all that subscribers.max allows", s->n_subscribers);
-        if (queue < QUEUE_MIN)
-                queue = QUEUE_MIN;
+        if (q->queue_bytes > most)
+                return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
+                              "a queue of %llu bytes: subscribers.memory and subscribers.memory-per-uid allow %zu, of all "
+                              "subscribers of uid %u; ask for less", (unsigned long long)q->queue_bytes, most, (unsigned)uid);
         r = q->ring_bytes ? shared_ring_check(q->ring_bytes, e) : 0;
         if (r != 0)
                 return r;
-        for (a = s->admissions; a; a = a->next)
-                charged += a->uid == uid ? a->queue_bytes + a->ring_bytes : 0;
-        if (queue > QUEUES_OF_UID - charged || q->ring_bytes > QUEUES_OF_UID - charged - queue)
-                return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
-                              "a queue of %zu bytes and a ring of %zu: the subscribers of uid %u may have %zu in all, and have "
-                              "%zu; ask for less", queue, (size_t)q->ring_bytes, (unsigned)uid, QUEUES_OF_UID, charged);
         a = calloc(1, sizeof(*a));
         if (!a)
                 return -ENOMEM;
-        *a = (Admission){ .uid = uid, .queue_bytes = queue, .ring_bytes = q->ring_bytes };
-        *ret = a;
-        return 0;
+        a->queue_bytes = q->queue_bytes ? q->queue_bytes : by_default < most ? by_default : most;
+        if (a->queue_bytes < QUEUE_MIN)
+                a->queue_bytes = QUEUE_MIN;
+        a->ring_bytes = q->ring_bytes;
+        a->reserved = SUBSCRIBER_COST + (a->ring_bytes ? a->ring_bytes + PAGES_OF_RING * (size_t)sysconf(_SC_PAGESIZE) : 0);
+        r = supervisor_reserve_memory(s, uid, a->reserved, &a->memory, e);
+        if (r == 0)
+                *ret = TAKE_PTR(a);
+        return r;
 }
 
-static void supervisor_discharge(Supervisor *s, uint64_t id) {
+static int supervisor_discharge(Supervisor *s, uint64_t id) {
         for (Admission **p = &s->admissions; *p; p = &(*p)->next)
                 if ((*p)->id == id) {
                         Admission *gone = *p;
+                        int r = supervisor_release_memory(s, gone->memory, gone->reserved);
 
                         *p = gone->next;
                         free(gone);
-                        return;
+                        return r;
                 }
+        return 0;
+}
+
+/* The second one who asks for it pays, by its uid, for as long as the subscription is there. */
+static int supervisor_fill_pool(Supervisor *s, Subscription *u, uid_t uid) {
+        UidMemory *payer;
+        int r;
+
+        if (u->pool_payer)
+                return 0;
+        r = supervisor_reserve_memory(s, uid, POOL_BYTES, &payer, NULL);
+        if (r != 0)
+                return r < 0 ? r : -ENOSPC;
+        r = buffer_pool_fill(u->pool);
+        if (r == 0)
+                u->pool_payer = payer;
+        else
+                (void)supervisor_release_memory(s, payer, POOL_BYTES);
+        return r;
 }
 
 /* Fds that streams hold, for the share of them that clients may have: sockets, and pools. */
@@ -257,41 +299,38 @@ static void supervisor_count_given(Supervisor *s) {
 }
 
 /* Without one everybody has a copy of what all get, which only costs more. */
-static void supervisor_share_pool(const Supervisor *s, Subscription *u, const Perfd__V1__SubscribeRequest *q, SharedRing *ring) {
+static void supervisor_share_pool(Supervisor *s, Subscription *u, const Admission *a, const Perfd__V1__SubscribeRequest *q,
+                                  SharedRing *ring) {
         const Control *c = &s->control;
         int r;
 
         if (!ring || !q->pool || (!u->pool && c->n_given + c->n_connections >= c->limits.sockets))
                 return;
-        r = u->pool ? buffer_pool_fill(u->pool) : buffer_pool_new(&u->pool);
+        r = u->pool ? supervisor_fill_pool(s, u, a->memory->uid) : buffer_pool_new(&u->pool);
         if (r == 0 && !shared_ring_share(ring, u->pool))
                 r = -errno;
         if (r < 0)
                 log_print(LOG_NOTICE, "a subscriber has no packets in common with others, and gets copies: %s", strerror(-r));
 }
 
-int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {
-        _cleanup_free_ Admission *admission = NULL;
+/* What is reserved for it is the caller's to give back, if this fails. */
+static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Perfd__V1__Request *request, const Admission *a,
+                                         Explanation *e) {
         _cleanup_(subscriber_freep) Subscriber *sub = NULL;
         _cleanup_(shared_ring_freep) SharedRing *ring = NULL;
         Subscription *u = NULL;
         bool is_new = false;
-        int r;
+        int r = 0;
 
-        thread_assert(THREAD_MAIN);
-        if (!connection_may_give(c))
-                return refuse(e, REFUSED_INVALID, "bad-request", "nothing may follow subscribe before its response");
-        r = supervisor_admit(s, connection_peer(c)->uid, request->subscribe, &admission, e);
-        if (r == 0 && admission->ring_bytes)
-                r = shared_ring_new(admission->ring_bytes, &ring, e);
+        if (a->ring_bytes)
+                r = shared_ring_new(a->ring_bytes, &ring, e);
+        if (r == 0)
+                r = supervisor_subscription(s, request->subscribe, &u, &is_new, e);
         if (r != 0)
                 return r;
-        r = supervisor_subscription(s, request->subscribe, &u, &is_new, e);
-        if (r != 0)
-                return r;
-        r = subscriber_new(s, u, request->subscribe, admission->queue_bytes, &sub);
+        r = subscriber_new(s, u, request->subscribe, a, &sub, e);
         if (r == 0) {
-                supervisor_share_pool(s, u, request->subscribe, ring);
+                supervisor_share_pool(s, u, a, request->subscribe, ring);
                 sub->ring = TAKE_PTR(ring);
                 r = supervisor_hand_over(s, c, request->id, &sub, e);
         }
@@ -299,33 +338,55 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
                 r = supervisor_publish(s);
         if (r == 0)
                 r = supervisor_begin(s, s->last_subscriber_id);
-        if (r != 0) {
-                if (is_new && sub)
-                        supervisor_end_subscription(s, u);
-                return r;
+        if (r == 0) {
+                u->n_subscribers++;
+                s->n_subscribers++;
+                supervisor_count_given(s);
+        } else if (is_new && (r > 0 || sub)) { /* it is not the dispatcher's */
+                int ended = supervisor_end_subscription(s, u);
+
+                r = ended < 0 ? ended : r;
         }
-        u->n_subscribers++;
-        s->n_subscribers++;
-        supervisor_count_given(s);
-        admission->id = s->last_subscriber_id;
-        admission->next = s->admissions;
-        s->admissions = TAKE_PTR(admission);
-        return 0;
+        return r;
+}
+
+int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {
+        Admission *a = NULL;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (!connection_may_give(c))
+                return refuse(e, REFUSED_INVALID, "bad-request", "nothing may follow subscribe before its response");
+        r = supervisor_admit(s, connection_peer(c)->uid, request->subscribe, &a, e);
+        if (r != 0)
+                return r;
+        a->next = s->admissions;
+        s->admissions = a;
+        r = supervisor_subscribe_admitted(s, c, request, a, e);
+        a->id = r == 0 ? s->last_subscriber_id : 0; /* 0: nobody's */
+        if (r != 0) {
+                int given = supervisor_discharge(s, 0);
+
+                r = given < 0 ? given : r;
+        }
+        return r;
 }
 
 /* Readers hear of subscriptions that end when all words are heard: many may end at once. */
-static void supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
+static int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
         Subscription *u = s->by_number[number];
+        int r;
 
         assert(u && u->n_subscribers > 0);
         s->n_subscribers--;
         supervisor_count_given(s);
-        supervisor_discharge(s, id);
+        r = supervisor_discharge(s, id);
         supervisor_forget_removed(s);
-        if (--u->n_subscribers > 0)
-                return;
-        supervisor_end_subscription(s, u);
+        if (--u->n_subscribers > 0 || r < 0)
+                return r;
+        r = supervisor_end_subscription(s, u);
         s->owes_snapshot = true;
+        return r;
 }
 
 int supervisor_on_word(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -340,7 +401,11 @@ int supervisor_on_word(sd_event_source *source, int fd, uint32_t revents, void *
                         r = supervisor_close_stream(s, word->id, word->reason);
                         break;
                 case DISPATCHER_GONE:
-                        supervisor_on_gone(s, word->id, word->number);
+                        r = supervisor_on_gone(s, word->id, word->number);
+                        break;
+                case DISPATCHER_QUEUES_GREW:
+                        atomic_store_explicit(&s->dispatcher.queues_told, false, memory_order_relaxed);
+                        r = supervisor_update_memory(s);
                         break;
                 }
                 free(word);

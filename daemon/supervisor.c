@@ -5,6 +5,7 @@
 #include "daemon/supervisor.h"
 
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
@@ -216,6 +217,8 @@ static int start_listening(Supervisor *s, Explanation *e) {
 static int start_hearing(Supervisor *s) {
         int r = supervisor_listen(s, s->dispatcher.words.fd, supervisor_on_word);
 
+        if (r == 0)
+                r = supervisor_start_memory(s);
         return r < 0 ? r : supervisor_follow_cpus(s);
 }
 
@@ -225,6 +228,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         int r;
 
         thread_assert(THREAD_MAIN);
+        (void)mallopt(M_ARENA_MAX, 1); /* packets come from whoever has the turn: no thread is left with what others could use */
         s->started = clock_now(CLOCK_MONOTONIC);
         if ((r = start_limits(e)) != 0 ||        /* fds */
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
@@ -271,6 +275,7 @@ void supervisor_stop(Supervisor *s) {
                 next = s->admissions->next;
                 free(s->admissions);
         }
+        supervisor_free_memory(s);
         registrations_free(s, s->registrations);
         supervisor_free_removed(s);
         supervisor_free_kept(s);

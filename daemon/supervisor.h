@@ -24,6 +24,7 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/reader.h"
 #include "daemon/route/match.h"
+#include "daemon/supervisor-memory.h"
 #include "daemon/supervisor-routes.h"
 #include "daemon/watchdog.h"
 
@@ -84,14 +85,6 @@ typedef struct WaitingEvent {
         Perfd__V1__EventSpec *spec;
         char *why;
 } WaitingEvent;
-
-/* What a subscriber was granted, charged to its uid until it is gone. */
-typedef struct Admission {
-        struct Admission *next;
-        uint64_t id;
-        uid_t uid;
-        size_t queue_bytes, ring_bytes;
-} Admission;
 
 /* Events that were removed while streams were there, the oldest first: supervisor-removed.h. */
 typedef struct RemovedEvents {
@@ -171,6 +164,7 @@ typedef struct Supervisor {
         bool owes_snapshot; /* some have ended since the last one */
         uint64_t last_subscriber_id;
         Admission *admissions; /* of every subscriber */
+        SubscriberMemory memory;
         RemovedEvents removed; /* since the oldest stream began */
         size_t n_subscribers, subscribers_max; /* what the dispatcher was made for */
         Control control;

@@ -119,11 +119,14 @@ static void print_end_text(const perfd_end *end) {
         output_flush(&err);
 }
 
-static uint64_t dropped_by_outbox(const perfd_subscriber_ledger *own) {
+/* What gaps stand for. */
+static uint64_t dropped_in_gaps(const perfd_subscriber_ledger *own) {
+        uint64_t n = 0;
+
         for (size_t i = 0; i < own->n_dropped; i++)
-                if (strcmp(own->dropped[i].reason, "outbox") == 0)
-                        return own->dropped[i].count;
-        return 0;
+                if (strcmp(own->dropped[i].reason, "outbox") == 0 || strcmp(own->dropped[i].reason, "memory") == 0)
+                        n += own->dropped[i].count;
+        return n;
 }
 
 /* The daemon's numbers against our own. */
@@ -134,10 +137,10 @@ static int compare(const Perfctl *p, const perfd_end *end) {
                 return perfctl_fail(p, PERFCTL_FAILED,
                                     "%" PRIu64 " items came, but the daemon says that it sent %" PRIu64
                                     ": a bug of perfd", end->received, end->own->sent);
-        if (dropped_by_outbox(end->own) != end->missed)
+        if (dropped_in_gaps(end->own) != end->missed)
                 return perfctl_fail(p, PERFCTL_FAILED,
                                     "gaps speak of %" PRIu64 " items, but the daemon says that it dropped %" PRIu64
-                                    ": a bug of perfd", end->missed, dropped_by_outbox(end->own));
+                                    ": a bug of perfd", end->missed, dropped_in_gaps(end->own));
         return PERFCTL_OK;
 }
 

@@ -111,6 +111,7 @@ static int mounts_add(Mounts *m, const MountLine *line) {
                                 .root = strdup(line->root), .path = strdup(line->path),
                                 .is_v2 = strcmp(line->type, "cgroup2") == 0 };
         mount->has_perf_event = !mount->is_v2 && has_option(line->options, "perf_event");
+        mount->has_memory = !mount->is_v2 && has_option(line->options, "memory");
         return mount->root && mount->path ? 0 : -ENOMEM;
 }
 

@@ -15,6 +15,7 @@ typedef struct CgroupMount {
         char *path;            /* where */
         bool is_v2;
         bool has_perf_event; /* v1: that controller's hierarchy */
+        bool has_memory;     /* the same */
         bool is_covered;     /* by another mount on the same place: not to be reached by its path */
 } CgroupMount;
 

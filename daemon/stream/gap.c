@@ -10,6 +10,12 @@
 #include "proto/item-fields.h"
 #include "proto/perfd.pb-c.h"
 
+const char *gap_reason_name(GapReason reason) {
+        static const char *const names[] = { [GAP_OUTBOX] = "outbox", [GAP_MEMORY] = "memory" };
+
+        return names[reason];
+}
+
 void gap_deinit(Gap *g) {
         free(g->counts);
         *g = GAP_NULL;
@@ -134,7 +140,7 @@ int gap_encode(const Gap *g, uint64_t first_sequence, Packet **ret_packet) {
                 events[i].event = g->counts[i].event;
                 events[i].items = g->counts[i].items;
         }
-        gap.reason = (char *)"outbox";
+        gap.reason = (char *)gap_reason_name(g->reason);
         gap.first_sequence = first_sequence;
         gap.last_sequence = first_sequence + g->n_packets - 1;
         gap.items = g->n_items;

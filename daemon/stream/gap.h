@@ -14,7 +14,17 @@ typedef struct GapCount {
         uint64_t items;
 } GapCount;
 
+/* Whose limit it was: why packets are missing. The names are those of the ledger. */
+typedef enum GapReason {
+        GAP_OUTBOX, /* the subscriber's own queue was full */
+        GAP_MEMORY, /* what several subscribers may hold together was used up */
+        _GAP_REASON_MAX,
+} GapReason;
+
+const char *gap_reason_name(GapReason reason);
+
 typedef struct Gap {
+        GapReason reason;
         uint64_t n_packets, n_items;
         nsec_t from, to;  /* of the oldest and newest item */
         GapCount *counts; /* ordered by event */
@@ -24,6 +34,10 @@ typedef struct Gap {
 #define GAP_NULL ((Gap){ .from = UINT64_MAX, .counts = NULL })
 
 void gap_deinit(Gap *g);
+/* What its counts take. */
+static inline size_t gap_bytes(const Gap *g) {
+        return g->capacity * sizeof(*g->counts);
+}
 
 /* The packet, of items only, is missing too. -ENOMEM: nothing more can be told of this gap. */
 int gap_add(Gap *g, const Packet *p);

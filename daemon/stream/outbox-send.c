@@ -39,6 +39,7 @@ static int outbox_settle_gap(Outbox *o) {
                 return r;
         o->next_sequence += e->gap.n_packets;
         gap_deinit(&e->gap);
+        outbox_charge_gap(o, e, 0);
         outbox_charge(o, e->packet, true);
         return 0;
 }

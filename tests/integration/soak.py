@@ -71,7 +71,7 @@ class Stream(Checker):
         seen = self.end(seconds)
         if self.order == "time":  # what interrupts and clients do comes in the order of its CPU when it is read
             equal(seen["backwards"], 0, f"items older than their predecessor, or gaps in a wrong place: {seen}")
-        equal(seen["matched"], seen["sent"] + seen["queued"] + seen["outbox"] + seen["late"], "the stream's sum")
+        equal(seen["matched"], seen["sent"] + seen["queued"] + seen["outbox"] + seen["memory"] + seen["late"], "the stream's sum")
         return seen
 
 

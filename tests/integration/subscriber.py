@@ -308,7 +308,8 @@ class Stream:
         self.start = self.end = None
         self.events, self.removed = {}, set()
         self.tasks, self.processes = {}, {}
-        self.sequence = self.items = self.missing = self.last_time = 0
+        self.sequence = self.items = self.last_time = 0
+        self.missing_for = {"outbox": 0, "memory": 0}  # by the reason of their gaps
 
     def take(self, packet):
         for gap in packet.gap:
@@ -331,12 +332,17 @@ class Stream:
         if packet.HasField("end"):
             self.take_end(packet.end)
 
+    @property
+    def missing(self):
+        return sum(self.missing_for.values())
+
     def take_gap(self, gap):
         require(gap.first_sequence == self.sequence + 1 and gap.last_sequence >= gap.first_sequence,
                 f"a gap from {gap.first_sequence} to {gap.last_sequence} behind packet {self.sequence}")
         require(gap.items == sum(e.items for e in gap.events), "the events of a gap are not its items")
         self.sequence = gap.last_sequence
-        self.missing += gap.items
+        require(gap.reason in self.missing_for, f"a gap for {gap.reason}")
+        self.missing_for[gap.reason] += gap.items
         if self.start.order == pb.ORDER_TIME and gap.items:
             require(self.last_time <= getattr(gap, "from") <= gap.to, "a gap older than the item before it")
             self.last_time = gap.to
@@ -405,8 +411,8 @@ class Stream:
         require(len(end.ledger.subscribers) == 1, "the closing ledger has not just this subscriber's row")
         own = rows[-1]
         require(own["sent"] == self.items, f"{self.items} items came, and the daemon says that it sent {own['sent']}")
-        require(own["dropped"].get("outbox", 0) == self.missing,
-                f"gaps of {self.missing} items, and {own['dropped']} dropped")
+        for reason, missing in self.missing_for.items():
+            require(own["dropped"].get(reason, 0) == missing, f"gaps of {missing} items, and {own['dropped']} dropped")
         self.end = {"reason": end.reason, "ledger": rows}
 
 

@@ -68,7 +68,7 @@ def test_same_for_all():
             for found, row in ends:
                 equal(sum(map(len, found.values())), (CALLS + 1) * len(CPUS), "items that came")
                 check(found == ends[0][0], f"other items, order of {order}")
-                equal(row["dropped"], {"outbox": 0, "late": 0}, "what was dropped")
+                equal(row["dropped"], {"outbox": 0, "memory": 0, "late": 0}, "what was dropped")
             equal(sum(map(len, ends[0][0].values())), len(items[0]), "items of all")
             for client in (alone, own):
                 client.socket.close()
@@ -104,7 +104,7 @@ def test_who_does_not_read():
             all_calls(daemon, MANY + 1)
             for subscriber in (quick, other):
                 lines = subscriber.finish()
-                equal((lines[-1]["sent"], lines[-1]["dropped"]), (MANY + 1, {"outbox": 0, "late": 0}), "what the others got")
+                equal((lines[-1]["sent"], lines[-1]["dropped"]), (MANY + 1, {"outbox": 0, "memory": 0, "late": 0}), "what the others got")
         sleeper.stop()
         items = take_all(sleeper)
         check(0 < sleeper.pooled <= POOL // 2 >> 16, f"{sleeper.pooled} packets in the pool")

@@ -129,7 +129,7 @@ static Packet *packet_kept(uint32_t n) {
 void line_check(const Line *l) {
         const Outbox *o = &l->outbox;
 
-        assert_int_equal(l->pushed, o->sent_items + o->dropped_items + o->queued_items);
+        assert_int_equal(l->pushed, o->sent_items + outbox_dropped(o) + o->queued_items);
         assert_true(o->sent_items >= l->peer.items); /* the socket may hold some */
 }
 
@@ -184,7 +184,8 @@ static void peer_check_gap(Peer *peer, const Perfd__V1__Gap *gap, uint64_t seque
         uint64_t counts[N_EVENTS + 1] = { 0 }, before = peer->items + peer->missing;
         uint32_t last = 0;
 
-        assert_string_equal(gap->reason, "outbox");
+        assert_string_equal(gap->reason, strcmp(gap->reason, "memory") == 0 ? "memory" : "outbox");
+        peer->missing_for[strcmp(gap->reason, "memory") == 0 ? GAP_MEMORY : GAP_OUTBOX] += gap->items;
         assert_int_equal(gap->first_sequence, peer->sequence + 1);
         assert_int_equal(gap->last_sequence, sequence - 1);
         assert_int_equal(gap->from, before + 1);
@@ -290,7 +291,11 @@ void line_finish(Line *l) {
         assert_int_equal(l->outbox.queued_bytes, 0);
         assert_int_equal(l->outbox.kept_bytes, 0);
         assert_int_equal(l->peer.items, l->outbox.sent_items);
-        assert_int_equal(l->peer.missing, l->outbox.dropped_items);
+        assert_int_equal(l->peer.missing, outbox_dropped(&l->outbox));
+        for (GapReason reason = 0; reason < _GAP_REASON_MAX; reason++)
+                assert_int_equal(l->peer.missing_for[reason], l->outbox.dropped_items[reason]);
+        assert_int_equal(l->outbox.gap_bytes, 0);
+        assert_int_equal(l->outbox.charged, 0);
         assert_int_equal(l->peer.items + l->peer.missing, l->pushed);
         assert_int_equal(l->peer.kept, l->kept);
         assert_int_equal(l->peer.sequence, l->outbox.next_sequence - 1);

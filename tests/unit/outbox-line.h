@@ -14,6 +14,7 @@ typedef struct Peer {
         FrameReader in;
         uint64_t sequence;       /* of the last packet */
         uint64_t items, missing; /* received, and told by gaps */
+        uint64_t missing_for[_GAP_REASON_MAX];
         uint64_t kept, gaps;
         uint64_t kept_at[4096]; /* items pushed before the n-th kept packet: set by the pusher */
 } Peer;

@@ -137,7 +137,9 @@ static void test_defaults(void **state) {
         assert_null(c->reader_cpus);
         assert_null(c->dispatcher_cpus);
         assert_int_equal(c->reader_guard, 5000000);
-        assert_int_equal(c->subscribers_max, 64);
+        assert_int_equal(c->subscribers_max, 4096);
+        assert_int_equal(c->subscriber_memory, 1 << 30);
+        assert_int_equal(c->subscriber_memory_per_uid, 512 << 20);
         assert_int_equal(c->subscriber_queue, 8 << 20);
         assert_int_equal(c->connections_max, 256);
         assert_int_equal(c->connections_per_uid, 128);
@@ -164,6 +166,8 @@ static void test_shipped(void **state) {
         assert_int_equal(shipped->ring_size, c->ring_size);
         assert_int_equal(shipped->subscribers_max, c->subscribers_max);
         assert_int_equal(shipped->subscriber_queue, c->subscriber_queue);
+        assert_int_equal(shipped->subscriber_memory, c->subscriber_memory);
+        assert_int_equal(shipped->subscriber_memory_per_uid, c->subscriber_memory_per_uid);
         assert_int_equal(shipped->n_targets, 1);
         assert_int_equal(shipped->n_events, 4);
         assert_string_equal(shipped->events[2].name, "file-create");

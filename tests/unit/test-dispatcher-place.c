@@ -240,14 +240,14 @@ static void test_over(void **state) {
 
         rig_init(&r, OVERFLOW_DISCONNECT);
         o = &r.subscriber->outbox;
-        while (o->dropped_items == 0)
+        while (outbox_dropped(o) == 0)
                 rig_turn(&r);
         rig_read(&r);
         assert_true(outbox_is_empty(o));
         sent = o->sent_items;
         rig_turn(&r);
         assert_int_equal(o->sent_items, sent);
-        assert_int_equal(o->dropped_items, 2);
+        assert_int_equal(outbox_dropped(o), 2);
         assert_int_equal(r.subscriber->matched, sent + 2);
         rig_deinit(&r);
 }

@@ -27,7 +27,7 @@ static void test_drop_oldest(void **state) {
         for (int i = 0; i < 4; i++)
                 assert_int_equal(line_push_items(&l, 1, 1000), 0); /* the first two are dropped */
         line_push_kept(&l);
-        assert_int_equal(l.outbox.dropped_items, 2);
+        assert_int_equal(l.outbox.dropped_items[GAP_OUTBOX], 2);
         assert_int_equal(l.outbox.queued_items, 2);
         assert_int_equal(l.outbox.queued_bytes, limit_of_two());
         line_finish(&l);
@@ -42,7 +42,7 @@ static void test_drop_newest(void **state) {
         line_init(&l, limit_of_two(), OVERFLOW_DROP_NEWEST, 1 << 20);
         for (int i = 0; i < 5; i++)
                 assert_int_equal(line_push_items(&l, 1, 1000), 0); /* the last three are dropped */
-        assert_int_equal(l.outbox.dropped_items, 3);
+        assert_int_equal(l.outbox.dropped_items[GAP_OUTBOX], 3);
         line_push_kept(&l);
         assert_int_equal(line_push_items(&l, 1, 1000), 0); /* and one more behind the kept one */
         line_finish(&l);
@@ -81,7 +81,7 @@ static void test_larger_than_limit(void **state) {
         assert_true(l.outbox.head_sent > 0);
         assert_int_equal(line_push_items(&l, 1, 10), 0);
         assert_int_equal(line_push_items(&l, 1, 10), 0);
-        assert_int_equal(l.outbox.dropped_items, 2);
+        assert_int_equal(l.outbox.dropped_items[GAP_OUTBOX], 2);
         assert_int_equal(l.outbox.queued_items, 3);
         line_finish(&l);
         assert_int_equal(l.peer.items, 3);
@@ -115,6 +115,141 @@ static void test_kept_bound(void **state) {
         assert_int_equal(p->n_refs, 1 + n);
         outbox_deinit(&o);
         assert_int_equal(p->n_refs, 1);
+        packet_unref(p);
+}
+
+/* ---- accounts ---------------------------------------------------------------------------------------------------- */
+
+#define FULL 1000 /* raw bytes of an item whose packets fill accounts */
+
+/* An account that queues share, with room for so many bytes above what each has anyway. */
+static void line_charge(Line *l, QueueAccount *of_uid, QueueAccount *of_all) {
+        outbox_set_accounts(&l->outbox, of_uid, of_all);
+}
+
+/* One queue may hold the floor in any case, and above it what the account has: the rest it drops, by its own policy. */
+static void test_account(void **state) {
+        for (Overflow overflow = OVERFLOW_DROP_OLDEST; overflow <= OVERFLOW_DROP_NEWEST; overflow++) {
+                for (int of_all = 0; of_all < 2; of_all++) {
+                        QueueAccount account = { .limit = 100000 }, other = { .limit = SIZE_MAX };
+                        Line l;
+
+                        line_init(&l, SIZE_MAX, overflow, 1 << 20);
+                        line_charge(&l, of_all ? &other : &account, of_all ? &account : &other);
+                        for (int i = 0; i < 1000; i++) {
+                                assert_int_equal(line_push_items(&l, 1, FULL), 0);
+                                assert_true(queue_account_used(&account) <= 100000);
+                                assert_int_equal(queue_account_used(&account), l.outbox.charged);
+                                assert_int_equal(queue_account_used(&other), l.outbox.charged);
+                        }
+                        assert_int_equal(account.n_queues, 1);
+                        assert_true(l.outbox.queued_bytes > 100000 + OUTBOX_FLOOR - 2 * FULL);
+                        assert_int_equal(l.outbox.dropped_items[GAP_MEMORY], 1000 - l.outbox.queued_items);
+                        line_finish(&l);
+                        assert_int_equal(l.peer.gaps, 1);
+                        assert_int_equal(queue_account_used(&account), 0);
+                        assert_int_equal(account.n_queues, 0);
+                        line_deinit(&l);
+                }
+        }
+}
+
+/* An account that others have used up leaves each queue its floor, through which all goes that is read in time. */
+static void test_account_of_others(void **state) {
+        QueueAccount account = { .limit = 100000, .used = 100000 };
+        Line l;
+
+        line_init(&l, SIZE_MAX, OVERFLOW_DROP_OLDEST, 1 << 20);
+        line_charge(&l, &account, NULL);
+        for (int i = 0; i < 100; i++) {
+                assert_int_equal(line_push_items(&l, 10, FULL), 0);
+                line_push_kept(&l);
+                line_finish(&l);
+        }
+        assert_int_equal(outbox_dropped(&l.outbox), 0);
+        assert_int_equal(queue_account_used(&account), 100000);
+        line_deinit(&l);
+}
+
+/* Both reasons have gaps of their own, one behind the other, and the numbers of both are right: line_finish() compares. */
+static void test_both_reasons(void **state) {
+        QueueAccount account = { .limit = SIZE_MAX };
+        Line l;
+
+        line_init(&l, (size_t)200 * FULL, OVERFLOW_DROP_NEWEST, 1 << 20);
+        line_charge(&l, &account, NULL);
+        for (int i = 0; i < 300; i++)
+                assert_int_equal(line_push_items(&l, 1, FULL), 0);
+        assert_true(l.outbox.dropped_items[GAP_OUTBOX] > 0 && l.outbox.dropped_items[GAP_MEMORY] == 0);
+        assert_true(outbox_shed(&l.outbox, 5 * FULL) >= 5 * FULL);
+        assert_true(l.outbox.dropped_items[GAP_MEMORY] >= 5);
+        line_push_kept(&l);
+        queue_account_set_limit(&account, 0);
+        assert_int_equal(line_push_items(&l, 1, FULL), 0);
+        line_push_kept(&l);
+        line_finish(&l);
+        assert_int_equal(l.peer.gaps, 3); /* memory, outbox; memory */
+        line_deinit(&l);
+}
+
+/* By its policy: the oldest or the newest, never what is kept or was begun, never below the floor. */
+static void test_shed(void **state) {
+        for (Overflow overflow = OVERFLOW_DROP_OLDEST; overflow < _OVERFLOW_MAX; overflow++) {
+                QueueAccount account = { .limit = SIZE_MAX };
+                uint64_t before;
+                ssize_t n;
+                Line l;
+
+                line_init(&l, SIZE_MAX, overflow, 1);
+                line_charge(&l, &account, NULL);
+                for (int i = 0; i < 200; i++) {
+                        assert_int_equal(line_push_items(&l, 1, FULL), 0);
+                        if (i % 50 == 0)
+                                line_push_kept(&l);
+                }
+                assert_int_equal(line_send(&l), OUTBOX_E_AGAIN);
+                before = queue_account_used(&account);
+                n = outbox_shed(&l.outbox, 10000);
+                assert_true(n >= 10000 && n < 10000 + 2 * FULL);
+                assert_int_equal(queue_account_used(&account), before - (size_t)n);
+                before = queue_account_used(&account);
+                assert_int_equal(outbox_shed(&l.outbox, SIZE_MAX), before);
+                assert_int_equal(queue_account_used(&account), 0);
+                assert_true(l.outbox.queued_bytes > OUTBOX_FLOOR - 4 * FULL);
+                assert_int_equal(outbox_shed(&l.outbox, SIZE_MAX), 0);
+                line_finish(&l);
+                assert_int_equal(l.outbox.dropped_items[GAP_OUTBOX], 0);
+                line_deinit(&l);
+        }
+}
+
+/* What is kept pushes out what can be dropped; where nothing can, the stream is broken. */
+static void test_account_of_kept(void **state) {
+        const size_t size = 50000;
+        QueueAccount account = { .limit = 200000 };
+        _cleanup_free_ uint8_t *bytes = calloc(1, size);
+        Packet *p = packet_new(size);
+        size_t n = 0;
+        Line l;
+
+        assert_non_null(bytes);
+        assert_non_null(p);
+        assert_true(packet_append_field(p, bytes, size));
+        packet_seal(p);
+        line_init(&l, SIZE_MAX, OVERFLOW_DROP_OLDEST, 1 << 20);
+        line_charge(&l, &account, NULL);
+        for (int i = 0; i < 300; i++)
+                assert_int_equal(line_push_items(&l, 1, FULL), 0);
+        while (outbox_push(&l.outbox, p) == 0) {
+                assert_true(queue_account_used(&account) <= 200000);
+                n++;
+        }
+        assert_int_equal(n, (200000 + OUTBOX_FLOOR) / (size + OUTBOX_PACKET_COST));
+        assert_int_equal(l.outbox.queued_items, 0);
+        assert_int_equal(outbox_push(&l.outbox, p), OUTBOX_E_OVERFLOW);
+        line_deinit(&l);
+        assert_int_equal(queue_account_used(&account), 0);
+        assert_int_equal(account.n_queues, 0);
         packet_unref(p);
 }
 
@@ -334,6 +469,11 @@ int main(void) {
                 cmocka_unit_test(test_disconnect),
                 cmocka_unit_test(test_larger_than_limit),
                 cmocka_unit_test(test_kept_bound),
+                cmocka_unit_test(test_account),
+                cmocka_unit_test(test_account_of_others),
+                cmocka_unit_test(test_both_reasons),
+                cmocka_unit_test(test_shed),
+                cmocka_unit_test(test_account_of_kept),
                 cmocka_unit_test(test_peer_gone),
                 cmocka_unit_test(test_ring),
                 cmocka_unit_test(test_place),

@@ -101,6 +101,23 @@ static void test_packet_pool_size(void **state) {
         packet_pool_trim(&pool);
 }
 
+/* More are taken than are ever kept, and in the middle of that it is trimmed: a subscriber has left. */
+static void test_packet_pool_trimmed(void **state) {
+        PacketPool pool = { .n = 0 };
+        Packet *taken[3 * PACKET_SPARES];
+
+        for (size_t i = 0; i < ARRAY_SIZE(taken); i++) {
+                if (i == 2 * PACKET_SPARES)
+                        packet_pool_trim(&pool);
+                assert_non_null(taken[i] = packet_new_pooled(&pool));
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+                packet_unref(taken[i]);
+        assert_int_equal(pool.n, PACKET_SPARES);
+        packet_pool_trim(&pool);
+        assert_int_equal(pool.n, 0);
+}
+
 static void test_packet_lent(void **state) {
         uint8_t items[1000], lent[1000];
         PacketPool pool = { .n = 0 };
@@ -129,6 +146,7 @@ int main(void) {
                 cmocka_unit_test(test_packet_append_one),
                 cmocka_unit_test(test_packet_pool),
                 cmocka_unit_test(test_packet_pool_size),
+                cmocka_unit_test(test_packet_pool_trimmed),
                 cmocka_unit_test(test_packet_lent),
         };
 

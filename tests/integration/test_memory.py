@@ -1,0 +1,237 @@
+#!/usr/bin/python3
+"""The memory of subscribers: it is charged as it is used, so that many modest ones fit; together they hold no more than they
+may, whatever they do, and no more than perfd's cgroup has left; and who reads loses nothing by those who do not. Needs root."""
+import contextlib
+import os
+import threading
+import time
+
+import perfd
+from checker import Checker
+from perfd import Daemon, Refused, Skip, Workload, add, check, equal, pb, refused, wait_until
+from test_promises import CPUS
+
+MIB = 1 << 20
+MANY = 300
+CALLS = 200
+MEMORY_V1 = "/sys/fs/cgroup/memory"
+LIMIT = 96       # MiB of perfd's cgroup
+UID_MEMORY = 24  # MiB
+SLACK = 8        # MiB that are not charged: batches, rooms for packets; the allocator may lose a quarter of what is
+NOBODY, SOMEBODY, ANYBODY = 65534, 65533, 65532
+
+HOSTILE = f"""version: 1
+access: {{ stream-mode: 0666 }}
+subscribers: {{ memory: 64MiB, memory-per-uid: {UID_MEMORY}MiB }}
+"""
+
+
+@contextlib.contextmanager
+def traced(config, load, **daemon):
+    """A daemon whose streams anybody may have, and its event `calls` of a load."""
+    with Daemon(config, **daemon) as d, d.client() as control:
+        os.chmod(d.directory, 0o755)
+        add(control, {"event": "syscalls:sys_enter_getppid", "name": "calls", "target": pb.Target(pids=load.pids)})
+        yield d
+
+
+def client_of(daemon, uid):
+    os.seteuid(uid)
+    try:
+        return daemon.client(stream=True)
+    finally:
+        os.seteuid(0)
+
+
+def subscribe(daemon, uid=NOBODY, **more):
+    """A stream of this uid that is there, and of which nothing was read."""
+    client = client_of(daemon, uid)
+    try:
+        client.subscribe(events=["calls"], order=pb.ORDER_CPU, **more)
+    except Refused:
+        client.socket.close()
+        raise
+    return client
+
+
+def numbers(client):
+    """What it got until its end: who did what when, of each item."""
+    return sorted((item["time"], item["cpu"], item["tid"]) for item in client.items())
+
+
+class Watching:
+    """Asks for the daemon's memory all the time: .most is the most that it was."""
+
+    def __init__(self, daemon):
+        self.daemon, self.most, self.over = daemon, 0, threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.over.wait(0.02):
+            self.most = max(self.most, self.daemon.rss())
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+
+def test_many():
+    """Three hundred of one user at once, by default, by socket, in shared memory and in pools: all get the same, and all of it."""
+    kinds = [{}, {"ring_bytes": 512 << 10}, {"ring_bytes": 512 << 10, "pool": True}]
+    with Workload("syscalls", CALLS, cpus=CPUS) as load, \
+         traced("version: 1\naccess: { stream-mode: 0666 }\n", load) as daemon, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(subscribe(daemon, **kinds[i % len(kinds)])) for i in range(MANY)]
+        equal(daemon.status().n_subscribers, MANY, "subscribers")
+        load.go()
+        load.done()
+        expected = None
+        for client in clients:
+            client.stop()
+            got = numbers(client)
+            expected = expected or got
+            check(got == expected, "two subscribers got different samples")
+            equal(client.end["ledger"][-1]["dropped"], {"outbox": 0, "memory": 0, "late": 0}, "what was dropped")
+        equal(len(expected), CALLS * len(CPUS), "samples")
+        load.exit()
+
+
+def of_uid(daemon, uid):
+    """What was dropped for want of memory, and waits, of the streams of a user; every row of them adds up."""
+    rows = [row for row in daemon.ledger().subscribers if row.peer.endswith(f"uid {uid}")]
+    for row in rows:
+        check(row.balanced and row.matched == row.sent + row.queued + sum(c.count for c in row.dropped), f"the sum of {row}")
+    return sum(c.count for row in rows for c in row.dropped if c.reason == "memory")
+
+
+def bounded(most, **kind):
+    """Streams of a kind by an unprivileged user, as many as it may have or `most`, that nobody reads, in a flood."""
+    with Workload("flood", 0, 100_000, cpus=CPUS[:1]) as load, traced(HOSTILE, load) as daemon, contextlib.ExitStack() as stack:
+        good = stack.enter_context(Checker(daemon, "cpu", "calls", queue=8 * MIB))
+        before, n = daemon.rss(), 0
+        with contextlib.suppress(Refused):
+            while n < most:
+                overflow = (pb.OVERFLOW_DROP_OLDEST, pb.OVERFLOW_DROP_NEWEST)[n % 2]
+                # of different events, as far as there are bits for that, so that they share no packets
+                stack.enter_context(subscribe(daemon, overflow=overflow, records=n % 50, **kind))
+                n += 1
+        with Watching(daemon) as memory:
+            load.go()
+            wait_until(lambda: of_uid(daemon, NOBODY) > 0, "that something is dropped")
+            time.sleep(1)  # of a flood: whatever would grow now is not bounded
+            calls = load.done(stop=True)[0]
+        grown = memory.most - before
+        print(f"  {n} streams, {kind}: {grown / MIB:.1f} MiB")
+        if perfd.SANITIZER == "none":
+            check(grown < (UID_MEMORY * 5 / 4 + SLACK) * MIB, f"{grown} bytes more than before")
+        seen = good.finish()
+        equal((seen["sent"], seen["outbox"], seen["memory"]), (calls, 0, 0), "what the one who reads got, and what not")
+        return n
+
+
+def test_bound_of_queues():
+    bounded(20, queue_bytes=UID_MEMORY * MIB)
+
+
+def test_bound_of_many():
+    check(bounded(1000, queue_bytes=UID_MEMORY * MIB, payload=pb.PAYLOAD_BOTH) > 200, "too few subscribers fit")
+
+
+def test_bound_of_rings():
+    equal(bounded(1000, queue_bytes=UID_MEMORY * MIB, ring_bytes=8 * MIB, pool=True), UID_MEMORY // 8 - 1, "rings that fit")
+
+
+def test_refused():
+    """What a stream has from its beginning to its end is reserved for its user, and refused with what there is; it comes back."""
+    with Workload("syscalls", 1, cpus=CPUS[:1]) as load, traced(HOSTILE, load) as daemon:
+        for _ in range(3):
+            with contextlib.ExitStack() as stack:
+                for _ in range(UID_MEMORY // 8 - 1):
+                    stack.enter_context(subscribe(daemon, ring_bytes=8 * MIB))
+                no = refused(stack.enter_context(client_of(daemon, NOBODY)), "queue-memory", "STATUS_EXHAUSTED",
+                             subscribe=pb.SubscribeRequest(ring_bytes=8 * MIB))
+                for words in f"uid {NOBODY}", str(UID_MEMORY * MIB), "subscribers.memory-per-uid", "smaller ring":
+                    check(words in no.message, no.message)
+                stack.enter_context(subscribe(daemon, uid=SOMEBODY, ring_bytes=8 * MIB))  # others are not concerned
+                stack.enter_context(subscribe(daemon, uid=0, ring_bytes=8 * MIB))
+            wait_until(lambda: daemon.status().n_subscribers == 0, "that they are gone")
+        with client_of(daemon, NOBODY) as client:
+            no = refused(client, "queue-memory", "STATUS_EXHAUSTED", subscribe=pb.SubscribeRequest(queue_bytes=UID_MEMORY * MIB + 1))
+            check(str(UID_MEMORY * MIB) in no.message, no.message)
+        with contextlib.ExitStack() as stack:  # all uids together: 60 MiB of 64 for those who are not root
+            for uid in (NOBODY, SOMEBODY, ANYBODY):
+                with contextlib.suppress(Refused):
+                    while True:
+                        stack.enter_context(subscribe(daemon, uid=uid, ring_bytes=2 * MIB))
+            no = refused(stack.enter_context(client_of(daemon, ANYBODY)), "queue-memory", "STATUS_EXHAUSTED",
+                         subscribe=pb.SubscribeRequest(ring_bytes=2 * MIB))
+            check("subscribers.memory (" in no.message, no.message)
+            stack.enter_context(subscribe(daemon, uid=0, ring_bytes=2 * MIB))
+        load.go()
+        load.done()
+        load.exit()
+
+
+def test_less():
+    """A reload lowers what there is: whoever has not read drops what is too much at once, and its memory is the host's again."""
+    with Workload("flood", 0, 0, cpus=CPUS[:1]) as load, traced(HOSTILE, load) as daemon, daemon.client() as control, \
+         contextlib.ExitStack() as stack:
+        for overflow in pb.OVERFLOW_DROP_OLDEST, pb.OVERFLOW_DROP_NEWEST, pb.OVERFLOW_DISCONNECT:
+            # of different events, so that they share no packets
+            stack.enter_context(subscribe(daemon, overflow=overflow, queue_bytes=20 * MIB, records=1 << overflow))
+        before = daemon.rss()
+        load.go()
+        wait_until(lambda: daemon.rss() > before + 15 * MIB, "that queues fill")
+        load.done(stop=True)
+        full, lost = daemon.rss(), of_uid(daemon, NOBODY)
+        items = [row.queued for row in daemon.ledger().subscribers]
+        control.request(apply=pb.ApplyRequest(yaml="version: 1\nsubscribers: { memory: 4MiB, memory-per-uid: 4MiB }\n"))
+        wait_until(lambda: of_uid(daemon, NOBODY) > lost, "that they drop")
+        left = [row.queued for row in daemon.ledger().subscribers]
+        check(sum(left) < sum(items) / 2 and min(left) > 0, f"{left} wait of {items}")
+        if perfd.SANITIZER == "none":
+            check(daemon.rss() < full - 8 * MIB, f"{daemon.rss()} bytes, and {full} before")
+        load.exit()
+
+
+@contextlib.contextmanager
+def limited(limit):
+    """A cgroup with so much memory, where a v1 hierarchy has that controller: its folder."""
+    if not os.access(os.path.join(MEMORY_V1, "cgroup.procs"), os.W_OK):
+        raise Skip(f"no memory controller at {MEMORY_V1}")
+    path = os.path.join(MEMORY_V1, f"perfd-test-{os.getpid()}")
+    os.mkdir(path)
+    try:
+        with open(os.path.join(path, "memory.limit_in_bytes"), "w", encoding="ascii") as f:
+            f.write(str(limit))
+        yield path
+    finally:
+        wait_until(lambda: not open(os.path.join(path, "cgroup.procs"), encoding="ascii").read(), "that nobody is in it")
+        os.rmdir(path)
+
+
+def test_memory_limit():
+    """Under a limit of its cgroup, far below what the configuration allows, perfd drops what nobody reads, and goes on."""
+    config = "version: 1\naccess: { stream-mode: 0666 }\n"
+    with limited(LIMIT * MIB) as path, Workload("flood", 0, 100_000, cpus=CPUS[:1]) as load, \
+         traced(config, load, prefix=["sh", "-c", f'echo $$ > {path}/cgroup.procs && exec "$@"', "sh"]) as daemon, \
+         contextlib.ExitStack() as stack:
+        good = stack.enter_context(Checker(daemon, "cpu", "calls", queue=8 * MIB))
+        for i in range(8):
+            overflow = (pb.OVERFLOW_DROP_OLDEST, pb.OVERFLOW_DROP_NEWEST)[i % 2]
+            stack.enter_context(subscribe(daemon, uid=(NOBODY, SOMEBODY)[i % 2], overflow=overflow, queue_bytes=400 * MIB))
+        load.go()
+        wait_until(lambda: of_uid(daemon, NOBODY) > 0, "that something is dropped")
+        time.sleep(1)
+        calls = load.done(stop=True)[0]
+        seen = good.finish()
+        equal((seen["sent"], seen["outbox"], seen["memory"]), (calls, 0, 0), "what the one who reads got, and what not")
+        with open(os.path.join(path, "memory.max_usage_in_bytes"), encoding="ascii") as f:
+            print(f"  {int(f.read()) / MIB:.1f} of {LIMIT} MiB at most")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
