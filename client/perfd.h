@@ -397,6 +397,8 @@ const perfd_planned_row *perfd_result_planned(const perfd_result *result, size_t
 const perfd_difference *perfd_result_setting(const perfd_result *result, size_t i);
 const perfd_emitted_row *perfd_result_emitted(const perfd_result *result);
 const perfd_doctor_row *perfd_result_doctor(const perfd_result *result, size_t i);
+/* perfd_add(): what is worth to be known of what was added, for people: that a CPU is offline now. */
+const char *perfd_result_note(const perfd_result *result, size_t i);
 
 /*
  * perfd_available(): more match than fit in an answer. A ledger: rows of events are left out, because there are more than

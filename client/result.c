@@ -190,6 +190,8 @@ static int add_rows(perfd_result *result, const Perfd__V1__Response *m) {
         case PERFD__V1__RESPONSE__BODY_AVAILABLE:
                 return add_available(result, m->available);
         case PERFD__V1__RESPONSE__BODY_ADDED:
+                result->notes = m->added->notes;
+                result->n_notes = m->added->n_notes;
                 return add_refs(result, m->added->events, m->added->n_events);
         case PERFD__V1__RESPONSE__BODY_SELECTED:
                 return add_refs(result, m->selected->events, m->selected->n_events);
@@ -279,6 +281,10 @@ ROW(probe_ledger, perfd_probe_ledger, probe_ledgers)
 ROW(doctor, perfd_doctor_row, doctors)
 ROW(planned, perfd_planned_row, planned)
 ROW(setting, perfd_difference, settings)
+
+const char *perfd_result_note(const perfd_result *result, size_t i) {
+        return i < result->n_notes ? result->notes[i] : NULL;
+}
 
 bool perfd_result_is_truncated(const perfd_result *result) {
         return result->truncated;

@@ -154,17 +154,33 @@ static ConfigPlace last_set(const Build *b, const char *section, const char *key
         return b->set[key_index(key_find(section, key))];
 }
 
+/* The file, and what is written beside it and then renamed, are no sockets. */
+static void state_check(Build *b, ConfigPlace at) {
+        const char *sockets[] = { b->config->control_path, b->config->stream_path }, *state = b->config->state_path;
+
+        for (size_t i = 0; i < ARRAY_SIZE(sockets); i++)
+                if (strncmp(sockets[i], state, strlen(state)) == 0 &&
+                    (!sockets[i][strlen(state)] || strcmp(sockets[i] + strlen(state), ".new") == 0)) {
+                        config_mistakes_add(b->mistakes, at, "state: the file %s is in the way of the socket %s, expected a path "
+                                            "of its own for each", QUOTE(state), QUOTE(sockets[i]));
+                        return;
+                }
+}
+
 /* Contradictions are said where the later of both was written; the defaults do not contradict each other. */
 static void settings_check(Build *b) {
         ConfigPlace socket = config_place_later(last_set(b, "listen", "stream"), last_set(b, "listen", "control"));
         ConfigPlace per_uid = last_set(b, "connections", "per-uid");
         ConfigPlace memory_per_uid = last_set(b, "subscribers", "memory-per-uid");
+        ConfigPlace state = config_place_later(last_set(b, "", "state"), socket);
         Config *c = b->config;
 
         if (strcmp(c->control_path, c->stream_path) == 0 && socket.path)
                 config_mistakes_add(b->mistakes, socket,
                                     "listen: control and stream are the same path %s, expected one for each",
                                     QUOTE(c->control_path));
+        if (state.path)
+                state_check(b, state);
         if (c->connections_per_uid > c->connections_max && per_uid.path)
                 config_mistakes_add(b->mistakes, per_uid,
                                     "connections.per-uid: found '%llu', expected at most connections.max, %llu",

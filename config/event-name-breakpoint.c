@@ -72,5 +72,8 @@ int event_parse_breakpoint(const char *text, EventName *ret, Explanation *e) {
                                        sizeof(long));
         if (ret->length == 0)
                 ret->length = ret->access == HW_BREAKPOINT_X ? sizeof(long) : HW_BREAKPOINT_LEN_4;
+        if (ret->access != HW_BREAKPOINT_X && ret->address > UINT64_MAX - ret->length + 1)
+                return event_refuse_at(e, text, from, "the %u bytes of this breakpoint would end behind the last address",
+                                       ret->length);
         return text[end] ? event_modifiers_parse(text, end + 1, &ret->modifiers, e) : 0;
 }

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "config/event-name.h"
+#include "config/host.h"
 #include "config/name.h"
 #include "config/text.h"
 #include "config/words.h"
@@ -15,6 +16,7 @@
 
 #define CPUS_MAX 8192 /* NR_CPUS of the largest kernels */
 #define FILTER_MAX 4000
+#define GROUP_MAX (UINT32_MAX - 1) /* (gid_t)-1 is none: chown(2) leaves the group as it is */
 #define WORD_MAX 255    /* NAME_MAX */
 #define SPACE " \t\r\n"
 
@@ -54,21 +56,39 @@ static bool cpu_range_decode(const char *text, uint64_t *ret_first, uint64_t *re
         return true;
 }
 
+/* What is worth a warning: 0 with a text, of which the first is enough. */
+static void cpu_note(const Key *k, uint64_t cpu, bool is_repeated, Explanation *e) {
+        if (e->text[0])
+                return;
+        if (is_repeated)
+                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: CPU %u stands here twice", key_label(k), (unsigned)cpu);
+        else if (config_host_cpu((uint32_t)cpu) == HOST_CPU_OFFLINE)
+                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: CPU %u is offline now", key_label(k), (unsigned)cpu);
+}
+
+static int refuse_impossible(const Key *k, const char *text, size_t offset, uint64_t cpu, Explanation *e) {
+        char possible[HOST_CPUS_SIZE];
+        int r = refuse(e, REFUSED_INVALID, "bad-value", "%s: found %s, and this host can have no CPU %u: it can have %s "
+                       "(/sys/devices/system/cpu/possible)", key_label(k), QUOTE(text), (unsigned)cpu,
+                       config_host_cpus_text(possible));
+
+        e->position = 1 + (unsigned)offset;
+        return r;
+}
+
 int cpus_decode(const Key *k, const char *text, char **to, Explanation *e) {
         uint64_t seen[CPUS_MAX / 64] = { 0 }, first, last;
         const char *s = text;
-        bool is_repeated = false;
 
         for (;;) {
                 const char *end;
 
                 if (!cpu_range_decode(s, &first, &last, &end))
                         return refuse_value_at(k, text, (size_t)(s - text), e, "which here is no number or range");
-                for (uint64_t cpu = first; cpu <= last && !is_repeated; cpu++) { /* the first is enough to say */
-                        is_repeated = seen[cpu / 64] & (uint64_t)1 << cpu % 64;
-                        if (is_repeated)
-                                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: CPU %u stands here twice", key_label(k),
-                                             (unsigned)cpu);
+                for (uint64_t cpu = first; cpu <= last; cpu++) {
+                        if (config_host_cpu((uint32_t)cpu) == HOST_CPU_IMPOSSIBLE)
+                                return refuse_impossible(k, text, (size_t)(s - text), cpu, e);
+                        cpu_note(k, cpu, seen[cpu / 64] >> cpu % 64 & 1, e);
                         seen[cpu / 64] |= (uint64_t)1 << cpu % 64;
                 }
                 if (!*end)
@@ -92,9 +112,13 @@ int path_decode(const Key *k, const char *text, char **to, Explanation *e) {
 int account_decode(const Key *k, const char *text, char **to, Explanation *e) {
         static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
         size_t length = strlen(text);
+        const char *end;
+        uint64_t id;
 
         if (length == 0 || length > 32 || strspn(text, letters) != length || text[0] == '-' || text[0] == '.')
                 return refuse_value(k, text, e, "");
+        if (strspn(text, "0123456789") == length && (!number_decode(text, &id, &end) || id > GROUP_MAX))
+                return refuse_value_at(k, text, 0, e, "which is above 4294967294, the last number of a group");
         return text_set(text, to);
 }
 

@@ -9,18 +9,21 @@
 #include "config/value-text.h"
 #include "config/words.h"
 #include "daemon/base/log.h"
+#include "daemon/kernel/state-file.h"
+#include "daemon/kernel/tasks.h"
 #include "daemon/supervisor-doctor.h"
 #include "daemon/supervisor.h"
 
 #define EXIT_USAGE 2
 
 static const char usage[] =
-        "usage: perfd [--config FILE] [--check] [--runtime-directory DIR] [--ready-fd N] [--keep-capabilities]\n"
+        "usage: perfd [--config FILE] [--check [--any-host]] [--runtime-directory DIR] [--ready-fd N] [--keep-capabilities]\n"
         "       perfd --check-host [--json] [--config FILE] [--keep-capabilities]\n"
         "       perfd --version | --help\n"
         "\n"
         "  --config FILE            configuration; perfd.yaml(5)\n"
         "  --check                  only say whether it is valid\n"
+        "  --any-host               the same for another host: CPUs that this one can not have are none of its mistakes\n"
         "  --check-host             only say what this host, these privileges and limits allow\n"
         "  --json                   the same, one JSON document on each line\n"
         "  --runtime-directory DIR  sockets are DIR/control.sock and DIR/stream.sock, kept events in DIR/events\n"
@@ -30,7 +33,7 @@ static const char usage[] =
 typedef struct Options {
         const char *config, *runtime_directory;
         int ready_fd;
-        bool check, check_host, json, keep_capabilities;
+        bool check, check_host, any_host, json, keep_capabilities;
 } Options;
 
 /*
@@ -67,6 +70,7 @@ static int parse_options(int argc, char **argv, Options *o) {
                 { "config", required_argument, NULL, 'c' },
                 { "check", no_argument, NULL, 'k' },
                 { "check-host", no_argument, NULL, 'd' },
+                { "any-host", no_argument, NULL, 'a' },
                 { "json", no_argument, NULL, 'j' },
                 { "runtime-directory", required_argument, NULL, 'r' },
                 { "ready-fd", required_argument, NULL, 'f' },
@@ -84,6 +88,9 @@ static int parse_options(int argc, char **argv, Options *o) {
                         break;
                 case 'k':
                         o->check = true;
+                        break;
+                case 'a':
+                        o->any_host = true;
                         break;
                 case 'd':
                         o->check_host = true;
@@ -124,6 +131,10 @@ static int parse_options(int argc, char **argv, Options *o) {
         }
         if (o->json && !o->check_host) {
                 fprintf(stderr, "perfd: --json is for --check-host\n");
+                return EXIT_USAGE;
+        }
+        if (o->any_host && !o->check) {
+                fprintf(stderr, "perfd: --any-host is for --check\n");
                 return EXIT_USAGE;
         }
         if (o->check && o->check_host) {
@@ -172,12 +183,18 @@ int main(int argc, char **argv) {
         thread_become(THREAD_MAIN);
         s.dispatcher.mailbox = s.dispatcher.words = MAILBOX_NULL;
         s.dispatcher.dispatching = DISPATCHING_NULL;
+        r = o.any_host ? 0 : cpus_tell_config();
+        if (r < 0)
+                return fail(r, &e);
         s.config = load_config(o.config);
         if (!s.config)
                 return EXIT_FAILURE;
         if (o.check) {
+                r = o.any_host ? 0 : state_file_check_kind(s.config->state_path, &e);
+                if (r != 0)
+                        fprintf(stderr, "%s: state: %s\n", o.config, e.text);
                 config_unref(s.config);
-                return EXIT_SUCCESS;
+                return r != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         }
         if (o.check_host) {
                 r = supervisor_check_host(s.config, o.keep_capabilities, o.json);

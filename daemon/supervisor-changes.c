@@ -29,6 +29,7 @@ int handle_add(Asking *a, Explanation *e) {
         Adding adding = { .owner = q->while_connected ? connection_id(a->connection) : 0, .keep = q->keep };
         EventSpec *specs = calloc(q->n_events + 1, sizeof(*specs));
         EventRefs refs = { .n = 0 };
+        Strings notes = STRINGS_NULL;
         int r = 0;
 
         if (!specs)
@@ -38,7 +39,10 @@ int handle_add(Asking *a, Explanation *e) {
         else if (q->keep && q->while_connected)
                 r = refuse(e, REFUSED_INVALID, "bad-request", "events are kept over restarts, or end with their connection");
         for (size_t i = 0; i < q->n_events && r == 0; i++) {
+                *e = EXPLANATION_NULL;
                 r = spec_from_message(a->supervisor, q->events[i], &specs[i], e);
+                if (r == 0 && e->text[0] && (notes.n == 0 || strcmp(notes.items[notes.n - 1], e->text) != 0))
+                        r = strings_add(&notes, e->text);
                 specs[i].has_uid = true; /* whatever the message says */
                 specs[i].uid = connection_peer(a->connection)->uid;
         }
@@ -54,8 +58,12 @@ int handle_add(Asking *a, Explanation *e) {
                         a->response->body_case = PERFD__V1__RESPONSE__BODY_ADDED;
                         a->response->added = reply;
                         r = refs_message(&refs, &reply->events, &reply->n_events);
+                        reply->notes = notes.items;
+                        reply->n_notes = notes.n;
+                        notes = STRINGS_NULL;
                 }
         }
+        strings_deinit(&notes);
         for (size_t i = 0; i < q->n_events; i++)
                 event_spec_deinit(&specs[i]);
         free(specs);

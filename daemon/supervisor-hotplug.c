@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "config/host.h"
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor-ledger.h"
@@ -167,6 +168,7 @@ static int cpu_came(Supervisor *s, uint32_t slot) {
         int r;
 
         log_print(LOG_NOTICE, "CPU %u came online", s->cpus[slot]);
+        config_set_host_cpu_online(s->cpus[slot], true);
         fd_reserve_enter();
         r = supervisor_open_ring(s, slot, &e);
         fd_reserve_leave();
@@ -199,6 +201,7 @@ static int cpu_came(Supervisor *s, uint32_t slot) {
 
 static int cpu_went(Supervisor *s, uint32_t slot) {
         log_print(LOG_NOTICE, "CPU %u went offline", s->cpus[slot]);
+        config_set_host_cpu_online(s->cpus[slot], false);
         return cpu_gone(s, slot);
 }
 

@@ -42,7 +42,7 @@ int handle_emit(Asking *a, Explanation *e);
 
 /*
  * supervisor-specs.c. What a client asks for as a spec, into a null image; on failure the caller's to deinit. Refused: what
- * contradicts itself. And back, into a new message, which is the caller's also when memory runs out half way.
+ * contradicts itself. With 0, a text in `e` is worth a note: it names a CPU that is offline, or one twice. And back, into a new message, which is the caller's also when memory runs out half way.
  */
 int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e);
 /* A filter alone; "" and NULL leave *to. */

@@ -8,6 +8,7 @@
 #include "config/value.h"
 #include "daemon/base/log.h"
 
+#define PID_MAX_LIMIT 4194304 /* include/linux/threads.h, where a long has 64 bits */
 #define KEY_OF_EVENT "groups.NAME.events[]."
 
 int string_set(char **to, const char *from) {
@@ -147,6 +148,15 @@ static void log_duplicates(const uint32_t *ids, size_t n, const char *what) {
                         }
 }
 
+/* As the configuration takes it, folded to one line: what can be written there can be asked for here, and nothing else. */
+static int text_from_message(const char *pattern, const char *reason, const char *text, char **to, Explanation *e) {
+        int r = text && *text ? value_decode_to(pattern, text, to, e) : 0;
+
+        if (r > 0)
+                e->reason = reason;
+        return r;
+}
+
 static int target_from_message(const Supervisor *s, const Perfd__V1__Target *m, EventSpec *to, Explanation *e) {
         int r;
 
@@ -161,8 +171,9 @@ static int target_from_message(const Supervisor *s, const Perfd__V1__Target *m, 
         for (size_t i = 0; i < m->n_pids + m->n_tids; i++) {
                 uint32_t id = i < m->n_pids ? m->pids[i] : m->tids[i - m->n_pids];
 
-                if (id == 0 || id > INT32_MAX)
-                        return refuse(e, REFUSED_INVALID, "bad-target", "%u is no pid or tid", id);
+                if (id == 0 || id > PID_MAX_LIMIT)
+                        return refuse(e, REFUSED_INVALID, "bad-target", "%u is no pid or tid: they are from 1 to %d", id,
+                                      PID_MAX_LIMIT);
         }
         if ((m->n_pids || m->n_tids) && (m->n_cgroups || m->n_containers || m->n_units))
                 return refuse(e, REFUSED_INVALID, "bad-target", "tasks and cgroups exclude each other: an event has one of "
@@ -170,8 +181,10 @@ static int target_from_message(const Supervisor *s, const Perfd__V1__Target *m, 
         log_duplicates(m->pids, m->n_pids, "pid");
         log_duplicates(m->tids, m->n_tids, "tid");
         to->no_inherit = m->no_inherit;
-        if ((r = string_set(&to->cpus, m->cpus && *m->cpus ? m->cpus : NULL)) < 0 ||
-            (r = numbers_set(&to->pids, &to->n_pids, m->pids, m->n_pids)) < 0 ||
+        r = text_from_message("targets.NAME.cpus", "bad-target", m->cpus, &to->cpus, e);
+        if (r != 0)
+                return r;
+        if ((r = numbers_set(&to->pids, &to->n_pids, m->pids, m->n_pids)) < 0 ||
             (r = strings_copy(m->cgroups, m->n_cgroups, &to->cgroups)) < 0 ||
             (r = strings_copy(m->containers, m->n_containers, &to->containers)) < 0 ||
             (r = strings_copy(m->units, m->n_units, &to->units)) < 0)
@@ -205,15 +218,6 @@ static int group_from_message(const Perfd__V1__EventSpec *m, EventSpec *to, Expl
                 return 0;
         r = name_check("the group's name", m->group, e);
         return r == 0 ? string_set(&to->group, m->group) : r;
-}
-
-/* As the configuration takes it, folded to one line: what can be written there can be asked for here, and nothing else. */
-static int text_from_message(const char *pattern, const char *reason, const char *text, char **to, Explanation *e) {
-        int r = text && *text ? value_decode_to(pattern, text, to, e) : 0;
-
-        if (r > 0)
-                e->reason = reason;
-        return r;
 }
 
 int filter_from_message(const char *text, char **to, Explanation *e) {

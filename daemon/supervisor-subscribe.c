@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "config/value.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor-ledger.h"
 #include "daemon/supervisor-removed.h"
@@ -40,6 +41,10 @@ static int supervisor_subscription(Supervisor *s, const Perfd__V1__SubscribeRequ
                 return refuse(e, REFUSED_INVALID, "bad-latency",
                               "a latency of %llu ns is less than the %llu ns of subscribers.latency in perfd's configuration",
                               (unsigned long long)q->latency, (unsigned long long)s->config->subscriber_latency);
+        if (q->latency > 0 && value_check_number("subscribers.latency", q->latency, e) > 0) {
+                e->reason = "bad-latency";
+                return REFUSED_INVALID;
+        }
         r = subscription_parse(q, &u, e);
         if (r != 0)
                 return r;

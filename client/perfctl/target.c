@@ -33,6 +33,11 @@ static int parse_ids(const Perfctl *p, const char *option, const uint32_t **ret_
         return r;
 }
 
+/* What is empty on the wire is not set, and would be all. */
+static int refuse_empty(const Perfctl *p, const char *option, const char *text) {
+        return text && !*text ? perfctl_fail(p, PERFCTL_USAGE, "--%s: it is empty", option) : 0;
+}
+
 int target_parse(const Perfctl *p, perfd_event_spec *s) {
         int r;
 
@@ -42,6 +47,8 @@ int target_parse(const Perfctl *p, perfd_event_spec *s) {
         s->cgroups = perfctl_get_all(p, "cgroup", &s->n_cgroups);
         s->containers = perfctl_get_all(p, "container", &s->n_containers);
         s->units = perfctl_get_all(p, "unit", &s->n_units);
+        if ((r = refuse_empty(p, "cpu", s->cpus)) != 0 || (r = refuse_empty(p, "target", s->target)) != 0)
+                return r;
         r = parse_ids(p, "pid", &s->pids, &s->n_pids);
         return r == 0 ? parse_ids(p, "tid", &s->tids, &s->n_tids) : r;
 }

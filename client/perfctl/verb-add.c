@@ -114,6 +114,8 @@ static int add_spec(Perfctl *p, const perfd_event_spec *s) {
         if ((perfctl_get(p, "keep") ? perfd_add_kept : perfd_add)(p->client, s, 1, &result) != 0)
                 return perfctl_fail_client(p, mistaken_text(s, perfd_client_error(p->client)->reason));
         refs_print(p, result);
+        for (size_t i = 0; perfd_result_note(result, i); i++)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s", perfd_result_note(result, i));
         return PERFCTL_OK;
 }
 

@@ -200,17 +200,30 @@ static int make_way(const char *path, const struct sockaddr_un *address, Explana
         return 0;
 }
 
-static int set_access(const char *path, mode_t mode, const char *group, Explanation *e) {
-        struct group *g = NULL;
+/* By its name, which may be digits too, or its number. */
+static bool group_find(const char *group, gid_t *ret) {
+        const struct group *g = getgrnam(group);
+        char *end;
 
-        if (group && (mode & 070)) {
-                g = getgrnam(group);
-                if (!g)
+        if (g) {
+                *ret = g->gr_gid;
+                return true;
+        }
+        *ret = (gid_t)strtoull(group, &end, 10); /* config/value-text.c: digits are at most 4294967294 */
+        return !*end && strspn(group, "0123456789") > 0;
+}
+
+static int set_access(const char *path, mode_t mode, const char *group, Explanation *e) {
+        bool is_wanted = group && (mode & 070);
+        gid_t gid = 0;
+
+        if (is_wanted) {
+                if (!group_find(group, &gid))
                         return refuse(e, REFUSED_NOT_FOUND, "bad-config",
                                       "%s is to belong to the group %s, which does not exist: make it "
                                       "(systemd-sysusers), or set access.stream-group", path, group);
         }
-        if (g && chown(path, (uid_t)-1, g->gr_gid) < 0)
+        if (is_wanted && chown(path, (uid_t)-1, gid) < 0)
                 return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be given to the group %s: %m", path, group);
         if (chmod(path, mode) < 0)
                 return refuse(e, REFUSED_DENIED, "no-permission", "%s can not get the mode %04o: %m", path, mode);

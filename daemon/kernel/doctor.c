@@ -11,6 +11,7 @@
 #include "daemon/base/thread.h"
 #include "daemon/kernel/doctor-trial.h"
 #include "daemon/kernel/open.h"
+#include "daemon/kernel/whole-file.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -203,19 +204,24 @@ static const char *status_find(const char *status, const char *key) {
 }
 
 static int doctor_learn(Doctor *d) {
-        char status[4096] = "", online[4096];
+        _cleanup_free_ char *status = NULL, *online = NULL; /* groups in front of capabilities, and CPUs, are as many as there are */
         const char *text;
+        size_t length;
         int r;
 
         d->paranoid = doctor_read_number(d, "/proc/sys/kernel/perf_event_paranoid");
-        (void)doctor_read(d, "/proc/self/status", status, sizeof(status)); /* without it nothing is held */
-        if ((text = status_find(status, "\nCapEff:")))
+        r = whole_file_read(doctor_path(d, "/proc/self/status"), &status, &length); /* without it nothing is held */
+        if (r == -ENOMEM)
+                return r;
+        if (status && (text = status_find(status, "\nCapEff:")))
                 d->capabilities = strtoull(text, NULL, 16);
-        if ((text = status_find(status, "\nSeccomp:")))
+        if (status && (text = status_find(status, "\nSeccomp:")))
                 d->has_seccomp = *text == '1' || *text == '2';
         d->is_user_namespace = !is_first_namespace(d, "/proc/self/ns/user",
                                                    "user:[4026531837]"); /* PROC_USER_INIT_INO */
-        r = doctor_read(d, "/sys/devices/system/cpu/online", online, sizeof(online));
+        r = whole_file_read(doctor_path(d, "/sys/devices/system/cpu/online"), &online, &length);
+        if (r == -ENOMEM)
+                return r;
         if (r == 0)
                 r = cpu_list_parse(online, &d->cpus, &d->n_cpus, NULL);
         if (r == 0)

@@ -61,6 +61,12 @@ static int refuse_kind(const char *path, mode_t mode, Explanation *e) {
                       "its configuration", path, kind_name(mode));
 }
 
+int state_file_check_kind(const char *path, Explanation *e) {
+        struct stat st;
+
+        return lstat(path, &st) < 0 || S_ISREG(st.st_mode) ? 0 : refuse_kind(path, st.st_mode, e);
+}
+
 static int folder_check(const Place *p, Explanation *e) {
         struct stat st;
 

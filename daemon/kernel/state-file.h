@@ -28,6 +28,8 @@ int state_file_write(const char *path, const uint8_t *bytes, size_t n, Explanati
  * not be read; STATE_FILE_E_MISSING. Negative: memory.
  */
 int state_file_read(const char *path, uint8_t **ret_bytes, size_t *ret_n, Explanation *e);
+/* For who only checks a configuration, and need not be who uses it: REFUSED_DENIED if what is there is no regular file. */
+int state_file_check_kind(const char *path, Explanation *e);
 /* Its contents begin at *ret_begin. REFUSED_INVALID as above. Pure. */
 int state_file_check(const char *path, const uint8_t *file, size_t length, size_t *ret_begin, Explanation *e);
 /* Gives the file another name, in malloc'ed memory, that nothing has yet. REFUSED_DENIED. Negative: memory. */

@@ -1,8 +1,10 @@
 /* A thread list is a moment's truth: who needs more looks twice (supervisor-open.c). */
 #include "daemon/kernel/tasks.h"
 
+#include "config/host.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/cpu-list.h"
+#include "daemon/kernel/whole-file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -213,19 +215,44 @@ bool tasks_in_root_namespace(void) {
         return stat("/proc/self/ns/pid", &s) == 0 && s.st_ino == ROOT_PID_NAMESPACE;
 }
 
-static int read_cpus(const char *path, uint32_t **ret_cpus, size_t *ret_n, Explanation *e) {
-        _cleanup_fclose_ FILE *f = fopen(path, "re");
-        char line[1024];
+/* As long as it is: each second of 8192 CPUs are 19 KiB. */
+int cpus_read(const char *path, uint32_t **ret_cpus, size_t *ret_n, Explanation *e) {
+        _cleanup_free_ char *list = NULL;
+        size_t length;
+        int r = whole_file_read(path, &list, &length);
 
-        if (!f || !fgets(line, sizeof(line), f))
-                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: is sysfs mounted?", path);
-        return cpu_list_parse(line, ret_cpus, ret_n, e);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0)
+                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s; is sysfs mounted?", path, strerror(-r));
+        return cpu_list_parse(list, ret_cpus, ret_n, e);
 }
 
 int cpus_possible(uint32_t **ret_cpus, size_t *ret_n, Explanation *e) {
-        return read_cpus("/sys/devices/system/cpu/possible", ret_cpus, ret_n, e);
+        return cpus_read("/sys/devices/system/cpu/possible", ret_cpus, ret_n, e);
 }
 
 int cpus_online(uint32_t **ret_cpus, size_t *ret_n, Explanation *e) {
-        return read_cpus("/sys/devices/system/cpu/online", ret_cpus, ret_n, e);
+        return cpus_read("/sys/devices/system/cpu/online", ret_cpus, ret_n, e);
+}
+
+int cpus_tell_config(void) {
+        _cleanup_free_ uint32_t *possible = NULL, *online = NULL;
+        _cleanup_free_ bool *is_online = NULL;
+        size_t n_possible, n_online, k = 0;
+        int r = cpus_possible(&possible, &n_possible, NULL);
+
+        if (r == 0)
+                r = cpus_online(&online, &n_online, NULL);
+        if (r != 0)
+                return r < 0 ? r : 0; /* who needs them says that they are not known */
+        is_online = calloc(n_possible, sizeof(*is_online));
+        if (!is_online)
+                return -ENOMEM;
+        for (size_t i = 0; i < n_possible; i++) {
+                while (k < n_online && online[k] < possible[i])
+                        k++;
+                is_online[i] = k < n_online && online[k] == possible[i];
+        }
+        return config_set_host_cpus(possible, is_online, n_possible);
 }

@@ -25,7 +25,10 @@ char task_state(uint32_t tid);
 bool task_comm(uint32_t tid, char ret_comm[static COMM_SIZE]);
 /* Whether pids here are those of the kernel's own view (common_pid of tracepoints). */
 bool tasks_in_root_namespace(void);
-/* The CPUs that can be there, sorted. */
+/* The CPUs of a file that has a list of them, sorted. */
+int cpus_read(const char *path, uint32_t **ret_cpus, size_t *ret_n, Explanation *e);
+/* Those that can be there. */
 int cpus_possible(uint32_t **ret_cpus, size_t *ret_n, Explanation *e);
-/* The online CPUs, sorted. */
 int cpus_online(uint32_t **ret_cpus, size_t *ret_n, Explanation *e);
+/* Both to config/host.h, if sysfs has them. -ENOMEM. */
+int cpus_tell_config(void);

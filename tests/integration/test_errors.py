@@ -214,7 +214,7 @@ def test_bad_specs():
     if gone == 0:
         os._exit(0)
     os.waitpid(gone, 0)
-    absent = perfd.online_cpus()[-1] + 1
+    absent = int(re.split("[-,]", read("/sys/devices/system/cpu/possible"))[-1]) + 1
     rate = int(read("/proc/sys/kernel/perf_event_max_sample_rate"))
     clock = {"event": "cpu-clock"}
     refuse_all([
@@ -226,7 +226,13 @@ def test_bad_specs():
         ("gone", "NOT_FOUND", WAKEUP, None, on(tids=[gone])),
         ("bad-target", "INVALID", "0 is no pid", None, on(pids=[0])),
         ("bad-target", "INVALID", "no pid", None, on(tids=[1 << 31])),
-        ("bad-target", "NOT_FOUND", f"CPUs {absent} .*online", None, on(cpus=f"{absent}")),
+        ("bad-target", "INVALID", f"can have no CPU {absent}", 1, on(cpus=f"{absent}")),
+        ("bad-target", "INVALID", f"can have no CPU {absent}", 3, on(cpus=f"0,{absent}")),
+        ("bad-target", "INVALID", f"can have no CPU {absent}", 1, on(cpus="0-4096")),
+        ("bad-target", "INVALID", "4194304", None, on(pids=[4194305])),
+        ("bad-event", "INVALID", "frequency.*1000000", None, add(event="cpu-clock", frequency=1000001)),
+        ("bad-event", "INVALID", "interval.*1h", None, add(event="cpu-clock", interval=3600 * 10**9 + 1)),
+        ("bad-event", "INVALID", "maxactive.*4096", None, add(event="kretprobe:vfs_read", maxactive=4097)),
         ("bad-target", "INVALID", "0-3,8", 3, on(cpus="0,x")),
         ("bad-target", "INVALID", "0-3,8", 1, on(cpus="99999999999")),
         ("bad-target", "NOT_FOUND", "nosuch", None, on(name="nosuch")),
@@ -332,11 +338,22 @@ def test_check():
         status, said = run("--check", "--config", path + "x")
         equal(status, 1, "one that is not there")
         check(path + "x: " in said and "No such file" in said, said)
-        for wrong in (("--check",), ("--nonsense",), ("argument",), ("--ready-fd", "x"), ("--ready-fd", "-1"), ("--ready-fd", ""),
+        with open(path, "w", encoding="ascii") as f:
+            f.write("version: 1\nreaders: { cpus: '0-8191' }\ntargets:\n  a: { cpus: '8191' }\n")
+        status, said = run("--check", "--config", path)
+        equal(status, 1, "CPUs that this host can not have")
+        check(re.search(f"{path}:2:19: readers.cpus: .*{path}:4:15: cpus: found '8191', and this host can have no CPU 8191", said,
+                        re.S), said)
+        equal(run("--check", "--any-host", "--config", path), (0, ""), "that another one can have")
+        with open(path, "w", encoding="ascii") as f:
+            f.write("version: 1\nstate: /dev/null\n")
+        equal(run("--check", "--config", path), (1, f"{path}: state: /dev/null is a device, and perfd keeps events in a regular "
+                                                    "file: set the key `state` of its configuration\n"), "a device")
+        for wrong in (("--check",), ("--nonsense",), ("--any-host", "--config", path), ("argument",), ("--ready-fd", "x"), ("--ready-fd", "-1"), ("--ready-fd", ""),
                       ("--ready-fd", "9"), ("--ready-fd", "4294967297")):
             status, said = run(*wrong)
             equal(status, 2, f"wrong arguments {wrong}")
-            check("--config FILE" in said or "is no fd" in said, said)
+            check("--config FILE" in said or "is no fd" in said or "is for --check" in said, said)
 
 
 def test_configured_events():
