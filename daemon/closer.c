@@ -14,6 +14,7 @@
 typedef struct CloserMail {
         size_t n;
         Probe *probe; /* or NULL */
+        _Atomic(size_t) *charged; /* or NULL */
         int fds[];
 } CloserMail;
 
@@ -56,6 +57,8 @@ static bool closer_follow(Closer *c, CloserMail *mail) {
                 closer_wait(c, &end);
                 close_fd(mail->fds[i]);
                 atomic_fetch_sub_explicit(&c->n_pending, 1, memory_order_relaxed);
+                if (mail->charged)
+                        atomic_fetch_sub_explicit(mail->charged, 1, memory_order_relaxed);
         }
         if (mail->probe)
                 closer_wait(c, &end);
@@ -93,7 +96,7 @@ int closer_start(Closer *c) {
         return r;
 }
 
-static bool closer_post(Closer *c, const int *fds, size_t n, Probe *probe) {
+static bool closer_post(Closer *c, const int *fds, size_t n, _Atomic(size_t) *charged, Probe *probe) {
         CloserMail *mail;
 
         if (!c->thread.started)
@@ -103,18 +106,23 @@ static bool closer_post(Closer *c, const int *fds, size_t n, Probe *probe) {
                 return false;
         mail->n = n;
         mail->probe = probe;
+        mail->charged = charged;
         if (n > 0)
                 memcpy(mail->fds, fds, n * sizeof(*fds));
         atomic_fetch_add_explicit(&c->n_pending, n, memory_order_relaxed);
+        if (charged)
+                atomic_fetch_add_explicit(charged, n, memory_order_relaxed);
         if (mailbox_post(&c->mailbox, mail))
                 return true;
         atomic_fetch_sub_explicit(&c->n_pending, n, memory_order_relaxed);
+        if (charged)
+                atomic_fetch_sub_explicit(charged, n, memory_order_relaxed);
         free(mail);
         return false;
 }
 
-void closer_close(Closer *c, const int *fds, size_t n) {
-        if (n == 0 || closer_post(c, fds, n, NULL))
+void closer_close(Closer *c, const int *fds, size_t n, _Atomic(size_t) *charged) {
+        if (n == 0 || closer_post(c, fds, n, charged, NULL))
                 return;
         for (size_t i = 0; i < n; i++)
                 close_fd(fds[i]);
@@ -123,7 +131,7 @@ void closer_close(Closer *c, const int *fds, size_t n) {
 void closer_remove_probe(Closer *c, Probe *probe) {
         if (!probe)
                 return;
-        while (!closer_post(c, NULL, 0, probe)) {
+        while (!closer_post(c, NULL, 0, NULL, probe)) {
                 if (!c->thread.started) {
                         probe_free(probe);
                         return;
@@ -136,7 +144,7 @@ void closer_remove_probe(Closer *c, Probe *probe) {
 void closer_stop(Closer *c) {
         if (c->thread.started) {
                 closer_go(c);
-                while (!closer_post(c, NULL, 0, NULL))
+                while (!closer_post(c, NULL, 0, NULL, NULL))
                         sched_yield(); /* it is busy with what is in its mailbox, or memory comes back from there */
                 (void)thread_join(&c->thread);
         }

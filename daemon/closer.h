@@ -34,8 +34,11 @@ typedef struct Closer {
 
 /* Main. -ENOMEM, what eventfd(2) or thread_start() says. */
 int closer_start(Closer *c);
-/* Main. The fds move; those that can not be handed over are closed here and now. */
-void closer_close(Closer *c, const int *fds, size_t n);
+/*
+ * Main. The fds move; those that can not be handed over are closed here and now. charged: their number is in it until they are
+ * closed, and it lives until then; NULL: nobody's.
+ */
+void closer_close(Closer *c, const int *fds, size_t n, _Atomic(size_t) *charged);
 /* Main. Removes the definition of a probe, behind all fds that were given before. Moves; NULL is nothing. */
 void closer_remove_probe(Closer *c, Probe *probe);
 /* Main, awake: no close begins. It waits for nobody. */

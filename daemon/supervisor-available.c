@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "config/attr-setting.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/encode/descriptor.h"
 #include "daemon/kernel/doctor.h"
 #include "daemon/kernel/open.h"
@@ -30,6 +31,9 @@ static int offers_add(Offers *o, const char *event, const char *kind, const char
 
         if (reply->truncated)
                 return 0;
+        r = checkpoint(NULL);
+        if (r != 0)
+                return r;
         more = reallocarray(reply->events, reply->n_events + 1, sizeof(*more));
         if (!more)
                 return -ENOMEM;
@@ -100,7 +104,7 @@ static int offers_add_tracepoint(Offers *o, char *name, bool fields) {
                 r = tracing_load(&o->supervisor->tracing, name, colon + 1, &plan, NULL);
                 *colon = ':';
         }
-        if (r < 0)
+        if (r < 0 || r == REFUSED_CANCELLED)
                 return r; /* refused: it went away, or its format is beyond us: listed without fields */
         return offers_add(o, name, event_name_kind(EVENT_NAME_TRACEPOINT), NULL, "events", plan);
 }

@@ -123,6 +123,10 @@ int handle_validate(Asking *a, Explanation *e) {
         a->response->body_case = PERFD__V1__RESPONSE__BODY_VALIDATED;
         a->response->validated = reply;
         r = supervisor_validate(a->supervisor, yaml, &mistakes);
+        if (r == REFUSED_CANCELLED) {
+                config_mistakes_deinit(&mistakes);
+                return r;
+        }
         reply->mistakes = calloc(mistakes.n_items + 1, sizeof(*reply->mistakes));
         if (!reply->mistakes)
                 r = -ENOMEM;

@@ -97,14 +97,12 @@ int supervisor_validate(Supervisor *s, const char *yaml, ConfigMistakes *m) {
                 int found = prepare(s, c, &c->events[i], &list, &e);
 
                 registrations_free(s, list);
-                if (found < 0)
+                if (found < 0 || found == REFUSED_CANCELLED)
                         r = found;
-                if (found > 0)
+                else if (found > 0)
                         config_mistakes_add(m, found == REFUSED_INVALID && c->events[i].filter_at.path ? c->events[i].filter_at
                                                                                                         : c->events[i].at,
                                             "%s", e.text);
         }
-        if (r == 0)
-                r = config_mistakes_finish(m);
-        return r;
+        return r == 0 ? config_mistakes_finish(m) : r;
 }

@@ -53,7 +53,7 @@ int handle_doctor(Asking *a, Explanation *e) {
         perfd__v1__doctor_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_DOCTOR;
         a->response->doctor = reply;
-        r = doctor_examine(&wants, &report);
+        r = doctor_examine(&wants, &report, e);
         if (r == 0) {
                 reply->rows = calloc(report.n + 1, sizeof(*reply->rows));
                 r = reply->rows ? 0 : -ENOMEM;
@@ -110,7 +110,7 @@ int supervisor_check_host(const Config *config, bool keep_capabilities, bool jso
         if (r == 0)
                 r = privileges_reduce(&privileges);
         if (r == 0)
-                r = doctor_examine(&wants, &report);
+                r = doctor_examine(&wants, &report, NULL);
         for (size_t i = 0; i < report.n; i++)
                 if (json)
                         print_json(&report.rows[i]);

@@ -293,20 +293,25 @@ int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *re
 
 void supervisor_on_connection_gone(void *userdata, uint64_t id) {
         Supervisor *s = userdata;
-        _cleanup_free_ Registration **owned = calloc(s->n_registrations + 1, sizeof(*owned));
-        size_t n = 0;
-        int r;
 
-        for (Registration *g = s->registrations; owned && g; g = g->next)
-                if (g->owner == id)
-                        owned[n++] = g;
-        if (owned && n == 0)
-                return;
-        r = owned ? supervisor_remove_selected(s, owned, n, NULL) : -ENOMEM;
-        if (r < 0) {
-                log_print(LOG_CRIT, "the events of a connection that is gone can not be removed: %s", strerror(-r));
-                (void)sd_event_exit(s->event, r);
-        }
+        operations_drop(s, id);
+        for (Registration *g = s->registrations; g; g = g->next)
+                if (g->owner == id) {
+                        g->owner = OWNER_GONE;
+                        operations_set_due(s, CHANGE_ORPHANS);
+                }
+}
+
+int supervisor_remove_orphans(Supervisor *s) {
+        _cleanup_free_ Registration **orphans = calloc(s->n_registrations + 1, sizeof(*orphans));
+        size_t n = 0;
+
+        if (!orphans)
+                return -ENOMEM;
+        for (Registration *g = s->registrations; g; g = g->next)
+                if (g->owner == OWNER_GONE)
+                        orphans[n++] = g;
+        return n > 0 ? supervisor_remove_selected(s, orphans, n, NULL) : 0;
 }
 
 /* What carriers and readers have to know of it. */

@@ -146,8 +146,7 @@ static int follow_events(Supervisor *s, Registration *list, bool each, Explanati
         return r;
 }
 
-static int on_cgroups(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        Supervisor *s = userdata;
+int supervisor_on_cgroups(Supervisor *s) {
         bool changed = false;
         int r = cgroup_watch_dispatch(s->cgroup_watch, &changed);
 
@@ -164,12 +163,11 @@ static int start_watch(Supervisor *s, Explanation *e) {
                 r = cgroup_watch_open(&s->cgroups, &s->cgroup_watch, e);
         if (r != 0)
                 return r;
-        r = sd_event_add_io(s->event, &s->cgroup_source, cgroup_watch_fd(s->cgroup_watch), EPOLLIN, on_cgroups, s);
+        r = operations_listen(s, CHANGE_CGROUPS, cgroup_watch_fd(s->cgroup_watch));
         if (r < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
                 s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
                 return refuse_kernel_memory(e, "to watch for cgroups that come and go");
         }
-        must(sd_event_source_set_exit_on_failure(s->cgroup_source, true));
         return 0;
 }
 
@@ -198,7 +196,7 @@ static const Strings *names_of(const EventSpec *spec, CgroupNaming naming) {
 }
 
 void supervisor_unfollow_cgroups(Supervisor *s) {
-        s->cgroup_source = sd_event_source_disable_unref(s->cgroup_source);
+        operations_unlisten(s, CHANGE_CGROUPS);
         s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
 }
 

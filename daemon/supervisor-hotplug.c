@@ -273,13 +273,12 @@ static uint32_t slot_of_cpu(const Supervisor *s, uint32_t cpu) {
 }
 
 /* A CPU that went and is back already lost its events meanwhile: the words count, not only how it is now. */
-static int on_hotplug(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        Supervisor *s = userdata;
+int supervisor_on_hotplug(Supervisor *s) {
         bool online;
         uint32_t cpu, slot;
         int r;
 
-        while ((r = hotplug_next(fd, &cpu, &online)) == 0) {
+        while ((r = hotplug_next(s->hotplug_fd, &cpu, &online)) == 0) {
                 slot = slot_of_cpu(s, cpu);
                 if (slot != UINT32_MAX && !online && s->online[slot] && (r = cpu_went(s, slot)) < 0)
                         return r;
@@ -297,5 +296,5 @@ int supervisor_follow_cpus(Supervisor *s) {
                           strerror(-r));
                 return 0;
         }
-        return supervisor_listen(s, s->hotplug_fd, on_hotplug);
+        return operations_listen(s, CHANGE_HOTPLUG, s->hotplug_fd);
 }

@@ -304,6 +304,7 @@ int supervisor_retry_waiting(Supervisor *s) {
         _cleanup_free_ Perfd__V1__EventSpec **messages = NULL;
         size_t n = 0;
 
+        operations_set_final(s); /* what is refused here waits on; what it is about has been done */
         for (const WaitingEvent *w = s->waiting; w; w = w->next)
                 n++;
         messages = calloc(n + 1, sizeof(*messages));

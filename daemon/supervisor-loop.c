@@ -30,7 +30,7 @@ static int on_goodbye_over(sd_event_source *source, uint64_t usec, void *userdat
 }
 
 /* Every stream is closed with its ledger; the loop ends when all have taken it, or after a while. */
-static int supervisor_say_goodbye(Supervisor *s) {
+int supervisor_say_goodbye(Supervisor *s) {
         int r;
 
         if (s->stopping)
@@ -53,13 +53,18 @@ static int supervisor_say_goodbye(Supervisor *s) {
 
 static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
         log_print(LOG_INFO, "stopping on signal %u", si->ssi_signo);
-        return supervisor_say_goodbye(userdata);
+        operations_set_due(userdata, CHANGE_STOP);
+        return 0;
 }
 
 static int on_reload(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+        operations_set_due(userdata, CHANGE_RELOAD);
+        return 0;
+}
+
+int supervisor_reload_on_signal(Supervisor *s) {
         Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
         Explanation e = EXPLANATION_NULL;
-        Supervisor *s = userdata;
         char state[64];
         int r;
 
@@ -164,13 +169,18 @@ int supervisor_start_watchdog(Supervisor *s) {
         return watchdog_start(&s->watchdog, getpid(), interval / 3 * NSEC_PER_USEC, feed);
 }
 
-/* As sd_event_loop(3), but that closes begin only while it waits. */
+/* As sd_event_loop(3), but that operations run between two iterations, and closes begin only while it waits. */
 int supervisor_run(Supervisor *s) {
         int r = 0, code;
 
         while (r >= 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED) {
+                r = operations_run(s);
+                if (r < 0 || sd_event_get_state(s->event) == SD_EVENT_FINISHED)
+                        break;
                 r = sd_event_prepare(s->event);
-                if (r == 0) {
+                if (r == 0 && operations_are_waiting(s))
+                        r = sd_event_wait(s->event, 0);
+                else if (r == 0) {
                         closer_go(&s->closer);
                         r = sd_event_wait(s->event, UINT64_MAX);
                         closer_hold(&s->closer);
@@ -182,13 +192,4 @@ int supervisor_run(Supervisor *s) {
         if (r >= 0)
                 r = sd_event_get_exit_code(s->event, &code);
         return r < 0 ? r : code;
-}
-
-int supervisor_listen(Supervisor *s, int fd, sd_event_io_handler_t handler) {
-        sd_event_source *source;
-        int r = sd_event_add_io(s->event, &source, fd, EPOLLIN, handler, s);
-
-        if (r >= 0)
-                r = source_give(source);
-        return r < 0 ? r : 0;
 }

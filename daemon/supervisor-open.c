@@ -9,24 +9,41 @@
 
 #include <string.h>
 
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/kernel/open.h"
+#include "daemon/supervisor-quota.h"
 
 #define TRIES 10
 
-void opened_close(Supervisor *s, Opened *o) {
+void opened_close_of(Supervisor *s, Opened *o, uint32_t uid) {
         _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
+        _Atomic(size_t) *charged = o->n > 0 ? supervisor_closing_of(s, uid) : NULL;
 
         for (size_t i = 0; i < o->n; i++)
                 if (fds)
                         fds[i] = o->streams[i].fd;
                 else
-                        closer_close(&s->closer, &o->streams[i].fd, 1);
+                        closer_close(&s->closer, &o->streams[i].fd, 1, charged);
         if (fds)
-                closer_close(&s->closer, fds, o->n);
+                closer_close(&s->closer, fds, o->n, charged);
         free(o->streams);
         *o = OPENED_NULL;
+}
+
+void opened_close(Supervisor *s, Opened *o) {
+        opened_close_of(s, o, supervisor_charged_uid(s));
+}
+
+static void close_one(void *userdata, int fd) {
+        Supervisor *s = userdata;
+
+        closer_close(&s->closer, &fd, 1, supervisor_closing_of(s, supervisor_charged_uid(s)));
+}
+
+void supervisor_give_closer(Supervisor *s, bool is_there) {
+        open_set_closer(is_there ? close_one : NULL, s);
 }
 
 size_t supervisor_own_fds(size_t n_cpus) {
@@ -171,11 +188,12 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
         OpenPlace place = { .pid = whom->pid, .is_cgroup = whom->cgroup != NULL, .cpu = (int)s->cpus[slot],
                             .leader_fd = leader_fd, .config3 = g->plan.config3[i] };
         bool is_leader = i == 0 || !g->plan.is_group;
-        _cleanup_close_ int fd = -1;
+        _cleanup_(open_closep) int fd = -1;
         uint64_t id;
-        int r;
+        int r = checkpoint(e);
 
-        r = open_attr(g, i, whom->pid >= 0 && !whom->cgroup, place, &fd, e);
+        if (r == 0)
+                r = open_attr(g, i, whom->pid >= 0 && !whom->cgroup, place, &fd, e);
         if (r == 0 && is_leader && g->plan.attrs[i].type == PERF_TYPE_TRACEPOINT)
                 r = set_filter(s, g, fd, o->filter, o->composed, e);
         if (r == 0)
@@ -203,7 +221,7 @@ static int open_attrs(Opening *o, const Whom *whom, uint32_t slot, Explanation *
                 if (i == 0)
                         leader = fd;
         }
-        if (r > 0 && whom->cgroup && cgroup_is_gone(&o->supervisor->cgroups, whom->cgroup))
+        if (r > 0 && r != REFUSED_CANCELLED && whom->cgroup && cgroup_is_gone(&o->supervisor->cgroups, whom->cgroup))
                 return 0; /* as a task that has exited */
         return r == OPEN_E_OFFLINE || r == OPEN_E_EXITED ? 0 : r;
 }
@@ -291,6 +309,34 @@ int supervisor_open_on(Supervisor *s, const Registration *g, const char *filter,
                       "filter by pid", g->event->spec.name, TRIES);
 }
 
+/*
+ * For a plan, and for whether a configuration is valid: what can be refused is found by opening it once, for one of those whom it
+ * observes, on one of its CPUs, and closed at once. Matches of a glob without a filter are as their first one.
+ */
+static int open_for_trial(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
+                          Explanation *e) {
+        _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
+        int r = 0;
+
+        if (g->like_first && !filter)
+                return 0;
+        r = supervisor_wait_for_trial_room(s, g->event->spec.name, g->plan.n_attrs, e);
+        if (r == 0)
+                r = supervisor_find_whoms(s, &g->event->spec, &whoms, e);
+        for (size_t i = 0; i < whoms.n && n_slots > 0 && r == 0; i++) {
+                Whoms one = { .list = &whoms.list[i], .n = 1 };
+                Opened o = OPENED_NULL;
+                bool is_open;
+
+                r = supervisor_open_at(s, g, filter, &one, slots, 1, &o, e);
+                is_open = o.n > 0; /* it is not gone */
+                opened_close(s, &o);
+                if (is_open)
+                        break;
+        }
+        return r;
+}
+
 int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Opened *ret, Explanation *e) {
         _cleanup_free_ uint32_t *slots = NULL;
         size_t n_slots = 0;
@@ -300,6 +346,8 @@ int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Op
         if (g->event->external)
                 return 0;
         r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+        if (r == 0 && operations_is_trial(s))
+                return open_for_trial(s, g, filter, slots, n_slots, e);
         return r == 0 ? supervisor_open_on(s, g, filter, slots, n_slots, ret, e) : r;
 }
 

@@ -3,6 +3,19 @@
 
 #include "daemon/supervisor.h"
 
+/*
+ * How many fds the closer still has of what this uid has made perfd open: they are charged until they are closed. NULL: of root,
+ * or there is no memory to count them.
+ */
+_Atomic(size_t) *supervisor_closing_of(Supervisor *s, uint32_t uid);
+void supervisor_free_charges(Supervisor *s);
+/* Whom what runs is charged to: 0 is root, or nobody. */
+uint32_t supervisor_charged_uid(const Supervisor *s);
+/*
+ * Before a trial opens n fds, which are closed at once: waits until the closer has few, and what is charged to its uid leaves room
+ * for them. Refused: it does not, or REFUSED_CANCELLED.
+ */
+int supervisor_wait_for_trial_room(Supervisor *s, const char *what, size_t n_fds, Explanation *e);
 /* A list, all of it of the same uid, that is not registered yet. Refused: it would be more than the configuration allows. */
 int supervisor_check_quota(Supervisor *s, const Registration *list, Explanation *e);
 /* The same for more fds of an event. */

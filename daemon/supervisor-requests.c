@@ -134,32 +134,42 @@ static int handle_stop(Asking *a, Explanation *e) {
         return refuse(e, REFUSED_INVALID, "bad-request", "stop and room are for a subscription, and this connection has none");
 }
 
-static const struct {
+/* Whether a request waits for the one that runs (supervisor-operations.h). */
+typedef enum RequestTurn {
+        AT_ONCE,   /* it only looks, or takes no longer than that */
+        OPERATION, /* it changes what is traced or subscribed */
+        TRIAL,     /* an operation that changes nothing, and may take as long as one that does */
+} RequestTurn;
+
+typedef struct RequestKind {
         Perfd__V1__Request__BodyCase kind;
         const char *name;
         bool changes; /* only on the control socket, and logged */
+        RequestTurn turn;
         Handler handle;
-} requests[] = {
-        { PERFD__V1__REQUEST__BODY_HELLO, "hello", false, handle_hello },
-        { PERFD__V1__REQUEST__BODY_STATUS, "status", false, handle_status },
-        { PERFD__V1__REQUEST__BODY_LIST, "list", false, handle_list },
-        { PERFD__V1__REQUEST__BODY_AVAILABLE, "available", false, handle_available },
-        { PERFD__V1__REQUEST__BODY_ADD, "add", true, handle_add },
-        { PERFD__V1__REQUEST__BODY_REMOVE, "remove", true, handle_remove },
-        { PERFD__V1__REQUEST__BODY_ENABLE, "enable", true, handle_enable },
-        { PERFD__V1__REQUEST__BODY_DISABLE, "disable", true, handle_enable },
-        { PERFD__V1__REQUEST__BODY_SET_FILTER, "set-filter", true, handle_set_filter },
-        { PERFD__V1__REQUEST__BODY_SUBSCRIBE, "subscribe", false, handle_subscribe },
-        { PERFD__V1__REQUEST__BODY_STOP, "stop", false, handle_stop },
-        { PERFD__V1__REQUEST__BODY_ROOM, "room", false, handle_stop },
-        { PERFD__V1__REQUEST__BODY_LEDGER, "ledger", false, handle_ledger },
-        { PERFD__V1__REQUEST__BODY_DOCTOR, "doctor", false, handle_doctor },
-        { PERFD__V1__REQUEST__BODY_VALIDATE, "validate", false, handle_validate },
-        { PERFD__V1__REQUEST__BODY_PLAN, "plan", false, handle_plan },
-        { PERFD__V1__REQUEST__BODY_APPLY, "apply", true, handle_apply },
-        { PERFD__V1__REQUEST__BODY_SET_PERIOD, "set-period", true, handle_set_period },
-        { PERFD__V1__REQUEST__BODY_RELOAD, "reload", true, handle_reload },
-        { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, handle_emit },
+} RequestKind;
+
+static const RequestKind requests[] = {
+        { PERFD__V1__REQUEST__BODY_HELLO, "hello", false, AT_ONCE, handle_hello },
+        { PERFD__V1__REQUEST__BODY_STATUS, "status", false, AT_ONCE, handle_status },
+        { PERFD__V1__REQUEST__BODY_LIST, "list", false, AT_ONCE, handle_list },
+        { PERFD__V1__REQUEST__BODY_AVAILABLE, "available", false, TRIAL, handle_available },
+        { PERFD__V1__REQUEST__BODY_ADD, "add", true, OPERATION, handle_add },
+        { PERFD__V1__REQUEST__BODY_REMOVE, "remove", true, OPERATION, handle_remove },
+        { PERFD__V1__REQUEST__BODY_ENABLE, "enable", true, OPERATION, handle_enable },
+        { PERFD__V1__REQUEST__BODY_DISABLE, "disable", true, OPERATION, handle_enable },
+        { PERFD__V1__REQUEST__BODY_SET_FILTER, "set-filter", true, OPERATION, handle_set_filter },
+        { PERFD__V1__REQUEST__BODY_SUBSCRIBE, "subscribe", false, OPERATION, handle_subscribe },
+        { PERFD__V1__REQUEST__BODY_STOP, "stop", false, AT_ONCE, handle_stop },
+        { PERFD__V1__REQUEST__BODY_ROOM, "room", false, AT_ONCE, handle_stop },
+        { PERFD__V1__REQUEST__BODY_LEDGER, "ledger", false, AT_ONCE, handle_ledger },
+        { PERFD__V1__REQUEST__BODY_DOCTOR, "doctor", false, TRIAL, handle_doctor },
+        { PERFD__V1__REQUEST__BODY_VALIDATE, "validate", false, TRIAL, handle_validate },
+        { PERFD__V1__REQUEST__BODY_PLAN, "plan", false, TRIAL, handle_plan },
+        { PERFD__V1__REQUEST__BODY_APPLY, "apply", true, OPERATION, handle_apply },
+        { PERFD__V1__REQUEST__BODY_SET_PERIOD, "set-period", true, OPERATION, handle_set_period },
+        { PERFD__V1__REQUEST__BODY_RELOAD, "reload", true, OPERATION, handle_reload },
+        { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, AT_ONCE, handle_emit },
 };
 
 static void log_change(const char *request, const Peer *peer, const char *outcome) {
@@ -169,27 +179,53 @@ static void log_change(const char *request, const Peer *peer, const char *outcom
         log_print_lines(LOG_INFO, what, outcome); /* an invalid configuration has a line for each mistake */
 }
 
-static int dispatch(Asking *a, Explanation *e) {
-        int refused = request_check_texts(a->request, e);
+/* NULL, and refused: there is none, or not for this peer. */
+static const RequestKind *find_kind(const Asking *a, int *ret_refusal, Explanation *e) {
+        const RequestKind *kind = NULL;
 
-        if (refused)
-                return refused;
-        for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
-                const Peer *peer = connection_peer(a->connection);
-                int r;
-
-                if (requests[i].kind != a->request->body_case)
-                        continue;
-                if (requests[i].changes && !peer->may_change)
-                        return refuse(e, REFUSED_DENIED, "read-only",
+        for (size_t i = 0; i < ARRAY_SIZE(requests) && !kind; i++)
+                if (requests[i].kind == a->request->body_case)
+                        kind = &requests[i];
+        if (!kind)
+                *ret_refusal = refuse(e, REFUSED_INVALID, "bad-request", "the request has no body that this daemon knows");
+        else if (kind->changes && !connection_peer(a->connection)->may_change) {
+                *ret_refusal = refuse(e, REFUSED_DENIED, "read-only",
                                       "%s changes what perfd does: that is for the control socket, this is the stream "
-                                      "socket", requests[i].name);
-                r = requests[i].handle(a, e);
-                if (requests[i].changes && r >= 0 && requests[i].handle != handle_emit) /* samples are no change */
-                        log_change(requests[i].name, peer, r == 0 ? "done" : e->text);
+                                      "socket", kind->name);
+                kind = NULL;
+        }
+        return kind;
+}
+
+/* At once, or when it is its turn; until then nothing is answered. */
+static int dispatch(Asking *a, Explanation *e) {
+        const Peer *peer = connection_peer(a->connection);
+        Supervisor *s = a->supervisor;
+        const RequestKind *kind;
+        int r = request_check_texts(a->request, e);
+
+        kind = r == 0 ? find_kind(a, &r, e) : NULL;
+        if (!kind)
+                return r;
+        if (kind->turn != AT_ONCE && !operations_has_turn(s, a->connection)) {
+                r = operations_add(s, a->connection, kind->turn == TRIAL, e);
+                a->answered = r == 0;
                 return r;
         }
-        return refuse(e, REFUSED_INVALID, "bad-request", "the request has no body that this daemon knows");
+        r = kind->handle(a, e);
+        if (r == REFUSED_CANCELLED && operations_put_back(s)) {
+                a->answered = true;
+                return 0;
+        }
+        if (r == REFUSED_CANCELLED) /* there is nobody else to read it */
+                (void)refuse(e, r, "shutting-down", "perfd is stopping");
+        if (kind->changes && r >= 0 && kind->handle != handle_emit) /* samples are no change */
+                log_change(kind->name, peer, r == 0 ? "done" : e->text);
+        return r;
+}
+
+static bool is_stopping(const Supervisor *s) {
+        return s->stopping || s->operations.is_due[CHANGE_STOP];
 }
 
 int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request) {
@@ -202,7 +238,7 @@ int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Reques
                 return -ENOMEM;
         perfd__v1__response__init(response);
         response->id = request->id;
-        r = a.supervisor->stopping ? refuse(&e, REFUSED_EXHAUSTED, "shutting-down", "perfd is stopping") : dispatch(&a, &e);
+        r = is_stopping(a.supervisor) ? refuse(&e, REFUSED_EXHAUSTED, "shutting-down", "perfd is stopping") : dispatch(&a, &e);
         if (r >= 0 && !a.answered) {
                 Perfd__V1__Response answer = *response;
 

@@ -6,15 +6,20 @@
 
 #include "config/name.h"
 #include "daemon/supervisor-external.h"
+#include "daemon/supervisor-quota.h"
 #include "daemon/supervisor-sources.h"
 
 #include <string.h>
 
 Registration *registration_free(Supervisor *s, Registration *r) {
+        uint32_t uid = supervisor_charged_uid(s);
+
         if (!r)
                 return NULL;
-        opened_close(s, &r->opened);
-        opened_close(s, &r->pending);
+        if (uid == 0 && r->event && r->event->spec.has_uid)
+                uid = r->event->spec.uid; /* whoever removes it: who has added it waits until it is closed */
+        opened_close_of(s, &r->opened, uid);
+        opened_close_of(s, &r->pending, uid);
         closer_remove_probe(&s->closer, TAKE_PTR(r->probe)); /* behind its fds */
         registration_free_routes(r);
         event_unref(r->event);
@@ -209,6 +214,7 @@ static int resolve_glob(Supervisor *s, EventSpec *spec, const EventName *name, R
                 if (r != 0)
                         break;
                 (*end)->of_glob = true;
+                (*end)->like_first = i > 0;
                 end = &(*end)->next;
         }
         if (r != 0)

@@ -394,8 +394,7 @@ static int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
         return r;
 }
 
-int supervisor_on_word(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        Supervisor *s = userdata;
+int supervisor_on_notices(Supervisor *s) {
         DispatcherWord *word;
         int r = 0;
 

@@ -128,7 +128,7 @@ int supervisor_learn_tasks(Supervisor *s) {
                 r = cgroup_find_hierarchy("", &s->cgroups, NULL); /* refused: then cgroups have no ids */
         if (r >= 0)
                 r = process_scan(s->attr.clock, s->cgroups.path, &scan, &e);
-        if (r < 0)
+        if (r < 0 || r == REFUSED_CANCELLED)
                 return r;
         s->knows_tasks = true;
         if (r > 0) {

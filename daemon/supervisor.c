@@ -15,6 +15,7 @@
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/tasks.h"
 #include "daemon/supervisor-kept.h"
+#include "daemon/supervisor-quota.h"
 #include "daemon/supervisor-removed.h"
 
 #define SELF_FILTER_MAX 2048 /* of the page that PERF_EVENT_IOC_SET_FILTER takes */
@@ -99,6 +100,7 @@ static int start_threads(Supervisor *s, Explanation *e) {
         if (r < 0)
                 return supervisor_explain_thread(r, e);
         s->dispatcher_started = true;
+        supervisor_give_closer(s, true);
         return 0;
 }
 
@@ -215,7 +217,7 @@ static int start_listening(Supervisor *s, Explanation *e) {
 }
 
 static int start_hearing(Supervisor *s) {
-        int r = supervisor_listen(s, s->dispatcher.words.fd, supervisor_on_word);
+        int r = operations_listen(s, CHANGE_NOTICES, s->dispatcher.words.fd);
 
         if (r == 0)
                 r = supervisor_start_memory(s);
@@ -256,6 +258,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
 
 void supervisor_stop(Supervisor *s) {
         s->control.gone = NULL; /* everything goes */
+        operations_deinit(s);
         control_deinit(&s->control);
         supervisor_stop_readers(s);
         if (s->dispatcher_started) {
@@ -279,7 +282,9 @@ void supervisor_stop(Supervisor *s) {
         registrations_free(s, s->registrations);
         supervisor_free_removed(s);
         supervisor_free_kept(s);
+        supervisor_give_closer(s, false);
         closer_stop(&s->closer);
+        supervisor_free_charges(s);
         watchdog_stop(&s->watchdog);
         comm_table_deinit(&s->comms);
         kin_table_deinit(&s->kin);

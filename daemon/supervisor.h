@@ -25,10 +25,13 @@
 #include "daemon/reader.h"
 #include "daemon/route/match.h"
 #include "daemon/supervisor-memory.h"
+#include "daemon/supervisor-operations.h"
 #include "daemon/supervisor-routes.h"
+#include "daemon/supervisor-targets.h"
 #include "daemon/watchdog.h"
 
 #define WATERMARK_SHARE 2          /* of a ring, that wakes its reader before the flush time */
+#define OWNER_GONE UINT64_MAX      /* instead of a connection's id: the event is about to be removed */
 
 /* The fds of one event, opened together. */
 typedef struct Stream {
@@ -61,9 +64,10 @@ struct Registration {
         Probe *probe;      /* or NULL: defined as long as this lives */
         char *cpus;        /* CPU list: where its PMU can count; NULL: everywhere */
         bool of_glob;      /* one of several that a glob of tracepoints means */
+        bool like_first;   /* of a glob, behind the first of them: it differs in nothing but the tracepoint */
         bool fallen_back;  /* spec.fallback is counted */
         bool is_followed;  /* its cgroups come and go: a glob, a container, a unit */
-        uint64_t owner;    /* id of the connection that it ends with; 0: none */
+        uint64_t owner;    /* id of the connection that it ends with; 0: none; OWNER_GONE */
         bool can_sample;   /* as attr_plan() takes it */
         SampleLayout *layout;         /* of what speaks; NULL of external events */
         SampleLayout *pending_layout; /* of `pending`; NULL: the same */
@@ -124,7 +128,6 @@ typedef struct Supervisor {
         KernelSymbolIndex kernel_symbols;
         CgroupHierarchy cgroups; /* path NULL: not looked for yet */
         CgroupWatch *cgroup_watch; /* NULL: no event follows cgroups */
-        sd_event_source *cgroup_source;
         AttrBase attr;
         uint32_t *cpus; /* by slot: every CPU that can be there */
         bool *online;   /* by slot: it has a reader and a ring */
@@ -168,6 +171,8 @@ typedef struct Supervisor {
         RemovedEvents removed; /* since the oldest stream began */
         size_t n_subscribers, subscribers_max; /* what the dispatcher was made for */
         Control control;
+        Operations operations;
+        struct UidCharge *charges; /* supervisor-quota.c */
         bool stopping;
         int exit_code;
         sd_event_source *feeding, *goodbye; /* while a service manager watches; off until perfd stops */
@@ -186,8 +191,6 @@ int supervisor_start_loop(Supervisor *s);
 int supervisor_run(Supervisor *s);
 int supervisor_start_watchdog(Supervisor *s); /* for while main waits for the kernel */
 void supervisor_feed_while_waiting(nsec_t *fed); /* while there is another bound to what main waits for; again and again */
-/* Hears on an fd until the end. A handler that gives a negative ends perfd; sd-event alone would never call it again. */
-int supervisor_listen(Supervisor *s, int fd, sd_event_io_handler_t handler);
 
 /*
  * supervisor-cpus.c: for each CPU that can be there a slot, for each that is online a carrier, a ring, batches and a reader.
@@ -243,7 +246,7 @@ int spec_set_target(EventSpec *spec, const ConfigTarget *t);
 int spec_from_config(const Config *c, const ConfigEvent *from, EventSpec *ret);
 /* Where in the configuration a refused event stands, in front of why it was refused. */
 void place_explanation(const ConfigEvent *from, Explanation *e);
-/* A YAML text against this host: everything is opened once, disabled, and closed. 0, REFUSED_INVALID, negative. */
+/* A YAML text against this host: everything is opened once, disabled, and closed. 0, REFUSED_INVALID or _CANCELLED, negative. */
 int supervisor_validate(Supervisor *s, const char *yaml, ConfigMistakes *m);
 
 /* supervisor-reload.c: from what is configured to another configuration, all of it or, refused, nothing. */
@@ -254,41 +257,10 @@ int supervisor_apply(Supervisor *s, const char *yaml, const char *path, Perfd__V
 /* What that would do. The reply's strings and arrays are malloc'ed, for free_unpacked(), also when it fails. */
 int supervisor_plan(Supervisor *s, const char *yaml, const char *path, Perfd__V1__PlanReply *ret, Explanation *e);
 
-/* supervisor-targets.c: whom and where an event observes, as of now. */
-typedef struct Whom {
-        int pid;        /* as perf_event_open(2) takes it: -1, a tid, or the fd of a cgroup's folder */
-        const Cgroup *cgroup; /* of that fd, or NULL */
-        uint64_t id;    /* as Stream.whom */
-} Whom;
-
-typedef struct Whoms {
-        Whom *list; /* sorted by id, none twice */
-        size_t n, n_allocated;
-        Cgroup *cgroups; /* whose fds are in the list */
-        size_t n_cgroups;
-        size_t n_doubled; /* cgroups that lie in another one, or were named twice: counted with that one */
-} Whoms;
-
-#define WHOMS_NULL ((Whoms){ .list = NULL })
-
-void whoms_deinit(Whoms *w);
-/* The registered event whose spec this is, or is made of: with the same text in memory as its name. */
-const Registration *supervisor_find_spec(const Supervisor *s, const EventSpec *spec);
-/*
- * Every thread or cgroup that the spec names, once. A process that is gone is said; that all of them are, is refused. Of a
- * registered event all may be gone, and what is gone is left out. None only then, or if the spec has nothing but cgroup
- * globs.
- */
-int supervisor_find_whoms(Supervisor *s, const EventSpec *spec, Whoms *ret, Explanation *e);
-bool whoms_have(const Whoms *w, uint64_t id);
-/* Everyone in `some` is in `all` too. */
-bool whoms_contain(const Whoms *all, const Whoms *some);
-/* The slots of the online CPUs that the event is to be opened on; malloc. None only of a registered event. */
-int supervisor_find_slots(const Supervisor *s, const Registration *r, uint32_t **ret_slots, size_t *ret_n, Explanation *e);
-
 /*
  * supervisor-open.c: the fds of one registration, disabled, filtered, in their rings. All or none. There may be none for an
- * event that is registered already, and whose tasks or CPUs are gone.
+ * event that is registered already, and whose tasks or CPUs are gone; and none in a trial (supervisor-operations.h), which closes
+ * what it has opened.
  */
 int supervisor_open(Supervisor *s, const Registration *r, const char *filter, Opened *ret, Explanation *e);
 /* The same on some CPUs, given by their slots. Not for external events. */
@@ -303,8 +275,12 @@ int supervisor_open_at(Supervisor *s, const Registration *r, const char *filter,
 int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e);
 /* How many fds they need now. Refused: as they would be. */
 int supervisor_count_room(Supervisor *s, const Registration *list, size_t *ret_n_fds, Explanation *e);
-/* By the closer. Disabled, and no reader knows them (any more). */
+/* By the closer, and charged to whom what runs is charged. Disabled, and no reader knows them (any more). */
 void opened_close(Supervisor *s, Opened *o);
+/* Whether the closer also closes what was opened and is not wanted (open_close()). */
+void supervisor_give_closer(Supervisor *s, bool is_there);
+/* The same as opened_close(), charged to a uid. */
+void opened_close_of(Supervisor *s, Opened *o, uint32_t uid);
 /*
  * supervisor-switch.c: all of the list, by the readers. Refused: all are disabled; `what` is for the explanation.
  * Negative: memory.
@@ -375,7 +351,7 @@ typedef struct Adding {
         bool is_written; /* they come from there */
 } Adding;
 int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const Adding *adding, EventRefs *ret_refs, Explanation *e);
-/* Control.gone: removes the events that end with the connection. */
+/* Control.gone: its request waits no longer, and the events that end with it are to be removed. */
 void supervisor_on_connection_gone(void *userdata, uint64_t id);
 int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e);
 int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e);
@@ -458,12 +434,11 @@ int supervisor_route_event(Supervisor *s, Registration *r);
 /* Its descriptor anew to all who have it. -ENOMEM */
 int supervisor_describe_event(Supervisor *s, const Registration *r);
 void supervisor_tell_removed(Supervisor *s, const Event *event);
-int supervisor_on_word(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 void supervisor_free_subscriptions(Supervisor *s);
 
 /*
  * supervisor-tasks.c: before a stream begins, and when the carriers were enabled while somebody is subscribed: the
- * dispatcher hears of all tasks that are there. Does nothing if it knows them.
+ * dispatcher hears of all tasks that are there. Does nothing if it knows them. REFUSED_CANCELLED, negative.
  */
 int supervisor_learn_tasks(Supervisor *s);
 /* Once, before the rings: the stream of moves between cgroups, if this kernel has it. */

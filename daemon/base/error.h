@@ -21,6 +21,7 @@ typedef enum Refusal {
         REFUSED_DENIED,      /* the peer, or the daemon itself, may not */
         REFUSED_EXHAUSTED,   /* a limit or quota */
         REFUSED_UNSUPPORTED, /* this kernel or machine can not */
+        REFUSED_CANCELLED,   /* in the middle: the peer is gone, or the daemon stops (base/checkpoint.h) */
         _REFUSED_MAX,
 } Refusal;
 

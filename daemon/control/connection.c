@@ -1,7 +1,9 @@
 /*
  * One connection: whole requests in, responses out, one at a time. A request is only looked at when the response to
  * the one before has left, so that a peer that does not read holds at most one response. The first request, and half a
- * frame, have ten seconds; a whole silence behind them may last until somebody else needs the place (admission.c).
+ * frame, have ten seconds; a whole silence behind them may last until somebody else needs the place (admission.c). A request
+ * that has to wait for its turn stays where it was read, as bytes: it costs nothing beside the connection, and is taken out
+ * again when it is handled.
  */
 #include "daemon/control/listener.h"
 
@@ -33,6 +35,10 @@ struct Connection {
         bool given;  /* in a handler: the fd left */
         bool closed; /* in a handler: to be freed when it returns */
         bool more;   /* whole requests may be left in the buffer: come back without waiting for the peer */
+        bool waits;  /* with `request` for connection_resume(); nothing is read or sent until then */
+        bool runs;   /* in connection_resume(): others are served in the middle of it, and must not free it */
+        const uint8_t *request; /* its bytes, in the buffer of `in` */
+        size_t n_request;
         sd_event_source *source, *patience;
 };
 
@@ -69,13 +75,13 @@ nsec_t connection_since(const Connection *c) {
 }
 
 bool connection_may_end(const Connection *c) {
-        if (c->more || (c->control->keeps && c->control->keeps(c->control->userdata, c->id)))
+        if (c->runs || c->more || (c->control->keeps && c->control->keeps(c->control->userdata, c->id)))
                 return false;
         return !c->out || clock_now(CLOCK_MONOTONIC) - c->since > TAKES_MOST;
 }
 
 bool connection_is_idle(const Connection *c) {
-        return connection_may_end(c) && !c->out && frame_reader_is_empty(&c->in);
+        return connection_may_end(c) && !c->waits && !c->out && frame_reader_is_empty(&c->in);
 }
 
 void connection_end(Connection *c, const char *reason, const char *text) {
@@ -155,7 +161,28 @@ static int connection_handle(Connection *c, const uint8_t *bytes, size_t length)
                 return connection_reject(c, "these bytes are no perfd.v1.Request: see PROTOCOL.md");
         r = c->control->handler(c->control->userdata, c, request);
         perfd__v1__request__free_unpacked(request, NULL);
+        c->request = c->waits ? bytes : NULL;
+        c->n_request = c->waits ? length : 0;
         return r;
+}
+
+void connection_defer(Connection *c) {
+        c->waits = true;
+}
+
+bool connection_is_gone(const Connection *c) {
+        return c->closed;
+}
+
+int connection_resume(Connection *c) {
+        int r;
+
+        assert(c->waits && c->request);
+        c->waits = false;
+        c->runs = true;
+        r = connection_handle(c, c->request, c->n_request);
+        c->runs = false;
+        return r < 0 ? r : connection_progress(c);
 }
 
 /* Sends what there is to send; true if all of it left. */
@@ -184,6 +211,8 @@ static int connection_work(Connection *c) {
         int r;
 
         c->more = false;
+        if (c->given || c->waits)
+                return 0;
         for (int i = 0; i < REQUESTS_PER_WAKEUP; i++) {
                 if (!connection_send(c) || c->closed)
                         return 0;
@@ -202,7 +231,7 @@ static int connection_work(Connection *c) {
                         r = connection_handle(c, message, length);
                 c->has_asked = true;
                 c->since = clock_now(CLOCK_MONOTONIC);
-                if (r < 0 || c->given)
+                if (r < 0 || c->given || c->waits)
                         return r;
                 c->patience = sd_event_source_disable_unref(c->patience); /* it paid: the next debt is a new one */
         }
@@ -226,7 +255,7 @@ static int on_impatience(sd_event_source *source, uint64_t usec, void *userdata)
 
 /* The timer runs only while the peer owes us something: an idle connection costs no wakeup. */
 static int connection_set_patience(Connection *c) {
-        bool owes = c->out || !frame_reader_is_empty(&c->in) || !c->has_asked;
+        bool owes = !c->waits && (c->out || !frame_reader_is_empty(&c->in) || !c->has_asked);
 
         if (!owes) {
                 c->patience = sd_event_source_disable_unref(c->patience);
@@ -268,6 +297,8 @@ static int connection_progress(Connection *c) {
         r = connection_set_patience(c);
         if (r < 0)
                 return r;
+        if (c->waits)
+                return sd_event_source_set_io_events(c->source, 0); /* epoll tells of its end all the same */
         return sd_event_source_set_io_events(c->source, c->out || c->more ? EPOLLOUT : EPOLLIN);
 }
 
@@ -275,6 +306,14 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userda
         Connection *c = userdata;
         int r;
 
+        if (c->runs) {
+                c->closed = true; /* freed when its request has ended */
+                return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        }
+        if (c->waits) {
+                connection_free(c);
+                return 0;
+        }
         if ((revents & (EPOLLHUP | EPOLLERR)) && c->out)
                 c->closed = true; /* nobody is there to take the response */
         if ((revents & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !c->out) {

@@ -31,7 +31,7 @@ typedef struct Peer {
 
 /*
  * One request of one connection. To be answered at once by connection_respond(), or by connection_give() and then
- * whoever has the socket. Negative: fatal to the daemon.
+ * whoever has the socket; or, after connection_defer(), when it is called again. Negative: fatal to the daemon.
  */
 typedef int (*ControlHandler)(void *userdata, Connection *c, const Perfd__V1__Request *request);
 
@@ -73,6 +73,15 @@ const Peer *connection_peer(const Connection *c);
 uint64_t connection_id(const Connection *c);
 /* The program's own word for itself, for the log. */
 void connection_set_program(Connection *c, const char *program);
+/*
+ * The request waits; nothing more is read from the peer until connection_resume() has called the handler with it again. That
+ * may defer it once more. If the peer goes meanwhile, Control.gone says so.
+ */
+void connection_defer(Connection *c);
+/* Outside of the event loop. The connection may be gone afterwards. Negative: fatal. */
+int connection_resume(Connection *c);
+/* Asked by a handler that connection_resume() has called, and that serves others in between: the peer will not see the answer. */
+bool connection_is_gone(const Connection *c);
 /* 0, or a negative that is fatal: memory. A dead peer is not an error. */
 int connection_respond(Connection *c, Perfd__V1__Response *response);
 /*

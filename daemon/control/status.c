@@ -17,6 +17,8 @@ Perfd__V1__Status status_of_refusal(int refusal) {
                 return PERFD__V1__STATUS__STATUS_EXHAUSTED;
         case REFUSED_UNSUPPORTED:
                 return PERFD__V1__STATUS__STATUS_UNSUPPORTED;
+        case REFUSED_CANCELLED:
+                return PERFD__V1__STATUS__STATUS_EXHAUSTED; /* as what comes when perfd stops */
         case _REFUSED_MAX:
                 break;
         }

@@ -6,6 +6,7 @@
 #include "daemon/kernel/cgroup-walk.h"
 
 #include "config/words.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/thread.h"
 
 #include <dirent.h>
@@ -180,8 +181,10 @@ static int walk_visit(Walk *w, const char *path, uint64_t states, Explanation *e
         _cleanup_close_ int fd = -1;
         CgroupFolder folder = { .path = path, .matches = cgroup_pattern_matches(w->pattern, states),
                                 .is_searched = cgroup_pattern_goes_on(w->pattern, states) };
-        int r = open_below(w->root, w->device, path, &fd, &folder.inode, e);
+        int r = checkpoint(e);
 
+        if (r == 0)
+                r = open_below(w->root, w->device, path, &fd, &folder.inode, e);
         if (r != 0)
                 return r == CGROUP_WALK_GONE ? 0 : r;
         folder.fd = fd;

@@ -5,6 +5,7 @@
 #include "daemon/kernel/doctor-trial.h"
 
 #include "daemon/base/cleanup.h"
+#include "daemon/kernel/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,7 +139,7 @@ static void examine_filter(Doctor *d, int fd) {
 /* Its samples have the tracepoint's bytes, which is more than a count of it needs. */
 static void examine_tracepoints(Doctor *d) {
         struct perf_event_attr attr = doctor_attr(PERF_TYPE_TRACEPOINT, 0);
-        _cleanup_close_ int fd = -1;
+        _cleanup_(open_closep) int fd = -1;
         const char *name = "";
         uint64_t id = 0;
         int r = d->tracing ? find_tracepoint(d, &name, &id) : -ENOENT;

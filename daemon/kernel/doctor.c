@@ -5,6 +5,7 @@
 #include "daemon/kernel/doctor.h"
 
 #include "config/attr-setting.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/cpu-list.h"
 #include "daemon/base/printable.h"
@@ -185,8 +186,7 @@ int doctor_open(const struct perf_event_attr *attr, int pid, int cpu, unsigned l
 int doctor_try(const struct perf_event_attr *attr, int pid, int cpu) {
         int fd = doctor_open(attr, pid, cpu, 0);
 
-        if (fd >= 0)
-                close(fd);
+        (void)open_close(fd);
         return fd < 0 ? fd : 0;
 }
 
@@ -231,25 +231,25 @@ static int doctor_learn(Doctor *d) {
         return d->cpus ? 0 : -ENOMEM;
 }
 
-int doctor_examine(const DoctorWants *wants, DoctorReport *ret) {
+int doctor_examine(const DoctorWants *wants, DoctorReport *ret, Explanation *e) {
         DoctorReport report = DOCTOR_REPORT_NULL;
         Doctor d = { .wants = wants, .report = &report, .tracing_fd = -1 };
+        static void (*const topics[])(Doctor *d) = { doctor_examine_events, doctor_examine_tracing, doctor_examine_probes,
+                                                     doctor_examine_targets, doctor_examine_limits, doctor_examine_service };
 
         thread_assert(THREAD_MAIN);
         d.error = doctor_learn(&d);
         if (d.error == 0) {
-                doctor_examine_events(&d);
-                doctor_examine_tracing(&d);
-                doctor_examine_probes(&d);
-                doctor_examine_targets(&d);
-                doctor_examine_limits(&d);
-                doctor_examine_service(&d);
+                for (size_t i = 0; i < ARRAY_SIZE(topics) && d.error == 0; i++) {
+                        topics[i](&d);
+                        d.error = d.error == 0 ? checkpoint(e) : d.error;
+                }
         }
         report.can_run = d.can_open && d.can_host && d.can_map && d.can_place && d.has_fds;
         close_fd(d.tracing_fd);
         free(d.tracing);
         free(d.cpus);
-        if (d.error < 0) {
+        if (d.error != 0) {
                 doctor_report_deinit(&report);
                 return d.error;
         }

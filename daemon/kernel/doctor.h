@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "daemon/base/error.h"
 #include "daemon/kernel/privileges.h"
 
 typedef struct DoctorRow {
@@ -43,8 +44,8 @@ typedef struct DoctorReport {
 
 #define DOCTOR_REPORT_NULL ((DoctorReport){ .rows = NULL })
 
-/* -ENOMEM; what does not work is a row. */
-int doctor_examine(const DoctorWants *wants, DoctorReport *ret);
+/* -ENOMEM, REFUSED_CANCELLED; what does not work is a row. */
+int doctor_examine(const DoctorWants *wants, DoctorReport *ret, Explanation *e);
 void doctor_report_deinit(DoctorReport *r);
 
 /* The same trials for who lists what a machine offers: a watched address, the two kinds of probes. */

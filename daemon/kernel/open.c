@@ -123,7 +123,7 @@ static bool cpu_is_offline(int cpu) {
 static bool is_only_counted(const struct perf_event_attr *attr, OpenPlace place) {
         struct perf_event_attr counting = { .type = attr->type, .size = PERF_ATTR_SIZE_VER0, .config = attr->config,
                                             .disabled = 1 };
-        _cleanup_close_ int fd = -1;
+        _cleanup_(open_closep) int fd = -1;
 
         if (attr->type != PERF_TYPE_TRACEPOINT)
                 return false;
@@ -189,9 +189,28 @@ int open_event(const struct perf_event_attr *attr, const char *what, OpenPlace p
         return 0;
 }
 
+static void (*give_away)(void *userdata, int fd);
+static void *closer;
+
+void open_set_closer(void (*close)(void *userdata, int fd), void *userdata) {
+        thread_assert(THREAD_MAIN);
+        give_away = close;
+        closer = userdata;
+}
+
+int open_close(int fd) {
+        int error = errno;
+
+        if (!give_away || fd < 0)
+                return close_fd(fd);
+        give_away(closer, fd);
+        errno = error;
+        return -1;
+}
+
 bool open_is_missing(const struct perf_event_attr *attr, int cpu) {
         struct perf_event_attr copy = *attr;
-        _cleanup_close_ int fd = open_perf_event(&copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        _cleanup_(open_closep) int fd = open_perf_event(&copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
         return fd < 0 && (errno == EOPNOTSUPP || errno == ENOENT || errno == ENODEV || errno == EINVAL || errno == EACCES);
 }

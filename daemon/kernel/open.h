@@ -15,6 +15,17 @@
 /* The seam for tests: perf_event_open(2). */
 extern int (*open_perf_event)(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
 
+/*
+ * Closes an fd of perf_event_open(2) that turned out not to be wanted: in the closer thread, once main has said how, because the
+ * last close of a tracepoint or probe waits for RCU grace periods. Gives -1 back, and keeps errno.
+ */
+int open_close(int fd);
+void open_set_closer(void (*close)(void *userdata, int fd), void *userdata); /* NULL: at once */
+
+static inline void open_closep(int *fd) {
+        (void)open_close(*fd);
+}
+
 enum {
         OPEN_E_OFFLINE = _REFUSED_MAX, /* that CPU is not online (any more) */
         OPEN_E_EXITED,                 /* that pid is gone */

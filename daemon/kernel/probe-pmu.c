@@ -59,7 +59,7 @@ int probe_pmu_try_symbol(const Probe *p, Explanation *e) {
         if (fd < 0 && errno == EADDRNOTAVAIL)
                 return refuse(e, REFUSED_INVALID, "ambiguous-symbol", "several functions of this kernel go by the name "
                               "'%s': name one by its address", p->places.label);
-        close_fd(fd);
+        (void)open_close(fd);
         return 0; /* whatever else is wrong is said when it is opened to be used */
 }
 

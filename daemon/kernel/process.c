@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/base/checkpoint.h"
 #include "daemon/model/task-note.h"
 
 DEFINE_CLEANUP(DIR *, closedir)
@@ -225,8 +226,11 @@ int process_scan(clockid_t clock, const char *cgroups, TaskScan **ret, Explanati
         if (!d)
                 return explain(errno, e);
         while (r == 0 && (entry = readdir(d)))
-                if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-                        r = add_process(&s, dirfd(d), entry->d_name, scan);
+                if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') {
+                        r = checkpoint(e);
+                        if (r == 0)
+                                r = add_process(&s, dirfd(d), entry->d_name, scan);
+                }
         if (r == 0)
                 *ret = TAKE_PTR(scan);
         return r;

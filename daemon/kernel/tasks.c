@@ -2,6 +2,7 @@
 #include "daemon/kernel/tasks.h"
 
 #include "config/host.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/cpu-list.h"
 #include "daemon/kernel/whole-file.h"
@@ -144,6 +145,9 @@ static int read_families(Family **ret, size_t *ret_n, Explanation *e) {
 
                 if (*end || pid == 0)
                         continue;
+                r = checkpoint(e);
+                if (r != 0)
+                        return r;
                 r = parent_of(one.pid, &one.parent, e);
                 if (r == REFUSED_NOT_FOUND || r == REFUSED_DENIED)
                         continue; /* gone, or hidden from us with all its children */

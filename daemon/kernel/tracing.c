@@ -6,6 +6,7 @@
 #include "daemon/kernel/tracing.h"
 
 #include "config/words.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/format.h"
 
@@ -157,8 +158,11 @@ static int tracing_list(const Tracing *t, const char *group_glob, const char *na
         if (!groups && errno != 0)
                 return explain_unreadable(t->root, errno, e);
         for (char **group = groups; group && *group && r == 0; group++)
-                if (fnmatch(group_glob, *group, 0) == 0)
-                        r = names_add_group(&l, t->root, *group, name_glob, e);
+                if (fnmatch(group_glob, *group, 0) == 0) {
+                        r = checkpoint(e);
+                        if (r == 0)
+                                r = names_add_group(&l, t->root, *group, name_glob, e);
+                }
         tracefs_list_free(groups);
         if (r != 0) {
                 tracing_names_free(l.names);
@@ -201,6 +205,8 @@ int tracing_load(const Tracing *t, const char *group, const char *name, Plan **r
         if (strchr(group, '/') || strchr(name, '/') || group[0] == '.' || name[0] == '.')
                 return refuse(e, REFUSED_INVALID, "bad-event", "%s:%s is no name of a tracepoint", group, name);
         r = tracing_check(t, e);
+        if (r == 0)
+                r = checkpoint(e);
         if (r != 0)
                 return r;
         if (asprintf(&path, "%s/events/%s/%s/format", t->root, group, name) < 0)

@@ -51,6 +51,10 @@ typedef struct Daemon {
         uint8_t *unsent;
         size_t n_unsent;
         bool answer_before_give;
+        bool defers;          /* available: each time that it is handled, until this is false */
+        Connection *deferred;
+        uint64_t gone;        /* id of the connection that went last */
+        void (*in_the_middle)(struct Daemon *d); /* of a deferred request */
 } Daemon;
 
 /* Answers each request by its id and the size of what it said; `list` gets a long answer, `subscribe` the socket. */
@@ -62,6 +66,13 @@ static inline int handle(void *userdata, Connection *c, const Perfd__V1__Request
         int r;
 
         d->n_handled++;
+        if (request->body_case == PERFD__V1__REQUEST__BODY_AVAILABLE && d->defers) {
+                connection_defer(c);
+                d->deferred = c;
+                return 0;
+        }
+        if (request->body_case == PERFD__V1__REQUEST__BODY_AVAILABLE && d->in_the_middle)
+                d->in_the_middle(d);
         response.id = request->id;
         response.message = text;
         if (request->body_case == PERFD__V1__REQUEST__BODY_VALIDATE)
@@ -90,6 +101,10 @@ static inline int handle(void *userdata, Connection *c, const Perfd__V1__Request
         return r;
 }
 
+static inline void note_gone(void *userdata, uint64_t id) {
+        ((Daemon *)userdata)->gone = id;
+}
+
 static inline void daemon_init_as(Daemon *d, ControlLimits limits, bool may_change) {
         Explanation e = EXPLANATION_NULL;
 
@@ -101,6 +116,7 @@ static inline void daemon_init_as(Daemon *d, ControlLimits limits, bool may_chan
         (void)snprintf(d->path, sizeof(d->path), "%s/socket", d->folder);
         assert_true(sd_event_new(&d->event) >= 0);
         control_init(&d->control, d->event, limits, handle, d);
+        d->control.gone = note_gone;
         assert_int_equal(control_listen(&d->control, d->path, 0600, NULL, may_change, &e), 0);
 }
 
@@ -163,6 +179,7 @@ static inline size_t put_simple(uint8_t *to, uint64_t id, Perfd__V1__Request__Bo
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         Perfd__V1__ListRequest list = PERFD__V1__LIST_REQUEST__INIT;
         Perfd__V1__SubscribeRequest subscribe = PERFD__V1__SUBSCRIBE_REQUEST__INIT;
+        Perfd__V1__AvailableRequest available = PERFD__V1__AVAILABLE_REQUEST__INIT;
         Perfd__V1__Empty empty = PERFD__V1__EMPTY__INIT;
 
         request.id = id;
@@ -171,6 +188,8 @@ static inline size_t put_simple(uint8_t *to, uint64_t id, Perfd__V1__Request__Bo
                 request.list = &list;
         else if (body == PERFD__V1__REQUEST__BODY_SUBSCRIBE)
                 request.subscribe = &subscribe;
+        else if (body == PERFD__V1__REQUEST__BODY_AVAILABLE)
+                request.available = &available;
         else
                 request.status = &empty;
         return put_request(to, &request);

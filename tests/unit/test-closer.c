@@ -27,7 +27,7 @@ static int give_fd(Shop *s, int i) {
 
         assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
         s->peers[i] = fds[0];
-        closer_close(&s->closer, &fds[1], 1);
+        closer_close(&s->closer, &fds[1], 1, NULL);
         return fds[1];
 }
 

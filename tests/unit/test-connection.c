@@ -315,6 +315,77 @@ static void test_limits(void **state) {
         }
 }
 
+/* --- requests that wait for their turn --- */
+
+static void test_deferred(void **state) {
+        Daemon d;
+        PEER_READER(in);
+        int fd;
+
+        daemon_init(&d, LIMITS);
+        fd = peer_new(&d);
+        d.defers = true;
+        peer_ask(&d, fd, 1, PERFD__V1__REQUEST__BODY_AVAILABLE);
+        peer_ask(&d, fd, 2, PERFD__V1__REQUEST__BODY_STATUS); /* is not read before the first is answered */
+        expect_nothing(&d, fd, &in, false);
+        assert_int_equal(d.n_handled, 1);
+        assert_int_equal(n_timers, 1); /* until it asked for something: now it is perfd that owes it an answer */
+        assert_int_equal(connection_resume(d.deferred), 0); /* and has to wait once more */
+        expect_nothing(&d, fd, &in, false);
+        d.defers = false;
+        assert_int_equal(connection_resume(d.deferred), 0);
+        expect_ok(&d, fd, &in, 1);
+        expect_ok(&d, fd, &in, 2);
+        assert_int_equal(d.n_handled, 4);
+        close_fd(fd);
+        daemon_run(&d);
+        assert_int_equal(d.control.n_connections, 0);
+        daemon_deinit(&d);
+}
+
+static void test_gone_while_deferred(void **state) {
+        Daemon d;
+        int fd;
+
+        daemon_init(&d, LIMITS);
+        fd = peer_new(&d);
+        d.defers = true;
+        peer_ask(&d, fd, 1, PERFD__V1__REQUEST__BODY_AVAILABLE);
+        assert_int_equal(d.gone, 0);
+        close_fd(fd);
+        daemon_run(&d);
+        assert_int_equal(d.gone, 1);
+        assert_int_equal(d.control.n_connections, 0);
+        daemon_deinit(&d);
+}
+
+static int peer_of_the_middle;
+
+/* Others are served while the request runs, and its connection must outlive it. */
+static void go_in_the_middle(Daemon *d) {
+        assert_false(connection_is_gone(d->deferred));
+        close_fd(peer_of_the_middle);
+        daemon_run(d);
+        assert_true(connection_is_gone(d->deferred));
+        assert_int_equal(d->gone, 0);
+        assert_int_equal(d->control.n_connections, 1);
+}
+
+static void test_gone_in_the_middle(void **state) {
+        Daemon d;
+
+        daemon_init(&d, LIMITS);
+        peer_of_the_middle = peer_new(&d);
+        d.defers = true;
+        peer_ask(&d, peer_of_the_middle, 1, PERFD__V1__REQUEST__BODY_AVAILABLE);
+        d.defers = false;
+        d.in_the_middle = go_in_the_middle;
+        assert_int_equal(connection_resume(d.deferred), 0);
+        assert_int_equal(d.gone, 1);
+        assert_int_equal(d.control.n_connections, 0);
+        daemon_deinit(&d);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_pipelined),
@@ -325,6 +396,9 @@ int main(void) {
                 cmocka_unit_test(test_does_not_read),
                 cmocka_unit_test(test_give),
                 cmocka_unit_test(test_limits),
+                cmocka_unit_test(test_deferred),
+                cmocka_unit_test(test_gone_while_deferred),
+                cmocka_unit_test(test_gone_in_the_middle),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,7 +148,7 @@ static DoctorReport examine(void) {
                               .n_fds_each_cpu = 2 };
         DoctorReport report;
 
-        assert_int_equal(doctor_examine(&wants, &report), 0);
+        assert_int_equal(doctor_examine(&wants, &report, NULL), 0);
         return report;
 }
 

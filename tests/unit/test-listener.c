@@ -356,6 +356,7 @@ static void test_statuses(void **state) {
                 [REFUSED_DENIED] = PERFD__V1__STATUS__STATUS_DENIED,
                 [REFUSED_EXHAUSTED] = PERFD__V1__STATUS__STATUS_EXHAUSTED,
                 [REFUSED_UNSUPPORTED] = PERFD__V1__STATUS__STATUS_UNSUPPORTED,
+                [REFUSED_CANCELLED] = PERFD__V1__STATUS__STATUS_EXHAUSTED,
                 [_REFUSED_MAX] = PERFD__V1__STATUS__STATUS_INTERNAL,
         };
 

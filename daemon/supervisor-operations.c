@@ -1,0 +1,297 @@
+/*
+ * The queue of main. sd_event_run(3) must not be called from a handler of the same loop: so operations run between two
+ * iterations, and a checkpoint in one of them may run the loop. What the loop has that could change something then only
+ * leaves a mark, and its change is made when the operation is over.
+ *
+ * Fairness: clients of the control socket are before those of the stream socket, who may only look. Among equals the uids
+ * take turns: the n-th request that a uid has waiting is in the n-th round from now. An operation that changes nothing gives
+ * way to one of the control socket a few times, and is begun anew.
+ */
+#include "daemon/supervisor.h"
+
+#include "daemon/base/checkpoint.h"
+
+#define TRIALS_PER_UID 16  /* that wait; each may take seconds */
+#define RESTARTS_MAX 3
+#define TURN_MAX 64        /* sources of the loop that are served at one checkpoint */
+#define TURN_NSEC (10 * NSEC_PER_MSEC)
+
+static const struct {
+        int (*make)(Supervisor *s);
+} changes[_CHANGE_KIND_MAX] = {
+        [CHANGE_STOP] = { supervisor_say_goodbye },
+        [CHANGE_HOTPLUG] = { supervisor_on_hotplug },
+        [CHANGE_NOTICES] = { supervisor_on_notices },
+        [CHANGE_CGROUPS] = { supervisor_on_cgroups },
+        [CHANGE_ORPHANS] = { supervisor_remove_orphans },
+        [CHANGE_RELOAD] = { supervisor_reload_on_signal },
+};
+
+/* ---- who waits --------------------------------------------------------------------------------------------------- */
+
+static void find_round(const Operations *o, Operation *added) {
+        added->round = o->rounds[added->is_control] + (o->running && o->running->uid == added->uid);
+        for (const Operation *p = o->waiting; p; p = p->next)
+                if (p->uid == added->uid && p->is_control == added->is_control && p->round >= added->round)
+                        added->round = p->round + 1;
+}
+
+static void append(Operations *o, Operation *added) {
+        Operation **end = &o->waiting;
+
+        while (*end)
+                end = &(*end)->next;
+        added->next = NULL;
+        *end = added;
+}
+
+/* Other requests are bounded by connections.per-uid: a connection has one at a time. */
+static int check_trials(const Operations *o, uid_t uid, Explanation *e) {
+        size_t n = 0;
+
+        for (const Operation *p = o->waiting; p; p = p->next)
+                n += p->uid == uid && p->is_trial;
+        if (uid == 0 || n < TRIALS_PER_UID)
+                return 0;
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-requests",
+                      "%zu requests of uid %u that look at the whole host wait already: ask again when they are answered", n,
+                      (unsigned)uid);
+}
+
+int operations_add(Supervisor *s, Connection *c, bool is_trial, Explanation *e) {
+        const Peer *peer = connection_peer(c);
+        Operation *added;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = is_trial ? check_trials(&s->operations, peer->uid, e) : 0;
+        if (r != 0)
+                return r;
+        added = calloc(1, sizeof(*added));
+        if (!added)
+                return -ENOMEM;
+        *added = (Operation){ .connection = c, .connection_id = connection_id(c), .uid = peer->uid,
+                              .is_control = peer->may_change, .is_trial = is_trial };
+        find_round(&s->operations, added);
+        append(&s->operations, added);
+        connection_defer(c);
+        return 0;
+}
+
+bool operations_put_back(Supervisor *s) {
+        Operation *o = s->operations.running;
+
+        if (!s->operations.gives_way)
+                return false;
+        o->n_restarts++;
+        append(&s->operations, o); /* in the round that it had */
+        s->operations.running = NULL;
+        connection_defer(o->connection);
+        return true;
+}
+
+void operations_drop(Supervisor *s, uint64_t connection_id) {
+        for (Operation **p = &s->operations.waiting; *p; p = &(*p)->next)
+                if ((*p)->connection_id == connection_id) {
+                        Operation *gone = *p;
+
+                        *p = gone->next;
+                        free(gone);
+                        return;
+                }
+}
+
+/* `a` before `b`, which has come before it. */
+static bool is_before(const Operation *a, const Operation *b) {
+        return a->is_control != b->is_control ? a->is_control : a->round < b->round;
+}
+
+static Operation *take_next(Operations *o) {
+        Operation **best = &o->waiting, *taken;
+
+        for (Operation **p = &o->waiting; *p; p = &(*p)->next)
+                if (is_before(*p, *best))
+                        best = p;
+        taken = *best;
+        if (taken)
+                *best = taken->next;
+        return taken;
+}
+
+static int find_due(const Operations *o) {
+        for (int kind = 0; kind < _CHANGE_KIND_MAX; kind++)
+                if (o->is_due[kind])
+                        return kind;
+        return -1;
+}
+
+bool operations_are_waiting(const Supervisor *s) {
+        return s->operations.waiting || find_due(&s->operations) >= 0;
+}
+
+bool operations_has_turn(const Supervisor *s, const Connection *c) {
+        return s->operations.running && s->operations.running->connection == c;
+}
+
+/* ---- changes of no client ---------------------------------------------------------------------------------------- */
+
+void operations_set_due(Supervisor *s, ChangeKind kind) {
+        s->operations.is_due[kind] = true;
+}
+
+typedef struct Listening {
+        Supervisor *supervisor;
+        ChangeKind kind;
+} Listening;
+
+/* The source is off from here on, until the change is made: sd_event_source_set_enabled(3), SD_EVENT_ONESHOT. */
+static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        const Listening *l = userdata;
+
+        operations_set_due(l->supervisor, l->kind);
+        return 0;
+}
+
+int operations_listen(Supervisor *s, ChangeKind kind, int fd) {
+        Listening *l = malloc(sizeof(*l));
+        sd_event_source **source = &s->operations.sources[kind];
+        int r;
+
+        if (!l)
+                return -ENOMEM;
+        *l = (Listening){ .supervisor = s, .kind = kind };
+        r = sd_event_add_io(s->event, source, fd, EPOLLIN, on_readable, l);
+        if (r < 0) {
+                free(l);
+                return r;
+        }
+        (void)sd_event_source_set_destroy_callback(*source, free); /* does not fail of one that was just made */
+        r = sd_event_source_set_enabled(*source, SD_EVENT_ONESHOT);
+        return r < 0 ? r : 0;
+}
+
+void operations_unlisten(Supervisor *s, ChangeKind kind) {
+        s->operations.sources[kind] = sd_event_source_disable_unref(s->operations.sources[kind]);
+        s->operations.is_due[kind] = false;
+}
+
+static int make_change(Supervisor *s, ChangeKind kind) {
+        int r;
+
+        s->operations.is_due[kind] = false;
+        r = changes[kind].make(s);
+        if (r >= 0 && s->operations.sources[kind])
+                r = sd_event_source_set_enabled(s->operations.sources[kind], SD_EVENT_ONESHOT);
+        return r < 0 ? r : 0;
+}
+
+/* ---- in the middle of an operation ------------------------------------------------------------------------------- */
+
+bool operations_is_trial(const Supervisor *s) {
+        return s->operations.running && s->operations.running->is_trial;
+}
+
+void operations_set_final(Supervisor *s) {
+        s->operations.is_final = true;
+}
+
+/* A change waits behind what changes nothing. */
+static bool has_to_give_way(const Operations *o) {
+        const Operation *p = o->waiting;
+
+        if (!o->running || !o->running->is_trial || o->running->n_restarts >= RESTARTS_MAX)
+                return false;
+        while (p && (!p->is_control || p->is_trial))
+                p = p->next;
+        return p != NULL;
+}
+
+static int check_cancelled(Supervisor *s, Explanation *e) {
+        Operations *o = &s->operations;
+
+        if (o->is_due[CHANGE_STOP] || sd_event_get_state(s->event) == SD_EVENT_FINISHED)
+                return refuse(e, REFUSED_CANCELLED, "shutting-down", "perfd is stopping");
+        if (o->running && connection_is_gone(o->running->connection))
+                return refuse(e, REFUSED_CANCELLED, "cancelled", "the connection is gone");
+        o->gives_way |= has_to_give_way(o);
+        return o->gives_way ? refuse(e, REFUSED_CANCELLED, "cancelled", "a change comes first") : 0;
+}
+
+/* What is ready in the loop, for a while; usec: how long to wait until something is. */
+static int serve(Supervisor *s, uint64_t usec) {
+        nsec_t end = clock_now(CLOCK_MONOTONIC) + TURN_NSEC;
+        int r = 1;
+
+        for (int i = 0; i < TURN_MAX && r > 0; i++) {
+                if (sd_event_get_state(s->event) == SD_EVENT_FINISHED)
+                        return 0;
+                r = sd_event_run(s->event, usec);
+                usec = 0;
+                if (clock_now(CLOCK_MONOTONIC) >= end)
+                        break;
+        }
+        return r < 0 ? r : 0;
+}
+
+static int serve_others(void *userdata, Explanation *e) {
+        Supervisor *s = userdata;
+        int r;
+
+        if (!s->operations.is_running) /* at the start, or a handler that answers at once */
+                return 0;
+        r = serve(s, 0);
+        if (r < 0 || s->operations.is_final)
+                return r;
+        return check_cancelled(s, e);
+}
+
+int operations_wait(Supervisor *s, uint64_t usec, Explanation *e) {
+        int r;
+
+        if (!s->operations.is_running)
+                return refuse(e, REFUSED_CANCELLED, "cancelled", "nothing can be waited for at the start");
+        closer_go(&s->closer);
+        r = serve(s, usec);
+        closer_hold(&s->closer);
+        return r < 0 ? r : check_cancelled(s, e);
+}
+
+/* ---- one by one -------------------------------------------------------------------------------------------------- */
+
+static int run_request(Supervisor *s, Operation *o) {
+        int r;
+
+        s->operations.running = o;
+        s->operations.rounds[o->is_control] = o->round;
+        r = connection_resume(o->connection);
+        free(s->operations.running); /* unless it was put back */
+        s->operations.running = NULL;
+        return r;
+}
+
+int operations_run(Supervisor *s) {
+        Operations *o = &s->operations;
+        int kind, r;
+
+        thread_assert(THREAD_MAIN);
+        kind = find_due(o);
+        if (kind < 0 && !o->waiting)
+                return 0;
+        checkpoint_set(serve_others, s);
+        o->is_running = true;
+        o->is_final = kind >= 0 && kind != CHANGE_RELOAD; /* the host has changed already */
+        o->gives_way = false;
+        r = kind >= 0 ? make_change(s, (ChangeKind)kind) : run_request(s, take_next(o));
+        o->is_running = false;
+        checkpoint_set(NULL, NULL);
+        return r;
+}
+
+void operations_deinit(Supervisor *s) {
+        for (int kind = 0; kind < _CHANGE_KIND_MAX; kind++)
+                operations_unlisten(s, (ChangeKind)kind);
+        for (Operation *next; s->operations.waiting; s->operations.waiting = next) {
+                next = s->operations.waiting->next;
+                free(s->operations.waiting);
+        }
+}

@@ -1,0 +1,86 @@
+/*
+ * For the supervisor: operations, which are what main does that changes something or costs much. One runs at a time, outside
+ * of the event loop; at its checkpoints (base/checkpoint.h) the loop has a turn, in which requests that only look are
+ * answered. Whatever would change something waits until the operation is over. Main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "daemon/control/control.h"
+
+typedef struct Supervisor Supervisor;
+
+/* Changes that no client asks for. They run before what clients wait for, in this order. */
+typedef enum ChangeKind {
+        CHANGE_STOP,      /* a signal says so */
+        CHANGE_HOTPLUG,   /* CPUs come or go */
+        CHANGE_NOTICES,   /* of the dispatcher: streams that end */
+        CHANGE_CGROUPS,   /* they come or go */
+        CHANGE_ORPHANS,   /* events whose connection is gone */
+        CHANGE_RELOAD,    /* SIGHUP */
+        _CHANGE_KIND_MAX,
+} ChangeKind;
+
+/* A request that waits for its turn, or runs. */
+typedef struct Operation {
+        struct Operation *next;
+        Connection *connection;
+        uint64_t connection_id;
+        uid_t uid;
+        bool is_control;   /* from the control socket: before those of the stream socket */
+        bool is_trial;     /* changes nothing: it gives way to a change, and is begun anew behind it */
+        uint64_t round;    /* among equals: each uid has one operation in a round */
+        unsigned n_restarts;
+} Operation;
+
+typedef struct Operations {
+        Operation *waiting;  /* in the order in which they came */
+        Operation *running;  /* NULL while none runs, or one of no client */
+        uint64_t rounds[2];  /* of the one that ran last, of the stream socket and of the control socket */
+        bool is_running;
+        bool is_final;       /* what runs has begun something that can not be undone */
+        bool gives_way;      /* what runs was cancelled to be begun anew */
+        bool is_due[_CHANGE_KIND_MAX];
+        sd_event_source *sources[_CHANGE_KIND_MAX]; /* off while their change is due or runs; NULL: none */
+} Operations;
+
+/* The request of this connection, whose handler runs, waits for its turn. Refused: too many do. -ENOMEM */
+int operations_add(Supervisor *s, Connection *c, bool is_trial, Explanation *e);
+/* It is the turn of this connection's request. */
+bool operations_has_turn(const Supervisor *s, const Connection *c);
+/* What runs was cancelled because a change comes first: its request waits again. False: it was not. */
+bool operations_put_back(Supervisor *s);
+/* The request of a connection that is gone. */
+void operations_drop(Supervisor *s, uint64_t connection_id);
+/* What runs changes nothing, whoever asks for it: a plan, or whether a configuration is valid. */
+bool operations_is_trial(const Supervisor *s);
+/* What runs can not be undone from here on: it is cancelled no more. */
+void operations_set_final(Supervisor *s);
+/*
+ * What runs waits for another thread, and others are served meanwhile; at most until `usec` have passed. As checkpoint(), but
+ * REFUSED_CANCELLED also of what is final.
+ */
+int operations_wait(Supervisor *s, uint64_t usec, Explanation *e);
+
+/* Between two iterations of the loop: one of those that wait, if any does. Negative: fatal. */
+int operations_run(Supervisor *s);
+/* operations_run() has something to do. */
+bool operations_are_waiting(const Supervisor *s);
+/* A change is to be made as soon as nothing runs. */
+void operations_set_due(Supervisor *s, ChangeKind kind);
+/* The same each time that there is something to read on an fd. */
+int operations_listen(Supervisor *s, ChangeKind kind, int fd);
+void operations_unlisten(Supervisor *s, ChangeKind kind);
+void operations_deinit(Supervisor *s);
+
+/* What makes the changes, where what they are about is. Negative: fatal. */
+int supervisor_say_goodbye(Supervisor *s);      /* supervisor-loop.c */
+int supervisor_reload_on_signal(Supervisor *s);
+int supervisor_on_hotplug(Supervisor *s);       /* supervisor-hotplug.c */
+int supervisor_on_notices(Supervisor *s);       /* supervisor-subscribe.c */
+int supervisor_on_cgroups(Supervisor *s);       /* supervisor-follow.c */
+int supervisor_remove_orphans(Supervisor *s);   /* supervisor-events.c */
