@@ -243,6 +243,7 @@ typedef struct perfd_cpu_row {
         uint64_t n_records, n_wakeups, n_batches;
         uint64_t cpu_time; /* ns, of its reader */
         uint64_t n_pool_waits; /* drains that stopped because the dispatcher had all batches */
+        uint64_t n_failovers;  /* times that its ring was read from another CPU, because its reader did not run */
 } perfd_cpu_row;
 
 typedef struct perfd_event_row {

@@ -45,6 +45,7 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                         .n_batches = m->cpus[i]->n_batches,
                         .cpu_time = m->cpus[i]->cpu_time,
                         .n_pool_waits = m->cpus[i]->n_pool_waits,
+                        .n_failovers = m->cpus[i]->n_failovers,
                 };
         result->status = row;
         result->cpus = cpus;

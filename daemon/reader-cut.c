@@ -109,7 +109,7 @@ static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_
         EventCut cut = { .settled = false };
         int error;
 
-        for (int i = 0; i < (r->guard ? TRIES_ELSEWHERE : TRIES) && !cut.settled; i++) {
+        for (int i = 0; i < (reader_guard(r) > 0 ? TRIES_ELSEWHERE : TRIES) && !cut.settled; i++) {
                 error = reader_drain(r);
                 if (error == 0)
                         error = reader_read_counts(c, first, last, &cut);
@@ -118,7 +118,7 @@ static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_
                 if (error != 0)
                         return error;
         }
-        if (r->guard > 0 && !cut.settled) {
+        if (!cut.settled && reader_guard(r) > 0) {
                 error = reader_settle_loosely(r, counters, &cut);
                 if (error != 0)
                         return error;

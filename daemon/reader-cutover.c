@@ -87,7 +87,7 @@ static void turn(const Reader *r, const TurnedStream *t, bool is_between) {
         if (is_quiet(t))
                 return;
         c->standby_unsure = true;
-        if (r->guard > 0 || !is_between || t->before.lost != t->now.lost)
+        if (reader_guard(r) > 0 || !is_between || t->before.lost != t->now.lost)
                 c->parted = true;
 }
 

@@ -15,16 +15,19 @@
 #include <sys/prctl.h>
 
 nsec_t reader_visible(const Reader *r) {
-        return clock_now(r->clock) - r->guard;
+        nsec_t now = clock_now(r->clock);
+
+        return now - reader_guard(r); /* where it runs behind the clock, and before the head */
 }
 
 void reader_wait_guard(const Reader *r) {
-        nsec_t until = clock_now(CLOCK_MONOTONIC) + r->guard;
-        struct timespec ts = nsec_timespec(until);
+        nsec_t guard = reader_guard(r);
+        struct timespec ts;
         int slack;
 
-        if (r->guard == 0)
+        if (guard == 0)
                 return;
+        ts = nsec_timespec(clock_now(CLOCK_MONOTONIC) + guard);
         slack = prctl(PR_GET_TIMERSLACK); /* that of an idle reader is longer than any guard */
         (void)prctl(PR_SET_TIMERSLACK, 1);
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
@@ -35,7 +38,7 @@ void reader_wait_guard(const Reader *r) {
 bool reader_stands(const Reader *r) {
         if (!reader_is_settled(r))
                 return false;
-        if (r->guard == 0)
+        if (reader_guard(r) == 0)
                 return true;
         reader_wait_guard(r);
         return reader_is_settled(r);

@@ -36,6 +36,7 @@ int reader_begin_ring(Reader *r, ReaderRing *ring, bool on) {
         r->carrier_read_format = ring->carrier_read_format;
         ring->ring = RING_NULL;
         ring->horizon = (Horizon){ .least = NULL };
+        atomic_store_explicit(&r->is_watched, false, memory_order_relaxed); /* that was the old carrier */
         r->wait = r->tick; /* the old carrier is not polled any more */
         return 0;
 }

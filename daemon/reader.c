@@ -46,6 +46,15 @@ int reader_init(Reader *r, size_t pool) {
         r->n_pool = n_batches;
         r->mailbox = MAILBOX_NULL;
         r->full = r->free = QUEUE_NULL;
+        r->turn = (Turn){ .word = 0 };
+        r->is_backup = r->is_moved = r->is_watched = false;
+        r->asks = 0;
+        r->has_stopped = r->has_said = false;
+        r->overdue_at = UINT64_MAX;
+        r->backup_state = BACKUP_NONE;
+        r->backup = THREAD_NULL;
+        r->said_at = r->backup_cpu_time = 0;
+        r->cpu_clock = CLOCK_THREAD_CPUTIME_ID;
         r->snapshot = NULL;
         r->batch = NULL;
         r->spare = NULL;
@@ -86,7 +95,10 @@ int reader_init(Reader *r, size_t pool) {
 
 void reader_renew(Reader *r) {
         r->snapshot = snapshot_unref(r->snapshot);
-        r->holds = false;
+        r->holds = r->has_stopped = false;
+        r->asks = 0;
+        r->overdue_at = UINT64_MAX;
+        r->is_watched = false;
         r->watermark = 0;
         reader_set_default_pace(r);
         r->next_read = UINT64_MAX;
@@ -162,7 +174,7 @@ static void reader_adopt(Reader *r, Snapshot *snapshot) {
  * Follows one mail; what it says holds for everything behind the present place of the ring, up to which the caller has
  * drained. READER_E_STARVED: not yet done.
  */
-static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
+static int reader_follow(Reader *r, ReaderMail *mail) {
         int error;
 
         switch (mail->order) {
@@ -187,7 +199,7 @@ static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
                 if (error != 0)
                         return error;
                 (void)reader_push_batch(r); /* READER_E_STARVED: there was nothing in it */
-                atomic_store_explicit(&r->cpu_time, clock_now(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
+                atomic_store_explicit(&r->cpu_time, reader_cpu_time(r), memory_order_relaxed);
                 break;
         case READER_RING:
                 *mail->ret_error = reader_begin_ring(r, mail->ring, mail->on);
@@ -199,17 +211,17 @@ static int reader_follow(Reader *r, ReaderMail *mail, bool *ret_stop) {
                 break;
         case READER_STOP:
                 (void)reader_push_batch(r);
-                *ret_stop = true;
+                r->has_stopped = true;
                 break;
         }
         reader_acknowledge(r, mail->sequence);
         return 0;
 }
 
-/* Negative: fatal. *ret_stop: the end. */
-static int reader_follow_mails(Reader *r, bool *ret_stop) {
-        while (!*ret_stop && (r->mail || (r->mail = mailbox_pop(&r->mailbox)))) {
-                int error = reader_follow(r, r->mail, ret_stop);
+/* Negative: fatal. */
+static int reader_follow_mails(Reader *r) {
+        while (!r->has_stopped && (r->mail || (r->mail = mailbox_pop(&r->mailbox)))) {
+                int error = reader_follow(r, r->mail);
 
                 if (error != 0)
                         return error;
@@ -222,10 +234,11 @@ static int reader_follow_mails(Reader *r, bool *ret_stop) {
 static void reader_set_wait(Reader *r, nsec_t wait) {
         bool is_slack = wait >= SLACK_FROM && r->idle_wait == IDLE_WAIT;
 
-        if (is_slack != r->is_slack)
-                (void)prctl(PR_SET_TIMERSLACK, is_slack ? IDLE_WAIT : DEFAULT_SLACK); /* only a saving */
-        r->is_slack = is_slack;
         r->wait = wait;
+        if (is_slack == r->is_slack || atomic_load_explicit(&r->is_backup, memory_order_relaxed)) /* the slack of another thread */
+                return;
+        (void)prctl(PR_SET_TIMERSLACK, is_slack ? IDLE_WAIT : DEFAULT_SLACK); /* only a saving */
+        r->is_slack = is_slack;
 }
 
 /*
@@ -301,68 +314,90 @@ static bool reader_is_woken_early(const Reader *r, const struct pollfd *mailbox,
                !r->retiring.page && ring_head(&r->ring) - r->ring.tail < r->ring.size / READER_EARLY_SHARE;
 }
 
-static void reader_sleep(Reader *r, bool starved) {
-        struct pollfd fds[] = { { .fd = r->mailbox.fd, .events = POLLIN },
+/* Without the turn. False: it is not needed any more, and does not have it. */
+static bool reader_sleep(Reader *r, bool starved, bool as_backup) {
+        struct pollfd fds[] = { { .fd = as_backup ? -1 : r->mailbox.fd, .events = POLLIN },
                                 { .fd = starved ? -1 : r->carrier_fd, .events = POLLIN } };
-        nsec_t now = clock_now(CLOCK_MONOTONIC), wait = reader_timeout(r, now, starved);
-        nsec_t due = wait == UINT64_MAX ? UINT64_MAX : now + wait;
+        nsec_t now = clock_now(CLOCK_MONOTONIC), wait = reader_timeout(r, now, starved), due;
+        bool is_back = false;
 
+        if (as_backup && wait > r->tick)
+                wait = r->tick; /* what the mailbox's fd says is for the reader itself */
+        due = wait == UINT64_MAX ? UINT64_MAX : now + wait;
         if (!starved) /* else what it was to bring at that tick is still to come */
                 r->next_look = reader_next_tick(r, now);
         ring_sight_set_quiet(&r->sight, !starved && (!r->batch || r->batch->n_entries == 0));
         heartbeat_sleep(&r->heartbeat);
+        if (!as_backup)
+                reader_watch(r, due);
+        turn_leave(&r->turn);
+        if (!as_backup)
+                reader_go_home(r);
         do {
                 struct timespec ts = nsec_timespec(due - now);
                 int n = ppoll(fds, 2, due == UINT64_MAX ? NULL : &ts, NULL);
 
                 assert(n >= 0 || errno == EINTR);
+                if (!reader_take_turn(r, as_backup, &is_back))
+                        return false;
                 counter_add(&r->counters.wakeups, 1);
-                now = n > 0 && reader_is_woken_early(r, &fds[0], &fds[1]) ? clock_now(CLOCK_MONOTONIC) : due;
+                now = n > 0 && !is_back && reader_is_woken_early(r, &fds[0], &fds[1]) ? clock_now(CLOCK_MONOTONIC) : due;
+                if (now < due)
+                        turn_leave(&r->turn);
         } while (now < due);
         heartbeat_wake(&r->heartbeat);
         ring_sight_set_quiet(&r->sight, false);
         if (fds[0].revents)
                 mailbox_quiet(&r->mailbox);
+        return true;
 }
 
-static int reader_loop(Reader *r) {
-        bool stop = false;
-        uint32_t asks = 0; /* what was asked stands until it is answered: it is not asked twice */
+/* From one sleep to the next. Negative: fatal. */
+static int reader_read(Reader *r, bool *ret_is_starved) {
+        uint64_t before = counter_get(&r->counters.records);
+        bool along;
+        int error;
 
-        while (!stop) {
-                uint64_t before = counter_get(&r->counters.records);
-                bool along, is_starved;
-                int error;
-
-                asks |= mailbox_take_asks(&r->mailbox);
-                r->is_asked = asks & READER_ASK_WATERMARK;
-                error = reader_drain(r);
-                if (error == 0)
-                        error = reader_follow_mails(r, &stop);
-                if (error == 0 && reader_is_read_due(r))
-                        error = reader_read_intervals(r, &r->next_read);
-                along = reader_goes_along(r);
-                if (error == 0 && ((r->batch && r->batch->n_entries > 0) || (asks & READER_ASK_WATERMARK) || along))
-                        error = reader_push_batch(r);
-                if (error < 0)
-                        return error;
-                if (error == 0)
-                        asks = 0;
-                is_starved = error == READER_E_STARVED;
-                error = reader_pass_on(r, !is_starved && !stop); /* also when it starves: what was pushed has to come back */
-                if (error < 0)
-                        return error;
-                if (stop)
-                        break;
+        r->asks |= mailbox_take_asks(&r->mailbox);
+        r->is_asked = r->asks & READER_ASK_WATERMARK;
+        error = reader_drain(r);
+        if (error == 0 && reader_may_follow(r))
+                error = reader_follow_mails(r);
+        if (error == 0 && reader_is_read_due(r))
+                error = reader_read_intervals(r, &r->next_read);
+        along = reader_goes_along(r);
+        if (error == 0 && ((r->batch && r->batch->n_entries > 0) || (r->asks & READER_ASK_WATERMARK) || along))
+                error = reader_push_batch(r);
+        if (error < 0)
+                return error;
+        if (error == 0)
+                r->asks = 0;
+        *ret_is_starved = error == READER_E_STARVED;
+        error = reader_pass_on(r, error == 0 && !r->has_stopped); /* also when it starves: what was pushed has to come back */
+        if (error == 0 && !r->has_stopped)
                 reader_set_wait(r, reader_choose_wait(r, along, counter_get(&r->counters.records) != before));
-                reader_sleep(r, is_starved);
+        return error;
+}
+
+int reader_loop(Reader *r, bool as_backup) {
+        while (!r->has_stopped) {
+                bool is_starved;
+                int error = reader_read(r, &is_starved);
+
+                if (error < 0)
+                        return error;
+                if (!r->has_stopped && !reader_sleep(r, is_starved, as_backup))
+                        return 0;
         }
         reader_end_watch(r);
+        if (as_backup)
+                reader_let_end(r);
+        turn_leave(&r->turn);
         return 0;
 }
 
 /* Said once: it is the same for all. */
-static void reader_set_priority(const Reader *r) {
+void reader_set_priority(const Reader *r) {
         static atomic_flag said = ATOMIC_FLAG_INIT;
         int error = thread_set_priority(r->priority, READER_NICE);
 
@@ -377,20 +412,24 @@ static void reader_set_priority(const Reader *r) {
                           strerror(-error));
 }
 
+void reader_abort(const Reader *r, int error) {
+        log_print(LOG_CRIT, "reader of CPU %u can not go on, perfd ends to be restarted: %s", r->cpu, strerror(-error));
+        abort(); /* a host half watched, and a ledger that does not say so, would be worse */
+}
+
 static int reader_run(void *userdata) {
         Reader *r = userdata;
         int error;
 
         reader_set_priority(r);
+        turn_take(&r->turn);
+        r->cpu_clock = thread_clock(&r->thread);
         if (r->guard == 0)
                 ring_sight_open(&r->sight, &r->ring);
-        error = reader_loop(r);
+        error = reader_loop(r, false);
+        if (error < 0)
+                reader_abort(r, error);
         (void)ring_sight_close(&r->sight); /* main lets the dispatcher forget the lane before the ring goes */
-        if (error < 0) {
-                log_print(LOG_CRIT, "reader of CPU %u can not go on, perfd ends to be restarted: %s", r->cpu,
-                          strerror(-error));
-                abort(); /* a host half watched, and a ledger that does not say so, would be worse */
-        }
         return 0;
 }
 
@@ -398,6 +437,7 @@ int reader_start(Reader *r, Snapshot *snapshot) {
         char name[32];
 
         r->snapshot = snapshot;
+        r->mailbox.overdue_fd = r->overdue_fd;
         (void)snprintf(name, sizeof(name), "reader-%u", r->cpu);
         if (r->guard > 0)
                 return thread_start_on(&r->thread, THREAD_READER, name, r->elsewhere, r->n_elsewhere, reader_run, r);
@@ -405,5 +445,11 @@ int reader_start(Reader *r, Snapshot *snapshot) {
 }
 
 int reader_join(Reader *r) {
-        return thread_join(&r->thread);
+        int result = thread_join(&r->thread);
+
+        turn_take(&r->turn); /* nobody starts another one, and the thread itself is gone */
+        turn_leave(&r->turn);
+        (void)thread_join(&r->backup);
+        r->backup_state = BACKUP_NONE;
+        return result;
 }

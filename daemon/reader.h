@@ -1,6 +1,7 @@
 /*
  * A reader thread: drains the ring of its CPU, on which it is pinned if that CPU is to have a reader, into batches.
- * Everything here but the functions marked for main belongs to the thread from start to join.
+ * Everything here but the functions marked for main belongs to the thread from start to join; or, while that does not run, to
+ * its backup (reader-failover.c).
  */
 #pragma once
 
@@ -11,6 +12,7 @@
 #include "daemon/base/heartbeat.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/base/thread.h"
+#include "daemon/base/turn.h"
 #include "daemon/decode/record.h"
 #include "daemon/model/batch.h"
 #include "daemon/model/comm-table.h"
@@ -81,6 +83,13 @@ typedef struct ReaderRing {
         uint64_t carrier_read_format; /* of its attr */
 } ReaderRing;
 
+/* The thread that reads in place of a reader's own: under the turn. */
+typedef enum ReaderBackup {
+        BACKUP_NONE,      /* there is none, or it is at its end */
+        BACKUP_READS,
+        BACKUP_DISMISSED, /* the reader itself runs again: it ends when it looks next */
+} ReaderBackup;
+
 typedef struct Reader {
         /* set by main before the thread starts */
         Thread thread;
@@ -95,6 +104,9 @@ typedef struct Reader {
         nsec_t guard;        /* of a ring that is read from another CPU; 0: it is not */
         const uint32_t *elsewhere; /* the CPUs that it may be read from then; borrowed */
         size_t n_elsewhere;
+        nsec_t away_guard;   /* of a reader on its ring's CPU, while the ring is read from another one all the same; 0: it never is */
+        int overdue_fd;      /* timerfd of the stall monitor, for when this thread should have run; -1: there is none */
+        int stall_fd;        /* epoll(7) of the stall monitor, or -1 */
         Ring ring;
         CommTable *comms;
         KinTable *kin; /* NULL: nobody asks who descends from whom */
@@ -104,6 +116,10 @@ typedef struct Reader {
         MoveFields moves;
 
         /* between threads */
+        Turn turn; /* who has it, the thread, which is its owner, or its backup, has all of "the thread's own" */
+        atomic_bool is_backup;  /* the backup had it last */
+        atomic_bool is_moved;   /* the stall monitor took the thread off its CPU, in the middle of a turn */
+        atomic_bool is_watched; /* the stall monitor is woken when half of the ring was written */
         Mailbox mailbox;  /* mails from main, asks from any */
         Queue full, free; /* batches to the dispatcher and back */
         RingSight sight; /* open while the thread runs on its CPU, and has one ring */
@@ -128,6 +144,16 @@ typedef struct Reader {
         nsec_t tick, along_tick, idle_wait; /* what `wait` is while records come, while it goes along, and at most */
         nsec_t next_look;  /* CLOCK_MONOTONIC: the next of these multiples, when it last went to sleep */
         bool is_asked;     /* for what it pushes now */
+        uint32_t asks;     /* what was asked stands until it is answered: it is not asked twice */
+        bool has_stopped;
+        nsec_t overdue_at; /* CLOCK_MONOTONIC: when it should have run again; UINT64_MAX: it need not */
+        ReaderBackup backup_state;
+        Thread backup;
+        nsec_t failed_over_at; /* CLOCK_MONOTONIC */
+        bool has_said;         /* that it did, in the log */
+        nsec_t said_at;        /* the last time */
+        clockid_t cpu_clock;
+        nsec_t backup_cpu_time; /* of backups that ended */
         bool has_read_early; /* records, since that tick's one before */
         bool is_slack;     /* the thread's timers may be late */
         size_t unrung;     /* batches that the dispatcher was not woken for */
@@ -165,6 +191,32 @@ static inline Lane reader_lane(Reader *r) {
 
 /* Main: posts a mail whose memory moves. */
 void reader_post(Reader *r, ReaderMail *mail);
+
+/*
+ * reader-failover.c: the stall monitor, which has the turn: a backup reads from one of these CPUs, none of which is the ring's.
+ * Negative, from thread_start(): nobody does.
+ */
+int reader_fail_over(Reader *r, const uint32_t *cpus, size_t n_cpus);
+/* Who has the turn: the reader should have run, and did not. */
+bool reader_is_overdue(const Reader *r);
+/* How long to wait for what happens on the ring's CPU, as of where this is called; 0 on that CPU. */
+nsec_t reader_guard(const Reader *r);
+/* The thread, or its backup, with the turn, before it sleeps until `due`: who notices that it does not wake. */
+void reader_watch(Reader *r, nsec_t due);
+/* The thread, without the turn: back to its CPU. */
+void reader_go_home(Reader *r);
+/* Either of them behind a sleep. False, without the turn: it is a backup that is not needed any more. */
+bool reader_take_turn(Reader *r, bool as_backup, bool *ret_is_back);
+/* Whether mails are to be followed here and now, or by the reader itself, which may run in a moment. */
+bool reader_may_follow(Reader *r);
+nsec_t reader_cpu_time(const Reader *r);
+/* The backup, which was told to stop, with the turn: the thread, which can not run on its CPU to be told, may end on this one. */
+void reader_let_end(const Reader *r);
+/* reader.c: the loop, for the thread and its backup, with the turn, which it gives back at the end. Negative: fatal. */
+int reader_loop(Reader *r, bool as_backup);
+void reader_set_priority(const Reader *r);
+/* A reader that can not go on. */
+_Noreturn void reader_abort(const Reader *r, int error);
 
 /* reader-drain.c: on the thread, or by a test or benchmark that has no thread. */
 enum {

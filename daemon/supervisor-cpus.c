@@ -143,7 +143,7 @@ static int make_slots(Supervisor *s) {
                                              .own_pid = (uint32_t)getpid(), .flush = READER_FLUSH, .comms = &s->comms, .kin = &s->kin,
                                              .dispatching = &s->dispatcher.dispatching,
                                              .acknowledge_fd = s->acknowledge_fd, .ring = RING_NULL,
-                                             .mailbox = MAILBOX_NULL };
+                                             .mailbox = MAILBOX_NULL, .overdue_fd = -1, .stall_fd = -1 };
                 s->lanes[slot] = reader_lane(&s->readers[slot]);
         }
         s->lanes[n] = own_lane(&s->own);

@@ -47,7 +47,7 @@ void supervisor_give_closer(Supervisor *s, bool is_there) {
 }
 
 size_t supervisor_own_fds(size_t n_cpus) {
-        return 64 + 3 * n_cpus; /* sockets, files that are open for a moment; carrier, moves and mailbox of each CPU */
+        return 64 + 4 * n_cpus; /* sockets, files that are open for a moment; carrier, moves, mailbox and timer of each CPU */
 }
 
 size_t supervisor_count_fds(const Supervisor *s) {

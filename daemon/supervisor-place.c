@@ -54,8 +54,10 @@ int supervisor_place_threads(Supervisor *s, Explanation *e) {
                 Reader *reader = &s->readers[slot];
 
                 reader->priority = c->reader_priority;
-                if (s->n_reader_cpus == 0 || list_has(s->reader_cpus, s->n_reader_cpus, reader->cpu))
+                if (s->n_reader_cpus == 0 || list_has(s->reader_cpus, s->n_reader_cpus, reader->cpu)) {
+                        reader->away_guard = c->reader_guard;
                         continue;
+                }
                 reader->guard = s->lanes[slot].guard = c->reader_guard;
                 reader->elsewhere = s->reader_cpus;
                 reader->n_elsewhere = s->n_reader_cpus;

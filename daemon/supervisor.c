@@ -101,7 +101,10 @@ static int start_threads(Supervisor *s, Explanation *e) {
                 return supervisor_explain_thread(r, e);
         s->dispatcher_started = true;
         supervisor_give_closer(s, true);
-        return 0;
+        s->stalls = (StallMonitor){ .readers = s->readers, .n = s->n_cpus, .priority = s->config->reader_priority,
+                                    .cpus = s->reader_cpus, .n_cpus = s->n_reader_cpus };
+        r = stall_monitor_start(&s->stalls);
+        return r < 0 ? supervisor_explain_thread(r, e) : 0;
 }
 
 static int compare_tids(const void *a, const void *b) {
@@ -112,7 +115,7 @@ static int compare_tids(const void *a, const void *b) {
 
 /* Our threads, as ranges of consecutive tids, in the kernel's filter language. */
 static int make_self_filter(Supervisor *s) {
-        _cleanup_free_ pid_t *tids = calloc(s->n_cpus + 4, sizeof(*tids));
+        _cleanup_free_ pid_t *tids = calloc(s->n_cpus + 5, sizeof(*tids));
         _cleanup_free_ char *text = malloc(SELF_FILTER_MAX);
         size_t n = 0, used = 0;
 
@@ -123,6 +126,7 @@ static int make_self_filter(Supervisor *s) {
         tids[n++] = getpid();
         tids[n++] = s->closer.thread.tid;
         tids[n++] = s->dispatcher.thread.tid;
+        tids[n++] = s->stalls.thread.tid;
         if (s->watchdog.thread.started)
                 tids[n++] = s->watchdog.thread.tid;
         for (size_t i = 0; i < s->n_cpus; i++)
@@ -236,7 +240,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
             (r = supervisor_start_cpus(s, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
-            (r = start_threads(s, e)) != 0 ||            /* closer, watchdog, dispatcher, which sees idle CPUs */
+            (r = start_threads(s, e)) != 0 ||            /* closer, watchdog, dispatcher, which sees idle CPUs; stall monitor */
             (r = supervisor_start_readers(s, e)) != 0 || /* one for each CPU */
             (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
             (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */
@@ -261,6 +265,7 @@ void supervisor_stop(Supervisor *s) {
         operations_deinit(s);
         control_deinit(&s->control);
         supervisor_stop_readers(s);
+        stall_monitor_stop(&s->stalls);
         if (s->dispatcher_started) {
                 DispatcherMail *quit = calloc(1, sizeof(*quit));
 

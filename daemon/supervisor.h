@@ -24,6 +24,7 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/reader.h"
 #include "daemon/route/match.h"
+#include "daemon/stall-monitor.h"
 #include "daemon/supervisor-memory.h"
 #include "daemon/supervisor-operations.h"
 #include "daemon/supervisor-routes.h"
@@ -177,6 +178,7 @@ typedef struct Supervisor {
         int exit_code;
         sd_event_source *feeding, *goodbye; /* while a service manager watches; off until perfd stops */
         Watchdog watchdog;
+        StallMonitor stalls;
         uint32_t *reader_cpus, *dispatcher_cpus; /* as configured at the start; none: all */
         size_t n_reader_cpus, n_dispatcher_cpus;
 } Supervisor;

@@ -39,6 +39,7 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
                 JSON_NUMBER(&j, "batches", cpu->n_batches);
                 JSON_NUMBER(&j, "cpu_time", cpu->cpu_time);
                 JSON_NUMBER(&j, "pool_waits", cpu->n_pool_waits);
+                JSON_NUMBER(&j, "failovers", cpu->n_failovers);
                 json_end(&j, '}');
         }
         json_end(&j, ']');
@@ -94,7 +95,7 @@ static void print_cpus(Perfctl *p, const perfd_result *result) {
         const perfd_cpu_row *cpu;
         Table t;
 
-        TABLE_INIT(&t, p->human, "CPU", ">RECORDS", ">WAKEUPS", ">BATCHES", ">CPU TIME", ">POOL WAITS");
+        TABLE_INIT(&t, p->human, "CPU", ">RECORDS", ">WAKEUPS", ">BATCHES", ">CPU TIME", ">POOL WAITS", ">FAILOVERS");
         for (size_t i = 0; (cpu = perfd_result_cpu(result, i)); i++) {
                 char name[24];
 
@@ -105,6 +106,7 @@ static void print_cpus(Perfctl *p, const perfd_result *result) {
                 table_put_number(&t, cpu->n_batches);
                 table_put_time(&t, cpu->cpu_time);
                 table_put_number(&t, cpu->n_pool_waits);
+                table_put_number(&t, cpu->n_failovers);
         }
         if (p->human)
                 output_put_char(&p->out, '\n');

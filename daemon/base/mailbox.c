@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 
 int mailbox_init(Mailbox *m, size_t capacity) {
         int r;
@@ -33,6 +34,8 @@ static void mailbox_ring(Mailbox *m) {
         ssize_t n = write(m->fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 
         assert(n == sizeof(uint64_t) || errno == EAGAIN);
+        if (m->overdue_fd >= 0)
+                mailbox_set_overdue(m, clock_now(CLOCK_MONOTONIC) + MAILBOX_OVERDUE);
 }
 
 bool mailbox_post(Mailbox *m, void *mail) {
@@ -62,4 +65,15 @@ uint32_t mailbox_take_asks(Mailbox *m) {
 
 void *mailbox_pop(Mailbox *m) {
         return queue_pop(&m->mails);
+}
+
+bool mailbox_has_news(const Mailbox *m) {
+        return atomic_load_explicit(&m->asks, memory_order_relaxed) != 0 || !queue_is_empty(&m->mails);
+}
+
+void mailbox_set_overdue(const Mailbox *m, nsec_t at) {
+        const struct itimerspec when = { .it_value = nsec_timespec(at) };
+        int r = m->overdue_fd < 0 ? 0 : timerfd_settime(m->overdue_fd, TFD_TIMER_ABSTIME, &when, NULL);
+
+        assert(r == 0); /* timerfd_settime(2): only for arguments that can not be right */
 }

@@ -4,15 +4,18 @@
  */
 #pragma once
 
+#include "daemon/base/clock.h"
 #include "daemon/base/queue.h"
 
 typedef struct Mailbox {
         Queue mails;
         _Atomic(uint32_t) asks;
         int fd;
+        int overdue_fd; /* a timerfd(2), borrowed, that is set each time that the receiver is woken; -1: none */
 } Mailbox;
 
-#define MAILBOX_NULL ((Mailbox){ .mails = { .slots = NULL }, .fd = -1 })
+#define MAILBOX_OVERDUE (5 * NSEC_PER_MSEC) /* so much later it expires, if the receiver does not set it anew */
+#define MAILBOX_NULL ((Mailbox){ .mails = { .slots = NULL }, .fd = -1, .overdue_fd = -1 })
 
 /* -ENOMEM or what eventfd(2) says. */
 int mailbox_init(Mailbox *m, size_t capacity);
@@ -27,3 +30,7 @@ void mailbox_ask(Mailbox *m, uint32_t bits);
 void mailbox_quiet(Mailbox *m);
 uint32_t mailbox_take_asks(Mailbox *m);
 void *mailbox_pop(Mailbox *m);
+/* Any thread: there is something that the receiver has not taken. */
+bool mailbox_has_news(const Mailbox *m);
+/* The receiver, before it sleeps: CLOCK_MONOTONIC, when it should have been awake again. */
+void mailbox_set_overdue(const Mailbox *m, nsec_t at);

@@ -6,9 +6,12 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define THREAD_CPUS_MAX ((size_t)1 << 20) /* no kernel has as many */
 
 _Thread_local ThreadKind thread_kind;
 
@@ -23,7 +26,7 @@ void thread_become(ThreadKind kind) {
         thread_kind = kind;
 }
 
-static int thread_place(const uint32_t *cpus, size_t n_cpus) {
+static int thread_place(pid_t tid, const uint32_t *cpus, size_t n_cpus) {
         uint32_t last = 0;
         cpu_set_t *set;
         size_t size;
@@ -39,7 +42,7 @@ static int thread_place(const uint32_t *cpus, size_t n_cpus) {
         CPU_ZERO_S(size, set);
         for (size_t i = 0; i < n_cpus; i++)
                 CPU_SET_S(cpus[i], size, set);
-        r = sched_setaffinity(0, size, set) < 0 ? -errno : 0;
+        r = sched_setaffinity(tid, size, set) < 0 ? -errno : 0;
         CPU_FREE(set);
         return r;
 }
@@ -53,7 +56,7 @@ static void *thread_main(void *userdata) {
         t->tid = (pid_t)syscall(SYS_gettid);
         pthread_setname_np(pthread_self(), t->name);
         if (starting->n_cpus > 0)
-                r = thread_place(starting->cpus, starting->n_cpus);
+                r = thread_place(0, starting->cpus, starting->n_cpus);
         starting->error = r;
         sem_post(&starting->done); /* from here on `starting` is gone */
         if (r == 0)
@@ -93,7 +96,7 @@ int thread_start(Thread *t, ThreadKind kind, const char *name, int cpu, int (*ru
         return thread_start_on(t, kind, name, &(uint32_t){ (uint32_t)cpu }, cpu >= 0, run, userdata);
 }
 
-int thread_set_priority(ThreadPriority wanted, int nice) {
+static int thread_set(ThreadPriority wanted, int nice, int flags) {
         struct sched_param param = { .sched_priority = wanted.value };
         int r = 0;
 
@@ -104,7 +107,7 @@ int thread_set_priority(ThreadPriority wanted, int nice) {
                 nice = wanted.value;
                 break;
         case THREAD_FIFO:
-                if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) == 0)
+                if (sched_setscheduler(0, SCHED_FIFO | flags, &param) == 0)
                         return 0;
                 r = THREAD_E_LOWERED;
                 break;
@@ -113,10 +116,54 @@ int thread_set_priority(ThreadPriority wanted, int nice) {
         return setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice) < 0 ? -errno : r;
 }
 
+int thread_set_priority(ThreadPriority wanted, int nice) {
+        return thread_set(wanted, nice, SCHED_RESET_ON_FORK);
+}
+
+int thread_set_heritable_priority(ThreadPriority wanted, int nice) {
+        return thread_set(wanted, nice, 0);
+}
+
 int thread_set_urgent(int nice) {
         int r = thread_set_priority((ThreadPriority){ THREAD_FIFO, 1 }, nice);
 
         return r < 0 ? r : 0;
+}
+
+int thread_move(const Thread *t, const uint32_t *cpus, size_t n_cpus) {
+        return thread_place(t->tid, cpus, n_cpus);
+}
+
+int thread_get_cpus(uint32_t **ret_cpus, size_t *ret_n) {
+        for (size_t n = 1024;; n *= 2) { /* the kernel's own set may be larger: EINVAL */
+                size_t size = CPU_ALLOC_SIZE(n), n_cpus = 0;
+                cpu_set_t *set = CPU_ALLOC(n);
+                uint32_t *cpus = calloc(n, sizeof(*cpus));
+                int r = set && cpus ? 0 : -ENOMEM;
+
+                if (r == 0 && sched_getaffinity(0, size, set) < 0)
+                        r = -errno;
+                for (uint32_t cpu = 0; r == 0 && cpu < n; cpu++)
+                        if (CPU_ISSET_S(cpu, size, set))
+                                cpus[n_cpus++] = cpu;
+                CPU_FREE(set);
+                if (r == 0) {
+                        *ret_cpus = cpus;
+                        *ret_n = n_cpus;
+                        return 0;
+                }
+                free(cpus);
+                if (r != -EINVAL || n >= THREAD_CPUS_MAX)
+                        return r;
+        }
+}
+
+clockid_t thread_clock(const Thread *t) {
+        clockid_t clock;
+        int r = pthread_getcpuclockid(t->handle, &clock);
+
+        assert(r == 0);
+        return clock;
 }
 
 int thread_join(Thread *t) {

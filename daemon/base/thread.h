@@ -15,6 +15,7 @@ typedef enum ThreadKind {
         THREAD_DISPATCHER,
         THREAD_CLOSER,
         THREAD_WATCHDOG,
+        THREAD_STALL_MONITOR,
         _THREAD_KIND_MAX,
 } ThreadKind;
 
@@ -69,7 +70,15 @@ int thread_start_on(Thread *t, ThreadKind kind, const char *name, const uint32_t
  * the value `nice` instead. Negative, from setpriority(2): it stays normal. The caller says both.
  */
 int thread_set_priority(ThreadPriority wanted, int nice);
+/* The same, and threads that it starts have it from their first instruction on. */
+int thread_set_heritable_priority(ThreadPriority wanted, int nice);
 /* The lowest real-time priority, or else `nice`. */
 int thread_set_urgent(int nice);
+/* Another thread, or the calling one: kept to some CPUs, at least one. Negative, from sched_setaffinity(2): it stays where it is. */
+int thread_move(const Thread *t, const uint32_t *cpus, size_t n_cpus);
+/* The CPUs that the calling thread may run on, sorted. */
+int thread_get_cpus(uint32_t **ret_cpus, size_t *ret_n);
+/* The CPU time of a thread; of one that has ended it can not be read. */
+clockid_t thread_clock(const Thread *t);
 /* Waits for it and returns what run() returned; 0 if it was never started. */
 int thread_join(Thread *t);

@@ -17,6 +17,7 @@ typedef struct RingSight RingSight; /* ring/ring-sight.h */
 enum {
         READER_ASK_WATERMARK = 1 << 0, /* the merge waits for this CPU */
         READER_ASK_BATCHES = 1 << 1,   /* free batches have come back */
+        READER_ASK_LOOK = 1 << 2,      /* half of its ring was written, and who asks has taken the kernel's word of it away */
 };
 
 typedef struct Lane {

@@ -180,7 +180,7 @@ static void pipeline_init_readers(Pipeline *p) {
 
                 *r = (Reader){ .cpu = slot, .slot = slot, .clock = CLOCK_MONOTONIC, .carrier_fd = -1,
                                .carrier_id = CARRIER_ID, .comms = &p->comms, .dispatching = &p->dispatcher.dispatching,
-                               .acknowledge_fd = -1, .mailbox = MAILBOX_NULL };
+                               .acknowledge_fd = -1, .overdue_fd = -1, .stall_fd = -1, .mailbox = MAILBOX_NULL };
                 played_ring_init(&p->rings[slot], ring_size);
                 if (ring_init_memory(&r->ring, p->rings[slot].page, ring_size) < 0 || reader_init(r, PIPELINE_POOL) < 0)
                         fail("no memory");

@@ -8,6 +8,7 @@
  *   workload syscalls N [CPUS]            each process makes N calls of getppid(2) as fast as it can
  *   workload flood SECONDS RATE [CPUS]    each makes RATE calls of getppid(2) a second, 0: as fast as it can;
  *                                         SECONDS 0: until the line "stop"
+ *   workload spin N RATE [CPUS]           each makes N calls, RATE a second, and keeps its CPU in between
  *   workload forks N [CPUS]               each forks N children, one after the other, that exit at once
  *   workload execs N [CPUS]               the same, and each child executes this program, which exits at once
  *
@@ -23,6 +24,7 @@
  *
  * Calls that a traced process enters between "ready" and "done", and leaves too (raw_syscalls:sys_enter, sys_exit):
  *   syscalls   N getppid, 1 kill (its own stop)                                      N + 1
+ *   spin       the same                                                              N + 1
  *   flood      COUNT getppid, 1 kill; with a RATE also clock_nanosleep, at most 1000 a second
  *   forks      N clone, N wait4, 1 kill                                              2 N + 1
  *              each child: leaves clone, enters exit_group: N enters, N leaves more, if children are followed
@@ -79,6 +81,19 @@ static uint64_t run_syscalls(const Load *load, Shared *shared) {
         for (uint64_t i = 0; i < load->numbers[0]; i++)
                 syscall(SYS_getppid);
         return load->numbers[0];
+}
+
+/* What should have been done by now: a CPU that is taken away for a moment does not lower the rate. */
+static uint64_t run_spin(const Load *load, Shared *shared) {
+        uint64_t begin = now(), n = 0;
+
+        while (n < load->numbers[0]) {
+                uint64_t due = (uint64_t)((double)(now() - begin) / 1e9 * (double)load->numbers[1]);
+
+                for (; n < due && n < load->numbers[0]; n++)
+                        syscall(SYS_getppid);
+        }
+        return n;
 }
 
 static uint64_t run_flood(const Load *load, Shared *shared) {
@@ -142,6 +157,7 @@ static uint64_t run_execs(const Load *load, Shared *shared) {
 static const Load loads[] = {
         { "syscalls", run_syscalls, 1, {} },
         { "flood", run_flood, 2, {} },
+        { "spin", run_spin, 2, {} },
         { "forks", run_forks, 1, {} },
         { "execs", run_execs, 1, {} },
 };
@@ -271,7 +287,7 @@ static bool conduct(const Load *load, Shared *shared, const pid_t *pids, int n_p
 }
 
 static int usage(void) {
-        fprintf(stderr, "usage: workload syscalls N [CPUS] | flood SECONDS RATE [CPUS] | forks N [CPUS] | "
+        fprintf(stderr, "usage: workload syscalls N [CPUS] | flood SECONDS RATE [CPUS] | spin N RATE [CPUS] | forks N [CPUS] | "
                         "execs N [CPUS]\n");
         return 2;
 }

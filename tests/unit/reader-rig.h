@@ -190,7 +190,7 @@ static inline void rig_init(Rig *rig, size_t size, size_t n_batches) {
         assert(r == 0);
         rig->reader = (Reader){ .thread = THREAD_NULL, .clock = CLOCK_MONOTONIC, .carrier_fd = -1,
                                 .carrier_id = RIG_CARRIER, .own_pid = RIG_OWN_PID, .flush = NSEC_PER_MSEC,
-                                .comms = &rig->comms, .dispatching = &rig->dispatching, .acknowledge_fd = -1 };
+                                .comms = &rig->comms, .dispatching = &rig->dispatching, .acknowledge_fd = -1, .overdue_fd = -1, .stall_fd = -1 };
         r = ring_init_memory(&rig->reader.ring, rig->memory, size);
         assert(r == 0);
         r = reader_init(&rig->reader, n_batches * (BATCH_ARENA + BATCH_ENTRIES * sizeof(BatchEntry)));
