@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define FEW 4 /* entries of one group, for which it does not pay to look what they have in common */
 #define LENT_SIZE ((size_t)16 << 10) /* so much is sent without a copy; less, together with what follows */
 
 _Static_assert(POOL_BUFFER >= BATCH_ARENA, "a run is in one packet");
@@ -182,18 +183,32 @@ static int dispatcher_append_group(Dispatcher *d, const Way *way, unsigned noted
         return r;
 }
 
+static size_t count_same_group(const BatchEntry *e, size_t n) {
+        size_t i = 1;
+
+        while (i < n && entry_group(&e[i]) == entry_group(e))
+                i++;
+        return i;
+}
+
 int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, const Batch *b, const BatchEntry *e, size_t n) {
         int r = 0;
 
         for (size_t n_same; n > 0 && r >= 0; e += n_same, n -= n_same) {
                 Way way = { .order = order, .group = entry_group(e) };
 
-                n_same = n;
-                for (size_t i = 1; b->n_grouped > 0 && i < n_same; i++)
-                        if (entry_group(&e[i]) != way.group)
-                                n_same = i;
                 way.bits = dispatcher_live_bits(d, order, way.group, b->generation);
-                r = dispatcher_append_group(d, &way, noted, b, e, n_same);
+                n_same = b->is_uniform ? n : count_same_group(e, n);
+                if (b->n_grouped > 0 && n_same < FEW) {
+                        const Pass pass = pass_of(d, order, way.group, way.bits);
+                        size_t passed = pass_few(&pass, b->arena, e, n_same);
+
+                        e += passed;
+                        n -= passed;
+                        n_same -= passed;
+                }
+                if (n_same > 0)
+                        r = dispatcher_append_group(d, &way, noted, b, e, n_same);
         }
         return r;
 }

@@ -104,6 +104,20 @@ const BatchEntry *pass_turns(const Pass *pass, Desk *desk, const uint8_t *arena,
         return e;
 }
 
+size_t pass_few(const Pass *pass, const uint8_t *arena, const BatchEntry *e, size_t n) {
+        size_t i;
+
+        for (i = 0; i < n; i++, e++) {
+                uint64_t wanted = e->mask & pass->bits;
+
+                if (!wanted && e->event != BATCH_NOTE)
+                        continue;
+                if (!task_hints_has(pass->hints, e->tid, wanted) || !pass_to_all(pass->by_bit, wanted, arena + entry_offset(e), e->length))
+                        break;
+        }
+        return i;
+}
+
 /* Open packets that all get the same items, and how far the end of each is from that of the first one. */
 typedef struct Fan {
         Packet *packets[BATCH_BITS];

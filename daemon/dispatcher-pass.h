@@ -40,6 +40,9 @@ void desk_clear(Desk *desk, uint64_t bits);
 /* The first entry that did not go: it begins a run, or something has to be done before; the last one of all may be left. */
 const BatchEntry *pass_turns(const Pass *pass, Desk *desk, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last);
 
+/* The first of these n entries, of the pass's group, before each of which nothing has to be done: how many went. */
+size_t pass_few(const Pass *pass, const uint8_t *arena, const BatchEntry *e, size_t n);
+
 static inline const BatchEntry *pass_entries(const Pass *pass, Desk *desk, const uint8_t *arena, const BatchEntry *e,
                                              const BatchEntry *end) {
         bool is_run = e + 1 >= end || (e[1].mask & pass->bits) == (e->mask & pass->bits);

@@ -57,39 +57,45 @@ static bool dispatcher_count_matched(Dispatcher *d, StreamOrder order, const Bat
         return bits != 0;
 }
 
-/* Entries of other groups, which are not counted yet. */
-static bool dispatcher_count_grouped(Dispatcher *d, StreamOrder order, const Batch *b) {
-        bool any = false;
+static uint64_t group_count_matched(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e, uint64_t n) {
+        uint32_t group = entry_group(e);
+        uint64_t bits = e->mask & dispatcher_live_bits(d, order, group, b->generation);
 
-        for (size_t i = 0, n; i < b->n_entries; i += n) {
-                const BatchEntry *e = &b->entries[i];
-                uint32_t group = entry_group(e);
-                uint64_t bits;
-
-                for (n = 1; i + n < b->n_entries && entry_group(&e[n]) == group && e[n].mask == e->mask;)
-                        n++;
-                if (group == 0)
-                        continue;
-                bits = e->mask & dispatcher_live_bits(d, order, group, b->generation);
-                any |= bits != 0;
-                FOR_EACH_BIT(bit, bits)
-                        channel_count_matched(d->groups[order][group].by_bit[bit], n);
-        }
-        return any;
+        FOR_EACH_BIT(bit, bits)
+                channel_count_matched(d->groups[order][group].by_bit[bit], n);
+        return bits;
 }
 
-/* Whether anybody wants something of the batch in this order. */
-static bool dispatcher_count_batch(Dispatcher *d, StreamOrder order, const Batch *b) {
-        bool any = dispatcher_count_matched(d, order, b);
+/* Entries of other groups, which are not counted yet. */
+static void dispatcher_count_grouped(Dispatcher *d, Batch *b, bool *wants) {
+        const BatchEntry *e = b->entries, *end = e + b->n_entries, *first;
+        const uint32_t group = entry_group(e);
 
-        return (b->n_grouped > 0 && dispatcher_count_grouped(d, order, b)) || any;
+        while (e < end) {
+                first = e;
+                do
+                        e++;
+                while (e < end && entry_group(e) == entry_group(first) && e->mask == first->mask);
+                b->is_uniform &= entry_group(first) == group;
+                if (entry_group(first) == 0)
+                        continue;
+                for (int order = 0; order < _STREAM_ORDER_MAX; order++)
+                        wants[order] |= group_count_matched(d, (StreamOrder)order, b, first, (uint64_t)(e - first)) != 0;
+        }
 }
 
 int dispatcher_take_batch(Dispatcher *d, Batch *b) {
-        bool goes_by_cpu = dispatcher_count_batch(d, STREAM_BY_CPU, b), goes_by_time = dispatcher_count_batch(d, STREAM_BY_TIME, b);
-        bool is_merged = goes_by_time || (b->n_notes > 0 && d->n_channels[STREAM_BY_TIME] > 0);
-        unsigned noted = 1U << STREAM_BY_CPU | (is_merged ? 0 : 1U << STREAM_BY_TIME);
+        bool wants[] = { [STREAM_BY_TIME] = dispatcher_count_matched(d, STREAM_BY_TIME, b),
+                         [STREAM_BY_CPU] = dispatcher_count_matched(d, STREAM_BY_CPU, b) };
+        bool is_merged;
+        unsigned noted;
         int r = 0;
+
+        b->is_uniform = true;
+        if (b->n_grouped > 0)
+                dispatcher_count_grouped(d, b, wants);
+        is_merged = wants[STREAM_BY_TIME] || (b->n_notes > 0 && d->n_channels[STREAM_BY_TIME] > 0);
+        noted = 1U << STREAM_BY_CPU | (is_merged ? 0 : 1U << STREAM_BY_TIME);
 
         counter_add(&d->items, b->n_entries - b->n_notes - b->n_shared);
         d->tick_told.is_due |= b->due < d->tick_told.next;
@@ -97,7 +103,7 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
                 d->hearings[b->slot].is_asked = false; /* that was the answer, be it nothing new */
         if (b->watermark > d->watermarks[b->slot])
                 d->watermarks[b->slot] = b->watermark;
-        if (goes_by_cpu || b->n_notes > 0)
+        if (wants[STREAM_BY_CPU] || b->n_notes > 0)
                 r = dispatcher_append(d, STREAM_BY_CPU, noted, b, b->entries, b->n_entries);
         if (r >= 0 && is_merged) {
                 r = merge_add(&d->merge, b);

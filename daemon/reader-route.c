@@ -4,22 +4,39 @@
  */
 #include "daemon/reader-route.h"
 
-/* Those of one encoding, from `route` on, who want the record. Where the next encoding's begin. */
-static const Route *routes_ask(const Route *route, const Route *end, const Record *record, SubscriptionSet *ret) {
-        const EncodePlan *plan = route->plan;
+#include <errno.h>
+#include <stdlib.h>
+
+int reader_finish_routes(RouteTable *t) {
+        route_table_finish(t);
+        if (!t->is_grouped && !t->needs_comm)
+                return 0;
+        t->first = calloc(t->n_routes, sizeof(*t->first));
+        if (!t->first)
+                return -ENOMEM;
+        for (size_t i = 0; i < t->n_routes; i++) {
+                const MatchProgram *program = t->routes[i].program;
+
+                t->first[i] = program && program->n_ranges > 0 ? program->ranges[0] : (MatchRange){ .span = UINT64_MAX, .base = 1 };
+        }
+        return 0;
+}
+
+/*
+ * Those of an encoding who want the record. Of thousands most say no to the first question, and these lie one behind the other,
+ * where their programs are all over the memory.
+ */
+static void routes_ask(const RouteTable *t, size_t first, size_t end, const Record *record, SubscriptionSet *ret) {
+        const uint8_t *const bases[] = { record->raw, (const uint8_t *)record };
 
         ret->groups = 0;
-        while (route < end && route->plan == plan) {
-                uint32_t group = BATCH_GROUP(route->number);
-                uint64_t mask = 0;
+        for (size_t i = first; i < end; i++) {
+                const MatchRange *q = &t->first[i];
+                const Route *route = &t->routes[i];
 
-                for (; route < end && route->plan == plan && BATCH_GROUP(route->number) == group; route++)
-                        if (!route->program || match_ask(route->program, record))
-                                mask |= route->bit;
-                if (mask)
-                        subscription_set_add_mask(ret, group, mask);
+                if (match_range_holds(q, bases[q->base] + q->at) && (!route->program || match_ask(route->program, record)))
+                        subscription_set_add(ret, route->number);
         }
-        return route;
 }
 
 static int reader_encode_set(Batch *b, const EncodePlan *plan, const Record *record, const SubscriptionSet *set) {
@@ -36,21 +53,24 @@ static int reader_encode_set(Batch *b, const EncodePlan *plan, const Record *rec
 }
 
 int reader_route_special(Reader *r, const SnapshotStream *stream, Record *record) {
-        const Route *route = stream->routes, *end = route + stream->n_routes;
+        const RouteTable *t = stream->of->table;
+        size_t first = 0;
         bool any = false;
 
-        if (stream->of->needs_comm)
+        if (t->needs_comm)
                 record->comm = reader_comm(r, record->tid, record->time);
-        while (route < end) {
-                const EncodePlan *plan = route->plan;
+        for (size_t i = 0; i < t->n_encodings; i++) {
                 SubscriptionSet set;
                 int n;
 
-                route = routes_ask(route, end, record, &set);
+                if (t->ends[i] == 0)
+                        continue; /* nobody uses it */
+                routes_ask(t, first, t->ends[i], record, &set);
+                first = t->ends[i];
                 if (set.groups == 0)
                         continue;
                 any = true;
-                n = reader_encode_set(r->batch, plan, record, &set);
+                n = reader_encode_set(r->batch, t->encodings[i], record, &set);
                 if (n != 0)
                         return n;
         }

@@ -233,6 +233,8 @@ static inline int reader_need_batch(Reader *r) {
 }
 /* In the middle of a drain: the record at the tail is not in it. */
 void reader_push_full_batch(Reader *r);
+/* reader-route.c: a table that has its routes becomes what readers need. -ENOMEM */
+int reader_finish_routes(RouteTable *t);
 /* reader-take.c: one record into the batch that there is. READER_E_NO_ROOM. */
 int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sample);
 /* One that does not fit into an empty batch is lost, and said so. */

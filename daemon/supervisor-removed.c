@@ -82,7 +82,7 @@ int supervisor_remember_removed(Supervisor *s, Registration *const *removed, siz
 void supervisor_forget_removed(Supervisor *s) {
         uint64_t oldest = UINT64_MAX;
 
-        for (const Admission *a = s->admissions; a; a = a->next)
+        for (const Admission *a = s->admissions; a && s->removed.first; a = a->next)
                 if (a->id < oldest)
                         oldest = a->id;
         while (s->removed.first && s->removed.first->last_subscriber < oldest)

@@ -186,7 +186,10 @@ int registration_route_table(Registration *g, RouteTable **ret) {
                 t->routes[t->n_routes] = (Route){ .number = u->number, .program = match_program_ref(route->program),
                                                   .encoding = table_find_encoding(t, route->encoding) };
         }
-        route_table_finish(t);
+        if (reader_finish_routes(t) < 0) {
+                route_table_unref(t);
+                return -ENOMEM;
+        }
         g->table = t;
         *ret = route_table_ref(t);
         return 0;

@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 
 #include "config/value.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor-ledger.h"
 #include "daemon/supervisor-removed.h"
@@ -386,7 +387,6 @@ static int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
         s->n_subscribers--;
         supervisor_count_given(s);
         r = supervisor_discharge(s, id);
-        supervisor_forget_removed(s);
         if (--u->n_subscribers > 0 || r < 0)
                 return r;
         r = supervisor_end_subscription(s, u);
@@ -413,7 +413,10 @@ int supervisor_on_notices(Supervisor *s) {
                         break;
                 }
                 free(word);
+                if (r >= 0)
+                        r = checkpoint(NULL);
         }
+        supervisor_forget_removed(s);
         if (r >= 0 && s->owes_snapshot)
                 r = supervisor_publish(s);
         if (r >= 0 && s->stopping && s->n_subscribers == 0)

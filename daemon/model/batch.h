@@ -98,6 +98,7 @@ typedef struct Batch {
 
         /* written by the dispatcher */
         size_t next; /* first entry that is not yet released by the merge */
+        bool is_uniform;      /* all entries are of one group */
         size_t place;         /* in Merge.batches */
         struct Batch *behind; /* in the merge: the next one of its CPU, or NULL */
 

@@ -54,7 +54,8 @@ RouteTable *route_table_new(size_t n_routes, size_t n_encodings) {
         t->n_refs = 1;
         t->routes = calloc(n_routes ? n_routes : 1, sizeof(*t->routes));
         t->encodings = calloc(n_encodings ? n_encodings : 1, sizeof(*t->encodings));
-        return t->routes && t->encodings ? TAKE_PTR(t) : NULL;
+        t->ends = calloc(n_encodings ? n_encodings : 1, sizeof(*t->ends));
+        return t->routes && t->encodings && t->ends ? TAKE_PTR(t) : NULL;
 }
 
 RouteTable *route_table_ref(RouteTable *t) {
@@ -70,6 +71,8 @@ RouteTable *route_table_unref(RouteTable *t) {
                 t->deinit(t);
         free(t->routes);
         free(t->encodings);
+        free(t->ends);
+        free(t->first);
         free(t);
         return NULL;
 }
@@ -82,8 +85,16 @@ static int compare_routes(const void *a, const void *b) {
         return (x->number > y->number) - (x->number < y->number);
 }
 
+/* Mostly they are: who comes last has the highest number. */
+static bool are_in_order(const RouteTable *t) {
+        for (size_t i = 1; i < t->n_routes; i++)
+                if (compare_routes(&t->routes[i - 1], &t->routes[i]) > 0)
+                        return false;
+        return true;
+}
+
 void route_table_finish(RouteTable *t) {
-        if (t->n_routes > 1)
+        if (!are_in_order(t))
                 qsort(t->routes, t->n_routes, sizeof(*t->routes), compare_routes);
         t->is_grouped = false;
         t->is_of_one_group = true;
@@ -93,6 +104,7 @@ void route_table_finish(RouteTable *t) {
                 assert(route->number < SUBSCRIPTIONS_MAX);
                 route->plan = t->encodings[route->encoding];
                 route->bit = BATCH_BIT(route->number);
+                t->ends[route->encoding] = i + 1;
                 t->is_grouped |= BATCH_GROUP(route->number) > 0;
                 t->is_of_one_group &= BATCH_GROUP(route->number) == BATCH_GROUP(t->routes[0].number);
         }

@@ -35,6 +35,8 @@ typedef struct RouteTable {
         size_t n_routes;
         EncodePlan **encodings;
         size_t n_encodings;
+        size_t *ends; /* of each encoding: where the routes behind its own begin */
+        struct MatchRange *first; /* reader_finish_routes(); of each route: what it asks first, if the table is not common */
         bool needs_comm; /* some condition asks for the thread's name */
         bool is_grouped; /* somebody is in another group than 0 */
         bool is_of_one_group; /* all are in one */

@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "tests/bench/bare-loop.h"
 #include "tests/bench/pipeline.h"
@@ -73,6 +74,16 @@ static Case cases[] = {
         { "1 subscription, 64 % pass", .shape = { ONE_CPU, .n_subscriptions = 1, .where = "id < 64" } },
         { "64 subscriptions, 1 % pass each", .is_counted = true,
           .shape = { ONE_CPU, .n_subscriptions = 64, .where = "id == %u" } },
+        { "fields, subscription 1,000", .is_counted = true, .shape = { ONE_CPU, .n_subscriptions = 1, .number = 999 } },
+        { "1,000 events of 1,000 subscriptions", .is_counted = true,
+          .shape = { ONE_CPU, .n_subscriptions = 1000, .n_events = 1000, .n_fired = 1000, .is_apart = true } },
+        { "1,000 subscriptions, 40 of each event", .is_counted = true,
+          .shape = { ONE_CPU, .n_subscriptions = 1000, .n_events = 25, .n_fired = 25, .is_apart = true, .where = "id == %u" } },
+        { "128 subscriptions, 1 % pass each", .is_counted = true,
+          .shape = { ONE_CPU, .n_subscriptions = 128, .where = "id == %u" } },
+        { "time order, turns, 1,000 subscriptions", .is_counted = true,
+          .shape = { .n_cpus = 2, .n_busy = 2, .order = STREAM_BY_TIME, .n_subscriptions = 1000, .n_events = 1000,
+                     .n_fired = 1000, .is_apart = true, .in_turn = true } },
         { "2 subscribers", .is_counted = true, .shape = { ONE_CPU, .n_subscriptions = 1, .n_subscribers = 2 } },
         { "4 subscribers in 4 encodings", .shape = { ONE_CPU, .n_subscriptions = 4, .n_encodings = 4 } },
         { "16 subscribers", .shape = { ONE_CPU, .n_subscriptions = 1, .n_subscribers = 16 } },
@@ -402,11 +413,22 @@ static int measure(unsigned runs, size_t n_samples, const char *json) {
         return json ? write_json(json, runs) : EXIT_SUCCESS;
 }
 
+/* Two for each of thousands of subscribers, where that may be. */
+static void raise_limit_of_fds(void) {
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+                limit.rlim_cur = limit.rlim_max;
+                (void)setrlimit(RLIMIT_NOFILE, &limit); /* what is too little is said by who needs more */
+        }
+}
+
 int main(int argc, char **argv) {
         unsigned runs = RUNS;
         size_t n_samples = SAMPLES;
         const char *json = NULL;
 
+        raise_limit_of_fds();
         if (argc == 2 && strcmp(argv[1], "--list-counted") == 0)
                 return list_counted();
         if (argc == 4 && strcmp(argv[1], "--play") == 0)

@@ -139,13 +139,16 @@ static void snapshot_add_event(const Pipeline *p, Snapshot *s, uint32_t index) {
         e->layout = &p->layout;
         t = need(route_table_new(p->shape.n_subscriptions, n_encodings));
         t->deinit = drop_references;
+        for (unsigned i = 0; i < n_encodings; i++)
+                t->encodings[t->n_encodings++] = encoding_of(p, index + 1, i);
         for (unsigned i = 0; i < p->shape.n_subscriptions; i++) {
-                if (i < n_encodings)
-                        t->encodings[t->n_encodings++] = encoding_of(p, index + 1, i);
-                t->routes[t->n_routes++] = (Route){ .number = i, .encoding = i % n_encodings,
+                if (p->shape.is_apart && i % or_one(p->shape.n_events) != index)
+                        continue;
+                t->routes[t->n_routes++] = (Route){ .number = p->shape.number + i, .encoding = i % n_encodings,
                                                     .program = match_program_ref(p->subscriptions[i].program) };
         }
-        route_table_finish(t);
+        if (reader_finish_routes(t) < 0)
+                fail("no memory");
         snapshot_set_routes(e, t);
 }
 
@@ -205,11 +208,11 @@ static Subscriber *pipeline_subscribe(Pipeline *p, unsigned subscription, unsign
         Subscriber *s = need(calloc(1, sizeof(*s)));
 
         peer_open(peer);
-        *s = (Subscriber){ .id = number, .fd = peer->fd, .number = subscription, .order = p->shape.order, .since = 1,
+        *s = (Subscriber){ .id = number, .fd = peer->fd, .number = p->shape.number + subscription, .order = p->shape.order, .since = 1,
                            .overflow = OVERFLOW_DROP_OLDEST, .queue_bytes = (size_t)64 << 20 };
         peer->fd = -1; /* the dispatcher closes it */
         if (!p->shape.by_socket)
-                s->ring = peer_share(peer, PIPELINE_SHARED, p->subscriptions[subscription].pool);
+                s->ring = peer_share(peer, p->shape.n_subscriptions > BATCH_BITS ? PIPELINE_SHARED_OF_MANY : PIPELINE_SHARED, p->subscriptions[subscription].pool);
         if (dispatcher_subscribe(&p->dispatcher, s) < 0 || dispatcher_begin(&p->dispatcher, s->id) < 0)
                 fail("no subscriber");
         return s;
@@ -372,7 +375,7 @@ void pipeline_turn(Pipeline *p) {
 }
 
 static void pipeline_check_subscriber(const Pipeline *p, const Subscriber *s, uint64_t delivered) {
-        bool has_all = !p->shape.where || p->shape.n_subscriptions == 1;
+        bool has_all = (!p->shape.where && !p->shape.is_apart) || p->shape.n_subscriptions == 1;
 
         if (s->outbox.sent_items != s->matched || s->late > 0 || (has_all && s->matched != delivered))
                 fail("samples did not leave");

@@ -15,6 +15,7 @@
 #define PIPELINE_FILL ((size_t)336 << 10)        /* bytes at a time: what a tick brings at 1 M samples a second */
 #define PIPELINE_POOL ((size_t)2 << 20)          /* as by default */
 #define PIPELINE_SHARED ((size_t)1 << 20)        /* twice the default: who reads when a turn is over needs room for all of it */
+#define PIPELINE_SHARED_OF_MANY ((size_t)64 << 10) /* the same for each of more than 64 subscriptions */
 #define PIPELINE_RATE 20000                      /* samples of each CPU in a second, where `per_turn` is given */
 
 typedef enum PlayedEvent {
@@ -31,6 +32,8 @@ typedef struct PipelineShape {
         unsigned n_events;       /* enabled ones; 0: 1 */
         unsigned n_fired;        /* the first ones of them, which happen at random; 0: 1 */
         unsigned n_subscriptions, n_subscribers; /* of each subscription; 0: 1 */
+        uint32_t number;         /* of the first subscription */
+        bool is_apart;           /* each subscription wants one event, all events by turns; else each wants all */
         unsigned n_encodings;    /* in which these are by turns: fields, raw, both, one field only; 0: only `payload` */
         Payload payload;
         StreamOrder order;

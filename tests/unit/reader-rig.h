@@ -97,7 +97,9 @@ static inline void rig_route(SnapshotEvent *e, uint32_t number, uint32_t encodin
 
 /* It has its routes. */
 static inline void rig_finish_event(SnapshotEvent *e) {
-        route_table_finish(e->table);
+        int r = reader_finish_routes(e->table);
+
+        assert(r == 0);
         snapshot_set_routes(e, e->table);
 }
 
