@@ -108,8 +108,8 @@ static inline void mix_begin(Mix *m, const Route *route) {
         m->before = b->n_entries > 0 ? m->end[-1].time : 0;
         m->sorted = true;
         m->mask = route->bit;
-        m->number = route->number;
-        m->base = (uintptr_t)b->arena - BATCH_PLACE(BATCH_GROUP(m->number), 0);
+        m->number = route->bit ? route->number : UINT32_MAX; /* nobody wants the first one: the next one's is another mask */
+        m->base = (uintptr_t)b->arena - BATCH_PLACE(BATCH_GROUP(route->number), 0);
 }
 
 static inline void mix_end(Mix *m) {
