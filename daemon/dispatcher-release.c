@@ -126,10 +126,35 @@ static bool entry_goes_by_cpu(Dispatcher *d, const Batch *b, const BatchEntry *e
         return false;
 }
 
+static int compare_late(const void *a, const void *b) {
+        const LateRow *x = a, *y = b;
+
+        return x->event != y->event ? (x->event > y->event) - (x->event < y->event) : (x->slot > y->slot) - (x->slot < y->slot);
+}
+
+LateRow *late_rows_find(LateRow *rows, size_t n, uint32_t event, uint32_t slot) {
+        return n > 0 ? bsearch(&(LateRow){ .event = event, .slot = slot }, rows, n, sizeof(*rows), compare_late) : NULL;
+}
+
+/* Once for each event and CPU: the rows stay in order. */
+static int dispatcher_add_late(Dispatcher *d, LateRow row) {
+        LateRow *more = reallocarray(d->late, d->n_late + 1, sizeof(*more));
+        size_t at = d->n_late;
+
+        if (!more)
+                return -ENOMEM;
+        d->late = more;
+        for (; at > 0 && compare_late(&more[at - 1], &row) > 0; at--)
+                more[at] = more[at - 1];
+        more[at] = row;
+        d->n_late++;
+        return 0;
+}
+
 /* Nobody who wanted it can have it in its place. */
 static int dispatcher_count_late(Dispatcher *d, const Batch *b, const BatchEntry *e) {
         uint32_t group = entry_group(e);
-        LateRow *more;
+        LateRow *row;
 
         FOR_EACH_BIT(bit, e->mask & dispatcher_live_bits(d, STREAM_BY_TIME, group, b->generation))
                 for (Subscriber *s = d->groups[STREAM_BY_TIME][group].by_bit[bit]->subscribers; s; s = s->next)
@@ -138,17 +163,12 @@ static int dispatcher_count_late(Dispatcher *d, const Batch *b, const BatchEntry
                 return 0; /* counted with the one before */
         if (e->event == 0 || entry_goes_by_cpu(d, b, e))
                 return 0; /* a side record, or another stream has it */
-        for (size_t i = 0; i < d->n_late; i++)
-                if (d->late[i].event == e->event && d->late[i].slot == b->slot) {
-                        d->late[i].count++;
-                        return 0;
-                }
-        more = reallocarray(d->late, d->n_late + 1, sizeof(*more));
-        if (!more)
-                return -ENOMEM;
-        d->late = more;
-        d->late[d->n_late++] = (LateRow){ .event = e->event, .slot = b->slot, .count = 1 };
-        return 0;
+        row = late_rows_find(d->late, d->n_late, e->event, b->slot);
+        if (row) {
+                row->count++;
+                return 0;
+        }
+        return dispatcher_add_late(d, (LateRow){ .event = e->event, .slot = b->slot, .count = 1 });
 }
 
 /* What is older than what was released: the first entries of this piece, how many; none, if any other came before it. */

@@ -191,6 +191,9 @@ typedef struct LateRow {
         uint64_t count;
 } LateRow;
 
+/* One of rows that are in the order of event and slot, as those of a report; NULL: there is none. */
+LateRow *late_rows_find(LateRow *rows, size_t n, uint32_t event, uint32_t slot);
+
 typedef struct DispatcherReport {
         SubscriberRow *subscribers; /* malloc */
         size_t n_subscribers;

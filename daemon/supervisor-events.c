@@ -18,6 +18,7 @@
 #include "daemon/supervisor-external.h"
 #include "daemon/supervisor-kept.h"
 #include "daemon/supervisor-quota.h"
+#include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-removed.h"
 
 #define MAX_EVENTS 10000
@@ -44,9 +45,20 @@ static int supervisor_update_active(Supervisor *s, Explanation *e) {
         return active && s->wants_tasks ? supervisor_learn_tasks(s) : 0;
 }
 
+/* It is the only one of its name. */
+static int check_name(const Supervisor *s, const Index *names, const Registration *g, Explanation *e) {
+        const char *name = g->event->spec.name;
+
+        if (supervisor_find(s, name))
+                return refuse(e, REFUSED_EXISTS, "exists",
+                              "there is an event called %s already: remove it, or give this one a --name", name);
+        return names_find(names, name) == g ? 0 : refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", name);
+}
+
 /* Everything named, as a list that is not yet registered. */
 static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration **ret, Explanation *e) {
         Registration *list = NULL, **end = &list;
+        Index names = INDEX_NULL;
         size_t n_list = 0;
         int r = 0;
 
@@ -55,15 +67,11 @@ static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration *
                 for (; *end; end = &(*end)->next)
                         n_list++;
         }
-        for (Registration *a = list; a && r == 0; a = a->next) {
-                if (supervisor_find(s, a->event->spec.name))
-                        r = refuse(e, REFUSED_EXISTS, "exists",
-                                   "there is an event called %s already: remove it, or give this one a --name",
-                                   a->event->spec.name);
-                for (const Registration *b = list; b != a && r == 0; b = b->next)
-                        if (strcmp(a->event->spec.name, b->event->spec.name) == 0)
-                                r = refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", a->event->spec.name);
-        }
+        if (r == 0)
+                r = names_add_list(&names, list);
+        for (const Registration *g = list; g && r == 0; g = g->next)
+                r = check_name(s, &names, g, e);
+        index_deinit(&names);
         if (r == 0 && s->n_registrations + n_list > MAX_EVENTS)
                 r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "%zu and %zu more are above the %d events of a daemon",
                            s->n_registrations, n_list, MAX_EVENTS);
@@ -90,14 +98,10 @@ static int list_switch(Supervisor *s, Registration *const *regs, size_t n, bool 
 
 /* Takes the list, the last of what is registered, out again; it is disabled. Readers know it, or they do not. */
 static int supervisor_withdraw(Supervisor *s, Registration *list, bool published) {
-        Registration **p = &s->registrations;
         int r = 0;
 
-        while (*p && *p != list)
-                p = &(*p)->next;
-        *p = NULL;
+        supervisor_unlink_last(s, list);
         for (Registration *g = list; g; g = g->next) {
-                s->n_registrations--;
                 supervisor_unfollow_event(s, g);
                 registration_unroute(g);
         }
@@ -143,13 +147,12 @@ int supervisor_unregister(Supervisor *s, Registration *list, size_t n) {
 }
 
 int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation *e) {
-        Registration **end = &s->registrations;
-        int r = 0;
+        int r = supervisor_link(s, list);
 
-        while (*end)
-                end = &(*end)->next;
-        *end = list;
-        s->n_registrations += n;
+        if (r < 0) {
+                registrations_free(s, list);
+                return r;
+        }
         for (Registration *g = list; g && r == 0; g = g->next)
                 r = supervisor_route_event(s, g);
         mark_enabled(list);
@@ -229,16 +232,6 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const Adding *addi
         }
         *ret_refs = refs;
         return 0;
-}
-
-static void supervisor_unlink(Supervisor *s, Registration *r) {
-        for (Registration **p = &s->registrations; *p; p = &(*p)->next)
-                if (*p == r) {
-                        *p = r->next;
-                        r->next = NULL;
-                        s->n_registrations--;
-                        return;
-                }
 }
 
 int supervisor_remove_selected(Supervisor *s, Registration *const *selected, size_t n, Explanation *e) {

@@ -48,7 +48,8 @@ static void following_deinit(Supervisor *s, Following *f) {
         free(f->list);
 }
 
-static int find_sight(Supervisor *s, Following *f, const EventSpec *spec, const Whoms **ret, Explanation *e) {
+static int find_sight(Supervisor *s, Following *f, const Registration *g, const Whoms **ret, Explanation *e) {
+        const EventSpec *spec = &g->event->spec;
         Sight *sight = &f->sights[f->n_sights];
         int r;
 
@@ -59,7 +60,7 @@ static int find_sight(Supervisor *s, Following *f, const EventSpec *spec, const 
                 }
         r = watch_spec(s, spec, e);
         if (r == 0)
-                r = supervisor_find_whoms(s, spec, &sight->whoms, e);
+                r = supervisor_find_whoms(s, g, &sight->whoms, e);
         if (r != 0)
                 return r;
         sight->spec = spec;
@@ -99,7 +100,7 @@ static int follow_event(Supervisor *s, Following *f, Registration *g, Explanatio
         size_t n_slots = 0;
         int r;
 
-        r = find_sight(s, f, &g->event->spec, &now, e);
+        r = find_sight(s, f, g, &now, e);
         if (r != 0)
                 return r;
         f->list[f->n++].registration = g;
@@ -204,6 +205,8 @@ void supervisor_unfollow_event(Supervisor *s, const Registration *g) {
         static const CgroupNaming namings[] = { CGROUP_BY_PATH, CGROUP_BY_CONTAINER, CGROUP_BY_UNIT };
         bool any = false;
 
+        if (!g->is_followed)
+                return;
         for (const Registration *o = s->registrations; o && !any; o = o->next)
                 any = o != g && o->is_followed;
         if (!any)

@@ -82,11 +82,9 @@ void kept_forget_waiting(Supervisor *s, const KeptChange *change) {
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static bool change_has(const KeptChange *change, const Registration *g) {
+static void change_mark(const KeptChange *change, bool on) {
         for (size_t i = 0; i < change->n_subjects; i++)
-                if (change->subjects[i] == g)
-                        return true;
-        return false;
+                change->subjects[i]->is_selected = on;
 }
 
 /* Whether the file is another one afterwards. */
@@ -123,7 +121,7 @@ static int put_events(const Supervisor *s, const KeptChange *change, Perfd__V1__
         int r = 0;
 
         for (const Registration *g = s->registrations; g && r == 0; g = g->next) {
-                bool changes = change_has(change, g);
+                bool changes = g->is_selected;
 
                 if (!g->kept || (changes && change->removed))
                         continue;
@@ -153,7 +151,9 @@ static int pack_events(const Supervisor *s, const KeptChange *change, Perfd__V1_
         q->events = calloc(count_events(s, change) + 1, sizeof(*q->events));
         if (!q->events)
                 return -ENOMEM;
+        change_mark(change, true);
         r = put_events(s, change, q);
+        change_mark(change, false);
         if (r < 0)
                 return r;
         n_owned = q->n_events;

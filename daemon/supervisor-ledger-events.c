@@ -96,10 +96,9 @@ int ledger_counts_new(const uint64_t *values, const char *const *names, size_t n
 }
 
 static uint64_t late_of(const DispatcherReport *report, uint32_t event, uint32_t slot) {
-        for (size_t i = 0; i < report->n_late; i++)
-                if (report->late[i].event == event && report->late[i].slot == slot)
-                        return report->late[i].count;
-        return 0;
+        const LateRow *row = late_rows_find(report->late, report->n_late, event, slot);
+
+        return row ? row->count : 0;
 }
 
 /* occurred = delivered + filtered + all of lost. What a muted generation saw besides is not part of occurred. */

@@ -81,7 +81,7 @@ static int count_needed(Supervisor *s, const Registration *g, size_t *ret, Expla
         _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
         _cleanup_free_ uint32_t *slots = NULL;
         size_t n_slots = 0;
-        int r = supervisor_find_whoms(s, &g->event->spec, &whoms, e);
+        int r = supervisor_find_whoms(s, g, &whoms, e);
 
         if (r == 0)
                 r = supervisor_find_slots(s, g, &slots, &n_slots, e);
@@ -272,17 +272,17 @@ static int try_to_open(Supervisor *s, const Registration *g, const char *filter,
         _cleanup_(whoms_deinit) Whoms before = WHOMS_NULL, after = WHOMS_NULL;
         int r;
 
-        r = supervisor_find_whoms(s, &g->event->spec, &before, e);
+        r = supervisor_find_whoms(s, g, &before, e);
         if (r == 0)
                 r = supervisor_open_at(s, g, filter, &before, slots, n_slots, ret, e);
         if (r != 0)
                 return r;
-        if (ret->n == 0 && before.n > 0 && !g->is_followed && !supervisor_find_spec(s, &g->event->spec))
+        if (ret->n == 0 && before.n > 0 && !g->is_followed && !g->is_registered)
                 r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: %s", g->event->spec.name,
                            before.list[0].pid >= 0 ? "its tasks or cgroups are gone" : "its CPUs are offline");
         *ret_same = true;
         if (r == 0 && !event_spec_is_host(&g->event->spec)) {
-                r = supervisor_find_whoms(s, &g->event->spec, &after, e);
+                r = supervisor_find_whoms(s, g, &after, e);
                 *ret_same = r == 0 && whoms_contain(&before, &after);
         }
         return r;
@@ -322,7 +322,7 @@ static int open_for_trial(Supervisor *s, const Registration *g, const char *filt
                 return 0;
         r = supervisor_wait_for_trial_room(s, g->event->spec.name, g->plan.n_attrs, e);
         if (r == 0)
-                r = supervisor_find_whoms(s, &g->event->spec, &whoms, e);
+                r = supervisor_find_whoms(s, g, &whoms, e);
         for (size_t i = 0; i < whoms.n && n_slots > 0 && r == 0; i++) {
                 Whoms one = { .list = &whoms.list[i], .n = 1 };
                 Opened o = OPENED_NULL;

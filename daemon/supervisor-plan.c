@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/model/spec-difference.h"
+#include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-requests.h"
 
 static int difference_new(const char *field, const char *before, const char *after, Perfd__V1__Difference ***list,
@@ -79,20 +80,6 @@ static int plan_added(const Supervisor *s, const Reload *w, Perfd__V1__PlanReply
         return r;
 }
 
-/* The spec that a replacement makes; everything in it is borrowed. */
-static EventSpec replacement_spec(const Replacement *p) {
-        EventSpec spec = p->registration->event->spec;
-
-        spec.filter = p->filter;
-        spec.group = p->group;
-        if (p->has_rate) {
-                spec.period = p->period;
-                spec.frequency = p->frequency;
-                spec.interval = p->interval;
-        }
-        return spec;
-}
-
 static int plan_kept(const Reload *w, Perfd__V1__PlanReply *ret) {
         PlannedList changed = { &ret->changed, &ret->n_changed }, kept = { &ret->kept, &ret->n_kept };
         size_t next = 0; /* replacements are in the order of what is kept */
@@ -101,30 +88,24 @@ static int plan_kept(const Reload *w, Perfd__V1__PlanReply *ret) {
         for (size_t i = 0; i < w->n_kept && r == 0; i++) {
                 const Registration *running = w->kept[i];
 
-                if (next < w->n_replacements && w->replacements[next].registration == running) {
-                        EventSpec spec = replacement_spec(&w->replacements[next++]);
-
-                        r = planned_new(changed, running, &spec, false);
-                } else
+                if (next < w->n_replacements && w->replacements[next].registration == running)
+                        r = planned_new(changed, running, &w->replacements[next++].event->spec, false);
+                else
                         r = planned_new(kept, running, &running->event->spec, false);
         }
         return r;
 }
 
-static bool is_replaced(const Reload *w, const Registration *running) {
-        for (const Registration *g = w->added; g; g = g->next)
-                if (strcmp(g->event->spec.name, running->event->spec.name) == 0)
-                        return true;
-        return false;
-}
-
+/* What another one takes the name of is replaced. */
 static int plan_removed(const Reload *w, Perfd__V1__PlanReply *ret) {
         PlannedList removed = { &ret->removed, &ret->n_removed };
-        int r = 0;
+        Index added = INDEX_NULL;
+        int r = names_add_list(&added, w->added);
 
         for (size_t i = 0; i < w->n_removed && r == 0; i++)
-                if (!is_replaced(w, w->removed[i]))
+                if (!names_find(&added, w->removed[i]->event->spec.name))
                         r = planned_new(removed, w->removed[i], NULL, false);
+        index_deinit(&added);
         return r;
 }
 

@@ -84,14 +84,13 @@ static int reload_prepare_event(Supervisor *s, const Config *c, const ConfigEven
 
 /* Everything configured that is not kept goes. */
 static void reload_find_removed(const Supervisor *s, Reload *w) {
-        for (Registration *g = s->registrations; g; g = g->next) {
-                bool kept = !g->event->spec.configured;
-
-                for (size_t i = 0; i < w->n_kept && !kept; i++)
-                        kept = w->kept[i] == g;
-                if (!kept)
+        for (size_t i = 0; i < w->n_kept; i++)
+                w->kept[i]->is_selected = true;
+        for (Registration *g = s->registrations; g; g = g->next)
+                if (g->event->spec.configured && !g->is_selected)
                         w->removed[w->n_removed++] = g;
-        }
+        for (size_t i = 0; i < w->n_kept; i++)
+                w->kept[i]->is_selected = false;
 }
 
 int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e) {

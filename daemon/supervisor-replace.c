@@ -53,8 +53,7 @@ int registration_keep_counts(Registration *r, const Opened *o, bool is_standby) 
 
 void replacement_deinit(Supervisor *s, Replacement *p) {
         opened_close(s, &p->opened);
-        free(p->filter);
-        free(p->group);
+        event_unref(p->event);
         free(p->plan.attrs);
         free(p->plan.config3);
         free(p->layout);
@@ -80,25 +79,13 @@ static int plan_copy(const AttrPlan *from, AttrPlan *ret) {
         return 0;
 }
 
-/* `image` is the event as it would be, for the time of the opening; what it points to is the event's. */
-static int prepare_rate(Supervisor *s, const EventSpec *wanted, Event *image, Replacement *p, Explanation *e) {
+static int prepare_rate(Supervisor *s, Replacement *p, Explanation *e) {
         int r = plan_copy(&p->registration->plan, &p->plan);
 
-        if (r < 0)
-                return r;
-        image->spec.period = wanted->period;
-        image->spec.frequency = wanted->frequency;
-        image->spec.interval = wanted->interval;
-        r = attr_plan(&s->attr, image, &p->plan, p->registration->can_sample, e);
-        if (r == 0)
-                r = plan_layout_new(&p->plan, &p->layout);
         p->has_rate = true;
-        p->period = image->spec.period;
-        p->frequency = image->spec.frequency;
-        p->interval = image->spec.interval;
-        p->effective_period = image->period;
-        p->exact = image->exact;
-        return r;
+        if (r == 0)
+                r = attr_plan(&s->attr, p->event, &p->plan, p->registration->can_sample, e);
+        return r == 0 ? plan_layout_new(&p->plan, &p->layout) : r;
 }
 
 static bool same_rate(const EventSpec *a, const EventSpec *b) {
@@ -109,21 +96,38 @@ static bool same_text(const char *a, const char *b) {
         return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
+/* The event as it is, but for what can change while it runs. */
+static int changed_event(Event *event, const EventSpec *wanted, Event **ret) {
+        _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
+        int r = event_spec_copy(&event->spec, &spec);
+
+        if (r < 0)
+                return r;
+        free(spec.filter);
+        free(spec.group);
+        spec.filter = spec.group = NULL;
+        spec.period = wanted->period;
+        spec.frequency = wanted->frequency;
+        spec.interval = wanted->interval;
+        if ((r = text_copy(wanted->filter, &spec.filter)) < 0 || (r = text_copy(wanted->group, &spec.group)) < 0)
+                return r;
+        *ret = event_new_changed(event, &spec);
+        return *ret ? 0 : -ENOMEM;
+}
+
 static int prepare(Supervisor *s, Registration *g, const EventSpec *wanted, Replacement *p, Explanation *e) {
-        const Event *event = g->event;
-        Event image = { .id = event->id, .spec = event->spec, .plan = event->plan, .external = event->external,
-                        .members = event->members, .n_members = event->n_members, .exact = event->exact,
-                        .in_ns = event->in_ns, .period = event->period, .n_slots = event->n_slots };
+        const EventSpec *before = &g->event->spec;
         Registration planned = *g;
         int r;
 
         p->registration = g;
-        if ((r = text_copy(wanted->filter, &p->filter)) < 0 || (r = text_copy(wanted->group, &p->group)) < 0)
+        r = changed_event(g->event, wanted, &p->event);
+        if (r < 0)
                 return r;
-        p->needs_fds = !same_rate(&event->spec, wanted) || !same_text(event->spec.filter, wanted->filter);
-        planned.event = &image;
-        if (!same_rate(&event->spec, wanted)) {
-                r = prepare_rate(s, wanted, &image, p, e);
+        p->needs_fds = !same_rate(before, wanted) || !same_text(before->filter, wanted->filter);
+        planned.event = p->event;
+        if (!same_rate(before, wanted)) {
+                r = prepare_rate(s, p, e);
                 planned.plan = p->plan;
         }
         if (r == 0 && p->needs_fds)
@@ -213,7 +217,6 @@ static int make(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
         return error;
 }
 
-/* The event is what its replacement was prepared for. Fields of it that only main looks at. */
 static void take_rate(Replacement *p) {
         Registration *g = p->registration;
         AttrPlan plan = g->plan;
@@ -223,23 +226,16 @@ static void take_rate(Replacement *p) {
         p->plan = plan;
         g->layout = g->pending_layout;
         g->pending_layout = layout;
-        g->event->spec.period = p->period;
-        g->event->spec.frequency = p->frequency;
-        g->event->spec.interval = p->interval;
-        g->event->period = p->effective_period;
-        g->event->exact = p->exact;
 }
 
+/* The event is what its replacement was prepared for. */
 static void take(Replacement *p) {
         Registration *g = p->registration;
-        EventSpec *spec = &g->event->spec;
-        char *filter = spec->filter, *group = spec->group;
+        Event *before = g->event;
         Opened speaking = g->opened;
 
-        spec->filter = p->filter;
-        p->filter = filter;
-        spec->group = p->group;
-        p->group = group;
+        g->event = p->event;
+        p->event = before;
         if (!p->needs_fds)
                 return;
         g->opened = g->pending;

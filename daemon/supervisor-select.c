@@ -6,6 +6,7 @@
 
 #include "config/words.h"
 #include "daemon/supervisor-kept.h"
+#include "daemon/supervisor-registered.h"
 
 void event_refs_deinit(EventRefs *r) {
         for (size_t i = 0; i < r->n; i++)
@@ -25,13 +26,6 @@ int event_refs_add(EventRefs *r, uint32_t id, const char *name) {
                 return -ENOMEM;
         r->n++;
         return 0;
-}
-
-Registration *supervisor_find(const Supervisor *s, const char *name) {
-        for (Registration *r = s->registrations; r; r = r->next)
-                if (strcmp(r->event->spec.name, name) == 0)
-                        return r;
-        return NULL;
 }
 
 bool name_selects(const char *pattern, const Event *event) {
@@ -59,20 +53,52 @@ static int refuse_unknown(const Supervisor *s, const char *name, Explanation *e)
                       "no running event is called %s: `perfctl list` shows them%s", name, HINT(&near));
 }
 
-static bool selects_any(const Supervisor *s, const char *name, bool waiting_too) {
-        bool any = false;
+/* A name or "#ID", which mean one event at most and are looked up; else it is a pattern, for which all are looked at. */
+static bool is_exact(const char *name) {
+        return name[0] != '@' && !name[strcspn(name, "*?[\\")];
+}
 
-        for (const Registration *r = s->registrations; r && !any; r = r->next)
+/* What a name that is_exact() means; NULL: there is none. */
+static Registration *find_exact(const Supervisor *s, const char *name) {
+        Registration *g;
+        char *end;
+
+        if (name[0] != '#')
+                return supervisor_find(s, name);
+        g = supervisor_find_id(s, (uint32_t)strtoul(name + 1, &end, 10));
+        return g && name_selects(name, g->event) ? g : NULL;
+}
+
+static bool selects_any(const Supervisor *s, const char *name, bool waiting_too) {
+        bool any = is_exact(name) && find_exact(s, name);
+
+        for (const Registration *r = s->registrations; r && !any && !is_exact(name); r = r->next)
                 any = name_selects(name, r->event);
         for (const WaitingEvent *w = s->waiting; w && !any && waiting_too; w = w->next)
                 any = waiting_is_selected(w, name);
         return any;
 }
 
+static int compare_positions(const void *a, const void *b) {
+        const Registration *const *x = a, *const *y = b;
+
+        return ((*x)->position > (*y)->position) - ((*x)->position < (*y)->position);
+}
+
+/* NULL: a name of what only waits. */
+static size_t add_once(Registration **list, size_t n, Registration *g) {
+        if (!g || g->is_selected)
+                return n;
+        g->is_selected = true;
+        list[n] = g;
+        return n + 1;
+}
+
 static int select_running(const Supervisor *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
                           size_t *ret_n, Explanation *e) {
         _cleanup_free_ Registration **selected = calloc(s->n_registrations + 1, sizeof(*selected));
-        size_t n_selected = 0;
+        _cleanup_free_ const char **patterns = NULL;
+        size_t n_selected = 0, n_patterns = 0;
 
         if (!selected)
                 return -ENOMEM;
@@ -81,12 +107,21 @@ static int select_running(const Supervisor *s, char *const *names, size_t n, boo
         for (size_t i = 0; i < n; i++)
                 if (!selects_any(s, names[i], waiting_too))
                         return refuse_unknown(s, names[i], e);
-        for (Registration *r = s->registrations; r; r = r->next)
-                for (size_t i = 0; i < n; i++)
-                        if (name_selects(names[i], r->event)) {
-                                selected[n_selected++] = r;
-                                break;
-                        }
+        patterns = calloc(n, sizeof(*patterns));
+        if (!patterns)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                if (!is_exact(names[i]))
+                        patterns[n_patterns++] = names[i];
+                else
+                        n_selected = add_once(selected, n_selected, find_exact(s, names[i]));
+        for (Registration *r = s->registrations; r && n_patterns > 0; r = r->next)
+                for (size_t i = 0; i < n_patterns && !r->is_selected; i++)
+                        if (name_selects(patterns[i], r->event))
+                                n_selected = add_once(selected, n_selected, r);
+        for (size_t i = 0; i < n_selected; i++)
+                selected[i]->is_selected = false;
+        qsort(selected, n_selected, sizeof(*selected), compare_positions);
         *ret = TAKE_PTR(selected);
         *ret_n = n_selected;
         return 0;

@@ -35,8 +35,12 @@ void supervisor_free_subscriptions(Supervisor *s) {
         s->subscriptions = NULL;
 }
 
+static bool is_glob(const char *pattern) {
+        return strpbrk(pattern, "*?[\\");
+}
+
 static bool pattern_selects(const char *pattern, const char *name) {
-        return strcmp(pattern, name) == 0 || (strpbrk(pattern, "*?[\\") && fnmatch(pattern, name, 0) == 0);
+        return strcmp(pattern, name) == 0 || (is_glob(pattern) && fnmatch(pattern, name, 0) == 0);
 }
 
 static bool subscription_selects(const Subscription *u, const Event *event) {
@@ -235,9 +239,9 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
 
 int subscription_check(const Supervisor *s, const Subscription *u, Explanation *e) {
         for (size_t i = 0; i < u->patterns.n; i++) {
-                bool any = false;
+                bool any = supervisor_find(s, u->patterns.items[i]);
 
-                for (const Registration *g = s->registrations; g && !any; g = g->next)
+                for (const Registration *g = s->registrations; g && !any && is_glob(u->patterns.items[i]); g = g->next)
                         any = pattern_selects(u->patterns.items[i], g->event->spec.name);
                 if (!any)
                         return refuse(e, REFUSED_NOT_FOUND, "unknown-event",

@@ -94,13 +94,6 @@ static int add_descendants(Whoms *w, uint32_t pid, Explanation *e) {
         return r;
 }
 
-const Registration *supervisor_find_spec(const Supervisor *s, const EventSpec *spec) {
-        for (const Registration *g = s->registrations; g; g = g->next)
-                if (g->event->spec.name == spec->name)
-                        return g;
-        return NULL;
-}
-
 /* Whom an event was opened on, and since when: what is born to them later has inherited it. */
 typedef struct Root {
         uint32_t tid;
@@ -173,8 +166,8 @@ static int add_inheritors(Supervisor *s, const Registration *g, Whoms *w) {
 }
 
 /* A process that is gone is said; that all of them are, is refused unless the event is there already. */
-static int find_tasks(Supervisor *s, const EventSpec *spec, Whoms *w, Explanation *e) {
-        const Registration *g = supervisor_find_spec(s, spec);
+static int find_tasks(Supervisor *s, const Registration *g, Whoms *w, Explanation *e) {
+        const EventSpec *spec = &g->event->spec;
         int r = add_tasks(w, spec->tids, spec->n_tids);
 
         for (size_t i = 0; i < spec->n_pids && r == 0; i++) {
@@ -188,9 +181,9 @@ static int find_tasks(Supervisor *s, const EventSpec *spec, Whoms *w, Explanatio
         }
         if (r != 0)
                 return r;
-        if (g && !spec->no_inherit)
+        if (g->is_registered && !spec->no_inherit)
                 return add_inheritors(s, g, w);
-        if (w->n == 0 && spec->n_pids > 0 && !g)
+        if (w->n == 0 && spec->n_pids > 0 && !g->is_registered)
                 return REFUSED_NOT_FOUND; /* explained by tasks_of_process() */
         return 0;
 }
@@ -213,9 +206,10 @@ static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings 
 }
 
 /* The root of the hierarchy, which has all others in it, is everybody: a whole CPU counts that for less. */
-static int find_cgroups(Supervisor *s, const EventSpec *spec, Whoms *w, Explanation *e) {
+static int find_cgroups(Supervisor *s, const Registration *g, Whoms *w, Explanation *e) {
+        const EventSpec *spec = &g->event->spec;
         int r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, e);
-        bool lenient = supervisor_find_spec(s, spec); /* what it observes may go, and come back */
+        bool lenient = g->is_registered; /* what it observes may go, and come back */
 
         if (r == 0)
                 r = find_cgroups_named(s, CGROUP_BY_PATH, &spec->cgroups, lenient, w, e);
@@ -232,16 +226,17 @@ static int find_cgroups(Supervisor *s, const EventSpec *spec, Whoms *w, Explanat
         return r;
 }
 
-int supervisor_find_whoms(Supervisor *s, const EventSpec *spec, Whoms *ret, Explanation *e) {
+int supervisor_find_whoms(Supervisor *s, const Registration *g, Whoms *ret, Explanation *e) {
+        const EventSpec *spec = &g->event->spec;
         Whoms w = WHOMS_NULL;
         int r;
 
         if (event_spec_is_host(spec))
                 r = whoms_add(&w, (Whom){ .pid = -1 });
         else if (spec->n_pids || spec->n_tids)
-                r = find_tasks(s, spec, &w, e);
+                r = find_tasks(s, g, &w, e);
         else
-                r = find_cgroups(s, spec, &w, e);
+                r = find_cgroups(s, g, &w, e);
         if (r != 0 && e)
                 e->position = 0; /* in a target's name, and not in the event's */
         if (r != 0) {
@@ -290,7 +285,7 @@ int supervisor_find_slots(const Supervisor *s, const Registration *g, uint32_t *
                 if (s->online[slot] && list_has(wanted, n_wanted, cpus, s->cpus[slot]) &&
                     list_has(able, n_able, g->cpus, s->cpus[slot]))
                         slots[n++] = slot;
-        if (n == 0 && !supervisor_find_spec(s, &g->event->spec)) /* of an event that is there, all may be offline */
+        if (n == 0 && !g->is_registered) /* of an event that is there, all may be offline */
                 return refuse_slots(g, e);
         *ret_slots = TAKE_PTR(slots);
         *ret_n = n;

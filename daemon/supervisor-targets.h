@@ -29,14 +29,12 @@ typedef struct Whoms {
 #define WHOMS_NULL ((Whoms){ .list = NULL })
 
 void whoms_deinit(Whoms *w);
-/* The registered event whose spec this is, or is made of: with the same text in memory as its name. */
-const Registration *supervisor_find_spec(const Supervisor *s, const EventSpec *spec);
 /*
- * Every thread or cgroup that the spec names, once. A process that is gone is said; that all of them are, is refused. Of a
+ * Every thread or cgroup that the event names, once. A process that is gone is said; that all of them are, is refused. Of a
  * registered event all may be gone, and what is gone is left out. None only then, or if the spec has nothing but cgroup
  * globs.
  */
-int supervisor_find_whoms(Supervisor *s, const EventSpec *spec, Whoms *ret, Explanation *e);
+int supervisor_find_whoms(Supervisor *s, const Registration *g, Whoms *ret, Explanation *e);
 bool whoms_have(const Whoms *w, uint64_t id);
 /* Everyone in `some` is in `all` too. */
 bool whoms_contain(const Whoms *all, const Whoms *some);

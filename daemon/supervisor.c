@@ -16,6 +16,7 @@
 #include "daemon/kernel/tasks.h"
 #include "daemon/supervisor-kept.h"
 #include "daemon/supervisor-quota.h"
+#include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-removed.h"
 
 #define SELF_FILTER_MAX 2048 /* of the page that PERF_EVENT_IOC_SET_FILTER takes */
@@ -284,7 +285,7 @@ void supervisor_stop(Supervisor *s) {
                 free(s->admissions);
         }
         supervisor_free_memory(s);
-        registrations_free(s, s->registrations);
+        supervisor_free_registered(s);
         supervisor_free_removed(s);
         supervisor_free_kept(s);
         supervisor_give_closer(s, false);

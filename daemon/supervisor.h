@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/event-name.h"
 #include "daemon/base/error.h"
+#include "daemon/base/index.h"
 #include "daemon/closer.h"
 #include "daemon/control/control.h"
 #include "daemon/dispatcher.h"
@@ -59,8 +60,10 @@ typedef struct Opened {
 
 /* An event while it is registered. */
 struct Registration {
-        struct Registration *next;
-        Event *event; /* its spec.filter is main's to change */
+        struct Registration *next, *previous; /* previous: of what is registered */
+        bool is_registered; /* else it is about to be, or only looked at */
+        uint64_t position;  /* in the order of registration */
+        Event *event; /* another one from each live change on, with the same id and numbers */
         AttrPlan plan;
         Probe *probe;      /* or NULL: defined as long as this lives */
         char *cpus;        /* CPU list: where its PMU can count; NULL: everywhere */
@@ -76,6 +79,7 @@ struct Registration {
         Opened pending; /* muted: the replacement before the switch, what was replaced after it */
         bool enabled;
         bool kept;         /* stands in the state file */
+        bool is_selected;  /* while a change is prepared: it is in the change's list already */
         bool exclude_self; /* by the reader */
         EventRoute *routes; /* of all subscriptions that select it, in no order */
         size_t n_routes, n_routes_allocated;
@@ -156,8 +160,10 @@ typedef struct Supervisor {
         bool knows_tasks; /* the dispatcher has heard of those that were there before */
         char *self_filter; /* excludes our threads in the kernel's filter language; NULL: the reader does it */
 
-        Registration *registrations;
+        Registration *registrations, *last_registration;
         size_t n_registrations;
+        Index registered_names, registered_ids;
+        uint64_t last_position;
         char *state_path;     /* of kept events */
         char *state_unusable; /* why it must not be written; NULL: it may */
         WaitingEvent *waiting;
@@ -384,14 +390,10 @@ int registration_keep_counts(Registration *r, const Opened *o, bool is_standby);
 /* What an event is about to become, which keeps its id. */
 typedef struct Replacement {
         Registration *registration;
-        char *filter, *group;
-        uint64_t period, frequency; /* of the spec */
-        nsec_t interval;
-        bool has_rate;  /* these three change, and with them the rest */
+        Event *event;   /* what it will be */
+        bool has_rate;  /* period, frequency or interval change, and with them the next two */
         AttrPlan plan;
         SampleLayout *layout;
-        uint64_t effective_period; /* of the event, as the next one */
-        bool exact;
         bool needs_fds; /* something changes that fds know */
         Opened opened;  /* disabled */
 } Replacement;

@@ -133,6 +133,29 @@ Event *event_new(uint32_t id, EventSpec *spec, Plan *plan, uint32_t n_slots) {
         return e;
 }
 
+Event *event_new_changed(Event *from, EventSpec *spec) {
+        Event *e = malloc(sizeof(*e));
+
+        if (!e)
+                return NULL;
+        *e = (Event){ .n_refs = 1, .origin = event_ref(from->origin ? from->origin : from), .id = from->id, .spec = *spec,
+                      .plan = plan_ref(from->plan), .external = from->external, .members = from->members,
+                      .n_members = from->n_members, .exact = from->exact, .in_ns = from->in_ns, .period = from->period,
+                      .n_slots = from->n_slots, .counters = from->counters, .closed_reads = from->closed_reads };
+        *spec = EVENT_SPEC_NULL;
+        return e;
+}
+
+static void free_numbers(Event *e) {
+        for (size_t i = 0; i < e->n_members; i++) {
+                free(e->members[i].event);
+                free(e->members[i].unit);
+        }
+        free(e->members);
+        free(e->closed_reads);
+        free(e->counters);
+}
+
 int event_add_member(Event *e, const char *event, const char *unit, double scale) {
         EventCounter *more = reallocarray(e->members, e->n_members + 1, sizeof(*more));
         ReadCount *reads;
@@ -165,13 +188,10 @@ Event *event_unref(Event *e) {
                 return NULL;
         event_spec_deinit(&e->spec);
         plan_unref(e->plan);
-        for (size_t i = 0; i < e->n_members; i++) {
-                free(e->members[i].event);
-                free(e->members[i].unit);
-        }
-        free(e->members);
-        free(e->closed_reads);
-        free(e->counters);
+        if (e->origin)
+                event_unref(e->origin);
+        else
+                free_numbers(e);
         free(e);
         return NULL;
 }

@@ -1,6 +1,7 @@
 /*
- * What an event is (EventSpec), and its identity while it lives (Event). Both are immutable once made; the fds and
- * whether it is enabled belong to the supervisor (supervisor-events.c), the numbers to their writers (counters.h).
+ * What an event is (EventSpec), and its identity while it lives (Event). Both are immutable once others know of them: a live
+ * change of a filter, a period or a group makes another Event of the same id, which shares the numbers. The fds and whether
+ * it is enabled belong to the supervisor (supervisor-events.c), the numbers to their writers (counters.h).
  */
 #pragma once
 
@@ -75,7 +76,8 @@ typedef struct EventCounter {
 
 typedef struct Event {
         _Atomic(unsigned) n_refs;
-        uint32_t id; /* from 1, never used again */
+        struct Event *origin; /* whose members and numbers these are, a reference; NULL: its own */
+        uint32_t id; /* from 1, never used again by another one */
         EventSpec spec;
         Plan *plan; /* NULL for what has no format */
         bool external; /* clients emit its samples; it has no fds */
@@ -92,6 +94,8 @@ typedef struct Event {
 
 /* Takes the contents of `spec` (null afterwards) and a reference to `plan`. NULL: no memory, nothing taken. */
 Event *event_new(uint32_t id, EventSpec *spec, Plan *plan, uint32_t n_slots);
+/* The same event, which has another spec from now on: its own contents are taken (null afterwards). NULL: no memory, nothing taken. */
+Event *event_new_changed(Event *from, EventSpec *spec);
 /* Copies; before the event is shared. -ENOMEM */
 int event_add_member(Event *e, const char *event, const char *unit, double scale);
 Event *event_ref(Event *e);

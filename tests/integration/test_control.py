@@ -147,7 +147,7 @@ def test_plan_says_the_truth_and_changes_nothing():
         equal(said(plan.kept), {"sched:sched_process_exec": (ids["sched:sched_process_exec"], False, {})}, "what is to be kept")
         equal({d.field: (d.before, d.after, d.restart) for d in plan.settings},
               {"rings.size": ("4194304", "1048576", False), "batches.pool": ("2097152", "1048576", True),
-               "subscribers.max": ("64", "1000", True), "access.stream-mode": ("0660", "0600", True)}, "settings")
+               "subscribers.max": ("4096", "1000", True), "access.stream-mode": ("0660", "0600", True)}, "settings")
         equal(state(daemon, client), before, "the state after a plan")
 
         rows = documents(daemon, "plan", "-", data=AFTER)
