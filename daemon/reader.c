@@ -29,6 +29,7 @@
 #define SLACK_FROM (16 * NSEC_PER_MSEC)
 #define DEFAULT_SLACK (50 * NSEC_PER_USEC)
 #define MAILS 64
+#define BACKUP_STARVED (250 * NSEC_PER_USEC)
 #define READER_NICE -19 /* without SCHED_FIFO: what fills the ring is what keeps its reader from the CPU */
 
 static void reader_set_default_pace(Reader *r) {
@@ -321,8 +322,10 @@ static bool reader_sleep(Reader *r, bool starved, bool as_backup) {
         nsec_t now = clock_now(CLOCK_MONOTONIC), wait = reader_timeout(r, now, starved), due;
         bool is_back = false;
 
-        if (as_backup && wait > r->tick)
-                wait = r->tick; /* what the mailbox's fd says is for the reader itself */
+        if (as_backup && starved)
+                wait = BACKUP_STARVED; /* what the mailbox's fd says, as that batches are back, is for the reader itself */
+        else if (as_backup && wait > r->tick)
+                wait = r->tick;
         due = wait == UINT64_MAX ? UINT64_MAX : now + wait;
         if (!starved) /* else what it was to bring at that tick is still to come */
                 r->next_look = reader_next_tick(r, now);

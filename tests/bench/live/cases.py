@@ -15,6 +15,7 @@ PACED = (100_000, 300_000, 1_000_000)
 ALL = (*PACED, FLAT_OUT)
 BOTH = (100_000, 1_000_000)
 QUICK = (*BOTH, FLAT_OUT)
+REAL_TIME = (300_000, 1_000_000)
 WHERE = "id == 110 && args[0] == 7"  # getppid on x86-64, and one in a hundred of flood.c
 SOCKET, COPY, TIME, PERF, BY_SOCKET = "bare-socket", "bare-copy", "time", "perf-record", "time-socket"
 TIME_WHERE = "where-time"
@@ -23,14 +24,15 @@ ENCODINGS = [served.fields(), served.fields(fields=["id"]), served.fields(payloa
 
 
 class Case:
-    """program: another one, which it measures; missing: why that is not possible here; quick: part of --quick."""
+    """program: another one, which it measures; missing: why that is not possible here; quick: part of --quick; fifo: the
+    real-time priority of what is traced."""
 
-    def __init__(self, name, text, consumer, rates=ALL, goals=(), program=None, quick=False):
+    def __init__(self, name, text, consumer, rates=ALL, goals=(), program=None, quick=False, fifo=None):
         self.name, self.text, self.consumer, self.rates, self.goals = name, text, consumer, rates, goals
-        self.program, self.missing, self.quick = program, machine.missing(program), quick
+        self.program, self.missing, self.quick, self.fifo = program, machine.missing(program), quick, fifo
 
     def run(self, rate, seconds, cpu):
-        return measure.run(self.consumer, rate, seconds, cpu)
+        return measure.run(self.consumer, rate, seconds, cpu, self.fifo)
 
     def needs(self, rate=None):
         """The names of the cases that its goals compare it with, at this rate."""
@@ -87,6 +89,10 @@ COSTS = [
          goals=[Times(at(2.5, 3), SOCKET), *FLAT_OUT_GOALS]),
     Case("elsewhere", "perfd: fields, order of each CPU, read from another CPU", perfd(served.by_cpu(), elsewhere=True),
          goals=FLAT_OUT_GOALS),
+    Case("fifo-perf-record", "perf record -a -o -, of a program at FIFO 50, which no reader of its CPU can interrupt",
+         perf_tools.PerfAll, REAL_TIME, program="perf", fifo=50),
+    Case("fifo-time", "perfd: fields, order of time, of a program at FIFO 50", perfd(served.fields()), REAL_TIME, fifo=50,
+         goals=[NoLoss(REAL_TIME[0])]),
     Case("where", "perfd: a predicate on two fields, 1 % passes, order of each CPU", perfd(served.by_cpu(where=WHERE)),
          quick=True, goals=[Times(at(1, 2), COPY)]),
     Case(TIME_WHERE, "perfd: a predicate on two fields, 1 % passes, order of time", perfd(served.fields(where=WHERE)),

@@ -128,9 +128,11 @@ class Nobody(Consumer):
         pass
 
 
-def run(consumer, rate, seconds, cpu):
-    """consumer(pid, cpu) makes it; what finish() gave, and what the traced program felt of it."""
+def run(consumer, rate, seconds, cpu, fifo=None):
+    """consumer(pid, cpu) makes it; what finish() gave, and what the traced program felt of it. fifo: its real-time priority."""
     with Flood(rate, seconds, cpu) as flood, consumer(flood.pid, cpu) as c:
+        if fifo is not None:
+            os.sched_setscheduler(flood.pid, os.SCHED_FIFO, os.sched_param(fifo))
         before, stolen = sum(reader.spent() for reader in c.readers), host.stolen()
         n_calls, busy, own = flood.run()
         stolen = host.stolen() - stolen

@@ -36,7 +36,7 @@ class Perf(measure.Consumer):
         self.stack.callback(self.kill)
         theirs, self.control = self.pipe()
         self.acknowledged, acknowledge = self.pipe()
-        command = ["perf", "record", "-q", "-B", "-N", "-e", measure.EVENT, "-m", RING, "-p", str(self.pid), "-D", "-1",
+        command = ["perf", "record", "-q", "-B", "-N", "-e", measure.EVENT, *self.traced(), "-D", "-1",
                    "--control", f"fd:{theirs},{acknowledge}", "-o", self.output]
         self.add(command, pass_fds=[theirs, acknowledge])
         if self.script:
@@ -48,6 +48,9 @@ class Perf(measure.Consumer):
         self.pids = tuple(process.pid for process in self.processes)
         machine.wait_quiet(self.pids)
         self.before = [machine.threads(pid) for pid in self.pids]
+
+    def traced(self):
+        return ["-m", RING, "-p", str(self.pid)]
 
     def end_pipe(self):
         self.readers = (measure.Reader(self.reader_kind, self.processes[-1].stdout),)
@@ -110,6 +113,13 @@ def ending(kind, cpu):
             ends.append(perf.spend())
             perf.read()
     return [statistics.median(of_process) for of_process in zip(*ends)]
+
+
+class PerfAll(Perf):
+    """perf record -a, in rings of the size that perfd's have now."""
+
+    def traced(self):
+        return ["--filter", f"common_pid == {self.pid}", "-m", "4M", "-a"]
 
 
 class PerfScript(Perf):

@@ -94,10 +94,11 @@ class Served(measure.Consumer):
         if not any("latency" in subscription for subscription in self.subscriptions):  # its readers never rest
             self.pids = (self.daemon.pid,)
         machine.wait_quiet(self.pids)
-        self.before = machine.threads(self.daemon.pid)
+        self.before, self.before_all = machine.threads(self.daemon.pid), machine.process_time(self.daemon.pid)
 
     def finish(self, n_calls, seconds):
         spent = machine.difference(self.before, machine.threads(self.daemon.pid))
+        spent_all = machine.process_time(self.daemon.pid) - self.before_all
         memory = machine.rss(self.daemon.pid)
         endings = [stream.finish() for stream in self.streams]
         rows = [row for row in endings[-1][0] if row["kind"] == "event" and row["event"] == measure.EVENT]
@@ -106,6 +107,7 @@ class Served(measure.Consumer):
         matched = sum(row["matched"] for row in own)
         occurred = sum(row["occurred"] for row in rows)
         parts = {name: thread["cpu_ns"] for name, thread in spent.items()}
+        parts["backups"] = max(0, spent_all - sum(parts.values()))  # they have ended by now
         return {"occurred": occurred, "taken": occurred - lost,
                 "lost": lost + sum(sum(row["dropped"].values()) for row in own), "wanted": matched + lost,
                 "reasons": reasons(rows, own),
