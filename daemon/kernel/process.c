@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "daemon/base/checkpoint.h"
+#include "daemon/kernel/whole-file.h"
 #include "daemon/model/task-note.h"
 
 DEFINE_CLEANUP(DIR *, closedir)
@@ -24,7 +25,7 @@ typedef struct Scanner {
         bool is_ahead; /* or ahead of it, by that much */
 } Scanner;
 
-/* The whole file, terminated; false: gone, or not for us. */
+/* As much of the file as fits, terminated; false: gone, or not for us. */
 static bool read_file(int folder, const char *name, char *text, size_t size) {
         _cleanup_close_ int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
         size_t used = 0;
@@ -38,34 +39,49 @@ static bool read_file(int folder, const char *name, char *text, size_t size) {
         return n >= 0 && used > 0;
 }
 
-static nsec_t start_of(const Scanner *s, unsigned long long ticks) {
-        nsec_t boot = ticks / (unsigned long long)s->ticks * NSEC_PER_SEC +
-                      ticks % (unsigned long long)s->ticks * (NSEC_PER_SEC / (unsigned long long)s->ticks);
+static nsec_t start_of(const Scanner *s, uint64_t ticks) {
+        nsec_t boot = ticks / (uint64_t)s->ticks * NSEC_PER_SEC + ticks % (uint64_t)s->ticks * (NSEC_PER_SEC / (uint64_t)s->ticks);
 
         if (s->is_ahead)
                 return boot + s->behind;
         return boot > s->behind ? boot - s->behind : 0;
 }
 
-/* stat: | pid (comm) state ppid ... starttime |, where comm may hold anything */
-static bool read_stat(const Scanner *s, int folder, ScannedProcess *p) {
-        char text[1024], *at;
+bool process_parse_stat(const char *text, uint32_t *ret_parent, uint64_t *ret_ticks) {
+        const char *at = strrchr(text, ')');
         unsigned long long ticks;
+        unsigned parent;
 
-        if (!read_file(folder, "stat", text, sizeof(text)) || !(at = strrchr(text, ')')))
+        if (!at || sscanf(at + 1, " %*c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &parent,
+                          &ticks) != 2)
                 return false;
-        if (sscanf(at + 1, " %*c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &p->parent,
-                   &ticks) != 2)
+        *ret_parent = parent;
+        *ret_ticks = ticks;
+        return true;
+}
+
+bool process_parse_uid(const char *text, uint32_t *ret_uid) {
+        const char *at = strstr(text, "\nUid:");
+
+        return at && sscanf(at + strlen("\nUid:"), "%u", ret_uid) == 1;
+}
+
+/* One line that is much shorter: the comm has at most 64 bytes. */
+static bool read_stat(const Scanner *s, int folder, ScannedProcess *p) {
+        char text[1024];
+        uint64_t ticks;
+
+        if (!read_file(folder, "stat", text, sizeof(text)) || !process_parse_stat(text, &p->parent, &ticks))
                 return false;
         p->start = start_of(s, ticks);
         return true;
 }
 
+/* The uid stands before what can be long, the groups. */
 static bool read_uid(int folder, ScannedProcess *p) {
-        char text[4096], *at;
+        char text[1024];
 
-        return read_file(folder, "status", text, sizeof(text)) && (at = strstr(text, "\nUid:")) &&
-               sscanf(at + 5, "%u", &p->uid) == 1;
+        return read_file(folder, "status", text, sizeof(text)) && process_parse_uid(text, &p->uid);
 }
 
 const char *process_cgroup_path(const char *text, size_t *ret_length) {
@@ -96,12 +112,16 @@ const char *process_cgroup_path(const char *text, size_t *ret_length) {
 
 /* 0 also if it has none; -ENOMEM. */
 static int read_cgroup(const Scanner *s, int folder, ScannedProcess *p) {
-        char text[8192], path[2 * TASK_TEXT_MAX];
+        _cleanup_free_ char *text = NULL; /* a line for each hierarchy, each as long as a path can be */
+        char path[2 * TASK_TEXT_MAX];
         const char *found;
         struct stat st;
         size_t length;
+        int r = whole_file_read_at(folder, "cgroup", &text, &length);
 
-        if (!read_file(folder, "cgroup", text, sizeof(text)) || !(found = process_cgroup_path(text, &length)))
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0 || !(found = process_cgroup_path(text, &length)))
                 return 0;
         p->cgroup = strndup(found, length);
         if (!p->cgroup)

@@ -1,7 +1,9 @@
 /* For the supervisor: what /proc says of all processes and their threads, for tables of tasks. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "daemon/base/error.h"
@@ -13,6 +15,11 @@
  * REFUSED_UNSUPPORTED, REFUSED_EXHAUSTED, REFUSED_DENIED: /proc can not be read. REFUSED_CANCELLED. -ENOMEM.
  */
 int process_scan(clockid_t clock, const char *cgroups, TaskScan **ret, Explanation *e);
+
+/* Of /proc/PID/stat, where the comm in brackets may hold anything, brackets too: who made it, and when, in ticks. Pure. */
+bool process_parse_stat(const char *text, uint32_t *ret_parent, uint64_t *ret_ticks);
+/* Of /proc/PID/status its real uid. Pure. */
+bool process_parse_uid(const char *text, uint32_t *ret_uid);
 
 /*
  * Of the text of /proc/PID/cgroup the path in the hierarchy that perf events use: that of the v1 controller perf_event,

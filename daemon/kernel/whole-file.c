@@ -7,7 +7,11 @@
 #include <fcntl.h>
 
 int whole_file_read(const char *path, char **ret_text, size_t *ret_length) {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        return whole_file_read_at(AT_FDCWD, path, ret_text, ret_length);
+}
+
+int whole_file_read_at(int folder, const char *path, char **ret_text, size_t *ret_length) {
+        _cleanup_close_ int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
         _cleanup_free_ char *text = NULL;
         size_t size = 0, length = 0;
         ssize_t n;

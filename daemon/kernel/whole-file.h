@@ -5,3 +5,5 @@
 
 /* All of it, with a zero behind it, in malloc'ed memory. -errno. Any thread. */
 int whole_file_read(const char *path, char **ret_text, size_t *ret_length);
+/* The same of a path in an open folder. */
+int whole_file_read_at(int folder, const char *path, char **ret_text, size_t *ret_length);

@@ -260,6 +260,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
 
         n = n < INPUT_MAX ? n : INPUT_MAX;
         ring_reset();
+        /* a connection takes longer than what most inputs send by it: both ways for one input of four, one for the others */
+        if (n % 4 != 0) {
+                (void)run(bytes, n, n % 4 != 1, &by_socket);
+                return 0;
+        }
         said = run(bytes, n, false, &by_socket);
         assert(run(bytes, n, true, &by_ring) == said && by_ring == by_socket);
         return 0;

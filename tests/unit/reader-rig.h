@@ -35,6 +35,7 @@ enum {
 };
 
 #define RIG_EVENT_ID(index) (11 + (uint32_t)(index))
+#define RIG_STREAMS 7
 #define RIG_CARRIER 100
 #define RIG_OWN_PID 4242
 #define RIG_COMMON 8
@@ -107,7 +108,7 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         static const Payload both[] = { PAYLOAD_FIELDS, PAYLOAD_RAW }, raw_first[] = { PAYLOAD_RAW, PAYLOAD_FIELDS };
         _cleanup_(plan_unrefp) Plan *numbers = plan_new(1, "rig", "numbers"), *longs = plan_new(2, "rig", "long");
         Snapshot *s = snapshot_new(generation, 1, RIG_EVENTS);
-        SnapshotStream *streams = snapshot_streams_new(7);
+        SnapshotStream *streams = snapshot_streams_new(RIG_STREAMS);
         PlanField *f;
         int r;
 
@@ -152,7 +153,7 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         streams[4] = (SnapshotStream){ .id = 5, .fd = -1, .is_plain = true, .event = RIG_LONG };
         streams[5] = (SnapshotStream){ .id = 6, .fd = -1, .event = RIG_FAULTS };
         streams[6] = (SnapshotStream){ .id = 7, .fd = -1, .event = RIG_OFTEN };
-        r = snapshot_set_streams(s, 0, streams, 7);
+        r = snapshot_set_streams(s, 0, streams, RIG_STREAMS);
         assert(r == 0);
         for (unsigned i = 0; i < 4; i++)
                 subscription_set_add(&s->record_wants[i], 8 + i / 2);
