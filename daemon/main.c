@@ -28,7 +28,7 @@ static const char usage[] =
         "  --json                   the same, one JSON document on each line\n"
         "  --runtime-directory DIR  sockets are DIR/control.sock and DIR/stream.sock, kept events in DIR/events\n"
         "  --ready-fd N             gets a newline and is closed when perfd is ready\n"
-        "  --keep-capabilities      keeps CAP_SYS_ADMIN also where the kernel opens perf events without it\n";
+        "  --keep-capabilities      keeps CAP_SYS_ADMIN also where the kernel opens perf events without it, and all that root has\n";
 
 typedef struct Options {
         const char *config, *runtime_directory;

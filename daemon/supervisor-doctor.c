@@ -106,7 +106,9 @@ int supervisor_check_host(const Config *config, bool keep_capabilities, bool jso
         Explanation no_idle = EXPLANATION_NULL;
         int r = supervisor_open_idle(&idle, &no_idle); /* as a perfd that is started here */
         DoctorWants wants = doctor_wants(config, NULL, &privileges, no_idle.text, false);
+        int tracing = doctor_mount_tracing();
 
+        wants.hidden_tracing = &tracing;
         if (r == 0)
                 r = privileges_reduce(&privileges);
         if (r == 0)
@@ -123,5 +125,6 @@ int supervisor_check_host(const Config *config, bool keep_capabilities, bool jso
         if (r == 0)
                 r = report.can_run ? 0 : REFUSED_UNSUPPORTED;
         doctor_report_deinit(&report);
+        close_fd(tracing);
         return r;
 }

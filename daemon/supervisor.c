@@ -13,6 +13,7 @@
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/kernel/open.h"
+#include "daemon/kernel/system-calls.h"
 #include "daemon/kernel/tasks.h"
 #include "daemon/supervisor-kept.h"
 #include "daemon/supervisor-quota.h"
@@ -54,6 +55,12 @@ static int reduce_privileges(Supervisor *s) {
 
         if (r == 0 && s->privileges.text[0])
                 log_print(s->privileges.is_wrong ? LOG_WARNING : LOG_INFO, "%s", s->privileges.text);
+        if (r == 0) {
+                int error = system_calls_reduce(); /* tracefs is mounted by now, if it may be */
+
+                if (error < 0)
+                        log_print(LOG_WARNING, "system calls that perfd does not need can not be given up: %s", strerror(-error));
+        }
         return r;
 }
 

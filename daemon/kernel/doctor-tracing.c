@@ -17,8 +17,7 @@
 
 static const char standard[] = "/sys/kernel/tracing";
 
-/* -errno */
-static int mount_hidden(void) {
+int doctor_mount_tracing(void) {
         _cleanup_close_ int fd = fsopen("tracefs", FSOPEN_CLOEXEC);
         int mounted;
 
@@ -26,6 +25,12 @@ static int mount_hidden(void) {
                 return -errno;
         mounted = fsmount(fd, FSMOUNT_CLOEXEC, 0);
         return mounted < 0 ? -errno : mounted;
+}
+
+static int take_hidden(int fd_or_error) {
+        int fd = fd_or_error < 0 ? fd_or_error : fcntl(fd_or_error, F_DUPFD_CLOEXEC, 0);
+
+        return fd == -1 && fd_or_error >= 0 ? -errno : fd;
 }
 
 static int take_tracing(Doctor *d, const char *path) {
@@ -53,7 +58,7 @@ static int find_tracing(Doctor *d, const char **ret_how) {
         }
         if (d->tracing || d->error < 0)
                 return d->error;
-        d->tracing_fd = mount_hidden();
+        d->tracing_fd = d->wants->hidden_tracing ? take_hidden(*d->wants->hidden_tracing) : doctor_mount_tracing();
         if (d->tracing_fd < 0)
                 return d->tracing_fd;
         *ret_how = "not mounted, but perfd may mount it; tried at";

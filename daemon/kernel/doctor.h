@@ -34,6 +34,7 @@ typedef struct DoctorWants {
         bool has_rings;   /* this process has mapped its rings already: they are not tried a second time */
         size_t n_own_fds; /* that it needs before it traces anything; without the rings' and the readers' own */
         size_t n_fds_each_cpu;
+        const int *hidden_tracing; /* what doctor_mount_tracing() gave while perfd had what it starts with; NULL: nothing */
 } DoctorWants;
 
 typedef struct DoctorReport {
@@ -52,3 +53,5 @@ void doctor_report_deinit(DoctorReport *r);
 bool doctor_has_breakpoints(void);
 bool doctor_has_kprobes(const char *tracing);
 bool doctor_has_uprobes(const char *tracing);
+/* tracefs without a place, which perfd may mount before it gives up privileges: an fd, or -errno. */
+int doctor_mount_tracing(void);

@@ -22,6 +22,7 @@
 
 #ifndef CAP_PERFMON /* Linux 5.8 */
 #define CAP_PERFMON 38
+#define CAP_BPF 39
 #endif
 
 static bool has_capability(cap_t set, cap_value_t capability) {
@@ -82,6 +83,77 @@ static int reduce(cap_t own, cap_t reduced, PrivilegesReport *report) {
         return 0;
 }
 
+/* What root keeps, beside CAP_SYS_ADMIN where events ask for it. The rest of root's power is in none of these. */
+static const cap_value_t of_root[] = {
+        CAP_PERFMON,         /* events */
+        CAP_BPF,             /* to run the programs that see idle CPUs */
+        CAP_DAC_READ_SEARCH, /* tracefs, and programs that probes are in */
+        CAP_DAC_OVERRIDE,    /* sockets in a folder of another user, whose group is given to the stream socket: */
+        CAP_CHOWN,
+        CAP_SYS_PTRACE,      /* which program a process of another user runs (/proc/PID/exe) */
+        CAP_SYSLOG,          /* addresses in /proc/kallsyms */
+        CAP_SYS_NICE,        /* real-time priority of readers, also of CPUs that come later */
+        CAP_IPC_LOCK,        /* rings above the limit of locked memory */
+        CAP_SYS_RESOURCE,    /* pipes and queues above their limits */
+        CAP_KILL,            /* whether a process that is named in a probe is still there */
+};
+
+/* Of what it has: a container's root may have less. */
+static int set_of_root(cap_t own, bool with_admin, cap_t *ret) {
+        static const cap_value_t admin[] = { CAP_SYS_ADMIN };
+        cap_t set = cap_init();
+        int r = set ? 0 : -errno;
+
+        for (size_t i = 0; i < ARRAY_SIZE(of_root) + with_admin && r == 0; i++) {
+                const cap_value_t *c = i < ARRAY_SIZE(of_root) ? &of_root[i] : admin;
+
+                if (has_capability(own, *c) && (cap_set_flag(set, CAP_EFFECTIVE, 1, c, CAP_SET) < 0 ||
+                                                cap_set_flag(set, CAP_PERMITTED, 1, c, CAP_SET) < 0))
+                        r = -errno;
+        }
+        *ret = set;
+        return r;
+}
+
+/* Then user probes are those of the uprobe PMU, which asks for CAP_SYS_ADMIN since Linux 6.16. */
+static bool can_define_no_probes(void) {
+        static const char path[] = "/sys/kernel/tracing/uprobe_events";
+
+        return access(path, W_OK) < 0 && errno != ENOENT; /* without tracefs nothing is said: it may come */
+}
+
+static int reduce_root(cap_t own, PrivilegesReport *report) {
+        cap_t with = NULL, without = NULL, effective = cap_dup(own);
+        bool asks = false, needs_admin = false;
+        int r = effective ? 0 : -errno;
+
+        if (r == 0)
+                r = set_of_root(own, true, &with);
+        if (r == 0)
+                r = set_of_root(own, false, &without);
+        if (r == 0 && has_capability(own, CAP_SYS_ADMIN)) {
+                r = drop(effective, (const cap_flag_t[]){ CAP_EFFECTIVE }, 1); /* tried before it can not be taken back */
+                asks = r == 0 && !opens_events();
+                needs_admin = asks || can_define_no_probes();
+        }
+        if (r == 0 && cap_set_proc(needs_admin ? with : without) < 0)
+                r = -errno;
+        if (r == 0) {
+                report->has_given_up = !needs_admin && has_capability(own, CAP_SYS_ADMIN);
+                (void)snprintf(report->text, sizeof(report->text), "root's capabilities are given up but those that perfd needs%s",
+                               asks          ? "; CAP_SYS_ADMIN is one: this kernel asks for it to open perf events"
+                               : needs_admin ? "; CAP_SYS_ADMIN is one: user probes ask for it where uprobe_events is read-only"
+                                             : "");
+        } else {
+                report->is_wrong = true;
+                (void)snprintf(report->text, sizeof(report->text), "root's capabilities can not be given up: %s", strerror(-r));
+        }
+        (void)cap_free(with);
+        (void)cap_free(without);
+        (void)cap_free(effective);
+        return 0;
+}
+
 int privileges_reduce(PrivilegesReport *report) {
         cap_t own, reduced;
         int r = 0;
@@ -92,7 +164,11 @@ int privileges_reduce(PrivilegesReport *report) {
         reduced = own ? cap_dup(own) : NULL;
         if (!reduced)
                 r = -errno;
-        else if (geteuid() != 0 && has_capability(own, CAP_SYS_ADMIN)) {
+        else if (geteuid() == 0 && report->keep)
+                (void)snprintf(report->text, sizeof(report->text), "root's capabilities are kept, as asked for");
+        else if (geteuid() == 0)
+                r = reduce_root(own, report);
+        else if (has_capability(own, CAP_SYS_ADMIN)) {
                 if (report->keep)
                         (void)snprintf(report->text, sizeof(report->text), "CAP_SYS_ADMIN is kept, as asked for");
                 else if (!has_capability(own, CAP_PERFMON))

@@ -6,3 +6,9 @@
  * one, nor find those of others. -errno: it is as before.
  */
 int system_calls_end_bpf(void);
+/*
+ * For good, whoever perfd runs as: what it never calls fails with EPERM, and says so in the kernel's log: other programs, users,
+ * namespaces and mounts, modules, other processes' memory, sockets but AF_UNIX and AF_NETLINK. Nothing can be gained by
+ * execve(2) either (no_new_privs). -errno: this kernel has no such filter, or none is left; it is as before.
+ */
+int system_calls_reduce(void);

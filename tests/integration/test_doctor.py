@@ -163,7 +163,7 @@ def test_as_the_service():
 
 
 def test_the_mighty_one():
-    """CAP_SYS_ADMIN is given up where the kernel opens events without, unless it is wanted; root stays root."""
+    """CAP_SYS_ADMIN is given up where the kernel opens events without, unless it is wanted; by root too."""
     if int(read(f"{SYSCTL}/perf_event_paranoid")) > 2:
         print("  skipped: this kernel may ask for it (test_units.py is about that)")
         return
@@ -182,7 +182,8 @@ def test_the_mighty_one():
         names = "+dac_read_search,+sys_admin"
         rows = examine(prefix=[*NOBODY, "--inh-caps", names, "--ambient-caps", names], program=program, config=CONFIG)
         works(rows, "CAP_SYS_ADMIN", "without CAP_PERFMON nothing else")
-    check("CAP_SYS_ADMIN" not in examine(config=CONFIG), "root is not asked")
+    works(examine(config=CONFIG), "CAP_SYS_ADMIN", "^root's capabilities are given up but those that perfd needs")
+    works(examine("--keep-capabilities", config=CONFIG), "CAP_SYS_ADMIN", "^root's capabilities are kept, as asked for")
 
 
 def can_limit(name, value):
