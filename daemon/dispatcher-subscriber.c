@@ -61,8 +61,12 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
                 s->channel->open = packet_unref(s->channel->open); /* it is in its memory */
         if (s->closing && !s->ended)
                 d->n_closing--;
-        if (why)
+        if (why) {
+                uint64_t charged = log_charge(s->uid);
+
                 log_print(LOG_NOTICE, "subscriber %llu (%s) dropped: %s", (unsigned long long)s->id, s->peer, why);
+                (void)log_charge(charged);
+        }
         outbox_deinit(&s->outbox); /* the account is gone when main has heard of this */
         if (dispatcher_say(d, DISPATCHER_GONE, s, NULL) < 0)
                 abort(); /* main would keep its subscription for ever: better a restart */

@@ -43,6 +43,7 @@ typedef struct Subscriber {
         uint64_t id;
         int fd;
         char peer[SUBSCRIBER_PEER_SIZE];
+        uint32_t uid; /* of the peer */
         uint32_t number; /* of its subscription: a group and a bit of BatchEntry.mask */
         StreamOrder order;
         uint64_t since; /* first snapshot generation whose masks have the number for this subscription */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
+#include "daemon/supervisor-requests.h"
 #include "daemon/base/printable.h"
 
 static int ids_copy(const ConfigIds *from, uint32_t **ret, size_t *ret_n) {
@@ -24,7 +24,7 @@ static int string_copy(const char *from, char **ret) {
         return 0;
 }
 
-int spec_set_target(EventSpec *spec, const ConfigTarget *t) {
+int spec_set_target(Supervisor *s, EventSpec *spec, const ConfigTarget *t) {
         int r;
 
         spec->no_inherit = !t->inherit;
@@ -35,10 +35,13 @@ int spec_set_target(EventSpec *spec, const ConfigTarget *t) {
             (r = strings_copy(t->containers.items, t->containers.n, &spec->containers)) < 0 ||
             (r = strings_copy(t->units.items, t->units.n, &spec->units)) < 0)
                 return r;
-        return ids_copy(&t->tids, &spec->tids, &spec->n_tids);
+        r = ids_copy(&t->tids, &spec->tids, &spec->n_tids);
+        if (r == 0)
+                r = spec_drop_doubles(s, spec->pids, &spec->n_pids);
+        return r == 0 ? spec_drop_doubles(s, spec->tids, &spec->n_tids) : r;
 }
 
-int spec_from_config(const Config *c, const ConfigEvent *from, EventSpec *ret) {
+int spec_from_config(Supervisor *s, const Config *c, const ConfigEvent *from, EventSpec *ret) {
         EventSpec spec = { .period = from->period, .frequency = from->frequency, .callchain = from->callchain,
                            .disabled = !from->enabled, .include_self = from->include_self, .configured = true,
                            .maxactive = (uint32_t)from->maxactive, .interval = from->interval };
@@ -50,7 +53,7 @@ int spec_from_config(const Config *c, const ConfigEvent *from, EventSpec *ret) {
             (r = string_copy(from->fallback ? "cpu-clock" : NULL, &spec.fallback)) < 0 ||
             (r = strings_copy(from->attr.items, from->attr.n, &spec.attr)) < 0 ||
             (r = strings_copy(from->fields.items, from->fields.n, &spec.fields)) < 0 ||
-            (r = spec_set_target(&spec, &c->targets[from->target])) < 0) {
+            (r = spec_set_target(s, &spec, &c->targets[from->target])) < 0) {
                 event_spec_deinit(&spec);
                 return r;
         }
@@ -73,7 +76,7 @@ void place_explanation(const ConfigEvent *from, Explanation *e) {
 static int prepare(Supervisor *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e) {
         _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
         Registration *list = NULL;
-        int r = spec_from_config(c, from, &spec);
+        int r = spec_from_config(s, c, from, &spec);
 
         if (r == 0)
                 r = supervisor_resolve(s, &spec, &list, e);

@@ -21,8 +21,6 @@
 #include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-removed.h"
 
-#define MAX_EVENTS 10000
-
 /* The carriers write side records only while something is traced. */
 static int supervisor_update_active(Supervisor *s, Explanation *e) {
         bool active = false;
@@ -62,7 +60,7 @@ static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration *
         size_t n_list = 0;
         int r = 0;
 
-        for (size_t i = 0; i < n && r == 0; i++) {
+        for (size_t i = 0; i < n && r == 0 && n_list <= MAX_EVENTS; i++) {
                 r = supervisor_resolve(s, &specs[i], end, e);
                 for (; *end; end = &(*end)->next)
                         n_list++;

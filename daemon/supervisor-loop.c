@@ -72,6 +72,7 @@ int supervisor_reload_on_signal(Supervisor *s) {
                        (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
         notify(state);
         r = supervisor_reload(s, &reply, &e);
+        notes_say(s, "the configuration");
         if (r == 0)
                 log_print(LOG_INFO, "reloaded: %u added, %u removed, %u changed, %u kept", reply.added, reply.removed,
                           reply.changed, reply.kept);

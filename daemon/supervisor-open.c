@@ -11,7 +11,6 @@
 
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/fd-limit.h"
-#include "daemon/base/log.h"
 #include "daemon/kernel/open.h"
 #include "daemon/supervisor-quota.h"
 
@@ -77,19 +76,32 @@ static int check_fds(const Supervisor *s, const char *what, size_t need, Explana
                       have < limit ? (size_t)limit - have : 0, (unsigned long long)limit);
 }
 
+static int check_least(Supervisor *s, const Registration *g, size_t least, Explanation *e) {
+        int r = least > 0 ? check_fds(s, g->event->spec.name, least, e) : 0;
+
+        if (r != 0 || least == 0)
+                return r;
+        if (!operations_is_trial(s)) /* what is kept was within the quota when it was added */
+                return supervisor_charged_uid(s) == g->event->spec.uid ? supervisor_check_fd_quota(s, g, least, e) : 0;
+        s->operations.n_planned += least; /* nothing of it stays open: it is the looking that is charged */
+        return supervisor_check_trial_quota(s, g->event->spec.name, s->operations.n_planned, e);
+}
+
 static int count_needed(Supervisor *s, const Registration *g, size_t *ret, Explanation *e) {
         _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
+        const EventSpec *spec = &g->event->spec;
         _cleanup_free_ uint32_t *slots = NULL;
         size_t n_slots = 0;
-        int r = supervisor_find_whoms(s, g, &whoms, e);
+        int r = supervisor_find_slots(s, g, &slots, &n_slots, e);
 
+        if (r == 0) /* before a million processes are looked at: each that is there has one thread at least */
+                r = check_least(s, g, (spec->n_pids + spec->n_tids) * n_slots * g->plan.n_attrs, e);
         if (r == 0)
-                r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+                r = supervisor_find_whoms(s, g, &whoms, e);
         if (r != 0)
                 return r;
         if (whoms.n_doubled > 0)
-                log_print(LOG_NOTICE, "%s: %zu of its cgroups are named twice or lie in another one: counted once",
-                          g->event->spec.name, whoms.n_doubled);
+                notes_add_nested(s, spec->name, whoms.n_doubled);
         *ret = whoms.n * n_slots * g->plan.n_attrs;
         return 0;
 }
@@ -361,7 +373,7 @@ int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e) {
 
                 r = supervisor_open(s, g, g->event->spec.filter, &g->opened, &why);
                 if (r == REFUSED_DENIED && g->of_glob && strcmp(why.reason, "not-sampled") == 0) {
-                        log_print(LOG_NOTICE, "left out: %s", why.text);
+                        notes_add_left_out(s, why.text);
                         *p = g->next;
                         registration_free(s, g);
                         r = 0;

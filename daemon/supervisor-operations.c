@@ -10,6 +10,7 @@
 #include "daemon/supervisor.h"
 
 #include "daemon/base/checkpoint.h"
+#include "daemon/base/log.h"
 
 #define TRIALS_PER_UID 16  /* that wait; each may take seconds */
 #define RESTARTS_MAX 3
@@ -180,6 +181,7 @@ static int make_change(Supervisor *s, ChangeKind kind) {
 
         s->operations.is_due[kind] = false;
         r = changes[kind].make(s);
+        notes_say(s, "what has changed");
         if (r >= 0 && s->operations.sources[kind])
                 r = sd_event_source_set_enabled(s->operations.sources[kind], SD_EVENT_ONESHOT);
         return r < 0 ? r : 0;
@@ -220,16 +222,16 @@ static int check_cancelled(Supervisor *s, Explanation *e) {
 /* What is ready in the loop, for a while; usec: how long to wait until something is. */
 static int serve(Supervisor *s, uint64_t usec) {
         nsec_t end = clock_now(CLOCK_MONOTONIC) + TURN_NSEC;
+        uint64_t charged = log_charge(LOG_OF_NOBODY);
         int r = 1;
 
-        for (int i = 0; i < TURN_MAX && r > 0; i++) {
-                if (sd_event_get_state(s->event) == SD_EVENT_FINISHED)
-                        return 0;
+        for (int i = 0; i < TURN_MAX && r > 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED; i++) {
                 r = sd_event_run(s->event, usec);
                 usec = 0;
                 if (clock_now(CLOCK_MONOTONIC) >= end)
                         break;
         }
+        (void)log_charge(charged);
         return r < 0 ? r : 0;
 }
 
@@ -281,6 +283,7 @@ int operations_run(Supervisor *s) {
         o->is_running = true;
         o->is_final = kind >= 0 && kind != CHANGE_RELOAD; /* the host has changed already */
         o->gives_way = false;
+        o->n_planned = 0;
         r = kind >= 0 ? make_change(s, (ChangeKind)kind) : run_request(s, take_next(o));
         o->is_running = false;
         checkpoint_set(NULL, NULL);

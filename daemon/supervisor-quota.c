@@ -117,8 +117,18 @@ int supervisor_check_quota(Supervisor *s, const Registration *list, Explanation 
                               "%zu more events: uid %u has added %zu, and events.per-uid allows %llu; remove some, or let the "
                               "configuration have them or raise the limit", n, (unsigned)list->event->spec.uid, held.n_events,
                               (unsigned long long)most);
-        r = supervisor_count_room(s, list, &n_fds, e);
+        for (const Registration *g = list; g; g = g->next) /* before any of these processes is looked at */
+                n_fds += (g->event->spec.n_pids + g->event->spec.n_tids) * g->plan.n_attrs;
+        r = supervisor_check_fd_quota(s, list, n_fds, e);
+        if (r == 0)
+                r = supervisor_count_room(s, list, &n_fds, e);
         return r == 0 ? supervisor_check_fd_quota(s, list, n_fds, e) : r;
+}
+
+int supervisor_check_trial_quota(const Supervisor *s, const char *what, size_t n_fds, Explanation *e) {
+        uint32_t uid = supervisor_charged_uid(s);
+
+        return uid != 0 ? check_fds_of(s, uid, what, n_fds, e) : 0;
 }
 
 static int wait_for_closer(Supervisor *s, uint32_t uid, size_t n_fds, Explanation *e) {

@@ -17,6 +17,8 @@
 #include "daemon/supervisor-kept.h"
 
 void reload_deinit(Supervisor *s, Reload *w) {
+        for (Registration *g = s->registrations; g; g = g->next)
+                g->is_planned = false;
         registrations_free(s, w->added);
         for (size_t i = 0; i < w->n_replacements; i++)
                 replacement_deinit(s, &w->replacements[i]);
@@ -47,7 +49,10 @@ static int reload_event(Supervisor *s, Reload *w, const Registration *fresh, boo
                               spec->name);
         if (!can_become(&running->event->spec, spec))
                 return 0;
+        if (running->is_planned)
+                return refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", spec->name);
         *ret_add = false;
+        running->is_planned = true;
         w->kept[w->n_kept++] = running;
         if (event_spec_equal(&running->event->spec, spec))
                 return 0;
@@ -59,7 +64,7 @@ static int reload_event(Supervisor *s, Reload *w, const Registration *fresh, boo
 static int reload_prepare_event(Supervisor *s, const Config *c, const ConfigEvent *from, Reload *w, Explanation *e) {
         _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
         Registration *list = NULL, *next;
-        int r = spec_from_config(c, from, &spec);
+        int r = spec_from_config(s, c, from, &spec);
 
         if (r == 0)
                 r = supervisor_resolve(s, &spec, &list, e);
@@ -70,6 +75,8 @@ static int reload_prepare_event(Supervisor *s, const Config *c, const ConfigEven
                 g->next = NULL;
                 if (r == 0)
                         r = reload_event(s, w, g, &add, e);
+                if (r == 0 && add && w->n_added == MAX_EVENTS)
+                        r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than the %d events of a daemon", MAX_EVENTS);
                 if (r == 0 && add)
                         r = supervisor_open_list(s, &g, e);
                 if (r == 0 && add && g) {
@@ -93,6 +100,26 @@ static void reload_find_removed(const Supervisor *s, Reload *w) {
                 w->kept[i]->is_selected = false;
 }
 
+static int compare_names(const void *a, const void *b) {
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* What two globs mean both would be there twice. */
+static int check_names(const Reload *w, Explanation *e) {
+        _cleanup_free_ const char **names = calloc(w->n_added + 1, sizeof(*names));
+        size_t n = 0;
+
+        if (!names)
+                return -ENOMEM;
+        for (const Registration *g = w->added; g; g = g->next)
+                names[n++] = g->event->spec.name;
+        qsort(names, n, sizeof(*names), compare_names);
+        for (size_t i = 1; i < n; i++)
+                if (strcmp(names[i - 1], names[i]) == 0)
+                        return refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", names[i]);
+        return 0;
+}
+
 int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e) {
         int r = 0;
 
@@ -106,6 +133,8 @@ int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e) {
                 if (r > 0)
                         place_explanation(&c->events[i], e);
         }
+        if (r == 0)
+                r = check_names(w, e);
         if (r == 0)
                 reload_find_removed(s, w);
         return r;

@@ -173,10 +173,7 @@ static const RequestKind requests[] = {
         { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, AT_ONCE, handle_emit },
 };
 
-static void log_change(const char *request, const Peer *peer, const char *outcome) {
-        char what[128];
-
-        (void)snprintf(what, sizeof(what), "%s by %s", request, peer->text);
+static void log_change(const char *what, const char *outcome) {
         log_print_lines(LOG_INFO, what, outcome); /* an invalid configuration has a line for each mistake */
 }
 
@@ -200,9 +197,9 @@ static const RequestKind *find_kind(const Asking *a, int *ret_refusal, Explanati
 
 /* At once, or when it is its turn; until then nothing is answered. */
 static int dispatch(Asking *a, Explanation *e) {
-        const Peer *peer = connection_peer(a->connection);
         Supervisor *s = a->supervisor;
         const RequestKind *kind;
+        char what[128];
         int r = request_check_texts(a->request, e);
 
         kind = r == 0 ? find_kind(a, &r, e) : NULL;
@@ -213,15 +210,19 @@ static int dispatch(Asking *a, Explanation *e) {
                 a->answered = r == 0;
                 return r;
         }
+        (void)snprintf(what, sizeof(what), "%s by %s", kind->name, connection_peer(a->connection)->text);
         r = kind->handle(a, e);
         if (r == REFUSED_CANCELLED && operations_put_back(s)) {
+                notes_forget(s);
                 a->answered = true;
                 return 0;
         }
+        if (kind->turn != AT_ONCE) /* what is answered in the middle of an operation has none of its own */
+                notes_say(s, what);
         if (r == REFUSED_CANCELLED) /* there is nobody else to read it */
                 (void)refuse(e, r, "shutting-down", "perfd is stopping");
         if (kind->changes && r >= 0 && kind->handle != handle_emit) /* samples are no change */
-                log_change(kind->name, peer, r == 0 ? "done" : e->text);
+                log_change(what, r == 0 ? "done" : e->text);
         return r;
 }
 
@@ -233,13 +234,16 @@ int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Reques
         Perfd__V1__Response *response = malloc(sizeof(*response));
         Asking a = { .supervisor = userdata, .connection = c, .request = request, .response = response };
         Explanation e = EXPLANATION_NULL;
+        uint64_t before;
         int r;
 
         if (!response)
                 return -ENOMEM;
         perfd__v1__response__init(response);
         response->id = request->id;
+        before = log_charge(connection_peer(c)->uid);
         r = is_stopping(a.supervisor) ? refuse(&e, REFUSED_EXHAUSTED, "shutting-down", "perfd is stopping") : dispatch(&a, &e);
+        (void)log_charge(before);
         if (r >= 0 && !a.answered) {
                 Perfd__V1__Response answer = *response;
 

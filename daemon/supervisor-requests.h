@@ -44,12 +44,14 @@ int handle_emit(Asking *a, Explanation *e);
  * supervisor-specs.c. What a client asks for as a spec, into a null image; on failure the caller's to deinit. Refused: what
  * contradicts itself. With 0, a text in `e` is worth a note: it names a CPU that is offline, or one twice. And back, into a new message, which is the caller's also when memory runs out half way.
  */
-int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e);
+int spec_from_message(Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e);
 /* A filter alone; "" and NULL leave *to. */
 int filter_from_message(const char *text, char **to, Explanation *e);
 /* Period and frequency of what is set, 0 if not. */
 int rate_check(uint64_t period, uint64_t frequency, Explanation *e);
 int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret);
+/* Ids that are named again go, which is noted: *n is what is left. -ENOMEM */
+int spec_drop_doubles(Supervisor *s, uint32_t *ids, size_t *n);
 /* Copies for messages and specs: NULL and 0 stay so. -ENOMEM. */
 int string_set(char **to, const char *from);
 int numbers_set(uint32_t **to, size_t *ret_n, const uint32_t *from, size_t n);

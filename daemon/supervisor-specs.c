@@ -131,21 +131,41 @@ int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret) {
         return target_message(from, &m->target);
 }
 
-static int target_from_config(const Supervisor *s, const char *name, EventSpec *to, Explanation *e) {
+static int target_from_config(Supervisor *s, const char *name, EventSpec *to, Explanation *e) {
         for (size_t i = 0; i < s->config->n_targets; i++)
                 if (strcmp(s->config->targets[i].name, name) == 0)
-                        return spec_set_target(to, &s->config->targets[i]);
+                        return spec_set_target(s, to, &s->config->targets[i]);
         return refuse(e, REFUSED_NOT_FOUND, "bad-target", "the configuration has no target called %s", name);
 }
 
-/* They are opened once; supervisor-open.c leaves the others out. */
-static void log_duplicates(const uint32_t *ids, size_t n, const char *what) {
-        for (size_t i = 0; i < n; i++)
-                for (size_t k = 0; k < i; k++)
-                        if (ids[k] == ids[i]) {
-                                log_print(LOG_NOTICE, "%s %u is named more than once: ignored", what, ids[i]);
-                                return; /* said once */
-                        }
+static int compare_ids(const void *a, const void *b) {
+        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+int spec_drop_doubles(Supervisor *s, uint32_t *ids, size_t *n) {
+        _cleanup_free_ uint32_t *sorted = malloc((*n + 1) * sizeof(*sorted));
+        size_t n_unique = 0;
+        uint32_t again = 0;
+
+        if (!sorted)
+                return -ENOMEM;
+        if (*n == 0)
+                return 0;
+        memcpy(sorted, ids, *n * sizeof(*sorted));
+        qsort(sorted, *n, sizeof(*sorted), compare_ids);
+        for (size_t i = 0; i < *n; i++)
+                if (n_unique > 0 && sorted[n_unique - 1] == sorted[i])
+                        again = again ? again : sorted[i];
+                else
+                        sorted[n_unique++] = sorted[i];
+        if (n_unique == *n)
+                return 0; /* in the order in which they were named */
+        notes_add_doubled(s, again, *n - n_unique);
+        memcpy(ids, sorted, n_unique * sizeof(*ids));
+        *n = n_unique;
+        return 0;
 }
 
 /* As the configuration takes it, folded to one line: what can be written there can be asked for here, and nothing else. */
@@ -157,7 +177,7 @@ static int text_from_message(const char *pattern, const char *reason, const char
         return r;
 }
 
-static int target_from_message(const Supervisor *s, const Perfd__V1__Target *m, EventSpec *to, Explanation *e) {
+static int target_from_message(Supervisor *s, const Perfd__V1__Target *m, EventSpec *to, Explanation *e) {
         int r;
 
         if (!m)
@@ -178,8 +198,6 @@ static int target_from_message(const Supervisor *s, const Perfd__V1__Target *m, 
         if ((m->n_pids || m->n_tids) && (m->n_cgroups || m->n_containers || m->n_units))
                 return refuse(e, REFUSED_INVALID, "bad-target", "tasks and cgroups exclude each other: an event has one of "
                               "both as its target");
-        log_duplicates(m->pids, m->n_pids, "pid");
-        log_duplicates(m->tids, m->n_tids, "tid");
         to->no_inherit = m->no_inherit;
         r = text_from_message("targets.NAME.cpus", "bad-target", m->cpus, &to->cpus, e);
         if (r != 0)
@@ -189,7 +207,10 @@ static int target_from_message(const Supervisor *s, const Perfd__V1__Target *m, 
             (r = strings_copy(m->containers, m->n_containers, &to->containers)) < 0 ||
             (r = strings_copy(m->units, m->n_units, &to->units)) < 0)
                 return r;
-        return numbers_set(&to->tids, &to->n_tids, m->tids, m->n_tids);
+        r = numbers_set(&to->tids, &to->n_tids, m->tids, m->n_tids);
+        if (r == 0)
+                r = spec_drop_doubles(s, to->pids, &to->n_pids);
+        return r == 0 ? spec_drop_doubles(s, to->tids, &to->n_tids) : r;
 }
 
 static int add_joined(Strings *to, const char *name, char between, const char *value) {
@@ -247,7 +268,7 @@ static int numbers_check(const Perfd__V1__EventSpec *m, Explanation *e) {
         return r == 0 ? number_check(KEY_OF_EVENT "interval", m->interval, e) : r;
 }
 
-int spec_from_message(const Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e) {
+int spec_from_message(Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e) {
         int r;
 
         if (m->callchain > CALLCHAIN_KERNEL + CALLCHAIN_USER)

@@ -214,6 +214,7 @@ static int supervisor_hand_over(Supervisor *s, Connection *c, uint64_t request_i
         if (!mail)
                 return -ENOMEM;
         (void)snprintf((*sub)->peer, sizeof((*sub)->peer), "%s", connection_peer(c)->text);
+        (*sub)->uid = connection_peer(c)->uid;
         if (!connection_give(c, &(*sub)->fd, &(*sub)->prelude, &(*sub)->n_prelude)) {
                 free(mail);
                 return -EPROTO;

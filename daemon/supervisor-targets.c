@@ -8,8 +8,8 @@
 
 #include <string.h>
 
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/cpu-list.h"
-#include "daemon/base/log.h"
 #include "daemon/kernel/tasks.h"
 
 #define GENERATIONS_MAX 32 /* of tasks that events were opened on */
@@ -72,20 +72,34 @@ static int add_tasks(Whoms *w, const uint32_t *tids, size_t n) {
         return r;
 }
 
+static int compare_ids(const void *a, const void *b) {
+        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+        return (x > y) - (x < y);
+}
+
 static int add_process(Whoms *w, uint32_t pid, Explanation *e) {
         _cleanup_free_ uint32_t *tids = NULL;
         size_t n = 0;
-        int r = tasks_of_process(pid, &tids, &n, e);
+        int r = checkpoint(e);
+
+        if (r == 0)
+                r = tasks_of_process(pid, &tids, &n, e);
 
         return r == 0 ? add_tasks(w, tids, n) : r;
 }
 
 /* Children that are there already: a replacement would lose them, and who follows children wants them anyway. */
-static int add_descendants(Whoms *w, uint32_t pid, Explanation *e) {
-        _cleanup_free_ uint32_t *pids = NULL;
+static int add_descendants(Whoms *w, const EventSpec *spec, Explanation *e) {
+        _cleanup_free_ uint32_t *pids = NULL, *roots = malloc((spec->n_pids + 1) * sizeof(*roots));
         size_t n = 0;
-        int r = tasks_descendants(pid, &pids, &n, e);
+        int r;
 
+        if (!roots)
+                return -ENOMEM;
+        memcpy(roots, spec->pids, spec->n_pids * sizeof(*roots));
+        qsort(roots, spec->n_pids, sizeof(*roots), compare_ids);
+        r = tasks_descendants(roots, spec->n_pids, &pids, &n, e);
         for (size_t i = 0; i < n && r == 0; i++) {
                 r = add_process(w, pids[i], e);
                 if (r == REFUSED_NOT_FOUND)
@@ -155,9 +169,11 @@ static int add_inheritors(Supervisor *s, const Registration *g, Whoms *w) {
         r = supervisor_order(s, READER_SWITCH, NULL);
         if (r == 0)
                 r = find_roots(g, &roots, &n);
-        for (size_t i = 0; i < n && r == 0; i++)
-                if (task_birth(s->attr.clock, roots[i].tid, &birth) && birth < roots[i].since + SLACK)
+        for (size_t i = 0; i < n && r == 0; i++) {
+                r = checkpoint(NULL);
+                if (r == 0 && task_birth(s->attr.clock, roots[i].tid, &birth) && birth < roots[i].since + SLACK)
                         r = whoms_add(w, (Whom){ .pid = (int)roots[i].tid, .id = roots[i].tid });
+        }
         while (r == 0 && s->active && kin_table_next(&s->kin, &at, &k))
                 if (!k.has_ended && has_inherited(s, roots, n, kin_table_root(&s->kin, &k), k.birth) &&
                     task_birth(s->attr.clock, k.tid, &birth) && birth < k.birth + SLACK && k.birth < birth + SLACK)
@@ -165,22 +181,26 @@ static int add_inheritors(Supervisor *s, const Registration *g, Whoms *w) {
         return r;
 }
 
-/* A process that is gone is said; that all of them are, is refused unless the event is there already. */
+/* A process that is gone is noted; that all of them are, is refused unless the event is there already. */
 static int find_tasks(Supervisor *s, const Registration *g, Whoms *w, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
         int r = add_tasks(w, spec->tids, spec->n_tids);
+        size_t n_gone = 0;
+        uint32_t gone = 0;
 
         for (size_t i = 0; i < spec->n_pids && r == 0; i++) {
                 r = add_process(w, spec->pids[i], e);
-                if (r == 0 && !spec->no_inherit)
-                        r = add_descendants(w, spec->pids[i], e);
                 if (r == REFUSED_NOT_FOUND) {
-                        log_print(LOG_NOTICE, "%s: there is no process %u (any more)", spec->name, spec->pids[i]);
+                        gone = n_gone++ == 0 ? spec->pids[i] : gone;
                         r = 0;
                 }
         }
+        if (r == 0 && n_gone < spec->n_pids && !spec->no_inherit)
+                r = add_descendants(w, spec, e);
         if (r != 0)
                 return r;
+        if (n_gone > 0)
+                notes_add_gone(s, spec->name, gone, n_gone);
         if (g->is_registered && !spec->no_inherit)
                 return add_inheritors(s, g, w);
         if (w->n == 0 && spec->n_pids > 0 && !g->is_registered)

@@ -236,6 +236,20 @@ static int start_hearing(Supervisor *s) {
         return r < 0 ? r : supervisor_follow_cpus(s);
 }
 
+static int apply_config(Supervisor *s, Explanation *e) {
+        int r = supervisor_apply_config(s, e);
+
+        notes_say(s, "the configuration");
+        return r;
+}
+
+static int load_kept(Supervisor *s) {
+        int r = supervisor_load_kept(s);
+
+        notes_say(s, "kept events");
+        return r;
+}
+
 /* ---- the list and its mirror ------------------------------------------------------------------------------------- */
 
 int supervisor_start(Supervisor *s, Explanation *e) {
@@ -252,8 +266,8 @@ int supervisor_start(Supervisor *s, Explanation *e) {
             (r = supervisor_start_readers(s, e)) != 0 || /* one for each CPU */
             (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
             (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */
-            (r = supervisor_apply_config(s, e)) != 0 || /* events */
-            (r = supervisor_load_kept(s)) != 0 ||       /* those of clients */
+            (r = apply_config(s, e)) != 0 ||            /* events */
+            (r = load_kept(s)) != 0 ||                  /* those of clients */
             (r = start_listening(s, e)) != 0)    /* sockets: whoever connects finds everything there */
                 return r;
         (void)sd_notify(0, "READY=1");

@@ -27,11 +27,13 @@
 #include "daemon/route/match.h"
 #include "daemon/stall-monitor.h"
 #include "daemon/supervisor-memory.h"
+#include "daemon/supervisor-notes.h"
 #include "daemon/supervisor-operations.h"
 #include "daemon/supervisor-routes.h"
 #include "daemon/supervisor-targets.h"
 #include "daemon/watchdog.h"
 
+#define MAX_EVENTS 10000
 #define WATERMARK_SHARE 2          /* of a ring, that wakes its reader before the flush time */
 #define OWNER_GONE UINT64_MAX      /* instead of a connection's id: the event is about to be removed */
 
@@ -80,6 +82,7 @@ struct Registration {
         bool enabled;
         bool kept;         /* stands in the state file */
         bool is_selected;  /* while a change is prepared: it is in the change's list already */
+        bool is_planned;   /* the configuration that is looked at has it: supervisor-reload.c */
         bool exclude_self; /* by the reader */
         EventRoute *routes; /* of all subscriptions that select it, in no order */
         size_t n_routes, n_routes_allocated;
@@ -179,6 +182,7 @@ typedef struct Supervisor {
         size_t n_subscribers, subscribers_max; /* what the dispatcher was made for */
         Control control;
         Operations operations;
+        Notes notes;
         struct UidCharge *charges; /* supervisor-quota.c */
         bool stopping;
         int exit_code;
@@ -249,9 +253,9 @@ void supervisor_free_cpus(Supervisor *s);
 
 /* supervisor-config.c */
 /* What a configured target means. -ENOMEM. */
-int spec_set_target(EventSpec *spec, const ConfigTarget *t);
+int spec_set_target(Supervisor *s, EventSpec *spec, const ConfigTarget *t);
 /* -ENOMEM */
-int spec_from_config(const Config *c, const ConfigEvent *from, EventSpec *ret);
+int spec_from_config(Supervisor *s, const Config *c, const ConfigEvent *from, EventSpec *ret);
 /* Where in the configuration a refused event stands, in front of why it was refused. */
 void place_explanation(const ConfigEvent *from, Explanation *e);
 /* A YAML text against this host: everything is opened once, disabled, and closed. 0, REFUSED_INVALID or _CANCELLED, negative. */

@@ -241,14 +241,16 @@ static int connection_work(Connection *c) {
 
 static int on_impatience(sd_event_source *source, uint64_t usec, void *userdata) {
         Connection *c = userdata;
+        uint64_t charged = log_charge(c->peer.uid);
+        bool asked = c->has_asked || !frame_reader_is_empty(&c->in);
 
-        if (!c->has_asked && frame_reader_is_empty(&c->in)) {
-                log_print(LOG_NOTICE, "closed %s: no request for %d s", c->peer.text, PATIENCE_USEC / 1000000);
+        log_print(LOG_NOTICE, asked ? "closed %s: half a request, or a response not taken, for %d s" : "closed %s: no request for %d s",
+                  c->peer.text, PATIENCE_USEC / 1000000);
+        (void)log_charge(charged);
+        if (!asked) {
                 connection_end(c, "idle", "no request came within 10 s: connect again");
                 return 0;
         }
-        log_print(LOG_NOTICE, "closed %s: half a request, or a response not taken, for %d s", c->peer.text,
-                         PATIENCE_USEC / 1000000);
         connection_free(c);
         return 0;
 }

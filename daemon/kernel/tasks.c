@@ -166,11 +166,41 @@ static int read_families(Family **ret, size_t *ret_n, Explanation *e) {
         return 0;
 }
 
-int tasks_descendants(uint32_t pid, uint32_t **ret_pids, size_t *ret_n, Explanation *e) {
+static int compare_parents(const void *a, const void *b) {
+        const Family *x = a, *y = b;
+
+        return (x->parent > y->parent) - (x->parent < y->parent);
+}
+
+/* The first of those, sorted by their parents, whose parent it is; n: there is none. */
+static size_t find_first_child(const Family *families, size_t n, uint32_t parent) {
+        size_t first = 0, last = n;
+
+        while (first < last) {
+                size_t middle = first + (last - first) / 2;
+
+                if (families[middle].parent < parent)
+                        first = middle + 1;
+                else
+                        last = middle;
+        }
+        return first;
+}
+
+/* Of one parent, behind those that are there. A pid that is used again may make circles: each is taken once. */
+static size_t add_children(Family *families, size_t n, uint32_t parent, uint32_t *pids, size_t n_pids) {
+        for (size_t i = find_first_child(families, n, parent); i < n && families[i].parent == parent; i++) {
+                if (!families[i].ours)
+                        pids[n_pids++] = families[i].pid;
+                families[i].ours = true;
+        }
+        return n_pids;
+}
+
+int tasks_descendants(const uint32_t *roots, size_t n_roots, uint32_t **ret_pids, size_t *ret_n, Explanation *e) {
         _cleanup_free_ Family *families = NULL;
-        uint32_t *pids;
         size_t n = 0, n_pids = 0;
-        bool grew = true;
+        uint32_t *pids;
         int r = read_families(&families, &n, e);
 
         if (r != 0)
@@ -178,19 +208,14 @@ int tasks_descendants(uint32_t pid, uint32_t **ret_pids, size_t *ret_n, Explanat
         pids = malloc((n + 1) * sizeof(*pids));
         if (!pids)
                 return -ENOMEM;
-        while (grew) { /* a generation each time: pids may wrap, so a parent may come behind its child */
-                grew = false;
-                for (size_t i = 0; i < n; i++) {
-                        bool ours = families[i].parent == pid;
-
-                        for (size_t k = 0; k < n_pids && !ours; k++)
-                                ours = families[i].parent == pids[k];
-                        if (!ours || families[i].ours)
-                                continue;
-                        families[i].ours = grew = true;
-                        pids[n_pids++] = families[i].pid;
-                }
-        }
+        if (n > 0)
+                qsort(families, n, sizeof(*families), compare_parents);
+        for (size_t i = 0; i < n; i++)
+                families[i].ours = bsearch(&families[i].pid, roots, n_roots, sizeof(*roots), compare_tids);
+        for (size_t i = 0; i < n_roots; i++)
+                n_pids = add_children(families, n, roots[i], pids, n_pids);
+        for (size_t i = 0; i < n_pids; i++)
+                n_pids = add_children(families, n, pids[i], pids, n_pids);
         *ret_pids = pids;
         *ret_n = n_pids;
         return 0;

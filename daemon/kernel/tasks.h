@@ -11,8 +11,11 @@
 
 /* The threads of a process, sorted. REFUSED_NOT_FOUND "gone" if there is no such process; or why it is not known. */
 int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanation *e);
-/* The children of a process, their children and so on, as far as they still have their parents. */
-int tasks_descendants(uint32_t pid, uint32_t **ret_pids, size_t *ret_n, Explanation *e);
+/*
+ * The children of some processes, their children and so on, as far as they still have their parents; each once, and none of
+ * `pids`, which are sorted. Reads /proc once.
+ */
+int tasks_descendants(const uint32_t *pids, size_t n, uint32_t **ret_pids, size_t *ret_n, Explanation *e);
 /*
  * When the thread that has this tid now was born, by this clock, to 10 ms; more by one that stands still while the host is
  * suspended. False if there is none.

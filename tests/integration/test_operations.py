@@ -151,5 +151,98 @@ def test_stop_in_the_middle():
         equal((pb.Status.Name(no.status), no.reason), ("STATUS_EXHAUSTED", "shutting-down"), no.message)
 
 
+def test_many_pids():
+    """Doubles go first, /proc is read once for all, and what can not be opened is refused before anybody is looked at."""
+    with Daemon("version: 1\n") as daemon, daemon.client() as root:
+        with others_are_served(daemon, "an add with one pid 20,000 times"):
+            add(root, {"event": "context-switches", "target": pb.Target(pids=[os.getpid()] * 20000)})
+        equal([list(e.spec.target.pids) for e in root.request(list=pb.ListRequest()).list.events], [[os.getpid()]], "pids")
+        check(f"19999 times a pid or tid is named again, the first is {os.getpid()}" in daemon.stderr(), daemon.stderr())
+        before = state(daemon)
+        with others_are_served(daemon, "an add with 200,000 pids"):
+            refused(root, "too-many-fds", "STATUS_EXHAUSTED", add=pb.AddRequest(events=[
+                pb.EventSpec(event="page-faults", target=pb.Target(pids=range(1, 200001)))]))
+        unchanged(daemon, before, "what a refused add left")
+        sleepers = [perfd.subprocess.Popen(["sleep", "1000"]) for _ in range(300)]
+        try:
+            with others_are_served(daemon, "an add with 300 processes"):
+                add(root, {"event": "page-faults", "target": pb.Target(pids=[p.pid for p in sleepers])})
+            equal({e.spec.name: e.n_targets for e in root.request(list=pb.ListRequest()).list.events}["page-faults"], 300, "targets")
+        finally:
+            for p in sleepers:
+                p.kill()
+            for p in sleepers:
+                p.wait()
+
+
+def test_quota_of_pids():
+    config = "version: 1\naccess: {control-mode: 0666}\nfds: {per-uid: 100}\n"
+    target = pb.Target(pids=range(1, 1001))
+    with Daemon(config) as daemon, client_of(daemon.control, NOBODY) as nobody:
+        no = refused(nobody, "too-many-fds", add=pb.AddRequest(events=[pb.EventSpec(event="page-faults", target=target)]))
+        check("fds.per-uid allows 100" in no.message, no.message)
+        text = f"version: 1\ntargets: {{many: {{pids: [{', '.join(map(str, range(1, 1001)))}]}}}}\n" \
+               "groups: {g: {target: many, events: [page-faults]}}\n"
+        no = refused(nobody, "too-many-fds", plan=pb.PlanRequest(yaml=text))
+        check("fds.per-uid allows 100" in no.message, no.message)
+
+
+def test_log():
+    """However much of a request is left out: one line, and a hundred of a uid in ten seconds."""
+    gone = perfd.subprocess.Popen(["/bin/true"])
+    gone.wait()
+    pids = ", ".join([str(os.getpid()), str(gone.pid)] + [str(gone.pid)] * 2)
+    yaml = f"version: 1\ntargets: {{t: {{pids: [{pids}]}}}}\ngroups: {{g: {{target: t, events: [" + \
+        ", ".join(f"{{event: page-faults, name: e{i}}}" for i in range(200)) + "]}}\n"
+    with Daemon("version: 1\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
+        before = len(daemon.stderr())
+        equal(len(nobody.request(plan=pb.PlanRequest(yaml=yaml)).plan.added), 200, "the plan")
+        lines = daemon.stderr()[before:].splitlines()
+        equal(len(lines), 1, f"lines of one plan: {lines}")
+        for words in f"plan by test, pid {os.getpid()}, uid {NOBODY}: e0: there is no process {gone.pid} (any more)", \
+                "and other events name such processes":
+            check(words in lines[0], lines[0])
+        short = yaml.replace("range(200)", "range(1)")[:yaml.index("events: [")] + "events: [page-faults]}}\n"
+        for _ in range(300):
+            nobody.request(plan=pb.PlanRequest(yaml=short))
+        check(len(daemon.stderr().splitlines()) < 110, f"{len(daemon.stderr().splitlines())} lines of the log")
+        check("a client causes too many lines" in daemon.stderr(), daemon.stderr())
+
+
+def test_overlapping_globs():
+    """A plan in which two globs mean the same running event; each was written behind the end of a list."""
+    config = "version: 1\ngroups: {{all: {{events: [{}]}}}}\n"
+    with Daemon(config.format("'sched:*'")) as daemon, client_of(daemon.stream, NOBODY) as nobody:
+        before = state(daemon)
+        globs = ", ".join(f"'sched:*{'?' * i}'" for i in range(20))
+        refused(nobody, "exists", plan=pb.PlanRequest(yaml=config.format(globs)))
+        refused(nobody, "exists", plan=pb.PlanRequest(yaml=config.format("'sched:*', 'irq:*', 'irq:irq_*'")))
+        unchanged(daemon, before, "what refused plans left")
+
+
+def test_everything_at_once():
+    """Each request at its largest, by several uids, in the middle of each other, clients that go, and SIGHUP."""
+    with Daemon("version: 1\ngroups: {own: {events: [sched:sched_process_exec]}}\n") as daemon, daemon.client() as root:
+        before = state(daemon)
+        with contextlib.ExitStack() as stack, others_are_served(daemon, "everything at once"):
+            asking = [stack.enter_context(client_of(daemon.stream, uid)) for uid in (NOBODY, SOMEBODY) for _ in range(12)]
+            bodies = [{"plan": pb.PlanRequest(yaml=EVERYTHING)}, {"validate": pb.ValidateRequest(yaml=EVERYTHING)},
+                      {"available": pb.AvailableRequest(fields=True)}, {"doctor": pb.Empty()},
+                      {"plan": pb.PlanRequest(yaml="version: 1\n#" + "x" * 1000000)}, {"ledger": pb.Empty()}]
+            for i, client in enumerate(asking):
+                client.send(**bodies[i % len(bodies)])
+            for i in range(6):
+                with daemon.client() as gone:
+                    gone.send(add=pb.AddRequest(events=[pb.EventSpec(event="irq:*")], while_connected=i % 2 == 1))
+                    if i % 3 == 0:
+                        os.kill(daemon.pid, signal.SIGHUP)
+                asked(root, add=pb.AddRequest(events=[pb.EventSpec(event="external:mine")]))
+                asked(root, remove=pb.SelectRequest(names=["external:mine"]))
+            for client in asking:
+                check(client.receive().response.status in (pb.STATUS_OK, pb.STATUS_EXHAUSTED), "an answer")
+        asked(root, remove=pb.SelectRequest(names=["irq:*"]))
+        unchanged(daemon, before, "what all of that left")
+
+
 if __name__ == "__main__":
     perfd.main(globals())
