@@ -58,6 +58,8 @@ struct Subscription {
         nsec_t latency;   /* how long a sample may lie in its ring; 0: nothing was asked for */
         SubscriptionRoute *routes;
         size_t n_routes, n_routes_allocated;
+        struct UidMemory *payer; /* of the uid that subscribed first; NULL: nothing is charged yet */
+        size_t charged;          /* for the routes that it had then */
 };
 
 void subscription_route_deinit(SubscriptionRoute *r);

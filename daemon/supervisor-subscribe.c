@@ -17,6 +17,8 @@
 
 #define QUEUE_MIN ((size_t)64 * 1024)
 #define PAGES_OF_RING 2 /* beside its bytes: the words of each side */
+#define ROUTE_COST ((size_t)1 << 10) /* measured: 820 bytes, of an event with one field */
+#define ROUTE_COST_WITHOUT_PROGRAM ((size_t)128)
 #define SUBSCRIBER_COST (OUTBOX_FLOOR + (size_t)(8 << 10)) /* what each has beside a ring: a queue that is never refused, itself */
 
 /* The least one: as long as there are few subscriptions, all are of group 0. */
@@ -32,9 +34,24 @@ static int supervisor_take_number(const Supervisor *s, uint32_t *ret_number, Exp
         return 0;
 }
 
+/* For a program, and a place in the tables, of each event that is selected now. */
+static int supervisor_charge_routes(Supervisor *s, uid_t uid, Subscription *u, Explanation *e) {
+        size_t bytes = u->n_routes * (u->filter ? ROUTE_COST : ROUTE_COST_WITHOUT_PROGRAM);
+        int r = supervisor_reserve_memory(s, uid, bytes, &u->payer, e);
+
+        u->charged = r == 0 ? bytes : 0;
+        return r;
+}
+
+static int supervisor_discharge_routes(Supervisor *s, Subscription *u) {
+        struct UidMemory *payer = TAKE_PTR(u->payer);
+
+        return payer ? supervisor_release_memory(s, payer, u->charged) : 0;
+}
+
 /* One that is there already, or a new one, which is not published yet. */
-static int supervisor_subscription(Supervisor *s, const Perfd__V1__SubscribeRequest *q, Subscription **ret, bool *ret_new,
-                                   Explanation *e) {
+static int supervisor_subscription(Supervisor *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Subscription **ret,
+                                   bool *ret_new, Explanation *e) {
         _cleanup_(subscription_freep) Subscription *u = NULL;
         int r;
 
@@ -61,11 +78,16 @@ static int supervisor_subscription(Supervisor *s, const Perfd__V1__SubscribeRequ
         if (r == 0)
                 r = supervisor_take_number(s, &u->number, e);
         if (r == 0)
+                r = supervisor_charge_routes(s, uid, u, e);
+        if (r == 0)
                 r = supervisor_learn_tasks(s);
         if (r == 0)
                 r = subscription_link(u);
-        if (r != 0)
-                return r;
+        if (r != 0) {
+                int given = supervisor_discharge_routes(s, u);
+
+                return given < 0 ? given : r;
+        }
         u->since = s->generation + 1;
         u->next = s->subscriptions;
         if (u->next)
@@ -79,6 +101,7 @@ static int supervisor_subscription(Supervisor *s, const Perfd__V1__SubscribeRequ
 
 static int supervisor_end_subscription(Supervisor *s, Subscription *u) {
         UidMemory *payer = u->pool_payer;
+        int r = supervisor_discharge_routes(s, u);
 
         subscription_unlink(u);
         if (u->before)
@@ -92,7 +115,9 @@ static int supervisor_end_subscription(Supervisor *s, Subscription *u) {
         subscription_free(u);
         if (!s->subscriptions)
                 s->wants_tasks = s->knows_tasks = false;
-        return payer ? supervisor_release_memory(s, payer, POOL_BYTES) : 0;
+        if (payer && r >= 0)
+                r = supervisor_release_memory(s, payer, POOL_BYTES);
+        return r;
 }
 
 static int packet_of(const uint8_t *bytes, size_t n, Packet **ret) {
@@ -332,7 +357,7 @@ static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Per
         if (a->ring_bytes)
                 r = shared_ring_new(a->ring_bytes, &ring, e);
         if (r == 0)
-                r = supervisor_subscription(s, request->subscribe, &u, &is_new, e);
+                r = supervisor_subscription(s, a->memory->uid, request->subscribe, &u, &is_new, e);
         if (r != 0)
                 return r;
         r = subscriber_new(s, u, request->subscribe, a, &sub, e);
@@ -386,7 +411,6 @@ static int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
 
         assert(u && u->n_subscribers > 0);
         s->n_subscribers--;
-        supervisor_count_given(s);
         r = supervisor_discharge(s, id);
         if (--u->n_subscribers > 0 || r < 0)
                 return r;
@@ -417,6 +441,7 @@ int supervisor_on_notices(Supervisor *s) {
                 if (r >= 0)
                         r = checkpoint(NULL);
         }
+        supervisor_count_given(s);
         supervisor_forget_removed(s);
         if (r >= 0 && s->owes_snapshot)
                 r = supervisor_publish(s);

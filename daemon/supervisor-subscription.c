@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
 #include "daemon/encode/descriptor.h"
 
@@ -271,6 +272,9 @@ int subscription_compile(const Supervisor *s, Subscription *u, Explanation *e) {
 
                 if (!subscription_selects(u, g->event))
                         continue;
+                r = checkpoint(e);
+                if (r != 0)
+                        return r;
                 r = subscription_add_route(u, g, &why);
                 if (r < 0)
                         return r;

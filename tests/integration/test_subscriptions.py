@@ -165,6 +165,30 @@ def test_come_and_go():
         balanced(daemon)
 
 
+def test_charged():
+    """What a subscription holds for each event that it selects counts for its uid, until it ends."""
+    config = CONFIG.format(most=100).replace("max: 100}", "max: 100, memory-per-uid: 8MiB}")
+    with Daemon(config) as daemon, daemon.client() as control:
+        for first in range(0, 1000, 100):
+            add(control, *({"event": f"external:e{i}", "fields": [pb.ExternalField(name="v", type="u64")]}
+                           for i in range(first, first + 100)))
+        for _ in range(3):
+            streams, no = [], None
+            while not no:
+                client = daemon.client(stream=True)
+                try:
+                    streams.append((client, client.subscribe(where=f"v == {len(streams)}", queue_bytes=QUEUE)))
+                except perfd.Refused as refusal:
+                    no = refusal.response
+                    client.socket.close()
+            equal((no.reason, pb.Status.Name(no.status)), ("queue-memory", "STATUS_EXHAUSTED"), no.message)
+            equal(len(streams), 7, "subscriptions of 1,000 events each, of 1 KiB and 72 KiB beside, that 8 MiB are enough for")
+            subscribe(daemon, events=["external:e1"], where="v == 1")[0].socket.close()
+            for stream in streams:
+                equal(finish(*stream), [], "what nobody emits")
+            perfd.wait_until(lambda: daemon.status().n_subscribers == 0, "all streams to end")
+
+
 if __name__ == "__main__":
     perfd.need_root()
     perfd.main(globals(), seconds=150)
