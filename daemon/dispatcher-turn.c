@@ -50,7 +50,8 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
         case DISPATCHER_LANE_OFF: /* all that it pushed has been taken */
                 d->live[mail->slot] = d->hearings[mail->slot].is_asked = false;
                 d->watermarks[mail->slot] = DISPATCHER_NOT_WAITED_FOR;
-                sem_post(mail->done);
+                if (mail->done)
+                        sem_post(mail->done);
                 break;
         case DISPATCHER_QUIT:
                 d->quit = true;

@@ -416,6 +416,9 @@ void reader_set_priority(const Reader *r) {
 }
 
 void reader_abort(const Reader *r, int error) {
+        if (atomic_load_explicit(&r->is_abandoned, memory_order_relaxed)) /* pairs with reader_abandon(); it orders nothing */
+                for (;;)
+                        pause(); /* the process is about to end */
         log_print(LOG_CRIT, "reader of CPU %u can not go on, perfd ends to be restarted: %s", r->cpu, strerror(-error));
         abort(); /* a host half watched, and a ledger that does not say so, would be worse */
 }
@@ -445,6 +448,10 @@ int reader_start(Reader *r, Snapshot *snapshot) {
         if (r->guard > 0)
                 return thread_start_on(&r->thread, THREAD_READER, name, r->elsewhere, r->n_elsewhere, reader_run, r);
         return thread_start(&r->thread, THREAD_READER, name, (int)r->cpu, reader_run, r);
+}
+
+void reader_abandon(Reader *r) {
+        atomic_store_explicit(&r->is_abandoned, true, memory_order_relaxed); /* pairs with reader_abort(); it orders nothing */
 }
 
 int reader_join(Reader *r) {

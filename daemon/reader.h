@@ -45,11 +45,12 @@ typedef struct ReaderMail {
         uint64_t sequence;  /* grows with each mail; acknowledged by Reader.acknowledged */
         Snapshot *snapshot; /* ADOPT: a reference that moves to the reader */
         TurnedStream *turned; /* ADOPT: borrowed until then too, room for all of its streams; NULL: none changes over */
-        const int *fds;     /* SWITCH, HAND_OVER: borrowed until the acknowledgement */
+        const int *fds;     /* SWITCH, HAND_OVER: of own_fds, or borrowed until the acknowledgement */
         size_t n_fds;
         bool on;
         int *ret_error; /* SWITCH, HAND_OVER, RING: where the first failure goes, main's; untouched without one */
         struct ReaderRing *ring; /* RING: main's until the acknowledgement; its contents move */
+        int own_fds[];
 } ReaderMail;
 
 /* Least times of what lies in the ring, by chunks of it: reader-horizon.c. */
@@ -126,6 +127,8 @@ typedef struct Reader {
         _Atomic(nsec_t) along_until; /* CLOCK_MONOTONIC, the dispatcher's: its watermark is waited for at every tick until then */
         atomic_bool starving; /* waits for a free batch: the dispatcher is to ask READER_ASK_BATCHES */
         _Atomic(uint64_t) acknowledged;
+        atomic_bool is_abandoned;
+        int mail_error;   /* of the last mail; main looks at it when that is acknowledged */
         Heartbeat heartbeat;
         RingCounters counters;
         _Atomic(uint64_t) cpu_time; /* ns, of the thread, as of the last cut */
@@ -178,6 +181,8 @@ int reader_init(Reader *r, size_t pool);
 int reader_start(Reader *r, Snapshot *snapshot);
 /* Main, after READER_STOP was posted: waits for the end. */
 int reader_join(Reader *r);
+/* Main, instead of join, before the process ends: what it looks at may go, and that it fails then is no news. */
+void reader_abandon(Reader *r);
 /* Main, after join: ready to be started again, on a new ring. */
 void reader_renew(Reader *r);
 /* Main, after join; accepts half-built ones. Batches that are on the way must have come back or be freed by main. */

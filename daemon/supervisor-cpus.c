@@ -15,6 +15,7 @@
 
 #define COMMS 65536
 #define KIN 65536
+#define END_MOST (5 * NSEC_PER_SEC) /* for a thread that has nothing to do any more */
 
 size_t supervisor_count_online(const Supervisor *s) {
         size_t n = 0;
@@ -203,8 +204,14 @@ void supervisor_stop_readers(Supervisor *s) {
                 any |= s->readers[slot].thread.started;
         if (any && supervisor_order(s, READER_STOP, NULL) < 0)
                 abort(); /* no memory for a mail: the threads can not be told */
-        for (size_t slot = 0; s->readers && slot < s->n_cpus; slot++)
-                (void)reader_join(&s->readers[slot]); /* a reader that fails ends the process itself */
+        for (uint32_t slot = 0; any && slot < s->n_cpus; slot++) {
+                if (reader_is_stalled(&s->answering.readers[slot]))
+                        continue; /* it may never end: supervisor_stop() */
+                if (thread_join_within(&s->readers[slot].thread, END_MOST))
+                        (void)reader_join(&s->readers[slot]); /* a reader that fails ends the process itself */
+                else
+                        supervisor_set_stalled(s, slot); /* what it was asked its backup has done */
+        }
 }
 
 void supervisor_free_cpus(Supervisor *s) {

@@ -18,8 +18,7 @@
 
 #define PULSE (20 * NSEC_PER_MSEC) /* in which the time of an event that runs moves, whatever clock the kernel has for it */
 
-/* Waits until the dispatcher serves the lane, or does not any more. */
-static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) {
+int supervisor_tell_lane(Supervisor *s, DispatcherOrder order, uint32_t slot) {
         DispatcherMail *mail = calloc(1, sizeof(*mail));
         sem_t done;
 
@@ -28,7 +27,7 @@ static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) 
         sem_init(&done, 0, 0);
         *mail = (DispatcherMail){ .order = order, .slot = slot, .at = clock_now(s->attr.clock), .done = &done };
         dispatcher_post(&s->dispatcher, mail);
-        supervisor_wait_for_dispatcher(&done);
+        supervisor_wait_for_dispatcher(s, &done, order == DISPATCHER_LANE_ON ? "to serve a lane" : "to leave a lane");
         sem_destroy(&done);
         return 0;
 }
@@ -59,16 +58,12 @@ static int disable_slot(Supervisor *s, uint32_t slot) {
 /* The last drain, and the end of the thread. The others are told something that changes nothing. */
 static int stop_reader(Supervisor *s, uint32_t slot) {
         _cleanup_free_ ReaderMail *each = calloc(s->n_cpus, sizeof(*each));
-        int r;
 
         if (!each)
                 return -ENOMEM;
         for (uint32_t i = 0; i < s->n_cpus; i++)
                 each[i].order = i == slot ? READER_STOP : READER_SWITCH;
-        r = supervisor_order_each(s, each);
-        if (r == 0)
-                (void)reader_join(&s->readers[slot]);
-        return r;
+        return supervisor_order_each(s, each);
 }
 
 static int retract_slot(Supervisor *s, uint32_t slot) {
@@ -99,13 +94,12 @@ static void settle_slot(Supervisor *s, uint32_t slot) {
         ring->cut_undecodable = counter_get(&ring->undecodable);
 }
 
-static int cpu_gone(Supervisor *s, uint32_t slot) {
-        int r = disable_slot(s, slot);
+/* Its reader has ended. */
+static int forget_cpu(Supervisor *s, uint32_t slot) {
+        int r;
 
-        if (r == 0)
-                r = stop_reader(s, slot);
-        if (r == 0)
-                r = tell_dispatcher(s, DISPATCHER_LANE_OFF, slot);
+        (void)reader_join(&s->readers[slot]);
+        r = supervisor_tell_lane(s, DISPATCHER_LANE_OFF, slot);
         if (r < 0)
                 return r;
         s->online[slot] = false;
@@ -114,7 +108,19 @@ static int cpu_gone(Supervisor *s, uint32_t slot) {
         settle_slot(s, slot);
         supervisor_close_ring(s, slot);
         reader_renew(&s->readers[slot]);
+        s->answering.readers[slot] = (Answering){ .sequence = 0 };
         return r;
+}
+
+/* While its reader does not answer all of this waits for that: supervisor_end_reader(). */
+static int cpu_gone(Supervisor *s, uint32_t slot) {
+        Answering *a = &s->answering.readers[slot];
+        int r = reader_is_stalled(a) ? 0 : disable_slot(s, slot);
+
+        if (r == 0 && !reader_is_stalled(a))
+                r = stop_reader(s, slot);
+        a->has_left = reader_is_stalled(a);
+        return r < 0 || a->has_left ? r : forget_cpu(s, slot);
 }
 
 /* That an event can not be counted there is said, and is no reason to do without the others. */
@@ -183,7 +189,7 @@ static int cpu_came(Supervisor *s, uint32_t slot) {
         s->online[slot] = true;
         supervisor_find_idle(s, slot);
         supervisor_list_carriers(s);
-        r = tell_dispatcher(s, DISPATCHER_LANE_ON, slot);
+        r = supervisor_tell_lane(s, DISPATCHER_LANE_ON, slot);
         if (r == 0)
                 r = supervisor_publish(s);
         carrier.n = supervisor_list_carrier(s, slot, streams);
@@ -263,6 +269,13 @@ static int compare_cpus(Supervisor *s) {
                         r = cpu_came(s, slot);
         }
         return r < 0 ? r : 0;
+}
+
+int supervisor_end_reader(Supervisor *s, uint32_t slot) {
+        Answering *a = &s->answering.readers[slot];
+        int r = a->order == READER_STOP ? forget_cpu(s, slot) : cpu_gone(s, slot);
+
+        return r < 0 ? r : compare_cpus(s); /* it may be back */
 }
 
 static uint32_t slot_of_cpu(const Supervisor *s, uint32_t cpu) {

@@ -51,8 +51,7 @@ static uint64_t event_occurred(const EventCounters *c) {
  * its count when everything that was read and lost is taken off; that everything that was read is accounted for is what
  * the ring's own row says.
  */
-static uint64_t event_unwritten(const Supervisor *s, const Event *event, uint32_t slot) {
-        const EventCounters *c = &event->counters[slot];
+static uint64_t event_unwritten(const Supervisor *s, const EventCounters *c) {
         uint64_t occurred = event_occurred(c), known = c->cut.delivered + c->cut.filtered + event_ring_lost(c);
 
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
@@ -60,19 +59,41 @@ static uint64_t event_unwritten(const Supervisor *s, const Event *event, uint32_
         return s->attr.has_lost && c->cut.settled && !c->cut.loose && occurred > known ? occurred - known : 0;
 }
 
+/*
+ * Of a reader that does not answer what it has counted by now, which is no cut: it may be in the middle of one. The kernel's own
+ * counts are not known then.
+ */
+static const EventCounters *counters_of(const Supervisor *s, const Event *event, uint32_t slot, EventCounters *live) {
+        const EventCounters *c = &event->counters[slot];
+
+        if (slot >= s->n_cpus || !reader_is_stalled(&s->answering.readers[slot]))
+                return c;
+        memset(live, 0, sizeof(*live));
+        live->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
+                                .doubled = counter_get(&c->doubled), .loose = true };
+        live->delivered = live->cut.delivered;
+        live->filtered = live->cut.filtered;
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
+                live->lost[i] = live->cut.lost[i] = counter_get(&c->lost[i]);
+        live->closed_count = c->closed_count;
+        live->closed_lost = c->closed_lost;
+        return live;
+}
+
 /* As of the last cut, or later. */
 EventCut supervisor_event_totals(const Supervisor *s, const Registration *g) {
         EventCut sum = { .settled = true };
 
         for (uint32_t slot = 0; slot < g->event->n_slots; slot++) {
-                const EventCounters *c = &g->event->counters[slot];
+                EventCounters live;
+                const EventCounters *c = counters_of(s, g->event, slot, &live);
 
                 sum.delivered += counter_get(&c->delivered);
                 sum.filtered += counter_get(&c->filtered);
                 for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                         sum.lost[i] += counter_get(&c->lost[i]);
                 sum.lost[LOSS_KERNEL_RING] += event_ring_lost(c);
-                sum.lost[LOSS_KERNEL_UNWRITTEN] += event_unwritten(s, g->event, slot);
+                sum.lost[LOSS_KERNEL_UNWRITTEN] += event_unwritten(s, c);
         }
         return sum;
 }
@@ -104,7 +125,8 @@ static uint64_t late_of(const DispatcherReport *report, uint32_t event, uint32_t
 /* occurred = delivered + filtered + all of lost. What a muted generation saw besides is not part of occurred. */
 static int event_ledger_fill(const Supervisor *s, const Event *event, bool is_exact, uint32_t slot, uint64_t late,
                              Perfd__V1__EventLedger *row) {
-        const EventCounters *c = &event->counters[slot];
+        EventCounters live;
+        const EventCounters *c = counters_of(s, event, slot, &live);
         const EventCut *cut = &c->cut;
         uint64_t lost[_LOSS_MAX], sum = 0, count = cut->count + c->closed_count;
         const char *names[_LOSS_MAX];
@@ -115,7 +137,7 @@ static int event_ledger_fill(const Supervisor *s, const Event *event, bool is_ex
                 names[i] = loss_name((Loss)i);
         }
         lost[LOSS_KERNEL_RING] = event_ring_lost(c);
-        lost[LOSS_KERNEL_UNWRITTEN] = event_unwritten(s, event, slot);
+        lost[LOSS_KERNEL_UNWRITTEN] = event_unwritten(s, c);
         lost[LOSS_LATE] = late;
         for (int i = 0; i < _LOSS_MAX; i++)
                 sum += lost[i];
@@ -127,10 +149,11 @@ static int event_ledger_fill(const Supervisor *s, const Event *event, bool is_ex
         row->doubled = event_duplicates(c);
         row->count = count;
         has_owed = s->attr.has_lost || row->external;
-        row->exact = event->exact && is_exact && has_owed && !cut->loose && !c->parted && event_owed(c) == count &&
+        row->exact = event->exact && is_exact && has_owed && !cut->loose && !c->parted && !c->unsure && event_owed(c) == count &&
                      cut->sampled == 0 && (lost[LOSS_KERNEL_UNWRITTEN] == 0 || has_sure_duplicates(c));
         row->occurred = has_owed && !cut->loose ? event_occurred(c) : row->delivered + row->filtered + sum;
         row->balanced = cut->settled && row->occurred == row->delivered + row->filtered + sum;
+        row->stalled = c == &live;
         if (!(row->name = strdup(event->spec.name)))
                 return -ENOMEM;
         return ledger_counts_new(lost, names, _LOSS_MAX, &row->lost, &row->n_lost);

@@ -21,7 +21,7 @@ int supervisor_cut(Supervisor *s) {
         return r;
 }
 
-void supervisor_wait_for_dispatcher(sem_t *done) {
+void supervisor_wait_for_dispatcher(Supervisor *s, sem_t *done, const char *what) {
         nsec_t fed = clock_now(CLOCK_MONOTONIC);
 
         for (int patience = PATIENCE_S;; patience--) { /* as for the readers */
@@ -33,7 +33,12 @@ void supervisor_wait_for_dispatcher(sem_t *done) {
                 if (sem_timedwait(done, &second) == 0)
                         break;
                 if (errno != EINTR && patience <= 0) {
-                        log_print(LOG_CRIT, "the dispatcher did not answer for %d s: perfd ends to be restarted", PATIENCE_S);
+                        char stalled[256];
+
+                        supervisor_say_stalled(s, stalled, sizeof(stalled)); /* one may have been stopped in the dispatcher's work */
+                        log_print(LOG_CRIT, "the dispatcher (tid %d) has not answered for %d s, when it was asked %s; it is %s%s%s: "
+                                  "perfd ends to be restarted", (int)s->dispatcher.thread.tid, PATIENCE_S, what,
+                                  supervisor_thread_state(s->dispatcher.thread.tid), stalled[0] ? "; " : "", stalled);
                         abort();
                 }
         }
@@ -48,9 +53,23 @@ int supervisor_report(Supervisor *s, DispatcherReport *ret) {
         sem_init(&done, 0, 0);
         *mail = (DispatcherMail){ .order = DISPATCHER_REPORT, .report = ret, .done = &done };
         dispatcher_post(&s->dispatcher, mail);
-        supervisor_wait_for_dispatcher(&done);
+        supervisor_wait_for_dispatcher(s, &done, "for its rows of the ledger");
         sem_destroy(&done);
         return ret->subscribers && ret->late ? 0 : -ENOMEM;
+}
+
+typedef struct RingCut {
+        uint64_t records, samples, side_records, side_lost, unknown_id, undecodable;
+} RingCut;
+
+/* Of a reader that does not answer what it has counted by now: it may be in the middle of a cut. */
+static RingCut ring_cut(const RingCounters *c, bool is_stalled) {
+        if (is_stalled)
+                return (RingCut){ .records = counter_get(&c->records), .samples = counter_get(&c->samples),
+                                  .side_records = counter_get(&c->side_records), .side_lost = c->closed_side_lost,
+                                  .unknown_id = counter_get(&c->unknown_id), .undecodable = counter_get(&c->undecodable) };
+        return (RingCut){ c->cut_records, c->cut_samples, c->cut_side_records, c->cut_side_lost, c->cut_unknown_id,
+                          c->cut_undecodable };
 }
 
 static int ledger_add_rings(const Supervisor *s, Perfd__V1__Ledger *ledger) {
@@ -63,8 +82,9 @@ static int ledger_add_rings(const Supervisor *s, Perfd__V1__Ledger *ledger) {
         if (!ledger->rings)
                 return -ENOMEM;
         for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
-                const RingCounters *c = &s->readers[slot].counters;
-                const uint64_t lost[] = { c->cut_side_lost, c->cut_unknown_id, c->cut_undecodable };
+                const bool is_stalled = reader_is_stalled(&s->answering.readers[slot]);
+                const RingCut c = ring_cut(&s->readers[slot].counters, is_stalled);
+                const uint64_t lost[] = { c.side_lost, c.unknown_id, c.undecodable };
                 Perfd__V1__RingLedger *row = malloc(sizeof(*row));
                 int r;
 
@@ -73,10 +93,11 @@ static int ledger_add_rings(const Supervisor *s, Perfd__V1__Ledger *ledger) {
                 perfd__v1__ring_ledger__init(row);
                 ledger->rings[ledger->n_rings++] = row;
                 row->cpu = s->cpus[slot];
-                row->records = c->cut_records;
-                row->samples = c->cut_samples;
-                row->side_records = c->cut_side_records;
-                row->balanced = row->records == row->samples + row->side_records + c->cut_unknown_id + c->cut_undecodable;
+                row->records = c.records;
+                row->samples = c.samples;
+                row->side_records = c.side_records;
+                row->stalled = is_stalled;
+                row->balanced = !is_stalled && row->records == row->samples + row->side_records + c.unknown_id + c.undecodable;
                 r = ledger_counts_new(lost, names, ARRAY_SIZE(reasons), &row->lost, &row->n_lost);
                 if (r < 0)
                         return r;

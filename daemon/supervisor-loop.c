@@ -85,8 +85,9 @@ int supervisor_reload_on_signal(Supervisor *s) {
 static bool threads_are_alive(Supervisor *s) {
         bool alive = heartbeat_check(&s->dispatcher.heartbeat);
 
-        for (size_t i = 0; i < s->n_cpus; i++)
-                alive &= !s->online[i] || heartbeat_check(&s->readers[i].heartbeat);
+        for (uint32_t i = 0; i < s->n_cpus; i++)
+                if (s->online[i] && !heartbeat_check(&s->readers[i].heartbeat))
+                        supervisor_doubt_reader(s, i); /* the others go on, and so does perfd */
         return alive;
 }
 
@@ -103,7 +104,7 @@ void supervisor_feed_while_waiting(nsec_t *fed) {
         feed();
 }
 
-/* Fed only if every thread has moved since the last time, or sleeps. */
+/* Fed only if the dispatcher has moved since the last time, or sleeps. Of a reader that does not, it is told to main alone. */
 static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
         Supervisor *s = userdata;
         uint64_t interval;
@@ -111,7 +112,8 @@ static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
         if (threads_are_alive(s))
                 feed();
         else
-                log_print(LOG_ERR, "a thread neither moves nor sleeps: the watchdog is not fed");
+                log_print(LOG_ERR, "the dispatcher (tid %d) neither moves nor sleeps: the watchdog is not fed",
+                          (int)s->dispatcher.thread.tid);
         if (sd_watchdog_enabled(0, &interval) <= 0)
                 return 0;
         return sd_event_source_set_time_relative(source, interval / 3) < 0

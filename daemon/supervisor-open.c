@@ -11,12 +11,13 @@
 
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/fd-limit.h"
+#include "daemon/base/log.h"
 #include "daemon/kernel/open.h"
 #include "daemon/supervisor-quota.h"
 
 #define TRIES 10
 
-void opened_close_of(Supervisor *s, Opened *o, uint32_t uid) {
+static void close_now(Supervisor *s, Opened *o, uint32_t uid) {
         _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
         _Atomic(size_t) *charged = o->n > 0 ? supervisor_closing_of(s, uid) : NULL;
 
@@ -28,6 +29,37 @@ void opened_close_of(Supervisor *s, Opened *o, uint32_t uid) {
         if (fds)
                 closer_close(&s->closer, fds, o->n, charged);
         free(o->streams);
+        *o = OPENED_NULL;
+}
+
+typedef struct KeptFds {
+        Opened opened;
+        uint32_t uid; /* that they are charged to */
+} KeptFds;
+
+static void release_fds(Supervisor *s, void *object) {
+        KeptFds *k = object;
+
+        s->answering.n_fds -= k->opened.n;
+        close_now(s, &k->opened, k->uid);
+        free(k);
+}
+
+void opened_close_of(Supervisor *s, Opened *o, uint32_t uid) {
+        KeptFds *k = NULL;
+
+        if (s->answering.n == 0 || o->n == 0) {
+                close_now(s, o, uid);
+                return;
+        }
+        k = malloc(sizeof(*k)); /* a reader that does not answer may still read them */
+        if (!k)
+                log_print(LOG_ERR, "no memory to remember fds that are kept for a reader: they are never closed");
+        s->answering.n_fds += o->n;
+        if (k) {
+                *k = (KeptFds){ *o, uid };
+                supervisor_defer(s, release_fds, k);
+        }
         *o = OPENED_NULL;
 }
 
@@ -65,7 +97,7 @@ static int check_fds(const Supervisor *s, const char *what, size_t need, Explana
         const uint64_t limit = fd_limit();
         size_t have = supervisor_count_fds(s) + s->control.n_connections + s->n_subscribers +
                       s->n_subscriptions + /* each may have a pool */
-                      supervisor_own_fds(s->n_cpus) +
+                      supervisor_own_fds(s->n_cpus) + s->answering.n_fds +
                       atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed);
 
         if (have + need <= limit)

@@ -21,6 +21,7 @@ static const struct {
         int (*make)(Supervisor *s);
 } changes[_CHANGE_KIND_MAX] = {
         [CHANGE_STOP] = { supervisor_say_goodbye },
+        [CHANGE_READERS] = { supervisor_on_answers },
         [CHANGE_HOTPLUG] = { supervisor_on_hotplug },
         [CHANGE_NOTICES] = { supervisor_on_notices },
         [CHANGE_CGROUPS] = { supervisor_on_cgroups },

@@ -17,6 +17,7 @@ typedef struct Supervisor Supervisor;
 /* Changes that no client asks for. They run before what clients wait for, in this order. */
 typedef enum ChangeKind {
         CHANGE_STOP,      /* a signal says so */
+        CHANGE_READERS,   /* one that did not answer does again */
         CHANGE_HOTPLUG,   /* CPUs come or go */
         CHANGE_NOTICES,   /* of the dispatcher: streams that end */
         CHANGE_CGROUPS,   /* they come or go */
@@ -81,6 +82,7 @@ void operations_deinit(Supervisor *s);
 /* What makes the changes, where what they are about is. Negative: fatal. */
 int supervisor_say_goodbye(Supervisor *s);      /* supervisor-loop.c */
 int supervisor_reload_on_signal(Supervisor *s);
+int supervisor_on_answers(Supervisor *s);       /* supervisor-stall.c */
 int supervisor_on_hotplug(Supervisor *s);       /* supervisor-hotplug.c */
 int supervisor_on_notices(Supervisor *s);       /* supervisor-subscribe.c */
 int supervisor_on_cgroups(Supervisor *s);       /* supervisor-follow.c */

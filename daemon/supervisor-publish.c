@@ -1,17 +1,18 @@
 /*
  * What is registered and subscribed, as one immutable snapshot to all readers. The supervisor waits for their
  * acknowledgements: a reader never waits for anything but its batches, which the dispatcher always gives back, so that
- * the wait is that of a thread being scheduled. A reader that does not answer for long is a bug, and the daemon is
- * better restarted than half blind.
+ * the wait is that of a thread being scheduled. One that does not answer for long was stopped by somebody: the others go on
+ * without it (supervisor-stall.c).
  */
 #include "daemon/supervisor.h"
 
 #include <poll.h>
 #include <string.h>
 #include "daemon/base/log.h"
+#include "daemon/kernel/open.h"
 #include "daemon/supervisor-external.h"
 
-#define PATIENCE_S 30
+#define PATIENCE_S 5
 
 /* 0 is none. */
 static nsec_t lesser_latency(nsec_t a, nsec_t b) {
@@ -158,9 +159,18 @@ static int snapshot_build(Supervisor *s, Snapshot **ret) {
         return 0;
 }
 
+bool reader_has_answered(const Supervisor *s, uint32_t slot) {
+        return atomic_load_explicit(&s->readers[slot].acknowledged, memory_order_acquire) >= s->answering.readers[slot].sequence;
+}
+
+/* Its acknowledgement is waited for. */
+static bool is_awaited(const Supervisor *s, uint32_t slot) {
+        return s->readers[slot].thread.started && !reader_is_stalled(&s->answering.readers[slot]) && !reader_has_answered(s, slot);
+}
+
 static bool all_acknowledged(const Supervisor *s) {
-        for (size_t i = 0; i < s->n_cpus; i++)
-                if (s->readers[i].thread.started && atomic_load_explicit(&s->readers[i].acknowledged, memory_order_acquire) < s->sequence)
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                if (is_awaited(s, slot))
                         return false;
         return true;
 }
@@ -179,34 +189,78 @@ static void supervisor_wait_for_readers(Supervisor *s) {
                         n = read(s->acknowledge_fd, &count, sizeof(count));
                         assert(n == sizeof(count) || errno == EAGAIN);
                 } else if (patience-- == 0) {
-                        log_print(LOG_CRIT, "a reader did not follow for %d s: perfd ends to be restarted", PATIENCE_S);
-                        abort();
+                        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                                if (is_awaited(s, slot))
+                                        supervisor_set_stalled(s, slot);
                 }
         }
+}
+
+/* With fds of its own: who is stopped in the middle of it may look at them when main has long forgotten them. */
+static ReaderMail *mail_copy(const ReaderMail *from) {
+        ReaderMail *mail = malloc(sizeof(*mail) + from->n_fds * sizeof(*mail->own_fds));
+
+        if (!mail)
+                return NULL;
+        *mail = *from;
+        if (from->n_fds > 0)
+                memcpy(mail->own_fds, from->fds, from->n_fds * sizeof(*mail->own_fds));
+        mail->fds = mail->own_fds;
+        return mail;
+}
+
+static void send_mail(Supervisor *s, uint32_t slot, ReaderMail *mail) {
+        Reader *reader = &s->readers[slot];
+
+        s->answering.readers[slot].sequence = mail->sequence = s->sequence;
+        s->answering.readers[slot].order = mail->order;
+        s->answering.readers[slot].sent = clock_now(CLOCK_MONOTONIC);
+        reader->mail_error = 0;
+        if (mail->ret_error)
+                mail->ret_error = &reader->mail_error;
+        mail->snapshot = snapshot_ref(mail->snapshot);
+        reader_post(reader, mail);
+}
+
+/* Its reader is stalled. To disable needs no reader; all else is found out when it answers. */
+static void do_without(Supervisor *s, uint32_t slot, const ReaderMail *mail) {
+        Answering *a = &s->answering.readers[slot];
+
+        if (mail->order == READER_CUT)
+                return;
+        a->n_missed++;
+        a->owes_retire |= mail->order == READER_RETIRE;
+        for (size_t i = 0; i < mail->n_fds && !mail->on && *mail->ret_error == 0; i++)
+                *mail->ret_error = open_switch(mail->fds[i], false);
 }
 
 int supervisor_order_each(Supervisor *s, const ReaderMail *each) {
         _cleanup_free_ ReaderMail **mails = calloc(s->n_cpus + 1, sizeof(*mails));
         bool have = mails;
 
-        for (size_t i = 0; i < s->n_cpus && have; i++)
-                if (s->readers[i].thread.started)
-                        have = (mails[i] = malloc(sizeof(**mails)));
+        for (uint32_t i = 0; i < s->n_cpus && have; i++)
+                if (s->readers[i].thread.started && !reader_is_stalled(&s->answering.readers[i]))
+                        have = (mails[i] = mail_copy(&each[i]));
         if (!have) { /* all or none */
                 for (size_t i = 0; mails && i < s->n_cpus; i++)
                         free(mails[i]);
                 return -ENOMEM;
         }
         s->sequence++;
-        for (size_t i = 0; i < s->n_cpus; i++) {
+        for (uint32_t i = 0; i < s->n_cpus; i++)
+                if (mails[i])
+                        send_mail(s, i, mails[i]);
+                else if (s->readers[i].thread.started)
+                        do_without(s, i, &each[i]);
+        supervisor_wait_for_readers(s);
+        for (uint32_t i = 0; i < s->n_cpus; i++) {
                 if (!mails[i])
                         continue;
-                *mails[i] = each[i];
-                mails[i]->sequence = s->sequence;
-                mails[i]->snapshot = snapshot_ref(each[i].snapshot);
-                reader_post(&s->readers[i], mails[i]);
+                if (reader_is_stalled(&s->answering.readers[i])) /* it is in the middle of it */
+                        do_without(s, i, &each[i]);
+                else if (each[i].ret_error)
+                        *each[i].ret_error = s->readers[i].mail_error;
         }
-        supervisor_wait_for_readers(s);
         return 0;
 }
 
@@ -248,9 +302,14 @@ static int make_turned(const Supervisor *s, const Snapshot *snapshot, ReaderMail
         return 0;
 }
 
+static void release_turned(Supervisor *s, void *turned) {
+        if (!s->answering.is_abandoned)
+                free(turned);
+}
+
 static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot) {
         _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
-        _cleanup_free_ TurnedStream *turned = NULL;
+        TurnedStream *turned = NULL;
         int r;
 
         if (!each)
@@ -258,7 +317,10 @@ static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot) {
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 each[slot] = (ReaderMail){ .order = READER_ADOPT, .snapshot = snapshot };
         r = make_turned(s, snapshot, each, &turned);
-        return r == 0 ? supervisor_order_each(s, each) : r;
+        if (r == 0)
+                r = supervisor_order_each(s, each);
+        supervisor_defer(s, release_turned, turned); /* one that was stopped in the middle of it still writes there */
+        return r;
 }
 
 int supervisor_publish(Supervisor *s) {

@@ -161,6 +161,11 @@ static size_t list_pending(const Replacement *list, size_t n, bool only_enabled,
         return n_pending;
 }
 
+static void release_layout(Supervisor *s, void *layout) {
+        if (!s->answering.is_abandoned)
+                free(layout);
+}
+
 /* The readers forget what is pending, replaced or refused, and it is closed. */
 static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_replaced) {
         _cleanup_free_ const Opened **pending = calloc(n + 1, sizeof(*pending));
@@ -185,7 +190,7 @@ static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_repl
                 return error;
         for (size_t i = 0; i < n; i++) {
                 opened_close(s, &old[i]);
-                free(list[i].registration->pending_layout); /* nobody reads its records any more */
+                supervisor_defer(s, release_layout, list[i].registration->pending_layout); /* nobody reads its records any more */
                 list[i].registration->pending_layout = NULL;
         }
         return 0;

@@ -64,6 +64,8 @@ static int status_add_cpus(const Supervisor *s, Perfd__V1__StatusReply *reply) {
                 cpu->n_batches = counter_get(&r->counters.batches);
                 cpu->n_pool_waits = counter_get(&r->counters.pool_waits);
                 cpu->n_failovers = counter_get(&r->counters.failovers);
+                if (reader_is_stalled(&s->answering.readers[i]))
+                        cpu->stalled = clock_now(CLOCK_MONOTONIC) - s->answering.readers[i].stalled_since;
                 cpu->cpu_time = atomic_load_explicit(&r->cpu_time, memory_order_relaxed);
                 reply->n_samples += counter_get(&r->counters.samples);
         }

@@ -11,6 +11,22 @@
 
 #include <string.h>
 
+/* A snapshot that a reader has names its layouts; its probe goes behind its fds. */
+static void registration_release(Supervisor *s, void *object) {
+        Registration *r = object;
+
+        closer_remove_probe(&s->closer, TAKE_PTR(r->probe)); /* behind its fds */
+        if (s->answering.is_abandoned)
+                return;
+        event_unref(r->event);
+        free(r->plan.attrs);
+        free(r->plan.config3);
+        free(r->layout);
+        free(r->pending_layout);
+        free(r->cpus);
+        free(r);
+}
+
 Registration *registration_free(Supervisor *s, Registration *r) {
         uint32_t uid = supervisor_charged_uid(s);
 
@@ -20,15 +36,8 @@ Registration *registration_free(Supervisor *s, Registration *r) {
                 uid = r->event->spec.uid; /* whoever removes it: who has added it waits until it is closed */
         opened_close_of(s, &r->opened, uid);
         opened_close_of(s, &r->pending, uid);
-        closer_remove_probe(&s->closer, TAKE_PTR(r->probe)); /* behind its fds */
         registration_free_routes(r);
-        event_unref(r->event);
-        free(r->plan.attrs);
-        free(r->plan.config3);
-        free(r->layout);
-        free(r->pending_layout);
-        free(r->cpus);
-        free(r);
+        supervisor_defer(s, registration_release, r);
         return NULL;
 }
 

@@ -19,7 +19,12 @@ typedef struct Resizing {
         size_t size;
 } Resizing;
 
-static void resizing_deinit(Supervisor *s, Resizing *z) {
+/* Its memory too: a reader that was stopped in the middle of taking its ring still looks at it. */
+static void resizing_release(Supervisor *s, void *object) {
+        Resizing *z = object;
+
+        if (s->answering.is_abandoned)
+                return;
         for (size_t slot = 0; slot < s->n_cpus; slot++) {
                 if (z->rings) {
                         ring_close(&z->rings[slot].ring);
@@ -30,6 +35,7 @@ static void resizing_deinit(Supervisor *s, Resizing *z) {
         }
         free(z->rings);
         free(z->carriers);
+        free(z);
 }
 
 static int open_new_ring(Supervisor *s, Resizing *z, uint32_t slot, Explanation *e) {
@@ -193,10 +199,13 @@ static void keep_side_losses(Supervisor *s, const Resizing *z) {
 
 int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         uint32_t watermark = s->attr.watermark;
-        Resizing z = { .size = size };
+        Resizing *z;
         int r;
 
         thread_assert(THREAD_MAIN);
+        r = supervisor_refuse_stalled(s, "another size of the rings", e);
+        if (r != 0)
+                return r;
         if (supervisor_reads_elsewhere(s)) /* it would not see at which place of both rings the change is */
                 return refuse(e, REFUSED_UNSUPPORTED, "needs-restart", "rings.size can change without a restart only while each "
                               "CPU has a reader of its own, and readers.cpus does not name all: restart perfd, or leave the size "
@@ -204,20 +213,26 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         r = ring_limits_check(supervisor_count_online(s), size + s->config->ring_size, e); /* both, for a moment */
         if (r != 0)
                 return r;
+        z = calloc(1, sizeof(*z));
+        if (!z)
+                return -ENOMEM;
+        z->size = size;
         s->attr.watermark = (uint32_t)(size / WATERMARK_SHARE);
-        r = open_new_rings(s, &z, e);
+        r = open_new_rings(s, z, e);
         if (r == 0) {
-                swap_carriers(s, &z);
+                swap_carriers(s, z);
                 r = open_replacements(s, e);
+                if (r == 0 && (r = supervisor_refuse_stalled(s, "another size of the rings", e)) != 0)
+                        close_replacements(s);
                 if (r != 0)
-                        swap_carriers(s, &z);
+                        swap_carriers(s, z);
         }
         if (r != 0) {
                 s->attr.watermark = watermark;
-                resizing_deinit(s, &z);
+                supervisor_defer(s, resizing_release, z);
                 return r;
         }
-        r = change_readers(s, &z);
+        r = change_readers(s, z);
         if (r == 0)
                 r = change_events(s);
         if (r == 0)
@@ -225,10 +240,10 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         if (r == 0)
                 r = supervisor_order(s, READER_RETIRE, NULL);
         if (r == 0) {
-                keep_side_losses(s, &z);
+                keep_side_losses(s, z);
                 supervisor_list_carriers(s);
                 log_print(LOG_INFO, "rings have %zu KiB now", size / 1024);
         }
-        resizing_deinit(s, &z);
+        supervisor_defer(s, resizing_release, z);
         return r;
 }

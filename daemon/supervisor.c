@@ -262,6 +262,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
             (r = supervisor_start_cpus(s, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
+            (r = supervisor_start_stalls(s)) != 0 ||     /* who does not answer */
             (r = start_threads(s, e)) != 0 ||            /* closer, watchdog, dispatcher, which sees idle CPUs; stall monitor */
             (r = supervisor_start_readers(s, e)) != 0 || /* one for each CPU */
             (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
@@ -282,6 +283,21 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         return 0;
 }
 
+/* A reader that never answered: all that it may look at is left to the end of the process, but for what would outlive that. */
+static void abandon_readers(Supervisor *s) {
+        log_print(LOG_ERR, "perfd ends with a reader that does not answer: what is in its ring is lost");
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                reader_abandon(&s->readers[slot]);
+        supervisor_abandon_deferred(s);
+        for (Registration *g = s->registrations; g; g = g->next) {
+                opened_close(s, &g->opened);
+                opened_close(s, &g->pending);
+                closer_remove_probe(&s->closer, TAKE_PTR(g->probe)); /* behind its fds */
+        }
+        closer_stop(&s->closer);
+        watchdog_stop(&s->watchdog);
+}
+
 void supervisor_stop(Supervisor *s) {
         s->control.gone = NULL; /* everything goes */
         operations_deinit(s);
@@ -297,8 +313,13 @@ void supervisor_stop(Supervisor *s) {
                 dispatcher_post(&s->dispatcher, quit);
                 (void)dispatcher_join(&s->dispatcher);
         }
+        if (s->answering.n > 0) {
+                abandon_readers(s);
+                return;
+        }
         dispatcher_deinit(&s->dispatcher);
         s->idle = idle_cpus_free(s->idle);
+        supervisor_free_stalls(s);
         supervisor_free_cpus(s);
         supervisor_free_subscriptions(s);
         for (Admission *next; s->admissions; s->admissions = next) {

@@ -30,6 +30,7 @@
 #include "daemon/supervisor-notes.h"
 #include "daemon/supervisor-operations.h"
 #include "daemon/supervisor-routes.h"
+#include "daemon/supervisor-stall.h"
 #include "daemon/supervisor-targets.h"
 #include "daemon/watchdog.h"
 
@@ -155,8 +156,8 @@ typedef struct Supervisor {
         Explanation no_idle; /* why */
         bool dispatcher_started;
         int acknowledge_fd;
-        uint64_t sequence; /* of the last mail to readers */
-        uint64_t generation; /* of the last published snapshot */
+        Stalls answering; /* readers that do not answer */
+        uint64_t sequence, generation; /* of the last mail to readers, and the last published snapshot */
         bool active; /* the carriers are enabled */
         bool wants_tasks; /* somebody is subscribed, or about to be */
         bool tells_notes; /* readers tell the dispatcher of tasks: the last published snapshot says so */
@@ -246,6 +247,8 @@ size_t supervisor_list_carrier(const Supervisor *s, uint32_t slot, Stream *to);
 void supervisor_list_carriers(Supervisor *s);
 /* supervisor-hotplug.c: CPUs that come and go from now on. Where the kernel does not tell it is said on the log. */
 int supervisor_follow_cpus(Supervisor *s);
+/* Of a CPU that went while its reader did not answer, which it does now. */
+int supervisor_end_reader(Supervisor *s, uint32_t slot);
 size_t supervisor_count_online(const Supervisor *s);
 void supervisor_stop_readers(Supervisor *s);
 /* Accepts what was half started. The threads have ended. */
@@ -287,7 +290,7 @@ int supervisor_open_at(Supervisor *s, const Registration *r, const char *filter,
 int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e);
 /* How many fds they need now. Refused: as they would be. */
 int supervisor_count_room(Supervisor *s, const Registration *list, size_t *ret_n_fds, Explanation *e);
-/* By the closer, and charged to whom what runs is charged. Disabled, and no reader knows them (any more). */
+/* By the closer, and charged to whom what runs is charged. Disabled, and no reader knows them (any more); of stalled ones it waits for that. */
 void opened_close(Supervisor *s, Opened *o);
 /* Whether the closer also closes what was opened and is not wanted (open_close()). */
 void supervisor_give_closer(Supervisor *s, bool is_there);
@@ -335,13 +338,8 @@ int supervisor_extend_each(Supervisor *s, Extension *list, size_t n, ExtensionRe
 /* Streams that leave, of all registrations, end; what they have counted stays in the ledger. Their readers are told. */
 int supervisor_retract(Supervisor *s);
 
-/* supervisor-publish.c */
-/* Makes every reader work with what is registered now, and returns when all do. -ENOMEM: nothing changed. */
+/* supervisor-publish.c: makes every reader work with what is registered now, and returns when all do. -ENOMEM: nothing changed. */
 int supervisor_publish(Supervisor *s);
-/* Posts a mail to every reader and waits until all have followed it. */
-int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot);
-/* The same with a mail of its own for each reader, by slot; what they borrow is free again afterwards. */
-int supervisor_order_each(Supervisor *s, const ReaderMail *each);
 
 /*
  * supervisor-events.c: what is traced. Each call is done whole or not at all. Specs move into the registrations on

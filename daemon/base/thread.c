@@ -166,6 +166,15 @@ clockid_t thread_clock(const Thread *t) {
         return clock;
 }
 
+bool thread_join_within(Thread *t, nsec_t most) {
+        const struct timespec end = nsec_timespec(clock_now(CLOCK_MONOTONIC) + most);
+
+        if (t->started && pthread_clockjoin_np(t->handle, NULL, CLOCK_MONOTONIC, &end) != 0)
+                return false;
+        t->started = 0;
+        return true;
+}
+
 int thread_join(Thread *t) {
         if (!t->started)
                 return 0;

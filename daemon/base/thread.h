@@ -2,11 +2,14 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include <assert.h>
+
+#include "daemon/base/clock.h"
 
 typedef enum ThreadKind {
         THREAD_ANY, /* a test, or before thread_become() */
@@ -80,5 +83,7 @@ int thread_move(const Thread *t, const uint32_t *cpus, size_t n_cpus);
 int thread_get_cpus(uint32_t **ret_cpus, size_t *ret_n);
 /* The CPU time of a thread; of one that has ended it can not be read. */
 clockid_t thread_clock(const Thread *t);
+/* True: it has ended, or was never started; false: it has not in so many ns. */
+bool thread_join_within(Thread *t, nsec_t most);
 /* Waits for it and returns what run() returned; 0 if it was never started. */
 int thread_join(Thread *t);

@@ -52,6 +52,7 @@ typedef struct EventCounters {
         uint64_t closed_lost;
         uint64_t closed_owed;
         uint64_t closed_standby_lost, closed_standby_owed; /* of those that were on standby in the end */
+        bool unsure; /* changes were made while its reader did not answer: it is not known behind which record */
 } EventCounters;
 
 _Static_assert(sizeof(EventCounters) == 5 * 64, "there is one for each event and CPU");

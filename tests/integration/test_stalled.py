@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+"""A reader whose thread is stopped, as by a debugger, in the middle of everything: perfd goes on without it.
+
+The thread is stopped by PTRACE_SEIZE and PTRACE_INTERRUPT, which stop one thread and no other; PTRACE_DETACH lets it go on.
+"""
+import contextlib
+import ctypes
+import os
+import signal
+import time
+
+import perfd
+from perfd import check, equal, pb, wait_until
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
+WALL = 0x40000000
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+libc.ptrace.restype = ctypes.c_long
+
+
+def ptrace(request, tid):
+    if libc.ptrace(request, tid, None, None) < 0:
+        raise OSError(ctypes.get_errno(), f"ptrace({request:#x}, {tid}): {os.strerror(ctypes.get_errno())}")
+
+
+def tid_of(daemon, name):
+    for tid in os.listdir(f"/proc/{daemon.pid}/task"):
+        with open(f"/proc/{daemon.pid}/task/{tid}/comm", encoding="ascii") as f:
+            if f.read().strip() == name:
+                return int(tid)
+    raise AssertionError(f"perfd has no thread {name}")
+
+
+def state_of(tid):
+    with open(f"/proc/{tid}/stat", encoding="ascii", errors="replace") as f:
+        return f.read().rpartition(")")[2].split()[0]
+
+
+@contextlib.contextmanager
+def stopped(daemon, cpu):
+    """The reader, and before that the stall monitor, which would let a backup do its work."""
+    with stopped_thread(daemon, "stall-monitor"), stopped_thread(daemon, f"reader-{cpu}") as tid:
+        yield tid
+
+
+@contextlib.contextmanager
+def stopped_thread(daemon, name):
+    tid = tid_of(daemon, name)
+    ptrace(PTRACE_SEIZE, tid)
+    try:
+        ptrace(PTRACE_INTERRUPT, tid)
+        os.waitpid(tid, WALL)
+        wait_until(lambda: state_of(tid) == "t", "a stopped thread")
+        yield tid
+    finally:
+        with contextlib.suppress(OSError):  # perfd may have ended
+            ptrace(PTRACE_DETACH, tid)
+
+
+def rows(daemon, name):
+    return {row.cpu: row for row in daemon.ledger().events if row.name == name}
+
+
+def stalled(daemon):
+    return {cpu.cpu for cpu in daemon.status().cpus if cpu.stalled}
+
+
+def answers_again(daemon):
+    wait_until(lambda: not stalled(daemon), "all readers answer")
+
+
+def call(cpu, n):
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, [cpu])
+    try:
+        for _ in range(n):
+            os.getppid()
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+GETPPID = "syscalls:sys_enter_getppid"
+
+
+def test_changes_go_on():
+    """Events are added, changed and removed while a reader is stopped; afterwards all is as it should be."""
+    first, last = perfd.online_cpus()[0], perfd.online_cpus()[-1]
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control:
+        me = pb.Target(pids=[os.getpid()])
+        for name in ("stays", "goes", "changes"):
+            perfd.add(control, {"event": GETPPID, "name": name, "target": me})
+        daemon.status()
+        fds = daemon.fds()
+        with stopped(daemon, last) as tid:
+            begin = time.monotonic()
+            perfd.add(control, {"event": GETPPID, "name": "comes", "target": me})
+            print(f"  the first change took {time.monotonic() - begin:.1f} s")
+            equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
+            begin = time.monotonic()
+            control.request(remove=pb.SelectRequest(names=["goes"]))
+            control.request(set_filter=pb.SetFilterRequest(name="changes", filter="common_pid != 1"))
+            control.request(disable=pb.SelectRequest(names=["stays"]))
+            control.request(enable=pb.SelectRequest(names=["stays"]))
+            listed = sorted(e.spec.name for e in control.request(list=pb.ListRequest()).list.events)
+            equal(listed, ["changes", "comes", "stays"], "what is listed")
+            took = time.monotonic() - begin
+            check(took < 5, f"five changes took {took} s while one reader is known not to answer")
+            check(len(daemon.fds()) > len(fds), "what the stopped reader knows was closed")
+            call(first, 1000)
+            call(last, 1000)
+            row = rows(daemon, "comes")
+            equal(row[first].occurred, 1000, "on the CPU whose reader goes on")
+            equal((row[first].balanced, row[first].exact), (True, True), "that row")
+            equal((row[last].balanced, row[last].exact), (False, False), "the row of the other one")
+            rings = {ring.cpu: ring for ring in daemon.ledger().rings}
+            equal((rings[first].stalled, rings[first].balanced), (False, True), "the ring of the CPU whose reader goes on")
+            equal((rings[last].stalled, rings[last].balanced), (True, False), "the ring of the other one")
+            check(f"(reader-{last}, tid {tid})" in daemon.stderr() and "stopped by a debugger" in daemon.stderr(),
+                  "perfd does not say who does not answer")
+        answers_again(daemon)
+        wait_until(lambda: daemon.fds() == fds, "nothing is kept for it any more")
+        call(first, 1000)
+        call(last, 1000)
+        row = rows(daemon, "comes")
+        equal((row[first].occurred, row[first].exact), (2000, True), "of the CPU whose reader went on")
+        equal((row[last].occurred, row[last].balanced, row[last].exact), (1000, True, False), "of the other one, from then on")
+        row = rows(daemon, "changes")
+        equal(row[first].occurred, 2000, "the changed event, where the reader went on")
+        equal((row[first].balanced, row[last].balanced), (True, True), "the rows of the changed event")
+
+
+def test_streams_go_on():
+    """A subscriber gets what other CPUs say, in the order of time, and the rest when the reader is back; then it ends as ever."""
+    first, last = perfd.online_cpus()[0], perfd.online_cpus()[-1]
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control:
+        perfd.add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=[os.getpid()])})
+        with perfd.Subscriber(daemon, "--quiet", "calls") as subscriber:
+            with stopped(daemon, last):
+                call(first, 500)
+                call(last, 300)
+                rows(daemon, "calls")  # waits for it, in vain
+                equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
+                with perfd.Subscriber(daemon, "--quiet", "calls") as other:  # comes and goes meanwhile
+                    call(first, 500)
+                    other.finish()
+                wait_until(lambda: rows(daemon, "calls")[first].delivered == 1000, "what the other CPU says")
+            answers_again(daemon)
+            call(last, 200)
+            found = [row for row in subscriber.finish() if row["kind"] == "event"]
+        equal(sum(row["occurred"] for row in found), 1500, "calls")
+        equal(sum(row["delivered"] + row["filtered"] + sum(row["lost"].values()) for row in found), 1500, "calls")
+        equal([row["balanced"] for row in found], [True] * len(found), "rows")
+
+
+def test_end_without_it():
+    """SIGTERM while a reader is stopped, whose backup does all but end it: perfd says so, and ends with all that is its own removed."""
+    last = perfd.online_cpus()[-1]
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control:
+        perfd.add(control, {"event": GETPPID, "name": "calls"})
+        with perfd.Subscriber(daemon, "--quiet", "calls") as subscriber:
+            with stopped_thread(daemon, f"reader-{last}") as tid:
+                rows(daemon, "calls")
+                os.kill(daemon.pid, signal.SIGTERM)
+                # who stopped the thread has to take its end, or the process stays as it is
+                wait_until(lambda: os.waitpid(tid, WALL | os.WNOHANG)[0] == tid, "the end of the stopped thread")
+                daemon.stop()
+                subscriber.finish(signal_number=None)
+                check("ends with a reader that does not answer" in daemon.stderr(), daemon.stderr())
+
+
+def test_debugger_comes_again():
+    """Stopped, let go and stopped again, with changes each time."""
+    last = perfd.online_cpus()[-1]
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control:
+        for i in range(3):
+            with stopped(daemon, last):
+                perfd.add(control, {"event": GETPPID, "name": f"event-{i}"})
+                control.request(remove=pb.SelectRequest(names=[f"event-{i}"]))
+            answers_again(daemon)
+        fds = daemon.fds()
+        perfd.add(control, {"event": GETPPID, "name": "calls"})
+        control.request(remove=pb.SelectRequest(names=["calls"]))
+        wait_until(lambda: daemon.fds() == fds, "the fds of before")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
