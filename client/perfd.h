@@ -182,6 +182,8 @@ int perfd_set_filter(perfd_client *client, const char *name, const char *filter)
 /* One of both is 0. */
 int perfd_set_period(perfd_client *client, const char *name, uint64_t period, uint64_t frequency);
 int perfd_ledger(perfd_client *client, perfd_result **ret_result);
+/* Only of these events, by names, globs, "#ID" or "@GROUP", and of the subscribers that have asked for one of them. */
+int perfd_ledger_of(perfd_client *client, const char *const *events, size_t n_events, perfd_result **ret_result);
 /* Mistakes are rows of the result, not an error. A zero byte in the text is PERFD_E_INVALID with its position. */
 int perfd_validate(perfd_client *client, const char *yaml, size_t length, perfd_result **ret_result);
 int perfd_reload(perfd_client *client, perfd_result **ret_result);
@@ -331,6 +333,13 @@ typedef struct perfd_count {
         uint64_t count;
 } perfd_count;
 
+/* At the end of a stream: what of a row's numbers was from where the stream began to where it ended. The same sum. */
+typedef struct perfd_ledger_since {
+        uint64_t occurred, delivered, filtered;
+        const perfd_count *lost;
+        size_t n_lost;
+} perfd_ledger_since;
+
 /*
  * `balanced` in the three ledgers: the daemon says so, and the sum, done again here, agrees.
  * An event on one CPU: occurred = delivered + filtered + all of lost.
@@ -348,6 +357,7 @@ typedef struct perfd_event_ledger {
         uint64_t doubled; /* counted twice during a live change, lost or not, and delivered at most once; not part of occurred */
         bool external;    /* emitted by clients: of no CPU */
         bool removed;     /* at the end of a stream: it was removed while the stream was there */
+        const perfd_ledger_since *since; /* NULL: not at the end of a stream, or not known */
 } perfd_event_ledger;
 
 /* A CPU's ring: records = samples + side_records + lost "unknown_id" and "undecodable". */
@@ -357,6 +367,8 @@ typedef struct perfd_ring_ledger {
         const perfd_count *lost;
         size_t n_lost;
         bool balanced;
+        const perfd_count *lost_since; /* at the end of a stream: of `lost`, while it was there */
+        size_t n_lost_since;
 } perfd_ring_ledger;
 
 /* A subscriber: matched = sent + all of dropped + queued. */
@@ -377,6 +389,7 @@ typedef struct perfd_probe_ledger {
         const char *name;
         uint64_t hits, missed;
         bool known;  /* false: this kernel does not count them for this kind of probe */
+        uint64_t missed_since; /* at the end of a stream: of `missed`, while it was there */
 } perfd_probe_ledger;
 
 /* Takes NULL. */
@@ -534,6 +547,12 @@ typedef struct perfd_end {
         uint64_t missed;            /* items of all gaps: has to be own->dropped "outbox" and "memory" */
         const perfd_result *ledger; /* the closing ledger, valid during the callback */
         const perfd_subscriber_ledger *own; /* the row of this stream; NULL if there is none */
+        /*
+         * What was lost while the stream was there, at all stages, of what it has asked for: a count for each reason, only of
+         * those above 0. "outbox" and "late" are of this stream; "probe_missed" are hits that the kernel could not count.
+         */
+        const perfd_count *lost;
+        size_t n_lost;
 } perfd_end;
 
 /*

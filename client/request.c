@@ -70,8 +70,19 @@ int perfd_status(perfd_client *c, perfd_result **ret_result) {
         return client_ask_empty(c, PERFD__V1__REQUEST__BODY_STATUS, PERFD__V1__RESPONSE__BODY_DAEMON, ret_result);
 }
 
+int perfd_ledger_of(perfd_client *c, const char *const *events, size_t n_events, perfd_result **ret_result) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__LedgerRequest ledger = PERFD__V1__LEDGER_REQUEST__INIT;
+
+        ledger.events = (char **)events; /* the library only reads them */
+        ledger.n_events = n_events;
+        request.body_case = PERFD__V1__REQUEST__BODY_LEDGER;
+        request.ledger = &ledger;
+        return client_ask(c, &request, PERFD__V1__RESPONSE__BODY_LEDGER, ret_result);
+}
+
 int perfd_ledger(perfd_client *c, perfd_result **ret_result) {
-        return client_ask_empty(c, PERFD__V1__REQUEST__BODY_LEDGER, PERFD__V1__RESPONSE__BODY_LEDGER, ret_result);
+        return perfd_ledger_of(c, NULL, 0, ret_result);
 }
 
 int perfd_reload(perfd_client *c, perfd_result **ret_result) {

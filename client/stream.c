@@ -198,6 +198,10 @@ static int tell_end(perfd_client *c, const Perfd__V1__StreamEnd *m) {
         end = (perfd_end){ .reason = m->reason, .received = s->received, .missed = s->missed, .ledger = ledger };
         if (ledger->n_subscriber_ledgers > 0)
                 end.own = &ledger->subscriber_ledgers[ledger->n_subscriber_ledgers - 1];
+        if (result_sum_losses(ledger, &end.lost, &end.n_lost) < 0) {
+                perfd_result_free(ledger);
+                return stream_fail(c, -ENOMEM, "");
+        }
         c->state = CLIENT_ENDED;
         if (s->callbacks.end)
                 s->callbacks.end(s->userdata, &end);

@@ -31,7 +31,8 @@ static int channel_send(Dispatcher *d, Channel *c, Packet *p) {
         packet_seal(p);
         for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                 next = s->next; /* a push may end the subscriber */
-                r = channel_send_to(d, s, p);
+                if (p->n_items == 0 || subscriber_gets(s, *c->side))
+                        r = channel_send_to(d, s, p);
         }
         if (p->n_refs > 1) {
                 int settled = packet_settle(p, &d->packets);

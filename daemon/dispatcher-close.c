@@ -1,7 +1,7 @@
 /*
  * The ends of streams, and what the dispatcher knows for the ledger. A closing stream goes on until the merge has
- * released everything up to the cut that its closing ledger was taken at; then its last packet says how the numbers
- * stand, its own row included.
+ * released everything up to the cut at which it ends, and at which its closing ledger was taken; then its last packet says
+ * how the numbers stand, its own row included.
  */
 #include "daemon/dispatcher.h"
 
@@ -9,9 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void channel_begin_count(Channel *c) {
+        c->pending = 0;
+        for (Subscriber *s = c->subscribers; s; s = s->next)
+                s->foreign = 0;
+}
+
+/* An entry. Where streams begin or end, it may be that of others only. */
+static inline void channel_count(const Dispatcher *d, Channel *c, const Batch *b) {
+        if (b->generation < c->since)
+                return;
+        c->pending++;
+        for (Subscriber *s = d->n_edges > 0 ? c->subscribers : NULL; s; s = s->next)
+                s->foreign += !subscriber_gets(s, b->cut);
+}
+
 void dispatcher_count_pending(Dispatcher *d) {
         for (Channel *c = d->channels; c; c = c->next)
-                c->pending = 0;
+                channel_begin_count(c);
         for (size_t i = 0; i < d->merge.n; i++) {
                 const Batch *b = d->merge.batches[i];
 
@@ -20,15 +35,13 @@ void dispatcher_count_pending(Dispatcher *d) {
                         const ChannelGroup *group = &d->groups[STREAM_BY_TIME][entry_group(e)];
 
                         FOR_EACH_BIT(bit, e->mask & group->bits)
-                                group->by_bit[bit]->pending += b->generation >= group->by_bit[bit]->since;
+                                channel_count(d, group->by_bit[bit], b);
                 }
         }
 }
 
-/* Pending entries were counted. */
-static void subscriber_row(const Subscriber *s, SubscriberRow *ret) {
-        uint64_t in_merge = s->ended ? s->left : s->channel->pending;
-
+/* in_merge: entries that wait there for it. */
+static void subscriber_row(const Subscriber *s, uint64_t in_merge, SubscriberRow *ret) {
         *ret = (SubscriberRow){ .id = s->id, .matched = s->matched, .sent = s->outbox.sent_items,
                                 .queued = s->outbox.queued_items + in_merge, .late = s->late, .order = s->order };
         memcpy(ret->peer, s->peer, sizeof(ret->peer));
@@ -50,7 +63,7 @@ int dispatcher_report(Dispatcher *d, DispatcherReport *report) {
         dispatcher_count_pending(d);
         for (Channel *c = d->channels; c; c = c->next)
                 for (Subscriber *s = c->subscribers; s; s = s->next)
-                        subscriber_row(s, &report->subscribers[i++]);
+                        subscriber_row(s, s->ended ? 0 : s->channel->pending - s->foreign, &report->subscribers[i++]);
         if (d->n_late)
                 memcpy(report->late, d->late, d->n_late * sizeof(*d->late));
         return 0;
@@ -72,16 +85,22 @@ static int subscriber_close(Dispatcher *d, Subscriber *s, const DispatcherMail *
 }
 
 int dispatcher_close(Dispatcher *d, const DispatcherMail *mail) {
+        for (Channel *c = d->channels; c; c = c->next)
+                for (Subscriber *s = c->subscribers; s; s = s->next)
+                        if (s->id == mail->id)
+                                return subscriber_close(d, s, mail);
+        return 0; /* it is gone */
+}
+
+int dispatcher_close_all(Dispatcher *d) {
         int r = 0;
 
-        d->is_closing_all |= mail->id == 0;
+        d->is_closing_all = true;
         for (Channel *c = d->channels; c; c = c->next)
                 for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                         next = s->next; /* it may be gone */
-                        if (mail->id == 0 && s->lingers)
+                        if (s->lingers)
                                 r = subscriber_send(d, s);
-                        else if (mail->id == 0 || mail->id == s->id)
-                                r = subscriber_close(d, s, mail);
                 }
         return r;
 }
@@ -122,7 +141,7 @@ static Packet *subscriber_last_packet(const Subscriber *s) {
 
         if (!ledger)
                 return NULL;
-        subscriber_row(s, &numbers);
+        subscriber_row(s, 0, &numbers);
         subscriber_row_fill(&numbers, &row, counts, dropped);
         row.sent += s->outbox.queued_items; /* they leave before this packet does, or it never does */
         row.queued -= s->outbox.queued_items;
@@ -162,27 +181,51 @@ static int subscriber_end(Dispatcher *d, Subscriber *s) {
         if (r < 0)
                 return r;
         free(TAKE_PTR(s->closing_ledger));
-        s->left = s->channel->pending;
+        subscriber_forget_edges(d, s);
         s->ended = true;
         d->n_closing--;
         return subscriber_send(d, s);
 }
 
-/* After a flush: nothing of theirs is in an open packet. */
+/* Removals of its events before the end are told before the end. */
+static bool waits_for_removal(const Dispatcher *d, const Subscriber *s) {
+        for (const DispatcherMail *mail = d->removals.first; mail && mail->at <= s->close_at; mail = mail->next)
+                if (mail->number == s->number)
+                        return true;
+        return false;
+}
+
+/* Whether something of before its end, be it of others, is still in the merge. */
+static bool is_in_merge(const Dispatcher *d, const Subscriber *s) {
+        for (size_t i = 0; i < d->merge.n; i++)
+                if (d->merge.batches[i]->cut < s->until)
+                        return true;
+        return false;
+}
+
+/* What others have there may have a time that is still to come. */
+static bool is_at_end(Dispatcher *d, const Subscriber *s) {
+        if (s->order == STREAM_BY_CPU)
+                return true;
+        if (waits_for_removal(d, s))
+                return false;
+        if (!is_in_merge(d, s))
+                return true;
+        if (dispatcher_min_watermark(d) < s->close_at)
+                return false;
+        dispatcher_count_pending(d);
+        return s->channel->pending == s->foreign;
+}
+
+/* After a flush: nothing of theirs is in an open packet. What was before the cut has been taken: CLOSE follows that. */
 int dispatcher_end_closing(Dispatcher *d) {
-        nsec_t until = dispatcher_min_watermark(d);
-        bool is_counted = false;
         int r = 0;
 
         for (Channel *c = d->channels; c && r >= 0; c = c->next)
                 for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                         next = s->next;
-                        if (!s->closing || s->ended || (s->order != STREAM_BY_CPU && until < s->close_at))
-                                continue;
-                        if (!is_counted)
-                                dispatcher_count_pending(d); /* once for all of them */
-                        is_counted = true;
-                        r = subscriber_end(d, s);
+                        if (s->closing && !s->ended && is_at_end(d, s))
+                                r = subscriber_end(d, s);
                 }
         return r;
 }

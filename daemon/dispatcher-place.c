@@ -13,7 +13,7 @@ static BufferPool *channel_pool(const Channel *c) {
         BufferPool *pool = NULL;
 
         for (const Subscriber *s = c->subscribers; s; s = s->next) {
-                if (!s->ring || !s->ring->pool || s->ended)
+                if (!s->ring || !s->ring->pool || !subscriber_gets(s, *c->side))
                         continue;
                 if (pool == s->ring->pool)
                         return pool;
@@ -50,7 +50,7 @@ static Subscriber *channel_only(const Channel *c) {
         Subscriber *only = NULL;
 
         for (Subscriber *s = c->subscribers; s; s = s->next) {
-                if (s->ended)
+                if (!subscriber_gets(s, *c->side))
                         continue;
                 if (only)
                         return NULL;

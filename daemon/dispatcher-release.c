@@ -43,9 +43,9 @@ uint64_t dispatcher_find_live_bits(Dispatcher *d, StreamOrder order, uint32_t gr
         return known->bits;
 }
 
-static inline void channel_count_matched(const Channel *c, uint64_t n) {
+static inline void channel_count_matched(const Channel *c, const Batch *b, uint64_t n) {
         for (Subscriber *s = c->subscribers; s; s = s->next)
-                s->matched += s->ended ? 0 : n;
+                s->matched += subscriber_gets(s, b->cut) ? n : 0;
 }
 
 /* What readers have counted: whether anybody of this order is among it. */
@@ -53,7 +53,7 @@ static bool dispatcher_count_matched(Dispatcher *d, StreamOrder order, const Bat
         uint64_t bits = b->mask & dispatcher_live_bits(d, order, 0, b->generation);
 
         FOR_EACH_BIT(bit, bits)
-                channel_count_matched(d->groups[order][0].by_bit[bit], b->matched[bit]);
+                channel_count_matched(d->groups[order][0].by_bit[bit], b, b->matched[bit]);
         return bits != 0;
 }
 
@@ -62,7 +62,7 @@ static uint64_t group_count_matched(Dispatcher *d, StreamOrder order, const Batc
         uint64_t bits = e->mask & dispatcher_live_bits(d, order, group, b->generation);
 
         FOR_EACH_BIT(bit, bits)
-                channel_count_matched(d->groups[order][group].by_bit[bit], n);
+                channel_count_matched(d->groups[order][group].by_bit[bit], b, n);
         return bits;
 }
 
@@ -103,7 +103,9 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
                 d->hearings[b->slot].is_asked = false; /* that was the answer, be it nothing new */
         if (b->watermark > d->watermarks[b->slot])
                 d->watermarks[b->slot] = b->watermark;
-        if (wants[STREAM_BY_CPU] || b->n_notes > 0)
+        if (wants[STREAM_BY_CPU] && d->n_edges > 0)
+                r = dispatcher_set_side(d, STREAM_BY_CPU, b->cut);
+        if (r >= 0 && (wants[STREAM_BY_CPU] || b->n_notes > 0))
                 r = dispatcher_append(d, STREAM_BY_CPU, noted, b, b->entries, b->n_entries);
         if (r >= 0 && is_merged) {
                 r = merge_add(&d->merge, b);
@@ -158,11 +160,12 @@ static int dispatcher_count_late(Dispatcher *d, const Batch *b, const BatchEntry
 
         FOR_EACH_BIT(bit, e->mask & dispatcher_live_bits(d, STREAM_BY_TIME, group, b->generation))
                 for (Subscriber *s = d->groups[STREAM_BY_TIME][group].by_bit[bit]->subscribers; s; s = s->next)
-                        s->late += !s->ended;
+                        s->late += subscriber_gets(s, b->cut);
         if (b->n_shared > 0 && e > b->entries && entry_shares(e))
                 return 0; /* counted with the one before */
         if (e->event == 0 || entry_goes_by_cpu(d, b, e))
                 return 0; /* a side record, or another stream has it */
+        counter_add(&d->n_late_samples, 1);
         row = late_rows_find(d->late, d->n_late, e->event, b->slot);
         if (row) {
                 row->count++;
@@ -214,6 +217,18 @@ static int dispatcher_release_pieces(Dispatcher *d, const MergePiece *p, unsigne
         return r;
 }
 
+/* While not all streams of a channel have the same. */
+static int dispatcher_release_by_sides(Dispatcher *d, const MergePiece *p, unsigned n) {
+        int r = 0;
+
+        for (unsigned i = 0; i < n && r >= 0; i++) {
+                r = dispatcher_set_side(d, STREAM_BY_TIME, p[i].batch->cut);
+                if (r >= 0)
+                        r = dispatcher_release_piece(d, &p[i]);
+        }
+        return r;
+}
+
 /* What leaves now may have come in an earlier turn, and was due then. */
 static bool dispatcher_has_due(const Dispatcher *d) {
         for (size_t i = 0; i < d->merge.n; i++)
@@ -240,7 +255,7 @@ int dispatcher_release(Dispatcher *d) {
         while (r >= 0 && (n = merge_next(&d->merge, until, &pieces)) > 0) {
                 any = true;
                 d->tick_told.is_due = d->tick_told.is_due || (has_due && dispatcher_are_due(d, pieces, n));
-                r = dispatcher_release_pieces(d, pieces, n);
+                r = d->n_edges > 0 ? dispatcher_release_by_sides(d, pieces, n) : dispatcher_release_pieces(d, pieces, n);
                 while ((b = merge_take_emptied(&d->merge)))
                         dispatcher_give_back(d, b);
         }

@@ -57,10 +57,12 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
                         break;
                 }
         dispatcher_note_unflushed(d, s->channel); /* perhaps it was the last one */
-        if (s->channel->open && s->channel->open->is_placed && !s->ended)
+        if (s->channel->open && s->channel->open->is_placed && subscriber_gets(s, *s->channel->side))
                 s->channel->open = packet_unref(s->channel->open); /* it is in its memory */
         if (s->closing && !s->ended)
                 d->n_closing--;
+        if (!s->ended)
+                subscriber_forget_edges(d, s);
         if (why) {
                 uint64_t charged = log_charge(s->uid);
 
@@ -87,7 +89,7 @@ static Channel *dispatcher_need_channel(Dispatcher *d, const Subscriber *s) {
         c = calloc(1, sizeof(*c));
         if (!c)
                 return NULL;
-        *c = (Channel){ .number = s->number, .order = s->order, .next = d->channels };
+        *c = (Channel){ .number = s->number, .order = s->order, .next = d->channels, .side = &d->side[s->order] };
         if (d->channels)
                 d->channels->before = c;
         d->channels = c;
@@ -266,8 +268,12 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         s->next = c->subscribers;
         c->subscribers = s;
         s->held = true;
-        dispatcher_count_pending(d);
-        s->matched = c->pending;
+        s->until = UINT64_MAX;
+        d->n_edges += s->from > 0;
+        if (s->from == 0) { /* else all that is there is before it */
+                dispatcher_count_pending(d);
+                s->matched = c->pending;
+        }
         if (!s->ring)
                 subscriber_widen(s);
         frame_reader_init(&s->in, STREAM_MAX_REQUEST);

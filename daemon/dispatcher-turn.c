@@ -29,6 +29,9 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
         case DISPATCHER_LEARN:
                 r = dispatcher_learn(d, mail->scan);
                 break;
+        case DISPATCHER_CUT:
+                dispatcher_cut(d, mail->id, mail->cut);
+                break;
         case DISPATCHER_REMOVED:
                 dispatcher_mails_append(&d->removals, mail);
                 return 0; /* it stays until its time */
@@ -41,6 +44,9 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 break;
         case DISPATCHER_CLOSE:
                 r = dispatcher_close(d, mail);
+                break;
+        case DISPATCHER_CLOSE_ALL:
+                r = dispatcher_close_all(d);
                 break;
         case DISPATCHER_LANE_ON:
                 d->live[mail->slot] = true;
@@ -177,6 +183,8 @@ int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
                 r = dispatcher_tell_removals(d);
         if (r >= 0 && d->n_closing > 0)
                 r = dispatcher_end_closing(d);
+        if (d->n_edges > 0)
+                dispatcher_pass_beginnings(d);
         return r >= 0 ? dispatcher_end_turn(d) : r;
 }
 

@@ -47,6 +47,7 @@ typedef struct Subscriber {
         uint32_t number; /* of its subscription: a group and a bit of BatchEntry.mask */
         StreamOrder order;
         uint64_t since; /* first snapshot generation whose masks have the number for this subscription */
+        uint64_t from;  /* the cut at which it begins: what is before it is not its own. 0: there is nothing of that any more */
         Overflow overflow;
         size_t queue_bytes;
         QueueAccount *account; /* of its uid; main's, as long as this lives */
@@ -68,11 +69,12 @@ typedef struct Subscriber {
         uint64_t late;
         bool held;        /* nothing is sent yet */
         bool close_asked; /* main knows that a closing ledger is wanted */
-        bool closing;    /* ends when the merge has released everything up to `close_at` */
+        uint64_t foreign; /* of Channel.pending, what is not its own */
+        uint64_t until;  /* the cut at which it ends: what is behind it is not its own. UINT64_MAX: it goes on */
+        bool closing;    /* ends when the merge has released everything up to `until` */
         bool ended;      /* the last packet is in the outbox: nothing more is pushed, or counted */
         bool lingers;    /* all has left, and what it may still be reading is kept until it closes */
-        uint64_t left;   /* items that were still in the merge then */
-        nsec_t close_at;
+        nsec_t close_at; /* when the closing ledger was made */
         const char *close_reason;
         uint8_t *closing_ledger; /* packed perfd.v1.Ledger without our own row, malloc */
         size_t n_closing_ledger;
@@ -91,11 +93,17 @@ struct Channel {
         uint32_t number;
         StreamOrder order;
         uint64_t since;
+        const uint64_t *side; /* Dispatcher.side of its order */
         Packet *tasks; /* who is named by `open`, being filled: leaves before it */
         Packet *open;  /* being filled; perhaps where its subscribers read it: none is when a turn is over */
         Subscriber *subscribers;
         uint64_t pending; /* dispatcher_count_pending() */
 };
+
+/* Whether items of batches that have this cut are its own. */
+static inline bool subscriber_gets(const Subscriber *s, uint64_t cut) {
+        return !s->ended && s->from <= cut && cut < s->until;
+}
 
 /* Channels for which masks of one generation speak, until a channel comes or goes. */
 typedef struct LiveBits {
@@ -110,18 +118,20 @@ typedef struct ChannelGroup {
 } ChannelGroup;
 
 /*
- * The first three come before every batch that was pushed after they were posted, the others follow everything that was
+ * The first four come before every batch that was pushed after they were posted, the others follow everything that was
  * pushed before they were posted.
  */
 typedef enum DispatcherOrder {
         DISPATCHER_SUBSCRIBE, /* subscriber: held, so that it collects but hears nothing yet */
         DISPATCHER_DESCRIBE,  /* bytes: fields of perfd.v1.Packet for the subscribers of `number` */
         DISPATCHER_LEARN,     /* scan: the tasks that are there */
+        DISPATCHER_CUT,       /* the subscriber `id` (0: all) ends at `cut`, which is about to be taken */
         DISPATCHER_BEGIN,     /* the subscriber `id` hears: the readers know what it wants */
         DISPATCHER_REMOVED,   /* as DESCRIBE, for when everything older than `at` was released */
         DISPATCHER_REPORT,    /* fills *report, posts done */
         DISPATCHER_SHED,      /* queues hold more than they may by now */
-        DISPATCHER_CLOSE,     /* the subscriber `id` (0: all), with reason, closing ledger in bytes, `at` */
+        DISPATCHER_CLOSE,     /* the subscriber `id`, behind CUT, with reason, closing ledger in bytes, `at` */
+        DISPATCHER_CLOSE_ALL, /* nobody is waited for any more, but for the last packets of those that are closed */
         DISPATCHER_LANE_ON,   /* the CPU `slot` has a reader, and nothing of it is older than `at`; posts done */
         DISPATCHER_LANE_OFF,  /* its reader has ended; posts done */
         DISPATCHER_QUIT,      /* the thread ends */
@@ -137,6 +147,7 @@ typedef struct DispatcherMail {
         size_t n_bytes;
         const char *reason; /* static */
         nsec_t at;
+        uint64_t cut;
         uint32_t slot;
         struct DispatcherMail *next; /* waiting */
         struct DispatcherReport *report;
@@ -244,6 +255,7 @@ typedef struct Dispatcher {
         _Atomic(nsec_t) released_until; /* what is older comes too late for streams in the order of time */
         _Atomic(nsec_t) tick; /* of readers, the shortest of all; written by main: a CPU is not asked more often */
         _Atomic(nsec_t) window; /* how long samples of clients are waited for; written by main, 0 without such events */
+        Counter n_late_samples; /* of all that LateRow counts */
         Counter tasks_forgotten; /* that had not ended: TASKS_MAX of them are there */
         QueueAccount queues;     /* of all subscribers */
         atomic_bool queues_told; /* that they grew; main clears it before it looks */
@@ -276,6 +288,8 @@ typedef struct Dispatcher {
         LateRow *late;
         size_t n_late;
         unsigned n_closing;
+        uint64_t side[_STREAM_ORDER_MAX]; /* cut of the batches whose items are in open packets, while there are edges */
+        unsigned n_edges; /* beginnings and ends of streams between which and the merge some batch may lie */
         DispatcherMails removals; /* REMOVED, waiting for the merge, in the order of `at` */
 } Dispatcher;
 
@@ -379,6 +393,17 @@ static inline Channel *dispatcher_channel(const Dispatcher *d, StreamOrder order
 }
 /* dispatcher-close.c: Channel.pending of all, entries that wait in the merge and will reach the channel's subscribers. */
 void dispatcher_count_pending(Dispatcher *d);
+int dispatcher_close_all(Dispatcher *d);
+/*
+ * dispatcher-edge.c: streams begin and end at cuts. Subscribers of a channel share packets, so while some batches are not for
+ * all of them no packet has items of both sides: before items of batches that have this cut go to channels of an order.
+ */
+int dispatcher_set_side(Dispatcher *d, StreamOrder order, uint64_t cut);
+void dispatcher_cut(Dispatcher *d, uint64_t id, uint64_t cut);
+/* At the end of a turn: beginnings that nothing lies before any more. */
+void dispatcher_pass_beginnings(Dispatcher *d);
+/* It is about to end, or gone. */
+void subscriber_forget_edges(Dispatcher *d, const Subscriber *s);
 int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p);
 void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why);
 

@@ -33,6 +33,7 @@ static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         bool pushed;
 
         b->watermark = watermark;
+        b->cut = r->cut;
         b->due = reader_due(r);
         batch_seal(b);
         pushed = queue_push(&r->full, b);

@@ -6,12 +6,17 @@
  * being preempted, so that no event of this CPU can be half counted while this thread looks. If the head did not move
  * from before the read(2) of the counts until after it, the counts belong to the head. From another CPU it must not have
  * moved for a guard either (reader-elsewhere.c); if it always does, what was read is all that the ledger has to go by.
+ *
+ * All events have the same place, at which a batch ends too, so that a stream can begin and end just there. With many events
+ * an interrupt writes something while their counts are read. Then only those are read again of which a record came: a count
+ * holds at any place between which and its own nothing of its event was read. So the second pass has few, the third fewer.
  */
 #include "daemon/reader.h"
 
 #include "daemon/kernel/open.h"
 
 #define TRIES 1000 /* between two interrupts or preemptions there is room for one system call */
+#define PASSES 32 /* each reads what came in the one before */
 #define TRIES_ELSEWHERE 8 /* each interrupts the ring's CPU, and succeeds only if nothing happens there meanwhile */
 
 static int reader_read_counts(const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
@@ -152,23 +157,121 @@ static void reader_cut_closed(const Reader *r, const SnapshotEvent *e) {
         counters->cut = cut;
 }
 
-int reader_cut(Reader *r) {
-        const Snapshot *s = r->snapshot;
-        const SnapshotCpu *c = &s->cpus[r->slot];
-        size_t first = 0, last = 0;
+/* Streams first to last of a CPU are those of an event. */
+typedef struct EventStreams {
+        size_t event, first, last;
+} EventStreams;
 
-        for (size_t event = 0; event < s->n_events; event++, first = last) {
+/* The next event that has some; false: there is none. What has none here has an end, which is its cut. */
+static bool next_streams(const Reader *r, const SnapshotCpu *c, EventStreams *at) {
+        const Snapshot *s = r->snapshot;
+
+        for (; at->event < s->n_events; at->event++) {
+                at->first = at->last;
+                while (at->last < c->n_streams && c->streams[at->last].event == at->event)
+                        at->last++;
+                if (at->last > at->first) {
+                        at->event++;
+                        return true;
+                }
+                reader_cut_closed(r, &s->events[at->event]);
+        }
+        return false;
+}
+
+static EventCounters *counters_of(const SnapshotCpu *c, const EventStreams *at) {
+        return c->streams[at->first].counters;
+}
+
+/* Whether the counts that it was made with belong to this place too. */
+static bool cut_holds(const EventCut *cut, const EventCounters *counters) {
+        EventCut now = *cut;
+        uint64_t counted, known, before;
+
+        cut_sum(cut, counters, &counted, &before);
+        cut_take(&now, counters);
+        cut_sum(&now, counters, &counted, &known);
+        return known == before || counted == known;
+}
+
+/* After a drain. Reads the counts that do not hold here, or, first, all of them: how many. */
+static int reader_cut_pass(Reader *r, const SnapshotCpu *c, bool is_first, size_t *ret_n_read) {
+        EventStreams at = { .event = 0 };
+
+        *ret_n_read = 0;
+        while (next_streams(r, c, &at)) {
+                EventCounters *counters = counters_of(c, &at);
+                EventCut cut = { .settled = false };
                 int error;
 
-                while (last < c->n_streams && c->streams[last].event == event)
-                        last++;
-                if (last == first) {
-                        reader_cut_closed(r, &s->events[event]);
+                if (!is_first && cut_holds(&counters->cut, counters))
+                        continue;
+                cut_take(&cut, counters);
+                error = reader_read_counts(c, at.first, at.last, &cut);
+                if (error != 0)
+                        return error;
+                counters->cut = cut;
+                ++*ret_n_read;
+        }
+        return 0;
+}
+
+/* What holds here has this place; what never does, as what read(2) itself sets off, a place of its own. */
+static int reader_settle_cuts(Reader *r, const SnapshotCpu *c) {
+        EventStreams at = { .event = 0 };
+
+        while (next_streams(r, c, &at)) {
+                EventCounters *counters = counters_of(c, &at);
+                int error;
+
+                if (cut_holds(&counters->cut, counters)) {
+                        cut_take(&counters->cut, counters);
+                        counters->cut.settled = true;
                         continue;
                 }
-                error = reader_cut_event(r, c, first, last);
+                error = reader_cut_event(r, c, at.first, at.last);
                 if (error != 0)
                         return error;
         }
-        return reader_cut_ring(r);
+        return 0;
+}
+
+static int reader_cut_here(Reader *r, const SnapshotCpu *c) {
+        size_t n_read = 1;
+
+        for (int i = 0; i < PASSES && n_read > 0; i++) {
+                int error = reader_drain(r);
+
+                if (error == 0)
+                        error = reader_cut_pass(r, c, i == 0, &n_read);
+                if (error != 0)
+                        return error;
+        }
+        return reader_settle_cuts(r, c);
+}
+
+/* From another CPU each event is cut by itself. A loose one goes by what was read, which is what it is at the end. */
+static int reader_cut_elsewhere(Reader *r, const SnapshotCpu *c) {
+        EventStreams at = { .event = 0 };
+
+        while (next_streams(r, c, &at)) {
+                int error = reader_cut_event(r, c, at.first, at.last);
+
+                if (error != 0)
+                        return error;
+        }
+        at = (EventStreams){ .event = 0 };
+        while (next_streams(r, c, &at))
+                if (counters_of(c, &at)->cut.loose)
+                        cut_take(&counters_of(c, &at)->cut, counters_of(c, &at));
+        return 0;
+}
+
+int reader_cut(Reader *r) {
+        const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
+        int error = reader_guard(r) > 0 ? 0 : reader_cut_here(r, c);
+
+        if (error == 0 && reader_guard(r) > 0) /* perhaps since a moment ago */
+                error = reader_cut_elsewhere(r, c);
+        return error != 0 ? error : reader_cut_ring(r);
 }

@@ -171,6 +171,12 @@ static void reader_adopt(Reader *r, Snapshot *snapshot) {
         r->next_read = 0; /* to be found out */
 }
 
+/* What was read before it has left. */
+static void reader_end_cut(Reader *r, uint64_t number) {
+        if (number > 0)
+                r->cut = number;
+}
+
 /*
  * Follows one mail; what it says holds for everything behind the present place of the ring, up to which the caller has
  * drained. READER_E_STARVED: not yet done.
@@ -181,9 +187,12 @@ static int reader_follow(Reader *r, ReaderMail *mail) {
         switch (mail->order) {
         case READER_ADOPT:
                 error = mail->turned ? reader_find_boundary(r, mail->snapshot, mail->turned) : 0;
+                if (error == 0 && mail->cut > 0)
+                        error = reader_cut(r);
                 if (error != 0)
                         return error;
                 reader_adopt(r, mail->snapshot);
+                reader_end_cut(r, mail->cut);
                 mail->snapshot = NULL;
                 break;
         case READER_SWITCH:
@@ -200,6 +209,7 @@ static int reader_follow(Reader *r, ReaderMail *mail) {
                 if (error != 0)
                         return error;
                 (void)reader_push_batch(r); /* READER_E_STARVED: there was nothing in it */
+                reader_end_cut(r, mail->cut);
                 atomic_store_explicit(&r->cpu_time, reader_cpu_time(r), memory_order_relaxed);
                 break;
         case READER_RING:

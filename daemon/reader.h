@@ -25,10 +25,10 @@
 #include "daemon/ring/ring-sight.h"
 
 typedef enum ReaderOrder {
-        READER_ADOPT, /* a snapshot; acknowledged when everything before this moment was read with the old one */
+        READER_ADOPT, /* a snapshot; acknowledged when everything before this moment was read with the old one; with a cut just there */
         READER_SWITCH, /* enable or disable streams of this CPU, between two of its events */
         READER_HAND_OVER, /* the same, off; and what their heirs have counted until now is taken off what is sent of counts */
-        READER_CUT,   /* fill the cut of every event and of the ring */
+        READER_CUT,   /* fill the cut of every event and of the ring, of one place, where a batch ends */
         READER_RING,  /* another ring beside the present one, which is drained until READER_RETIRE */
         READER_RETIRE, /* nothing is written into the old ring any more: its last records, then it is unmapped */
         READER_STOP,  /* last batch, then end */
@@ -43,6 +43,7 @@ typedef struct TurnedStream {
 typedef struct ReaderMail {
         ReaderOrder order;
         uint64_t sequence;  /* grows with each mail; acknowledged by Reader.acknowledged */
+        uint64_t cut;       /* CUT, ADOPT: the cut's number, which is what batches have from there on; 0: ADOPT without one */
         Snapshot *snapshot; /* ADOPT: a reference that moves to the reader */
         TurnedStream *turned; /* ADOPT: borrowed until then too, room for all of its streams; NULL: none changes over */
         const int *fds;     /* SWITCH, HAND_OVER: of own_fds, or borrowed until the acknowledgement */
@@ -141,6 +142,7 @@ typedef struct Reader {
         size_t n_spare;
         size_t n_pool;     /* batches that it has in all */
         size_t n_more;     /* batches beside those of the pool, as long as they are on their way */
+        uint64_t cut;      /* number of the last one; main's while there is no thread */
         nsec_t watermark;  /* of the last whole drain */
         Horizon horizon;
         nsec_t wait;       /* at which multiples it looks again */

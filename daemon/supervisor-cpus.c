@@ -98,6 +98,7 @@ int supervisor_start_reader(Supervisor *s, uint32_t slot, Explanation *e) {
 
         if (!empty)
                 return -ENOMEM;
+        s->readers[slot].cut = s->n_cuts;
         r = reader_start(&s->readers[slot], empty);
         if (r == -EINVAL)
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel",

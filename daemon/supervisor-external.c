@@ -83,6 +83,7 @@ void supervisor_flush_external(Supervisor *s) {
         if (!b || b->n_entries == 0)
                 return;
         s->own.batch = NULL;
+        b->cut = s->own.cut;
         batch_seal(b);
         pushed = queue_push(&s->own.full, b);
         assert(pushed); /* as many slots as batches */
@@ -339,6 +340,7 @@ int handle_emit(Asking *a, Explanation *e) {
 
 void supervisor_cut_external(Supervisor *s) {
         supervisor_flush_external(s); /* what is delivered is on its way */
+        s->own.cut = s->n_cuts;
         for (Registration *g = s->registrations; g; g = g->next)
                 if (g->event->external)
                         counters_settle(&g->event->counters[s->n_cpus]);

@@ -122,41 +122,92 @@ static uint64_t late_of(const DispatcherReport *report, uint32_t event, uint32_t
         return row ? row->count : 0;
 }
 
+/* Where there is nothing to count that by, occurred is what was read and lost. */
+static bool has_owed(const Supervisor *s, const EventCounters *c, uint32_t slot) {
+        bool is_external = slot == s->n_cpus;
+
+        return (s->attr.has_lost || is_external) && !c->cut.loose;
+}
+
 /* occurred = delivered + filtered + all of lost. What a muted generation saw besides is not part of occurred. */
-static int event_ledger_fill(const Supervisor *s, const Event *event, bool is_exact, uint32_t slot, uint64_t late,
-                             Perfd__V1__EventLedger *row) {
+bool ledger_numbers(const Supervisor *s, const DispatcherReport *report, const Event *event, uint32_t slot, LedgerNumbers *ret) {
         EventCounters live;
         const EventCounters *c = counters_of(s, event, slot, &live);
         const EventCut *cut = &c->cut;
-        uint64_t lost[_LOSS_MAX], sum = 0, count = cut->count + c->closed_count;
-        const char *names[_LOSS_MAX];
-        bool has_owed;
+        uint64_t late = late_of(report, event->id, slot), sum;
 
-        for (int i = 0; i < _LOSS_MAX; i++) {
-                lost[i] = i < _LOSS_EVENT_MAX ? cut->lost[i] : 0;
-                names[i] = loss_name((Loss)i);
-        }
-        lost[LOSS_KERNEL_RING] = event_ring_lost(c);
-        lost[LOSS_KERNEL_UNWRITTEN] = event_unwritten(s, c);
-        lost[LOSS_LATE] = late;
+        *ret = (LedgerNumbers){ .delivered = cut->delivered - late, .filtered = cut->filtered };
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
+                ret->lost[i] = cut->lost[i];
+        ret->lost[LOSS_KERNEL_RING] = event_ring_lost(c);
+        ret->lost[LOSS_KERNEL_UNWRITTEN] = event_unwritten(s, c);
+        ret->lost[LOSS_LATE] = late;
+        sum = ret->delivered + ret->filtered;
         for (int i = 0; i < _LOSS_MAX; i++)
-                sum += lost[i];
+                sum += ret->lost[i];
+        ret->occurred = has_owed(s, c, slot) ? event_occurred(c) : sum;
+        return cut->settled && ret->occurred == sum;
+}
+
+static int ledger_losses_new(const uint64_t *lost, Perfd__V1__Count ***ret, size_t *ret_n) {
+        const char *names[_LOSS_MAX];
+
+        for (int i = 0; i < _LOSS_MAX; i++)
+                names[i] = loss_name((Loss)i);
+        return ledger_counts_new(lost, names, _LOSS_MAX, ret, ret_n);
+}
+
+/* now: that add up. What `base` says too is not of the stream's life. */
+static int ledger_since_new(const LedgerNumbers *now, const LedgerNumbers *base, Perfd__V1__LedgerSince **ret) {
+        Perfd__V1__LedgerSince *since = malloc(sizeof(*since));
+        uint64_t lost[_LOSS_MAX];
+
+        if (!since)
+                return -ENOMEM;
+        perfd__v1__ledger_since__init(since);
+        *ret = since;
+        since->occurred = now->occurred - base->occurred;
+        since->delivered = now->delivered - base->delivered;
+        since->filtered = now->filtered - base->filtered;
+        for (int i = 0; i < _LOSS_MAX; i++)
+                lost[i] = now->lost[i] - base->lost[i];
+        return ledger_losses_new(lost, &since->lost, &since->n_lost);
+}
+
+/* None of them ever goes back: if one did, there is nothing to be said of the time in between. */
+static bool is_behind(const LedgerNumbers *now, const LedgerNumbers *base) {
+        bool is = now->occurred >= base->occurred && now->delivered >= base->delivered && now->filtered >= base->filtered;
+
+        for (int i = 0; i < _LOSS_MAX; i++)
+                is = is && now->lost[i] >= base->lost[i];
+        return is;
+}
+
+static int event_ledger_fill(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, const Event *event,
+                             bool is_exact, uint32_t slot, Perfd__V1__EventLedger *row) {
+        EventCounters live;
+        const EventCounters *c = counters_of(s, event, slot, &live);
+        LedgerNumbers now, base;
+        int r = 0;
+
+        row->balanced = ledger_numbers(s, report, event, slot, &now);
         row->id = event->id;
         row->external = slot == s->n_cpus;
         row->cpu = row->external ? 0 : s->cpus[slot];
-        row->delivered = cut->delivered - late;
-        row->filtered = cut->filtered;
+        row->occurred = now.occurred;
+        row->delivered = now.delivered;
+        row->filtered = now.filtered;
         row->doubled = event_duplicates(c);
-        row->count = count;
-        has_owed = s->attr.has_lost || row->external;
-        row->exact = event->exact && is_exact && has_owed && !cut->loose && !c->parted && !c->unsure && event_owed(c) == count &&
-                     cut->sampled == 0 && (lost[LOSS_KERNEL_UNWRITTEN] == 0 || has_sure_duplicates(c));
-        row->occurred = has_owed && !cut->loose ? event_occurred(c) : row->delivered + row->filtered + sum;
-        row->balanced = cut->settled && row->occurred == row->delivered + row->filtered + sum;
+        row->count = c->cut.count + c->closed_count;
+        row->exact = event->exact && is_exact && has_owed(s, c, slot) && !c->parted && !c->unsure && event_owed(c) == row->count &&
+                     c->cut.sampled == 0 && (now.lost[LOSS_KERNEL_UNWRITTEN] == 0 || has_sure_duplicates(c));
         row->stalled = c == &live;
         if (!(row->name = strdup(event->spec.name)))
                 return -ENOMEM;
-        return ledger_counts_new(lost, names, _LOSS_MAX, &row->lost, &row->n_lost);
+        if (scope->stream && row->balanced && ledger_base_find(scope->stream->base, event->id, slot, &base) &&
+            is_behind(&now, &base))
+                r = ledger_since_new(&now, &base, &row->since);
+        return r < 0 ? r : ledger_losses_new(now.lost, &row->lost, &row->n_lost);
 }
 
 bool registration_has_slot(const Registration *g, uint32_t slot) {
@@ -168,31 +219,35 @@ bool registration_has_slot(const Registration *g, uint32_t slot) {
         return g->event->counters[slot].closed_count > 0;
 }
 
-static int ledger_add_event(const Supervisor *s, const DispatcherReport *report, const Event *event, bool is_exact,
-                            uint32_t slot, Perfd__V1__Ledger *ledger) {
+static int ledger_add_event(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, const Event *event,
+                            bool is_exact, uint32_t slot, Perfd__V1__Ledger *ledger) {
         Perfd__V1__EventLedger *row = malloc(sizeof(*row));
 
         if (!row)
                 return -ENOMEM;
         perfd__v1__event_ledger__init(row);
         ledger->events[ledger->n_events++] = row;
-        return event_ledger_fill(s, event, is_exact, slot, late_of(report, event->id, slot), row);
+        return event_ledger_fill(s, scope, report, event, is_exact, slot, row);
 }
 
-int ledger_add_events(const Supervisor *s, const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
+int ledger_add_events(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
+        size_t n = 0;
         int r = 0;
 
-        ledger->events = calloc(s->n_registrations * (s->n_cpus + 1) + 1, sizeof(*ledger->events));
+        for (const Registration *g = s->registrations; g; g = g->next)
+                n += ledger_has(scope, g->event);
+        ledger->events = calloc(n * (s->n_cpus + 1) + 1, sizeof(*ledger->events));
         if (!ledger->events)
                 return -ENOMEM;
         for (const Registration *g = s->registrations; g; g = g->next)
-                for (uint32_t slot = 0; slot < g->event->n_slots && r == 0; slot++)
+                for (uint32_t slot = 0; ledger_has(scope, g->event) && slot < g->event->n_slots && r == 0; slot++)
                         if (registration_has_slot(g, slot))
-                                r = ledger_add_event(s, report, g->event, !g->probe || probe_is_exact(g->probe), slot, ledger);
+                                r = ledger_add_event(s, scope, report, g->event, !g->probe || probe_is_exact(g->probe), slot,
+                                                     ledger);
         return r;
 }
 
-int ledger_add_removed_event(const Supervisor *s, const DispatcherReport *report, const RemovedEvent *e,
+int ledger_add_removed_event(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, const RemovedEvent *e,
                              Perfd__V1__Ledger *ledger) {
         Perfd__V1__EventLedger **more = reallocarray(ledger->events, ledger->n_events + e->event->n_slots + 1, sizeof(*more));
         int r = 0;
@@ -203,7 +258,7 @@ int ledger_add_removed_event(const Supervisor *s, const DispatcherReport *report
         for (uint32_t slot = 0; slot < e->event->n_slots && r == 0; slot++) {
                 if (!e->has_slot[slot])
                         continue;
-                r = ledger_add_event(s, report, e->event, e->is_exact, slot, ledger);
+                r = ledger_add_event(s, scope, report, e->event, e->is_exact, slot, ledger);
                 more[ledger->n_events - 1]->removed = true;
         }
         return r;

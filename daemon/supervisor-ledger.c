@@ -1,10 +1,13 @@
 /*
  * The ledger: every reader takes its cut, the dispatcher reports its rows, and here they are put side by side. Each
  * CPU's cut is consistent in itself; the dispatcher is asked afterwards, so that it has seen all that the cuts count.
+ * What a ledger is of, all or the events of somebody, is its scope.
  */
 #include "daemon/supervisor-ledger.h"
 
+#include <stdlib.h>
 #include <string.h>
+
 #include "daemon/base/log.h"
 #include "daemon/supervisor-external.h"
 #include "daemon/supervisor-ledger-events.h"
@@ -12,14 +15,6 @@
 
 #define PATIENCE_S 30
 #define LEDGER_MAX (FRAME_MAX_SERVER - ((size_t)64 << 10)) /* bytes, with room for what is around it in a frame */
-
-int supervisor_cut(Supervisor *s) {
-        int r = supervisor_order(s, READER_CUT, NULL);
-
-        if (r == 0)
-                supervisor_cut_external(s);
-        return r;
-}
 
 void supervisor_wait_for_dispatcher(Supervisor *s, sem_t *done, const char *what) {
         nsec_t fed = clock_now(CLOCK_MONOTONIC);
@@ -72,40 +67,91 @@ static RingCut ring_cut(const RingCounters *c, bool is_stalled) {
                           c->cut_undecodable };
 }
 
-static int ledger_add_rings(const Supervisor *s, Perfd__V1__Ledger *ledger) {
-        static const Loss reasons[] = { LOSS_KERNEL_RING, LOSS_UNKNOWN_ID, LOSS_UNDECODABLE };
-        const char *names[ARRAY_SIZE(reasons)];
+bool ledger_has(const LedgerScope *scope, const Event *event) {
+        size_t first = 0, last = scope->n_ids;
+        bool any = scope->n_names == 0;
 
-        for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-                names[i] = loss_name(reasons[i]);
+        if (!scope->stream) {
+                for (size_t i = 0; i < scope->n_names && !any; i++)
+                        any = name_selects(scope->names[i], event);
+                return any;
+        }
+        while (first < last) {
+                size_t middle = first + (last - first) / 2;
+
+                if (scope->ids[middle] == event->id)
+                        return true;
+                if (scope->ids[middle] < event->id)
+                        first = middle + 1;
+                else
+                        last = middle;
+        }
+        return false;
+}
+
+RingLosses ledger_ring_losses(const Supervisor *s, uint32_t slot) {
+        const RingCut c = ring_cut(&s->readers[slot].counters, reader_is_stalled(&s->answering.readers[slot]));
+
+        return (RingLosses){ c.side_lost, c.unknown_id, c.undecodable };
+}
+
+static int ring_counts_new(const RingLosses *l, Perfd__V1__Count ***ret, size_t *ret_n) {
+        const char *const names[] = { loss_name(LOSS_KERNEL_RING), loss_name(LOSS_UNKNOWN_ID), loss_name(LOSS_UNDECODABLE) };
+        const uint64_t counts[] = { l->side_lost, l->unknown_id, l->undecodable };
+
+        return ledger_counts_new(counts, names, ARRAY_SIZE(names), ret, ret_n);
+}
+
+/* A stream's ledger has what concerns it: where its side records come from, and where what it wanted may have been lost. */
+static bool ring_is_in(const LedgerScope *scope, const RingLosses *since) {
+        if (scope->stream)
+                return scope->subscription->records || since->side_lost || since->unknown_id || since->undecodable;
+        return scope->n_names == 0;
+}
+
+static int ledger_add_ring(const Supervisor *s, const LedgerScope *scope, uint32_t slot, Perfd__V1__Ledger *ledger) {
+        const bool is_stalled = reader_is_stalled(&s->answering.readers[slot]);
+        const RingCut c = ring_cut(&s->readers[slot].counters, is_stalled);
+        RingLosses lost = ledger_ring_losses(s, slot), since = lost;
+        Perfd__V1__RingLedger *row;
+        int r;
+
+        if (scope->stream && scope->stream->base) {
+                const RingLosses *base = &scope->stream->base->rings[slot];
+
+                since = (RingLosses){ lost.side_lost - base->side_lost, lost.unknown_id - base->unknown_id,
+                                      lost.undecodable - base->undecodable };
+        }
+        if (!ring_is_in(scope, &since))
+                return 0;
+        row = malloc(sizeof(*row));
+        if (!row)
+                return -ENOMEM;
+        perfd__v1__ring_ledger__init(row);
+        ledger->rings[ledger->n_rings++] = row;
+        row->cpu = s->cpus[slot];
+        row->records = c.records;
+        row->samples = c.samples;
+        row->side_records = c.side_records;
+        row->stalled = is_stalled;
+        row->balanced = !is_stalled && row->records == row->samples + row->side_records + lost.unknown_id + lost.undecodable;
+        r = ring_counts_new(&lost, &row->lost, &row->n_lost);
+        return r < 0 || !scope->stream || !scope->stream->base ? r : ring_counts_new(&since, &row->lost_since, &row->n_lost_since);
+}
+
+static int ledger_add_rings(const Supervisor *s, const LedgerScope *scope, Perfd__V1__Ledger *ledger) {
+        int r = 0;
+
         ledger->rings = calloc(s->n_cpus + 1, sizeof(*ledger->rings));
         if (!ledger->rings)
                 return -ENOMEM;
-        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
-                const bool is_stalled = reader_is_stalled(&s->answering.readers[slot]);
-                const RingCut c = ring_cut(&s->readers[slot].counters, is_stalled);
-                const uint64_t lost[] = { c.side_lost, c.unknown_id, c.undecodable };
-                Perfd__V1__RingLedger *row = malloc(sizeof(*row));
-                int r;
-
-                if (!row)
-                        return -ENOMEM;
-                perfd__v1__ring_ledger__init(row);
-                ledger->rings[ledger->n_rings++] = row;
-                row->cpu = s->cpus[slot];
-                row->records = c.records;
-                row->samples = c.samples;
-                row->side_records = c.side_records;
-                row->stalled = is_stalled;
-                row->balanced = !is_stalled && row->records == row->samples + row->side_records + c.unknown_id + c.undecodable;
-                r = ledger_counts_new(lost, names, ARRAY_SIZE(reasons), &row->lost, &row->n_lost);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
+                r = ledger_add_ring(s, scope, slot, ledger);
+        return r;
 }
 
-static int ledger_add_probe(const Event *event, bool known, uint64_t hits, uint64_t missed, Perfd__V1__Ledger *ledger) {
+static int ledger_add_probe(const LedgerScope *scope, const Event *event, bool known, uint64_t hits, uint64_t missed,
+                            Perfd__V1__Ledger *ledger) {
         Perfd__V1__ProbeLedger **more = reallocarray(ledger->probes, ledger->n_probes + 1, sizeof(*more));
         Perfd__V1__ProbeLedger *row = more ? malloc(sizeof(*row)) : NULL;
 
@@ -119,40 +165,59 @@ static int ledger_add_probe(const Event *event, bool known, uint64_t hits, uint6
         row->known = known;
         row->hits = hits;
         row->missed = missed;
+        if (scope->stream)
+                row->missed_since = missed - ledger_base_missed(scope->stream->base, event->id);
         return (row->name = strdup(event->spec.name)) ? 0 : -ENOMEM;
 }
 
 /* Hits that the kernel could not even count, where it says how many. */
-static int ledger_add_probes(const Supervisor *s, Perfd__V1__Ledger *ledger) {
+static int ledger_add_probes(const Supervisor *s, const LedgerScope *scope, Perfd__V1__Ledger *ledger) {
         int r = 0;
 
         for (const Registration *g = s->registrations; g && r == 0; g = g->next) {
                 uint64_t hits = 0, missed = 0;
-                bool known = g->probe && probe_read_profile(&s->tracing, g->probe, &hits, &missed);
+                bool known;
 
-                if (g->probe)
-                        r = ledger_add_probe(g->event, known, hits, missed, ledger);
+                if (!g->probe || !ledger_has(scope, g->event))
+                        continue;
+                known = probe_read_profile(&s->tracing, g->probe, &hits, &missed);
+                r = ledger_add_probe(scope, g->event, known, hits, missed, ledger);
         }
         return r;
 }
 
 /* What ended while the stream was there; behind all others. */
-static int ledger_add_removed(const Supervisor *s, const DispatcherReport *report, uint64_t subscriber,
+static int ledger_add_removed(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report,
                               Perfd__V1__Ledger *ledger) {
         int r = 0;
 
         for (const RemovedEvent *e = s->removed.first; e && r == 0; e = e->next) {
-                if (!removed_concerns(e, subscriber))
+                if (!removed_concerns(e, scope->stream->id) || !subscription_selects(scope->subscription, e->event))
                         continue;
-                r = ledger_add_removed_event(s, report, e, ledger);
+                r = ledger_add_removed_event(s, scope, report, e, ledger);
                 if (r == 0 && e->has_probe)
-                        r = ledger_add_probe(e->event, e->probe_known, e->probe_hits, e->probe_missed, ledger);
+                        r = ledger_add_probe(scope, e->event, e->probe_known, e->probe_hits, e->probe_missed, ledger);
         }
-        ledger->truncated = s->removed.forgotten > 0 && s->removed.forgotten >= subscriber;
+        ledger->truncated = s->removed.forgotten > 0 && s->removed.forgotten >= scope->stream->id;
         return r;
 }
 
-static int ledger_add_subscribers(const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
+/* Whether it has asked for one of the events that the ledger is of. */
+static bool subscriber_is_in(const Supervisor *s, const LedgerScope *scope, uint64_t id) {
+        const Admission *a = s->admissions;
+        const Subscription *u;
+        bool any = scope->n_names == 0;
+
+        while (a && a->id != id)
+                a = a->next;
+        u = a ? s->by_number[a->number] : NULL;
+        for (size_t i = 0; u && i < u->n_routes && !any; i++)
+                any = ledger_has(scope, u->routes[i].registration->event);
+        return any;
+}
+
+static int ledger_add_subscribers(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report,
+                                  Perfd__V1__Ledger *ledger) {
         ledger->subscribers = calloc(report->n_subscribers + 1, sizeof(*ledger->subscribers));
         if (!ledger->subscribers)
                 return -ENOMEM;
@@ -162,10 +227,12 @@ static int ledger_add_subscribers(const DispatcherReport *report, Perfd__V1__Led
                 uint8_t bytes[512]; /* the longest row: a peer's text and ten numbers */
                 size_t n;
 
+                if (!subscriber_is_in(s, scope, report->subscribers[i].id))
+                        continue;
                 subscriber_row_fill(&report->subscribers[i], &borrowed, counts, dropped);
                 n = perfd__v1__subscriber_ledger__pack(&borrowed, bytes);
-                ledger->subscribers[i] = perfd__v1__subscriber_ledger__unpack(NULL, n, bytes);
-                if (!ledger->subscribers[i])
+                ledger->subscribers[ledger->n_subscribers] = perfd__v1__subscriber_ledger__unpack(NULL, n, bytes);
+                if (!ledger->subscribers[ledger->n_subscribers])
                         return -ENOMEM;
                 ledger->n_subscribers++;
         }
@@ -185,34 +252,23 @@ static void ledger_truncate(Perfd__V1__Ledger *ledger) {
         }
 }
 
-/* closes: NULL, or the subscriber for whose end it is, or 0 for the end of all. */
-static int ledger_make(Supervisor *s, const uint64_t *closes, Perfd__V1__Ledger **ret) {
-        DispatcherReport report = { .n_subscribers = 0 };
-        Perfd__V1__Ledger *ledger;
+int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret) {
+        Perfd__V1__Ledger *ledger = malloc(sizeof(*ledger));
         int r;
 
-        thread_assert(THREAD_MAIN);
-        r = supervisor_cut(s);
-        if (r < 0)
-                return r;
-        ledger = malloc(sizeof(*ledger));
         if (!ledger)
                 return -ENOMEM;
         perfd__v1__ledger__init(ledger);
         ledger->loss_exact = s->attr.has_lost;
-        r = supervisor_report(s, &report);
+        r = ledger_add_events(s, scope, report, ledger);
         if (r == 0)
-                r = ledger_add_events(s, &report, ledger);
+                r = ledger_add_rings(s, scope, ledger);
         if (r == 0)
-                r = ledger_add_rings(s, ledger);
+                r = ledger_add_probes(s, scope, ledger);
         if (r == 0)
-                r = ledger_add_probes(s, ledger);
-        if (r == 0 && closes)
-                r = ledger_add_removed(s, &report, *closes, ledger);
-        if (r == 0 && !closes)
-                r = ledger_add_subscribers(&report, ledger);
+                r = scope->stream ? ledger_add_removed(s, scope, report, ledger) :
+                                    ledger_add_subscribers(s, scope, report, ledger);
         ledger_truncate(ledger);
-        dispatcher_report_deinit(&report);
         if (r < 0) {
                 perfd__v1__ledger__free_unpacked(ledger, NULL);
                 return r;
@@ -221,31 +277,23 @@ static int ledger_make(Supervisor *s, const uint64_t *closes, Perfd__V1__Ledger 
         return 0;
 }
 
-int supervisor_ledger(Supervisor *s, Perfd__V1__Ledger **ret) {
-        return ledger_make(s, NULL, ret);
-}
+int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names, Perfd__V1__Ledger **ret, Explanation *e) {
+        const LedgerScope scope = { .names = names, .n_names = n_names };
+        DispatcherReport report = { .n_subscribers = 0 };
+        Registration **selected = NULL;
+        size_t n_selected;
+        int r = 0;
 
-int supervisor_close_stream(Supervisor *s, uint64_t id, const char *reason) {
-        Perfd__V1__Ledger *ledger = NULL;
-        DispatcherMail *mail;
-        int r;
-
-        r = ledger_make(s, &id, &ledger);
-        if (r < 0)
-                return r;
-        mail = calloc(1, sizeof(*mail));
-        if (mail) {
-                *mail = (DispatcherMail){ .order = DISPATCHER_CLOSE, .id = id, .reason = reason,
-                                          .at = clock_now(s->attr.clock) };
-                mail->n_bytes = perfd__v1__ledger__get_packed_size(ledger);
-                mail->bytes = malloc(mail->n_bytes);
-        }
-        if (mail && mail->bytes) {
-                perfd__v1__ledger__pack(ledger, mail->bytes);
-                dispatcher_post(&s->dispatcher, TAKE_PTR(mail));
-        } else
-                r = -ENOMEM;
-        free(mail);
-        perfd__v1__ledger__free_unpacked(ledger, NULL);
+        thread_assert(THREAD_MAIN);
+        if (n_names > 0)
+                r = supervisor_select(s, names, n_names, &selected, &n_selected, e);
+        free(selected);
+        if (r == 0)
+                r = supervisor_cut(s);
+        if (r == 0)
+                r = supervisor_report(s, &report);
+        if (r == 0)
+                r = ledger_make(s, &scope, &report, ret);
+        dispatcher_report_deinit(&report);
         return r;
 }

@@ -2,15 +2,40 @@
 #pragma once
 
 #include "daemon/supervisor.h"
+#include "daemon/supervisor-ledger-base.h"
 
-/* Every event's cut, of all CPUs and of clients. -ENOMEM */
+/* What a ledger is of. LEDGER_SCOPE_ALL: everything. */
+typedef struct LedgerScope {
+        char *const *names; /* as in requests; borrowed. n_names 0: all events */
+        size_t n_names;
+        const Admission *stream;          /* NULL, or whose end it is for: then of what it has asked for, */
+        const Subscription *subscription; /* by this one */
+        const uint32_t *ids;              /* its events, sorted; borrowed */
+        size_t n_ids;
+} LedgerScope;
+
+#define LEDGER_SCOPE_ALL ((LedgerScope){ .names = NULL })
+
+typedef struct StreamEnd {
+        uint64_t id;
+        const char *reason; /* static */
+} StreamEnd;
+
+/* Of these events, or, without names, of all. Refused: a name means none. */
+int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names, Perfd__V1__Ledger **ret, Explanation *e);
+/* After a cut and a report. What was begun of it is freed on failure. -ENOMEM */
+int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret);
+bool ledger_has(const LedgerScope *scope, const Event *event);
+/* supervisor-publish.c: every event's cut, of all CPUs and of clients, with the next number. -ENOMEM */
 int supervisor_cut(Supervisor *s);
-int supervisor_ledger(Supervisor *s, Perfd__V1__Ledger **ret);
-/* Posts the end to one subscriber, or all (0). */
-int supervisor_close_stream(Supervisor *s, uint64_t id, const char *reason);
 int supervisor_report(Supervisor *s, DispatcherReport *ret);
 /* Until it posts `done`; one that does not has all streams, and the daemon ends to be restarted. `what` it was asked, for the log. */
 void supervisor_wait_for_dispatcher(Supervisor *s, sem_t *done, const char *what);
 /* Whether it has a row in the ledger for this CPU. */
 bool registration_has_slot(const Registration *g, uint32_t slot);
 EventCut supervisor_event_totals(const Supervisor *s, const Registration *r);
+RingLosses ledger_ring_losses(const Supervisor *s, uint32_t slot);
+
+/* supervisor-ledger-close.c: streams end, all at one cut, each with the ledger of what it has asked for; who is gone does not. */
+int supervisor_close_streams(Supervisor *s, const StreamEnd *ends, size_t n);
+int supervisor_close_all_streams(Supervisor *s, const char *reason);

@@ -44,7 +44,7 @@ int supervisor_say_goodbye(Supervisor *s) {
         }
         if (s->n_subscribers == 0)
                 return sd_event_exit(s->event, s->exit_code);
-        r = supervisor_close_stream(s, 0, "shutdown");
+        r = supervisor_close_all_streams(s, "shutdown");
         if (r < 0)
                 return r;
         r = sd_event_source_set_time_relative(s->goodbye, GOODBYE_USEC);

@@ -30,6 +30,8 @@ typedef struct Admission {
         UidMemory *memory;
         size_t reserved; /* of it, for as long as the subscriber is there */
         size_t queue_bytes, ring_bytes;
+        uint32_t number; /* of its subscription */
+        struct LedgerBase *base; /* of the cut at which it began; NULL: there was no room */
 } Admission;
 
 typedef struct SubscriberMemory {

@@ -11,6 +11,7 @@
 #include "daemon/base/log.h"
 #include "daemon/kernel/open.h"
 #include "daemon/supervisor-external.h"
+#include "daemon/supervisor-ledger.h"
 
 #define PATIENCE_S 5
 
@@ -264,14 +265,27 @@ int supervisor_order_each(Supervisor *s, const ReaderMail *each) {
         return 0;
 }
 
-int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot) {
+/* cut: 0, or the number of the cut that belongs to it. */
+static int order_all(Supervisor *s, ReaderOrder order, Snapshot *snapshot, uint64_t cut) {
         _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
 
         if (!each)
                 return -ENOMEM;
         for (size_t i = 0; i < s->n_cpus; i++)
-                each[i] = (ReaderMail){ .order = order, .snapshot = snapshot };
+                each[i] = (ReaderMail){ .order = order, .snapshot = snapshot, .cut = cut };
         return supervisor_order_each(s, each);
+}
+
+int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot) {
+        return order_all(s, order, snapshot, 0);
+}
+
+int supervisor_cut(Supervisor *s) {
+        int r = order_all(s, READER_CUT, NULL, ++s->n_cuts);
+
+        if (r == 0)
+                supervisor_cut_external(s);
+        return r;
 }
 
 /* Streams change over only where there are others beside those that are active. */
@@ -307,7 +321,7 @@ static void release_turned(Supervisor *s, void *turned) {
                 free(turned);
 }
 
-static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot) {
+static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot, uint64_t cut) {
         _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
         TurnedStream *turned = NULL;
         int r;
@@ -315,7 +329,7 @@ static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot) {
         if (!each)
                 return -ENOMEM;
         for (size_t slot = 0; slot < s->n_cpus; slot++)
-                each[slot] = (ReaderMail){ .order = READER_ADOPT, .snapshot = snapshot };
+                each[slot] = (ReaderMail){ .order = READER_ADOPT, .snapshot = snapshot, .cut = cut };
         r = make_turned(s, snapshot, each, &turned);
         if (r == 0)
                 r = supervisor_order_each(s, each);
@@ -323,7 +337,7 @@ static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot) {
         return r;
 }
 
-int supervisor_publish(Supervisor *s) {
+static int publish(Supervisor *s, uint64_t cut) {
         _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
         nsec_t tick;
         int r;
@@ -333,7 +347,7 @@ int supervisor_publish(Supervisor *s) {
         r = snapshot_build(s, &snapshot);
         if (r < 0)
                 return r;
-        r = supervisor_order_adopt(s, snapshot);
+        r = supervisor_order_adopt(s, snapshot, cut);
         if (r < 0)
                 return r;
         tick = snapshot->latency && snapshot->latency < READER_FLUSH ? snapshot->latency : READER_FLUSH;
@@ -342,4 +356,22 @@ int supervisor_publish(Supervisor *s) {
         s->owes_snapshot = false;
         s->tells_notes = snapshot->notes;
         return 0;
+}
+
+int supervisor_publish(Supervisor *s) {
+        return publish(s, 0);
+}
+
+/* Where streams change over readers look for a place of their own: the cut is behind it then. */
+int supervisor_publish_at_cut(Supervisor *s) {
+        int r;
+
+        if (has_pending(s)) {
+                r = publish(s, 0);
+                return r < 0 ? r : supervisor_cut(s);
+        }
+        r = publish(s, ++s->n_cuts);
+        if (r == 0)
+                supervisor_cut_external(s); /* main does nothing in between */
+        return r;
 }

@@ -116,10 +116,11 @@ static int handle_status(Asking *a, Explanation *e) {
 }
 
 static int handle_ledger(Asking *a, Explanation *e) {
+        const Perfd__V1__LedgerRequest *q = a->request->ledger;
         Perfd__V1__Ledger *ledger;
-        int r = supervisor_ledger(a->supervisor, &ledger);
+        int r = supervisor_ledger(a->supervisor, q->events, q->n_events, &ledger, e);
 
-        if (r < 0)
+        if (r != 0)
                 return r;
         a->response->body_case = PERFD__V1__RESPONSE__BODY_LEDGER;
         a->response->ledger = ledger;

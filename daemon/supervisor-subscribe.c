@@ -12,10 +12,12 @@
 #include "config/value.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
+#include "daemon/supervisor-ledger-base.h"
 #include "daemon/supervisor-ledger.h"
 #include "daemon/supervisor-removed.h"
 
 #define QUEUE_MIN ((size_t)64 * 1024)
+#define ENDS_AT_ONCE 64
 #define PAGES_OF_RING 2 /* beside its bytes: the words of each side */
 #define ROUTE_COST ((size_t)1 << 10) /* measured: 820 bytes, of an event with one field */
 #define ROUTE_COST_WITHOUT_PROGRAM ((size_t)128)
@@ -204,6 +206,7 @@ static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1_
         sub->id = ++s->last_subscriber_id;
         sub->number = u->number;
         sub->since = u->since;
+        sub->from = s->n_cuts + 1; /* the next one */
         sub->order = (StreamOrder)q->order;
         sub->overflow = (Overflow)q->overflow;
         sub->queue_bytes = a->queue_bytes;
@@ -299,6 +302,7 @@ static int supervisor_discharge(Supervisor *s, uint64_t id) {
                         int r = supervisor_release_memory(s, gone->memory, gone->reserved);
 
                         *p = gone->next;
+                        (void)ledger_base_free(s, gone->base);
                         free(gone);
                         return r;
                 }
@@ -346,7 +350,7 @@ static void supervisor_share_pool(Supervisor *s, Subscription *u, const Admissio
 }
 
 /* What is reserved for it is the caller's to give back, if this fails. */
-static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Perfd__V1__Request *request, const Admission *a,
+static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Admission *a,
                                          Explanation *e) {
         _cleanup_(subscriber_freep) Subscriber *sub = NULL;
         _cleanup_(shared_ring_freep) SharedRing *ring = NULL;
@@ -366,11 +370,14 @@ static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Per
                 sub->ring = TAKE_PTR(ring);
                 r = supervisor_hand_over(s, c, request->id, &sub, e);
         }
-        if (r == 0 && is_new)
-                r = supervisor_publish(s);
+        if (r == 0)
+                r = is_new ? supervisor_publish_at_cut(s) : supervisor_cut(s);
+        if (r == 0)
+                r = ledger_base_new(s, u, &a->base);
         if (r == 0)
                 r = supervisor_begin(s, s->last_subscriber_id);
         if (r == 0) {
+                a->number = u->number;
                 u->n_subscribers++;
                 s->n_subscribers++;
                 supervisor_count_given(s);
@@ -419,15 +426,18 @@ static int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
         return r;
 }
 
+/* Those that want to end now end at one cut. */
 int supervisor_on_notices(Supervisor *s) {
+        StreamEnd ends[ENDS_AT_ONCE];
         DispatcherWord *word;
+        size_t n_ends = 0;
         int r = 0;
 
         mailbox_quiet(&s->dispatcher.words);
         while (r >= 0 && (word = mailbox_pop(&s->dispatcher.words))) {
                 switch (word->kind) {
                 case DISPATCHER_WANTS_CLOSE:
-                        r = supervisor_close_stream(s, word->id, word->reason);
+                        ends[n_ends++] = (StreamEnd){ .id = word->id, .reason = word->reason };
                         break;
                 case DISPATCHER_GONE:
                         r = supervisor_on_gone(s, word->id, word->number);
@@ -438,7 +448,11 @@ int supervisor_on_notices(Supervisor *s) {
                         break;
                 }
                 free(word);
-                if (r >= 0)
+                if (r >= 0 && (n_ends == ENDS_AT_ONCE || (n_ends > 0 && queue_is_empty(&s->dispatcher.words.mails)))) {
+                        r = supervisor_close_streams(s, ends, n_ends);
+                        n_ends = 0;
+                }
+                if (r >= 0 && n_ends == 0)
                         r = checkpoint(NULL);
         }
         supervisor_count_given(s);

@@ -44,7 +44,7 @@ static bool pattern_selects(const char *pattern, const char *name) {
         return strcmp(pattern, name) == 0 || (is_glob(pattern) && fnmatch(pattern, name, 0) == 0);
 }
 
-static bool subscription_selects(const Subscription *u, const Event *event) {
+bool subscription_selects(const Subscription *u, const Event *event) {
         bool any = u->patterns.n == 0;
 
         for (size_t i = 0; i < u->patterns.n && !any; i++)

@@ -16,6 +16,7 @@
 #include "daemon/kernel/system-calls.h"
 #include "daemon/kernel/tasks.h"
 #include "daemon/supervisor-kept.h"
+#include "daemon/supervisor-ledger-base.h"
 #include "daemon/supervisor-quota.h"
 #include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-removed.h"
@@ -324,6 +325,7 @@ void supervisor_stop(Supervisor *s) {
         supervisor_free_subscriptions(s);
         for (Admission *next; s->admissions; s->admissions = next) {
                 next = s->admissions->next;
+                (void)ledger_base_free(s, s->admissions->base);
                 free(s->admissions);
         }
         supervisor_free_memory(s);

@@ -113,6 +113,7 @@ typedef struct OwnLane {
         atomic_bool starving; /* never: main does not wait for batches */
         Batch *batch;         /* being filled, or NULL */
         size_t n_batches;
+        uint64_t cut;  /* number of the last one: Batch.cut */
         sd_event_source *hold; /* when it is sent, be it full or not; NULL: it never was held */
         bool is_held;
 } OwnLane;
@@ -158,6 +159,7 @@ typedef struct Supervisor {
         int acknowledge_fd;
         Stalls answering; /* readers that do not answer */
         uint64_t sequence, generation; /* of the last mail to readers, and the last published snapshot */
+        uint64_t n_cuts; /* the number of the last cut */
         bool active; /* the carriers are enabled */
         bool wants_tasks; /* somebody is subscribed, or about to be */
         bool tells_notes; /* readers tell the dispatcher of tasks: the last published snapshot says so */
@@ -179,6 +181,7 @@ typedef struct Supervisor {
         uint64_t last_subscriber_id;
         Admission *admissions; /* of every subscriber */
         SubscriberMemory memory;
+        size_t base_bytes;     /* that these have in `base` */
         RemovedEvents removed; /* since the oldest stream began */
         size_t n_subscribers, subscribers_max; /* what the dispatcher was made for */
         Control control;
@@ -340,6 +343,7 @@ int supervisor_retract(Supervisor *s);
 
 /* supervisor-publish.c: makes every reader work with what is registered now, and returns when all do. -ENOMEM: nothing changed. */
 int supervisor_publish(Supervisor *s);
+int supervisor_publish_at_cut(Supervisor *s); /* the same, with a cut just where each reader goes over to the new one */
 
 /*
  * supervisor-events.c: what is traced. Each call is done whole or not at all. Specs move into the registrations on
@@ -422,6 +426,7 @@ int supervisor_remove_selected(Supervisor *s, Registration *const *selected, siz
 int plan_layout_new(const AttrPlan *plan, SampleLayout **ret);
 
 /* supervisor-subscription.c */
+bool subscription_selects(const Subscription *u, const Event *event); /* by its patterns: it need not have a route */
 int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret, Explanation *e);
 /* Each pattern and each field has to mean something now, or it is a mistake; later events may add to it. */
 int subscription_check(const Supervisor *s, const Subscription *u, Explanation *e);

@@ -16,6 +16,16 @@ static void put_counts_json(Json *j, const char *name, const perfd_count *counts
         json_end(j, '}');
 }
 
+static void put_since_json(Json *j, const perfd_ledger_since *since) {
+        json_put_name(j, "since");
+        json_begin(j, '{');
+        JSON_NUMBER(j, "occurred", since->occurred);
+        JSON_NUMBER(j, "delivered", since->delivered);
+        JSON_NUMBER(j, "filtered", since->filtered);
+        put_counts_json(j, "lost", since->lost, since->n_lost);
+        json_end(j, '}');
+}
+
 static void print_event_json(Output *o, const perfd_event_ledger *e) {
         Json j = json_of(o);
 
@@ -34,6 +44,8 @@ static void print_event_json(Output *o, const perfd_event_ledger *e) {
         JSON_NUMBER(&j, "doubled", e->doubled);
         JSON_BOOL(&j, "external", e->external);
         JSON_BOOL(&j, "removed", e->removed);
+        if (e->since)
+                put_since_json(&j, e->since);
         json_end(&j, '}');
         json_end_line(&j);
 }
@@ -49,6 +61,8 @@ static void print_ring_json(Output *o, const perfd_ring_ledger *r) {
         JSON_NUMBER(&j, "side_records", r->side_records);
         put_counts_json(&j, "lost", r->lost, r->n_lost);
         JSON_BOOL(&j, "balanced", r->balanced);
+        if (r->n_lost_since > 0)
+                put_counts_json(&j, "lost_since", r->lost_since, r->n_lost_since);
         json_end(&j, '}');
         json_end_line(&j);
 }
@@ -81,6 +95,8 @@ static void print_probe_json(Output *o, const perfd_probe_ledger *b) {
         if (b->known) {
                 JSON_NUMBER(&j, "hits", b->hits);
                 JSON_NUMBER(&j, "missed", b->missed);
+                if (b->missed_since > 0)
+                        JSON_NUMBER(&j, "missed_since", b->missed_since);
         }
         json_end(&j, '}');
         json_end_line(&j);
@@ -125,6 +141,7 @@ static void put_balanced(Table *t, bool balanced) {
         table_put(t, balanced ? "yes" : "NO");
 }
 
+/* At the end of a stream: what happened while it was there. */
 static void print_events(Output *o, bool human, const perfd_result *ledger) {
         const perfd_event_ledger *e;
         Table t;
@@ -136,10 +153,10 @@ static void print_events(Output *o, bool human, const perfd_result *ledger) {
                         table_put(&t, "-");
                 else
                         table_put_number(&t, e->cpu);
-                table_put_number(&t, e->occurred);
-                table_put_number(&t, e->delivered);
-                table_put_number(&t, e->filtered);
-                put_counts(&t, e->lost, e->n_lost);
+                table_put_number(&t, e->since ? e->since->occurred : e->occurred);
+                table_put_number(&t, e->since ? e->since->delivered : e->delivered);
+                table_put_number(&t, e->since ? e->since->filtered : e->filtered);
+                put_counts(&t, e->since ? e->since->lost : e->lost, e->since ? e->since->n_lost : e->n_lost);
                 table_put(&t, e->exact ? "yes" : "no");
                 put_balanced(&t, e->balanced);
         }
@@ -169,10 +186,6 @@ static void print_subscribers(Output *o, bool human, const perfd_result *ledger)
         const perfd_subscriber_ledger *s;
         Table t;
 
-        if (!perfd_result_subscriber_ledger(ledger, 0))
-                return;
-        if (human)
-                output_put_char(o, '\n');
         TABLE_INIT(&t, human, "SUBSCRIBER", ">ID", "ORDER", ">MATCHED", ">SENT", "DROPPED", ">QUEUED", "BALANCED", "PEER");
         for (size_t i = 0; (s = perfd_result_subscriber_ledger(ledger, i)); i++) {
                 table_put(&t, "subscriber");
@@ -194,10 +207,6 @@ static void print_probes(Output *o, bool human, const perfd_result *ledger) {
         const perfd_probe_ledger *b;
         Table t;
 
-        if (!perfd_result_probe_ledger(ledger, 0))
-                return;
-        if (human)
-                output_put_char(o, '\n');
         TABLE_INIT(&t, human, "PROBE", ">ID", ">HITS", ">MISSED", "EVENT");
         for (size_t i = 0; (b = perfd_result_probe_ledger(ledger, i)); i++) {
                 table_put(&t, "probe");
@@ -216,14 +225,25 @@ static void print_probes(Output *o, bool human, const perfd_result *ledger) {
 }
 
 void ledger_print_tables(Output *o, bool human, const perfd_result *ledger) {
-        if (perfd_result_event_ledger(ledger, 0)) {
-                print_events(o, human, ledger);
-                if (human)
+        const struct {
+                const void *first;
+                void (*print)(Output *o, bool human, const perfd_result *ledger);
+        } tables[] = {
+                { perfd_result_event_ledger(ledger, 0), print_events },
+                { perfd_result_ring_ledger(ledger, 0), print_rings },
+                { perfd_result_subscriber_ledger(ledger, 0), print_subscribers },
+                { perfd_result_probe_ledger(ledger, 0), print_probes },
+        };
+        bool any = false;
+
+        for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+                if (!tables[i].first)
+                        continue;
+                if (human && any)
                         output_put_char(o, '\n');
+                tables[i].print(o, human, ledger);
+                any = true;
         }
-        print_rings(o, human, ledger);
-        print_subscribers(o, human, ledger);
-        print_probes(o, human, ledger);
         if (perfd_result_is_truncated(ledger))
                 output_put_string(o, human ? "\nnot all rows of events are here: there are too many\n" : "truncated\n");
 }

@@ -13,6 +13,7 @@ enum {
         PERFCTL_FAILED = 1,
         PERFCTL_USAGE = 2,
         PERFCTL_UNREACHABLE = 3,
+        PERFCTL_LOST = 4, /* all went as it was asked for, but samples were lost */
 };
 
 /* The values of an option that may be given several times. */

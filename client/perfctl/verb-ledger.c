@@ -7,7 +7,7 @@ static int ledger_run(Perfctl *p) {
 
         if (r != 0)
                 return r;
-        if (perfd_ledger(p->client, &result) != 0)
+        if (perfd_ledger_of(p->client, (const char *const *)p->arguments, p->n_arguments, &result) != 0)
                 return perfctl_fail_client(p, NULL);
         if (p->json)
                 ledger_print_json(&p->out, result);
@@ -22,7 +22,9 @@ static int ledger_run(Perfctl *p) {
 
 const Verb verb_ledger = {
         .name = "ledger",
-        .arguments = "",
+        .arguments = "[EVENT...]",
         .help = "where every sample went: delivered, filtered, lost and why",
+        .max_arguments = VERB_ANY_NUMBER,
+        .words = WORDS_SELECTED,
         .run = ledger_run,
 };

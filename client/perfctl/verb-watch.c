@@ -121,6 +121,8 @@ static int parse_options(const Perfctl *p, WatchOptions *o) {
         if (r != 0)
                 return r;
         o->raw = perfctl_get(p, "raw");
+        o->has_tables = perfctl_get(p, "ledger");
+        o->may_lose = perfctl_get(p, "allow-loss");
         o->subscription.events = (const char *const *)p->arguments;
         o->subscription.n_events = p->n_arguments;
         o->subscription.where = perfctl_get(p, "where");
@@ -147,7 +149,7 @@ static int verb_watch_run(Perfctl *p) {
 const Verb verb_watch = {
         .name = "watch",
         .arguments = "[EVENT...]",
-        .help = "print samples as they come; Ctrl-C stops and prints the closing ledger",
+        .help = "print samples as they come; Ctrl-C stops, and what was lost is said",
         .options = {
                 { .name = "where", .argument = "EXPR", .help = "only samples for which this holds" },
                 { .name = "fields", .argument = "A,B", .help = "only these fields" },
@@ -162,6 +164,8 @@ const Verb verb_watch = {
                 { .name = "overflow", .argument = "POLICY", .help = "if we are too slow: drop-oldest, drop-newest, disconnect",
                   .choices = "drop-oldest drop-newest disconnect" },
                 { .name = "latency", .argument = "TIME", .help = "how long a sample may lie in its ring, at the host's cost: 200us" },
+                { .name = "ledger", .help = "the closing ledger as tables, also if nothing was lost" },
+                { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
                 { .name = "queue", .argument = "SIZE", .help = "the daemon's memory for what we did not read yet: 4MiB" },
         },
         .max_arguments = VERB_ANY_NUMBER,

@@ -1,12 +1,14 @@
 /*
- * The loop of `watch`. It never ends by itself: whatever says enough (signal, count, time) asks the daemon to stop, and
- * what comes until the end packet is printed too, because only then the closing ledger can be compared with what came.
+ * The loop of `watch`. It never ends by itself: whatever says enough (signal, count, time, a reader of our output that goes
+ * away) asks the daemon to stop, and what comes until the end packet is printed too, because only then the closing ledger can
+ * be compared with what came, and says what was lost.
  */
 #include "client/perfctl/watch.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,12 +17,14 @@
 #include "client/perfctl/json.h"
 #include "client/perfctl/ledger-rows.h"
 #include "client/perfctl/signals.h"
+#include "client/perfctl/watch-loss.h"
 
 typedef struct Watch {
         Perfctl *p;
         const WatchOptions *options;
         uint64_t printed;
         uint64_t deadline; /* CLOCK_MONOTONIC, 0: none */
+        WatchLoss loss;
         bool stopping;
         bool ended;
         int code;          /* of the end */
@@ -33,8 +37,9 @@ static uint64_t now(void) {
         return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* Nothing more is printed: it was enough, or nobody reads it. */
 static bool is_full(const Watch *w) {
-        return w->options->count > 0 && w->printed == w->options->count;
+        return (w->options->count > 0 && w->printed == w->options->count) || w->p->out.error;
 }
 
 static void on_start(void *userdata, const perfd_start *s) {
@@ -62,6 +67,8 @@ static void on_item(void *userdata, const perfd_item *item) {
 
         if (is_full(w))
                 return;
+        if (perfd_item_record(item) == PERFD_LOST || perfd_item_record(item) == PERFD_LOST_SAMPLES)
+                w->loss.ring += perfd_item_lost(item);
         if (w->p->json)
                 item_print_json(&w->p->out, item, w->options->raw);
         else
@@ -74,6 +81,7 @@ static void on_gap(void *userdata, const perfd_gap *gap) {
 
         if (is_full(w))
                 return;
+        w->loss.dropped += gap->items;
         if (w->p->json)
                 gap_print_json(&w->p->out, gap);
         else
@@ -100,8 +108,14 @@ static void print_end_json(Watch *w, const perfd_end *end) {
         json_begin(&j, '{');
         JSON_STRING(&j, "kind", "end");
         JSON_STRING(&j, "reason", end->reason);
+        JSON_NUMBER(&j, "printed", w->printed);
         JSON_NUMBER(&j, "received", end->received);
         JSON_NUMBER(&j, "missed", end->missed);
+        json_put_name(&j, "lost");
+        json_begin(&j, '{');
+        for (size_t i = 0; i < end->n_lost; i++)
+                JSON_NUMBER(&j, end->lost[i].reason, end->lost[i].count);
+        json_end(&j, '}');
         JSON_BOOL(&j, "loss_exact", perfd_result_is_loss_exact(end->ledger));
         JSON_BOOL(&j, "balanced", perfd_result_is_balanced(end->ledger));
         json_end(&j, '}');
@@ -109,14 +123,26 @@ static void print_end_json(Watch *w, const perfd_end *end) {
         ledger_print_json(&w->p->out, end->ledger);
 }
 
-static void print_end_text(const perfd_end *end) {
-        static Output err; /* the lines of the stream are stdout's alone */
+/* On stderr: the lines of the stream are stdout's alone. */
+static void print_end_text(const Watch *w, const perfd_end *end) {
+        static Output err;
+        uint64_t lost;
+        char *text = watch_loss_text(end, &lost);
 
         output_init(&err, STDERR_FILENO);
-        output_print(&err, "\n%" PRIu64 " items received, %" PRIu64 " missed; %s\n\n", end->received, end->missed,
-                     end->reason);
-        ledger_print_tables(&err, true, end->ledger);
+        output_print(&err, "%s%" PRIu64 " items, ", w->p->json || w->p->out.error ? "" : "\n", w->printed);
+        if (lost > 0)
+                output_print(&err, "%s%" PRIu64 " lost: %s%s", perfd_result_is_loss_exact(end->ledger) ? "" : "at least ", lost,
+                             text, watch_loss_is_of_stream(end) ? "" : " (of some events, since they were added)");
+        else
+                output_put_string(&err, "nothing lost");
+        output_print(&err, "; %s\n", end->reason);
+        if (!w->p->json && !w->p->out.error && (lost > 0 || w->options->has_tables)) {
+                output_put_char(&err, '\n');
+                ledger_print_tables(&err, true, end->ledger);
+        }
         output_flush(&err);
+        free(text);
 }
 
 /* What gaps stand for. */
@@ -144,6 +170,12 @@ static int compare(const Perfctl *p, const perfd_end *end) {
         return PERFCTL_OK;
 }
 
+/* What ended as it was asked to: whether all was there. */
+static int judge_losses(const Watch *w, const perfd_end *end) {
+        return end->n_lost == 0 || w->options->may_lose ? PERFCTL_OK : PERFCTL_LOST;
+}
+
+/* JSON has all of it in its own lines. But nobody may be looking at these when it says that something is missing. */
 static void on_end(void *userdata, const perfd_end *end) {
         Watch *w = userdata;
         int ledger, numbers;
@@ -152,21 +184,23 @@ static void on_end(void *userdata, const perfd_end *end) {
         if (w->p->json)
                 print_end_json(w, end);
         output_flush(&w->p->out);
-        if (!w->p->json)
-                print_end_text(end);
+        if (end->n_lost > 0 || (!w->p->json && !w->p->out.error))
+                print_end_text(w, end);
         ledger = ledger_judge(w->p, end->ledger);
         numbers = compare(w->p, end);
-        w->code = ledger != PERFCTL_OK ? ledger : numbers;
+        w->code = ledger != PERFCTL_OK ? ledger : numbers != PERFCTL_OK ? numbers : judge_losses(w, end);
         if (!w->stopping || strcmp(end->reason, "stopped") != 0)
                 w->code = perfctl_fail(w->p, PERFCTL_FAILED, "the daemon ended the stream: %s", end->reason);
 }
 
 /* ppoll(2) until the library or we have something to do by ourselves. */
-static int wait_for(struct pollfd *fds, nfds_t n, const Watch *w) {
-        uint64_t due = perfd_client_due(w->p->client), t = now(), ns;
+static int wait_for(struct pollfd *fds, nfds_t n, Watch *w) {
+        uint64_t due = perfd_client_due(w->p->client), t = now(), ns, next = watch_loss_tell(&w->loss, w->p, t);
 
         if (!w->stopping && w->deadline > 0 && w->deadline < due)
                 due = w->deadline;
+        if (next < due)
+                due = next;
         ns = due > t ? due - t : 0;
         return ppoll(fds, n, due == UINT64_MAX ? NULL : &(struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
                                                                            .tv_nsec = (long)(ns % 1000000000) }, NULL);
@@ -180,13 +214,13 @@ static int await(Watch *w, bool *ret_signalled) {
         struct pollfd fds[] = {
                 { .fd = perfd_client_fd(w->p->client), .events = perfd_client_events(w->p->client) },
                 { .fd = signals_fd(), .events = POLLIN },
-                { .fd = w->p->out.fd }, /* tells when its reader is gone, even if there is nothing to print */
+                { .fd = w->p->out.error ? -1 : w->p->out.fd }, /* tells when its reader is gone, even if there is nothing to print */
         };
         int n = w->p->out.n > 0 ? poll(fds, 2, 0) : 0;
 
         if (n == 0) {
                 output_flush(&w->p->out);
-                n = w->p->out.error ? 0 : wait_for(fds, 3, w);
+                n = wait_for(fds, 3, w);
         }
         if (n < 0 && errno != EINTR)
                 return perfctl_fail(w->p, PERFCTL_FAILED, "poll: %s", strerror(errno));
@@ -204,15 +238,17 @@ static int loop(Watch *w) {
                 r = await(w, &signalled);
                 if (r != 0)
                         return r;
-                if (w->p->out.error)
-                        return PERFCTL_OK; /* main says it, unless the reader just went away */
+                if (w->p->out.error && w->p->out.error != EPIPE)
+                        return PERFCTL_OK; /* main says it */
                 r = perfd_client_process(w->p->client);
                 if (r == PERFD_E_ENDED)
                         return w->code;
                 if (r != 0) {
                         output_flush(&w->p->out);
+                        watch_loss_tell_all(&w->loss, w->p);
                         return perfctl_fail_client(w->p, NULL);
                 }
+                (void)watch_loss_tell(&w->loss, w->p, now());
                 enough = signalled || is_full(w) || (w->deadline > 0 && now() >= w->deadline);
                 if (!enough || w->stopping)
                         continue;

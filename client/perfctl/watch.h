@@ -8,6 +8,8 @@ typedef struct WatchOptions {
         uint64_t count;    /* items to print; 0: no limit */
         uint64_t duration; /* ns; 0: no limit */
         bool raw;
+        bool has_tables; /* the closing ledger as tables, also if nothing was lost */
+        bool may_lose;   /* what was lost is told, and is no failure */
 } WatchOptions;
 
 /* On a client that is connected. An exit status. */

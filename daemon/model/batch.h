@@ -84,6 +84,7 @@ typedef struct Batch {
         /* written by the reader */
         uint32_t slot;       /* of its CPU */
         uint64_t generation; /* of the snapshot that the masks belong to */
+        uint64_t cut;        /* the last cut that was taken before what is in it; 0: none. Streams begin and end at cuts */
         nsec_t watermark;    /* nothing older will come from this CPU; 0: says nothing */
         nsec_t due;          /* CLOCK_MONOTONIC: the tick at which its reader would have come; 0: it was asked; UINT64_MAX: no tick */
         bool sorted;         /* entries are in the order of their time */

@@ -221,9 +221,9 @@ class Daemon:
         self.monitor = self.monitor or self.client()
         return self.monitor.request(status=pb.Empty()).daemon
 
-    def ledger(self):
+    def ledger(self, *events):
         self.status()
-        return self.monitor.request(ledger=pb.Empty()).ledger
+        return self.monitor.request(ledger=pb.LedgerRequest(events=events)).ledger
 
     def fds(self):
         """What its file descriptors are, sorted: "anon_inode:[perf_event]", "socket", paths.

@@ -6,6 +6,16 @@ def counts(rows):
     return {row.reason: row.count for row in rows}
 
 
+def since_of(row):
+    """What of an event's row was from where the stream began to where it ended; None: it does not say."""
+    if not row.HasField("since"):
+        return None
+    lost = counts(row.since.lost)
+    require(row.since.occurred == row.since.delivered + row.since.filtered + sum(lost.values()),
+            f"what a row says of the stream's time does not add up: {row}")
+    return {"occurred": row.since.occurred, "delivered": row.since.delivered, "filtered": row.since.filtered, "lost": lost}
+
+
 def check_ledger(ledger):
     """The three kinds of row, added again; gives them back as dicts."""
     rows = []
@@ -13,6 +23,7 @@ def check_ledger(ledger):
         lost = counts(e.lost)
         rows.append({"kind": "event", "event": e.name, "cpu": e.cpu, "occurred": e.occurred, "delivered": e.delivered,
                      "filtered": e.filtered, "lost": lost, "exact": e.exact, "doubled": e.doubled, "count": e.count, "removed": e.removed,
+                     "since": since_of(e),
                      "balanced": e.occurred == e.delivered + e.filtered + sum(lost.values())})
     for r in ledger.rings:
         lost = counts(r.lost)

@@ -411,6 +411,7 @@ class Stream:
         require(len(end.ledger.subscribers) == 1, "the closing ledger has not just this subscriber's row")
         own = rows[-1]
         require(own["sent"] == self.items, f"{self.items} items came, and the daemon says that it sent {own['sent']}")
+        require(own["queued"] == 0, f"{own['queued']} items lie between the stream and its end")
         for reason, missing in self.missing_for.items():
             require(own["dropped"].get(reason, 0) == missing, f"gaps of {missing} items, and {own['dropped']} dropped")
         self.end = {"reason": end.reason, "ledger": rows}

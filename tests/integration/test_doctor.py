@@ -270,7 +270,7 @@ def test_of_a_daemon():
             for _ in range(5):
                 rows = {row.what: row for row in client.request(doctor=pb.Empty()).doctor.rows}
             load.done(stop=True)
-            ledger = client.request(ledger=pb.Empty()).ledger
+            ledger = client.request(ledger=pb.LedgerRequest()).ledger
             perfd.wait_until(lambda: daemon.fds() == fds, "the fds of the trials to be gone")
             equal(traces(), before, "what the trials left")
         equal(list(rows), list(alone), "the rows of a daemon")

@@ -181,32 +181,47 @@ static inline void play_gap(int fd, uint64_t first, uint64_t last, uint64_t sequ
 }
 
 /* The closing ledger: `sent` to us, and one lost; `wrong` is added to what the event is said to have occurred. */
-static inline void play_end(int fd, uint64_t sequence, uint64_t sent, uint64_t wrong) {
+/* Of a stream in whose time `lost` more were lost in the ring, and that `dropped` did not reach; one was lost before. */
+static inline void play_end_lost(int fd, uint64_t sequence, uint64_t sent, uint64_t wrong, uint64_t n_lost, uint64_t n_dropped) {
         Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
         Perfd__V1__StreamEnd end = PERFD__V1__STREAM_END__INIT;
         Perfd__V1__Ledger ledger = PERFD__V1__LEDGER__INIT;
         Perfd__V1__Count lost = PERFD__V1__COUNT__INIT, *counts[] = { &lost };
+        Perfd__V1__Count lost_since = PERFD__V1__COUNT__INIT, *counts_since[] = { &lost_since };
+        Perfd__V1__Count outbox = PERFD__V1__COUNT__INIT, *dropped[] = { &outbox };
+        Perfd__V1__LedgerSince since = PERFD__V1__LEDGER_SINCE__INIT;
         Perfd__V1__EventLedger event = PERFD__V1__EVENT_LEDGER__INIT, *events[] = { &event };
         Perfd__V1__RingLedger ring = PERFD__V1__RING_LEDGER__INIT, *rings[] = { &ring };
         Perfd__V1__SubscriberLedger own = PERFD__V1__SUBSCRIBER_LEDGER__INIT, *subscribers[] = { &own };
 
-        lost.reason = (char *)"kernel_ring";
-        lost.count = 1;
+        lost.reason = lost_since.reason = (char *)"kernel_ring";
+        lost.count = 1 + n_lost;
+        lost_since.count = n_lost;
+        since.occurred = sent + n_dropped + n_lost;
+        since.delivered = sent + n_dropped;
+        since.lost = counts_since;
+        since.n_lost = 1;
+        outbox.reason = (char *)"outbox";
+        outbox.count = n_dropped;
         event.id = PLAYED_EVENT;
         event.name = (char *)"mine";
         event.cpu = 1;
-        event.occurred = sent + 1 + wrong;
-        event.delivered = sent;
+        event.occurred = sent + n_dropped + 1 + n_lost + wrong;
+        event.delivered = sent + n_dropped;
+        event.since = &since;
         event.lost = counts;
         event.n_lost = 1;
         event.balanced = event.exact = true;
-        event.count = sent + 1;
+        event.count = event.occurred - wrong;
         ring.cpu = 1;
         ring.records = ring.samples = sent;
         ring.balanced = true;
         own.id = 3;
         own.peer = (char *)"me";
-        own.matched = own.sent = sent;
+        own.matched = sent + n_dropped;
+        own.sent = sent;
+        own.dropped = dropped;
+        own.n_dropped = n_dropped > 0;
         own.balanced = true;
         own.order = (char *)"time";
         ledger.loss_exact = true;
@@ -219,4 +234,8 @@ static inline void play_end(int fd, uint64_t sequence, uint64_t sent, uint64_t w
         p.sequence = sequence;
         p.end = &end;
         play_packet(fd, &p);
+}
+
+static inline void play_end(int fd, uint64_t sequence, uint64_t sent, uint64_t wrong) {
+        play_end_lost(fd, sequence, sent, wrong, 0, 0);
 }

@@ -302,9 +302,132 @@ static void test_wait_in_window(void **state) {
         rig_deinit(&r);
 }
 
+static Batch *batch_behind(uint64_t cut, Batch *b) {
+        b->cut = cut;
+        return b;
+}
+
+static void rig_cut(Rig *r, uint64_t id, uint64_t cut, nsec_t at) {
+        Perfd__V1__Ledger empty = PERFD__V1__LEDGER__INIT;
+        DispatcherMail mail = { .order = DISPATCHER_CLOSE, .id = id, .cut = cut, .reason = "stopped", .at = at };
+        uint8_t bytes[16];
+
+        mail.bytes = bytes;
+        mail.n_bytes = perfd__v1__ledger__pack(&empty, bytes);
+        assert_int_equal(dispatcher_close(&r->dispatcher, &mail), 0);
+}
+
+static Subscriber *rig_subscribe(Rig *r, uint64_t id, StreamOrder order, uint64_t from, int *ret_peer) {
+        Subscriber *s = calloc(1, sizeof(*s));
+        int fds[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+        *ret_peer = fds[1];
+        *s = (Subscriber){ .id = id, .fd = fds[0], .order = order, .since = 1, .from = from, .queue_bytes = 1 << 20 };
+        assert_int_equal(dispatcher_subscribe(&r->dispatcher, s), 0);
+        return s;
+}
+
+/* Items in the packets that came, and the row of the closing ledger if that came too. */
+static size_t count_items(int peer, bool *ret_ended, uint64_t *ret_matched, uint64_t *ret_sent, uint64_t *ret_queued) {
+        static uint8_t bytes[1 << 16];
+        ssize_t length = recv(peer, bytes, sizeof(bytes), MSG_DONTWAIT);
+        size_t items = 0;
+
+        *ret_ended = false;
+        for (ssize_t at = 0; at < length;) {
+                uint32_t n;
+                Perfd__V1__ServerMessage *m;
+
+                memcpy(&n, bytes + at, sizeof(n));
+                m = perfd__v1__server_message__unpack(NULL, n, bytes + at + 4);
+                assert_non_null(m);
+                items += m->packet->n_items;
+                if (m->packet->end) {
+                        const Perfd__V1__SubscriberLedger *row = m->packet->end->ledger->subscribers[0];
+
+                        *ret_ended = true;
+                        *ret_matched = row->matched;
+                        *ret_sent = row->sent;
+                        *ret_queued = row->queued;
+                }
+                perfd__v1__server_message__free_unpacked(m, NULL);
+                at += 4 + n;
+        }
+        return items;
+}
+
+#define CUT_BATCH(slot, cut, watermark, ...)                                                                           \
+        batch_behind(cut, make_batch(slot, watermark, (const nsec_t[]){ __VA_ARGS__ }, sizeof((const nsec_t[]){ __VA_ARGS__ }) / 8))
+
+/*
+ * Two CPUs are cut one after the other, and go on: who ends there has what is before, in whatever turns it comes, and all of
+ * it; who shares its packets has everything; who begins there has what is behind.
+ */
+static void test_ends_and_begins_at_a_cut(void **state) {
+        uint64_t matched = 0, sent = 0, queued = 0;
+        int peers[2];
+        bool ended;
+        Rig r;
+
+        for (int order = 0; order < _STREAM_ORDER_MAX; order++) {
+                rig_init(&r);
+                rig_subscribe(&r, 2, (StreamOrder)order, 0, &peers[0]);
+                assert_int_equal(dispatcher_begin(&r.dispatcher, 2), 0);
+                rig_take_batch(&r, CUT_BATCH(0, 4, 12, 10));
+                dispatcher_cut(&r.dispatcher, 2, 5);
+                rig_subscribe(&r, 3, (StreamOrder)order, 5, &peers[1]);
+                rig_take_batch(&r, CUT_BATCH(0, 4, 20, 18));
+                rig_take_batch(&r, CUT_BATCH(0, 5, 50, 25, 26)); /* this CPU was cut at 20, */
+                rig_take_batch(&r, CUT_BATCH(1, 4, 30, 19, 24, 28)); /* and that one at 30 */
+                rig_take_batch(&r, CUT_BATCH(1, 5, 31, 31));
+                assert_int_equal(dispatcher_begin(&r.dispatcher, 3), 0);
+                dispatcher_pass_beginnings(&r.dispatcher);
+                rig_cut(&r, 2, 5, 35);
+                assert_int_equal(dispatcher_end_closing(&r.dispatcher), 0);
+                assert_int_equal(count_items(peers[0], &ended, &matched, &sent, &queued), 5);
+                assert_true(ended);
+                assert_true(matched == 5 && sent == 5 && queued == 0);
+                rig_take_batch(&r, CUT_BATCH(0, 5, 60, 40));
+                rig_take_batch(&r, CUT_BATCH(1, 5, 60, 41));
+                dispatcher_pass_beginnings(&r.dispatcher);
+                assert_int_equal(count_items(peers[1], &ended, &matched, &sent, &queued), 5);
+                assert_false(ended);
+                assert_int_equal(count_items(r.peer, &ended, &matched, &sent, &queued), 10); /* in the order of time */
+                assert_int_equal(r.dispatcher.n_edges, 0);
+                close_fd(peers[0]);
+                close_fd(peers[1]);
+                rig_deinit(&r);
+        }
+}
+
+/* What is before the cut waits for what the other CPU has to say, behind the cut too; only then it is the end. */
+static void test_end_waits_for_the_merge(void **state) {
+        uint64_t matched = 0, sent = 0, queued = 0;
+        bool ended;
+        Rig r;
+
+        rig_init(&r);
+        dispatcher_cut(&r.dispatcher, 1, 5);
+        rig_take_batch(&r, CUT_BATCH(0, 4, 30, 10, 29));
+        rig_take_batch(&r, CUT_BATCH(1, 4, 20, 15));
+        rig_cut(&r, 1, 5, 35);
+        assert_int_equal(dispatcher_end_closing(&r.dispatcher), 0);
+        assert_int_equal(count_items(r.peer, &ended, &matched, &sent, &queued), 2);
+        assert_false(ended);
+        rig_take_batch(&r, CUT_BATCH(1, 5, 30, 22));
+        assert_int_equal(dispatcher_end_closing(&r.dispatcher), 0);
+        assert_int_equal(count_items(r.peer, &ended, &matched, &sent, &queued), 1); /* 29, and not 22 */
+        assert_true(ended);
+        assert_true(matched == 3 && sent == 3 && queued == 0);
+        rig_deinit(&r);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_watermarks),
+                cmocka_unit_test(test_ends_and_begins_at_a_cut),
+                cmocka_unit_test(test_end_waits_for_the_merge),
                 cmocka_unit_test(test_due_before),
                 cmocka_unit_test(test_late_is_counted),
                 cmocka_unit_test(test_unblock),

@@ -185,6 +185,7 @@ static void test_ledger(void **state) {
         Perfd__V1__EventLedger e = PERFD__V1__EVENT_LEDGER__INIT, *events[] = { &e };
         Perfd__V1__ProbeLedger a = PERFD__V1__PROBE_LEDGER__INIT, b = PERFD__V1__PROBE_LEDGER__INIT,
                                *probes[] = { &a, &b };
+        Perfd__V1__Request *request;
         Ran r;
 
         a.id = 4;
@@ -224,6 +225,17 @@ static void test_ledger(void **state) {
                 "{\"kind\":\"probe\",\"event\":\"uprobe:/a:b\",\"id\":5,\"known\":false}\n"
                 "{\"kind\":\"truncated\"}\n",
                 "");
+        run_start(&r, WORDS("ledger", "a*", "@io"));
+        run_greet(&r);
+        request = play_request(r.daemon);
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_LEDGER);
+        assert_int_equal(request->ledger->n_events, 2);
+        assert_string_equal(request->ledger->events[0], "a*");
+        assert_string_equal(request->ledger->events[1], "@io");
+        play_request_free(request);
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_OK);
 }
 
 /* Of external:deploy with the fields user:text, code:s32, ok:bool. */

@@ -8,6 +8,7 @@
 
 #define GUARD (5 * NSEC_PER_MSEC)
 #define NUMBERS_FD 1000 /* of stream 1: what is read of others is 0 */
+#define OTHER_FD 1001   /* of an event that is read behind it */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, struct timespec *rest);
@@ -19,6 +20,7 @@ typedef struct World {
         unsigned n_sleeps, n_reads;
         uint64_t put;         /* records of NUMBERS */
         unsigned each_sleep;  /* so many come while the reader sleeps */
+        unsigned while_other; /* and, once, while the count of the other event is read */
         unsigned before_read, after_read; /* and before and behind the place at which a count is taken */
         uint64_t unwritten;   /* counted besides */
 } World;
@@ -50,6 +52,10 @@ int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *un
 
 int __wrap_open_read(int fd, uint64_t read_format, ReadCount *ret) {
         *ret = (ReadCount){ .value = 0 };
+        if (fd == OTHER_FD) {
+                put(w.while_other);
+                w.while_other = 0;
+        }
         if (fd != NUMBERS_FD)
                 return 0;
         w.n_reads++;
@@ -174,8 +180,35 @@ static void test_watermarks(void **state) {
         rig_deinit(&w.rig);
 }
 
+/* Of all events one place is cut, at the end of a batch: what comes while the last is read has the first one read again. */
+static void test_cut_at_one_place(void **state) {
+        Reader *r = &w.rig.reader;
+        const EventCut *c;
+        size_t n = 0;
+        Batch *b;
+
+        world_init(0, 4);
+        r->snapshot->cpus[0].streams[2].fd = OTHER_FD;
+        put(7);
+        w.while_other = 3;
+        c = cut();
+        assert_true(c->settled);
+        assert_int_equal(c->delivered, 10);
+        assert_int_equal(c->count, 10);
+        assert_int_equal(w.n_reads, 2);
+        assert_true(rig_counters(&w.rig, RIG_SOFTWARE)->cut.settled);
+        assert_int_equal(reader_push_batch(r), 0);
+        while ((b = queue_pop(&r->full))) {
+                n += b->n_entries;
+                batch_free(b);
+        }
+        assert_int_equal(n, 10);
+        rig_deinit(&w.rig);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_cut_at_one_place),
                 cmocka_unit_test(test_cut_of_a_quiet_cpu),
                 cmocka_unit_test(test_cut_waits_for_what_is_under_way),
                 cmocka_unit_test(test_cut_of_a_busy_cpu),

@@ -1,0 +1,245 @@
+/* `watch` as a process, whose daemon is played on a socket: what it prints, what it says of losses, how it ends. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+
+#include "tests/unit/perfctl-rig.h"
+#include "tests/unit/played-stream.h"
+
+/* Subscribed, with the start and `n` items on their way. */
+static void watch_start(Ran *r, const char *const *words, size_t n) {
+        run_start(r, words);
+        run_greet(r);
+        play_request_free(play_request(r->daemon));
+        play_ok(r->daemon, 2);
+        play_start(r->daemon);
+        play_items(r->daemon, 2, 5000000100, n);
+}
+
+static void await_stop(Ran *r) {
+        Perfd__V1__Request *request = play_request(r->daemon);
+
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_STOP);
+        play_request_free(request);
+}
+
+#define JSON_START                                                                                                     \
+        "{\"kind\":\"start\",\"clock\":\"monotonic\",\"wall_offset\":-5,\"host\":\"h\",\"kernel\":\"\",\"cpus\":2,"      \
+        "\"order\":\"time\",\"queue_bytes\":0}\n"
+#define JSON_ITEM(time)                                                                                                \
+        "{\"kind\":\"sample\",\"time\":" time ",\"event\":\"mine\",\"cpu\":1,\"pid\":10,\"tid\":11,\"comm\":\"a b\","   \
+        "\"exe\":\"/bin/a\",\"uid\":0,\"cgroup\":\"/pod/x.service\",\"container\":\"0123456789ab\",\"runtime\":\"docker\","    \
+        "\"unit\":\"x.service\","   \
+        "\"fields\":{\"state\":-1,\"args\":[5,18446744073709551615],\"name\":\"a\\uefff\\\"b\",\"list\":[300,0,65535]," \
+        "\"flags\":66,\"blob\":\"000102fe\"},\"names\":{\"state\":\"GONE\",\"flags\":\"WR|0x40\"},"                     \
+        "\"kernel_callchain\":[\"0xffffffff81000000\",\"0xffffffff81000042\"]}\n"
+#define JSON_LEDGER(occurred, sent, balanced)                                                                          \
+        "{\"kind\":\"event\",\"event\":\"mine\",\"id\":7,\"cpu\":1,\"occurred\":" occurred ",\"delivered\":" sent       \
+        ",\"filtered\":0,\"lost\":{\"kernel_ring\":1},\"balanced\":" balanced ",\"exact\":true,\"count\":4,"            \
+        "\"doubled\":0,\"external\":false,\"removed\":false,\"since\":{\"occurred\":" sent ",\"delivered\":" sent       \
+        ",\"filtered\":0,\"lost\":{\"kernel_ring\":0}}}\n"                                                              \
+        "{\"kind\":\"ring\",\"cpu\":1,\"records\":" sent ",\"samples\":" sent ",\"side_records\":0,\"lost\":{},"        \
+        "\"balanced\":true}\n"                                                                                         \
+        "{\"kind\":\"subscriber\",\"id\":3,\"peer\":\"me\",\"order\":\"time\",\"matched\":" sent ",\"sent\":" sent      \
+        ",\"dropped\":{},\"queued\":0,\"balanced\":true}\n"
+
+/* Two of three items are printed; the third is counted all the same. */
+static void test_watch_json(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch", "--json", "--count", "2"), 3);
+        await_stop(&r);
+        play_end(r.daemon, 3, 3, 0);
+        run_end(&r);
+        assert_ran(&r, PERFCTL_OK,
+                   JSON_START JSON_ITEM("5000000100") JSON_ITEM("5000000101")
+                   "{\"kind\":\"end\",\"reason\":\"stopped\",\"printed\":2,\"received\":3,\"missed\":0,\"lost\":{},\"loss_exact\":true,"
+                   "\"balanced\":true}\n" JSON_LEDGER("4", "3", "true"),
+                   "");
+}
+
+static void await_output(Ran *r) {
+        struct pollfd p = { .fd = r->out, .events = POLLIN };
+
+        assert_int_equal(poll(&p, 1, 10000), 1);
+}
+
+/* SIGINT: what still comes is printed, and the ledger on stderr: of the stream's time, if it was asked for. */
+static void test_watch_text(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch", "--ledger"), 1);
+        await_output(&r);
+        kill(r.pid, SIGINT);
+        await_stop(&r);
+        play_items(r.daemon, 3, 6000000000, 1);
+        play_end(r.daemon, 4, 2, 0);
+        run_end(&r);
+#define LINE(time)                                                                                                     \
+        "      " time "    1  a b-10/11                 mine state=GONE args={5,18446744073709551615} "                 \
+        "name=\"a\\xff\\\"b\" list={300,0,65535} flags=WR|0x40 blob=000102fe\n"                                         \
+        "          kernel ffffffff81000000\n                 ffffffff81000042\n"
+        assert_string_equal(r.text, LINE("5.000000100") LINE("6.000000000"));
+        assert_string_equal(r.message,
+                            "\n2 items, nothing lost; stopped\n\n"
+                            "EVENT  CPU  OCCURRED  DELIVERED  FILTERED  LOST  EXACT  BALANCED\n"
+                            "mine     1         2          2         0  -     yes    yes\n\n"
+                            "RING  CPU  RECORDS  SAMPLES  SIDE RECORDS  LOST  BALANCED\n"
+                            "ring    1        2        2             0  -     yes\n\n"
+                            "SUBSCRIBER  ID  ORDER  MATCHED  SENT  DROPPED  QUEUED  BALANCED  PEER\n"
+                            "subscriber   3  time         2     2  -             0  yes       me\n");
+        assert_int_equal(r.code, PERFCTL_OK);
+}
+
+/* One line if nothing was lost, and what was printed is what it counts. */
+static void test_watch_one_line(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch", "--count", "2"), 3);
+        await_stop(&r);
+        play_end(r.daemon, 3, 3, 0);
+        run_end(&r);
+        assert_string_equal(r.message, "\n2 items, nothing lost; stopped\n");
+        assert_int_equal(r.code, PERFCTL_OK);
+}
+
+/* What the daemon dropped, in a packet of its own that says so. */
+static void watch_gap(Ran *r, uint64_t first, uint64_t items) {
+        Perfd__V1__Gap gap = PERFD__V1__GAP__INIT, *gaps[] = { &gap };
+        Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
+
+        gap.reason = (char *)"outbox";
+        gap.first_sequence = gap.last_sequence = first;
+        gap.items = items;
+        gap.from = gap.to = 5000000200;
+        p.sequence = first + 1;
+        p.gap = gaps;
+        p.n_gap = 1;
+        play_packet(r->daemon, &p);
+}
+
+#define DROPPED(n)                                                                                                     \
+        "perfctl: watch: " n " items were dropped, because they are not read as fast as they come: --queue SIZE lets more " \
+        "of them wait, --where EXPR and --fields make them fewer or shorter\n"
+
+/* In whatever way it is printed: at once, then once a second at most, at the end, and as the exit status. */
+static void test_watch_tells_losses(void **state) {
+        char message[128];
+        Ran r;
+
+        watch_start(&r, WORDS("watch", "--json"), 1);
+        watch_gap(&r, 3, 7);
+        assert_int_equal(read(r.err, message, sizeof(message)) > 0, true); /* it does not wait for the end */
+        watch_gap(&r, 5, 100);
+        kill(r.pid, SIGINT);
+        await_stop(&r);
+        play_end_lost(r.daemon, 7, 1, 0, 3, 107);
+        run_end(&r);
+        assert_non_null(strstr(r.message, "1 items, 110 lost: kernel_ring 3, outbox 107; stopped\n"));
+        assert_null(strstr(r.message, "DROPPED")); /* JSON has it */
+        assert_non_null(strstr(r.text, "\"printed\":1,\"received\":1,\"missed\":107,\"lost\":{\"kernel_ring\":3,\"outbox\":107}"));
+        assert_int_equal(r.code, PERFCTL_LOST);
+
+        watch_start(&r, WORDS("watch", "--count", "1", "--allow-loss"), 1);
+        await_stop(&r);
+        watch_gap(&r, 3, 7); /* behind what was asked for, but not for the ledger */
+        play_end_lost(r.daemon, 5, 1, 0, 0, 7);
+        run_end(&r);
+        assert_non_null(strstr(r.message, "\n1 items, 7 lost: outbox 7; stopped\n\nEVENT"));
+        assert_null(strstr(r.message, DROPPED("7")));
+        assert_int_equal(r.code, PERFCTL_OK);
+}
+
+/* A daemon that is gone: what was lost until then, and a failure. */
+static void test_watch_lost_and_cut_off(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch"), 1);
+        watch_gap(&r, 3, 7);
+        run_end(&r);
+        assert_int_equal(strncmp(r.message, DROPPED("7"), strlen(DROPPED("7"))), 0);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+}
+
+/* Numbers that do not fit are told and fail: a wrong sum, an item that did not come, an end that nobody asked for. */
+static void test_watch_judges(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch", "--count=1", "--json"), 1);
+        await_stop(&r);
+        play_end(r.daemon, 3, 1, 1);
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_string_equal(r.message, "perfctl: watch: THE LEDGER DOES NOT BALANCE in 1 rows: samples are unaccounted "
+                                       "for, which is a bug of perfd\n");
+
+        watch_start(&r, WORDS("watch", "--for", "1ms", "--json"), 1);
+        await_stop(&r);
+        play_end(r.daemon, 3, 2, 0);
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_string_equal(r.message,
+                            "perfctl: watch: 1 items came, but the daemon says that it sent 2: a bug of perfd\n");
+
+        watch_start(&r, WORDS("watch", "--json"), 1);
+        play_end(r.daemon, 3, 1, 0);
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_string_equal(r.message, "perfctl: watch: the daemon ended the stream: stopped\n");
+
+        watch_start(&r, WORDS("watch", "--json"), 1);
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_string_equal(r.text, JSON_START JSON_ITEM("5000000100"));
+}
+
+/*
+ * Whoever reads us went away: no message, no failure, although nothing more comes that could be printed. But what was lost
+ * until then is said.
+ */
+static void test_watch_reader_gone(void **state) {
+        Ran r;
+
+        for (unsigned lost = 0; lost < 2; lost++) {
+                watch_start(&r, WORDS("watch"), 1);
+                await_output(&r);
+                close(r.out);
+                r.out = open("/dev/null", O_RDONLY);
+                await_stop(&r);
+                play_items(r.daemon, 3, 6000000000, 1);
+                play_end_lost(r.daemon, 4, 2, 0, lost, 0);
+                run_end(&r);
+                assert_ran(&r, lost ? PERFCTL_LOST : PERFCTL_OK, "",
+                           lost ? "1 items, 1 lost: kernel_ring 1; stopped\n" : "");
+        }
+}
+
+/* The daemon does not answer to the first signal: the second ends us without it. */
+static void test_watch_second_signal(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch"), 1);
+        await_output(&r);
+        kill(r.pid, SIGTERM);
+        await_stop(&r);
+        kill(r.pid, SIGINT);
+        assert_null(play_request(r.daemon)); /* closed, although we did not */
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_string_equal(r.message, "");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_watch_json),
+                cmocka_unit_test(test_watch_text),
+                cmocka_unit_test(test_watch_one_line),
+                cmocka_unit_test(test_watch_tells_losses),
+                cmocka_unit_test(test_watch_lost_and_cut_off),
+                cmocka_unit_test(test_watch_judges),
+                cmocka_unit_test(test_watch_reader_gone),
+                cmocka_unit_test(test_watch_second_signal),
+        };
+
+        return cmocka_run_group_tests(tests, open_listener, close_listener);
+}
