@@ -108,6 +108,9 @@ def works(daemon, missing):
         equal(client.end["reason"], "stopped", "the end of the stream")
 
 
+NO_REASON = r"at normal priority|\(any more\)$|capabilities are given up"  # what a start says besides
+
+
 def start(syscall, error, k, paths=(), gone=()):
     """One start with one failure. None if start-up has no such call, else what became of it: "works", or its reason."""
     trace = Trace(syscall, error, k, paths)
@@ -123,7 +126,7 @@ def start(syscall, error, k, paths=(), gone=()):
         except NotStarted as no:
             call = trace.injected()
             check(call, f"it fails without an injected failure: {no}")
-            said = [line for line in no.stderr.splitlines() if not re.search(r"at normal priority|\(any more\)$", line)]
+            said = [line for line in no.stderr.splitlines() if not re.search(NO_REASON, line)]
             equal(no.status, 1, f"the status after {call}, saying {said}")
             equal(len(said), 1, f"lines of reason after {call}: {said}")
             check(re.match(r"(perfd|/\S+): \S+", said[0]) and len(said[0]) > 20, f"no reason after {call}: {said}")
