@@ -164,13 +164,32 @@ static Packet *subscriber_last_packet(const Subscriber *s) {
         return p;
 }
 
-static int subscriber_end(Dispatcher *d, Subscriber *s) {
-        Packet *p = subscriber_last_packet(s);
-        int r;
+/* What of its own has to go for the last packet goes before that is written, because it says how much went. */
+static int subscriber_make_last_packet(Dispatcher *d, Subscriber *s, Packet **ret) {
+        uint64_t dropped;
 
-        if (!p)
-                return -ENOMEM;
-        r = dispatcher_make_room(d, s, p);
+        do {
+                Packet *p = subscriber_last_packet(s);
+                int r;
+
+                if (!p)
+                        return -ENOMEM;
+                dropped = outbox_dropped(&s->outbox);
+                r = dispatcher_make_room(d, s, p);
+                if (r == 0)
+                        r = outbox_make_room(&s->outbox, p);
+                packet_unref(*ret);
+                *ret = p;
+                if (r != 0)
+                        return r;
+        } while (outbox_dropped(&s->outbox) != dropped);
+        return 0;
+}
+
+static int subscriber_end(Dispatcher *d, Subscriber *s) {
+        Packet *p = NULL;
+        int r = subscriber_make_last_packet(d, s, &p);
+
         if (r == 0)
                 r = outbox_push(&s->outbox, p);
         packet_unref(p);

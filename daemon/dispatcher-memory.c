@@ -18,9 +18,9 @@ static size_t lesser(size_t a, size_t b) {
         return a < b ? a : b;
 }
 
-/* What it could drop, about. */
+/* What it could drop, about. The last packet of a stream has said what was dropped: behind that it is kept whole, or goes. */
 static size_t sheddable(const Subscriber *s) {
-        return lesser(s->outbox.charged, s->outbox.queued_bytes);
+        return s->ended ? 0 : lesser(s->outbox.charged, s->outbox.queued_bytes);
 }
 
 static bool is_charged_to(const Dispatcher *d, const Subscriber *s, const QueueAccount *a) {
@@ -51,7 +51,7 @@ static bool pays_itself(const QueueAccount *a, const Subscriber *s) {
 /* By its policy, which may be that its stream ends for this. How much it was, or negative. */
 static ssize_t subscriber_shed(Dispatcher *d, Subscriber *s, size_t bytes) {
         ssize_t n = outbox_shed(&s->outbox, bytes);
-        int r = n > 0 && s->overflow == OVERFLOW_DISCONNECT && !s->ended ? subscriber_ask_close(d, s, "overflow") : 0;
+        int r = n > 0 && s->overflow == OVERFLOW_DISCONNECT ? subscriber_ask_close(d, s, "overflow") : 0;
 
         return r < 0 ? r : n;
 }

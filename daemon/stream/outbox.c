@@ -215,9 +215,8 @@ ssize_t outbox_shed(Outbox *o, size_t bytes) {
         return r < 0 ? r : (ssize_t)(before > o->charged ? before - o->charged : 0);
 }
 
-/* Others make room for it, if they have to. */
-static int outbox_push_kept(Outbox *o, Packet *p) {
-        const size_t cost = p->length + OUTBOX_PACKET_COST;
+int outbox_make_room(Outbox *o, const Packet *kept) {
+        const size_t cost = kept->length + OUTBOX_PACKET_COST;
 
         if (o->kept_bytes + o->gap_bytes + cost > OUTBOX_KEPT_MAX)
                 return OUTBOX_E_OVERFLOW;
@@ -227,7 +226,13 @@ static int outbox_push_kept(Outbox *o, Packet *p) {
                 if (n <= 0)
                         return n < 0 ? (int)n : OUTBOX_E_OVERFLOW;
         }
-        return outbox_append(o, p);
+        return 0;
+}
+
+static int outbox_push_kept(Outbox *o, Packet *p) {
+        int r = outbox_make_room(o, p);
+
+        return r == 0 ? outbox_append(o, p) : r;
 }
 
 int outbox_push(Outbox *o, Packet *p) {

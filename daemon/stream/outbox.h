@@ -88,6 +88,11 @@ void outbox_deinit(Outbox *o);
  * stream is broken. -ENOMEM.
  */
 int outbox_push(Outbox *o, Packet *p);
+/*
+ * Drops what a packet that is kept needs the room of, as outbox_push() would, which then drops nothing: for the packet that says
+ * how much was dropped. OUTBOX_E_OVERFLOW, -ENOMEM.
+ */
+int outbox_make_room(Outbox *o, const Packet *kept);
 /* So much is charged to the accounts for it when the packet was pushed; for what is charged already: 0. */
 size_t outbox_growth(const Outbox *o, const Packet *p);
 /*

@@ -47,13 +47,19 @@ static void rig_init(Rig *r) {
         assert_int_equal(dispatcher_begin(&r->dispatcher, 1), 0);
 }
 
-static void rig_deinit(Rig *r) {
+/* What came back. */
+static void rig_free_batches(Rig *r) {
         Batch *b;
 
-        dispatcher_deinit(&r->dispatcher);
-        for (int i = 0; i < N_LANES; i++) {
+        for (int i = 0; i < N_LANES; i++)
                 while ((b = queue_pop(&r->free[i])))
                         batch_free(b);
+}
+
+static void rig_deinit(Rig *r) {
+        dispatcher_deinit(&r->dispatcher);
+        rig_free_batches(r);
+        for (int i = 0; i < N_LANES; i++) {
                 queue_deinit(&r->full[i]);
                 queue_deinit(&r->free[i]);
                 mailbox_deinit(&r->readers[i]);
@@ -401,6 +407,111 @@ static void test_ends_and_begins_at_a_cut(void **state) {
         }
 }
 
+/* An item of 1,000 bytes, which no field of Item has a use for. */
+static Batch *make_large_batch(nsec_t watermark, nsec_t first, size_t n) {
+        static const uint8_t head[] = { 0x22, 0xe5, 0x07, 0xba, 0x3e, 0xe1, 0x07 }; /* `items`; field 999 in it; 993 bytes */
+        Batch *b = batch_new(0);
+
+        assert_non_null(b);
+        batch_reset(b, 1);
+        b->watermark = watermark;
+        for (size_t i = 0; i < n; i++) {
+                size_t room;
+                uint8_t *to = batch_room(b, &room);
+
+                assert_true(room >= 1000);
+                memset(to, 0, 1000);
+                memcpy(to, head, sizeof(head));
+                batch_append(b, first + i, 1, EVENT, 0, 1000);
+        }
+        batch_seal(b);
+        return b;
+}
+
+typedef struct Told {
+        uint64_t items, missed;         /* what came, and what gaps said */
+        uint64_t matched, sent, dropped; /* what the last packet says */
+        bool ended;
+} Told;
+
+static void hear_packet(Told *t, const Perfd__V1__Packet *p) {
+        t->items += p->n_items;
+        for (size_t i = 0; i < p->n_gap; i++)
+                t->missed += p->gap[i]->items;
+        if (!p->end)
+                return;
+        t->ended = true;
+        t->matched = p->end->ledger->subscribers[0]->matched;
+        t->sent = p->end->ledger->subscribers[0]->sent;
+        for (size_t i = 0; i < p->end->ledger->subscribers[0]->n_dropped; i++)
+                t->dropped += p->end->ledger->subscribers[0]->dropped[i]->count;
+}
+
+static bool has_subscriber(Rig *r) {
+        DispatcherReport report;
+        size_t n;
+
+        assert_int_equal(dispatcher_report(&r->dispatcher, &report), 0);
+        n = report.n_subscribers;
+        dispatcher_report_deinit(&report);
+        return n > 0;
+}
+
+/* A peer that did not read until now reads all that there is, and what follows. */
+static Told hear_all(Rig *r) {
+        _cleanup_free_ uint8_t *bytes = malloc(1 << 23);
+        size_t length = 0;
+        Told t = { .ended = false };
+        ssize_t n;
+
+        assert_non_null(bytes);
+        do {
+                if (has_subscriber(r))
+                        assert_int_equal(subscriber_send(&r->dispatcher, r->subscriber), 0);
+                n = recv(r->peer, bytes + length, (1 << 23) - length, MSG_DONTWAIT);
+                length += n > 0 ? (size_t)n : 0;
+        } while (n > 0);
+        for (size_t at = 0; at + 4 <= length;) {
+                Perfd__V1__ServerMessage *m;
+                uint32_t size;
+
+                memcpy(&size, bytes + at, sizeof(size));
+                m = perfd__v1__server_message__unpack(NULL, size, bytes + at + 4);
+                assert_non_null(m);
+                hear_packet(&t, m->packet);
+                perfd__v1__server_message__free_unpacked(m, NULL);
+                at += 4 + size;
+        }
+        return t;
+}
+
+/* The queues have no memory left when a stream ends: some of its own items go for its last packet, which says so. */
+static void test_last_packet_says_what_went_for_it(void **state) {
+        Told t;
+        Rig r;
+
+        rig_init(&r);
+        dispatcher_cut(&r.dispatcher, 1, 5);
+        for (nsec_t time = 100; time < 1300; time += 60) {
+                rig_take_batch(&r, batch_behind(4, make_large_batch(time + 60, time, 60)));
+                rig_take_batch(&r, batch_behind(4, make_batch(1, time + 60, NULL, 0)));
+                rig_free_batches(&r);
+        }
+        assert_true(queue_account_used(&r.dispatcher.queues) > 500000);
+        queue_account_set_limit(&r.dispatcher.queues, queue_account_used(&r.dispatcher.queues));
+        rig_cut(&r, 1, 5, 1300);
+        assert_int_equal(dispatcher_end_closing(&r.dispatcher), 0);
+        queue_account_set_limit(&r.dispatcher.queues, SIZE_MAX);
+        t = hear_all(&r);
+        assert_true(t.ended);
+        assert_int_equal(t.matched, 1200);
+        assert_true(t.dropped > 0);
+        assert_int_equal(t.missed, t.dropped);
+        assert_int_equal(t.items, t.sent);
+        assert_int_equal(t.sent + t.dropped, t.matched);
+        rig_deinit(&r);
+}
+
 /* What is before the cut waits for what the other CPU has to say, behind the cut too; only then it is the end. */
 static void test_end_waits_for_the_merge(void **state) {
         uint64_t matched = 0, sent = 0, queued = 0;
@@ -428,6 +539,7 @@ int main(void) {
                 cmocka_unit_test(test_watermarks),
                 cmocka_unit_test(test_ends_and_begins_at_a_cut),
                 cmocka_unit_test(test_end_waits_for_the_merge),
+                cmocka_unit_test(test_last_packet_says_what_went_for_it),
                 cmocka_unit_test(test_due_before),
                 cmocka_unit_test(test_late_is_counted),
                 cmocka_unit_test(test_unblock),
