@@ -173,15 +173,16 @@ def test_debugger_comes_again():
     """Stopped, let go and stopped again, with changes each time."""
     last = perfd.online_cpus()[-1]
     with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control:
+        daemon.status()
+        n_fds = len(daemon.fds())  # those of the start's trials may still be among them
         for i in range(3):
             with stopped(daemon, last):
                 perfd.add(control, {"event": GETPPID, "name": f"event-{i}"})
                 control.request(remove=pb.SelectRequest(names=[f"event-{i}"]))
             answers_again(daemon)
-        fds = daemon.fds()
         perfd.add(control, {"event": GETPPID, "name": "calls"})
         control.request(remove=pb.SelectRequest(names=["calls"]))
-        wait_until(lambda: daemon.fds() == fds, "the fds of before")
+        wait_until(lambda: len(daemon.fds()) <= n_fds, "no more fds than before")
 
 
 if __name__ == "__main__":
