@@ -244,6 +244,30 @@ static bool dispatcher_are_due(const Dispatcher *d, const MergePiece *p, unsigne
         return false;
 }
 
+/* What was wanted in the order of time by those who have left: only what it says of tasks is used. */
+static int dispatcher_forget_pieces(Dispatcher *d, const MergePiece *p, unsigned n) {
+        int r = 0;
+
+        for (unsigned i = 0; i < n && r >= 0; i++)
+                r = dispatcher_append(d, STREAM_BY_TIME, 1U << STREAM_BY_TIME, p[i].batch, p[i].first, p[i].n);
+        return r;
+}
+
+/* Without a stream in the order of time nobody has to wait for a time that is still to come, and none counts as released. */
+static int dispatcher_forget(Dispatcher *d) {
+        const MergePiece *pieces;
+        unsigned n;
+        Batch *b;
+        int r = 0;
+
+        while (r >= 0 && (n = merge_next(&d->merge, UINT64_MAX, &pieces)) > 0) {
+                r = dispatcher_forget_pieces(d, pieces, n);
+                while ((b = merge_take_emptied(&d->merge)))
+                        dispatcher_give_back(d, b);
+        }
+        return r;
+}
+
 int dispatcher_release(Dispatcher *d) {
         bool any = false, has_due = dispatcher_has_due(d);
         nsec_t until = dispatcher_min_watermark(d);
@@ -252,6 +276,8 @@ int dispatcher_release(Dispatcher *d) {
         Batch *b;
         int r = 0;
 
+        if (d->n_channels[STREAM_BY_TIME] == 0)
+                return dispatcher_forget(d);
         while (r >= 0 && (n = merge_next(&d->merge, until, &pieces)) > 0) {
                 any = true;
                 d->tick_told.is_due = d->tick_told.is_due || (has_due && dispatcher_are_due(d, pieces, n));

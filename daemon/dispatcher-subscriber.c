@@ -330,7 +330,7 @@ int dispatcher_describe(Dispatcher *d, uint32_t number, const uint8_t *bytes, si
 
 /* Behind the event's last item: in the order of each CPU that is now, in the order of time when the merge is so far. */
 int dispatcher_tell_removals(Dispatcher *d) {
-        nsec_t until = dispatcher_min_watermark(d);
+        nsec_t until = d->n_channels[STREAM_BY_TIME] > 0 ? dispatcher_min_watermark(d) : UINT64_MAX;
         int r = 0;
 
         while (r >= 0 && d->removals.first && d->removals.first->at <= until) {

@@ -41,7 +41,10 @@ static nsec_t record_time(const Reader *r, const uint8_t *bytes, size_t length) 
         } else {
                 if (length < sizeof(header) + r->side_layout.trailer_size)
                         return UINT64_MAX;
-                at = length - r->side_layout.trailer_size + r->side_layout.trailer_time;
+                at = record_body_end(bytes, length);
+                if (at == 0)
+                        at = length - r->side_layout.trailer_size;
+                at += r->side_layout.trailer_time;
         }
         if (at + sizeof(time) > length)
                 return UINT64_MAX;

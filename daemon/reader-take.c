@@ -10,6 +10,8 @@
 #include "daemon/decode/record.h"
 #include "daemon/reader-route.h"
 
+#define NO_ID UINT64_MAX /* the kernel counts them from 1 */
+
 static int reader_decode(const SnapshotStream *stream, const uint8_t *bytes, size_t length, Record *ret) {
         const Plan *plan = stream->of->event->plan;
         int n = record_decode(stream->layout, bytes, length, ret);
@@ -123,9 +125,32 @@ static inline const SnapshotStream *reader_find_own(const Reader *r, const Snaps
         return named->layout->own_id ? reader_find_shared(r, named, bytes, length) : named;
 }
 
+/*
+ * The id of a record of which only the end of the body is known, and its stream or NULL: it is the last word of a trailer, as long
+ * as the layout says of whoever has this id. NO_ID: nobody has.
+ */
+static uint64_t reader_find_id(const Reader *r, const uint8_t *bytes, size_t length, size_t body_end, const SnapshotStream **ret) {
+        for (size_t end = body_end + r->side_layout.trailer_size; end <= length; end += sizeof(uint64_t)) {
+                const SampleLayout *layout;
+                uint64_t id;
+
+                memcpy(&id, bytes + end - sizeof(id), sizeof(id));
+                *ret = snapshot_find(&r->snapshot->cpus[r->slot], id);
+                layout = *ret ? (*ret)->layout : id > 0 && (id == r->carrier_id || id == r->retiring_id) ? &r->side_layout : NULL;
+                if (layout && layout->trailer_size == end - body_end)
+                        return id;
+        }
+        *ret = NULL;
+        return NO_ID;
+}
+
 /* A sample that no stream has, or anything that is not one. */
 static int reader_take_other(Reader *r, const SnapshotStream *stream, const struct perf_event_header *header, uint64_t id,
                              const uint8_t *bytes) {
+        size_t body_end = header->type == PERF_RECORD_SAMPLE ? 0 : record_body_end(bytes, header->size);
+
+        if (body_end > 0)
+                id = reader_find_id(r, bytes, header->size, body_end, &stream);
         if (!stream && id != r->carrier_id && id != r->retiring_id) {
                 if (id == r->moves.id && header->type == PERF_RECORD_SAMPLE)
                         return reader_take_move(r, bytes, header->size);

@@ -243,7 +243,7 @@ static int reader_follow_mails(Reader *r) {
 }
 
 static void reader_set_wait(Reader *r, nsec_t wait) {
-        bool is_slack = wait >= SLACK_FROM && r->idle_wait == IDLE_WAIT;
+        bool is_slack = wait >= SLACK_FROM && r->idle_wait == IDLE_WAIT && reader_next_turn(r) == UINT64_MAX; /* which is to come in time */
 
         r->wait = wait;
         if (is_slack == r->is_slack || atomic_load_explicit(&r->is_backup, memory_order_relaxed)) /* the slack of another thread */

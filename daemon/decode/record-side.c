@@ -185,6 +185,32 @@ static int decode_unknown(const SampleLayout *l, const uint8_t *body, size_t lef
         return 0;
 }
 
+static size_t whole_words(size_t n) {
+        return (n + 7) & ~(size_t)7;
+}
+
+size_t record_body_end(const uint8_t *bytes, size_t length) {
+        enum { BODY = sizeof(struct perf_event_header), NAME = BODY + 16, TAG = BODY + 8, LENGTHS = BODY + 8 };
+        size_t end = length;
+
+        switch (load32(bytes)) {
+        case PERF_RECORD_KSYMBOL:
+                if (length > NAME && memchr(bytes + NAME, 0, length - NAME))
+                        end = NAME + whole_words(strlen((const char *)bytes + NAME) + 1);
+                break;
+        case PERF_RECORD_BPF_EVENT:
+                end = TAG + BPF_TAG_BYTES;
+                break;
+        case PERF_RECORD_TEXT_POKE: /* | addr | old length (2) | new length (2) | bytes | */
+                if (length >= LENGTHS + 4)
+                        end = LENGTHS + whole_words((size_t)4 + load16(bytes + LENGTHS) + load16(bytes + LENGTHS + 2));
+                break;
+        default:
+                return 0;
+        }
+        return end < length ? end : length;
+}
+
 int record_decode_body(const SampleLayout *l, const uint8_t *body, size_t left, Record *r) {
         static int (*const bodies[])(const SampleLayout *, const uint8_t *, size_t, Record *) = {
                 [PERF_RECORD_MMAP] = decode_mmap,

@@ -4,7 +4,7 @@
  * refused as a whole instead of being half believed.
  *
  *     sample   | header (8) | IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD | n u64 * n | size (4) bytes |
- *     others   | header (8) | body of the type | TID TIME ID STREAM_ID CPU IDENTIFIER |
+ *     others   | header (8) | body of the type | TID TIME ID STREAM_ID CPU IDENTIFIER |      record_body_end(): or more
  *
  * The middle part and the trailer hold only what attr.sample_type asked for, so their offsets are computed once in a
  * SampleLayout. Bytes behind the last known part are allowed in samples and in bodies: newer kernels append. What few
@@ -193,13 +193,13 @@ __attribute__((cold, noinline)) static int decode_rare_sample(const SampleLayout
 static int decode_other(const SampleLayout *l, const struct perf_event_header *header, const uint8_t *bytes,
                         Record *ret) {
         Record r = { .type = header->type, .misc = header->misc, .comm = "" };
-        size_t left = header->size - HEADER_SIZE;
+        size_t left = header->size - HEADER_SIZE, end = record_body_end(bytes, header->size);
         const uint8_t *trailer;
         int code;
 
-        if (left < l->trailer_size)
+        if (left < l->trailer_size || end > header->size - (size_t)l->trailer_size)
                 return DECODE_E_TRUNCATED;
-        left -= l->trailer_size;
+        left = end > 0 ? end - HEADER_SIZE : left - l->trailer_size;
         trailer = bytes + HEADER_SIZE + left;
         r.pid = part32(trailer, l->trailer_tid, 0);
         r.tid = part32(trailer, l->trailer_tid, 1);

@@ -59,7 +59,8 @@ static inline int sample_layout_init_type(SampleLayout *l, uint64_t sample_type)
 
 /*
  * The stream id of a record without knowing its layout yet: PERF_SAMPLE_IDENTIFIER is the first u64 of a sample and,
- * with sample_id_all, the last of every other record. 0 or DECODE_E_TRUNCATED.
+ * with sample_id_all, the last of every other record, but of those of which record_body_end() says where it is. 0 or
+ * DECODE_E_TRUNCATED.
  */
 static inline int record_peek_id(const uint8_t *bytes, size_t length, uint64_t *ret_id) {
         struct perf_event_header header;
@@ -71,6 +72,14 @@ static inline int record_peek_id(const uint8_t *bytes, size_t length, uint64_t *
                sizeof(*ret_id));
         return 0;
 }
+
+/*
+ * Where the body ends of a record whose trailer need not be its last bytes; 0: the trailer is. The kernel adds the trailer's size
+ * to the header of a KSYMBOL, BPF_EVENT or TEXT_POKE record anew for each event, anybody's, that gets the record
+ * (perf_event_ksymbol_output() and its like in kernel/events/core.c), and writes it once: behind it is what was in the ring
+ * before. So the place of these trailers is found from the front. As `length` if the body has no end.
+ */
+size_t record_body_end(const uint8_t *bytes, size_t length);
 
 /* The u64 at an offset of a layout. 0 or DECODE_E_TRUNCATED. */
 static inline int record_peek_at(const uint8_t *bytes, size_t length, uint8_t at, uint64_t *ret) {

@@ -435,7 +435,8 @@ def arguments():
     p.add_argument("--overflow", choices=("drop-oldest", "drop-newest", "disconnect"), default="drop-oldest")
     p.add_argument("--queue-bytes", type=int, default=0)
     p.add_argument("--ring", type=int, default=0, help="bytes of shared memory that the stream comes by")
-    p.add_argument("--records", action="store_true", help="comm, fork, exit and mmap2 too")
+    p.add_argument("--records", action="store_const", const=0b1111, default=0, help="comm, fork, exit and mmap2 too")
+    p.add_argument("--kinds", action="append", choices=pb.RecordKind.keys(), help="records of this kind too")
     p.add_argument("--count", type=int, default=0, help="stop after so many items")
     p.add_argument("--for", type=float, default=0, dest="seconds", help="stop after so many seconds")
     p.add_argument("--quiet", action="store_true", help="check every item, print only the closing ledger")
@@ -460,7 +461,7 @@ def main():
             events=a.events, where=a.where, fields=a.fields.split(",") if a.fields else [],
             order=f"ORDER_{a.order.upper()}", payload=f"PAYLOAD_{a.payload.upper()}",
             overflow=f"OVERFLOW_{a.overflow.upper().replace('-', '_')}", queue_bytes=a.queue_bytes, ring_bytes=a.ring,
-            pool=a.ring > 0, records=0b1111 if a.records else 0)
+            pool=a.ring > 0, records=sum({1 << pb.RecordKind.Value(kind) for kind in a.kinds or ()}) | a.records)
         signal.setitimer(signal.ITIMER_REAL, a.seconds)
         for n, item in enumerate(items, 1):
             if not a.quiet and (n <= a.count or not a.count):

@@ -4,7 +4,9 @@ nobody. Fields, targets and side records of real events are compared with what i
 import os
 import signal
 import subprocess
+import tempfile
 import threading
+import time
 
 import perfd
 from asleep import count_sleeps, wait_until_asleep
@@ -14,6 +16,7 @@ from perfd import Daemon, Subscriber, Workload, add, check, equal, pb
 
 SLOW = perfd.SANITIZER != "none"
 SYS_ENTER = "raw_syscalls:sys_enter"
+RECORD_MAKER = os.path.join(perfd.BUILD, "tests", "integration", "record-maker")
 GETPPID = 110 if os.uname().machine == "x86_64" else 173
 CPUS = perfd.online_cpus()[:2]
 
@@ -319,6 +322,33 @@ def test_children_and_side_records():
         check(children <= found, f"{record} records of {children - found} are missing")
     for item in samples:
         equal(item["comm"], "workload", "the comm of a child")
+
+
+def test_records_that_others_have_too():
+    """Of KSYMBOL and BPF_EVENT records the kernel says that they are longer, the more events have them: perfd came first here."""
+    with Daemon() as daemon, daemon.client() as client, Daemon() as other, other.client() as beside:
+        for each in (client, beside):
+            add(each, {"event": "sched:sched_process_exec", "name": "execs"})
+
+        def run():
+            for _ in range(3):
+                with tempfile.TemporaryDirectory() as folder:
+                    subprocess.run([RECORD_MAKER, "bpf", os.path.join(folder, "records")], check=True, timeout=perfd.PATIENCE)
+
+        begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        items = items_of(daemon, run, "--kinds", "RECORD_KIND_KSYMBOL", "--kinds", "RECORD_KIND_BPF_EVENT")
+        end = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        made = [i for i in items if i.get("record") == "ksymbol" and i["fields"]["name"].endswith("_perfd_made")]
+        equal(len(made), 6, f"three programs that came and went: {made}")
+        code = [i for i in items if i.get("record") in ("ksymbol", "bpf_event")]
+        check(len(code) >= 12, f"two records each of what came and went: {code}")
+        for item in code:
+            check(begin < item["time"] < end and item["pid"] > 0 and not item["event"], f"another's time, task or event: {item}")
+        client.request(remove=pb.SelectRequest(names=["execs"]))
+        daemon.status()
+        before = wait_until_asleep(daemon.pid)
+        threading.Event().wait(2)  # the time that is measured, not a way to wait for something
+        equal(count_sleeps(daemon.pid), before, "wakeups in 2 s for samples that are ahead of the clock")
 
 
 def test_cpu_lists_and_threads():

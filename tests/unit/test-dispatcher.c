@@ -189,6 +189,26 @@ static void test_ahead_of_the_clock(void **state) {
         rig_deinit(&r);
 }
 
+/* Nobody is left who wants it: nothing wakes for it, its reader has its batch back, and whoever comes next begins anew. */
+static void test_nobody_waits(void **state) {
+        nsec_t now = clock_now(CLOCK_MONOTONIC), ahead = now + 3600 * NSEC_PER_SEC;
+        Rig r;
+
+        rig_init(&r);
+        TAKE(&r, 0, now, now - 5, ahead);
+        TAKE(&r, 1, now - 1, now - 3, ahead + 24 * 3600 * NSEC_PER_SEC);
+        assert_int_equal(rig_row(&r).sent, 2);
+        subscriber_drop(&r.dispatcher, r.subscriber, NULL);
+        assert_int_equal(dispatcher_turn(&r.dispatcher, false), 0);
+        assert_int_equal(dispatcher_ask(&r.dispatcher), 0); /* it left at the end of that turn */
+        assert_int_equal(dispatcher_turn(&r.dispatcher, false), 0);
+        assert_int_equal(queue_count(&r.free[0]), 1);
+        assert_int_equal(queue_count(&r.free[1]), 1);
+        assert_true(dispatcher_ask(&r.dispatcher) == UINT64_MAX);
+        assert_int_equal(r.dispatcher.released, now - 3);
+        rig_deinit(&r);
+}
+
 /* What is past already, and waits for clients: somebody may have to be unblocked. */
 static void test_wait_in_window(void **state) {
         nsec_t now = clock_now(CLOCK_MONOTONIC);
@@ -211,6 +231,7 @@ int main(void) {
                 cmocka_unit_test(test_unblock_behind_last_batch),
                 cmocka_unit_test(test_unblock_window),
                 cmocka_unit_test(test_ahead_of_the_clock),
+                cmocka_unit_test(test_nobody_waits),
                 cmocka_unit_test(test_wait_in_window),
         };
 

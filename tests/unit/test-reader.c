@@ -90,6 +90,41 @@ static void test_side_records(void **state) {
 }
 
 /* Numbers in a ring of one page: every offset at which a record can be cut by its end. */
+/*
+ * Records that the kernel says to be longer than it wrote them, because other tools have them too. What is behind them was a
+ * sample: its header in the place of a time that is months ahead, behind which the merge would wait, and its id.
+ */
+static void test_surplus(void **state) {
+        const uint64_t stale[] = { 0, 0x0058000200000009, 1 };
+        struct {
+                uint64_t addr, length, name;
+                RigWho who;
+                uint64_t id, stale[6];
+        } symbol = { 0xffffffffc0000000, 0x40, 0x676f7270, WHO(7, 71, 100), RIG_CARRIER, { 0 } };
+        Rig rig;
+
+        rig_init(&rig, 16 * 1024, 2);
+        subscription_set_add(&rig.reader.snapshot->record_wants[RECORD_KIND_KSYMBOL], 8);
+        memcpy(symbol.stale, stale, sizeof(stale));
+        memcpy(symbol.stale + 3, stale, sizeof(stale));
+        rig_put_record(&rig, PERF_RECORD_KSYMBOL, 0, &symbol, sizeof(symbol));
+        symbol.who.time = 110;
+        rig_put_record(&rig, PERF_RECORD_KSYMBOL, 0, &symbol, sizeof(symbol) - sizeof(stale));
+        symbol.who.time = 120;
+        symbol.id = 1; /* an event that asked for it */
+        rig_put_record(&rig, PERF_RECORD_KSYMBOL, 0, &symbol, sizeof(symbol));
+        symbol.id = 99;
+        rig_put_record(&rig, PERF_RECORD_KSYMBOL, 0, &symbol, sizeof(symbol));
+        assert_int_equal(reader_least_ahead(&rig.reader, 2), 100);
+
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        TAKE(&rig, { 100, 1 << 8, 0, 7, 71, 0 }, { 110, 1 << 8, 0, 7, 71, 0 },
+             { 120, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 8, 11, 7, 71, 0 });
+        check_ring_counts(&rig, (RingCounts){ .records = 4, .side_records = 3, .unknown_id = 1 });
+        rig_deinit(&rig);
+}
+
 static void test_wrap(void **state) {
         nsec_t time = 0, taken = 0;
         Rig rig;
@@ -390,6 +425,7 @@ int main(void) {
                 cmocka_unit_test(test_samples),
                 cmocka_unit_test(test_shared_ids),
                 cmocka_unit_test(test_side_records),
+                cmocka_unit_test(test_surplus),
                 cmocka_unit_test(test_wrap),
                 cmocka_unit_test(test_corrupt),
                 cmocka_unit_test(test_head_jumps),
