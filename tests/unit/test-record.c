@@ -308,40 +308,6 @@ static void test_records_of_code(void **state) {
         }
 }
 
-/* The kernel says that they are longer than what it wrote, by one trailer for each event that had the record before. */
-static void check_surplus(const void *record, size_t length) {
-        static const uint64_t before[] = { HEADER(PERF_RECORD_SAMPLE, 2, 11), 0x22, 0x1234 }; /* what was in the ring */
-
-        for (unsigned n = 0; n <= 3; n++) {
-                uint8_t bytes[256];
-                uint16_t size = (uint16_t)(length + n * sizeof(before));
-                _cleanup_free_ uint8_t *memory = NULL;
-                Record r;
-
-                memcpy(bytes, record, length);
-                memcpy(bytes + offsetof(struct perf_event_header, size), &size, sizeof(size));
-                for (unsigned i = 0; i < n; i++)
-                        memcpy(bytes + length + i * sizeof(before), before, sizeof(before));
-                assert_int_equal(record_body_end(bytes, size), length - 24);
-                assert_int_equal(decode(PLAIN, bytes, size, &r, &memory), 0);
-                check_trailer(&r, 8, 99, 0x21);
-        }
-}
-
-static void test_surplus(void **state) {
-        static const uint64_t endless[] = { HEADER(PERF_RECORD_KSYMBOL, 0, 7), 1, 2, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
-        uint8_t *memory = NULL;
-        Record r;
-
-        check_surplus(RECORD_KSYMBOL, sizeof(RECORD_KSYMBOL));
-        check_surplus(RECORD_BPF_EVENT, sizeof(RECORD_BPF_EVENT));
-        check_surplus(RECORD_TEXT_POKE, sizeof(RECORD_TEXT_POKE));
-        assert_int_equal(record_body_end((const uint8_t *)RECORD_CGROUP, sizeof(RECORD_CGROUP)), 0);
-        assert_int_equal(record_body_end((const uint8_t *)endless, sizeof(endless)), sizeof(endless));
-        assert_int_equal(decode(PLAIN, endless, sizeof(endless), &r, &memory), DECODE_E_TRUNCATED);
-        free(memory);
-}
-
 static void test_records_of_aux(void **state) {
         Record r;
 
@@ -498,7 +464,6 @@ int main(void) {
                 cmocka_unit_test(test_switches),
                 cmocka_unit_test(test_records_of_tasks),
                 cmocka_unit_test(test_records_of_code),
-                cmocka_unit_test(test_surplus),
                 cmocka_unit_test(test_records_of_aux),
                 cmocka_unit_test(test_peek_id),
                 cmocka_unit_test(test_cut_records),
