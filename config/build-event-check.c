@@ -112,13 +112,13 @@ static int settings_check(Build *b, const ConfigEvent *event, const EventName *n
         int r = 0;
 
         if (!settings)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < event->attr.n && r == 0; i++) {
                 _cleanup_free_ char *name = strdup(event->attr.items[i]);
                 char *equals = name ? strchr(name, '=') : NULL;
 
                 if (!equals)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 *equals = '\0';
                 r = attr_setting_parse(name, equals + 1, &settings[i], &e);
                 if (r == 0)

@@ -26,7 +26,7 @@ static int event_take_in(Build *b, ConfigEvent *event) {
         }
         if (!event->name || !ARRAY_ROOM(c->events, c->n_events)) {
                 values_deinit(OWNER_EVENT, event);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         c->events[c->n_events++] = *event;
         return 0;
@@ -106,7 +106,7 @@ static int counters_build(Build *b, const ConfigGroup *g, ConfigPlace at) {
                 event.interval = g->interval;
                 event.event = counters_join(&g->counters);
                 event.name = strdup(g->name);
-                r = event.event && event.name ? event_names_parse(event.event, &names, &e) : -ENOMEM;
+                r = event.event && event.name ? event_names_parse(event.event, &names, &e) : error_origin(-ENOMEM);
         }
         if (r == 0)
                 return event_take_in(b, &event);
@@ -142,11 +142,11 @@ int group_build(Build *b, const Node *key, const Node *section) {
         int r;
 
         if (!ARRAY_ROOM(c->groups, c->n_groups))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         g = &c->groups[c->n_groups++];
         *g = (ConfigGroup){ .name = strdup(key->text), .at = key->at, .target_at = map_place(section, "target") };
         if (!g->name)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = values_set_defaults(OWNER_GROUP, g);
         if (r == 0)
                 r = section_build(b, "groups.NAME", section, g);

@@ -26,7 +26,7 @@ static int joined_add(Strings *list, const char *name, char sign, const char *te
 
         if (asprintf(&joined, "%s%c%s", name, sign, text) < 0) {
                 joined = NULL; /* asprintf(3) leaves it undefined */
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         return strings_add(list, joined);
 }
@@ -110,7 +110,7 @@ static int fields_add_text(Build *b, const Node *item, Strings *to) {
         size_t colon = strcspn(item->text, ":"), type;
 
         if (!name)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (item->text[colon] == '\0') {
                 node_refuse(b, item, "fields", "name: type, such as user: text");
                 return 0;

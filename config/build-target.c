@@ -64,7 +64,7 @@ int target_build(Build *b, const Node *key, const Node *section) {
                         c->targets[c->n_targets++] = t;
                         return 0;
                 }
-                r = -ENOMEM;
+                r = error_origin(-ENOMEM);
         }
         free(t.name);
         values_deinit(OWNER_TARGET, &t);

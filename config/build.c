@@ -182,7 +182,7 @@ static int value_build(Build *b, const Key *k, const Node *key, const Node *valu
 
 int build_init(Build *b, ConfigMistakes *m) {
         *b = (Build){ .config = config_default(), .mistakes = m };
-        return b->config ? 0 : -ENOMEM;
+        return b->config ? 0 : error_origin(-ENOMEM);
 }
 
 void build_deinit(Build *b) {
@@ -194,10 +194,10 @@ int build_add_file(Build *b, const char *path, ConfigPlace *ret) {
         Config *c = b->config;
 
         if (!ARRAY_ROOM(c->paths, c->n_paths))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         c->paths[c->n_paths] = strdup(path);
         if (!c->paths[c->n_paths])
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *ret = (ConfigPlace){ .path = c->paths[c->n_paths], .file = (unsigned)c->n_paths };
         c->n_paths++;
         return 0;

@@ -7,6 +7,7 @@
 
 #include "config/build.h"
 #include "config/words.h"
+#include "daemon/base/error-trail.h"
 
 #define HINT_TARGETS_MAX 100 /* comparing ten thousand names with ten thousand takes minutes */
 
@@ -54,7 +55,7 @@ static void names_check(Build *b, NamedPlaces *names, const char *what, const ch
 
 static int names_init(NamedPlaces *names, size_t n) {
         *names = (NamedPlaces){ .items = calloc(n > 0 ? n : 1, sizeof(NamedPlace)) };
-        return names->items ? 0 : -ENOMEM;
+        return names->items ? 0 : error_origin(-ENOMEM);
 }
 
 static void names_deinit(NamedPlaces *names) {

@@ -40,7 +40,7 @@ static int check_member(const char *text, size_t at, const EventName *n, const c
 /* Takes both; -ENOMEM: neither. */
 static int members_append(EventNames *names, const EventName *n, char *text) {
         if (!ARRAY_ROOM(names->texts, names->n_members) || !ARRAY_ROOM(names->members, names->n_members))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         names->texts[names->n_members] = text;
         names->members[names->n_members++] = *n;
         return 0;

@@ -100,7 +100,7 @@ static int term_parse(const char *text, size_t from, size_t to, EventTerm *term,
         if (!equals && raw_term(text, from, to, term)) {
                 term->is_number = true;
                 term->name = strdup("config");
-                return term->name ? event_take(text, from + 1, to, &term->text) : -ENOMEM;
+                return term->name ? event_take(text, from + 1, to, &term->text) : error_origin(-ENOMEM);
         }
         r = event_take(text, from, end, &term->name);
         return r == 0 && equals ? value_parse(text, end + 1, to, term, e) : r;
@@ -129,7 +129,7 @@ static int terms_parse(const char *text, size_t from, size_t close, EventName *r
                 int r;
 
                 if (!ARRAY_ROOM(ret->terms, ret->n_terms))
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 ret->terms[ret->n_terms] = (EventTerm){ .position = from };
                 r = term_parse(text, from, end, &ret->terms[ret->n_terms++], e);
                 if (r != 0 || end == close)

@@ -65,7 +65,7 @@ static int symbol_add(const char *text, size_t from, size_t to, ProbePlace *p) {
         int r;
 
         if (!ARRAY_ROOM(room, p->n_symbols))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         p->symbols = room;
         r = event_take(text, from, to, &copy);
         if (r != 0)

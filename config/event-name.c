@@ -62,7 +62,7 @@ int event_take(const char *text, size_t from, size_t to, char **ret) {
         char *copy = strndup(text + from, to - from);
 
         if (!copy)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *ret = copy;
         return 0;
 }

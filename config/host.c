@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/error-trail.h"
 
 typedef struct Cpu {
         uint32_t cpu;
@@ -19,7 +20,7 @@ int config_set_host_cpus(const uint32_t *possible, const bool *online, size_t n)
         Cpu *list = calloc(n + 1, sizeof(*list));
 
         if (!list)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
                 list[i] = (Cpu){ .cpu = possible[i], .is_online = online[i] };
         config_forget_host();

@@ -29,7 +29,7 @@ static void file_names_deinit(FileNames *n) {
 /* Translates the failure of a system call on the file `at`. */
 static int refuse_file(Build *b, ConfigPlace at, const char *what, int error) {
         if (error == ENOMEM)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         config_mistakes_add(b->mistakes, at, "%s: %s", what, strerror(error));
         b->is_partial = true;
         return REFUSED_INVALID;
@@ -53,7 +53,7 @@ static int file_read(Build *b, ConfigPlace at, char **ret_bytes, size_t *ret_len
         }
         bytes = malloc(CONFIG_FILE_MAX + 1);
         if (!bytes)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         while (length <= CONFIG_FILE_MAX) {
                 ssize_t n = read(fd, bytes + length, CONFIG_FILE_MAX + 1 - length);
 
@@ -134,7 +134,7 @@ static int load_drop_ins(Build *b, const char *main_path) {
 
         if (asprintf(&folder, "%.*s.d", stem, main_path) < 0) {
                 folder = NULL; /* asprintf(3) leaves it undefined */
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         r = drop_ins_list(b, folder, &names);
         if (r != 0)
@@ -150,7 +150,7 @@ static int load_drop_ins(Build *b, const char *main_path) {
 
                 if (asprintf(&path, "%s/%s", folder, names.items[i]) < 0) {
                         path = NULL;
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 }
                 r = load_file(b, path);
         }

@@ -10,6 +10,7 @@
 
 #include "config/array.h"
 #include "daemon/base/cleanup.h"
+#include "daemon/base/error-trail.h"
 #include "daemon/base/printable.h"
 
 static void mistakes_add(ConfigMistakes *m, ConfigPlace at, bool warning, const char *format, va_list ap) {
@@ -25,7 +26,7 @@ static void mistakes_add(ConfigMistakes *m, ConfigPlace at, bool warning, const 
                 raw = NULL;
         text = raw ? printable_copy(raw) : NULL;
         if (!path || !text || !ARRAY_ROOM(m->items, m->n_items)) {
-                m->failure = -ENOMEM;
+                m->failure = error_origin(-ENOMEM);
                 return;
         }
         m->items[m->n_items] = (ConfigMistake){ .path = TAKE_PTR(path), .text = TAKE_PTR(text), .line = at.line,
@@ -102,7 +103,7 @@ int config_mistakes_finish(ConfigMistakes *m) {
                 char *text = NULL;
 
                 if (asprintf(&text, "%s (and %zu more mistakes that are not shown)", last->text, m->n_left_out) < 0)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 free(last->text);
                 last->text = text;
         }

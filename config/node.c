@@ -49,7 +49,7 @@ static int refuse_syntax(NodeReader *r) {
         const yaml_parser_t *p = r->parser;
 
         if (p->error == YAML_MEMORY_ERROR)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (p->error == YAML_READER_ERROR)
                 config_mistakes_add(r->mistakes, place_at_offset(r, p->problem_offset), "not YAML: %s", p->problem);
         else if (p->context)
@@ -69,10 +69,10 @@ static int node_new(NodeReader *r, NodeKind kind, yaml_mark_t mark, Node **ret) 
         Node *n;
 
         if (!ARRAY_ROOM(d->nodes, d->n_nodes))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         n = calloc(1, sizeof(*n));
         if (!n)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *n = (Node){ .kind = kind, .at = place_of(r, mark), .shift = -1, .weight = 1 };
         d->nodes[d->n_nodes++] = n;
         *ret = n;
@@ -101,10 +101,10 @@ static int anchor_add(NodeReader *r, const yaml_char_t *name, Node *node) {
                 return REFUSED_INVALID;
         }
         if (!ARRAY_ROOM(d->anchors, d->n_anchors))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         copy = strdup((const char *)name);
         if (!copy)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         d->anchors[d->n_anchors++] = (NodeAnchor){ .name = copy, .node = node };
         return 0;
 }
@@ -151,7 +151,7 @@ static int text_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
         n->shift = text_shift(event);
         n->text = strndup(value, event->data.scalar.length);
         if (!n->text)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (strlen(value) < event->data.scalar.length) {
                 config_mistakes_add(r->mistakes, n->at, "this text has a zero byte in it");
                 n->kind = NODE_BROKEN;
@@ -164,7 +164,7 @@ static int text_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
 
 static int node_add_child(Node *n, Node *child) {
         if (!ARRAY_ROOM(n->children, n->n_children))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         n->children[n->n_children++] = child;
         n->weight += child->weight;
         return 0;
@@ -209,7 +209,7 @@ static int map_check_keys(NodeReader *r, Node *map) {
         size_t n = 0, to = 0;
 
         if (!sorted)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i + 1 < map->n_children; i += 2) {
                 if (map->children[i]->kind == NODE_TEXT)
                         sorted[n++] = &map->children[i];
@@ -343,7 +343,7 @@ int document_decode(const char *path, unsigned file, const char *bytes, size_t l
                 return REFUSED_INVALID;
         }
         if (!yaml_parser_initialize(&parser))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (length >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) { /* told the encoding, libyaml expects no mark of it */
                 r.bytes += 3;
                 r.length -= 3;

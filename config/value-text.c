@@ -24,7 +24,7 @@ static int text_set(const char *text, char **to) {
         char *copy = strdup(text);
 
         if (!copy)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         free(*to);
         *to = copy;
         return 0;
@@ -139,7 +139,7 @@ int event_decode(const Key *k, const char *text, char **to, Explanation *e) {
                 return r < 0 ? r : REFUSED_INVALID;
         dense = strdup(text);
         if (!dense)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (const char *s = text; *s; s++)
                 if (!strchr(SPACE, *s))
                         dense[length++] = *s;
@@ -156,7 +156,7 @@ int filter_decode(const Key *k, const char *text, char **to, Explanation *e) {
         int r;
 
         if (!single)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = text_check(k, text, TEXT_LINES, e);
         if (r != 0)
                 return r;
@@ -183,7 +183,7 @@ int args_decode(const Key *k, const char *text, char **to, Explanation *e) {
         int r;
 
         if (!single)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = text_check(k, text, TEXT_LINES, e);
         if (r != 0)
                 return r;
@@ -253,7 +253,7 @@ int counters_add(const Key *k, const char *text, Strings *to, Explanation *e) {
 
         if (asprintf(&group, "{%s}", text) < 0) {
                 group = NULL; /* asprintf(3) leaves it undefined */
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         r = event_names_parse(group, &n, e);
         if (r == 0 && n.n_members != 1)

@@ -215,7 +215,7 @@ static int ids_add(const Key *k, const char *text, ConfigIds *to, Explanation *e
                 return refuse(e, REFUSED_INVALID, "bad-value", "%s: more than %d in one list", key_label(k),
                               CONFIG_TARGETS_MAX);
         if (!ARRAY_ROOM(to->ids, to->n_ids))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         to->ids[to->n_ids++] = (uint32_t)id;
         return 0;
 }

@@ -70,7 +70,7 @@ static int channel_lend(Dispatcher *d, Channel *c, const Run *run) {
                 (void)packet_append(p, run->bytes, run->length, run->n); /* of one batch: it has room for that */
         else
                 p = packet_new_lent(run->bytes, run->length, run->n);
-        return p ? channel_send(d, c, p) : -ENOMEM;
+        return p ? channel_send(d, c, p) : error_origin(-ENOMEM);
 }
 
 static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
@@ -88,7 +88,7 @@ static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
         if (!c->open)
                 c->open = packet_new_pooled(&d->packets);
         if (!c->open)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         (void)packet_append(c->open, run->bytes, run->length, run->n); /* less than it has room for */
         return 0;
 }

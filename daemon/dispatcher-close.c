@@ -59,7 +59,7 @@ int dispatcher_report(Dispatcher *d, DispatcherReport *report) {
         report->subscribers = calloc(n + 1, sizeof(*report->subscribers));
         report->late = calloc(d->n_late + 1, sizeof(*report->late));
         if (!report->subscribers || !report->late)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         dispatcher_count_pending(d);
         for (Channel *c = d->channels; c; c = c->next)
                 for (Subscriber *s = c->subscribers; s; s = s->next)
@@ -74,7 +74,7 @@ static int subscriber_close(Dispatcher *d, Subscriber *s, const DispatcherMail *
                 return 0;
         s->closing_ledger = malloc(mail->n_bytes ? mail->n_bytes : 1);
         if (!s->closing_ledger)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         memcpy(s->closing_ledger, mail->bytes, mail->n_bytes);
         s->n_closing_ledger = mail->n_bytes;
         s->closing = true;
@@ -173,7 +173,7 @@ static int subscriber_make_last_packet(Dispatcher *d, Subscriber *s, Packet **re
                 int r;
 
                 if (!p)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 dropped = outbox_dropped(&s->outbox);
                 r = dispatcher_make_room(d, s, p);
                 if (r == 0)

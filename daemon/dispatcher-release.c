@@ -144,7 +144,7 @@ static int dispatcher_add_late(Dispatcher *d, LateRow row) {
         size_t at = d->n_late;
 
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         d->late = more;
         for (; at > 0 && compare_late(&more[at - 1], &row) > 0; at--)
                 more[at] = more[at - 1];

@@ -125,7 +125,7 @@ int subscriber_send(Dispatcher *d, Subscriber *s) {
                 return 0;
         }
         /* the socket is polled for writing only while something waits for that */
-        return sd_event_source_set_io_events(s->source, r == OUTBOX_E_AGAIN ? EPOLLIN | EPOLLOUT : EPOLLIN);
+        return error_origin(sd_event_source_set_io_events(s->source, r == OUTBOX_E_AGAIN ? EPOLLIN | EPOLLOUT : EPOLLIN));
 }
 
 int subscriber_hear_of_room(Dispatcher *d, Subscriber *s) {

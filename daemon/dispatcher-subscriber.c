@@ -41,7 +41,7 @@ int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, 
         bool posted;
 
         if (!word)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *word = (DispatcherWord){ .kind = kind, .id = s ? s->id : 0, .number = s ? s->number : 0, .reason = reason };
         posted = mailbox_post(&d->words, word);
         assert(posted); /* two words for each subscriber at most, and main bounds these; one of queues */
@@ -204,8 +204,8 @@ static int on_socket(sd_event_source *source, int fd, uint32_t revents, void *us
         SourceOwner *owner = userdata;
 
         if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))
-                return on_readable(owner->dispatcher, owner->subscriber);
-        return subscriber_send(owner->dispatcher, owner->subscriber);
+                return error_trace_of(on_readable(owner->dispatcher, owner->subscriber), "a subscriber, fd %d", fd);
+        return error_trace_of(subscriber_send(owner->dispatcher, owner->subscriber), "a subscriber, fd %d", fd);
 }
 
 static int subscriber_watch(Dispatcher *d, Subscriber *s) {
@@ -213,14 +213,14 @@ static int subscriber_watch(Dispatcher *d, Subscriber *s) {
         int r;
 
         if (!owner)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *owner = (SourceOwner){ d, s };
-        r = sd_event_add_io(d->event, &s->source, s->fd, EPOLLIN, on_socket, owner);
+        r = error_origin(sd_event_add_io(d->event, &s->source, s->fd, EPOLLIN, on_socket, owner));
         if (r < 0) {
                 free(owner);
                 return r;
         }
-        return sd_event_source_set_destroy_callback(s->source, free);
+        return error_origin(sd_event_source_set_destroy_callback(s->source, free));
 }
 
 /*
@@ -258,7 +258,7 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         c = r < 0 ? NULL : dispatcher_need_channel(d, s);
         if (!c) {
                 subscriber_free(s);
-                return r < 0 ? r : -ENOMEM;
+                return r < 0 ? r : error_origin(-ENOMEM);
         }
         task_table_forget_channel(&d->tasks[s->order], s->number); /* the newcomer knows nobody */
         if (!c->subscribers)
@@ -309,7 +309,7 @@ static int packet_of_fields(const uint8_t *bytes, size_t n, Packet **ret) {
         Packet *p = packet_new(n);
 
         if (!p)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         packet_append_field(p, bytes, n);
         packet_seal(p);
         *ret = p;

@@ -54,7 +54,7 @@ static int channel_tell(Dispatcher *d, Channel *c, const uint8_t *field, size_t 
         dispatcher_note_unflushed(d, c);
         c->tasks = packet_new_pooled(&d->packets);
         if (!c->tasks)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         (void)packet_append_field(c->tasks, field, length); /* far shorter */
         return 0;
 }

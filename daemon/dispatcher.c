@@ -41,16 +41,16 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
         d->hearings = calloc(d->n_lanes, sizeof(*d->hearings));
         d->live = calloc(d->n_lanes, sizeof(*d->live));
         if (!d->watermarks || !d->hearings || !d->live)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 d->live[i] = true;
         r = dispatcher_init_tasks(d);
         if (r >= 0)
-                r = sd_event_new(&d->event);
+                r = error_origin(sd_event_new(&d->event));
         if (r >= 0)
                 r = doorbell_watch(&d->dispatching.bell, sd_event_get_fd(d->event));
         if (r >= 0)
-                r = sd_event_add_io(d->event, NULL, d->mailbox.fd, EPOLLIN, on_mailbox, d);
+                r = error_origin(sd_event_add_io(d->event, NULL, d->mailbox.fd, EPOLLIN, on_mailbox, d));
         return r < 0 ? r : 0;
 }
 
@@ -83,17 +83,17 @@ void dispatcher_report_deinit(DispatcherReport *r) {
 /* Sockets and mails, which are rare. r: what sd_event_prepare() has said. */
 static int dispatcher_serve(Dispatcher *d, int r) {
         if (r == 0)
-                r = sd_event_wait(d->event, 0);
+                r = error_origin(sd_event_wait(d->event, 0));
         for (int i = 0; r > 0 && i < EVENTS_PER_TURN; i++) {
-                r = sd_event_dispatch(d->event);
+                r = error_origin(sd_event_dispatch(d->event));
                 if (r < 0)
                         break;
-                r = sd_event_prepare(d->event);
+                r = error_origin(sd_event_prepare(d->event));
                 if (r == 0)
-                        r = sd_event_wait(d->event, 0);
+                        r = error_origin(sd_event_wait(d->event, 0));
         }
         if (r > 0)
-                r = sd_event_dispatch(d->event); /* sd-event wants what it has announced to be dispatched */
+                r = error_origin(sd_event_dispatch(d->event)); /* sd-event wants what it has announced to be dispatched */
         return r < 0 ? r : 0;
 }
 
@@ -125,7 +125,7 @@ static bool dispatcher_wait(Dispatcher *d, nsec_t timeout) {
 
 /* Batches wake by the doorbell alone, past sd-event, which would make several system calls of it. */
 static int dispatcher_sleep(Dispatcher *d, nsec_t timeout) {
-        int r = sd_event_get_state(d->event) == SD_EVENT_INITIAL ? sd_event_prepare(d->event) : 0;
+        int r = sd_event_get_state(d->event) == SD_EVENT_INITIAL ? error_origin(sd_event_prepare(d->event)) : 0;
         bool is_ready;
 
         heartbeat_sleep(&d->heartbeat);
@@ -154,10 +154,10 @@ static int dispatcher_run(void *userdata) {
                 log_print(LOG_NOTICE, "the dispatcher runs at a nice value of %d instead of SCHED_FIFO at %d", DISPATCHER_NICE,
                           d->priority.value);
         else if (r < 0)
-                log_print(LOG_NOTICE, "the dispatcher runs at normal priority: %s", strerror(-r));
+                log_print(LOG_NOTICE, "the dispatcher runs at normal priority: %s", error_text(r));
         r = dispatcher_loop(d);
         if (r < 0) {
-                log_print(LOG_CRIT, "the dispatcher can not go on, perfd ends to be restarted: %s", strerror(-r));
+                log_print(LOG_CRIT, "the dispatcher can not go on, perfd ends to be restarted: %s", error_text(r));
                 abort();
         }
         return 0;

@@ -158,7 +158,7 @@ static Config *load_config(const char *path) {
                 config_mistake_print(&mistakes.items[i], stderr);
         config_mistakes_deinit(&mistakes);
         if (r < 0 || (r == 0 && !c))
-                fprintf(stderr, "perfd: %s\n", strerror(r ? -r : ENOMEM));
+                fprintf(stderr, "perfd: %s\n", r ? error_text(r) : strerror(ENOMEM));
         return c;
 }
 
@@ -166,7 +166,7 @@ static int fail(int r, const Explanation *e) {
         if (r > 0 || e->text[0])
                 log_print(LOG_ERR, "%s", e->text);
         else
-                log_print(LOG_ERR, "a system call failed that perfd can not do without: %s", strerror(-r));
+                log_print(LOG_ERR, "a system call failed that perfd can not do without: %s", error_text(r));
         return EXIT_FAILURE;
 }
 
@@ -205,11 +205,11 @@ int main(int argc, char **argv) {
         s.privileges.keep = o.keep_capabilities;
         if ((o.config && !(s.config_path = realpath(o.config, NULL))) ||
             (o.runtime_directory && !(s.runtime_directory = strdup(o.runtime_directory))))
-                return fail(-errno, &e);
+                return fail(error_origin(-errno), &e);
 
-        r = supervisor_start(&s, &e);
+        r = error_trace(supervisor_start(&s, &e));
         if (r == 0)
-                r = supervisor_run(&s);
+                r = error_trace(supervisor_run(&s));
         r = r != 0 ? fail(r, &e) : EXIT_SUCCESS;
         supervisor_stop(&s);
         return r;

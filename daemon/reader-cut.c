@@ -110,7 +110,8 @@ static int reader_settle_loosely(Reader *r, const EventCounters *counters, Event
 
 /* Streams first to last belong to one event. */
 static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_t last) {
-        EventCounters *counters = &r->snapshot->events[c->streams[first].event].event->counters[r->slot];
+        const Event *event = r->snapshot->events[c->streams[first].event].event;
+        EventCounters *counters = &event->counters[r->slot];
         EventCut cut = { .settled = false };
         int error;
 
@@ -121,7 +122,7 @@ static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_
                 if (error == 0)
                         error = reader_settle_cut(r, counters, &cut);
                 if (error != 0)
-                        return error;
+                        return error_trace_of(error, "event %s", event->spec.name);
         }
         if (!cut.settled && reader_guard(r) > 0) {
                 error = reader_settle_loosely(r, counters, &cut);
@@ -138,7 +139,7 @@ static int reader_cut_ring(Reader *r) {
         int error = open_read(r->carrier_fd, r->carrier_read_format, &read);
 
         if (error < 0)
-                return error;
+                return error_trace_of(error, "the ring's carrier");
         c->cut_side_lost = c->closed_side_lost + read.lost;
         c->cut_records = counter_get(&c->records);
         c->cut_samples = counter_get(&c->samples);

@@ -33,7 +33,7 @@ static size_t find_turned(const Reader *r, const SnapshotCpu *c, TurnedStream *t
         return n;
 }
 
-static int read_turned(TurnedStream *turned, size_t n) {
+static int read_turned(const Snapshot *next, TurnedStream *turned, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 const SnapshotStream *stream = turned[i].stream;
                 int error;
@@ -43,7 +43,7 @@ static int read_turned(TurnedStream *turned, size_t n) {
                         continue; /* it counts for its leader, and has no samples */
                 error = open_read(stream->fd, stream->read_format, &turned[i].now);
                 if (error < 0)
-                        return error;
+                        return error_trace_of(error, "event %s", next->events[stream->event].event->spec.name);
         }
         return 0;
 }
@@ -101,7 +101,7 @@ int reader_find_boundary(Reader *r, const Snapshot *next, TurnedStream *turned) 
                 int error = reader_settle(r, &is_between);
 
                 if (error == 0)
-                        error = read_turned(turned, n);
+                        error = read_turned(next, turned, n);
                 if (error != 0)
                         return error;
                 if (reader_stands(r)) { /* nothing was written since: what was read belongs to this place */

@@ -167,7 +167,7 @@ int reader_fail_over(Reader *r, const uint32_t *cpus, size_t n_cpus) {
                 (void)snprintf(name, sizeof(name), "backup-%u", r->cpu);
                 error = thread_start_on(&r->backup, THREAD_READER, name, cpus, n_cpus, backup_run, r);
                 if (error < 0)
-                        return error;
+                        return error_trace(error);
         }
         r->backup_state = BACKUP_READS;
         r->failed_over_at = clock_now(CLOCK_MONOTONIC);

@@ -16,7 +16,7 @@
 int horizon_init(Horizon *h, size_t ring_size) {
         *h = (Horizon){ .n_chunks = ring_size / HORIZON_CHUNK + 2 };
         h->least = calloc(h->n_chunks, sizeof(nsec_t));
-        return h->least ? 0 : -ENOMEM;
+        return h->least ? 0 : error_origin(-ENOMEM);
 }
 
 int reader_init_horizon(Reader *r) {

@@ -75,7 +75,7 @@ static int reader_read_event(Reader *r, const SnapshotCpu *c, size_t first, size
         now = clock_now(r->clock);
         n = read_members(c, first, last, false, values, event->n_members);
         if (n < 0)
-                return n;
+                return error_trace_of(n, "event %s", event->spec.name);
         to = batch_room(r->batch, &room);
         if (!batch_has_room_for(r->batch, subscription_set_count_groups(&set)) ||
             read_item_encode(event->id, r->cpu, now, values, event->n_members, to, room, &length) != 0) {
@@ -130,7 +130,7 @@ int reader_hand_over(Reader *r) {
                         last++;
                 error = read_members(c, first, last, true, doubled, event->n_members);
                 if (error < 0)
-                        return error;
+                        return error_trace_of(error, "event %s", event->spec.name);
                 for (size_t i = 0; i < event->n_members; i++) { /* perhaps below 0, until the count of the old is added */
                         closed[i].value -= doubled[i].value;
                         closed[i].enabled -= doubled[i].enabled;

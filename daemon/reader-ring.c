@@ -24,7 +24,7 @@ int reader_begin_ring(Reader *r, ReaderRing *ring, bool on) {
         if (error == 0 && on)
                 error = open_switch(r->carrier_fd, false);
         if (error != 0)
-                return error;
+                return error_trace_of(error, "a ring's carrier");
         (void)ring_sight_close(&r->sight);
         r->retiring = r->ring;
         r->retiring_id = r->carrier_id;

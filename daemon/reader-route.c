@@ -13,7 +13,7 @@ int reader_finish_routes(RouteTable *t) {
                 return 0;
         t->first = calloc(t->n_routes, sizeof(*t->first));
         if (!t->first)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < t->n_routes; i++) {
                 const MatchProgram *program = t->routes[i].program;
 

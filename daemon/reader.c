@@ -82,12 +82,12 @@ int reader_init(Reader *r, size_t pool) {
         r->spare = calloc(n_batches + READER_MORE_BATCHES, sizeof(*r->spare));
         r->n_spare = r->n_more = 0;
         if (!r->spare)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n_batches; i++) {
                 Batch *b = batch_new(r->slot);
 
                 if (!b)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 queue_push(&r->free, b); /* as many slots as batches: it is never full */
         }
         error = reader_init_horizon(r);
@@ -422,14 +422,14 @@ void reader_set_priority(const Reader *r) {
                           r->priority.value, r->priority.value);
         else
                 log_print(LOG_NOTICE, "readers run at normal priority, and may lose samples when their CPUs are busy: %s",
-                          strerror(-error));
+                          error_text(error));
 }
 
 void reader_abort(const Reader *r, int error) {
         if (atomic_load_explicit(&r->is_abandoned, memory_order_relaxed)) /* pairs with reader_abandon(); it orders nothing */
                 for (;;)
                         pause(); /* the process is about to end */
-        log_print(LOG_CRIT, "reader of CPU %u can not go on, perfd ends to be restarted: %s", r->cpu, strerror(-error));
+        log_print(LOG_CRIT, "reader of CPU %u can not go on, perfd ends to be restarted: %s", r->cpu, error_text(error));
         abort(); /* a host half watched, and a ledger that does not say so, would be worse */
 }
 

@@ -28,7 +28,7 @@ typedef struct Stall {
 static void say_once(StallMonitor *m, const Reader *r, const char *what, int error) {
         if (!m->has_said)
                 log_print(LOG_WARNING, "the reader of CPU %u does not run, and %s: %s; what its ring has no room for is lost, and "
-                          "counted", r->cpu, what, strerror(-error));
+                          "counted", r->cpu, what, error_text(error));
         m->has_said = true;
 }
 
@@ -138,7 +138,7 @@ static int stall_monitor_run(void *userdata) {
 static int add_fd(StallMonitor *m, int fd, uint64_t what) {
         struct epoll_event when = { .events = EPOLLIN, .data.u64 = what };
 
-        return epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &when) < 0 ? -errno : 0;
+        return epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &when) < 0 ? error_origin(-errno) : 0;
 }
 
 static int add_timers(StallMonitor *m) {
@@ -147,12 +147,12 @@ static int add_timers(StallMonitor *m) {
         m->timers = malloc(m->n * sizeof(*m->timers));
         m->stalls = calloc(m->n, sizeof(*m->stalls));
         if (!m->timers || !m->stalls)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < m->n; i++)
                 m->timers[i] = -1;
         for (size_t i = 0; i < m->n && r == 0; i++) {
                 m->timers[i] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-                r = m->timers[i] < 0 ? -errno : add_fd(m, m->timers[i], (uint64_t)i << 1);
+                r = m->timers[i] < 0 ? error_origin(-errno) : add_fd(m, m->timers[i], (uint64_t)i << 1);
                 m->readers[i].overdue_fd = m->timers[i];
                 m->readers[i].stall_fd = m->epoll_fd;
         }
@@ -169,7 +169,7 @@ int stall_monitor_start(StallMonitor *m) {
         m->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         m->epoll_fd = m->stop_fd < 0 ? -1 : epoll_create1(EPOLL_CLOEXEC);
         if (m->epoll_fd < 0)
-                return -errno;
+                return error_origin(-errno);
         r = add_fd(m, m->stop_fd, STOP);
         if (r == 0)
                 r = add_timers(m);

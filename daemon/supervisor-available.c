@@ -36,11 +36,11 @@ static int offers_add(Offers *o, const char *event, const char *kind, const char
                 return r;
         more = reallocarray(reply->events, reply->n_events + 1, sizeof(*more));
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         reply->events = more;
         m = malloc(sizeof(*m));
         if (!m)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__available_event__init(m);
         more[reply->n_events++] = m;
         if ((r = string_set(&m->event, event)) < 0 || (r = string_set(&m->kind, kind)) < 0 ||
@@ -200,7 +200,7 @@ int handle_available(Asking *a, Explanation *e) {
         int r;
 
         if (!reply)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__available_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_AVAILABLE;
         a->response->available = reply;

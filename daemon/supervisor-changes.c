@@ -9,17 +9,17 @@ static int refs_message(const EventRefs *from, Perfd__V1__EventRef ***ret, size_
         Perfd__V1__EventRef **refs = calloc(from->n + 1, sizeof(*refs));
 
         if (!refs)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *ret = refs;
         for (size_t i = 0; i < from->n; i++) {
                 refs[i] = malloc(sizeof(**refs));
                 if (!refs[i])
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 perfd__v1__event_ref__init(refs[i]);
                 (*ret_n)++;
                 refs[i]->id = from->refs[i].id;
                 if (!(refs[i]->name = strdup(from->refs[i].name)))
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
         }
         return 0;
 }
@@ -33,7 +33,7 @@ int handle_add(Asking *a, Explanation *e) {
         int r = 0;
 
         if (!specs)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (q->n_events == 0)
                 r = refuse(e, REFUSED_INVALID, "bad-request", "no event is named");
         else if (q->keep && q->while_connected)
@@ -52,7 +52,7 @@ int handle_add(Asking *a, Explanation *e) {
                 Perfd__V1__AddReply *reply = malloc(sizeof(*reply));
 
                 if (!reply)
-                        r = -ENOMEM;
+                        r = error_origin(-ENOMEM);
                 else {
                         perfd__v1__add_reply__init(reply);
                         a->response->body_case = PERFD__V1__RESPONSE__BODY_ADDED;
@@ -76,7 +76,7 @@ static int answer_selected(Asking *a, EventRefs *refs) {
         int r;
 
         if (!reply)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__select_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_SELECTED;
         a->response->selected = reply;
@@ -118,7 +118,7 @@ int handle_validate(Asking *a, Explanation *e) {
         int r;
 
         if (!reply)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__validate_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_VALIDATED;
         a->response->validated = reply;
@@ -129,7 +129,7 @@ int handle_validate(Asking *a, Explanation *e) {
         }
         reply->mistakes = calloc(mistakes.n_items + 1, sizeof(*reply->mistakes));
         if (!reply->mistakes)
-                r = -ENOMEM;
+                r = error_origin(-ENOMEM);
         for (size_t i = 0; i < mistakes.n_items && r >= 0; i++) {
                 const ConfigMistake *from = &mistakes.items[i];
                 Perfd__V1__ConfigMistake *m;
@@ -138,7 +138,7 @@ int handle_validate(Asking *a, Explanation *e) {
                         continue;
                 m = malloc(sizeof(*m));
                 if (!m) {
-                        r = -ENOMEM;
+                        r = error_origin(-ENOMEM);
                         break;
                 }
                 perfd__v1__config_mistake__init(m);
@@ -148,7 +148,7 @@ int handle_validate(Asking *a, Explanation *e) {
                 m->path = strdup(from->path ? from->path : "");
                 m->text = strdup(from->text);
                 if (!m->path || !m->text)
-                        r = -ENOMEM;
+                        r = error_origin(-ENOMEM);
         }
         config_mistakes_deinit(&mistakes);
         return r < 0 ? r : 0;
@@ -171,7 +171,7 @@ int handle_plan(Asking *a, Explanation *e) {
         Perfd__V1__PlanReply *reply = malloc(sizeof(*reply));
 
         if (!reply)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__plan_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_PLAN;
         a->response->plan = reply;
@@ -183,7 +183,7 @@ int handle_apply(Asking *a, Explanation *e) {
         Perfd__V1__ReloadReply *reply = malloc(sizeof(*reply));
 
         if (!reply)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__reload_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
         a->response->reloaded = reply;
@@ -194,7 +194,7 @@ int handle_reload(Asking *a, Explanation *e) {
         Perfd__V1__ReloadReply *reply = malloc(sizeof(*reply));
 
         if (!reply)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__reload_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
         a->response->reloaded = reply;

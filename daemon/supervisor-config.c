@@ -12,7 +12,7 @@ static int ids_copy(const ConfigIds *from, uint32_t **ret, size_t *ret_n) {
                 return 0;
         *ret = malloc(from->n_ids * sizeof(**ret));
         if (!*ret)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         memcpy(*ret, from->ids, from->n_ids * sizeof(**ret));
         *ret_n = from->n_ids;
         return 0;
@@ -20,7 +20,7 @@ static int ids_copy(const ConfigIds *from, uint32_t **ret, size_t *ret_n) {
 
 static int string_copy(const char *from, char **ret) {
         if (from && !(*ret = strdup(from)))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         return 0;
 }
 

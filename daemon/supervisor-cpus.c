@@ -66,9 +66,9 @@ int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
         if (r != 0)
                 return r;
         if (!reader->mailbox.mails.slots)
-                return reader_init(reader, s->config->batch_pool);
+                return error_trace_of(reader_init(reader, s->config->batch_pool), "CPU %u", s->cpus[slot]);
         free(reader->horizon.least); /* rings may have got another size since this CPU was there */
-        return reader_init_horizon(reader);
+        return error_trace_of(reader_init_horizon(reader), "CPU %u", s->cpus[slot]);
 }
 
 void supervisor_close_ring(Supervisor *s, uint32_t slot) {
@@ -97,7 +97,7 @@ int supervisor_start_reader(Supervisor *s, uint32_t slot, Explanation *e) {
         int r;
 
         if (!empty)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         s->readers[slot].cut = s->n_cuts;
         r = reader_start(&s->readers[slot], empty);
         if (r == -EINVAL)
@@ -122,7 +122,7 @@ static int find_cpus(Supervisor *s, Explanation *e) {
                 return r;
         s->online = calloc(s->n_cpus, sizeof(*s->online));
         if (!s->online)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 for (size_t i = 0; i < n_online; i++)
                         s->online[slot] |= s->cpus[slot] == online[i];
@@ -137,7 +137,7 @@ static int make_slots(Supervisor *s) {
         s->lanes = calloc(n + 1, sizeof(*s->lanes));
         s->carrier_streams.streams = calloc(2 * n, sizeof(Stream));
         if (!s->readers || !s->carriers || !s->lanes || !s->carrier_streams.streams)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         memset(s->readers, 0, n * sizeof(*s->readers));
         for (uint32_t slot = 0; slot < n; slot++) {
                 s->carriers[slot] = -1;
@@ -157,7 +157,7 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
 
         s->acknowledge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (s->acknowledge_fd < 0)
-                return -errno;
+                return error_origin(-errno);
         r = comm_table_init(&s->comms, COMMS);
         if (r == 0)
                 r = kin_table_init(&s->kin, KIN);

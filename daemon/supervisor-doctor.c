@@ -30,7 +30,7 @@ static int row_message(const DoctorRow *row, Perfd__V1__DoctorRow **ret) {
         int r;
 
         if (!m)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__doctor_row__init(m);
         *ret = m;
         m->works = row->works;
@@ -49,14 +49,14 @@ int handle_doctor(Asking *a, Explanation *e) {
         int r;
 
         if (!reply)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__doctor_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_DOCTOR;
         a->response->doctor = reply;
         r = doctor_examine(&wants, &report, e);
         if (r == 0) {
                 reply->rows = calloc(report.n + 1, sizeof(*reply->rows));
-                r = reply->rows ? 0 : -ENOMEM;
+                r = reply->rows ? 0 : error_origin(-ENOMEM);
         }
         for (size_t i = 0; i < report.n && r == 0; i++) {
                 r = row_message(&report.rows[i], &reply->rows[i]);

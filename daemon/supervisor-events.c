@@ -86,7 +86,7 @@ static int list_switch(Supervisor *s, Registration *const *regs, size_t n, bool 
         _cleanup_free_ const Opened **list = calloc(n + 1, sizeof(*list));
 
         if (!list)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
                 list[i] = &regs[i]->opened;
         if (!on)
@@ -119,7 +119,7 @@ static int switch_list(Supervisor *s, Registration *list, size_t n, bool on, Exp
         size_t n_wanted = 0;
 
         if (!wanted)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (Registration *g = list; g; g = g->next)
                 if (g->enabled)
                         wanted[n_wanted++] = g;
@@ -298,7 +298,7 @@ int supervisor_remove_orphans(Supervisor *s) {
         size_t n = 0;
 
         if (!orphans)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (Registration *g = s->registrations; g; g = g->next)
                 if (g->owner == OWNER_GONE)
                         orphans[n++] = g;
@@ -322,7 +322,7 @@ static int supervisor_switch(Supervisor *s, Registration *const *selected, size_
         int r = 0;
 
         if (!changing)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
                 if (selected[i]->enabled != on)
                         changing[n_changing++] = selected[i];
@@ -374,7 +374,7 @@ int supervisor_disable_all(Supervisor *s) {
         size_t n = 0;
 
         if (!all)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (Registration *r = s->registrations; r; r = r->next)
                 all[n++] = r;
         return supervisor_switch(s, all, n, false, NULL);

@@ -36,7 +36,7 @@ static int split(Registration *g, Opened *ret) {
                 return 0;
         ret->streams = calloc(n, sizeof(*ret->streams));
         if (!ret->streams)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < g->opened.n; i++)
                 if (g->opened.streams[i].leaves)
                         ret->streams[ret->n++] = g->opened.streams[i];
@@ -51,7 +51,7 @@ static int disable_parts(Supervisor *s, const Part *parts, size_t n, bool to_hei
         _cleanup_free_ const Opened **list = calloc(n + 1, sizeof(*list));
 
         if (!list)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
                 list[i] = &parts[i].gone;
         return to_heirs ? opened_hand_over(s, list, n) : opened_disable(s, list, n);
@@ -79,7 +79,7 @@ int supervisor_retract(Supervisor *s) {
 
         thread_assert(THREAD_MAIN);
         if (!parts)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (Registration *g = s->registrations; g && r == 0; g = g->next) {
                 parts[n] = (Part){ .registration = g, .gone = OPENED_NULL };
                 r = split(g, &parts[n].gone);
@@ -102,7 +102,7 @@ static int reserve(const Extension *list, size_t n) {
                 Stream *streams = reallocarray(opened->streams, opened->n + list[i].more.n + 1, sizeof(*streams));
 
                 if (!streams)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 opened->streams = streams;
         }
         return 0;
@@ -119,7 +119,7 @@ static int enable(Supervisor *s, const Extension *list, size_t n, Explanation *e
         size_t n_more = 0;
 
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
                 if (list[i].registration->enabled)
                         more[n_more++] = &list[i].more;
@@ -157,7 +157,7 @@ static int change_over(Supervisor *s, const Extension *list, size_t n) {
         int r = 0;
 
         if (!parts)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n && r == 0; i++) {
                 Registration *g = list[i].registration;
                 Part *part = &parts[n_parts];

@@ -34,11 +34,11 @@ int supervisor_resolve_external(Supervisor *s, uint32_t id, EventSpec *spec, Reg
                 return r;
         g = calloc(1, sizeof(*g));
         if (!g)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         g->event = event_new(id, spec, plan, (uint32_t)s->n_cpus + 1);
         if (!g->event) {
                 registration_free(s, g);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         g->event->external = g->event->exact = true;
         g->event->period = 1;
@@ -116,13 +116,13 @@ static int own_send(Supervisor *s) {
                 return 0;
         usec = OWN_HOLD_USEC << (away / OWN_PROMPT - 1);
         if (!o->hold) {
-                r = sd_event_add_time_relative(s->event, &o->hold, CLOCK_MONOTONIC, usec, OWN_HOLD_USEC / 4, on_held_enough, s);
+                r = error_origin(sd_event_add_time_relative(s->event, &o->hold, CLOCK_MONOTONIC, usec, OWN_HOLD_USEC / 4, on_held_enough, s));
                 if (r >= 0)
-                        r = sd_event_source_set_exit_on_failure(o->hold, true);
+                        r = error_origin(sd_event_source_set_exit_on_failure(o->hold, true));
         } else {
-                r = sd_event_source_set_time_relative(o->hold, usec);
+                r = error_origin(sd_event_source_set_time_relative(o->hold, usec));
                 if (r >= 0)
-                        r = sd_event_source_set_enabled(o->hold, SD_EVENT_ONESHOT);
+                        r = error_origin(sd_event_source_set_enabled(o->hold, SD_EVENT_ONESHOT));
         }
         o->is_held = r >= 0;
         return r < 0 ? r : 0;
@@ -140,7 +140,7 @@ static int own_need_batch(Supervisor *s) {
                 if (o->n_batches == OWN_BATCHES)
                         return OWN_E_LOST;
                 if (!(o->batch = batch_new((uint32_t)s->n_cpus)))
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 o->n_batches++;
         }
         batch_reset(o->batch, s->generation);
@@ -314,7 +314,7 @@ int handle_emit(Asking *a, Explanation *e) {
 
         if (!raw || !reply) {
                 free(reply);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         perfd__v1__emit_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_EMITTED;

@@ -82,7 +82,7 @@ static int find_arrived(const Registration *g, const Whoms *now, Whoms *ret) {
         *ret = WHOMS_NULL;
         ret->list = calloc(now->n + 1, sizeof(*ret->list));
         if (!open || !ret->list)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < g->opened.n; i++)
                 open[i] = g->opened.streams[i].whom;
         qsort(open, g->opened.n, sizeof(*open), compare_ids);
@@ -125,7 +125,7 @@ static void say_refused(const Supervisor *s, const Registration *g, const Explan
 static int follow_events(Supervisor *s, Registration *list, bool each, Explanation *e) {
         Following f = { .sights = calloc(s->n_registrations + 1, sizeof(*f.sights)),
                         .list = calloc(s->n_registrations + 1, sizeof(*f.list)) };
-        int r = f.sights && f.list ? 0 : -ENOMEM;
+        int r = f.sights && f.list ? 0 : error_origin(-ENOMEM);
 
         for (Registration *g = list; g && r == 0; g = g->next) {
                 Explanation why = EXPLANATION_NULL;

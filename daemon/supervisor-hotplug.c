@@ -23,7 +23,7 @@ int supervisor_tell_lane(Supervisor *s, DispatcherOrder order, uint32_t slot) {
         sem_t done;
 
         if (!mail)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         sem_init(&done, 0, 0);
         *mail = (DispatcherMail){ .order = order, .slot = slot, .at = clock_now(s->attr.clock), .done = &done };
         dispatcher_post(&s->dispatcher, mail);
@@ -45,7 +45,7 @@ static int disable_slot(Supervisor *s, uint32_t slot) {
                 n += g->opened.n;
         of_slot.streams = calloc(n + 1, sizeof(*of_slot.streams));
         if (!of_slot.streams)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (const Registration *g = s->registrations; g; g = g->next)
                 for (size_t i = 0; i < g->opened.n; i++)
                         if (g->opened.streams[i].slot == slot)
@@ -60,7 +60,7 @@ static int stop_reader(Supervisor *s, uint32_t slot) {
         _cleanup_free_ ReaderMail *each = calloc(s->n_cpus, sizeof(*each));
 
         if (!each)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (uint32_t i = 0; i < s->n_cpus; i++)
                 each[i].order = i == slot ? READER_STOP : READER_SWITCH;
         return supervisor_order_each(s, each);
@@ -155,7 +155,7 @@ static int extend_events(Supervisor *s, uint32_t slot) {
         int r = 0;
 
         if (!list)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (Registration *g = s->registrations; g && r == 0; g = g->next) {
                 list[n].registration = g;
                 r = open_event_on(s, g, slot, &list[n].more);
@@ -306,7 +306,7 @@ int supervisor_follow_cpus(Supervisor *s) {
 
         if (r < 0) {
                 log_print(LOG_NOTICE, "the kernel does not tell of CPUs that come or go, so they are not followed: %s",
-                          strerror(-r));
+                          error_text(r));
                 return 0;
         }
         return operations_listen(s, CHANGE_HOTPLUG, s->hotplug_fd);

@@ -47,7 +47,7 @@ static int waiting_add(Supervisor *s, Perfd__V1__EventSpec *spec, const char *wh
                 perfd__v1__event_spec__free_unpacked(spec, NULL);
                 free(w);
                 free(text);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         *w = (WaitingEvent){ .spec = spec, .why = text };
         while (*end)
@@ -150,7 +150,7 @@ static int pack_events(const Supervisor *s, const KeptChange *change, Perfd__V1_
 
         q->events = calloc(count_events(s, change) + 1, sizeof(*q->events));
         if (!q->events)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         change_mark(change, true);
         r = put_events(s, change, q);
         change_mark(change, false);
@@ -165,7 +165,7 @@ static int pack_events(const Supervisor *s, const KeptChange *change, Perfd__V1_
         if (*ret)
                 perfd__v1__add_request__pack(q, *ret);
         q->n_events = n_owned;
-        return *ret ? 0 : -ENOMEM;
+        return *ret ? 0 : error_origin(-ENOMEM);
 }
 
 static int write_file(Supervisor *s, const KeptChange *change, Explanation *e) {
@@ -175,7 +175,7 @@ static int write_file(Supervisor *s, const KeptChange *change, Explanation *e) {
         int r;
 
         if (!q)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__add_request__init(q);
         r = pack_events(s, change, q, &bytes, &n);
         perfd__v1__add_request__free_unpacked(q, NULL);
@@ -207,7 +207,7 @@ int kept_restore(Supervisor *s, const KeptChange *change) {
 static int try_to_add(Supervisor *s, Perfd__V1__EventSpec *const *messages, size_t n, Explanation *e) {
         EventSpec *specs = calloc(n + 1, sizeof(*specs));
         EventRefs refs = { .n = 0 };
-        int r = specs ? 0 : -ENOMEM;
+        int r = specs ? 0 : error_origin(-ENOMEM);
 
         for (size_t i = 0; i < n && r == 0; i++)
                 r = spec_from_message(s, messages[i], &specs[i], e);
@@ -257,7 +257,7 @@ static int give_up_file(Supervisor *s, const char *why) {
                 return r;
         log_print(LOG_ERR, "no event that was kept is added, and none can be kept: %s; %s", why, e.text);
         s->state_unusable = strdup(why);
-        return s->state_unusable ? 0 : -ENOMEM;
+        return s->state_unusable ? 0 : error_origin(-ENOMEM);
 }
 
 static int load_file(Supervisor *s, const uint8_t *bytes, size_t n) {
@@ -285,7 +285,7 @@ int supervisor_load_kept(Supervisor *s) {
         thread_assert(THREAD_MAIN);
         if (s->runtime_directory ? asprintf(&s->state_path, "%s/events", s->runtime_directory) < 0
                                  : !(s->state_path = strdup(s->config->state_path)))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = state_file_read(s->state_path, &bytes, &n, &e);
         if (r == STATE_FILE_E_MISSING)
                 return 0;
@@ -297,7 +297,7 @@ int supervisor_load_kept(Supervisor *s) {
                 return r;
         log_print(LOG_ERR, "no event that was kept is added, and none can be kept: %s", e.text);
         s->state_unusable = strdup(e.text);
-        return s->state_unusable ? 0 : -ENOMEM;
+        return s->state_unusable ? 0 : error_origin(-ENOMEM);
 }
 
 int supervisor_retry_waiting(Supervisor *s) {
@@ -309,7 +309,7 @@ int supervisor_retry_waiting(Supervisor *s) {
                 n++;
         messages = calloc(n + 1, sizeof(*messages));
         if (!messages)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++) {
                 WaitingEvent *w = s->waiting;
 

@@ -39,7 +39,7 @@ static int add_event(const Supervisor *s, LedgerBase *b, const DispatcherReport 
                 if ((b->n_events & (b->n_events - 1)) == 0) { /* there is room for a power of two */
                         more = reallocarray(b->events, b->n_events ? 2 * b->n_events : 1, sizeof(*more));
                         if (!more)
-                                return -ENOMEM;
+                                return error_origin(-ENOMEM);
                         b->events = more;
                 }
                 b->events[b->n_events++] = row;
@@ -57,7 +57,7 @@ static int add_probes(Supervisor *s, LedgerBase *b, const Subscription *u) {
                         continue;
                 more = reallocarray(b->probes, b->n_probes + 1, sizeof(*more));
                 if (!more)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 b->probes = more;
                 b->probes[b->n_probes++] = (ProbeBase){ .event = g->event->id, .missed = missed };
         }
@@ -67,7 +67,7 @@ static int add_probes(Supervisor *s, LedgerBase *b, const Subscription *u) {
 static int add_rings(const Supervisor *s, LedgerBase *b) {
         b->rings = calloc(s->n_cpus + 1, sizeof(*b->rings));
         if (!b->rings)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 b->rings[slot] = ledger_ring_losses(s, slot);
         return 0;
@@ -97,7 +97,7 @@ int ledger_base_new(Supervisor *s, const Subscription *u, LedgerBase **ret) {
 
         *ret = NULL;
         if (!b)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = base_fill(s, u, b);
         s->base_bytes += b->n_bytes;
         if (r < 0 || s->base_bytes > BASES_BYTES)

@@ -11,7 +11,7 @@ static int post_cut(Supervisor *s, uint64_t id) {
         DispatcherMail *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *mail = (DispatcherMail){ .order = DISPATCHER_CUT, .id = id, .cut = s->n_cuts + 1 };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
@@ -21,13 +21,13 @@ static int post_close(Supervisor *s, const StreamEnd *end, const Perfd__V1__Ledg
         DispatcherMail *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *mail = (DispatcherMail){ .order = DISPATCHER_CLOSE, .id = end->id, .reason = end->reason,
                                   .at = clock_now(s->attr.clock), .n_bytes = perfd__v1__ledger__get_packed_size(ledger) };
         mail->bytes = malloc(mail->n_bytes ? mail->n_bytes : 1);
         if (!mail->bytes) {
                 free(mail);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         perfd__v1__ledger__pack(ledger, mail->bytes);
         dispatcher_post(&s->dispatcher, mail);
@@ -49,7 +49,7 @@ static int close_stream(Supervisor *s, const Admission *a, const DispatcherRepor
 
         ids = calloc(u->n_routes + 1, sizeof(*ids));
         if (!ids)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < u->n_routes; i++)
                 ids[i] = u->routes[i].registration->event->id;
         qsort(ids, u->n_routes, sizeof(*ids), compare_ids);
@@ -95,7 +95,7 @@ static int post_close_all(Supervisor *s) {
         DispatcherMail *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *mail = (DispatcherMail){ .order = DISPATCHER_CLOSE_ALL };
         dispatcher_post(&s->dispatcher, mail);
         return 0;

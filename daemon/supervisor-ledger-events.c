@@ -101,17 +101,17 @@ EventCut supervisor_event_totals(const Supervisor *s, const Registration *g) {
 int ledger_counts_new(const uint64_t *values, const char *const *names, size_t n, Perfd__V1__Count ***ret, size_t *ret_n) {
         *ret = calloc(n + 1, sizeof(**ret));
         if (!*ret)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++) {
                 Perfd__V1__Count *c = malloc(sizeof(*c));
 
                 if (!c)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 perfd__v1__count__init(c);
                 (*ret)[(*ret_n)++] = c;
                 c->count = values[i];
                 if (!(c->reason = strdup(names[i])))
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
         }
         return 0;
 }
@@ -163,7 +163,7 @@ static int ledger_since_new(const LedgerNumbers *now, const LedgerNumbers *base,
         uint64_t lost[_LOSS_MAX];
 
         if (!since)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__ledger_since__init(since);
         *ret = since;
         since->occurred = now->occurred - base->occurred;
@@ -203,7 +203,7 @@ static int event_ledger_fill(const Supervisor *s, const LedgerScope *scope, cons
                      c->cut.sampled == 0 && (now.lost[LOSS_KERNEL_UNWRITTEN] == 0 || has_sure_duplicates(c));
         row->stalled = c == &live;
         if (!(row->name = strdup(event->spec.name)))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (scope->stream && row->balanced && ledger_base_find(scope->stream->base, event->id, slot, &base) &&
             is_behind(&now, &base))
                 r = ledger_since_new(&now, &base, &row->since);
@@ -224,7 +224,7 @@ static int ledger_add_event(const Supervisor *s, const LedgerScope *scope, const
         Perfd__V1__EventLedger *row = malloc(sizeof(*row));
 
         if (!row)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__event_ledger__init(row);
         ledger->events[ledger->n_events++] = row;
         return event_ledger_fill(s, scope, report, event, is_exact, slot, row);
@@ -238,7 +238,7 @@ int ledger_add_events(const Supervisor *s, const LedgerScope *scope, const Dispa
                 n += ledger_has(scope, g->event);
         ledger->events = calloc(n * (s->n_cpus + 1) + 1, sizeof(*ledger->events));
         if (!ledger->events)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (const Registration *g = s->registrations; g; g = g->next)
                 for (uint32_t slot = 0; ledger_has(scope, g->event) && slot < g->event->n_slots && r == 0; slot++)
                         if (registration_has_slot(g, slot))
@@ -253,7 +253,7 @@ int ledger_add_removed_event(const Supervisor *s, const LedgerScope *scope, cons
         int r = 0;
 
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         ledger->events = more;
         for (uint32_t slot = 0; slot < e->event->n_slots && r == 0; slot++) {
                 if (!e->has_slot[slot])

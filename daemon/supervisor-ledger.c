@@ -44,13 +44,13 @@ int supervisor_report(Supervisor *s, DispatcherReport *ret) {
         sem_t done;
 
         if (!mail)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         sem_init(&done, 0, 0);
         *mail = (DispatcherMail){ .order = DISPATCHER_REPORT, .report = ret, .done = &done };
         dispatcher_post(&s->dispatcher, mail);
         supervisor_wait_for_dispatcher(s, &done, "for its rows of the ledger");
         sem_destroy(&done);
-        return ret->subscribers && ret->late ? 0 : -ENOMEM;
+        return ret->subscribers && ret->late ? 0 : error_origin(-ENOMEM);
 }
 
 typedef struct RingCut {
@@ -126,7 +126,7 @@ static int ledger_add_ring(const Supervisor *s, const LedgerScope *scope, uint32
                 return 0;
         row = malloc(sizeof(*row));
         if (!row)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__ring_ledger__init(row);
         ledger->rings[ledger->n_rings++] = row;
         row->cpu = s->cpus[slot];
@@ -144,7 +144,7 @@ static int ledger_add_rings(const Supervisor *s, const LedgerScope *scope, Perfd
 
         ledger->rings = calloc(s->n_cpus + 1, sizeof(*ledger->rings));
         if (!ledger->rings)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
                 r = ledger_add_ring(s, scope, slot, ledger);
         return r;
@@ -158,7 +158,7 @@ static int ledger_add_probe(const LedgerScope *scope, const Event *event, bool k
         if (more)
                 ledger->probes = more;
         if (!row)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__probe_ledger__init(row);
         ledger->probes[ledger->n_probes++] = row;
         row->id = event->id;
@@ -167,7 +167,7 @@ static int ledger_add_probe(const LedgerScope *scope, const Event *event, bool k
         row->missed = missed;
         if (scope->stream)
                 row->missed_since = missed - ledger_base_missed(scope->stream->base, event->id);
-        return (row->name = strdup(event->spec.name)) ? 0 : -ENOMEM;
+        return (row->name = strdup(event->spec.name)) ? 0 : error_origin(-ENOMEM);
 }
 
 /* Hits that the kernel could not even count, where it says how many. */
@@ -220,7 +220,7 @@ static int ledger_add_subscribers(const Supervisor *s, const LedgerScope *scope,
                                   Perfd__V1__Ledger *ledger) {
         ledger->subscribers = calloc(report->n_subscribers + 1, sizeof(*ledger->subscribers));
         if (!ledger->subscribers)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < report->n_subscribers; i++) {
                 Perfd__V1__Count counts[N_SUBSCRIBER_DROPS], *dropped[N_SUBSCRIBER_DROPS];
                 Perfd__V1__SubscriberLedger borrowed;
@@ -233,7 +233,7 @@ static int ledger_add_subscribers(const Supervisor *s, const LedgerScope *scope,
                 n = perfd__v1__subscriber_ledger__pack(&borrowed, bytes);
                 ledger->subscribers[ledger->n_subscribers] = perfd__v1__subscriber_ledger__unpack(NULL, n, bytes);
                 if (!ledger->subscribers[ledger->n_subscribers])
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 ledger->n_subscribers++;
         }
         return 0;
@@ -257,7 +257,7 @@ int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherR
         int r;
 
         if (!ledger)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__ledger__init(ledger);
         ledger->loss_exact = s->attr.has_lost;
         r = ledger_add_events(s, scope, report, ledger);

@@ -25,10 +25,10 @@ static int spec_message_copy(const Perfd__V1__EventSpec *from, Perfd__V1__EventS
         _cleanup_free_ uint8_t *bytes = malloc(n + 1);
 
         if (!bytes)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__event_spec__pack(from, bytes);
         *ret = perfd__v1__event_spec__unpack(NULL, n, bytes);
-        return *ret ? 0 : -ENOMEM;
+        return *ret ? 0 : error_origin(-ENOMEM);
 }
 
 static int list_waiting(const Supervisor *s, const char *pattern, Perfd__V1__ListReply *reply) {
@@ -41,7 +41,7 @@ static int list_waiting(const Supervisor *s, const char *pattern, Perfd__V1__Lis
                         continue;
                 m = malloc(sizeof(*m));
                 if (!m)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 perfd__v1__event_state__init(m);
                 reply->events[reply->n_events++] = m;
                 m->kept = true;
@@ -67,13 +67,13 @@ int handle_list(Asking *a, Explanation *e) {
         int r;
 
         if (!reply)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__list_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_LIST;
         a->response->list = reply;
         reply->events = calloc(s->n_registrations + count_waiting(s) + 1, sizeof(*reply->events));
         if (!reply->events)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = supervisor_cut(s);
         for (const Registration *g = s->registrations; g && r >= 0; g = g->next) {
                 Perfd__V1__EventState *m;
@@ -83,7 +83,7 @@ int handle_list(Asking *a, Explanation *e) {
                         continue;
                 m = malloc(sizeof(*m));
                 if (!m)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 perfd__v1__event_state__init(m);
                 reply->events[reply->n_events++] = m;
                 m->id = g->event->id;

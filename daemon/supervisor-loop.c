@@ -39,7 +39,7 @@ int supervisor_say_goodbye(Supervisor *s) {
         notify("STOPPING=1");
         r = supervisor_disable_all(s);
         if (r < 0) {
-                log_print(LOG_ERR, "an event can not be disabled, so that streams end without a ledger: %s", strerror(-r));
+                log_print(LOG_ERR, "an event can not be disabled, so that streams end without a ledger: %s", error_text(r));
                 return sd_event_exit(s->event, s->exit_code ? s->exit_code : 1);
         }
         if (s->n_subscribers == 0)
@@ -47,8 +47,8 @@ int supervisor_say_goodbye(Supervisor *s) {
         r = supervisor_close_all_streams(s, "shutdown");
         if (r < 0)
                 return r;
-        r = sd_event_source_set_time_relative(s->goodbye, GOODBYE_USEC);
-        return r < 0 ? r : sd_event_source_set_enabled(s->goodbye, SD_EVENT_ONESHOT);
+        r = error_origin(sd_event_source_set_time_relative(s->goodbye, GOODBYE_USEC));
+        return r < 0 ? r : error_origin(sd_event_source_set_enabled(s->goodbye, SD_EVENT_ONESHOT));
 }
 
 static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
@@ -118,15 +118,15 @@ static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
                 return 0;
         return sd_event_source_set_time_relative(source, interval / 3) < 0
                        ? 0
-                       : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                       : error_origin(sd_event_source_set_enabled(source, SD_EVENT_ONESHOT));
 }
 
 /* To the loop, for as long as that is. A handler that gives a negative ends perfd; by default it would only be disabled. */
 static int source_give(sd_event_source *source) {
-        int r = sd_event_source_set_exit_on_failure(source, true);
+        int r = error_origin(sd_event_source_set_exit_on_failure(source, true));
 
         if (r >= 0)
-                r = sd_event_source_set_floating(source, true);
+                r = error_origin(sd_event_source_set_floating(source, true));
         sd_event_source_unref(source);
         return r;
 }
@@ -147,20 +147,20 @@ int supervisor_start_loop(Supervisor *s) {
         sigaddset(&set, SIGHUP);
         sigprocmask(SIG_BLOCK, &set, NULL);
         signal(SIGPIPE, SIG_IGN);
-        r = sd_event_new(&s->event);
+        r = error_origin(sd_event_new(&s->event));
         for (size_t i = 0; i < ARRAY_SIZE(signals) && r >= 0; i++) {
-                r = sd_event_add_signal(s->event, &source, signals[i].number, signals[i].handler, s);
+                r = error_origin(sd_event_add_signal(s->event, &source, signals[i].number, signals[i].handler, s));
                 if (r >= 0)
                         r = source_give(source);
         }
         if (r >= 0) /* the first timer of the loop, for which an fd is opened: all later ones need none */
-                r = sd_event_add_time(s->event, &s->goodbye, CLOCK_MONOTONIC, 0, 0, on_goodbye_over, s);
+                r = error_origin(sd_event_add_time(s->event, &s->goodbye, CLOCK_MONOTONIC, 0, 0, on_goodbye_over, s));
         if (r >= 0)
-                r = sd_event_source_set_enabled(s->goodbye, SD_EVENT_OFF);
+                r = error_origin(sd_event_source_set_enabled(s->goodbye, SD_EVENT_OFF));
         if (r >= 0)
-                r = sd_event_source_set_exit_on_failure(s->goodbye, true);
+                r = error_origin(sd_event_source_set_exit_on_failure(s->goodbye, true));
         if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
-                r = sd_event_add_time_relative(s->event, &s->feeding, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s);
+                r = error_origin(sd_event_add_time_relative(s->event, &s->feeding, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s));
         return r < 0 ? r : 0;
 }
 
@@ -180,19 +180,19 @@ int supervisor_run(Supervisor *s) {
                 r = operations_run(s);
                 if (r < 0 || sd_event_get_state(s->event) == SD_EVENT_FINISHED)
                         break;
-                r = sd_event_prepare(s->event);
+                r = error_origin(sd_event_prepare(s->event));
                 if (r == 0 && operations_are_waiting(s))
-                        r = sd_event_wait(s->event, 0);
+                        r = error_origin(sd_event_wait(s->event, 0));
                 else if (r == 0) {
                         closer_go(&s->closer);
-                        r = sd_event_wait(s->event, UINT64_MAX);
+                        r = error_origin(sd_event_wait(s->event, UINT64_MAX));
                         closer_hold(&s->closer);
                 }
                 if (r > 0)
-                        r = sd_event_dispatch(s->event);
+                        r = error_origin(sd_event_dispatch(s->event));
         }
         closer_go(&s->closer);
         if (r >= 0)
-                r = sd_event_get_exit_code(s->event, &code);
+                r = error_origin(sd_event_get_exit_code(s->event, &code));
         return r < 0 ? r : code;
 }

@@ -62,7 +62,7 @@ static int update_to(Supervisor *s, size_t of_all) {
                 return 0;
         mail = calloc(1, sizeof(*mail));
         if (!mail)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         mail->order = DISPATCHER_SHED;
         dispatcher_post(&s->dispatcher, mail);
         return 0;
@@ -112,7 +112,7 @@ int supervisor_reserve_memory(Supervisor *s, uid_t uid, size_t bytes, UidMemory 
         if (!m) {
                 m = calloc(1, sizeof(*m));
                 if (!m)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 m->uid = uid;
                 m->next = s->memory.uids;
                 s->memory.uids = m;
@@ -145,7 +145,7 @@ static int on_memory_events(sd_event_source *source, int fd, uint32_t revents, v
 
         if (n < 0 && errno != EINTR && errno != EAGAIN) { /* the cgroup is gone, and we are in another one */
                 log_print(LOG_NOTICE, "the kernel tells no longer when perfd's cgroup has no memory left: %m");
-                return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+                return error_origin(sd_event_source_set_enabled(source, SD_EVENT_OFF));
         }
         return supervisor_update_memory(userdata);
 }
@@ -158,7 +158,7 @@ int supervisor_start_memory(Supervisor *s) {
                 return r;
         s->memory.events_fd = memory_limits_watch(&s->memory.limits);
         if (s->memory.events_fd >= 0 && pread(s->memory.events_fd, text, sizeof(text), 0) >= 0) {
-                r = sd_event_add_io(s->event, NULL, s->memory.events_fd, EPOLLPRI, on_memory_events, s);
+                r = error_origin(sd_event_add_io(s->event, NULL, s->memory.events_fd, EPOLLPRI, on_memory_events, s));
                 if (r < 0)
                         return r;
         }

@@ -174,9 +174,9 @@ static int compose_filter(const Supervisor *s, const Registration *r, const char
         if (r->plan.attrs[0].type != PERF_TYPE_TRACEPOINT || (!filter && !exclude))
                 return 0;
         if (filter && exclude)
-                return asprintf(ret, "(%s) && (%s)", filter, s->self_filter) < 0 ? -ENOMEM : 0;
+                return asprintf(ret, "(%s) && (%s)", filter, s->self_filter) < 0 ? error_origin(-ENOMEM) : 0;
         *ret = strdup(filter ? filter : s->self_filter);
-        return *ret ? 0 : -ENOMEM;
+        return *ret ? 0 : error_origin(-ENOMEM);
 }
 
 static int set_filter(const Supervisor *s, const Registration *r, int fd, const char *filter, const char *composed,
@@ -286,7 +286,7 @@ static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_
                 return r;
         o->opened.streams = calloc(n + 1, sizeof(*o->opened.streams));
         if (!o->opened.streams)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         o->since = clock_now(o->supervisor->attr.clock);
         note_roots(o, whoms); /* before the first child can inherit */
         for (size_t i = 0; i < whoms->n && r == 0; i++)
@@ -301,7 +301,7 @@ int supervisor_open_at(Supervisor *s, const Registration *g, const char *filter,
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = open_all(&o, whoms, slots, n_slots, e);
+        r = error_trace_of(open_all(&o, whoms, slots, n_slots, e), "event %s", g->event->spec.name);
         free(o.composed);
         if (r != 0)
                 opened_close(s, &o.opened);

@@ -71,7 +71,7 @@ int operations_add(Supervisor *s, Connection *c, bool is_trial, Explanation *e) 
                 return r;
         added = calloc(1, sizeof(*added));
         if (!added)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *added = (Operation){ .connection = c, .connection_id = connection_id(c), .uid = peer->uid,
                               .is_control = peer->may_change, .is_trial = is_trial };
         find_round(&s->operations, added);
@@ -160,15 +160,15 @@ int operations_listen(Supervisor *s, ChangeKind kind, int fd) {
         int r;
 
         if (!l)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *l = (Listening){ .supervisor = s, .kind = kind };
-        r = sd_event_add_io(s->event, source, fd, EPOLLIN, on_readable, l);
+        r = error_origin(sd_event_add_io(s->event, source, fd, EPOLLIN, on_readable, l));
         if (r < 0) {
                 free(l);
                 return r;
         }
         (void)sd_event_source_set_destroy_callback(*source, free); /* does not fail of one that was just made */
-        r = sd_event_source_set_enabled(*source, SD_EVENT_ONESHOT);
+        r = error_origin(sd_event_source_set_enabled(*source, SD_EVENT_ONESHOT));
         return r < 0 ? r : 0;
 }
 
@@ -184,7 +184,7 @@ static int make_change(Supervisor *s, ChangeKind kind) {
         r = changes[kind].make(s);
         notes_say(s, "what has changed");
         if (r >= 0 && s->operations.sources[kind])
-                r = sd_event_source_set_enabled(s->operations.sources[kind], SD_EVENT_ONESHOT);
+                r = error_origin(sd_event_source_set_enabled(s->operations.sources[kind], SD_EVENT_ONESHOT));
         return r < 0 ? r : 0;
 }
 
@@ -227,7 +227,7 @@ static int serve(Supervisor *s, uint64_t usec) {
         int r = 1;
 
         for (int i = 0; i < TURN_MAX && r > 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED; i++) {
-                r = sd_event_run(s->event, usec);
+                r = error_origin(sd_event_run(s->event, usec));
                 usec = 0;
                 if (clock_now(CLOCK_MONOTONIC) >= end)
                         break;

@@ -17,11 +17,11 @@ static int difference_new(const char *field, const char *before, const char *aft
         int r;
 
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *list = more;
         d = malloc(sizeof(*d));
         if (!d)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__difference__init(d);
         more[(*n)++] = d;
         r = string_set(&d->field, field);
@@ -53,11 +53,11 @@ static int planned_new(PlannedList list, const Registration *running, const Even
         int r;
 
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *list.events = more;
         m = malloc(sizeof(*m));
         if (!m)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__planned_event__init(m);
         more[(*list.n)++] = m;
         m->id = running ? running->event->id : 0;

@@ -25,7 +25,7 @@ static int snapshot_add_closed(SnapshotEvent *e) {
 
         e->closed = malloc(n * sizeof(*e->closed));
         if (!e->closed)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         memcpy(e->closed, e->event->closed_reads, n * sizeof(*e->closed));
         return 0;
 }
@@ -65,7 +65,7 @@ static int snapshot_add_streams(const Supervisor *s, Snapshot *snapshot, uint32_
                 n += count_streams(&g->opened, slot) + count_streams(&g->pending, slot);
         streams = snapshot_streams_new(n);
         if (!streams)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         n = 0;
         for (const Registration *g = s->registrations; g; g = g->next, event++) {
                 n += put_streams(g, &g->opened, slot, event, streams + n);
@@ -130,7 +130,7 @@ static int snapshot_build(Supervisor *s, Snapshot **ret) {
 
         snapshot = snapshot_new(s->generation + 1, (uint32_t)s->n_cpus, s->n_registrations);
         if (!snapshot)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (Registration *g = s->registrations; g; g = g->next) {
                 SnapshotEvent *e = &snapshot->events[i++];
 
@@ -245,7 +245,7 @@ int supervisor_order_each(Supervisor *s, const ReaderMail *each) {
         if (!have) { /* all or none */
                 for (size_t i = 0; mails && i < s->n_cpus; i++)
                         free(mails[i]);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         s->sequence++;
         for (uint32_t i = 0; i < s->n_cpus; i++)
@@ -270,7 +270,7 @@ static int order_all(Supervisor *s, ReaderOrder order, Snapshot *snapshot, uint6
         _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
 
         if (!each)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < s->n_cpus; i++)
                 each[i] = (ReaderMail){ .order = order, .snapshot = snapshot, .cut = cut };
         return supervisor_order_each(s, each);
@@ -307,7 +307,7 @@ static int make_turned(const Supervisor *s, const Snapshot *snapshot, ReaderMail
                 n += snapshot->cpus[slot].n_streams;
         turned = malloc((n + 1) * sizeof(*turned));
         if (!turned)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *ret = turned;
         for (size_t slot = 0; slot < s->n_cpus; slot++) {
                 each[slot].turned = turned;
@@ -327,7 +327,7 @@ static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot, uint64_t cu
         int r;
 
         if (!each)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 each[slot] = (ReaderMail){ .order = READER_ADOPT, .snapshot = snapshot, .cut = cut };
         r = make_turned(s, snapshot, each, &turned);

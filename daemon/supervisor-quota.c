@@ -147,7 +147,7 @@ int supervisor_wait_for_trial_room(Supervisor *s, const char *what, size_t n_fds
         int r;
 
         if (uid != 0 && !supervisor_closing_of(s, uid))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = wait_for_closer(s, uid, n_fds, e);
         return r == 0 && uid != 0 ? check_fds_of(s, uid, what, n_fds, e) : r;
 }

@@ -110,7 +110,7 @@ static int check_names(const Reload *w, Explanation *e) {
         size_t n = 0;
 
         if (!names)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (const Registration *g = w->added; g; g = g->next)
                 names[n++] = g->event->spec.name;
         qsort(names, n, sizeof(*names), compare_names);
@@ -127,7 +127,7 @@ int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e) {
         w->replacements = calloc(s->n_registrations + 1, sizeof(*w->replacements));
         w->removed = calloc(s->n_registrations + 1, sizeof(*w->removed));
         if (!w->kept || !w->replacements || !w->removed)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < c->n_events && r == 0; i++) {
                 r = reload_prepare_event(s, c, &c->events[i], w, e);
                 if (r > 0)

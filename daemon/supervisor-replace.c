@@ -36,7 +36,7 @@ int registration_keep_counts(Registration *r, const Opened *o, bool is_standby) 
                 int error = open_read(stream->fd, stream->read_format, &read);
 
                 if (error < 0)
-                        return error;
+                        return error_trace_of(error, "event %s, CPU slot %u", r->event->spec.name, stream->slot);
                 if (stream->member == 0)
                         add_closed(c, &read, stream->is_sampling, is_standby);
                 if (stream->is_heir)
@@ -62,7 +62,7 @@ void replacement_deinit(Supervisor *s, Replacement *p) {
 
 static int text_copy(const char *from, char **ret) {
         *ret = from ? strdup(from) : NULL;
-        return from && !*ret ? -ENOMEM : 0;
+        return from && !*ret ? error_origin(-ENOMEM) : 0;
 }
 
 static int plan_copy(const AttrPlan *from, AttrPlan *ret) {
@@ -72,7 +72,7 @@ static int plan_copy(const AttrPlan *from, AttrPlan *ret) {
         p.config3 = calloc(from->n_attrs + 1, sizeof(*p.config3));
         *ret = p;
         if (!p.attrs || !p.config3)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         memcpy(p.attrs, from->attrs, from->n_attrs * sizeof(*p.attrs));
         memcpy(p.config3, from->config3, from->n_attrs * sizeof(*p.config3));
         ret->hides_read = false; /* attr_plan() says anew */
@@ -112,7 +112,7 @@ static int changed_event(Event *event, const EventSpec *wanted, Event **ret) {
         if ((r = text_copy(wanted->filter, &spec.filter)) < 0 || (r = text_copy(wanted->group, &spec.group)) < 0)
                 return r;
         *ret = event_new_changed(event, &spec);
-        return *ret ? 0 : -ENOMEM;
+        return *ret ? 0 : error_origin(-ENOMEM);
 }
 
 static int prepare(Supervisor *s, Registration *g, const EventSpec *wanted, Replacement *p, Explanation *e) {
@@ -174,7 +174,7 @@ static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_repl
         int error;
 
         if (!pending || !old)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         n_pending = list_pending(list, n, false, pending);
         error = is_replaced ? opened_hand_over(s, pending, n_pending) : opened_disable(s, pending, n_pending);
         for (size_t i = 0; i < n && error == 0; i++)
@@ -202,7 +202,7 @@ static int make(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
         int error;
 
         if (!pending)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++) {
                 opened_set_heir(&list[i].opened, true);
                 list[i].registration->pending = list[i].opened;

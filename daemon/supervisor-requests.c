@@ -23,7 +23,7 @@ static int handle_hello(Asking *a, Explanation *e) {
         connection_set_program(a->connection, hello->program ? hello->program : "");
         reply = malloc(sizeof(*reply));
         if (!reply)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__hello_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_HELLO;
         a->response->hello = reply;
@@ -31,7 +31,7 @@ static int handle_hello(Asking *a, Explanation *e) {
         reply->may_change = connection_peer(a->connection)->may_change;
         reply->max_request = FRAME_MAX_REQUEST;
         reply->version = strdup(PERFD_VERSION);
-        return reply->version ? 0 : -ENOMEM;
+        return reply->version ? 0 : error_origin(-ENOMEM);
 }
 
 /* Bytes of resident memory without the rings. */
@@ -49,13 +49,13 @@ static uint64_t own_rss(const Supervisor *s) {
 static int status_add_cpus(const Supervisor *s, Perfd__V1__StatusReply *reply) {
         reply->cpus = calloc(s->n_cpus + 1, sizeof(*reply->cpus));
         if (!reply->cpus)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < s->n_cpus; i++) {
                 const Reader *r = &s->readers[i];
                 Perfd__V1__CpuStatus *cpu = malloc(sizeof(*cpu));
 
                 if (!cpu)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 perfd__v1__cpu_status__init(cpu);
                 reply->cpus[reply->n_cpus++] = cpu;
                 cpu->cpu = r->cpu;
@@ -79,7 +79,7 @@ static int handle_status(Asking *a, Explanation *e) {
         int r;
 
         if (!reply)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__status_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_DAEMON;
         a->response->daemon = reply;
@@ -111,7 +111,7 @@ static int handle_status(Asking *a, Explanation *e) {
         reply->kernel = strdup(uts.release);
         reply->config = strdup(s->config_path ? s->config_path : "");
         if (!reply->version || !reply->clock || !reply->kernel || !reply->config)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         return status_add_cpus(s, reply);
 }
 
@@ -214,7 +214,7 @@ static int dispatch(Asking *a, Explanation *e) {
                 return r;
         }
         (void)snprintf(what, sizeof(what), "%s by %s", kind->name, connection_peer(a->connection)->text);
-        r = kind->handle(a, e);
+        r = error_trace_of(kind->handle(a, e), "request %s", kind->name);
         if (r == REFUSED_CANCELLED && operations_put_back(s)) {
                 notes_forget(s);
                 a->answered = true;
@@ -241,7 +241,7 @@ int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Reques
         int r;
 
         if (!response)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__response__init(response);
         response->id = request->id;
         before = log_charge(connection_peer(c)->uid);

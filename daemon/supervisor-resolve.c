@@ -67,7 +67,7 @@ static int take_attrs(Registration *g, const Source *sources, size_t n) {
         g->plan.attrs = calloc(n_attrs + 1, sizeof(*g->plan.attrs));
         g->plan.config3 = calloc(n_attrs + 1, sizeof(*g->plan.config3));
         if (!g->plan.attrs || !g->plan.config3)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
                 for (size_t k = 0; k < sources[i].n_attrs; k++) {
                         g->plan.config3[g->plan.n_attrs] = sources[i].config3;
@@ -89,7 +89,7 @@ static int add_members(Registration *g, const Source *sources, size_t n) {
 
 int plan_layout_new(const AttrPlan *plan, SampleLayout **ret) {
         _cleanup_free_ SampleLayout *layout = malloc(sizeof(*layout));
-        int r = layout ? sample_layout_init(layout, &plan->attrs[0]) : -ENOMEM;
+        int r = layout ? sample_layout_init(layout, &plan->attrs[0]) : error_origin(-ENOMEM);
 
         if (r != 0)
                 return r;
@@ -109,7 +109,7 @@ static int registration_new(Supervisor *s, uint32_t id, EventSpec *spec, Source 
         int r;
 
         if (!g)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         g->plan = (AttrPlan){ .is_group = is_group, .is_probe = sources[0].is_pmu_probe,
                               .has_ip = sources[0].probe && !spec->args,
                               .wants_group_sample = modifiers->group_sample, .precise_max = modifiers->precise_max };
@@ -122,7 +122,7 @@ static int registration_new(Supervisor *s, uint32_t id, EventSpec *spec, Source 
         g->is_followed = spec_is_followed(spec);
         g->exclude_self = !spec->include_self;
         g->event = event_new(id, spec, sources[0].fields, (uint32_t)s->n_cpus + 1);
-        r = g->event ? take_attrs(g, sources, n) : -ENOMEM;
+        r = g->event ? take_attrs(g, sources, n) : error_origin(-ENOMEM);
         if (r == 0)
                 r = add_members(g, sources, n);
         if (r == 0)
@@ -152,7 +152,7 @@ static int spec_for_one(const EventSpec *spec, const char *event, EventSpec *ret
         own.name = strdup(event);
         if (!own.event || !own.name) {
                 event_spec_deinit(&own);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         *ret = own;
         return 0;
@@ -242,7 +242,7 @@ static int resolve_group(Supervisor *s, EventSpec *spec, const EventNames *names
 
         members.items = calloc(names->n_members, sizeof(*members.items));
         if (!members.items)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < names->n_members && r == 0; i++) {
                 _cleanup_(sources_deinit) Sources found = SOURCES_NULL;
                 SourceRequest q = { .spec = spec, .name = &names->members[i], .text = names->texts[i], .id = id };
@@ -291,7 +291,7 @@ int supervisor_resolve(Supervisor *s, EventSpec *spec, Registration **ret_list, 
         if (r != 0)
                 return r;
         if (!spec->name && !(spec->name = strdup(spec->event)))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         is_glob = !names.is_group && event_name_is_glob(&names.members[0]);
         r = is_glob || strcmp(spec->name, spec->event) == 0 ? 0 : name_check("the event's name", spec->name, e);
         if (r == 0)

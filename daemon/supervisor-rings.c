@@ -54,7 +54,7 @@ static int open_new_ring(Supervisor *s, Resizing *z, uint32_t slot, Explanation 
         r = ring_open(&ring->ring, z->carriers[slot], z->size);
         if (r < 0)
                 return open_explain_mmap(r, z->size, (int)s->cpus[slot], e);
-        return horizon_init(&ring->horizon, z->size);
+        return error_trace_of(horizon_init(&ring->horizon, z->size), "CPU %u", s->cpus[slot]);
 }
 
 static int open_new_rings(Supervisor *s, Resizing *z, Explanation *e) {
@@ -66,7 +66,7 @@ static int open_new_rings(Supervisor *s, Resizing *z, Explanation *e) {
                 free(z->rings);
                 free(z->carriers);
                 *z = (Resizing){ .rings = NULL };
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 z->carriers[slot] = -1;
@@ -109,7 +109,7 @@ static int change_readers(Supervisor *s, Resizing *z) {
         int r;
 
         if (!each || !errors)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 each[slot] = (ReaderMail){ .order = READER_RING, .ring = &z->rings[slot], .on = s->active,
                                            .ret_error = &errors[slot] };
@@ -135,7 +135,7 @@ static int switch_pending(Supervisor *s, bool on, Explanation *e) {
         size_t n = 0;
 
         if (!list)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (const Registration *g = s->registrations; g; g = g->next)
                 if (!on || g->enabled)
                         list[n++] = &g->pending;
@@ -158,7 +158,7 @@ static int forget_replaced(Supervisor *s) {
         int r;
 
         if (!old)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (Registration *g = s->registrations; g; g = g->next) {
                 old[n++] = g->pending;
                 g->pending = OPENED_NULL;
@@ -215,7 +215,7 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
                 return r;
         z = calloc(1, sizeof(*z));
         if (!z)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         z->size = size;
         s->attr.watermark = (uint32_t)(size / WATERMARK_SHARE);
         r = open_new_rings(s, z, e);

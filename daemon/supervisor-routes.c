@@ -35,7 +35,7 @@ int subscription_route_encode(SubscriptionRoute *route, const Subscription *u) {
         }
         route->encoding = known ? encode_plan_ref(known->plan)
                                 : encode_plan_new(g->event->plan, g->event->id, u->payload, fields->items, fields->n);
-        return route->encoding ? 0 : -ENOMEM;
+        return route->encoding ? 0 : error_origin(-ENOMEM);
 }
 
 static int registration_use_encoding(Registration *g, const Subscription *u, const SubscriptionRoute *route) {
@@ -48,11 +48,11 @@ static int registration_use_encoding(Registration *g, const Subscription *u, con
         }
         more = reallocarray(g->encodings, g->n_encodings + 1, sizeof(*more));
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         g->encodings = more;
         more[g->n_encodings] = (EventEncoding){ .payload = u->payload, .n_users = 1 };
         if (strings_copy(fields->items, fields->n, &more[g->n_encodings].fields) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         more[g->n_encodings++].plan = encode_plan_ref(route->encoding);
         return 0;
 }
@@ -82,12 +82,12 @@ int registration_add_route(Subscription *u, size_t at) {
                 EventRoute *more = reallocarray(g->routes, n, sizeof(*more));
 
                 if (!more)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 g->routes = more;
                 g->n_routes_allocated = n;
         }
         if (registration_use_encoding(g, u, route) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         route->at = g->n_routes;
         g->routes[g->n_routes++] = (EventRoute){ u, at };
         g->table = route_table_unref(g->table);
@@ -109,7 +109,7 @@ int subscription_link(Subscription *u) {
                 if (registration_add_route(u, i) < 0) {
                         while (i > 0)
                                 registration_remove_route(&u->routes[--i]);
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 }
         return 0;
 }
@@ -173,7 +173,7 @@ int registration_route_table(Registration *g, RouteTable **ret) {
         }
         t = route_table_new(g->n_routes, g->n_encodings);
         if (!t)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         t->deinit = table_drop_references;
         for (; t->n_encodings < g->n_encodings; t->n_encodings++)
                 t->encodings[t->n_encodings] = encode_plan_ref(g->encodings[t->n_encodings].plan);
@@ -188,7 +188,7 @@ int registration_route_table(Registration *g, RouteTable **ret) {
         }
         if (reader_finish_routes(t) < 0) {
                 route_table_unref(t);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         g->table = t;
         *ret = route_table_ref(t);

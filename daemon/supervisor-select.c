@@ -19,11 +19,11 @@ int event_refs_add(EventRefs *r, uint32_t id, const char *name) {
         EventRef *more = reallocarray(r->refs, r->n + 1, sizeof(*more));
 
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r->refs = more;
         more[r->n] = (EventRef){ .id = id, .name = strdup(name) };
         if (!more[r->n].name)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r->n++;
         return 0;
 }
@@ -101,7 +101,7 @@ static int select_running(const Supervisor *s, char *const *names, size_t n, boo
         size_t n_selected = 0, n_patterns = 0;
 
         if (!selected)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (n == 0)
                 return refuse(e, REFUSED_INVALID, "bad-request", "no event is named");
         for (size_t i = 0; i < n; i++)
@@ -109,7 +109,7 @@ static int select_running(const Supervisor *s, char *const *names, size_t n, boo
                         return refuse_unknown(s, names[i], e);
         patterns = calloc(n, sizeof(*patterns));
         if (!patterns)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
                 if (!is_exact(names[i]))
                         patterns[n_patterns++] = names[i];

@@ -47,11 +47,11 @@ static Source *sources_add(Sources *list, const char *text, struct perf_event_at
 static int find_software(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
         struct perf_event_attr attr = attr_of_source(PERF_TYPE_SOFTWARE, q->name->config, &q->name->modifiers);
 
-        return sources_add(list, q->text, attr) ? 0 : -ENOMEM;
+        return sources_add(list, q->text, attr) ? 0 : error_origin(-ENOMEM);
 }
 
 static int find_breakpoint(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
-        return sources_add(list, q->text, attr_of_breakpoint(q->name)) ? 0 : -ENOMEM;
+        return sources_add(list, q->text, attr_of_breakpoint(q->name)) ? 0 : error_origin(-ENOMEM);
 }
 
 static int find_tracepoint(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
@@ -63,7 +63,7 @@ static int find_tracepoint(Supervisor *s, const SourceRequest *q, Sources *list,
                 return r;
         o = sources_add(list, q->text, attr_of_source(PERF_TYPE_TRACEPOINT, plan->type, &q->name->modifiers));
         if (!o)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         o->fields = TAKE_PTR(plan);
         return 0;
 }
@@ -78,7 +78,7 @@ static int add_pmu_event(Sources *list, const SourceRequest *q, const PmuEvent *
         attr.config2 = p->config2;
         o = sources_add(list, text, attr);
         if (!o)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         o->config3 = p->config3;
         o->can_sample = !p->is_uncore;
         o->is_uncore = p->is_uncore;
@@ -86,7 +86,7 @@ static int add_pmu_event(Sources *list, const SourceRequest *q, const PmuEvent *
         o->frequency = p->frequency;
         o->scale = p->scale;
         if ((p->cpus && !(o->cpus = strdup(p->cpus))) || (p->unit && !(o->unit = strdup(p->unit))))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         return 0;
 }
 
@@ -106,7 +106,7 @@ static int add_pmu_events(Sources *list, const SourceRequest *q, const PmuEvent 
         for (size_t i = 0; i < n && r == 0; i++) {
                 _cleanup_free_ char *text = n > 1 ? text_on_pmu(&events[i], q->text) : strdup(q->text);
 
-                r = text ? add_pmu_event(list, q, &events[i], text, e) : -ENOMEM;
+                r = text ? add_pmu_event(list, q, &events[i], text, e) : error_origin(-ENOMEM);
         }
         return r;
 }
@@ -137,7 +137,7 @@ static int find_core(Supervisor *s, const SourceRequest *q, Sources *list, Expla
                 r = add_pmu_events(list, q, events, n, e);
         else if (r == 0 && !sources_add(list, q->text, attr_of_source(types[q->name->kind], q->name->config,
                                                                       &q->name->modifiers)))
-                r = -ENOMEM;
+                r = error_origin(-ENOMEM);
         pmu_events_free(events, n);
         return r;
 }
@@ -199,7 +199,7 @@ static int find_probe(Supervisor *s, const SourceRequest *q, Sources *list, Expl
         more = o ? reallocarray(o->attrs, probe_n_attrs(probe) + 1, sizeof(*more)) : NULL;
         if (!more) {
                 probe_free(probe);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         o->attrs = more;
         o->n_attrs = 0;

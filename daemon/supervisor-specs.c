@@ -15,7 +15,7 @@ int string_set(char **to, const char *from) {
         if (!from)
                 return 0;
         *to = strdup(from);
-        return *to ? 0 : -ENOMEM;
+        return *to ? 0 : error_origin(-ENOMEM);
 }
 
 int numbers_set(uint32_t **to, size_t *ret_n, const uint32_t *from, size_t n) {
@@ -23,7 +23,7 @@ int numbers_set(uint32_t **to, size_t *ret_n, const uint32_t *from, size_t n) {
                 return 0;
         *to = malloc(n * sizeof(**to));
         if (!*to)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         memcpy(*to, from, n * sizeof(**to));
         *ret_n = n;
         return 0;
@@ -34,10 +34,10 @@ static int strings_set(char ***to, size_t *ret_n, const Strings *from) {
                 return 0;
         *to = calloc(from->n, sizeof(**to));
         if (!*to)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (; *ret_n < from->n; (*ret_n)++)
                 if (!((*to)[*ret_n] = strdup(from->items[*ret_n])))
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
         return 0;
 }
 
@@ -49,7 +49,7 @@ static int target_message(const EventSpec *from, Perfd__V1__Target **ret) {
                 return 0;
         t = malloc(sizeof(*t));
         if (!t)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__target__init(t);
         *ret = t;
         t->no_inherit = from->no_inherit;
@@ -67,19 +67,19 @@ static int target_message(const EventSpec *from, Perfd__V1__Target **ret) {
 static int attr_message(const Strings *from, Perfd__V1__EventSpec *m) {
         m->attr = calloc(from->n + 1, sizeof(*m->attr));
         if (!m->attr)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < from->n; i++) {
                 const char *text = from->items[i], *equals = strchr(text, '=');
                 Perfd__V1__AttrSetting *a = malloc(sizeof(*a));
 
                 if (!a)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 perfd__v1__attr_setting__init(a);
                 m->attr[m->n_attr++] = a;
                 a->name = strndup(text, equals ? (size_t)(equals - text) : strlen(text));
                 a->value = strdup(equals ? equals + 1 : "true");
                 if (!a->name || !a->value)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
         }
         return 0;
 }
@@ -88,19 +88,19 @@ static int attr_message(const Strings *from, Perfd__V1__EventSpec *m) {
 static int fields_message(const Strings *from, Perfd__V1__EventSpec *m) {
         m->fields = calloc(from->n + 1, sizeof(*m->fields));
         if (!m->fields)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < from->n; i++) {
                 const char *text = from->items[i], *colon = strchr(text, ':');
                 Perfd__V1__ExternalField *f = malloc(sizeof(*f));
 
                 if (!f)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 perfd__v1__external_field__init(f);
                 m->fields[m->n_fields++] = f;
                 f->name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
                 f->type = strdup(colon ? colon + 1 : "");
                 if (!f->name || !f->type)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
         }
         return 0;
 }
@@ -110,7 +110,7 @@ int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret) {
         int r;
 
         if (!m)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__event_spec__init(m);
         *ret = m;
         m->period = from->period;
@@ -150,7 +150,7 @@ int spec_drop_doubles(Supervisor *s, uint32_t *ids, size_t *n) {
         uint32_t again = 0;
 
         if (!sorted)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (*n == 0)
                 return 0;
         memcpy(sorted, ids, *n * sizeof(*sorted));
@@ -217,7 +217,7 @@ static int add_joined(Strings *to, const char *name, char between, const char *v
         _cleanup_free_ char *text = NULL;
 
         if (asprintf(&text, "%s%c%s", name ? name : "", between, value ? value : "") < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         return strings_add(to, text);
 }
 

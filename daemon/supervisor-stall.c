@@ -182,7 +182,7 @@ static int switch_slot(Supervisor *s, uint32_t slot, bool on) {
                 n += g->opened.n;
         of_slot.streams = calloc(n, sizeof(*of_slot.streams));
         if (!of_slot.streams)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         of_slot.n = collect(s, slot, on, of_slot.streams);
         if (on)
                 r = opened_enable(s, (const Opened *const[]){ &of_slot }, 1, "one of the events", &e);
@@ -260,10 +260,10 @@ int supervisor_start_stalls(Supervisor *s) {
 
         s->answering.readers = calloc(s->n_cpus, sizeof(*s->answering.readers));
         if (!s->answering.readers)
-                return -ENOMEM;
-        r = sd_event_add_io(s->event, &s->answering.source, s->acknowledge_fd, 0, on_answer, s);
+                return error_origin(-ENOMEM);
+        r = error_origin(sd_event_add_io(s->event, &s->answering.source, s->acknowledge_fd, 0, on_answer, s));
         if (r >= 0)
-                r = sd_event_source_set_exit_on_failure(s->answering.source, true);
+                r = error_origin(sd_event_source_set_exit_on_failure(s->answering.source, true));
         return r < 0 ? r : 0;
 }
 

@@ -126,7 +126,7 @@ static int packet_of(const uint8_t *bytes, size_t n, Packet **ret) {
         Packet *p = packet_new(n);
 
         if (!p)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         packet_append_field(p, bytes, n);
         packet_seal(p);
         *ret = p;
@@ -160,7 +160,7 @@ static int subscriber_add_packets(const Supervisor *s, Subscriber *sub, const Su
 
         sub->packets = calloc(u->n_routes + 2, sizeof(*sub->packets));
         if (!sub->packets)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = start_packet(s, sub, q, &sub->packets[0]);
         if (r < 0)
                 return r;
@@ -201,7 +201,7 @@ static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1_
         int r;
 
         if (!sub)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         sub->fd = -1;
         sub->id = ++s->last_subscriber_id;
         sub->number = u->number;
@@ -240,7 +240,7 @@ static int supervisor_hand_over(Supervisor *s, Connection *c, uint64_t request_i
                 return r;
         mail = calloc(1, sizeof(*mail));
         if (!mail)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         (void)snprintf((*sub)->peer, sizeof((*sub)->peer), "%s", connection_peer(c)->text);
         (*sub)->uid = connection_peer(c)->uid;
         if (!connection_give(c, &(*sub)->fd, &(*sub)->prelude, &(*sub)->n_prelude)) {
@@ -259,7 +259,7 @@ static int supervisor_begin(Supervisor *s, uint64_t id) {
         DispatcherMail *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *mail = (DispatcherMail){ .order = DISPATCHER_BEGIN, .id = id };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
@@ -283,7 +283,7 @@ static int supervisor_admit(Supervisor *s, uid_t uid, const Perfd__V1__Subscribe
                 return r;
         a = calloc(1, sizeof(*a));
         if (!a)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         a->queue_bytes = q->queue_bytes ? q->queue_bytes : by_default < most ? by_default : most;
         if (a->queue_bytes < QUEUE_MIN)
                 a->queue_bytes = QUEUE_MIN;
@@ -344,9 +344,9 @@ static void supervisor_share_pool(Supervisor *s, Subscription *u, const Admissio
                 return;
         r = u->pool ? supervisor_fill_pool(s, u, a->memory->uid) : buffer_pool_new(&u->pool);
         if (r == 0 && !shared_ring_share(ring, u->pool))
-                r = -errno;
+                r = error_origin(-errno);
         if (r < 0)
-                log_print(LOG_NOTICE, "a subscriber has no packets in common with others, and gets copies: %s", strerror(-r));
+                log_print(LOG_NOTICE, "a subscriber has no packets in common with others, and gets copies: %s", error_text(r));
 }
 
 /* What is reserved for it is the caller's to give back, if this fails. */

@@ -62,7 +62,7 @@ static int subscription_add_route(Subscription *u, Registration *g, Explanation 
                 SubscriptionRoute *more = reallocarray(u->routes, n, sizeof(*more));
 
                 if (!more)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 u->routes = more;
                 u->n_routes_allocated = n;
         }
@@ -96,7 +96,7 @@ int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_by
 
         packet.events = calloc(u->n_routes + 1, sizeof(*packet.events));
         if (!packet.events)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (i = *first; i < u->n_routes && size < DESCRIPTORS_SIZE && r == 0; i++) {
                 const Event *event = u->routes[i].registration->event;
 
@@ -115,7 +115,7 @@ int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_by
                 *ret_n = perfd__v1__packet__pack(&packet, *ret_bytes);
                 *first = i;
         } else
-                r = -ENOMEM;
+                r = error_origin(-ENOMEM);
         for (i = 0; i < packet.n_events; i++)
                 perfd__v1__event_descriptor__free_unpacked(packet.events[i], NULL);
         free(packet.events);
@@ -127,7 +127,7 @@ static int supervisor_tell(Supervisor *s, DispatcherOrder order, uint32_t number
 
         if (!mail) {
                 free(bytes);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         *mail = (DispatcherMail){ .order = order, .number = number, .bytes = bytes, .n_bytes = n,
                                   .at = clock_now(s->attr.clock) };
@@ -204,7 +204,7 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
         int r;
 
         if (!u)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if ((unsigned)q->payload >= _PAYLOAD_MAX || (unsigned)q->order >= _STREAM_ORDER_MAX ||
             (unsigned)q->overflow >= _OVERFLOW_MAX || q->records >= 1U << _RECORD_KIND_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-request", "payload %d, order %d, overflow %d or records %#x is not known",
@@ -214,7 +214,7 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
                 if (r != 0)
                         return r;
                 if (!(canonical = filter_canonical(u->filter)))
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
         }
         u->payload = (Payload)q->payload;
         u->records = q->records;
@@ -226,14 +226,14 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
 
         f = open_memstream(&u->key, &size);
         if (!f)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         fprintf(f, "%d %u %llu %s", (int)u->payload, u->records, (unsigned long long)u->latency, canonical ? canonical : "");
         for (size_t i = 0; i < u->patterns.n; i++)
                 fprintf(f, "\x1f" "e%s", u->patterns.items[i]);
         for (size_t i = 0; i < u->fields.n; i++)
                 fprintf(f, "\x1f" "f%s", u->fields.items[i]);
         if (fclose(f) != 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *ret = TAKE_PTR(u);
         return 0;
 }

@@ -18,7 +18,7 @@ static int collect_fds(const Supervisor *s, const Opened *const *list, size_t n,
                 n_fds += list[i]->n;
         fds = malloc((n_fds + 1) * sizeof(*fds));
         if (!fds)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         n_fds = 0;
         for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
                 ret_first[slot] = n_fds;
@@ -40,7 +40,7 @@ static int switch_all(Supervisor *s, const Opened *const *list, size_t n, Reader
         int r;
 
         if (!each || !first || !errors)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = collect_fds(s, list, n, &fds, first);
         if (r < 0)
                 return r;
@@ -50,7 +50,8 @@ static int switch_all(Supervisor *s, const Opened *const *list, size_t n, Reader
         r = supervisor_order_each(s, each);
         *ret_error = 0;
         for (uint32_t slot = 0; slot < s->n_cpus && *ret_error == 0; slot++)
-                *ret_error = errors[slot];
+                *ret_error = error_origin_of(errors[slot], "reader of CPU %u, which %s events", s->cpus[slot],
+                                             order == READER_HAND_OVER ? "cuts over" : on ? "enables" : "disables");
         return r;
 }
 

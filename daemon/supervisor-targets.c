@@ -38,7 +38,7 @@ static int whoms_add(Whoms *w, Whom whom) {
                 Whom *more = reallocarray(w->list, n, sizeof(*more));
 
                 if (!more)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 w->list = more;
                 w->n_allocated = n;
         }
@@ -96,7 +96,7 @@ static int add_descendants(Whoms *w, const EventSpec *spec, Explanation *e) {
         int r;
 
         if (!roots)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         memcpy(roots, spec->pids, spec->n_pids * sizeof(*roots));
         qsort(roots, spec->n_pids, sizeof(*roots), compare_ids);
         r = tasks_descendants(roots, spec->n_pids, &pids, &n, e);
@@ -125,7 +125,7 @@ static int find_roots(const Registration *g, Root **ret, size_t *ret_n) {
         size_t n = 0;
 
         if (!roots)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < g->opened.n; i++)
                 roots[i] = (Root){ (uint32_t)g->opened.streams[i].whom, g->opened.streams[i].since };
         qsort(roots, g->opened.n, sizeof(*roots), compare_roots);
@@ -295,7 +295,7 @@ int supervisor_find_slots(const Supervisor *s, const Registration *g, uint32_t *
         int r;
 
         if (!slots)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = parse_cpus(cpus, &wanted, &n_wanted, e);
         if (r == 0)
                 r = parse_cpus(g->cpus, &able, &n_able, e);

@@ -39,7 +39,7 @@ int supervisor_find_moves(Supervisor *s) {
 
         s->moves.fds = malloc(s->n_cpus * sizeof(*s->moves.fds));
         if (!s->moves.fds)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 s->moves.fds[slot] = -1;
         if (!tasks_in_root_namespace())
@@ -138,7 +138,7 @@ int supervisor_learn_tasks(Supervisor *s) {
         learn_comms(s, scan);
         mail = calloc(1, sizeof(*mail));
         if (!mail)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *mail = (DispatcherMail){ .order = DISPATCHER_LEARN, .scan = TAKE_PTR(scan) };
         dispatcher_post(&s->dispatcher, mail);
         return 0;

@@ -48,7 +48,7 @@ static void remove_leftovers(Supervisor *s) {
                 log_print(LOG_NOTICE, "%zu probes of a perfd that is no more are removed", n);
         if (r != 0)
                 log_print(LOG_WARNING, "probes of a perfd that is no more can not be removed: %s",
-                          r > 0 ? e.text : strerror(-r));
+                          r > 0 ? e.text : error_text(r));
 }
 
 static int reduce_privileges(Supervisor *s) {
@@ -60,7 +60,7 @@ static int reduce_privileges(Supervisor *s) {
                 int error = system_calls_reduce(); /* tracefs is mounted by now, if it may be */
 
                 if (error < 0)
-                        log_print(LOG_WARNING, "system calls that perfd does not need can not be given up: %s", strerror(-error));
+                        log_print(LOG_WARNING, "system calls that perfd does not need can not be given up: %s", error_text(error));
         }
         return r;
 }
@@ -129,7 +129,7 @@ static int make_self_filter(Supervisor *s) {
         size_t n = 0, used = 0;
 
         if (!tids || !text)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (!tasks_in_root_namespace())
                 return 0; /* common_pid is another number than ours: the readers do it */
         tids[n++] = getpid();
@@ -162,7 +162,7 @@ static int listen_on_paths(Supervisor *s, Explanation *e) {
         if (s->runtime_directory &&
             (asprintf(&control, "%s/control.sock", s->runtime_directory) < 0 ||
              asprintf(&stream, "%s/stream.sock", s->runtime_directory) < 0))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = control_listen(&s->control, control ? control : c->control_path, c->control_mode, NULL, true, e);
         if (r == 0)
                 r = control_listen(&s->control, stream ? stream : c->stream_path, c->stream_mode,
@@ -210,7 +210,7 @@ static int start_listening(Supervisor *s, Explanation *e) {
         s->control.gone = supervisor_on_connection_gone;
         n = sd_listen_fds_with_names(1, &names);
         if (n < 0)
-                return n;
+                return error_origin(n);
         if (n == 0)
                 return listen_on_paths(s, e);
         for (int i = 0; i < n; i++) {

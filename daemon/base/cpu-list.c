@@ -61,7 +61,7 @@ int cpu_list_parse(const char *text, uint32_t **ret_cpus, size_t *ret_n, Explana
                 n += set[cpu];
         cpus = malloc(n * sizeof(*cpus));
         if (!cpus)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         n = 0;
         for (uint32_t cpu = 0; cpu <= CPU_LIST_MAX_CPU; cpu++)
                 if (set[cpu])

@@ -7,6 +7,7 @@
 #include "daemon/base/doorbell.h"
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/error-trail.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -24,7 +25,7 @@ int doorbell_init(Doorbell *d) {
         if (d->fd >= 0)
                 d->waiter = epoll_create1(EPOLL_CLOEXEC);
         if (d->waiter < 0 || epoll_ctl(d->waiter, EPOLL_CTL_ADD, d->fd, &edge) < 0) {
-                r = -errno;
+                r = error_origin(-errno);
                 doorbell_deinit(d);
         }
         return r;
@@ -38,7 +39,7 @@ void doorbell_deinit(Doorbell *d) {
 int doorbell_watch(Doorbell *d, int fd) {
         struct epoll_event level = { .events = EPOLLIN, .data.u32 = true };
 
-        return epoll_ctl(d->waiter, EPOLL_CTL_ADD, fd, &level) < 0 ? -errno : 0;
+        return epoll_ctl(d->waiter, EPOLL_CTL_ADD, fd, &level) < 0 ? error_origin(-errno) : 0;
 }
 
 void doorbell_arm(Doorbell *d) {

@@ -14,6 +14,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#include "daemon/base/error-trail.h"
+
 typedef enum Refusal {
         REFUSED_INVALID = 1, /* the request can not be right */
         REFUSED_NOT_FOUND,   /* what it names is not there */

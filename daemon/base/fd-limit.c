@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include "daemon/base/error-trail.h"
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of these */
 static bool is_kept;       /* fd_limit_init() took a reserve */
 static unsigned n_entered;
@@ -21,10 +23,10 @@ int fd_limit_init(void) {
         pthread_mutex_lock(&lock);
         assert(!is_kept);
         if (getrlimit(RLIMIT_NOFILE, &l) < 0)
-                r = -errno;
+                r = error_origin(-errno);
         if (r == 0 && l.rlim_max > FD_RESERVE) {
                 l.rlim_cur = l.rlim_max - FD_RESERVE;
-                r = setrlimit(RLIMIT_NOFILE, &l) < 0 ? -errno : 0;
+                r = setrlimit(RLIMIT_NOFILE, &l) < 0 ? error_origin(-errno) : 0;
                 is_kept = r == 0;
         }
         pthread_mutex_unlock(&lock);

@@ -15,6 +15,7 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/error-trail.h"
 
 #define LEAST_SLOTS 16
 
@@ -106,7 +107,7 @@ int index_reserve(Index *i, size_t n_more) {
                 return 0;
         more.slots = calloc(more.n_slots, sizeof(*more.slots));
         if (!more.slots)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t k = 0; k < i->n_slots; k++)
                 if (i->slots[k].value)
                         put(&more, i->slots[k].key, i->slots[k].value);

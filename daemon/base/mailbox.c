@@ -2,6 +2,7 @@
 #include "daemon/base/mailbox.h"
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/error-trail.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,7 +18,7 @@ int mailbox_init(Mailbox *m, size_t capacity) {
                 return r;
         m->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (m->fd < 0) {
-                r = -errno;
+                r = error_origin(-errno);
                 queue_deinit(&m->mails);
                 return r;
         }

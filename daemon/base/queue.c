@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "daemon/base/error-trail.h"
+
 int queue_init(Queue *q, size_t capacity) {
         size_t n = 1;
 
@@ -17,7 +19,7 @@ int queue_init(Queue *q, size_t capacity) {
         *q = QUEUE_NULL;
         q->slots = calloc(n, sizeof(void *));
         if (!q->slots)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         q->mask = n - 1;
         return 0;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/error-trail.h"
+
 void strings_deinit(Strings *s) {
         for (size_t i = 0; i < s->n; i++)
                 free(s->items[i]);
@@ -16,11 +18,11 @@ int strings_add(Strings *s, const char *text) {
         char **more = reallocarray(s->items, s->n + 1, sizeof(*more));
 
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         s->items = more;
         more[s->n] = strdup(text);
         if (!more[s->n])
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         s->n++;
         return 0;
 }
@@ -31,7 +33,7 @@ int strings_copy(char *const *items, size_t n, Strings *ret) {
         for (size_t i = 0; i < n; i++)
                 if (strings_add(&copy, items[i]) < 0) {
                         strings_deinit(&copy);
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 }
         *ret = copy;
         return 0;

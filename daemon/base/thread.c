@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/base/error-trail.h"
+
 #define THREAD_CPUS_MAX ((size_t)1 << 20) /* no kernel has as many */
 
 _Thread_local ThreadKind thread_kind;
@@ -18,6 +20,7 @@ _Thread_local ThreadKind thread_kind;
 typedef struct Starting {
         sem_t done;
         int error;
+        ErrorTrail trail; /* of the error */
         const uint32_t *cpus;
         size_t n_cpus;
 } Starting;
@@ -38,11 +41,11 @@ static int thread_place(pid_t tid, const uint32_t *cpus, size_t n_cpus) {
         size = CPU_ALLOC_SIZE(last + 1);
         set = CPU_ALLOC(last + 1);
         if (!set)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         CPU_ZERO_S(size, set);
         for (size_t i = 0; i < n_cpus; i++)
                 CPU_SET_S(cpus[i], size, set);
-        r = sched_setaffinity(tid, size, set) < 0 ? -errno : 0;
+        r = sched_setaffinity(tid, size, set) < 0 ? error_origin(-errno) : 0;
         CPU_FREE(set);
         return r;
 }
@@ -56,8 +59,9 @@ static void *thread_main(void *userdata) {
         t->tid = (pid_t)syscall(SYS_gettid);
         pthread_setname_np(pthread_self(), t->name);
         if (starting->n_cpus > 0)
-                r = thread_place(0, starting->cpus, starting->n_cpus);
+                r = error_trace_of(thread_place(0, starting->cpus, starting->n_cpus), "thread %s", t->name);
         starting->error = r;
+        starting->trail = error_trail_take(r);
         sem_post(&starting->done); /* from here on `starting` is gone */
         if (r == 0)
                 t->result = t->run(t->userdata);
@@ -76,13 +80,14 @@ int thread_start_on(Thread *t, ThreadKind kind, const char *name, const uint32_t
 
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = -pthread_create(&t->handle, NULL, thread_main, t);
+        r = error_origin_of(-pthread_create(&t->handle, NULL, thread_main, t), "thread %s", t->name);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (r == 0) {
                 while (sem_wait(&starting.done) < 0)
                         assert(errno == EINTR);
                 if (starting.error < 0) {
                         pthread_join(t->handle, NULL);
+                        error_trail_give(&starting.trail);
                         r = starting.error;
                 } else
                         t->started = 1;
@@ -113,7 +118,7 @@ static int thread_set(ThreadPriority wanted, int nice, int flags) {
                 break;
         }
         /* Linux: nice values belong to threads (sched(7)) */
-        return setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice) < 0 ? -errno : r;
+        return setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice) < 0 ? error_origin(-errno) : r;
 }
 
 int thread_set_priority(ThreadPriority wanted, int nice) {
@@ -139,10 +144,10 @@ int thread_get_cpus(uint32_t **ret_cpus, size_t *ret_n) {
                 size_t size = CPU_ALLOC_SIZE(n), n_cpus = 0;
                 cpu_set_t *set = CPU_ALLOC(n);
                 uint32_t *cpus = calloc(n, sizeof(*cpus));
-                int r = set && cpus ? 0 : -ENOMEM;
+                int r = set && cpus ? 0 : error_origin(-ENOMEM);
 
                 if (r == 0 && sched_getaffinity(0, size, set) < 0)
-                        r = -errno;
+                        r = error_origin(-errno);
                 for (uint32_t cpu = 0; r == 0 && cpu < n; cpu++)
                         if (CPU_ISSET_S(cpu, size, set))
                                 cpus[n_cpus++] = cpu;

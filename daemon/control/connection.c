@@ -159,7 +159,7 @@ static int connection_handle(Connection *c, const uint8_t *bytes, size_t length)
 
         if (!request)
                 return connection_reject(c, "these bytes are no perfd.v1.Request: see PROTOCOL.md");
-        r = c->control->handler(c->control->userdata, c, request);
+        r = error_trace_of(c->control->handler(c->control->userdata, c, request), "a request by %s", c->peer.text);
         perfd__v1__request__free_unpacked(request, NULL);
         c->request = c->waits ? bytes : NULL;
         c->n_request = c->waits ? length : 0;
@@ -265,8 +265,8 @@ static int connection_set_patience(Connection *c) {
         }
         if (c->patience)
                 return 0;
-        return sd_event_add_time_relative(c->control->event, &c->patience, CLOCK_MONOTONIC, PATIENCE_USEC, 0,
-                                          on_impatience, c);
+        return error_origin(sd_event_add_time_relative(c->control->event, &c->patience, CLOCK_MONOTONIC, PATIENCE_USEC, 0,
+                                          on_impatience, c));
 }
 
 static int connection_read(Connection *c) {
@@ -300,8 +300,8 @@ static int connection_progress(Connection *c) {
         if (r < 0)
                 return r;
         if (c->waits)
-                return sd_event_source_set_io_events(c->source, 0); /* epoll tells of its end all the same */
-        return sd_event_source_set_io_events(c->source, c->out || c->more ? EPOLLOUT : EPOLLIN);
+                return error_origin(sd_event_source_set_io_events(c->source, 0)); /* epoll tells of its end all the same */
+        return error_origin(sd_event_source_set_io_events(c->source, c->out || c->more ? EPOLLOUT : EPOLLIN));
 }
 
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -310,7 +310,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userda
 
         if (c->runs) {
                 c->closed = true; /* freed when its request has ended */
-                return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+                return error_origin(sd_event_source_set_enabled(source, SD_EVENT_OFF));
         }
         if (c->waits) {
                 connection_free(c);
@@ -339,12 +339,16 @@ void connection_new(Control *control, int fd, const Peer *peer) {
         control->connections = c;
         control->n_connections++;
         frame_reader_init(&c->in, FRAME_MAX_REQUEST);
-        r = sd_event_add_io(control->event, &c->source, fd, EPOLLIN, on_io, c);
+        r = error_origin(sd_event_add_io(control->event, &c->source, fd, EPOLLIN, on_io, c));
         if (r >= 0)
-                r = sd_event_source_set_exit_on_failure(c->source, true); /* otherwise it would never be answered */
+                r = error_origin(sd_event_source_set_exit_on_failure(c->source, true)); /* otherwise it would never be answered */
         if (r >= 0)
                 r = connection_set_patience(c);
         if (r < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
+                uint64_t charged = log_charge(peer->uid);
+
+                log_print(LOG_NOTICE, "a connection of %s is refused: %s", peer->text, error_text(r));
+                (void)log_charge(charged);
                 peer_tell(fd, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no-memory", "there is no room for this connection now: try again");
                 connection_free(c);
         }

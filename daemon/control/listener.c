@@ -72,12 +72,12 @@ static int on_pause_over(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 static int listener_pause(Listener *l) {
-        int r = sd_event_source_set_enabled(l->source, SD_EVENT_OFF);
+        int r = error_origin(sd_event_source_set_enabled(l->source, SD_EVENT_OFF));
 
         if (r >= 0)
-                r = sd_event_source_set_time_relative(l->pause, PAUSE_USEC);
+                r = error_origin(sd_event_source_set_time_relative(l->pause, PAUSE_USEC));
         if (r >= 0)
-                r = sd_event_source_set_enabled(l->pause, SD_EVENT_ONESHOT);
+                r = error_origin(sd_event_source_set_enabled(l->pause, SD_EVENT_ONESHOT));
         return r < 0 ? r : 0;
 }
 
@@ -156,21 +156,21 @@ int control_listen_fd(Control *c, int fd, bool may_change) {
         thread_assert(THREAD_MAIN);
         if (!l) {
                 close_fd(fd);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         *l = (Listener){ .control = c, .fd = fd, .may_change = may_change, .next = c->listeners };
         c->listeners = l;
         /* systemd's sockets block, and on_connect() accepts until there is nobody left */
-        r = fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno
-                                               : sd_event_add_io(c->event, &l->source, fd, EPOLLIN, on_connect, l);
+        r = fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? error_origin(-errno)
+                                               : error_origin(sd_event_add_io(c->event, &l->source, fd, EPOLLIN, on_connect, l));
         if (r >= 0)
-                r = sd_event_source_set_exit_on_failure(l->source, true);
+                r = error_origin(sd_event_source_set_exit_on_failure(l->source, true));
         if (r >= 0)
-                r = sd_event_add_time(c->event, &l->pause, CLOCK_MONOTONIC, 0, 0, on_pause_over, l);
+                r = error_origin(sd_event_add_time(c->event, &l->pause, CLOCK_MONOTONIC, 0, 0, on_pause_over, l));
         if (r >= 0)
-                r = sd_event_source_set_enabled(l->pause, SD_EVENT_OFF);
+                r = error_origin(sd_event_source_set_enabled(l->pause, SD_EVENT_OFF));
         if (r >= 0)
-                r = sd_event_source_set_exit_on_failure(l->pause, true);
+                r = error_origin(sd_event_source_set_exit_on_failure(l->pause, true));
         if (r < 0)
                 listener_free(l);
         return r < 0 ? r : 0;
@@ -187,7 +187,7 @@ static int make_way(const char *path, const struct sockaddr_un *address, Explana
                 return refuse(e, REFUSED_EXISTS, "exists", "%s is no socket, and in the way: remove it, or set listen", path);
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
-                return -errno;
+                return error_origin(-errno);
         /* unix(7), EAGAIN: so many wait for it already that it is there, if busy */
         if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
                 return refuse(e, REFUSED_EXISTS, "exists", "another daemon listens on %s already: stop it, or set listen",
@@ -246,9 +246,9 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
                 return r;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
-                return -errno;
+                return error_origin(-errno);
         before = umask(0777); /* closed to all until set_access() */
-        r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+        r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? error_origin(-errno) : 0;
         umask(before);
         if (r < 0)
                 return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be made: %s; does its folder exist?", path,
@@ -265,7 +265,7 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
                 c->listeners->inode = st.st_ino;
                 c->listeners->path = strdup(path);
                 if (!c->listeners->path)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
         } else
                 (void)unlink(path);
         return r;

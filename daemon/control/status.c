@@ -30,7 +30,7 @@ int frame_pack(const Perfd__V1__ServerMessage *m, uint8_t **ret_frame, size_t *r
         uint8_t *frame = malloc(FRAME_HEADER_SIZE + length);
 
         if (!frame)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         assert(length <= FRAME_MAX_SERVER);
         frame_header_put(frame, (uint32_t)length);
         perfd__v1__server_message__pack(m, frame + FRAME_HEADER_SIZE);

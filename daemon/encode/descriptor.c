@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/base/error-trail.h"
+
 static void field_descriptor_free(Perfd__V1__FieldDescriptor *d) {
         perfd__v1__field_descriptor__free_unpacked(d, NULL);
 }
@@ -25,7 +27,7 @@ static int set_string(char **to, const char *from) {
                 return 0;
         copy = strdup(from);
         if (!copy)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *to = copy;
         return 0;
 }
@@ -35,17 +37,17 @@ static int add_values(Perfd__V1__FieldDescriptor *d, const PlanField *f) {
                 return 0;
         d->values = calloc(f->n_values, sizeof(*d->values));
         if (!d->values)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < f->n_values; i++) {
                 Perfd__V1__FieldValue *v = malloc(sizeof(*v));
 
                 if (!v)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 perfd__v1__field_value__init(v);
                 v->value = f->values[i].value;
                 d->values[d->n_values++] = v;
                 if (set_string(&v->name, f->values[i].name) < 0)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
         }
         return 0;
 }
@@ -54,7 +56,7 @@ static int field_descriptor_new(const PlanField *f, Perfd__V1__FieldDescriptor *
         _cleanup_(field_descriptor_freep) Perfd__V1__FieldDescriptor *d = malloc(sizeof(*d));
 
         if (!d)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__field_descriptor__init(d);
         d->kind = (Perfd__V1__FieldKind)f->kind; /* model/plan.h numbers them alike */
         d->size = f->element_size;
@@ -63,7 +65,7 @@ static int field_descriptor_new(const PlanField *f, Perfd__V1__FieldDescriptor *
         d->hex = f->hex;
         if (set_string(&d->name, f->name) < 0 || set_string(&d->type, f->type) < 0 ||
             set_string(&d->delimiter, f->delimiter) < 0 || add_values(d, f) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *ret = TAKE_PTR(d);
         return 0;
 }
@@ -73,7 +75,7 @@ static int drop_fields(Perfd__V1__FieldDescriptor **list, size_t n) {
         for (size_t i = 0; i < n; i++)
                 field_descriptor_free(list[i]);
         free(list);
-        return -ENOMEM;
+        return error_origin(-ENOMEM);
 }
 
 int field_descriptors_new(const Plan *plan, Perfd__V1__FieldDescriptor ***ret_fields, size_t *ret_n_fields) {
@@ -82,7 +84,7 @@ int field_descriptors_new(const Plan *plan, Perfd__V1__FieldDescriptor ***ret_fi
 
         list = calloc(n + 1, sizeof(*list));
         if (!list)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
                 if (field_descriptor_new(&plan->fields[i], &list[i]) < 0)
                         return drop_fields(list, i);
@@ -96,19 +98,19 @@ int event_descriptor_new(const EncodePlan *p, const char *name, const char *even
         _cleanup_(event_descriptor_freep) Perfd__V1__EventDescriptor *d = malloc(sizeof(*d));
 
         if (!d)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__event_descriptor__init(d);
         d->id = p->event_id;
         d->period = period;
         d->frequency = frequency;
         if (set_string(&d->name, name) < 0 || set_string(&d->event, event) < 0 || set_string(&d->unit, unit) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         d->fields = calloc(p->n_fields + 1, sizeof(*d->fields));
         if (!d->fields)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < p->n_fields; i++) {
                 if (field_descriptor_new(p->fields[i], &d->fields[i]) < 0)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 d->n_fields++;
         }
         *ret = TAKE_PTR(d);
@@ -125,14 +127,14 @@ int event_descriptor_add_counter(Perfd__V1__EventDescriptor *d, const char *even
         Perfd__V1__CounterDescriptor **list;
 
         if (!c)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         perfd__v1__counter_descriptor__init(c);
         c->scale = scale == 1 ? 0 : scale;
         if (set_string(&c->event, event) < 0 || set_string(&c->unit, unit) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         list = reallocarray(d->counters, d->n_counters + 1, sizeof(*list));
         if (!list)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         d->counters = list;
         d->counters[d->n_counters++] = TAKE_PTR(c);
         return 0;

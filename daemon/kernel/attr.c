@@ -193,7 +193,7 @@ static int parse_setting(const char *text, AttrSetting *ret, Explanation *e) {
         char *value;
 
         if (!name)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         value = strchr(name, '=');
         if (value)
                 *value++ = '\0';
@@ -204,7 +204,7 @@ static int parse_setting(const char *text, AttrSetting *ret, Explanation *e) {
 static int apply_settings(const EventSpec *s, const AttrPlan *plan, struct perf_event_attr *attr, Explanation *e) {
         const struct perf_event_attr before = *attr;
         _cleanup_free_ AttrSetting *settings = calloc(s->attr.n + 1, sizeof(*settings));
-        int r = settings ? 0 : -ENOMEM;
+        int r = settings ? 0 : error_origin(-ENOMEM);
 
         for (size_t i = 0; i < s->attr.n && r == 0; i++)
                 r = parse_setting(s->attr.items[i], &settings[i], e);

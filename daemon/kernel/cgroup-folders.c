@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/error-trail.h"
+
 void cgroup_folders_deinit(CgroupFolders *f) {
         for (size_t i = 0; i < f->n; i++)
                 free(f->list[i].path);
@@ -42,7 +44,7 @@ int cgroup_folders_set(CgroupFolders *f, int wd, const char *path) {
         size_t i;
 
         if (!copy)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (known) {
                 free(known->path);
                 known->path = copy;
@@ -51,7 +53,7 @@ int cgroup_folders_set(CgroupFolders *f, int wd, const char *path) {
         more = reallocarray(f->list, f->n + 1, sizeof(*more));
         if (!more) {
                 free(copy);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         f->list = more;
         i = place_of(f, wd);

@@ -104,7 +104,7 @@ static int mounts_add(Mounts *m, const MountLine *line) {
         CgroupMount *more = reallocarray(m->list, m->n + 1, sizeof(*more)), *mount;
 
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         m->list = more;
         mount = &more[m->n++];
         *mount = (CgroupMount){ .id = line->id, .parent = line->parent, .major = line->major, .minor = line->minor,
@@ -112,7 +112,7 @@ static int mounts_add(Mounts *m, const MountLine *line) {
                                 .is_v2 = strcmp(line->type, "cgroup2") == 0 };
         mount->has_perf_event = !mount->is_v2 && has_option(line->options, "perf_event");
         mount->has_memory = !mount->is_v2 && has_option(line->options, "memory");
-        return mount->root && mount->path ? 0 : -ENOMEM;
+        return mount->root && mount->path ? 0 : error_origin(-ENOMEM);
 }
 
 /* Each line of the text, copied, because reading it takes it apart. */
@@ -122,7 +122,7 @@ static int read_lines(const char *text, int (*use)(Mounts *m, const MountLine *l
         int r = 0;
 
         if (!copy)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (unsigned number = 1; r == 0 && (line = strsep(&rest, "\n")); number++) {
                 MountLine fields;
 
@@ -190,7 +190,7 @@ static int read_proc(const char *root, const char *name, char **ret, Explanation
 
         if (asprintf(&path, "%s/proc/%s", root, name) < 0) {
                 path = NULL;
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         r = whole_file_read(path, ret, &length);
         if (r == 0 || r == -ENOENT)
@@ -227,14 +227,14 @@ static int choose(const char *root, const Mounts *mounts, bool is_v1, CgroupHier
                         continue;
                 if (asprintf(&path, "%s%s", root, m->path) < 0) {
                         path = NULL;
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 }
                 if (!is_there(m, path) || (best.path && depth_of(m->root) >= depth_of(best.root)))
                         continue;
                 cgroup_hierarchy_deinit(&best);
                 best = (CgroupHierarchy){ .path = TAKE_PTR(path), .root = strdup(m->root), .is_v1 = is_v1 };
                 if (!best.root)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
         }
         *ret = best;
         best = CGROUP_HIERARCHY_NULL;

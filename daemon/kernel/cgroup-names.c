@@ -152,7 +152,7 @@ int cgroup_refuse_path(const CgroupHierarchy *h, const char *name, Explanation *
                 missing = strdup(slash + 1);
                 slash[slash == parent] = '\0';
                 if (!missing)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 r = cgroup_walk_open(h, parent, &fd, &inode, e);
                 if (r == 0)
                         r = cgroup_walk_list(fd, parent, &names, e);

@@ -38,7 +38,7 @@ int cgroup_normalise(const char *name, char **ret, Explanation *e) {
                         return refuse_name(name, i, "it has a control character", e);
         path = malloc(strlen(name) + 2);
         if (!path)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t at = 0, length; name[at]; at += length) {
                 at += strspn(name + at, "/");
                 length = strcspn(name + at, "/");
@@ -92,7 +92,7 @@ static int container_pattern(const char *name, char **ret, Explanation *e) {
                               "%s is no container: expected the id, or at least 12 digits of it, or the name that LXC "
                               "or nspawn know; for globs name the cgroup", QUOTE(name));
         *ret = strdup("/**");
-        return *ret ? 0 : -ENOMEM;
+        return *ret ? 0 : error_origin(-ENOMEM);
 }
 
 static int unit_pattern(const char *name, char **ret, Explanation *e) {
@@ -111,7 +111,7 @@ static int unit_pattern(const char *name, char **ret, Explanation *e) {
                         return refuse(e, REFUSED_INVALID, "bad-unit",
                                       "%s is no systemd unit: none has a %s in its name", QUOTE(name),
                                       *p == ' ' ? "space" : "control character");
-        return asprintf(ret, "/**/%s%s", name, has_suffix ? "" : ".service") < 0 ? -ENOMEM : 0;
+        return asprintf(ret, "/**/%s%s", name, has_suffix ? "" : ".service") < 0 ? error_origin(-ENOMEM) : 0;
 }
 
 int cgroup_pattern_init(CgroupPattern *p, CgroupNaming naming, const char *name, Explanation *e) {

@@ -144,12 +144,12 @@ static int walk_push(Walk *w, const char *parent, const char *name, uint64_t sta
                 Pending *more = reallocarray(w->stack, w->n_allocated * 2 + 64, sizeof(*more));
 
                 if (!more)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 w->stack = more;
                 w->n_allocated = w->n_allocated * 2 + 64;
         }
         if (asprintf(&pending.path, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         w->stack[w->n++] = pending;
         return 0;
 }

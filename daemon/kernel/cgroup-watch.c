@@ -75,11 +75,11 @@ int cgroup_watch_open(const CgroupHierarchy *h, CgroupWatch **ret, Explanation *
 
         thread_assert(THREAD_MAIN);
         if (!w)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         w->fd = -1;
         w->hierarchy = (CgroupHierarchy){ .path = strdup(h->path), .root = strdup(h->root), .is_v1 = h->is_v1 };
         if (!w->hierarchy.path || !w->hierarchy.root)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
         if (w->fd < 0)
                 return refuse_inotify(h->path, errno, e);
@@ -133,7 +133,7 @@ static int keep_name(CgroupWatch *w, CgroupNaming naming, const char *text, Expl
         int r;
 
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         w->names = more;
         r = cgroup_pattern_init(&name.pattern, naming, text, e);
         if (r != 0)
@@ -141,7 +141,7 @@ static int keep_name(CgroupWatch *w, CgroupNaming naming, const char *text, Expl
         name.text = strdup(text);
         if (!name.text) {
                 name_deinit(&name);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         more[w->n_names++] = name;
         return 0;
@@ -238,7 +238,7 @@ int cgroup_watch_dispatch(CgroupWatch *w, bool *ret_changed) {
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0 && errno != EAGAIN)
-                        return -errno;
+                        return error_origin(-errno);
                 if (n <= 0)
                         break;
                 for (const char *at = buffer; at < buffer + n;) {

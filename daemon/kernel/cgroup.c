@@ -72,7 +72,7 @@ int cgroups_add(Cgroup **list, size_t *n, Cgroup *more, size_t n_more, size_t *r
 
         if (!all) {
                 cgroups_free(more, n_more);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         if (n_more > 0)
                 memcpy(all + *n, more, n_more * sizeof(*more));
@@ -115,7 +115,7 @@ int cgroup_hold(const CgroupFolder *folder, Cgroup **list, size_t *n, const char
                               CGROUP_MATCHES_MAX, QUOTE(name));
         more = reallocarray(*list, *n + 1, sizeof(*more));
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *list = more;
         more[*n] = (Cgroup){ .fd = fcntl(folder->fd, F_DUPFD_CLOEXEC, 0), .inode = folder->inode };
         if (more[*n].fd < 0)
@@ -124,7 +124,7 @@ int cgroup_hold(const CgroupFolder *folder, Cgroup **list, size_t *n, const char
                               "cgroups", QUOTE(folder->path));
         more[*n].path = strdup(folder->path);
         (*n)++;
-        return more[*n - 1].path ? 0 : -ENOMEM;
+        return more[*n - 1].path ? 0 : error_origin(-ENOMEM);
 }
 
 static int hold_match(void *userdata, const CgroupFolder *folder, Explanation *e) {

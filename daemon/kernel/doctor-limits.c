@@ -54,7 +54,7 @@ static int map_rings(Doctor *d, size_t size, TriedRing *rings, size_t *ret_n) {
                         return ring->fd;
                 ring->mapping = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
                 if (ring->mapping == MAP_FAILED) {
-                        int error = -errno;
+                        int error = error_origin(-errno);
 
                         close(ring->fd);
                         return error;
@@ -103,7 +103,7 @@ static void examine_rings(Doctor *d) {
         int r;
 
         if (!rings) {
-                d->error = -ENOMEM;
+                d->error = error_origin(-ENOMEM);
                 return;
         }
         r = d->wants->has_rings ? 0 : map_rings(d, size, rings, &n);

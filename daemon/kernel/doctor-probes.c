@@ -23,9 +23,9 @@ static int make_target(char *path, size_t size) {
         int fd = memfd_create("perfd-doctor", MFD_CLOEXEC);
 
         if (fd < 0)
-                return -errno;
+                return error_origin(-errno);
         if (ftruncate(fd, 4096) < 0) {
-                int error = -errno;
+                int error = error_origin(-errno);
 
                 close(fd);
                 return error;
@@ -130,7 +130,7 @@ static void examine_pmu(Doctor *d, bool is_kernel) {
 static int try_writing(const char *path) {
         _cleanup_close_ int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
 
-        return fd < 0 ? -errno : 0;
+        return fd < 0 ? error_origin(-errno) : 0;
 }
 
 static void refuse_writing(Doctor *d, const char *what, const char *path, int r) {
@@ -159,7 +159,7 @@ static void examine_dynamic(Doctor *d, bool is_kernel) {
                 return;
         }
         path = probe_file(d->tracing, is_kernel, "events");
-        r = path ? try_writing(path) : -ENOMEM;
+        r = path ? try_writing(path) : error_origin(-ENOMEM);
         if (r < 0) {
                 refuse_writing(d, what, path ? path : "", r);
                 return;

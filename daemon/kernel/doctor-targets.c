@@ -34,7 +34,7 @@ static void examine_cgroups(Doctor *d) {
         }
         attr.exclude_kernel = attr.exclude_hv = 0;
         fd = open(h.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        r = fd < 0 ? -errno : doctor_open(&attr, fd, (int)d->cpus[0], PERF_FLAG_PID_CGROUP);
+        r = fd < 0 ? error_origin(-errno) : doctor_open(&attr, fd, (int)d->cpus[0], PERF_FLAG_PID_CGROUP);
         if (r >= 0) {
                 close(r);
                 doctor_yes(d, "cgroups", "an event of a %s cgroup opens; they are below %s", h.is_v1 ? "v1" : "v2",

@@ -22,15 +22,15 @@ int doctor_mount_tracing(void) {
         int mounted;
 
         if (fd < 0 || fsconfig(fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-                return -errno;
+                return error_origin(-errno);
         mounted = fsmount(fd, FSMOUNT_CLOEXEC, 0);
-        return mounted < 0 ? -errno : mounted;
+        return mounted < 0 ? error_origin(-errno) : mounted;
 }
 
 static int take_hidden(int fd_or_error) {
         int fd = fd_or_error < 0 ? fd_or_error : fcntl(fd_or_error, F_DUPFD_CLOEXEC, 0);
 
-        return fd == -1 && fd_or_error >= 0 ? -errno : fd;
+        return fd == -1 && fd_or_error >= 0 ? error_origin(-errno) : fd;
 }
 
 static int take_tracing(Doctor *d, const char *path) {
@@ -38,7 +38,7 @@ static int take_tracing(Doctor *d, const char *path) {
         d->tracing = strdup(path);
         if (d->tracing)
                 return 0;
-        return d->error = -ENOMEM;
+        return d->error = error_origin(-ENOMEM);
 }
 
 /* 0: d->tracing is known, ret_how says how. */
@@ -73,13 +73,13 @@ static int read_tracing(const Doctor *d, const char *path, char *to, size_t size
         ssize_t n;
 
         if (asprintf(&whole, "%s/%s", d->tracing, path) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         fd = open(whole, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
-                return -errno;
+                return error_origin(-errno);
         n = read(fd, to, size - 1);
         if (n < 0)
-                return -errno;
+                return error_origin(-errno);
         to[n] = '\0';
         return 0;
 }
@@ -178,7 +178,7 @@ static void examine_complaints(Doctor *d) {
                 return;
         if (asprintf(&path, "%s/instances", d->tracing) < 0) {
                 path = NULL;
-                d->error = -ENOMEM;
+                d->error = error_origin(-ENOMEM);
                 return;
         }
         if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0)

@@ -23,7 +23,7 @@ static DoctorRow *doctor_add(Doctor *d, const char *what) {
         DoctorRow *rows = reallocarray(d->report->rows, d->report->n + 1, sizeof(*rows));
 
         if (!rows) {
-                d->error = -ENOMEM;
+                d->error = error_origin(-ENOMEM);
                 return NULL;
         }
         d->report->rows = rows;
@@ -131,14 +131,14 @@ int doctor_read(Doctor *d, const char *path, char *to, size_t size) {
         size_t n = 0;
 
         if (fd < 0)
-                return -errno;
+                return error_origin(-errno);
         while (n + 1 < size) {
                 ssize_t part = read(fd, to + n, size - 1 - n);
 
                 if (part < 0 && errno == EINTR)
                         continue;
                 if (part < 0)
-                        return -errno;
+                        return error_origin(-errno);
                 if (part == 0)
                         break;
                 n += (size_t)part;
@@ -163,7 +163,7 @@ int doctor_read_link(Doctor *d, const char *path, char *to, size_t size) {
         ssize_t n = readlink(doctor_path(d, path), to, size - 1);
 
         if (n < 0)
-                return -errno;
+                return error_origin(-errno);
         to[n] = '\0';
         return 0;
 }
@@ -180,7 +180,7 @@ int doctor_open(const struct perf_event_attr *attr, int pid, int cpu, unsigned l
 
         copy.size = attr_least_size(&copy);
         fd = open_perf_event(&copy, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
-        return fd < 0 ? -errno : fd;
+        return fd < 0 ? error_origin(-errno) : fd;
 }
 
 int doctor_try(const struct perf_event_attr *attr, int pid, int cpu) {
@@ -228,7 +228,7 @@ static int doctor_learn(Doctor *d) {
                 return 0;
         d->cpus = calloc(1, sizeof(*d->cpus)); /* no such list: the one that everyone has */
         d->n_cpus = 1;
-        return d->cpus ? 0 : -ENOMEM;
+        return d->cpus ? 0 : error_origin(-ENOMEM);
 }
 
 int doctor_examine(const DoctorWants *wants, DoctorReport *ret, Explanation *e) {

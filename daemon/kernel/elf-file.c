@@ -45,7 +45,7 @@ int elf_file_open(const char *path, ElfFile **ret, Explanation *e) {
         int r;
 
         if (!f)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would have us wait for a writer */
         if (f->fd < 0 || fstat(f->fd, &status) < 0)
                 return explain_open(path, errno, e);
@@ -65,7 +65,7 @@ int elf_file_open(const char *path, ElfFile **ret, Explanation *e) {
         f->size = (size_t)status.st_size;
         f->pages = calloc((f->size - 1) / ELF_PAGE_SIZE + 1, sizeof(*f->pages));
         if (!f->pages)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = elf_file_load_all(f, e);
         if (r == 0)
                 *ret = TAKE_PTR(f);
@@ -77,7 +77,7 @@ int elf_file_open_memory(const void *bytes, size_t size, const char *path, ElfFi
         int r;
 
         if (!f)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         f->image = (char *)bytes; /* elf_memory() does not write to it */
         f->size = size;
         r = elf_file_load_all(f, e);

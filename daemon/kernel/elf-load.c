@@ -167,7 +167,7 @@ static int load_segments(ElfFile *f, Explanation *e) {
 
         f->segments = calloc((size_t)f->header.e_phnum + 1, sizeof(*f->segments));
         if (!f->segments)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (int i = 0; i < f->header.e_phnum && r == 0; i++) {
                 GElf_Phdr p;
 

@@ -28,7 +28,7 @@ static int add(char ***names, size_t *n, size_t *n_room, char *name) {
                 char **larger = reallocarray(*names, more, sizeof(*larger));
 
                 if (!larger)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 *names = larger;
                 *n_room = more;
         }
@@ -64,7 +64,7 @@ int elf_file_match(const ElfFile *f, const char *glob, char ***ret_names, size_t
                                 continue; /* an IFUNC has no code; .cold is the middle of a function */
                         name = name_of(&s);
                         if (!name)
-                                r = -ENOMEM;
+                                r = error_origin(-ENOMEM);
                         else if (fnmatch(glob, name, 0) == 0) {
                                 r = add(&names, &n, &n_room, name);
                                 if (r == 0)

@@ -152,7 +152,7 @@ static int add_site(Walk *w, const Site *s, Explanation *e) {
                 ElfProbe *more = reallocarray(w->found.items, n_room, sizeof(*more));
 
                 if (!more)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 w->found.items = more;
                 w->found.n_room = n_room;
         }
@@ -163,7 +163,7 @@ static int add_site(Walk *w, const Site *s, Explanation *e) {
         p.name = strdup(s->name);
         p.arguments = strdup(s->arguments);
         w->found.items[w->found.n++] = p;
-        return p.provider && p.name && p.arguments ? 0 : -ENOMEM;
+        return p.provider && p.name && p.arguments ? 0 : error_origin(-ENOMEM);
 }
 
 static int walk_notes(Walk *w, Elf_Data *notes, size_t section, Explanation *e) {

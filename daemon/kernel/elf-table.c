@@ -40,7 +40,7 @@ static int load_version_names(const ElfFile *f, size_t index, ElfTable *t, Expla
                 return r;
         t->version_names = calloc(VERSION_INDEX + 1, sizeof(*t->version_names));
         if (!t->version_names)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         t->n_version_names = VERSION_INDEX + 1;
         for (;;) {
                 GElf_Verdef definition;

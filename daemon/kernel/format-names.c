@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/base/error-trail.h"
 #include "daemon/kernel/format-number.h"
 
 /* The text of adjacent string literals. NULL: it is something else, or there is no memory, which *ret_error says. */
@@ -28,7 +29,7 @@ static char *unquote(Span s, int *ret_error) {
                 return NULL;
         to = text = malloc((size_t)(s.end - s.at) + 1);
         if (!text) {
-                *ret_error = -ENOMEM;
+                *ret_error = error_origin(-ENOMEM);
                 return NULL;
         }
         for (; !span_is_empty(s); s = span_trim(s)) {

@@ -160,7 +160,7 @@ int format_text_init(FormatText *t, const char *text, size_t length) {
                         return REFUSED_INVALID;
         if (asprintf(&t->head, "%.*s%s", (int)n, text, no_print) < 0) {
                 t->head = NULL;
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         /* X_PR_FMT: for three such words, of mac80211 in 2011, libtraceevent puts strings, and leaks these as names */
         if (!remove_attributes(t->head) || strstr(t->head, "_PR_FMT"))

@@ -158,7 +158,7 @@ static int add_field(Plan *p, const struct tep_format_field *t, Span declaration
         type = strndup(t->type, strcspn(t->type, "[")); /* it is "char[16]" there */
         f = declared && type ? plan_add_field(p, t->name, declared) : NULL;
         if (!f)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         f->offset = (uint32_t)t->offset;
         if (dynamic)
                 set_dynamic(f, t, type);
@@ -194,14 +194,14 @@ int format_parse(const char *group, const char *text, size_t length, Plan **ret,
                 return code < 0 ? code : refuse_text(group, t.refused, e);
         tep = tep_alloc();
         if (!tep)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         tep_set_loglevel(TEP_LOG_NONE); /* of the whole library: what it has to say is in its result */
         (void)tep_parse_format(tep, &event, t.head, strlen(t.head), group); /* 0 even for what it could not read */
         if (!event || (event->flags & TEP_EVENT_FL_FAILED))
                 return refuse_text(group, t.refused, e);
         p = plan_new((uint32_t)event->id, group, event->name);
         if (!p)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         code = add_fields(p, event, t.head, e);
         if (code != 0)
                 return code;

@@ -33,7 +33,7 @@ static int filter(int fd) {
         };
         struct sock_fprog program = { .len = ARRAY_SIZE(code), .filter = code };
 
-        return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? -errno : 0;
+        return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? error_origin(-errno) : 0;
 }
 
 int hotplug_open(int *ret_fd) {
@@ -44,13 +44,13 @@ int hotplug_open(int *ret_fd) {
         thread_assert(THREAD_MAIN);
         fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
         if (fd < 0)
-                return -errno;
+                return error_origin(-errno);
         r = filter(fd); /* before anything can arrive */
         if (r < 0)
                 return r;
         if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
             bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-                return -errno;
+                return error_origin(-errno);
         *ret_fd = TAKE_FD(fd);
         return 0;
 }
@@ -125,7 +125,7 @@ int hotplug_next(int fd, uint32_t *ret_cpu, bool *ret_online) {
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)
-                        return errno == EAGAIN ? HOTPLUG_E_NONE : errno == ENOBUFS ? HOTPLUG_E_OVERRUN : -errno;
+                        return errno == EAGAIN ? HOTPLUG_E_NONE : errno == ENOBUFS ? HOTPLUG_E_OVERRUN : error_origin(-errno);
                 if (!is_from_kernel(&m))
                         continue;
                 if (m.msg_flags & MSG_TRUNC)

@@ -242,9 +242,9 @@ int idle_cpus_open(uint32_t n_cpus, IdleCpus **ret, Explanation *e) {
         int r;
 
         if (!i)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0)
-                return -errno;
+                return error_origin(-errno);
         i->map = i->find = i->look = -1;
         i->n = n_cpus;
         i->length = (n_cpus * sizeof(Cell) + page - 1) / page * page;

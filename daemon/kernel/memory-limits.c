@@ -95,16 +95,16 @@ static int add_levels(MemoryLimits *m, const CgroupMount *mount, const char *own
                 own = ""; /* of another namespace: what is mounted is what can be seen */
         if (asprintf(&path, "%s%s%s", m->root, mount->path, strcmp(own, "/") == 0 ? "" : own) < 0) {
                 path = NULL;
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         least = strlen(m->root) + strlen(mount->path);
         m->folders = calloc(LEVELS_MAX, sizeof(*m->folders));
         if (!m->folders)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         while (m->n < LEVELS_MAX) {
                 m->folders[m->n] = strdup(path);
                 if (!m->folders[m->n])
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 m->n++;
                 if (strlen(path) <= least)
                         break;
@@ -143,7 +143,7 @@ int memory_limits_find(const char *root, MemoryLimits *ret) {
 
         thread_assert(THREAD_MAIN);
         if (!m.root)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         text = read_text(root, "proc/self/mountinfo");
         r = text ? cgroup_mounts_parse(text, &mounts, &n, NULL) : 0;
         if (r == 0)

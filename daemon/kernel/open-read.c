@@ -23,7 +23,7 @@ int open_read(int fd, uint64_t read_format, ReadCount *ret) {
                 return 0;
         }
         if (n < (ssize_t)sizeof(uint64_t))
-                return n < 0 ? -errno : -EIO;
+                return n < 0 ? error_origin(-errno) : -EIO;
         have = (size_t)n / sizeof(uint64_t);
         *ret = (ReadCount){ .value = is_group ? 0 : values[0] };
         if ((read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) && at < have)
@@ -47,7 +47,7 @@ int open_read_group(int fd, uint64_t read_format, ReadCount *ret, size_t n) {
         assert(read_format & PERF_FORMAT_GROUP);
         length = read(fd, values, sizeof(values));
         if (length < 0) /* ECHILD: a thread was born while the group was opened, and has only some of it */
-                return errno == ECHILD || errno == ENOSPC ? OPEN_E_APART : -errno;
+                return errno == ECHILD || errno == ENOSPC ? OPEN_E_APART : error_origin(-errno);
         if (length == 0) { /* as in open_read() */
                 memset(ret, 0, n * sizeof(*ret));
                 return 0;

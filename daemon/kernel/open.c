@@ -265,7 +265,7 @@ int open_set_filter(int fd, const char *filter, const char *what, Explanation *e
 }
 
 int open_switch(int fd, bool on) {
-        return ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0 ? -errno : 0;
+        return ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0 ? error_origin(-errno) : 0;
 }
 
 int open_explain_switch(int r, const char *what, Explanation *e) {

@@ -31,16 +31,16 @@ static int add_event(const char *root, const char *pmu, const char *event, PmuLi
         int r;
 
         if (!ARRAY_ROOM(list->items, list->n) || asprintf(&file, "%s.unit", event) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = pmu_sysfs_read(root, pmu, "events", event, &one.help, NULL);
         if (r == 0)
                 r = pmu_sysfs_read(root, pmu, "events", file, &one.unit, NULL);
         if (r == 0 && asprintf(&one.event, "%s/%s/", pmu, event) < 0) {
                 one.event = NULL;
-                r = -ENOMEM;
+                r = error_origin(-ENOMEM);
         }
         if (r == 0 && ((!one.help && !(one.help = strdup(""))) || (!one.unit && !(one.unit = strdup("")))))
-                r = -ENOMEM;
+                r = error_origin(-ENOMEM);
         list->items[list->n++] = one;
         return r;
 }

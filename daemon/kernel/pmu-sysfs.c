@@ -38,7 +38,7 @@ int pmu_sysfs_read(const char *root, const char *pmu, const char *folder, const 
         if (!is_file_name(pmu) || !is_file_name(file))
                 return 0;
         if (asprintf(&path, "%s/%s/%s%s%s", root, pmu, folder ?: "", folder ? "/" : "", file) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = whole_file_read(path, &text, &length);
         if (r == -ENOENT || r == -ENOTDIR || r == -EISDIR || r == -ENAMETOOLONG)
                 return 0;
@@ -61,7 +61,7 @@ int pmu_sysfs_list(const char *root, const char *pmu, const char *folder, String
         int r = 0;
 
         if (asprintf(&path, "%s%s%s%s%s", root, pmu ? "/" : "", pmu ?: "", folder ? "/" : "", folder ?: "") < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         d = opendir(path);
         if (!d && errno != ENOENT && errno != ENOTDIR)
                 return refuse_path(path, errno, e);

@@ -97,10 +97,10 @@ int pmu_formats_add(PmuFormats *f, const char *name, const char *text) {
 
         (void)pmu_format_parse(text, &format); /* of another form: refused only if it is asked for */
         if (!ARRAY_ROOM(f->items, f->n))
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         format.name = strdup(name);
         if (!format.name)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         f->items[f->n++] = format;
         return 0;
 }
@@ -154,12 +154,12 @@ int pmu_terms_parse(const char *text, const char *where, EventTerm **ret, size_t
                 }
                 if (!ARRAY_ROOM(terms, n)) {
                         pmu_terms_free(terms, n);
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 }
                 terms[n] = (EventTerm){ .position = 0 };
                 if (!term_init(text + at, n_term, &terms[n++])) {
                         pmu_terms_free(terms, n);
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 }
                 at += n_term;
                 at += text[at] == ',';
@@ -241,7 +241,7 @@ static int apply_word(const PmuTerms *t, Word word, const EventTerm *term, bool 
                 char *name = strdup(term->text);
 
                 if (!name)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 free(event->name);
                 event->name = name;
                 return 0;

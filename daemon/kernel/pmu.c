@@ -42,7 +42,7 @@ static int pmu_event_init(const char *root, const char *pmu, PmuEvent *ret, Expl
         if (r == 0 && !event.cpus)
                 r = pmu_sysfs_read(root, pmu, NULL, "cpus", &event.cpus, e);
         if (r == 0 && !(event.pmu = strdup(pmu)))
-                r = -ENOMEM;
+                r = error_origin(-ENOMEM);
         if (r == 0)
                 *ret = event;
         else
@@ -69,7 +69,7 @@ static int read_suffixed(const char *root, const char *pmu, const char *event, c
         _cleanup_free_ char *file = NULL;
 
         if (asprintf(&file, "%s.%s", event, suffix) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         return pmu_sysfs_read(root, pmu, "events", file, ret, e);
 }
 
@@ -175,7 +175,7 @@ static int add_event(PmuEvents *events, PmuEvent *p) {
                 return 0;
         }
         pmu_event_deinit(p);
-        return is_online ? -ENOMEM : 0;
+        return is_online ? error_origin(-ENOMEM) : 0;
 }
 
 int pmu_resolve(const char *root, const EventName *name, PmuEvent **ret, size_t *ret_n, Explanation *e) {

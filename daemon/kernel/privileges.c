@@ -54,8 +54,8 @@ static int drop(cap_t own, const cap_flag_t *sets, size_t n) {
 
         for (size_t i = 0; i < n; i++)
                 if (cap_set_flag(own, sets[i], 1, admin, CAP_CLEAR) < 0)
-                        return -errno;
-        return cap_set_proc(own) < 0 ? -errno : 0;
+                        return error_origin(-errno);
+        return cap_set_proc(own) < 0 ? error_origin(-errno) : 0;
 }
 
 static int reduce(cap_t own, cap_t reduced, PrivilegesReport *report) {
@@ -72,7 +72,7 @@ static int reduce(cap_t own, cap_t reduced, PrivilegesReport *report) {
         if (!opens_events()) {
                 (void)snprintf(report->text, size, "CAP_SYS_ADMIN is kept: this kernel asks for it to open perf events, at "
                                "kernel.perf_event_paranoid %ld; started at 2 perfd goes on without it", read_level());
-                return cap_set_proc(own) < 0 ? -errno : 0;
+                return cap_set_proc(own) < 0 ? error_origin(-errno) : 0;
         }
         r = drop(reduced, sets, ARRAY_SIZE(sets)); /* what is not in both is not ambient either */
         if (r < 0)
@@ -102,14 +102,14 @@ static const cap_value_t of_root[] = {
 static int set_of_root(cap_t own, bool with_admin, cap_t *ret) {
         static const cap_value_t admin[] = { CAP_SYS_ADMIN };
         cap_t set = cap_init();
-        int r = set ? 0 : -errno;
+        int r = set ? 0 : error_origin(-errno);
 
         for (size_t i = 0; i < ARRAY_SIZE(of_root) + with_admin && r == 0; i++) {
                 const cap_value_t *c = i < ARRAY_SIZE(of_root) ? &of_root[i] : admin;
 
                 if (has_capability(own, *c) && (cap_set_flag(set, CAP_EFFECTIVE, 1, c, CAP_SET) < 0 ||
                                                 cap_set_flag(set, CAP_PERMITTED, 1, c, CAP_SET) < 0))
-                        r = -errno;
+                        r = error_origin(-errno);
         }
         *ret = set;
         return r;
@@ -125,7 +125,7 @@ static bool can_define_no_probes(void) {
 static int reduce_root(cap_t own, PrivilegesReport *report) {
         cap_t with = NULL, without = NULL, effective = cap_dup(own);
         bool asks = false, needs_admin = false;
-        int r = effective ? 0 : -errno;
+        int r = effective ? 0 : error_origin(-errno);
 
         if (r == 0)
                 r = set_of_root(own, true, &with);
@@ -137,7 +137,7 @@ static int reduce_root(cap_t own, PrivilegesReport *report) {
                 needs_admin = asks || can_define_no_probes();
         }
         if (r == 0 && cap_set_proc(needs_admin ? with : without) < 0)
-                r = -errno;
+                r = error_origin(-errno);
         if (r == 0) {
                 report->has_given_up = !needs_admin && has_capability(own, CAP_SYS_ADMIN);
                 (void)snprintf(report->text, sizeof(report->text), "root's capabilities are given up but those that perfd needs%s",
@@ -163,7 +163,7 @@ int privileges_reduce(PrivilegesReport *report) {
         own = cap_get_proc();
         reduced = own ? cap_dup(own) : NULL;
         if (!reduced)
-                r = -errno;
+                r = error_origin(-errno);
         else if (geteuid() == 0 && report->keep)
                 (void)snprintf(report->text, sizeof(report->text), "root's capabilities are kept, as asked for");
         else if (geteuid() == 0)

@@ -29,7 +29,7 @@ int probe_args_parse(const char *text, ProbeArgs *ret, Explanation *e) {
         a.text = malloc(length + 1);
         a.origins = calloc(length + 1, sizeof(*a.origins));
         if (!a.text || !a.origins)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < length; i++) {
                 if (is_white(text[i])) {
                         if (n == 0 || a.text[n - 1] == ' ')
@@ -222,7 +222,7 @@ int probe_definition_add(const ProbeDefinition *d, Explanation *e) {
                 (void)snprintf(maxactive, sizeof(maxactive), "%u", d->maxactive);
         if (!path || (length = asprintf(&line, "%c%s:%s/%s %s %s", d->is_return ? 'r' : 'p', maxactive, d->group,
                                         d->name, d->place, d->args->text)) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (!*d->args->text)
                 line[--length] = '\0'; /* as the kernel repeats it */
         if (length > LINE_MAX_SIZE)
@@ -234,7 +234,7 @@ int probe_definition_add(const ProbeDefinition *d, Explanation *e) {
                 return explain_file(path, d->is_kernel, errno, e);
         before = read_log(d->root);
         if (!before)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         error = write_line(fd, line);
         if (error == 0)
                 return 0;
@@ -250,10 +250,10 @@ int probe_definition_remove(const char *root, bool is_kernel, const char *group,
         int error;
 
         if (!path || asprintf(&line, "-:%s/%s", group, name) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
         if (fd < 0)
-                return -errno;
+                return error_origin(-errno);
         error = write_line(fd, line);
         return error == ENOENT ? 0 : -error;
 }

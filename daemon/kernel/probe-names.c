@@ -209,7 +209,7 @@ static int remove_line(const char *root, bool is_kernel, const ProbeLine *l, siz
         int r;
 
         if (!group || !name)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (!probe_definition_exists(root, group, name))
                 return 0; /* one name may have several lines, which go together */
         r = probe_definition_remove(root, is_kernel, group, name);
@@ -229,7 +229,7 @@ static int remove_line(const char *root, bool is_kernel, const ProbeLine *l, siz
 static int remove_from(const char *root, bool is_kernel, const ProbeOwner *self, size_t *n, Explanation *e) {
         _cleanup_free_ char *path = probe_file(root, is_kernel, "events"), *text = NULL;
         size_t length;
-        int r = path ? whole_file_read(path, &text, &length) : -ENOMEM;
+        int r = path ? whole_file_read(path, &text, &length) : error_origin(-ENOMEM);
 
         if (r == -ENOMEM || r == -ENOENT) /* a kernel without this kind of probe */
                 return r == -ENOENT ? 0 : r;

@@ -38,7 +38,7 @@ static int add_site(ProbePlaces *p, uint64_t offset, uint64_t semaphore, char *a
 
         if (!more) {
                 free(args);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         p->sites = more;
         more[p->n_sites++] = (ProbeSite){ .offset = offset, .semaphore = semaphore, .args = args };
@@ -57,11 +57,11 @@ int probe_places_take_symbol(ProbePlaces *p, const char *symbol, const char *ins
         else
                 n = asprintf(&text, "0x%" PRIx64 "%s%s%s", offset, inside ? " (" : "", inside ?: "", inside ? ")" : "");
         if (n < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         n = symbol ? asprintf(&label, "%s", symbol) : asprintf(&label, "0x%" PRIx64, offset);
         if (n < 0) {
                 free(text);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         free(p->label);
         free(p->text);
@@ -122,19 +122,19 @@ static int open_path(const char *path, int *ret_fd) {
         if (sscanf(path, "/proc/%*[0-9]/root/%n", &n) == 0 && n > 0) {
                 root = strndup(path, (size_t)n);
                 if (!root)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
                 if (root_fd < 0)
-                        return -errno;
+                        return error_origin(-errno);
                 fd = (int)syscall(SYS_openat2, root_fd, path + n, &how, sizeof(how));
                 if (fd >= 0 || errno != ENOSYS) { /* Linux 5.6 */
                         *ret_fd = fd;
-                        return fd < 0 ? -errno : 0;
+                        return fd < 0 ? error_origin(-errno) : 0;
                 }
         }
         fd = open(path, O_PATH | O_CLOEXEC);
         if (fd < 0)
-                return -errno;
+                return error_origin(-errno);
         *ret_fd = fd;
         return 0;
 }
@@ -233,7 +233,7 @@ static int find_symbol(const EventName *name, const ElfFile *f, ProbePlaces *p, 
         p->label = strdup(where);
         if (!p->label || asprintf(&p->text, "%s:%s%s", p->path, where, file) < 0) {
                 p->text = NULL;
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         return 0;
 }
@@ -244,7 +244,7 @@ static int take_sites(const ElfProbe *probes, size_t n, ProbePlaces *p, Explanat
                 char *args = elf_probe_fetch_args(&probes[i], &said);
 
                 if (!args)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 if (said.text[0])
                         *ret_left_out = said;
                 if (!*args) {
@@ -252,7 +252,7 @@ static int take_sites(const ElfProbe *probes, size_t n, ProbePlaces *p, Explanat
                         args = NULL;
                 }
                 if (add_site(p, probes[i].file_offset, probes[i].semaphore_offset, args) < 0)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
         }
         return 0;
 }
@@ -273,12 +273,12 @@ static int find_static(const EventName *name, const ElfFile *f, ProbePlaces *p, 
         describe_file(f, n, file, sizeof(file));
         if (asprintf(&p->label, "%s_%s", name->group, name->name) < 0) {
                 p->label = NULL;
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         if (asprintf(&p->text, "%s:%s:%s%s%s%s", p->path, name->group, name->name, file, left_out.text[0] ? "; " : "",
                      left_out.text) < 0) {
                 p->text = NULL;
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         return 0;
 }
@@ -292,7 +292,7 @@ int probe_places_find(const EventName *name, KernelSymbolIndex *index, ProbePlac
                 r = find_in_kernel(&name->place, index, &p, e);
         else {
                 p.path = strdup(name->path);
-                r = p.path ? open_file(&p, &f, e) : -ENOMEM;
+                r = p.path ? open_file(&p, &f, e) : error_origin(-ENOMEM);
                 if (r == 0)
                         r = name->kind == EVENT_NAME_USDT ? find_static(name, f, &p, e) : find_symbol(name, f, &p, e);
         }

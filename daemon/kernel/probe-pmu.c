@@ -16,7 +16,7 @@
 int probe_pmu_take(Probe *p) {
         p->configs = calloc(p->places.n_sites, sizeof(*p->configs));
         if (!p->configs)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < p->places.n_sites; i++) {
                 EventTerm terms[2] = { { .name = (char *)"retprobe" } };
                 EventName name = { .kind = EVENT_NAME_PMU, .group = (char *)(p->is_kernel ? "kprobe" : "uprobe"),
@@ -72,7 +72,7 @@ int probe_pmu_set_target(Probe *p, const char *symbol) {
                 p->target = strdup(symbol);
         else if (asprintf(&p->target, "/proc/self/fd/%d", p->places.fd) < 0)
                 p->target = NULL;
-        return p->target ? 0 : -ENOMEM;
+        return p->target ? 0 : error_origin(-ENOMEM);
 }
 
 /* The kernel asks for privileges before it looks at the path, which there is none of. */

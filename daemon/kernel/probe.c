@@ -58,7 +58,7 @@ static int define_site(Probe *p, const ProbeRequest *q, size_t site, const char 
         int r;
 
         if (!place)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         /* a second definition of a name would be put under the first one, as another place of the same event */
         for (unsigned attempt = 0;; attempt++) {
                 probe_name(p->is_return ? 'r' : 'p', q->id, attempt, site, p->places.label, p->names[site]);
@@ -119,7 +119,7 @@ static int name_owner(Probe *p, const Tracing *t, Explanation *e) {
         probe_owner_group(&self, p->group);
         p->root = strdup(t->root);
         p->names = calloc(p->places.n_sites, sizeof(*p->names));
-        return p->root && p->names ? 0 : -ENOMEM;
+        return p->root && p->names ? 0 : error_origin(-ENOMEM);
 }
 
 /* Whatever the PMUs can do, they can not do this. */
@@ -177,7 +177,7 @@ static int define_user(Probe *p, const Tracing *t, const ProbeRequest *q, const 
         p->is_dynamic = false;
         if (asprintf(&p->text, "%s, by the PMU: a hit may count twice or not at all", p->places.text) < 0) {
                 p->text = NULL;
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         return define_first(p, q, args, e);
 }
@@ -195,7 +195,7 @@ int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanati
                 return r;
         p = calloc(1, sizeof(*p));
         if (!p)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         p->places = PROBE_PLACES_NULL;
         p->is_kernel = q->name->kind == EVENT_NAME_KPROBE;
         p->is_return = q->name->is_return;

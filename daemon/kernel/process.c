@@ -125,7 +125,7 @@ static int read_cgroup(const Scanner *s, int folder, ScannedProcess *p) {
                 return 0;
         p->cgroup = strndup(found, length);
         if (!p->cgroup)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (s->cgroups && strncmp(p->cgroup, "/..", 3) != 0 && /* outside of our cgroup namespace */
             snprintf(path, sizeof(path), "%s%s", s->cgroups, p->cgroup) < (int)sizeof(path) && stat(path, &st) == 0)
                 p->cgroup_id = st.st_ino;
@@ -139,7 +139,7 @@ static int read_executable(int folder, ScannedProcess *p) {
         if (n <= 0) /* a kernel thread, or it is ending */
                 return 0;
         p->executable = strndup(path, (size_t)n);
-        return p->executable ? 0 : -ENOMEM;
+        return p->executable ? 0 : error_origin(-ENOMEM);
 }
 
 static int add_thread(int folder, const char *tid, ScannedProcess *p) {
@@ -152,7 +152,7 @@ static int add_thread(int folder, const char *tid, ScannedProcess *p) {
                 return 0; /* gone */
         more = reallocarray(p->threads, p->n_threads + 1, sizeof(*more));
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         p->threads = more;
         more += p->n_threads++;
         *more = (ScannedThread){ .tid = (uint32_t)strtoul(tid, NULL, 10) };
@@ -173,7 +173,7 @@ static int read_threads(int folder, ScannedProcess *p) {
         d = fdopendir(fd);
         if (!d) {
                 close_fd(fd);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         while (r == 0 && (entry = readdir(d)))
                 if (entry->d_name[0] != '.')
@@ -209,7 +209,7 @@ static int add_process(const Scanner *s, int proc, const char *pid, TaskScan *sc
                         more[scan->n++] = one;
                         return 0;
                 }
-                r = -ENOMEM;
+                r = error_origin(-ENOMEM);
         }
         scanned_process_deinit(&one);
         return r;
@@ -240,7 +240,7 @@ int process_scan(clockid_t clock, const char *cgroups, TaskScan **ret, Explanati
         int r = 0;
 
         if (!scan)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         scan->begin = clock_now(clock);
         d = opendir("/proc");
         if (!d)

@@ -36,7 +36,7 @@ int ring_limits_check(size_t n_rings, size_t size, Explanation *e) {
         struct rlimit l;
 
         if (getrlimit(RLIMIT_MEMLOCK, &l) < 0)
-                return -errno;
+                return error_origin(-errno);
         if (may_lock_memory() || l.rlim_cur == RLIM_INFINITY ||
             !read_number("/proc/sys/kernel/perf_event_mlock_kb", &mlock_kb))
                 return 0;

@@ -89,7 +89,7 @@ static int place_open(const char *path, bool make, Place *ret, Explanation *e) {
         int r;
 
         if (!p.folder)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         assert(slash);
         p.name = path + (slash - p.folder) + 1;
         slash[slash == p.folder] = '\0';
@@ -122,7 +122,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t n) {
                 if (part < 0 && errno == EINTR)
                         continue;
                 if (part < 0)
-                        return -errno;
+                        return error_origin(-errno);
                 bytes += part;
                 n -= (size_t)part;
         }
@@ -136,19 +136,19 @@ static int write_beside(const Place *p, const char *name, const uint8_t *bytes, 
         int length, r;
 
         if (fd < 0)
-                return -errno;
+                return error_origin(-errno);
         length = snprintf(line, sizeof(line), WORDS "%d %zu\n", VERSION, n);
         r = write_all(fd, (const uint8_t *)line, (size_t)length);
         if (r == 0)
                 r = write_all(fd, bytes, n);
         if (r == 0 && fsync(fd) < 0)
-                r = -errno;
+                r = error_origin(-errno);
         return r;
 }
 
 /* The name itself on the disk. */
 static int sync_folder(int folder) {
-        return fsync(folder) < 0 && errno != EINVAL ? -errno : 0; /* EINVAL: a file system that has nothing to sync */
+        return fsync(folder) < 0 && errno != EINVAL ? error_origin(-errno) : 0; /* EINVAL: a file system that has nothing to sync */
 }
 
 /* What a perfd left that was killed while it wrote is in nobody's way. */
@@ -172,7 +172,7 @@ int state_file_write(const char *path, const uint8_t *bytes, size_t n, Explanati
                               FILE_MAX - FIRST_LINE_MAX);
         if (asprintf(&beside, "%s.new", path) < 0) {
                 beside = NULL; /* asprintf(3) leaves it undefined */
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         r = place_open(path, true, &p, e);
         if (r == 0)
@@ -184,7 +184,7 @@ int state_file_write(const char *path, const uint8_t *bytes, size_t n, Explanati
                 return r;
         r = write_beside(&p, name, bytes, n);
         if (r == 0 && renameat(p.fd, name, p.fd, p.name) < 0)
-                r = -errno;
+                r = error_origin(-errno);
         if (r < 0) {
                 if (r != -EEXIST)
                         (void)unlinkat(p.fd, name, 0);
@@ -237,7 +237,7 @@ static int read_file(const Place *p, char **ret_bytes, size_t *ret_length, Expla
                               (long long)st.st_size, FILE_MAX);
         bytes = malloc((size_t)st.st_size + 1);
         if (!bytes)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         while (length < (size_t)st.st_size) {
                 ssize_t n = read(fd, bytes + length, (size_t)st.st_size - length);
 
@@ -286,7 +286,7 @@ int state_file_set_aside(const char *path, char **ret_name, Explanation *e) {
 
                 if (asprintf(&name, "%s.broken-%d", path, i) < 0) {
                         name = NULL;
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 }
                 if (renameat2(p.fd, p.name, p.fd, name + (p.name - path), RENAME_NOREPLACE) == 0) {
                         *ret_name = TAKE_PTR(name);

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/error-trail.h"
 #include "daemon/base/thread.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -33,7 +34,7 @@ int system_calls_end_bpf(void) {
 
         thread_assert(THREAD_MAIN);
         if (!filter)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(bpf), 1, SCMP_A0(SCMP_CMP_NE, BPF_PROG_TEST_RUN));
         if (r == 0)
                 r = seccomp_load(filter);
@@ -87,7 +88,7 @@ int system_calls_reduce(void) {
 
         thread_assert(THREAD_MAIN);
         if (!filter)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         (void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1); /* in the kernel's log, where it can */
         (void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1); /* no code of others runs here that would have to be slowed */
         r = deny_networks(filter);

@@ -60,7 +60,7 @@ int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanati
                         continue;
                 more = reallocarray(tids, n + 1, sizeof(*tids));
                 if (!more)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 tids = more;
                 tids[n++] = (uint32_t)tid;
         }
@@ -155,7 +155,7 @@ static int read_families(Family **ret, size_t *ret_n, Explanation *e) {
                         return r;
                 more = reallocarray(families, n + 1, sizeof(*families));
                 if (!more)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 families = more;
                 families[n++] = one;
         }
@@ -207,7 +207,7 @@ int tasks_descendants(const uint32_t *roots, size_t n_roots, uint32_t **ret_pids
                 return r;
         pids = malloc((n + 1) * sizeof(*pids));
         if (!pids)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (n > 0)
                 qsort(families, n, sizeof(*families), compare_parents);
         for (size_t i = 0; i < n; i++)
@@ -277,7 +277,7 @@ int cpus_tell_config(void) {
                 return r < 0 ? r : 0; /* who needs them says that they are not known */
         is_online = calloc(n_possible, sizeof(*is_online));
         if (!is_online)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < n_possible; i++) {
                 while (k < n_online && online[k] < possible[i])
                         k++;

@@ -40,7 +40,7 @@ int tracing_open(Tracing *t, const char *root, Explanation *e) {
                               "`mount -t tracefs tracefs %s`; the kernel needs CONFIG_TRACING", standard, standard);
         t->root = strdup(found);
         if (!t->root)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         t->mounted = !root && !before && is_mounted(standard);
         return 0;
 }
@@ -48,7 +48,7 @@ int tracing_open(Tracing *t, const char *root, Explanation *e) {
 int tracing_open_missing(Tracing *t, const char *why) {
         t->root = strdup(standard);
         t->missing = strdup(why);
-        return t->root && t->missing ? 0 : -ENOMEM;
+        return t->root && t->missing ? 0 : error_origin(-ENOMEM);
 }
 
 bool tracing_is_missing(const Tracing *t) {
@@ -71,13 +71,13 @@ static int read_file(const char *path, char **ret_text, size_t *ret_length) {
         size_t size = 0, length = 0, n;
 
         if (!f)
-                return -errno;
+                return error_origin(-errno);
         do { /* files of tracefs have no size */
                 if (length + 4096 + 1 > size) {
                         char *bigger = realloc(text, size = size ? size * 2 : 16384);
 
                         if (!bigger)
-                                return -ENOMEM;
+                                return error_origin(-ENOMEM);
                         text = bigger;
                 }
                 n = fread(text + length, 1, size - length - 1, f);
@@ -110,11 +110,11 @@ static int names_add(Names *l, const char *group, const char *name) {
         char **names = reallocarray(l->names, l->n + 2, sizeof(*names));
 
         if (!names)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         l->names = names;
         if (asprintf(&names[l->n], "%s:%s", group, name) < 0) {
                 names[l->n] = NULL;
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         names[++l->n] = NULL;
         return 0;
@@ -182,7 +182,7 @@ static int tracing_refuse_unknown(const Tracing *t, const char *group, const cha
         int r;
 
         if (asprintf(&path, "%s/events", t->root) < 0 || asprintf(&wanted, "%s:%s", group, name) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) < 0) /* access(2) asks as if we had no capabilities */
                 return explain_unreadable(path, errno, e);
         r = tracing_list(t, "*", "*", &all, e);
@@ -210,7 +210,7 @@ int tracing_load(const Tracing *t, const char *group, const char *name, Plan **r
         if (r != 0)
                 return r;
         if (asprintf(&path, "%s/events/%s/%s/format", t->root, group, name) < 0)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = read_file(path, &text, &length);
         if (r == -ENOENT)
                 return tracing_refuse_unknown(t, group, name, e);

@@ -2,6 +2,7 @@
 #include "daemon/kernel/whole-file.h"
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/error-trail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,18 +18,18 @@ int whole_file_read_at(int folder, const char *path, char **ret_text, size_t *re
         ssize_t n;
 
         if (fd < 0)
-                return -errno;
+                return error_origin(-errno);
         do {
                 if (length + 1 >= size) {
                         char *bigger = realloc(text, size = size ? size * 2 : 16384);
 
                         if (!bigger)
-                                return -ENOMEM;
+                                return error_origin(-ENOMEM);
                         text = bigger;
                 }
                 n = read(fd, text + length, size - length - 1);
                 if (n < 0 && errno != EINTR)
-                        return -errno;
+                        return error_origin(-errno);
                 length += n > 0 ? (size_t)n : 0;
         } while (n != 0);
         text[length] = '\0';

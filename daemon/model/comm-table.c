@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/error-trail.h"
+
 int comm_table_init(CommTable *t, uint32_t n_threads) {
         uint32_t n = 16;
 
@@ -13,7 +15,7 @@ int comm_table_init(CommTable *t, uint32_t n_threads) {
         *t = COMM_TABLE_NULL;
         t->buckets = aligned_alloc(64, n * sizeof(CommBucket));
         if (!t->buckets)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         memset(t->buckets, 0, n * sizeof(CommBucket));
         t->mask = n - 1;
         return 0;

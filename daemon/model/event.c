@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/base/error-trail.h"
+
 void event_spec_deinit(EventSpec *s) {
         free(s->event);
         free(s->name);
@@ -33,7 +35,7 @@ bool event_spec_is_host(const EventSpec *s) {
 
 static int string_copy(const char *from, char **ret) {
         *ret = from ? strdup(from) : NULL;
-        return from && !*ret ? -ENOMEM : 0;
+        return from && !*ret ? error_origin(-ENOMEM) : 0;
 }
 
 static int numbers_copy(const uint32_t *from, size_t n, uint32_t **ret) {
@@ -42,7 +44,7 @@ static int numbers_copy(const uint32_t *from, size_t n, uint32_t **ret) {
                 return 0;
         *ret = malloc(n * sizeof(**ret));
         if (!*ret)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         memcpy(*ret, from, n * sizeof(**ret));
         return 0;
 }
@@ -161,7 +163,7 @@ int event_add_member(Event *e, const char *event, const char *unit, double scale
         ReadCount *reads;
 
         if (!more)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         e->members = more;
         reads = calloc((e->n_members + 1) * (size_t)e->n_slots, sizeof(*reads));
         more[e->n_members] = (EventCounter){ .event = strdup(event), .unit = strdup(unit), .scale = scale };
@@ -169,7 +171,7 @@ int event_add_member(Event *e, const char *event, const char *unit, double scale
                 free(reads);
                 free(more[e->n_members].event);
                 free(more[e->n_members].unit);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         free(e->closed_reads); /* nothing is closed yet */
         e->closed_reads = reads;

@@ -48,7 +48,7 @@ static int add_field(Plan *p, const char *text, Explanation *e) {
                         continue;
                 f = plan_add_field(p, name, t->name);
                 if (!f)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 f->kind = t->kind;
                 f->place = t->size ? PLACE_FIXED : PLACE_DATA_LOC;
                 f->element_size = t->size ? t->size : 1;
@@ -78,7 +78,7 @@ int external_plan_new(const char *name, const Strings *fields, Plan **ret, Expla
         _cleanup_(plan_unrefp) Plan *p = plan_new(0, "external", name);
 
         if (!p)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (fields->n > EXTERNAL_FIELDS_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-field", "%zu fields: an external event has at most %d", fields->n,
                               EXTERNAL_FIELDS_MAX);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "daemon/base/error-trail.h"
 #include "daemon/base/sequence.h"
 
 #define GENERATIONS_MAX 32 /* without a known root: records that are read a moment later */
@@ -34,7 +35,7 @@ int kin_table_init(KinTable *t, uint32_t n_tasks) {
         *t = KIN_TABLE_NULL;
         t->buckets = calloc(n, sizeof(*t->buckets));
         if (!t->buckets)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         t->mask = n - 1;
         return 0;
 }

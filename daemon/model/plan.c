@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/base/error-trail.h"
+
 Plan *plan_new(uint32_t type, const char *group, const char *name) {
         _cleanup_(plan_unrefp) Plan *p = calloc(1, sizeof(*p));
 
@@ -68,11 +70,11 @@ int plan_field_add_value(PlanField *f, uint64_t value, const char *name) {
         FieldValueName *values = reallocarray(f->values, f->n_values + 1, sizeof(*values));
 
         if (!values)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         f->values = values;
         values[f->n_values] = (FieldValueName){ .value = value, .name = strdup(name) };
         if (!values[f->n_values].name)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         f->n_values++;
         return 0;
 }

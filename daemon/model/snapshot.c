@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/error-trail.h"
+
 Snapshot *snapshot_new(uint64_t generation, uint32_t n_cpus, size_t n_events) {
         _cleanup_(snapshot_unrefp) Snapshot *s = calloc(1, sizeof(*s));
 
@@ -158,7 +160,7 @@ int snapshot_set_streams(Snapshot *s, uint32_t slot, SnapshotStream *streams, si
                 n_slots *= 2;
         c->slots = calloc(n_slots, sizeof(*c->slots));
         if (!c->slots)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         c->mask = n_slots - 1;
         c->streams = streams;
         c->n_streams = n;

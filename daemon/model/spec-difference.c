@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/error-trail.h"
+
 static void write_string(FILE *f, const char *text) {
         fputs(text ? text : "", f);
 }
@@ -167,7 +169,7 @@ int event_spec_differences(const EventSpec *before, const EventSpec *after, Spec
         size_t n = 0;
 
         if (!list)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
                 SpecDifference *d = &list[n++];
 
@@ -175,7 +177,7 @@ int event_spec_differences(const EventSpec *before, const EventSpec *after, Spec
                                        .after = field_text(i, after) };
                 if (!d->before || !d->after) {
                         spec_differences_free(list, n);
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 }
                 if (strcmp(d->before, d->after) == 0) {
                         free(d->before);

@@ -3,6 +3,7 @@
  * perf_event_exec(), perf_event_comm() and perf_event_exit_task(): a child's FORK comes before it runs, an exec's COMM
  * before its first MMAP2.
  */
+#include "daemon/base/error-trail.h"
 #include "daemon/model/task-table.h"
 
 #include <assert.h>
@@ -81,7 +82,7 @@ static int apply_fork(TaskTable *t, nsec_t time, const TaskNote *n) {
         task = process ? task_table_put(t, n->tid, process, time) : NULL;
         if (!task) {
                 process_unref(t, process);
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         }
         if (parent && parent != task && n->pid != n->parent_pid)
                 task_inherit(t, task, parent);
@@ -101,7 +102,7 @@ static int apply_comm(TaskTable *t, nsec_t time, const TaskNote *n) {
         else if (time < task->told)
                 return 0;
         if (!task)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         task->told = time;
         task_set_comm(task, n->text, n->n_text, time);
         p = task->process;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/error-trail.h"
+
 void task_channels_deinit(TaskChannels *c) {
         free(c->others);
         *c = (TaskChannels){ .others = NULL };
@@ -57,7 +59,7 @@ int task_channels_add_known(TaskChannels *c, const TaskChannels *from) {
                 ChannelMarks *marks = task_channels_make(c, (uint32_t)group);
 
                 if (!marks)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 marks->known |= task_channels_known(from, (uint32_t)group);
         }
         return 0;

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "daemon/base/error-trail.h"
 #include "daemon/model/task-table.h"
 
 #define SAME_START (100 * NSEC_PER_MSEC) /* /proc has the start of a process in clock ticks */
@@ -58,7 +59,7 @@ static int learn_thread(TaskTable *t, Process *p, const ScannedProcess *s, const
                 task = task_table_put(t, thread->tid, process_ref(p), 0);
                 if (!task) {
                         process_unref(t, p);
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 }
         }
         task_set_comm(task, thread->comm, strlen(thread->comm), task->since ? s->time : 0);
@@ -75,7 +76,7 @@ static int learn_one(TaskTable *t, const ScannedProcess *s) {
                 return 0; /* it is gone, and its pid used again: what is known is newer */
         p = p && !is_other(p, s) ? process_ref(p) : process_new(s->pid);
         if (!p)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = learn_process(t, p, s);
         for (size_t i = 0; i < s->n_threads && r == 0; i++)
                 r = learn_thread(t, p, s, &s->threads[i]);

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#include "daemon/base/error-trail.h"
+
 #define FIRST_BUCKETS 1024
 
 int task_table_init(TaskTable *t, size_t max, size_t ended_max) {
@@ -23,7 +25,7 @@ int task_table_init(TaskTable *t, size_t max, size_t ended_max) {
                 return r;
         t->buckets = calloc(FIRST_BUCKETS, sizeof(*t->buckets));
         if (!t->buckets)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         t->mask = FIRST_BUCKETS - 1;
         return 0;
 }
@@ -97,7 +99,7 @@ void task_table_forget_hints(TaskTable *t) {
 int task_table_add_group(TaskTable *t, uint32_t group) {
         if (group > 0 && !t->more_hints[group])
                 t->more_hints[group] = calloc(TASK_HINTS, sizeof(*t->hints));
-        return group > 0 && !t->more_hints[group] ? -ENOMEM : 0;
+        return group > 0 && !t->more_hints[group] ? error_origin(-ENOMEM) : 0;
 }
 
 /* Those of the group that have both as they are. */
@@ -219,7 +221,7 @@ int task_set_described(TaskTable *t, Task *task, uint32_t number) {
         ChannelMarks *of_process = task_channels_make(&task->process->channels, BATCH_GROUP(number));
 
         if (!marks || !of_process)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         task_table_forget_hints(t);
         marks->described |= BATCH_BIT(number);
         marks->known |= BATCH_BIT(number);

@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/error-trail.h"
+
 #define FIRST_BUCKETS 64
 
 int text_table_init(TextTable *t) {
         *t = TEXT_TABLE_NULL;
         t->buckets = calloc(FIRST_BUCKETS, sizeof(*t->buckets));
         if (!t->buckets)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         t->mask = FIRST_BUCKETS - 1;
         return 0;
 }
@@ -60,7 +62,7 @@ int text_table_take(TextTable *t, const char *bytes, size_t length, Text **ret) 
                 }
         text = malloc(sizeof(*text) + length + 1);
         if (!text)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         if (t->n > t->mask)
                 text_table_grow(t);
         *text = (Text){ .next = t->buckets[hash & t->mask], .n_refs = 1, .hash = hash, .length = (uint32_t)length };

@@ -10,11 +10,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "daemon/base/error-trail.h"
+
 #define SCRATCH_SIZE ((size_t)64 * 1024) /* perf_event_header.size is 16 bits */
 
 static int ring_init_scratch(Ring *r) {
         r->scratch = malloc(SCRATCH_SIZE);
-        return r->scratch ? 0 : -ENOMEM;
+        return r->scratch ? 0 : error_origin(-ENOMEM);
 }
 
 int ring_open(Ring *r, int fd, size_t size) {
@@ -25,7 +27,7 @@ int ring_open(Ring *r, int fd, size_t size) {
         *r = RING_NULL;
         mapping = mmap(NULL, page_size + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (mapping == MAP_FAILED)
-                return -errno;
+                return error_origin(-errno);
         *r = (Ring){ .page = mapping, .data = (uint8_t *)mapping + page_size, .size = size,
                      .mapping = mapping, .mapping_size = page_size + size };
         error = ring_init_scratch(r);

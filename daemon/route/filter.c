@@ -280,13 +280,13 @@ static int filter_new(size_t length, Filter **ret) {
         _cleanup_(filter_freep) Filter *f = calloc(1, sizeof(*f));
 
         if (!f)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         f->nodes = calloc(length, sizeof(*f->nodes)); /* a token is at least one byte, and makes at most one node */
         f->names = calloc(length + 1, 1);             /* another byte always stands between two names */
         f->units = calloc(length, sizeof(*f->units));
         f->sets = calloc(length / 3 + 1, sizeof(*f->sets)); /* [a] */
         if (!f->nodes || !f->names || !f->units || !f->sets)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *ret = TAKE_PTR(f);
         return 0;
 }

@@ -255,7 +255,7 @@ static uint16_t emit_texts(Compiler *c, const FilterNode *n, uint16_t yes, uint1
         }
         pattern = pattern_new(c->filter->units + constant->unit, constant->n_units, c->filter->sets);
         if (!pattern) {
-                c->error = -ENOMEM;
+                c->error = error_origin(-ENOMEM);
                 return no;
         }
         if (o->field && o->is_certain && pattern->min_length < MAX_TESTED_TEXT &&
@@ -314,13 +314,13 @@ int filter_compile(const Filter *f, const Plan *plan, MatchProgram **ret, Explan
         int k;
 
         if (!operands)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         k = match_resolve(f, plan, operands, e);
         if (k != 0)
                 return k;
         c.program = p = program_new(f);
         if (!p)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         emit(&c, (MatchInsn){ .op = MATCH_NO });
         emit(&c, (MatchInsn){ .op = MATCH_YES });
         p->start = emit_condition(&c, (uint16_t)(f->n_nodes - 1), MATCH_YES, MATCH_NO);

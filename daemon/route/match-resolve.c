@@ -312,7 +312,7 @@ int match_resolve(const Filter *f, const Plan *plan, Operand *operands, Explanat
         int k = 0;
 
         if (!scopes)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         set_scopes(f, scopes);
         for (uint32_t i = 0; i < f->n_nodes; i++) {
                 operands[i] = (Operand){ .is_text = false };

@@ -1,4 +1,5 @@
 /* The batches of a merge: who is in it, on which leaf of the tree, and who waits behind whom. */
+#include "daemon/base/error-trail.h"
 #include "daemon/route/merge-tree.h"
 
 #include <assert.h>
@@ -25,15 +26,15 @@ static int merge_grow_leaves(Merge *m) {
         int64_t *keys;
 
         if (!leaves)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         m->leaves = leaves;
         free_leaves = reallocarray(m->free_leaves, n, sizeof(*free_leaves));
         if (!free_leaves)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         m->free_leaves = free_leaves;
         keys = calloc((size_t)2 * n, sizeof(*keys));
         if (!keys)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         assert(n <= LEAF_MASK); /* batches of 30 GB */
         for (uint32_t i = 0; i < n; i++)
                 keys[n + i] = i < m->n_leaves ? m->keys[m->n_leaves + i] : KEY_NONE;
@@ -54,7 +55,7 @@ static int merge_grow_batches(Merge *m) {
         Batch **batches = reallocarray(m->batches, capacity, sizeof(Batch *));
 
         if (!batches)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         m->batches = batches;
         m->capacity = capacity;
         return 0;
@@ -65,7 +66,7 @@ static int merge_grow_slots(Merge *m, uint32_t slot) {
         uint32_t *leaf_of = reallocarray(m->leaf_of, n, sizeof(*leaf_of));
 
         if (!leaf_of)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = m->n_slots; i < n; i++)
                 leaf_of[i] = NO_LEAF;
         m->leaf_of = leaf_of;

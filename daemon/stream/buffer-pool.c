@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "daemon/base/error-trail.h"
 #include "daemon/stream/memory-file.h"
 
 static int pool_open(BufferPool *p) {
@@ -17,12 +18,12 @@ static int pool_open(BufferPool *p) {
 
         p->fd = memory_file_open("perfd-packets");
         if (p->fd < 0 || ftruncate(p->fd, (off_t)POOL_BYTES) < 0)
-                return -errno;
+                return error_origin(-errno);
         map = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
         if (map == MAP_FAILED)
-                return -errno;
+                return error_origin(-errno);
         p->bytes = map;
-        return fcntl(p->fd, F_ADD_SEALS, MEMORY_FILE_SEALS | F_SEAL_FUTURE_WRITE) < 0 ? -errno : 0;
+        return fcntl(p->fd, F_ADD_SEALS, MEMORY_FILE_SEALS | F_SEAL_FUTURE_WRITE) < 0 ? error_origin(-errno) : 0;
 }
 
 int buffer_pool_new(BufferPool **ret) {
@@ -30,7 +31,7 @@ int buffer_pool_new(BufferPool **ret) {
         int r;
 
         if (!p)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *p = (BufferPool){ .fd = -1, .n_free = POOL_BUFFERS };
         atomic_init(&p->n_refs, 1);
         for (unsigned i = 0; i < POOL_BUFFERS; i++)
@@ -60,7 +61,7 @@ int buffer_pool_fill(BufferPool *p) {
         if (p->has_memory)
                 return 0; /* the dispatcher knows that, and may look at it now */
         if (fallocate(p->fd, 0, 0, (off_t)POOL_BYTES) < 0)
-                return -errno;
+                return error_origin(-errno);
         p->has_memory = true;
         return 0;
 }

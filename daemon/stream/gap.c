@@ -7,6 +7,7 @@
 #include <endian.h>
 #include <errno.h>
 
+#include "daemon/base/error-trail.h"
 #include "proto/item-fields.h"
 #include "proto/perfd.pb-c.h"
 
@@ -48,7 +49,7 @@ static int gap_count(Gap *g, uint32_t event, uint64_t items) {
                 GapCount *counts = reallocarray(g->counts, capacity, sizeof(*counts));
 
                 if (!counts)
-                        return -ENOMEM;
+                        return error_origin(-ENOMEM);
                 g->counts = counts;
                 g->capacity = capacity;
         }
@@ -133,7 +134,7 @@ int gap_encode(const Gap *g, uint64_t first_sequence, Packet **ret_packet) {
         Packet *p;
 
         if (!events || !pointers)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         for (size_t i = 0; i < g->n_counts; i++) {
                 pointers[i] = &events[i];
                 perfd__v1__gap_event__init(&events[i]);
@@ -153,7 +154,7 @@ int gap_encode(const Gap *g, uint64_t first_sequence, Packet **ret_packet) {
 
         p = packet_new(perfd__v1__packet__get_packed_size(&message));
         if (!p)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         p->length = perfd__v1__packet__pack(&message, p->room);
         p->keep = true;
         packet_seal(p);

@@ -107,7 +107,7 @@ static int outbox_append(Outbox *o, Packet *p) {
         OutboxEntry *e = outbox_add(o);
 
         if (!e)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         e->packet = packet_ref(p);
         if (!p->keep && !o->oldest)
                 o->oldest = e;
@@ -156,7 +156,7 @@ static int outbox_drop_newest(Outbox *o, const Packet *p, GapReason reason) {
         int r;
 
         if (!e)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         r = outbox_miss(o, e, p, reason);
         if (r < 0)
                 return r;

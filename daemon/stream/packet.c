@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#include "daemon/base/error-trail.h"
+
 static uint8_t *pool_take(PacketPool *pool) {
         if (++pool->n_taken > pool->max && pool->max < PACKET_SPARES) /* trimmed in a turn it may be far behind */
                 pool->max = pool->n_taken < PACKET_SPARES ? pool->n_taken : PACKET_SPARES;
@@ -137,7 +139,7 @@ int packet_settle(Packet *p, PacketPool *pool) {
                 return 0;
         room = fills ? pool_take(pool) : malloc(p->length ? p->length : 1);
         if (!room)
-                return p->room ? 0 : -ENOMEM;
+                return p->room ? 0 : error_origin(-ENOMEM);
         copy_long(room, p->bytes, p->length);
         packet_leave_room(p);
         p->capacity = fills ? PACKET_SIZE : p->length;

@@ -83,7 +83,7 @@ int shared_ring_new(size_t size, SharedRing **ret, Explanation *e) {
 
         assert(stream_ring_may_be(size));
         if (!r)
-                return -ENOMEM;
+                return error_origin(-ENOMEM);
         *r = (SharedRing){ .size = size, .offset = (size_t)sysconf(_SC_PAGESIZE), .fds = { -1, -1, -1 } };
         code = shared_ring_open(r, e);
         if (code == 0)

@@ -39,6 +39,7 @@ groups:
 FIRST_OF_MAIN = "perfd.yaml"  # before it is opened, libraries are loaded: their failures are the linker's to report
 # calls of the sanitizers' own, when a program starts: they would fail as well
 OF_SANITIZERS = {"openat", "mmap", "mprotect", "read", "clone3", "prlimit64"}
+ORIGIN = r"; from \w+\(\) at [\w-]+\.c:\d+"  # of what ends perfd (daemon/base/error-trail.h)
 # Two for each CPU: most of the time is spent waiting, for the kernel to close events and for strace.
 AT_ONCE = 2 * os.cpu_count()
 
@@ -129,6 +130,8 @@ def start(syscall, error, k, paths=(), gone=()):
             said = [line for line in no.stderr.splitlines() if not re.search(NO_REASON, line)]
             equal(no.status, 1, f"the status after {call}, saying {said}")
             equal(len(said), 1, f"lines of reason after {call}: {said}")
+            if "can not do without" in said[0]:
+                check(re.search(ORIGIN, said[0]), f"no origin after {call}: {said}")
             check(re.match(r"(perfd|/\S+): \S+", said[0]) and len(said[0]) > 20, f"no reason after {call}: {said}")
             check(not perfd.COMPLAINT.search(no.stderr), no.stderr)
             equal(sorted(os.listdir(directory)), ["perfd.yaml"], f"left behind after {call}")
@@ -365,6 +368,44 @@ def test_add_read():
     formats = [f"/sys/kernel/tracing/events/sched/{name}/format" for name in ("sched_wakeup", "sched_process_exit")]
     with perfd.Family() as family:
         fail_each_add("read", {"EIO": "kernel"}, group(family.pid), paths=formats)
+
+
+# ---- where it began --------------------------------------------------------------------------------------------------
+
+
+def end_by(syscall, error, specs, ask, paths=()):
+    """What perfd says when a system call fails in the middle of a request which it can not do without."""
+    need_strace(syscall)
+    with Daemon(config=CONFIG) as daemon, daemon.client() as client:
+        client.request(add=pb.AddRequest(events=specs))
+        trace = Trace(syscall, error, "1+", paths)
+        with attached(daemon, trace):
+            with contextlib.suppress(perfd.subscriber.Broken, ConnectionError, perfd.Refused):
+                ask(client)
+            status = daemon.process.wait(perfd.PATIENCE)
+        check(trace.injected(), "nothing was made to fail")
+        daemon.judged = True
+        print(f"  {[line for line in daemon.stderr().splitlines() if re.search(ORIGIN, line)]}")
+        return status, daemon.stderr()
+
+
+def test_trail_of_main():
+    """A reader disables on its CPU, main is told."""
+    status, said = end_by("ioctl", "EIO", [pb.EventSpec(event="context-switches", name="doomed", target=pb.Target(cpus="0"))],
+                          lambda client: client.request(remove=pb.SelectRequest(names=["doomed"])))
+    equal(status, 1, f"the status, saying {said}")
+    line = next((line for line in said.splitlines() if "can not do without" in line), "")
+    check(re.search(ORIGIN + r", reader of CPU 0, which disables events, .*request remove, a request by .*through ", line), said)
+
+
+def test_trail_of_reader():
+    """A reader that can not read what an event has counted ends perfd, and says of which."""
+    status, said = end_by("read", "EIO", [pb.EventSpec(event="context-switches", name="doomed", target=pb.Target(cpus="0"))],
+                          lambda client: client.request(ledger=pb.Empty()), paths=["anon_inode:[perf_event]"])
+    equal(status, -signal.SIGABRT, f"the status, saying {said}")
+    line = next((line for line in said.splitlines() if "can not go on" in line), "")
+    check(re.search(r"reader of CPU \d+ can not go on, .*: Input/output error; from open_read\(\) at open-read\.c:\d+, event \S+, "
+                    r"through reader_cut_event\(\) at ", line), said)
 
 
 # ---- one request with a source of every kind -------------------------------------------------------------------------
