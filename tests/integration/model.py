@@ -121,7 +121,7 @@ class Model:
         freezes, looks = self.rng.random() < 0.15, self.rng.random() < 0.15
         self.client.send(**body)
         if looks:
-            self.other.send(ledger=pb.Empty())
+            self.other.send(ledger=pb.LedgerRequest())
         if freezes:
             self.freeze()
         response = self.client.receive().response
