@@ -269,6 +269,7 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         c->subscribers = s;
         s->held = true;
         s->until = UINT64_MAX;
+        s->began = s->from;
         d->n_edges += s->from > 0;
         if (s->from == 0) { /* else all that is there is before it */
                 dispatcher_count_pending(d);
@@ -295,12 +296,13 @@ int dispatcher_begin(Dispatcher *d, uint64_t id) {
         return subscriber_send(d, s);
 }
 
-static int channel_push(Dispatcher *d, Channel *c, Packet *p) {
+static int channel_push(Dispatcher *d, Channel *c, uint64_t cut, Packet *p) {
         int r = 0;
 
         for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                 next = s->next; /* a push may end the subscriber */
-                r = subscriber_push(d, s, p);
+                if (s->began <= cut)
+                        r = subscriber_push(d, s, p);
         }
         return r;
 }
@@ -316,14 +318,14 @@ static int packet_of_fields(const uint8_t *bytes, size_t n, Packet **ret) {
         return 0;
 }
 
-int dispatcher_describe(Dispatcher *d, uint32_t number, const uint8_t *bytes, size_t n) {
+int dispatcher_describe(Dispatcher *d, const DispatcherMail *mail) {
         _cleanup_(packet_unrefp) Packet *p = NULL;
-        int r = packet_of_fields(bytes, n, &p);
+        int r = packet_of_fields(mail->bytes, mail->n_bytes, &p);
 
         for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++) {
-                Channel *c = dispatcher_channel(d, (StreamOrder)order, number);
+                Channel *c = dispatcher_channel(d, (StreamOrder)order, mail->number);
 
-                r = c ? channel_push(d, c, p) : 0;
+                r = c ? channel_push(d, c, mail->cut, p) : 0;
         }
         return r;
 }
@@ -336,7 +338,7 @@ int dispatcher_tell_removals(Dispatcher *d) {
         while (r >= 0 && d->removals.first && d->removals.first->at <= until) {
                 DispatcherMail *mail = dispatcher_mails_pop(&d->removals);
 
-                r = dispatcher_describe(d, mail->number, mail->bytes, mail->n_bytes);
+                r = dispatcher_describe(d, mail);
                 dispatcher_mail_free(mail);
         }
         return r;

@@ -24,7 +24,7 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 r = dispatcher_begin(d, mail->id);
                 break;
         case DISPATCHER_DESCRIBE:
-                r = dispatcher_describe(d, mail->number, mail->bytes, mail->n_bytes);
+                r = dispatcher_describe(d, mail);
                 break;
         case DISPATCHER_LEARN:
                 r = dispatcher_learn(d, mail->scan);
@@ -33,7 +33,7 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 dispatcher_cut(d, mail->id, mail->cut);
                 break;
         case DISPATCHER_REMOVED:
-                dispatcher_mails_append(&d->removals, mail);
+                dispatcher_mails_insert(&d->removals, mail);
                 return 0; /* it stays until its time */
         case DISPATCHER_REPORT:
                 r = dispatcher_report(d, mail->report);
@@ -177,8 +177,13 @@ int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
                         r = dispatcher_follow(d, mail);
                 else
                         dispatcher_mail_free(mail);
-        if (was_told)
-                dispatcher_look_around(d); /* for what waits since then */
+        if (was_told) {
+                dispatcher_look_around(d); /* for what waits since then, */
+                if (r >= 0)
+                        r = dispatcher_release(d); /* behind all that has to be before it */
+                if (r >= 0)
+                        r = dispatcher_flush(d);
+        }
         if (r >= 0 && d->removals.first)
                 r = dispatcher_tell_removals(d);
         if (r >= 0 && d->n_closing > 0)

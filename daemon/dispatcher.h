@@ -67,6 +67,7 @@ typedef struct Subscriber {
         bool owes_bell;   /* it sleeps beside a ring that is not empty: until the turn ends, or the kernel has memory to wake it */
         uint64_t matched; /* as counted by the readers */
         uint64_t late;
+        uint64_t began;   /* the cut at which it begins, for as long as it lives */
         bool held;        /* nothing is sent yet */
         bool close_asked; /* main knows that a closing ledger is wanted */
         uint64_t foreign; /* of Channel.pending, what is not its own */
@@ -147,7 +148,7 @@ typedef struct DispatcherMail {
         size_t n_bytes;
         const char *reason; /* static */
         nsec_t at;
-        uint64_t cut;
+        uint64_t cut; /* DESCRIBE, REMOVED: the last one, for those who began there or before */
         uint32_t slot;
         struct DispatcherMail *next; /* waiting */
         struct DispatcherReport *report;
@@ -169,6 +170,20 @@ static inline void dispatcher_mails_append(DispatcherMails *list, DispatcherMail
         else
                 list->first = mail;
         list->last = mail;
+}
+
+/* Behind those that are not later. */
+static inline void dispatcher_mails_insert(DispatcherMails *list, DispatcherMail *mail) {
+        DispatcherMail **p = &list->first;
+
+        if (!list->first || list->last->at <= mail->at) {
+                dispatcher_mails_append(list, mail);
+                return;
+        }
+        while ((*p)->at <= mail->at)
+                p = &(*p)->next;
+        mail->next = *p;
+        *p = mail;
 }
 
 /* NULL: there is none. */
@@ -381,7 +396,7 @@ int dispatcher_prune_tasks(Dispatcher *d);
 int dispatcher_subscribe(Dispatcher *d, Subscriber *s);
 int dispatcher_begin(Dispatcher *d, uint64_t id);
 /* As all that sends something else than items: after a flush. */
-int dispatcher_describe(Dispatcher *d, uint32_t number, const uint8_t *bytes, size_t n);
+int dispatcher_describe(Dispatcher *d, const DispatcherMail *mail);
 int dispatcher_tell_removals(Dispatcher *d);
 void dispatcher_mail_free(DispatcherMail *mail);
 int dispatcher_close(Dispatcher *d, const DispatcherMail *mail);

@@ -108,7 +108,7 @@ static int supervisor_withdraw(Supervisor *s, Registration *list, bool published
         if (r < 0)
                 return r;
         for (Registration *g = list; g; g = g->next)
-                supervisor_tell_removed(s, g->event);
+                supervisor_tell_removed(s, g);
         registrations_free(s, list);
         return supervisor_update_active(s, NULL);
 }
@@ -251,7 +251,7 @@ int supervisor_remove_selected(Supervisor *s, Registration *const *selected, siz
         if (r != 0)
                 return r < 0 ? r : -EIO;
         for (size_t i = 0; i < n; i++) {
-                supervisor_tell_removed(s, selected[i]->event);
+                supervisor_tell_removed(s, selected[i]);
                 registration_free(s, selected[i]);
         }
         return 0;

@@ -231,7 +231,7 @@ static int own_put(Supervisor *s, const Registration *g, const Record *record, c
 }
 
 /* OWN_E_LOST: it is counted so, and nobody gets it. */
-static int take_sample(Supervisor *s, const Registration *g, const Record *record) {
+static int take_sample(Supervisor *s, Registration *g, const Record *record) {
         EventCounters *c = &g->event->counters[s->n_cpus];
         Wanted wanted[WANTED_MAX];
         size_t n = find_wanted(g, record, wanted);
@@ -239,6 +239,8 @@ static int take_sample(Supervisor *s, const Registration *g, const Record *recor
 
         if (r < 0)
                 return r;
+        if (record->time > g->latest)
+                g->latest = record->time;
         c->closed_count++;
         c->closed_owed++;
         counter_add(n == 0 ? &c->filtered : r == OWN_E_LOST ? &c->lost[LOSS_BATCH_POOL] : &c->delivered, 1);
@@ -272,8 +274,8 @@ static int values_from_message(const Perfd__V1__ExternalSample *m, ExternalInput
 
 /* A message as a record, whose raw bytes are in `raw`. Refused: nothing was taken. */
 static int sample_from_message(Supervisor *s, const Perfd__V1__ExternalSample *m, uint8_t *raw,
-                               const Registration **ret_registration, Record *ret, Explanation *e) {
-        const Registration *g = supervisor_find(s, m->event);
+                               Registration **ret_registration, Record *ret, Explanation *e) {
+        Registration *g = supervisor_find(s, m->event);
         ExternalInput values[EXTERNAL_FIELDS_MAX];
         nsec_t now = clock_now(s->attr.clock);
         size_t size;
@@ -308,7 +310,7 @@ int handle_emit(Asking *a, Explanation *e) {
         _cleanup_free_ uint8_t *raw = malloc(EXTERNAL_RAW_MAX);
         Perfd__V1__EmitReply *reply = malloc(sizeof(*reply));
         Supervisor *s = a->supervisor;
-        const Registration *g;
+        Registration *g;
         Record record;
         int r = 0;
 

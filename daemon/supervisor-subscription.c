@@ -122,15 +122,15 @@ int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_by
         return r;
 }
 
-static int supervisor_tell(Supervisor *s, DispatcherOrder order, uint32_t number, uint8_t *bytes, size_t n) {
+/* The bytes move. at: for what has to follow everything older. */
+static int supervisor_tell(Supervisor *s, DispatcherOrder order, uint32_t number, nsec_t at, uint8_t *bytes, size_t n) {
         DispatcherMail *mail = calloc(1, sizeof(*mail));
 
         if (!mail) {
                 free(bytes);
                 return error_origin(-ENOMEM);
         }
-        *mail = (DispatcherMail){ .order = order, .number = number, .bytes = bytes, .n_bytes = n,
-                                  .at = clock_now(s->attr.clock) };
+        *mail = (DispatcherMail){ .order = order, .number = number, .bytes = bytes, .n_bytes = n, .at = at, .cut = s->n_cuts };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }
@@ -151,7 +151,7 @@ int supervisor_route_event(Supervisor *s, Registration *g) {
                 if (r == 0)
                         r = subscription_describe(u, &first, &bytes, &n);
                 if (r == 0)
-                        r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->number, bytes, n);
+                        r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->number, 0, bytes, n);
                 if (r < 0)
                         return r;
         }
@@ -167,14 +167,16 @@ int supervisor_describe_event(Supervisor *s, const Registration *g) {
                 int r = subscription_describe(&one, &first, &bytes, &n);
 
                 if (r == 0)
-                        r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->number, bytes, n);
+                        r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->number, 0, bytes, n);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-void supervisor_tell_removed(Supervisor *s, const Event *event) {
+void supervisor_tell_removed(Supervisor *s, const Registration *g) {
+        const Event *event = g->event;
+        nsec_t now = clock_now(s->attr.clock), at = g->latest > now ? g->latest : now;
         Perfd__V1__EventRef ref = PERFD__V1__EVENT_REF__INIT, *refs[] = { &ref };
         Perfd__V1__Packet packet = PERFD__V1__PACKET__INIT;
 
@@ -191,7 +193,7 @@ void supervisor_tell_removed(Supervisor *s, const Event *event) {
                 bytes = malloc(n);
                 if (bytes)
                         perfd__v1__packet__pack(&packet, bytes);
-                if (!bytes || supervisor_tell(s, DISPATCHER_REMOVED, u->number, bytes, n) < 0)
+                if (!bytes || supervisor_tell(s, DISPATCHER_REMOVED, u->number, at, bytes, n) < 0)
                         log_print(LOG_WARNING, "no memory to tell subscribers that %s is removed", ref.name);
         }
 }

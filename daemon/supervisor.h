@@ -85,6 +85,7 @@ struct Registration {
         bool is_selected;  /* while a change is prepared: it is in the change's list already */
         bool is_planned;   /* the configuration that is looked at has it: supervisor-reload.c */
         bool exclude_self; /* by the reader */
+        nsec_t latest;     /* of the times of what clients emitted for it: they may be ahead of the clock */
         EventRoute *routes; /* of all subscriptions that select it, in no order */
         size_t n_routes, n_routes_allocated;
         EventEncoding *encodings; /* theirs */
@@ -444,7 +445,7 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
 int supervisor_route_event(Supervisor *s, Registration *r);
 /* Its descriptor anew to all who have it. -ENOMEM */
 int supervisor_describe_event(Supervisor *s, const Registration *r);
-void supervisor_tell_removed(Supervisor *s, const Event *event);
+void supervisor_tell_removed(Supervisor *s, const Registration *g);
 void supervisor_free_subscriptions(Supervisor *s);
 
 /*

@@ -63,6 +63,23 @@ def test_many_requests():
         equal(of_event(daemon.ledger()), (each * n_clients, each * n_clients, 0, {}, True), "the ledger")
 
 
+def test_removed_ahead():
+    """What was emitted for a time to come reaches those who were there, also if the event is removed by then, and nobody else."""
+    with perfd.Daemon() as daemon, daemon.client() as client:
+        add_flood(client)
+        was_there, comes = daemon.client(stream=True), daemon.client(stream=True)
+        items = was_there.subscribe(order=pb.ORDER_TIME)
+        equal(client.request(emit=pb.EmitRequest(samples=[sample(1, ahead=300_000_000)])).emitted.taken, 1, "taken")
+        client.request(remove=pb.SelectRequest(names=[EVENT]))
+        others = comes.subscribe(order=pb.ORDER_TIME)
+        equal(next(items)["fields"]["number"], 1, "what came")
+        for stream, rest, n_removed in (was_there, items, 1), (comes, others, 0):
+            stream.stop()
+            equal(list(rest), [], "what follows")
+            equal(len(stream.stream.removed), n_removed, "events that it hears to be removed")
+            stream.socket.close()
+
+
 def test_longest_samples():
     """As long as a sample may be, in three encodings, which are longer than a batch together; and one byte more."""
     most = 30 * 1024 - 12

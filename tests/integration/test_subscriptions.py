@@ -189,6 +189,33 @@ def test_charged():
             perfd.wait_until(lambda: daemon.status().n_subscribers == 0, "all streams to end")
 
 
+def test_removed_before():
+    """Who subscribes as somebody else did gets no samples of an event that was removed before, which it was never told of."""
+    event, other = "syscalls:sys_enter_lseek", "syscalls:sys_exit_lseek"
+    wishes = {"where": "pid > 1", "payload": pb.PAYLOAD_FIELDS}
+    with Daemon(CONFIG.format(most=100)) as daemon, daemon.client() as control, Seeker(BASE) as seeker:
+        target = pb.Target(pids=[seeker.pid])
+        # samples of clients are waited for, so that others are on their way for a while
+        add(control, {"event": other, "target": target}, {"event": "external:seldom", "fields": [pb.ExternalField(name="n", type="u8")]})
+        seeker.say("go")
+        for i in range(20 if SLOW else 100):
+            add(control, {"event": event, "target": target})
+            first = subscribe(daemon, order=pb.ORDER_TIME, **wishes)
+            perfd.wait_until(lambda: any(row.name == event and row.delivered for row in daemon.ledger().events), "samples")
+            control.request(remove=pb.SelectRequest(names=[event]))
+            second = subscribe(daemon, order=i % 2, **wishes)
+            found = finish(*first)
+            check(any(item["event"] == event for item in found), "what is on its way comes to who was there before")
+            equal({item["event"] for item in finish(*second)} - {other}, set(), "what comes to who was not")
+            equal(second[0].stream.removed, set(), "events that it hears to be removed")
+        seeker.say("stop")
+        seeker.hear()
+        seeker.say("end")
+        equal(seeker.process.wait(perfd.PATIENCE), 0, "the status of the seeker")
+        perfd.wait_until(lambda: daemon.status().n_subscribers == 0, "all streams to end")
+        balanced(daemon)
+
+
 if __name__ == "__main__":
     perfd.need_root()
     perfd.main(globals(), seconds=150)
