@@ -195,6 +195,15 @@ static void sum_add_all(perfd_count *counts, size_t *n, const perfd_count *from,
                         sum_add(counts, n, from[i].reason, from[i].count);
 }
 
+/* What a full ring lost of its own records is told from what it lost of the events' samples. */
+static void sum_add_ring(perfd_count *counts, size_t *n, const perfd_ring_ledger *r) {
+        for (size_t i = 0; i < r->n_lost_since; i++) {
+                const perfd_count *c = &r->lost_since[i];
+
+                sum_add(counts, n, strcmp(c->reason, "kernel_ring") == 0 ? "side_records" : c->reason, c->count);
+        }
+}
+
 /* Reasons come from the daemon: at most as many as there are counts in all rows. */
 static size_t count_reasons(const perfd_result *r) {
         size_t n = r->n_probe_ledgers;
@@ -224,7 +233,7 @@ int result_sum_losses(perfd_result *r, const perfd_count **ret, size_t *ret_n) {
                         sum_add_all(counts, &n, e->lost, e->n_lost, "late");
         }
         for (size_t i = 0; i < r->n_ring_ledgers; i++)
-                sum_add_all(counts, &n, r->ring_ledgers[i].lost_since, r->ring_ledgers[i].n_lost_since, NULL);
+                sum_add_ring(counts, &n, &r->ring_ledgers[i]);
         for (size_t i = 0; i < r->n_probe_ledgers; i++)
                 sum_add(counts, &n, "probe_missed", r->probe_ledgers[i].missed_since);
         for (size_t i = 0; i < r->n_subscriber_ledgers; i++)

@@ -549,7 +549,8 @@ typedef struct perfd_end {
         const perfd_subscriber_ledger *own; /* the row of this stream; NULL if there is none */
         /*
          * What was lost while the stream was there, at all stages, of what it has asked for: a count for each reason, only of
-         * those above 0. "outbox" and "late" are of this stream; "probe_missed" are hits that the kernel could not count.
+         * those above 0. "outbox" and "late" are of this stream; "probe_missed" are hits that the kernel could not count;
+         * "side_records" is what a full ring lost of its side records, which say who tasks are.
          */
         const perfd_count *lost;
         size_t n_lost;
