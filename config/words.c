@@ -37,8 +37,12 @@ static unsigned least(unsigned a, unsigned b) {
         return a < b ? a : b;
 }
 
-/* Letters to add, drop, change, or swap with their neighbour, to make b of a; both at most WORD_MAX long. */
-static unsigned word_distance(const char *a, size_t n_a, const char *b, size_t n_b) {
+/*
+ * Letters to add, drop, change, or swap with their neighbour, to make b of a; both at most WORD_MAX long. More than `most` is
+ * only known to be more: no row is less than both of those before it.
+ */
+static unsigned word_distance(const char *a, size_t n_a, const char *b, size_t n_b, unsigned most, size_t *n_compared) {
+        unsigned before_least = 0, row_least = 0;
         unsigned rows[3][WORD_MAX + 1] = { 0 }, *before = rows[0], *last = rows[1], *row = rows[2];
 
         for (size_t j = 0; j <= n_b; j++)
@@ -50,10 +54,16 @@ static unsigned word_distance(const char *a, size_t n_a, const char *b, size_t n
                 last = row;
                 row = oldest;
                 row[0] = (unsigned)i;
+                if (before_least > most && row_least > most)
+                        return row_least;
+                before_least = row_least;
+                row_least = row[0];
+                *n_compared += n_b;
                 for (size_t j = 1; j <= n_b; j++) {
                         row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
                         if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                                 row[j] = least(row[j], before[j - 2] + 1);
+                        row_least = least(row_least, row[j]);
                 }
         }
         return row[n_b];
@@ -63,13 +73,18 @@ void nearest_add(Nearest *n, const char *found, const char *candidate) {
         size_t n_found = strlen(found), n_candidate = strlen(candidate);
         unsigned distance, most;
 
-        if (n_found > WORD_MAX || n_candidate > WORD_MAX)
+        if (n_found > WORD_MAX || n_candidate > WORD_MAX || n->n_compared > NEAREST_COMPARES || (n->word && n->distance == 0))
                 return;
-        distance = word_distance(found, n_found, candidate, n_candidate);
         most = n_candidate > 3 ? (unsigned)n_candidate / 3 : 1;
-        if (distance > most || distance >= n_found || (n->word && distance >= n->distance))
+        if (n->word && n->distance <= most)
+                most = n->distance - 1;
+        if ((n_found > n_candidate ? n_found - n_candidate : n_candidate - n_found) > most)
+                return; /* so many to add or to drop */
+        distance = word_distance(found, n_found, candidate, n_candidate, most, &n->n_compared);
+        if (distance > most || distance >= n_found)
                 return;
-        *n = (Nearest){ .word = candidate, .distance = distance };
+        n->word = candidate;
+        n->distance = distance;
 }
 
 char *nearest_hint(const Nearest *n, char buffer[static NEAREST_HINT_SIZE]) {

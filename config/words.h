@@ -18,11 +18,16 @@ char *quote_text(char buffer[static QUOTE_SIZE], const char *text);
 typedef struct Nearest {
         const char *word;
         unsigned distance;
+        size_t n_compared; /* letters with letters, so far */
 } Nearest;
 
 #define NEAREST_NULL ((Nearest){ .word = NULL })
 
-/* A candidate is near if at most a third of it (but always one letter) is wrong. Keeps the pointer. */
+/*
+ * A candidate is near if at most a third of it (but always one letter) is wrong. Keeps the pointer. What a client gets wrong is
+ * compared with all that there is: one hint takes no more than some milliseconds of work, and then later candidates are none.
+ */
+#define NEAREST_COMPARES ((size_t)1 << 20)
 void nearest_add(Nearest *n, const char *found, const char *candidate);
 
 #define NEAREST_HINT_SIZE 120

@@ -49,6 +49,8 @@ struct Subscription {
         uint64_t since; /* generation of the first snapshot with it */
         char *key;      /* canonical: equal keys share */
         Strings patterns; /* of event names; none: every event */
+        Index names;      /* the same, to find a name among them: a program may list thousands */
+        size_t n_globs;   /* how many of them are more than a name */
         Filter *filter;
         Payload payload;
         Strings fields;   /* none: all */

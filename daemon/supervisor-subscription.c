@@ -20,6 +20,7 @@ Subscription *subscription_free(Subscription *u) {
         for (size_t i = 0; i < u->n_routes; i++)
                 subscription_route_deinit(&u->routes[i]);
         free(u->routes);
+        index_deinit(&u->names);
         strings_deinit(&u->patterns);
         strings_deinit(&u->fields);
         filter_free(u->filter);
@@ -44,10 +45,31 @@ static bool pattern_selects(const char *pattern, const char *name) {
         return strcmp(pattern, name) == 0 || (is_glob(pattern) && fnmatch(pattern, name, 0) == 0);
 }
 
-bool subscription_selects(const Subscription *u, const Event *event) {
-        bool any = u->patterns.n == 0;
+static int subscription_index_patterns(Subscription *u) {
+        int r = index_reserve(&u->names, u->patterns.n);
 
-        for (size_t i = 0; i < u->patterns.n && !any; i++)
+        for (size_t i = 0; i < u->patterns.n && r == 0; i++) {
+                index_add(&u->names, index_key_of_name(u->patterns.items[i]), u->patterns.items[i]);
+                u->n_globs += is_glob(u->patterns.items[i]);
+        }
+        return r;
+}
+
+static bool subscription_names(const Subscription *u, const char *name) {
+        const uint64_t key = index_key_of_name(name);
+        const char *pattern;
+        size_t at = 0;
+
+        while ((pattern = index_next(&u->names, key, &at)))
+                if (strcmp(pattern, name) == 0)
+                        return true;
+        return false;
+}
+
+bool subscription_selects(const Subscription *u, const Event *event) {
+        bool any = u->patterns.n == 0 || subscription_names(u, event->spec.name);
+
+        for (size_t i = 0; i < u->patterns.n && u->n_globs > 0 && !any; i++)
                 any = pattern_selects(u->patterns.items[i], event->spec.name);
         return any;
 }
@@ -222,6 +244,8 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
         u->records = q->records;
         u->latency = q->latency;
         if ((r = strings_copy(q->events, q->n_events, &u->patterns)) < 0)
+                return r;
+        if ((r = subscription_index_patterns(u)) < 0)
                 return r;
         if ((r = strings_copy(q->fields, q->n_fields, &u->fields)) < 0)
                 return r;

@@ -46,6 +46,22 @@ static void test_near(void **state) {
         assert_int_equal(strlen(nearest_hint(&near, hint)), strlen("; did you mean ''?") + 96);
 }
 
+/* As many as a daemon may have, all as long as a hint may be, and all wrong only at their ends: what costs most. */
+static void test_much_to_compare(void **state) {
+        char wanted[97], candidate[97];
+        Nearest near = NEAREST_NULL;
+
+        for (unsigned i = 0; i < sizeof(wanted) - 1; i++) {
+                wanted[i] = (char)('a' + i % 3);
+                candidate[i] = i < 60 ? wanted[i] : 'x';
+        }
+        wanted[96] = candidate[96] = '\0';
+        for (unsigned i = 0; i < 10000; i++)
+                nearest_add(&near, wanted, candidate);
+        assert_null(near.word);
+        assert_true(near.n_compared <= NEAREST_COMPARES + sizeof(wanted) * sizeof(wanted));
+}
+
 static void check_cpus(const char *text, size_t n, const uint32_t *expected) {
         _cleanup_free_ uint32_t *cpus = NULL;
         size_t n_cpus = 0;
@@ -100,6 +116,7 @@ static void test_cpu_list(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_near),
+                cmocka_unit_test(test_much_to_compare),
                 cmocka_unit_test(test_cpu_list),
         };
 
