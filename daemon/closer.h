@@ -26,6 +26,7 @@ typedef struct Closer {
         bool is_held, waits;
         pthread_cond_t go;
         nsec_t held_most; /* what has waited so long is closed: who is always awake has to wait in between */
+        /* relaxed: a count that nothing is read behind; who sees an older one waits for a moment longer, or refuses once more */
         _Atomic(size_t) n_pending; /* fds that are not closed yet: they still count against RLIMIT_NOFILE */
 } Closer;
 

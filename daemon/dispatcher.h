@@ -267,6 +267,7 @@ typedef struct Dispatcher {
         Dispatching dispatching;
         Heartbeat heartbeat;
         Counter wakeups, items;
+        /* relaxed: each stands alone, and who sees an older value acts on it a moment later; queues_told has fences at its uses */
         _Atomic(nsec_t) released_until; /* what is older comes too late for streams in the order of time */
         _Atomic(nsec_t) tick; /* of readers, the shortest of all; written by main: a CPU is not asked more often */
         _Atomic(nsec_t) window; /* how long samples of clients are waited for; written by main, 0 without such events */

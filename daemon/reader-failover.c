@@ -51,11 +51,15 @@ nsec_t reader_cpu_time(const Reader *r) {
 /* Half of a ring that is read at ticks is nobody's concern; of one that is looked at rarely it may be the beginning of a flood. */
 static void reader_watch_ring(Reader *r) {
         struct epoll_event when = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)r->slot << 1 | 1 };
-        int result = epoll_ctl(r->stall_fd, EPOLL_CTL_MOD, r->carrier_fd, &when);
+        int result;
 
+        /* first, or the monitor, which may be woken at once, clears it before it is set, and nothing watches any more */
+        atomic_store_explicit(&r->is_watched, true, memory_order_relaxed);
+        result = epoll_ctl(r->stall_fd, EPOLL_CTL_MOD, r->carrier_fd, &when); /* orders both, with epoll_wait(2) there */
         if (result < 0 && errno == ENOENT)
                 result = epoll_ctl(r->stall_fd, EPOLL_CTL_ADD, r->carrier_fd, &when);
-        atomic_store_explicit(&r->is_watched, result == 0, memory_order_relaxed); /* else, for want of memory, at the next sleep */
+        if (result < 0) /* for want of memory: at the next sleep */
+                atomic_store_explicit(&r->is_watched, false, memory_order_relaxed);
 }
 
 void reader_watch(Reader *r, nsec_t due) {
@@ -68,7 +72,7 @@ void reader_watch(Reader *r, nsec_t due) {
 }
 
 void reader_go_home(Reader *r) {
-        if (!atomic_load_explicit(&r->is_moved, memory_order_relaxed))
+        if (!atomic_load_explicit(&r->is_moved, memory_order_acquire)) /* pairs with look_at_turn(): it was moved before */
                 return;
         atomic_store_explicit(&r->is_moved, false, memory_order_relaxed);
         (void)thread_move(&r->thread, &r->cpu, 1); /* EINVAL: it went offline, and so will this thread end */

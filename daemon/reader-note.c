@@ -123,7 +123,7 @@ const char *reader_comm(Reader *r, uint32_t tid, nsec_t time) {
 }
 
 static void reader_learn_kin(Reader *r, const Record *record) {
-        if (!r->kin || !atomic_load_explicit(&r->kin->is_used, memory_order_relaxed) || !is_task(record->task.tid))
+        if (!r->kin || !atomic_load_explicit(&r->kin->is_used, memory_order_acquire) || !is_task(record->task.tid))
                 return;
         if (record->type == PERF_RECORD_FORK)
                 kin_table_add(r->kin, record->task.tid, record->task.ptid, record->time);

@@ -117,7 +117,11 @@ typedef struct Reader {
         SampleLayout side_layout;
         MoveFields moves;
 
-        /* between threads */
+        /*
+         * Between threads. is_backup is written with the turn, and is a hint to who has it not. `acknowledged` is stored with release
+         * behind what the mail did, and loaded with acquire by main: counters, cuts and mail_error are seen with it. cpu_time
+         * stands alone.
+         */
         Turn turn; /* who has it, the thread, which is its owner, or its backup, has all of "the thread's own" */
         atomic_bool is_backup;  /* the backup had it last */
         atomic_bool is_moved;   /* the stall monitor took the thread off its CPU, in the middle of a turn */

@@ -69,7 +69,7 @@ static void fail_over(StallMonitor *m, Reader *r) {
 
 /* It had less of its CPU than it would, if it could run, since it was last seen in the middle of the same turn. */
 static bool is_held(Stall *s, Reader *r, nsec_t now) {
-        uint64_t turns = atomic_load_explicit(&r->heartbeat.turns, memory_order_relaxed);
+        uint64_t turns = atomic_load_explicit(&r->heartbeat.turns, memory_order_relaxed); /* alone: is it the same turn */
         nsec_t cpu_time = clock_now(r->cpu_clock);
         bool held = turns == s->turns && s->seen_at > 0 && now - s->seen_at >= MAILBOX_OVERDUE / 2 &&
                     (cpu_time - s->cpu_time) * RUNS_SHARE < now - s->seen_at;
@@ -86,8 +86,9 @@ static void look_at_turn(StallMonitor *m, Reader *r) {
 
         if (!atomic_load_explicit(&r->is_backup, memory_order_relaxed) && r->away_guard > 0 &&
             is_held(&m->stalls[r->slot], r, now) && find_cpus(r, &cpus, &n, &n_others) == 0 && n_others > 0) {
-                atomic_store_explicit(&r->is_moved, true, memory_order_relaxed);
                 (void)thread_move(&r->thread, cpus, n_others); /* fails only if none of them is online any more */
+                /* behind the move, or a thread that goes home in between is moved away for ever; pairs with reader_go_home() */
+                atomic_store_explicit(&r->is_moved, true, memory_order_release);
         }
         mailbox_set_overdue(&r->mailbox, now + MAILBOX_OVERDUE);
 }
@@ -110,7 +111,7 @@ static void on_timer(StallMonitor *m, Reader *r) {
 
 /* The kernel says once that half of the ring was written, and has now said it here: the reader is told. */
 static void on_ring(Reader *r) {
-        atomic_store_explicit(&r->is_watched, false, memory_order_relaxed);
+        atomic_store_explicit(&r->is_watched, false, memory_order_relaxed); /* seen by whoever takes the ask */
         mailbox_ask(&r->mailbox, READER_ASK_LOOK);
         mailbox_set_overdue(&r->mailbox, clock_now(CLOCK_MONOTONIC) + RING_OVERDUE);
 }

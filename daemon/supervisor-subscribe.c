@@ -444,6 +444,7 @@ int supervisor_on_notices(Supervisor *s) {
                         break;
                 case DISPATCHER_QUEUES_GREW:
                         atomic_store_explicit(&s->dispatcher.queues_told, false, memory_order_relaxed);
+                        atomic_thread_fence(memory_order_seq_cst); /* before their sizes: dispatcher_tell_growth() */
                         r = supervisor_update_memory(s);
                         break;
                 }

@@ -7,6 +7,11 @@
  * head and tail count all bytes that ever went in and out; byte i of the stream lies at i % size. Who sleeps says so in
  * its `waits`, and the other one rings by the socket: PROTOCOL.md, *Shared memory*. Below is the client's side of it;
  * the daemon's is daemon/stream/shared-ring.h.
+ *
+ * head and tail are stored with release behind the bytes that they give, and loaded with acquire. "Said that I wait, then looked"
+ * and "moved, then looked who waits" have a full fence each, so that one of the two sees the other. `due` is of the wait that was
+ * loaded with acquire, or a later one. next and tick are relaxed, and may be of two moments: then one sleep is too long or too
+ * short by a tick, and the daemon, who knows both, rings for a client that sleeps too long.
  */
 #pragma once
 

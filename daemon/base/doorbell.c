@@ -1,6 +1,7 @@
 /*
  * The fences make "pushed, then looked at armed" and "armed, then looked at the queue" one order: at least one of the
- * two sees the other, so that no push is slept over.
+ * two sees the other, so that no push is slept over. That is why what lies between may be relaxed: to disarm orders nothing,
+ * because the queue is looked at again behind the next doorbell_arm().
  *
  * The eventfd is watched for edges, so that it need not be read: its count only grows, and not to 2^64 in this world.
  */

@@ -1,4 +1,9 @@
-/* An eventfd write is the release, its read the acquire; the queue and the bits carry their own order as well. */
+/*
+ * An eventfd write is the release, its read the acquire; the queue and the bits carry their own order as well. Bits are only
+ * changed by read-modify-writes that acquire and release: who takes them sees what was written before each ask, that of those
+ * too who found their bit set and did not ring. Whether there are any may be looked at relaxed: by who was woken after an ask,
+ * or will be.
+ */
 #include "daemon/base/mailbox.h"
 
 #include "daemon/base/cleanup.h"

@@ -1,6 +1,7 @@
 /*
  * The producer publishes a slot with a release store of head, the consumer gives it back with a release store of
- * tail; both indexes only grow and are masked on use.
+ * tail; both indexes only grow and are masked on use. Each acquire load of an index pairs with the other side's release store;
+ * the relaxed loads are of the index that the calling side writes itself.
  */
 #include "daemon/base/queue.h"
 

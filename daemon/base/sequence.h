@@ -3,6 +3,9 @@
  * others at it gives up; a reader copies, and looks whether the sequence moved meanwhile. What it guards has to be relaxed
  * atomics, so that a torn copy is only ever thrown away, never undefined. Any thread.
  *
+ * The fence of sequence_take() pairs with that of sequence_stood(): who has copied a word of a write sees that the sequence is
+ * odd, or another one. sequence_give() pairs with sequence_look() and the next sequence_take(): they see the whole write.
+ *
  *     sequence | even: at rest | odd: being written |
  */
 #pragma once

@@ -1,6 +1,10 @@
 /*
  * One word, and a futex(2) only where the owner wakes while somebody else works: it is the one that sleeps for long, so that
  * this is rare. If it waits already, nobody looks once more in its place: it comes next, and looks.
+ *
+ * Every change of the word is a read-modify-write, so all of them are one release sequence: an acquire that reads any of them
+ * sees what was written before each release ahead of it. turn_end() and turn_try() release; turn_take(), turn_try() and
+ * turn_end() acquire. Loads alone are relaxed: they only guess what the compare-and-swap will find.
  */
 #include "daemon/base/turn.h"
 

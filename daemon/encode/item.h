@@ -59,7 +59,7 @@ enum { /* index into EncodePlan.heads */
  * ENCODE_RUNS_NEAR runs. With many events that is what comes from far each time.
  */
 typedef struct EncodePlan {
-        _Alignas(64) _Atomic(unsigned) n_refs;
+        _Alignas(64) _Atomic(unsigned) n_refs; /* taken relaxed by who has one; given with acq_rel: the last one sees all that was done */
         Plan *plan; /* a reference, or NULL for an event without a format */
 
         /* the fields that are sent, in the order of the format; point into plan */

@@ -18,7 +18,7 @@
 #define COMM_BUCKET_WAYS 4
 
 typedef struct CommBucket {
-        _Alignas(64) Sequence sequence;
+        _Alignas(64) Sequence sequence; /* orders what is below it, which is relaxed */
         _Atomic(uint32_t) tids[COMM_BUCKET_WAYS];
         _Atomic(uint64_t) times[COMM_BUCKET_WAYS];
         _Atomic(uint64_t) comms[COMM_BUCKET_WAYS][COMM_SIZE / 8];
@@ -39,6 +39,7 @@ void comm_table_deinit(CommTable *t);
 /* At `time`, `tid` had this name; an older one than what is known is ignored. comm is cut to COMM_SIZE - 1 bytes. */
 void comm_table_set(CommTable *t, uint32_t tid, nsec_t time, const char *comm);
 static inline uint64_t comm_table_version(const CommTable *t) {
+        /* pairs with comm_table_set(): who looks up a name behind it sees each one that it counts */
         return atomic_load_explicit(&((CommTable *)t)->version, memory_order_acquire);
 }
 /* False if nothing is known; ret_comm is terminated. */

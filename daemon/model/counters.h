@@ -1,6 +1,9 @@
 /*
  * For the ledger: what happened to one event on one CPU. Every number has a single writer, named at its group, and
  * may be read by any thread at any time; the cut is a consistent set of them, valid after the reader acknowledged it.
+ *
+ * Counters are relaxed: a reader sees a number that was right a moment ago, and may see two of them in any order. What has to be
+ * of one moment is in the cut, which has no atomics: it is published by `acknowledged` of the reader (release, acquire).
  */
 #pragma once
 

@@ -21,6 +21,11 @@ typedef struct Dispatching {
          */
         int (*work)(void *userdata, nsec_t *ret_wait);
         void *userdata;
+        /*
+         * Both relaxed. The watcher changes under the turn, which orders it, or is taken back before the bell is rung: the fences
+         * of doorbell_ring() and doorbell_arm() see to it that then the dispatcher finds NULL, or is woken. unshared_until stands
+         * alone.
+         */
         _Atomic(const void *) watcher; /* who will be there then: the one that worked last, or NULL, the dispatcher */
         _Atomic(nsec_t) unshared_until; /* CLOCK_MONOTONIC: turns take longer than a reader has time for */
 } Dispatching;

@@ -75,7 +75,7 @@ typedef struct EventCounter {
 } EventCounter;
 
 typedef struct Event {
-        _Atomic(unsigned) n_refs;
+        _Atomic(unsigned) n_refs; /* taken relaxed by who has one; given with acq_rel: the last one sees all that was done */
         struct Event *origin; /* whose members and numbers these are, a reference; NULL: its own */
         uint32_t id; /* from 1, never used again by another one */
         EventSpec spec;

@@ -17,6 +17,7 @@ enum {
         KIN_ENDED = 2,
 };
 
+/* Relaxed, all of them: the order is that of the bucket's sequence (base/sequence.h). */
 typedef struct KinWay {
         _Atomic(uint32_t) tid, parent, root, flags; /* tid 0: empty */
         _Atomic(uint64_t) birth;
@@ -123,7 +124,7 @@ void kin_table_add_root(KinTable *t, uint32_t tid) {
                 }
                 sequence_give(&b->sequence, sequence);
         }
-        atomic_store_explicit(&t->is_used, true, memory_order_relaxed);
+        atomic_store_explicit(&t->is_used, true, memory_order_release); /* pairs with reader-note.c: who sees it sees the root */
 }
 
 void kin_table_add(KinTable *t, uint32_t tid, uint32_t parent, nsec_t birth) {
@@ -205,7 +206,7 @@ uint32_t kin_table_root(const KinTable *t, const Kin *kin) {
 bool kin_table_next(const KinTable *t, size_t *at, Kin *ret) {
         for (; *at < ((size_t)t->mask + 1) * KIN_BUCKET_WAYS; (*at)++) {
                 const KinWay *w = &t->buckets[*at / KIN_BUCKET_WAYS].ways[*at % KIN_BUCKET_WAYS];
-                uint32_t tid = atomic_load_explicit(&w->tid, memory_order_relaxed);
+                uint32_t tid = atomic_load_explicit(&w->tid, memory_order_relaxed); /* a hint: it is looked up behind that */
 
                 if (tid != 0 && kin_table_get(t, tid, ret)) {
                         (*at)++;

@@ -23,6 +23,11 @@ enum {
 typedef struct Lane {
         Queue *full;           /* batches from the reader */
         Queue *free;           /* and back */
+        /*
+         * `starving` has fences on both sides (reader_take_batch(), dispatcher_give_back()), as the doorbell has: the reader finds the
+         * batch, or is asked. It is cleared before the ask, so a reader that wants more sets it again behind that. `along_until`
+         * stands alone, and who is asked sees it.
+         */
         atomic_bool *starving; /* the reader waits for one that comes back: ask READER_ASK_BATCHES */
         Mailbox *reader;
         RingSight *sight; /* of its ring, NULL: there is none */

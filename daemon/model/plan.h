@@ -49,7 +49,7 @@ typedef struct PlanField {
 } PlanField;
 
 typedef struct Plan {
-        _Atomic(unsigned) n_refs;
+        _Atomic(unsigned) n_refs; /* taken relaxed by who has one; given with acq_rel: the last one sees all that was done */
         uint32_t type; /* the tracepoint's id, attr.config */
         char *group;
         char *name;

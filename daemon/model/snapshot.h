@@ -30,7 +30,7 @@ typedef struct Route {
 
 /* Who wants an event: what snapshots share as long as it stays the same. Immutable once it is finished. */
 typedef struct RouteTable {
-        _Atomic(unsigned) n_refs;
+        _Atomic(unsigned) n_refs; /* taken relaxed by who has one; given with acq_rel: the last one sees all that was done */
         Route *routes; /* those of one encoding behind one another, in it by number */
         size_t n_routes;
         EncodePlan **encodings;
@@ -101,7 +101,7 @@ typedef struct SnapshotCpu {
 } SnapshotCpu;
 
 typedef struct Snapshot {
-        _Atomic(unsigned) n_refs;
+        _Atomic(unsigned) n_refs; /* taken relaxed by who has one; given with acq_rel: the last one sees all that was done */
         uint64_t generation;
         SnapshotEvent *events;
         size_t n_events;
