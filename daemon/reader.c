@@ -470,6 +470,8 @@ int reader_join(Reader *r) {
         turn_take(&r->turn); /* nobody starts another one, and the thread itself is gone */
         turn_leave(&r->turn);
         (void)thread_join(&r->backup);
+        turn_take(&r->turn); /* the stall monitor may still look at it */
         r->backup_state = BACKUP_NONE;
+        turn_leave(&r->turn);
         return result;
 }

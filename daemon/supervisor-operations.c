@@ -226,12 +226,14 @@ static int serve(Supervisor *s, uint64_t usec) {
         uint64_t charged = log_charge(LOG_OF_NOBODY);
         int r = 1;
 
+        s->operations.is_serving = true; /* what is answered in between has no checkpoints: sd_event_run(3) does not nest */
         for (int i = 0; i < TURN_MAX && r > 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED; i++) {
                 r = error_origin(sd_event_run(s->event, usec));
                 usec = 0;
                 if (clock_now(CLOCK_MONOTONIC) >= end)
                         break;
         }
+        s->operations.is_serving = false;
         (void)log_charge(charged);
         return r < 0 ? r : 0;
 }
@@ -240,7 +242,7 @@ static int serve_others(void *userdata, Explanation *e) {
         Supervisor *s = userdata;
         int r;
 
-        if (!s->operations.is_running) /* at the start, or a handler that answers at once */
+        if (!s->operations.is_running || s->operations.is_serving) /* at the start, or a handler that answers at once */
                 return 0;
         r = serve(s, 0);
         if (r < 0 || s->operations.is_final)
@@ -251,8 +253,8 @@ static int serve_others(void *userdata, Explanation *e) {
 int operations_wait(Supervisor *s, uint64_t usec, Explanation *e) {
         int r;
 
-        if (!s->operations.is_running)
-                return refuse(e, REFUSED_CANCELLED, "cancelled", "nothing can be waited for at the start");
+        if (!s->operations.is_running || s->operations.is_serving)
+                return refuse(e, REFUSED_CANCELLED, "cancelled", "nothing can be waited for here");
         closer_go(&s->closer);
         r = serve(s, usec);
         closer_hold(&s->closer);
@@ -261,9 +263,10 @@ int operations_wait(Supervisor *s, uint64_t usec, Explanation *e) {
 
 /* ---- one by one -------------------------------------------------------------------------------------------------- */
 
-static int run_request(Supervisor *s, Operation *o) {
+static int run_request(Supervisor *s, Operation *o, Connection **ret_served) {
         int r;
 
+        *ret_served = o->connection; /* it is there as long as its request runs */
         s->operations.running = o;
         s->operations.rounds[o->is_control] = o->round;
         r = connection_resume(o->connection);
@@ -272,8 +275,14 @@ static int run_request(Supervisor *s, Operation *o) {
         return r;
 }
 
+/* Behind its end, so that what its client has asked next waits for a turn of its own. */
+static int go_on(Connection *c, int r) {
+        return r == 0 && c ? connection_go_on(c) : r;
+}
+
 int operations_run(Supervisor *s) {
         Operations *o = &s->operations;
+        Connection *served = NULL;
         int kind, r;
 
         thread_assert(THREAD_MAIN);
@@ -285,10 +294,10 @@ int operations_run(Supervisor *s) {
         o->is_final = kind >= 0 && kind != CHANGE_RELOAD; /* the host has changed already */
         o->gives_way = false;
         o->n_planned = 0;
-        r = kind >= 0 ? make_change(s, (ChangeKind)kind) : run_request(s, take_next(o));
+        r = kind >= 0 ? make_change(s, (ChangeKind)kind) : run_request(s, take_next(o), &served);
         o->is_running = false;
         checkpoint_set(NULL, NULL);
-        return r;
+        return go_on(served, r);
 }
 
 void operations_deinit(Supervisor *s) {

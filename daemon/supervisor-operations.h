@@ -44,6 +44,7 @@ typedef struct Operations {
         uint64_t rounds[2];  /* of the one that ran last, of the stream socket and of the control socket */
         size_t n_planned;    /* fds for tasks, at least, of all events that the trial that runs has looked at */
         bool is_running;
+        bool is_serving;     /* others, at a checkpoint of what runs */
         bool is_final;       /* what runs has begun something that can not be undone */
         bool gives_way;      /* what runs was cancelled to be begun anew */
         bool is_due[_CHANGE_KIND_MAX];

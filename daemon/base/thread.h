@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,7 @@ typedef struct Thread {
         pid_t tid;    /* in our own pid namespace; set before thread_start() returns */
         int result;   /* what run() returned; valid after thread_join() */
         int started;
+        sem_t ended;  /* posted behind run() */
         void *starting;
 } Thread;
 

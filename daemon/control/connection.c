@@ -182,7 +182,11 @@ int connection_resume(Connection *c) {
         c->runs = true;
         r = connection_handle(c, c->request, c->n_request);
         c->runs = false;
-        return r < 0 ? r : connection_progress(c);
+        return r;
+}
+
+int connection_go_on(Connection *c) {
+        return connection_progress(c);
 }
 
 /* Sends what there is to send; true if all of it left. */

@@ -78,8 +78,13 @@ void connection_set_program(Connection *c, const char *program);
  * may defer it once more. If the peer goes meanwhile, Control.gone says so.
  */
 void connection_defer(Connection *c);
-/* Outside of the event loop. The connection may be gone afterwards. Negative: fatal. */
+/* Outside of the event loop: the handler is called, and nothing else of this connection happens meanwhile. Negative: fatal. */
 int connection_resume(Connection *c);
+/*
+ * Behind that, when nothing of the request runs any more: its answer leaves, and what else the peer has asked is handled as if it
+ * came now. The connection may be gone afterwards. Negative: fatal.
+ */
+int connection_go_on(Connection *c);
 /* Asked by a handler that connection_resume() has called, and that serves others in between: the peer will not see the answer. */
 bool connection_is_gone(const Connection *c);
 /* 0, or a negative that is fatal: memory. A dead peer is not an error. */

@@ -3,7 +3,11 @@
 import contextlib
 import multiprocessing
 import os
+import random
+import select
 import signal
+import socket
+import struct
 import time
 
 import perfd
@@ -242,6 +246,44 @@ def test_everything_at_once():
                 check(client.receive().response.status in (pb.STATUS_OK, pb.STATUS_EXHAUSTED), "an answer")
         asked(root, remove=pb.SelectRequest(names=["irq:*"]))
         unchanged(daemon, before, "what all of that left")
+
+
+def ask_in_pieces(path, seconds, seed):
+    """Dear requests behind one another whose answers are not read, cut in two at any place; and away in the middle."""
+    dice = random.Random(seed)
+    request = pb.Request(id=1, available=pb.AvailableRequest(glob="sched:*")).SerializeToString()
+    frame = struct.pack("<I", len(request)) + request
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as peer:
+            peer.settimeout(5)
+            peer.connect(path)
+            for _ in range(dice.randrange(1, 10)):
+                cut = dice.randrange(len(frame))
+                peer.sendall(frame * dice.randrange(1, 4) + frame[:cut])
+                select.select([], [], [], dice.random() / 100)  # what perfd does meanwhile is the test
+                peer.sendall(frame[cut:])
+                if dice.randrange(8) == 0:
+                    peer.shutdown(socket.SHUT_WR)
+                    break
+
+
+def test_requests_behind_a_dear_one():
+    """What a client asks behind a request that has a turn waits for a turn of its own, however it comes."""
+    with Daemon() as daemon, daemon.client() as control:
+        context = multiprocessing.get_context("fork")
+        attackers = [context.Process(target=ask_in_pieces, args=(daemon.stream, 4, seed)) for seed in range(4)]
+        for attacker in attackers:
+            attacker.start()
+        rounds = 0
+        while any(attacker.is_alive() for attacker in attackers):
+            add(control, {"event": "sched:sched_switch", "name": "switches"})
+            control.request(remove=pb.SelectRequest(names=["switches"]))
+            rounds += 1
+        for attacker in attackers:
+            attacker.join()
+        check(rounds > 0, "nothing was changed meanwhile")
+        equal(control.request(status=pb.Empty()).daemon.n_events, 0, "events at the end")
 
 
 if __name__ == "__main__":

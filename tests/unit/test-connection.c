@@ -317,6 +317,11 @@ static void test_limits(void **state) {
 
 /* --- requests that wait for their turn --- */
 
+static void resume(const Daemon *d) {
+        assert_int_equal(connection_resume(d->deferred), 0);
+        assert_int_equal(connection_go_on(d->deferred), 0);
+}
+
 static void test_deferred(void **state) {
         Daemon d;
         PEER_READER(in);
@@ -330,10 +335,10 @@ static void test_deferred(void **state) {
         expect_nothing(&d, fd, &in, false);
         assert_int_equal(d.n_handled, 1);
         assert_int_equal(n_timers, 1); /* until it asked for something: now it is perfd that owes it an answer */
-        assert_int_equal(connection_resume(d.deferred), 0); /* and has to wait once more */
+        resume(&d); /* and has to wait once more */
         expect_nothing(&d, fd, &in, false);
         d.defers = false;
-        assert_int_equal(connection_resume(d.deferred), 0);
+        resume(&d);
         expect_ok(&d, fd, &in, 1);
         expect_ok(&d, fd, &in, 2);
         assert_int_equal(d.n_handled, 4);
@@ -380,7 +385,7 @@ static void test_gone_in_the_middle(void **state) {
         peer_ask(&d, peer_of_the_middle, 1, PERFD__V1__REQUEST__BODY_AVAILABLE);
         d.defers = false;
         d.in_the_middle = go_in_the_middle;
-        assert_int_equal(connection_resume(d.deferred), 0);
+        resume(&d);
         assert_int_equal(d.gone, 1);
         assert_int_equal(d.control.n_connections, 0);
         daemon_deinit(&d);
