@@ -62,7 +62,7 @@ static int let_go(Supervisor *s, Part *parts, size_t n, bool to_heirs) {
         int r = disable_parts(s, parts, n, to_heirs);
 
         for (size_t i = 0; i < n && r == 0; i++)
-                r = registration_keep_counts(parts[i].registration, &parts[i].gone, to_heirs);
+                r = registration_keep_counts(s, parts[i].registration, &parts[i].gone, to_heirs);
         for (size_t i = 0; i < n; i++)
                 parts[i].registration->pending = OPENED_NULL;
         if (r == 0)
@@ -223,7 +223,7 @@ int supervisor_extend_each(Supervisor *s, Extension *list, size_t n, ExtensionRe
                         continue;
                 refused(s, list[i].registration, &e, userdata);
                 /* samples of the moment in which it was enabled have come */
-                r = registration_keep_counts(list[i].registration, &list[i].more, is_exchange(&list[i]));
+                r = registration_keep_counts(s, list[i].registration, &list[i].more, is_exchange(&list[i]));
                 if (r < 0)
                         return r;
         }

@@ -108,6 +108,7 @@ static int forget_cpu(Supervisor *s, uint32_t slot) {
         settle_slot(s, slot);
         supervisor_close_ring(s, slot);
         reader_renew(&s->readers[slot]);
+        snapshot_unref(s->answering.readers[slot].snapshot);
         s->answering.readers[slot] = (Answering){ .sequence = 0 };
         return r;
 }

@@ -217,6 +217,10 @@ static void send_mail(Supervisor *s, uint32_t slot, ReaderMail *mail) {
         s->answering.readers[slot].order = mail->order;
         s->answering.readers[slot].sent = clock_now(CLOCK_MONOTONIC);
         reader->mail_error = 0;
+        if (mail->order == READER_ADOPT) {
+                snapshot_unref(s->answering.readers[slot].snapshot);
+                s->answering.readers[slot].snapshot = snapshot_ref(mail->snapshot);
+        }
         if (mail->ret_error)
                 mail->ret_error = &reader->mail_error;
         mail->snapshot = snapshot_ref(mail->snapshot);

@@ -63,7 +63,7 @@ static int remember(Supervisor *s, Registration *g) {
         e->has_probe = g->probe != NULL;
         if (g->probe)
                 e->probe_known = probe_read_profile(&s->tracing, g->probe, &e->probe_hits, &e->probe_missed);
-        r = registration_keep_counts(g, &g->opened, false);
+        r = registration_keep_counts(s, g, &g->opened, false);
         for (uint32_t slot = 0; slot < g->event->n_slots; slot++)
                 counters_settle(&g->event->counters[slot]);
         append(s, e);

@@ -14,6 +14,20 @@
 #include "daemon/kernel/open.h"
 #include "daemon/supervisor-kept.h"
 
+/*
+ * Whether what an fd counted last was on standby. A reader that does not answer turns only what it was told to: if it was not told
+ * of the change, what was replaced is active for it until the end, and its replacement never was.
+ */
+static bool reader_mutes(const Supervisor *s, const Stream *stream, bool is_standby) {
+        const Answering *a = &s->answering.readers[stream->slot];
+        const SnapshotStream *known;
+
+        if (!reader_is_stalled(a) || !a->snapshot)
+                return is_standby;
+        known = snapshot_find(&a->snapshot->cpus[stream->slot], stream->id);
+        return known && known->muted;
+}
+
 static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling, bool is_standby) {
         uint64_t owed = is_sampling ? read->lost : read->value;
 
@@ -27,7 +41,7 @@ static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling
 }
 
 /* What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more. */
-int registration_keep_counts(Registration *r, const Opened *o, bool is_standby) {
+int registration_keep_counts(const Supervisor *s, Registration *r, const Opened *o, bool is_standby) {
         for (size_t i = 0; i < o->n; i++) {
                 const Stream *stream = &o->streams[i];
                 EventCounters *c = &r->event->counters[stream->slot];
@@ -38,7 +52,7 @@ int registration_keep_counts(Registration *r, const Opened *o, bool is_standby) 
                 if (error < 0)
                         return error_trace_of(error, "event %s, CPU slot %u", r->event->spec.name, stream->slot);
                 if (stream->member == 0)
-                        add_closed(c, &read, stream->is_sampling, is_standby);
+                        add_closed(c, &read, stream->is_sampling, reader_mutes(s, stream, is_standby));
                 if (stream->is_heir)
                         continue;
                 kept->value += read.value;
@@ -178,7 +192,7 @@ static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_repl
         n_pending = list_pending(list, n, false, pending);
         error = is_replaced ? opened_hand_over(s, pending, n_pending) : opened_disable(s, pending, n_pending);
         for (size_t i = 0; i < n && error == 0; i++)
-                error = registration_keep_counts(list[i].registration, &list[i].registration->pending, true);
+                error = registration_keep_counts(s, list[i].registration, &list[i].registration->pending, true);
         if (error != 0)
                 return error;
         for (size_t i = 0; i < n; i++) {

@@ -184,7 +184,7 @@ static int change_events(Supervisor *s) {
         if (r == 0)
                 r = switch_pending(s, false, NULL);
         for (Registration *g = s->registrations; g && r == 0; g = g->next)
-                r = registration_keep_counts(g, &g->pending, true);
+                r = registration_keep_counts(s, g, &g->pending, true);
         return r == 0 ? forget_replaced(s) : r;
 }
 

@@ -270,5 +270,7 @@ int supervisor_start_stalls(Supervisor *s) {
 void supervisor_free_stalls(Supervisor *s) {
         release_all(s);
         s->answering.source = sd_event_source_disable_unref(s->answering.source);
+        for (uint32_t slot = 0; s->answering.readers && slot < s->n_cpus; slot++)
+                snapshot_unref(s->answering.readers[slot].snapshot);
         free(s->answering.readers);
 }

@@ -35,6 +35,7 @@ typedef struct Answering {
         nsec_t sent;          /* CLOCK_MONOTONIC: then */
         nsec_t stalled_since; /* the same; 0: it answers */
         unsigned n_missed;    /* changes that it was not told of */
+        Snapshot *snapshot;   /* the last one that it was sent */
         bool has_left;        /* its CPU went offline meanwhile */
         bool owes_retire;     /* it has two rings, and is to be told that the old one is done */
 } Answering;

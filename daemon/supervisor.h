@@ -390,9 +390,10 @@ int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, E
 int supervisor_set_period(Supervisor *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e);
 /*
  * What the fds have counted, which are disabled and will be closed, stays in the ledger and, but for heirs that come to
- * nothing, in what is sent of counts. is_standby: others were active when they were disabled. -errno
+ * nothing, in what is sent of counts. is_standby: others were active when they were disabled, which a reader that does not answer
+ * may not have come to know. -errno
  */
-int registration_keep_counts(Registration *r, const Opened *o, bool is_standby);
+int registration_keep_counts(const Supervisor *s, Registration *r, const Opened *o, bool is_standby);
 
 /* What an event is about to become, which keeps its id. */
 typedef struct Replacement {

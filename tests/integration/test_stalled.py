@@ -130,6 +130,48 @@ def test_changes_go_on():
         equal((row[first].balanced, row[last].balanced), (True, True), "the rows of the changed event")
 
 
+def change_while_stopped(daemon, control, cpu, is_known):
+    """Filters and periods change, behind calls that the stopped reader has not read; then all of them are in the ledger."""
+    me = pb.Target(pids=[os.getpid()])
+    names = ("filter", "twice", "period", "gone")
+    for name in names:
+        perfd.add(control, {"event": GETPPID, "name": name, "target": me})
+    perfd.add(control, {"event": GETPPID, "name": "samples", "target": me})
+    call(cpu, 100)
+    daemon.ledger()
+    with stopped(daemon, cpu):
+        if is_known:
+            daemon.ledger()
+        call(cpu, 50)
+        control.request(set_filter=pb.SetFilterRequest(name="filter", filter="common_pid != 1"))
+        control.request(set_filter=pb.SetFilterRequest(name="twice", filter="common_pid != 1"))
+        control.request(set_filter=pb.SetFilterRequest(name="twice", filter="common_pid != 2"))
+        control.request(set_period=pb.SetPeriodRequest(name="period", period=1))
+        control.request(set_period=pb.SetPeriodRequest(name="samples", period=5))
+        control.request(set_filter=pb.SetFilterRequest(name="gone", filter="common_pid != 1"))
+        control.request(remove=pb.SelectRequest(names=["gone"]))
+        call(cpu, 30)  # nothing is enabled there
+    answers_again(daemon)
+    call(cpu, 100)
+    row = rows(daemon, "samples")[cpu]
+    equal((row.balanced, row.exact), (True, False), "the row of samples")
+    for name in names[:-1]:
+        row = rows(daemon, name)[cpu]
+        lost = sum(count.count for count in row.lost)
+        equal((row.balanced, row.exact, row.occurred), (True, False, 250),
+              f"{name}, known before: {is_known}: {row}")
+        equal((row.delivered + row.filtered + lost, lost), (row.occurred, 0), f"{name}: {row}")
+    control.request(remove=pb.SelectRequest(names=["filter", "twice", "period", "samples"]))
+
+
+def test_replaced_meanwhile():
+    """What was replaced while its reader did not answer keeps what it counted; twice, known to be stalled or found so by it."""
+    last = perfd.online_cpus()[-1]
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control:
+        change_while_stopped(daemon, control, last, is_known=True)
+        change_while_stopped(daemon, control, last, is_known=False)
+
+
 def test_streams_go_on():
     """A subscriber gets what other CPUs say, in the order of time, and the rest when the reader is back; then it ends as ever."""
     first, last = perfd.online_cpus()[0], perfd.online_cpus()[-1]
