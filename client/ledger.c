@@ -75,6 +75,7 @@ static int add_events(perfd_result *result, const Perfd__V1__Ledger *ledger) {
                         .doubled = m->doubled,
                         .external = m->external,
                         .removed = m->removed,
+                        .stalled = m->stalled,
                 };
                 if (counts_new(&result->arena, m->lost, m->n_lost, &row->lost) < 0 ||
                     since_new(&result->arena, m->since, &row->since, &is_right) < 0)
@@ -104,6 +105,7 @@ static int add_rings(perfd_result *result, const Perfd__V1__Ledger *ledger) {
                         .side_records = m->side_records,
                         .n_lost = m->n_lost,
                         .n_lost_since = m->n_lost_since,
+                        .stalled = m->stalled,
                 };
                 if (counts_new(&result->arena, m->lost, m->n_lost, &row->lost) < 0 ||
                     counts_new(&result->arena, m->lost_since, m->n_lost_since, &row->lost_since) < 0)

@@ -246,6 +246,7 @@ typedef struct perfd_cpu_row {
         uint64_t cpu_time; /* ns, of its reader */
         uint64_t n_pool_waits; /* drains that stopped because the dispatcher had all batches */
         uint64_t n_failovers;  /* times that its ring was read from another CPU, because its reader did not run */
+        uint64_t stalled;      /* ns since when its reader does not answer; 0: it does */
 } perfd_cpu_row;
 
 typedef struct perfd_event_row {
@@ -358,6 +359,7 @@ typedef struct perfd_event_ledger {
         bool external;    /* emitted by clients: of no CPU */
         bool removed;     /* at the end of a stream: it was removed while the stream was there */
         const perfd_ledger_since *since; /* NULL: not at the end of a stream, or not known */
+        bool stalled;     /* the reader of this CPU does not answer: what was read until now, and never balanced */
 } perfd_event_ledger;
 
 /* A CPU's ring: records = samples + side_records + lost "unknown_id" and "undecodable". */
@@ -369,6 +371,7 @@ typedef struct perfd_ring_ledger {
         bool balanced;
         const perfd_count *lost_since; /* at the end of a stream: of `lost`, while it was there */
         size_t n_lost_since;
+        bool stalled; /* its reader does not answer: no number of this CPU is of the moment of the others */
 } perfd_ring_ledger;
 
 /* A subscriber: matched = sent + all of dropped + queued. */

@@ -46,6 +46,7 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                         .cpu_time = m->cpus[i]->cpu_time,
                         .n_pool_waits = m->cpus[i]->n_pool_waits,
                         .n_failovers = m->cpus[i]->n_failovers,
+                        .stalled = m->cpus[i]->stalled,
                 };
         result->status = row;
         result->cpus = cpus;

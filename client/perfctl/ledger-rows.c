@@ -44,6 +44,7 @@ static void print_event_json(Output *o, const perfd_event_ledger *e) {
         JSON_NUMBER(&j, "doubled", e->doubled);
         JSON_BOOL(&j, "external", e->external);
         JSON_BOOL(&j, "removed", e->removed);
+        JSON_BOOL(&j, "stalled", e->stalled);
         if (e->since)
                 put_since_json(&j, e->since);
         json_end(&j, '}');
@@ -61,6 +62,7 @@ static void print_ring_json(Output *o, const perfd_ring_ledger *r) {
         JSON_NUMBER(&j, "side_records", r->side_records);
         put_counts_json(&j, "lost", r->lost, r->n_lost);
         JSON_BOOL(&j, "balanced", r->balanced);
+        JSON_BOOL(&j, "stalled", r->stalled);
         if (r->n_lost_since > 0)
                 put_counts_json(&j, "lost_since", r->lost_since, r->n_lost_since);
         json_end(&j, '}');
@@ -137,8 +139,8 @@ static void put_counts(Table *t, const perfd_count *counts, size_t n) {
         free(text);
 }
 
-static void put_balanced(Table *t, bool balanced) {
-        table_put(t, balanced ? "yes" : "NO");
+static void put_balanced(Table *t, bool balanced, bool stalled) {
+        table_put(t, stalled ? "stalled" : balanced ? "yes" : "NO");
 }
 
 /* At the end of a stream: what happened while it was there. */
@@ -158,7 +160,7 @@ static void print_events(Output *o, bool human, const perfd_result *ledger) {
                 table_put_number(&t, e->since ? e->since->filtered : e->filtered);
                 put_counts(&t, e->since ? e->since->lost : e->lost, e->since ? e->since->n_lost : e->n_lost);
                 table_put(&t, e->exact ? "yes" : "no");
-                put_balanced(&t, e->balanced);
+                put_balanced(&t, e->balanced, e->stalled);
         }
         table_print(&t, o);
         table_deinit(&t);
@@ -176,7 +178,7 @@ static void print_rings(Output *o, bool human, const perfd_result *ledger) {
                 table_put_number(&t, r->samples);
                 table_put_number(&t, r->side_records);
                 put_counts(&t, r->lost, r->n_lost);
-                put_balanced(&t, r->balanced);
+                put_balanced(&t, r->balanced, r->stalled);
         }
         table_print(&t, o);
         table_deinit(&t);
@@ -195,7 +197,7 @@ static void print_subscribers(Output *o, bool human, const perfd_result *ledger)
                 table_put_number(&t, s->sent);
                 put_counts(&t, s->dropped, s->n_dropped);
                 table_put_number(&t, s->queued);
-                put_balanced(&t, s->balanced);
+                put_balanced(&t, s->balanced, false);
                 table_put(&t, s->peer);
         }
         table_print(&t, o);
@@ -248,27 +250,46 @@ void ledger_print_tables(Output *o, bool human, const perfd_result *ledger) {
                 output_put_string(o, human ? "\nnot all rows of events are here: there are too many\n" : "truncated\n");
 }
 
-static size_t count_unbalanced(const perfd_result *ledger) {
+typedef struct Judgement {
+        size_t n_unbalanced, n_stalled; /* rows; those of a reader that does not answer are known not to balance */
+        uint32_t stalled_cpu;           /* of the last one */
+} Judgement;
+
+static void judge_row(Judgement *j, bool balanced, bool stalled, uint32_t cpu) {
+        if (stalled) {
+                j->n_stalled++;
+                j->stalled_cpu = cpu;
+        } else {
+                j->n_unbalanced += !balanced;
+        }
+}
+
+static Judgement judge_rows(const perfd_result *ledger) {
         const perfd_event_ledger *e;
         const perfd_ring_ledger *r;
         const perfd_subscriber_ledger *s;
-        size_t n = 0;
+        Judgement j = { .n_unbalanced = 0 };
 
         for (size_t i = 0; (e = perfd_result_event_ledger(ledger, i)); i++)
-                n += !e->balanced;
+                judge_row(&j, e->balanced, e->stalled, e->cpu);
         for (size_t i = 0; (r = perfd_result_ring_ledger(ledger, i)); i++)
-                n += !r->balanced;
+                judge_row(&j, r->balanced, r->stalled, r->cpu);
         for (size_t i = 0; (s = perfd_result_subscriber_ledger(ledger, i)); i++)
-                n += !s->balanced;
-        return n;
+                judge_row(&j, s->balanced, false, 0);
+        return j;
 }
 
 int ledger_judge(const Perfctl *p, const perfd_result *ledger) {
-        size_t n = count_unbalanced(ledger);
+        const Judgement j = judge_rows(ledger);
 
-        if (n == 0)
-                return PERFCTL_OK;
-        return perfctl_fail(p, PERFCTL_FAILED,
-                            "THE LEDGER DOES NOT BALANCE in %zu rows: samples are unaccounted for, which is a bug of perfd",
-                            n);
+        if (j.n_unbalanced > 0)
+                return perfctl_fail(p, PERFCTL_FAILED,
+                                    "THE LEDGER DOES NOT BALANCE in %zu rows: samples are unaccounted for, which is a bug of perfd",
+                                    j.n_unbalanced);
+        if (j.n_stalled > 0)
+                return perfctl_fail(p, PERFCTL_FAILED,
+                                    "%zu rows can not balance now: perfd's reader of CPU %" PRIu32 " does not answer, as while a "
+                                    "debugger stops it; \"perfctl status\" says since when. Ask again when it does",
+                                    j.n_stalled, j.stalled_cpu);
+        return PERFCTL_OK;
 }

@@ -40,6 +40,7 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
                 JSON_NUMBER(&j, "cpu_time", cpu->cpu_time);
                 JSON_NUMBER(&j, "pool_waits", cpu->n_pool_waits);
                 JSON_NUMBER(&j, "failovers", cpu->n_failovers);
+                JSON_NUMBER(&j, "stalled", cpu->stalled);
                 json_end(&j, '}');
         }
         json_end(&j, ']');
@@ -95,7 +96,8 @@ static void print_cpus(Perfctl *p, const perfd_result *result) {
         const perfd_cpu_row *cpu;
         Table t;
 
-        TABLE_INIT(&t, p->human, "CPU", ">RECORDS", ">WAKEUPS", ">BATCHES", ">CPU TIME", ">POOL WAITS", ">FAILOVERS");
+        TABLE_INIT(&t, p->human, "CPU", ">RECORDS", ">WAKEUPS", ">BATCHES", ">CPU TIME", ">POOL WAITS", ">FAILOVERS",
+                   ">STALLED");
         for (size_t i = 0; (cpu = perfd_result_cpu(result, i)); i++) {
                 char name[24];
 
@@ -107,6 +109,10 @@ static void print_cpus(Perfctl *p, const perfd_result *result) {
                 table_put_time(&t, cpu->cpu_time);
                 table_put_number(&t, cpu->n_pool_waits);
                 table_put_number(&t, cpu->n_failovers);
+                if (cpu->stalled > 0 || !p->human)
+                        table_put_time(&t, cpu->stalled);
+                else
+                        table_put(&t, "-");
         }
         if (p->human)
                 output_put_char(&p->out, '\n');

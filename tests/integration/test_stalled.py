@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import subprocess
 import time
 
 import perfd
@@ -14,6 +15,7 @@ from perfd import check, equal, pb, wait_until
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
 WALL = 0x40000000
+PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 libc.ptrace.restype = ctypes.c_long
@@ -116,6 +118,10 @@ def test_changes_go_on():
             rings = {ring.cpu: ring for ring in daemon.ledger().rings}
             equal((rings[first].stalled, rings[first].balanced), (False, True), "the ring of the CPU whose reader goes on")
             equal((rings[last].stalled, rings[last].balanced), (True, False), "the ring of the other one")
+            result = subprocess.run([PERFCTL, "--socket", daemon.control, "ledger"], capture_output=True, text=True,
+                                    timeout=perfd.PATIENCE, check=False)
+            equal(result.returncode, 1, result.stderr)
+            check("does not answer" in result.stderr and "a bug of perfd" not in result.stderr, result.stderr)
             check(f"(reader-{last}, tid {tid})" in daemon.stderr() and "stopped by a debugger" in daemon.stderr(),
                   "perfd does not say who does not answer")
         answers_again(daemon)

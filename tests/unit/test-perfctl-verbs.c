@@ -220,7 +220,8 @@ static void test_ledger(void **state) {
         assert_ran(
                 &r, PERFCTL_OK,
                 "{\"kind\":\"event\",\"event\":\"external:a\",\"id\":3,\"cpu\":0,\"occurred\":7,\"delivered\":7,\"filtered\":0,"
-                "\"lost\":{},\"balanced\":true,\"exact\":true,\"count\":7,\"doubled\":0,\"external\":true,\"removed\":true}\n"
+                "\"lost\":{},\"balanced\":true,\"exact\":true,\"count\":7,\"doubled\":0,\"external\":true,\"removed\":true,"
+                "\"stalled\":false}\n"
                 "{\"kind\":\"probe\",\"event\":\"kprobe:vfs_read\",\"id\":4,\"known\":true,\"hits\":100,\"missed\":2}\n"
                 "{\"kind\":\"probe\",\"event\":\"uprobe:/a:b\",\"id\":5,\"known\":false}\n"
                 "{\"kind\":\"truncated\"}\n",
@@ -236,6 +237,86 @@ static void test_ledger(void **state) {
         play_response(r.daemon, &yes);
         run_end(&r);
         assert_int_equal(r.code, PERFCTL_OK);
+}
+
+/* One event on two CPUs, the second of which has a reader that does not answer; `balanced` is the first one. */
+static void ledger_of_stalled(Ran *r, const char *const *words, bool balanced) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__Ledger ledger = PERFD__V1__LEDGER__INIT;
+        Perfd__V1__EventLedger a = PERFD__V1__EVENT_LEDGER__INIT, b = PERFD__V1__EVENT_LEDGER__INIT, *events[] = { &a, &b };
+        Perfd__V1__RingLedger ring = PERFD__V1__RING_LEDGER__INIT, *rings[] = { &ring };
+
+        a.name = b.name = (char *)"calls";
+        a.occurred = a.delivered = b.occurred = b.delivered = 7;
+        a.balanced = balanced;
+        a.exact = true;
+        b.cpu = ring.cpu = 1;
+        b.stalled = ring.stalled = true;
+        ring.records = ring.samples = 7;
+        ledger.events = events;
+        ledger.n_events = 2;
+        ledger.rings = rings;
+        ledger.n_rings = 1;
+        yes.id = 2;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_LEDGER;
+        yes.ledger = &ledger;
+        run_start(r, words);
+        run_greet(r);
+        play_response(r->daemon, &yes);
+        run_end(r);
+}
+
+/* That its rows do not balance is no mistake of perfd; what does not beside them is. */
+static void test_ledger_stalled(void **state) {
+        static const char stalled[] = "perfctl: ledger: 2 rows can not balance now: perfd's reader of CPU 1 does not answer, as while a "
+                                      "debugger stops it; \"perfctl status\" says since when. Ask again when it does\n";
+        Ran r;
+
+        ledger_of_stalled(&r, WORDS("ledger"), true);
+        assert_ran(&r, PERFCTL_FAILED, "calls\t0\t7\t7\t0\t-\tyes\tyes\ncalls\t1\t7\t7\t0\t-\tno\tstalled\n"
+                   "ring\t1\t7\t7\t0\t-\tstalled\n", stalled);
+        ledger_of_stalled(&r, WORDS("ledger", "--json"), true);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_non_null(strstr(r.text, "\"cpu\":0,\"occurred\":7,\"delivered\":7,\"filtered\":0,\"lost\":{},\"balanced\":true,"
+                                       "\"exact\":true,\"count\":0,\"doubled\":0,\"external\":false,\"removed\":false,"
+                                       "\"stalled\":false}\n"));
+        assert_non_null(strstr(r.text, "\"lost\":{},\"balanced\":false,\"stalled\":true}\n"));
+        assert_string_equal(r.message, stalled);
+        ledger_of_stalled(&r, WORDS("ledger"), false);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_string_equal(r.message, "perfctl: ledger: THE LEDGER DOES NOT BALANCE in 1 rows: samples are unaccounted for, which "
+                                       "is a bug of perfd\n");
+}
+
+/* Of two CPUs, whose second one has a reader that has not answered for 9 s. */
+static void status_of_stalled(Ran *r, const char *const *words) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__StatusReply status = PERFD__V1__STATUS_REPLY__INIT;
+        Perfd__V1__CpuStatus a = PERFD__V1__CPU_STATUS__INIT, b = PERFD__V1__CPU_STATUS__INIT, *cpus[] = { &a, &b };
+
+        b.cpu = 1;
+        b.stalled = 9000000000;
+        status.cpus = cpus;
+        status.n_cpus = 2;
+        yes.id = 2;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_DAEMON;
+        yes.daemon = &status;
+        run_start(r, words);
+        run_greet(r);
+        play_response(r->daemon, &yes);
+        run_end(r);
+}
+
+static void test_status_stalled(void **state) {
+        Ran r;
+
+        status_of_stalled(&r, WORDS("status"));
+        assert_int_equal(r.code, PERFCTL_OK);
+        assert_non_null(strstr(r.text, "cpu0\t0\t0\t0\t0\t0\t0\t0\ncpu1\t0\t0\t0\t0\t0\t0\t9000000000\n"));
+        status_of_stalled(&r, WORDS("status", "--json"));
+        assert_int_equal(r.code, PERFCTL_OK);
+        assert_non_null(strstr(r.text, "\"failovers\":0,\"stalled\":0},{\"cpu\":1,"));
+        assert_non_null(strstr(r.text, "\"failovers\":0,\"stalled\":9000000000}]"));
 }
 
 /* Of external:deploy with the fields user:text, code:s32, ok:bool. */
@@ -400,6 +481,7 @@ int main(void) {
                 cmocka_unit_test(test_add),           cmocka_unit_test(test_add_mistakes),
                 cmocka_unit_test(test_caret_of_args), cmocka_unit_test(test_list),
                 cmocka_unit_test(test_available),     cmocka_unit_test(test_doctor),
+                cmocka_unit_test(test_ledger_stalled), cmocka_unit_test(test_status_stalled),
                 cmocka_unit_test(test_ledger),        cmocka_unit_test(test_emit),
                 cmocka_unit_test(test_emit_now),      cmocka_unit_test(test_emit_mistakes),
                 cmocka_unit_test(test_emit_not_taken),

@@ -36,10 +36,10 @@ static void await_stop(Ran *r) {
 #define JSON_LEDGER(occurred, sent, balanced)                                                                          \
         "{\"kind\":\"event\",\"event\":\"mine\",\"id\":7,\"cpu\":1,\"occurred\":" occurred ",\"delivered\":" sent       \
         ",\"filtered\":0,\"lost\":{\"kernel_ring\":1},\"balanced\":" balanced ",\"exact\":true,\"count\":4,"            \
-        "\"doubled\":0,\"external\":false,\"removed\":false,\"since\":{\"occurred\":" sent ",\"delivered\":" sent       \
-        ",\"filtered\":0,\"lost\":{\"kernel_ring\":0}}}\n"                                                              \
+        "\"doubled\":0,\"external\":false,\"removed\":false,\"stalled\":false,\"since\":{\"occurred\":" sent    \
+        ",\"delivered\":" sent ",\"filtered\":0,\"lost\":{\"kernel_ring\":0}}}\n"                                                              \
         "{\"kind\":\"ring\",\"cpu\":1,\"records\":" sent ",\"samples\":" sent ",\"side_records\":0,\"lost\":{},"        \
-        "\"balanced\":true}\n"                                                                                         \
+        "\"balanced\":true,\"stalled\":false}\n"                                                                        \
         "{\"kind\":\"subscriber\",\"id\":3,\"peer\":\"me\",\"order\":\"time\",\"matched\":" sent ",\"sent\":" sent      \
         ",\"dropped\":{},\"queued\":0,\"balanced\":true}\n"
 
