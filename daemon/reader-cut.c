@@ -19,7 +19,7 @@
 #define PASSES 32 /* each reads what came in the one before */
 #define TRIES_ELSEWHERE 8 /* each interrupts the ring's CPU, and succeeds only if nothing happens there meanwhile */
 
-static int reader_read_counts(const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
+static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
         cut->count = cut->ring_lost = cut->owed = cut->standby_lost = cut->standby_owed = 0;
         for (size_t i = first; i < last; i++) {
                 const SnapshotStream *stream = &c->streams[i];
@@ -31,7 +31,7 @@ static int reader_read_counts(const SnapshotCpu *c, size_t first, size_t last, E
                         continue; /* it counts for its leader, and has no samples */
                 error = open_read(stream->fd, stream->read_format, &read);
                 if (error < 0)
-                        return error;
+                        return error_trace_of(error, "event %s", r->snapshot->events[stream->event].event->spec.name);
                 owed = stream->is_sampling ? read.lost : read.value;
                 cut->count += read.value;
                 cut->ring_lost += read.lost;
@@ -118,11 +118,11 @@ static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_
         for (int i = 0; i < (reader_guard(r) > 0 ? TRIES_ELSEWHERE : TRIES) && !cut.settled; i++) {
                 error = reader_drain(r);
                 if (error == 0)
-                        error = reader_read_counts(c, first, last, &cut);
+                        error = reader_read_counts(r, c, first, last, &cut);
                 if (error == 0)
                         error = reader_settle_cut(r, counters, &cut);
                 if (error != 0)
-                        return error_trace_of(error, "event %s", event->spec.name);
+                        return error;
         }
         if (!cut.settled && reader_guard(r) > 0) {
                 error = reader_settle_loosely(r, counters, &cut);
@@ -208,7 +208,7 @@ static int reader_cut_pass(Reader *r, const SnapshotCpu *c, bool is_first, size_
                 if (!is_first && cut_holds(&counters->cut, counters))
                         continue;
                 cut_take(&cut, counters);
-                error = reader_read_counts(c, at.first, at.last, &cut);
+                error = reader_read_counts(r, c, at.first, at.last, &cut);
                 if (error != 0)
                         return error;
                 counters->cut = cut;

@@ -401,11 +401,11 @@ def test_trail_of_main():
 def test_trail_of_reader():
     """A reader that can not read what an event has counted ends perfd, and says of which."""
     status, said = end_by("read", "EIO", [pb.EventSpec(event="context-switches", name="doomed", target=pb.Target(cpus="0"))],
-                          lambda client: client.request(ledger=pb.Empty()), paths=["anon_inode:[perf_event]"])
+                          lambda client: client.request(ledger=pb.LedgerRequest()), paths=["anon_inode:[perf_event]"])
     equal(status, -signal.SIGABRT, f"the status, saying {said}")
     line = next((line for line in said.splitlines() if "can not go on" in line), "")
     check(re.search(r"reader of CPU \d+ can not go on, .*: Input/output error; from open_read\(\) at open-read\.c:\d+, event \S+, "
-                    r"through reader_cut_event\(\) at ", line), said)
+                    r"through reader_read_counts\(\) at ", line), said)
 
 
 # ---- one request with a source of every kind -------------------------------------------------------------------------
