@@ -30,9 +30,12 @@ static int client_await(perfd_client *c, int64_t deadline) {
         return 0;
 }
 
-/* The daemon may reject bytes that it could not read as a request: that response has no id. */
-static bool is_answer(const Perfd__V1__Response *response, uint64_t id) {
-        return response->id == id || (response->id == 0 && response->status != PERFD__V1__STATUS__STATUS_OK);
+/*
+ * The daemon's last word on this connection has no id: why it ends it, because of what it could not read as a request, or for want
+ * of places.
+ */
+static bool is_last_word(const Perfd__V1__Response *response) {
+        return response->id == 0 && response->status != PERFD__V1__STATUS__STATUS_OK;
 }
 
 static int client_take_response(perfd_client *c, const uint8_t *bytes, size_t length,
@@ -44,7 +47,10 @@ static int client_take_response(perfd_client *c, const uint8_t *bytes, size_t le
                 return client_fail_protocol(c, "a frame that is no perfd.v1.ServerMessage");
         if (message->body_case != PERFD__V1__SERVER_MESSAGE__BODY_RESPONSE)
                 r = client_fail_protocol(c, "something else than a response to a request");
-        else if (!is_answer(message->response, c->last_id))
+        else if (is_last_word(message->response)) {
+                c->state = CLIENT_BROKEN;
+                r = client_fail_refused(c, message->response);
+        } else if (message->response->id != c->last_id)
                 r = client_fail_protocol(c, "a response to another request");
         else if (message->response->status != PERFD__V1__STATUS__STATUS_OK)
                 r = client_fail_refused(c, message->response);

@@ -28,8 +28,9 @@ static int ask_anew(perfd_client *c, Perfd__V1__SubscribeRequest *m, Perfd__V1__
         return r == 0 ? ask(c, m, ret_message) : r;
 }
 
+/* Not where the daemon has ended the connection, for whatever lack: that is its last word. */
 static bool is_for_lack_of_memory(const perfd_client *c) {
-        return c->error.code == PERFD_E_REFUSED &&
+        return c->state == CLIENT_READY && c->error.code == PERFD_E_REFUSED &&
                (c->error.refusal == PERFD_REFUSED_EXHAUSTED || c->error.refusal == PERFD_REFUSED_UNSUPPORTED);
 }
 

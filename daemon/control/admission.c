@@ -6,7 +6,13 @@
  * The decision to doubt is that connections end that nothing is wrong with, but only where all places are taken, so that somebody
  * else would have none. The one that was idle for longest goes: on the control socket, of the same uid, and for root of anybody;
  * on the stream socket of the uid that has most, if that has at least two more than who comes, so that two uids never take a
- * place from each other in turn. Streams are no connections any more, and are never touched; nor is what events end with.
+ * place from each other in turn. Streams are no connections any more, and are never touched; nor is what events end with; nor,
+ * however many come, one that perfd owes an answer.
+ *
+ * Many clients that start at once are silent for a moment each, between one answer and the next request, for as long as the
+ * machine is busy with the others. So idle is who is silent for longer. Root needs nobody to be, as it has as many more places as
+ * there are fds; only where these end too it waits for one. On the stream socket others than those of the uid that has most would
+ * find no place, so one of that goes before, if it owes perfd the next word.
  */
 #include "daemon/control/listener.h"
 
@@ -48,20 +54,26 @@ static Connection *find_idlest(const Control *c, bool may_change, const uid_t *u
         return idlest;
 }
 
-/* Idle, or if none is, one that perfd waits for. False: all of them wait for perfd. */
-static bool end_idlest(const Control *c, bool may_change, const uid_t *uid) {
-        Connection *idlest = find_idlest(c, may_change, uid, connection_is_idle);
+/* False: there is none of these. */
+static bool end_idlest(const Control *c, bool may_change, const uid_t *uid, MayEnd may_end) {
+        Connection *idlest = find_idlest(c, may_change, uid, may_end);
 
-        if (!idlest)
-                idlest = find_idlest(c, may_change, uid, connection_may_end);
-        if (!idlest)
-                return false;
-        connection_end(idlest, "idle", "all connections were taken, and this one was idle for longest: connect again");
-        return true;
+        if (idlest)
+                connection_end(idlest, "idle", "all connections were taken, and this one was idle for longest: connect again");
+        return idlest;
+}
+
+/* Idle, or if none is, one that perfd waits for. */
+static bool end_any(const Control *c, bool may_change, const uid_t *uid) {
+        return end_idlest(c, may_change, uid, connection_is_idle) || end_idlest(c, may_change, uid, connection_may_end);
 }
 
 bool control_end_idlest_changer(Control *c) {
-        return end_idlest(c, true, NULL);
+        return end_any(c, true, NULL);
+}
+
+bool control_is_busy(const Control *c) {
+        return count_scarce(c) >= SCARCE_MOST && !find_idlest(c, true, NULL, connection_is_idle);
 }
 
 static int compare_uids(const void *a, const void *b) {
@@ -90,26 +102,29 @@ static unsigned find_most(const Control *c, uid_t *ret_uid) {
         return most;
 }
 
-static int refuse_many(unsigned n, const char *what, Explanation *e) {
-        return refuse(e, REFUSED_EXHAUSTED, "too-many-connections", "perfd has %u connections %s already, its limit; close some", n,
-                      what);
+static int refuse_many(unsigned n, const char *what, const char *setting, Explanation *e) {
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-connections",
+                      "perfd has %u connections %s already, its limit; close some, or raise %s (and LimitNOFILE=, if fds are few)",
+                      n, what, setting);
 }
 
 static int admit_changer(Control *c, const Peer *peer, bool is_scarce, Explanation *e) {
         const unsigned most = c->limits.changers, most_of_uid = most > 1 ? most / 2 : 1;
 
-        if (peer->uid == 0) { /* whoever has to go for it, and if nobody can, one more */
-                if (count(c, true, NULL) >= most || (is_scarce && count_scarce(c) >= SCARCE_MOST))
-                        (void)end_idlest(c, true, NULL);
+        if (peer->uid == 0) { /* whoever is idle has to go for it, and if nobody is, one more */
+                if (is_scarce && count_scarce(c) >= SCARCE_MOST)
+                        (void)end_any(c, true, NULL);
+                else if (count(c, true, NULL) >= most)
+                        (void)end_idlest(c, true, NULL, connection_is_idle);
                 return 0;
         }
         if (is_scarce)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "perfd has no fd left for this connection: raise LimitNOFILE= "
                               "(RLIMIT_NOFILE), trace less, or close some");
-        if (count(c, true, &peer->uid) >= most_of_uid && !end_idlest(c, true, &peer->uid))
-                return refuse_many(most_of_uid, "of your uid on this socket", e);
-        if (count(c, true, NULL) >= most && !end_idlest(c, true, &peer->uid))
-                return refuse_many(most, "in all on this socket", e);
+        if (count(c, true, &peer->uid) >= most_of_uid && !end_idlest(c, true, &peer->uid, connection_is_idle))
+                return refuse_many(most_of_uid, "of your uid on this socket", "connections.control, of which this is half", e);
+        if (count(c, true, NULL) >= most && !end_idlest(c, true, &peer->uid, connection_is_idle))
+                return refuse_many(most, "in all on this socket", "connections.control", e);
         return 0;
 }
 
@@ -124,12 +139,12 @@ int control_admit(Control *c, const Peer *peer, bool is_scarce, Explanation *e) 
                               "(RLIMIT_NOFILE), trace less, or close some");
         own = count(c, false, &peer->uid);
         if (own >= c->limits.connections_per_uid)
-                return refuse_many(c->limits.connections_per_uid, "of your uid", e);
+                return refuse_many(c->limits.connections_per_uid, "of your uid", "connections.per-uid", e);
         all = count(c, false, NULL);
         most = c->limits.connections;
         if (c->limits.sockets && all + c->n_given >= c->limits.sockets && all < most)
                 most = all; /* streams have the other places */
-        if (all >= most && (find_most(c, &uid) < own + 2 || !end_idlest(c, false, &uid)))
-                return refuse_many(most, "in all", e);
+        if (all >= most && (find_most(c, &uid) < own + 2 || !end_any(c, false, &uid)))
+                return refuse_many(most, "in all", "connections.max", e);
         return 0;
 }

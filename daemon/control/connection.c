@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include "daemon/base/log.h"
 
@@ -29,7 +30,7 @@ struct Connection {
         FrameReader in;
         uint8_t *out;
         size_t n_out, sent;
-        nsec_t since;   /* of the last whole request, or the beginning */
+        nsec_t since;   /* of the last whole request or response, or the beginning */
         bool has_asked; /* a whole request came */
         bool ended;  /* the peer will send no more */
         bool given;  /* in a handler: the fd left */
@@ -74,14 +75,23 @@ nsec_t connection_since(const Connection *c) {
         return c->since;
 }
 
+/* What the peer has sent waits in the socket: it was not silent, perfd was elsewhere. */
+static bool connection_has_unread(const Connection *c) {
+        int n = 0;
+
+        return ioctl(c->fd, FIONREAD, &n) == 0 && n > 0;
+}
+
 bool connection_may_end(const Connection *c) {
-        if (c->runs || c->more || (c->control->keeps && c->control->keeps(c->control->userdata, c->id)))
+        if (c->runs || c->more || c->waits || (c->control->keeps && c->control->keeps(c->control->userdata, c->id)))
                 return false;
-        return !c->out || clock_now(CLOCK_MONOTONIC) - c->since > TAKES_MOST;
+        if (c->out)
+                return clock_now(CLOCK_MONOTONIC) - c->since > TAKES_MOST;
+        return !connection_has_unread(c);
 }
 
 bool connection_is_idle(const Connection *c) {
-        return connection_may_end(c) && !c->waits && !c->out && frame_reader_is_empty(&c->in);
+        return connection_may_end(c) && clock_now(CLOCK_MONOTONIC) - c->since >= c->control->idle_after;
 }
 
 void connection_end(Connection *c, const char *reason, const char *text) {
@@ -203,6 +213,8 @@ static bool connection_send(Connection *c) {
                 }
                 c->sent += (size_t)n;
         }
+        if (c->out)
+                c->since = clock_now(CLOCK_MONOTONIC);
         free(TAKE_PTR(c->out));
         c->n_out = 0;
         return true;

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/error.h"
 #include "proto/frame.h"
 #include "proto/perfd.pb-c.h"
@@ -52,6 +53,7 @@ struct Control {
         unsigned n_connections;
         unsigned n_given; /* sockets that were given away and are not closed yet: kept by the owner */
         uint64_t last_id;
+        nsec_t idle_after; /* a silence of so long behind the last answer, or the beginning, is one; less is a client at work */
         void (*gone)(void *userdata, uint64_t id); /* of a connection that is no more, or NULL */
         bool (*keeps)(void *userdata, uint64_t id); /* something ends with the connection: it is never idle; or NULL */
 };

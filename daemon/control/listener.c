@@ -3,7 +3,9 @@
  * socket still listens: who starts meanwhile finds a daemon there, and does not make a socket that would be removed with it.
  *
  * Where there is no fd for a peer it is accepted with one of the reserve and told so, or served, if it is root on the control
- * socket. Only where that fails too, accepting stops for a moment, instead of spinning on a socket that stays readable.
+ * socket. Only where that fails too, accepting stops for a moment, instead of spinning on a socket that stays readable. It also
+ * stops, for a second at most, where root could only be served by ending what perfd is busy with: who waits in the queue of the
+ * socket needs no fd.
  */
 #include "daemon/control/listener.h"
 
@@ -24,10 +26,14 @@
 
 #define BACKLOG 128
 #define PAUSE_USEC 200000 /* without a free fd */
+#define BUSY_USEC 20000    /* without a free fd, but with connections that will be answered */
+#define WAITS_MOST NSEC_PER_SEC
 #define ACCEPTS_PER_WAKEUP 16
+#define IDLE_AFTER NSEC_PER_SEC
 
 void control_init(Control *c, sd_event *event, ControlLimits limits, ControlHandler handler, void *userdata) {
-        *c = (Control){ .event = sd_event_ref(event), .limits = limits, .handler = handler, .userdata = userdata };
+        *c = (Control){ .event = sd_event_ref(event), .limits = limits, .handler = handler, .userdata = userdata,
+                        .idle_after = IDLE_AFTER };
 }
 
 void control_deinit(Control *c) {
@@ -61,21 +67,21 @@ Listener *listener_free(Listener *l) {
         return NULL;
 }
 
-static int listener_pause(Listener *l);
+static int listener_pause(Listener *l, uint64_t usec);
 
 static int on_pause_over(sd_event_source *source, uint64_t usec, void *userdata) {
         Listener *l = userdata;
 
         if (sd_event_source_set_enabled(l->source, SD_EVENT_ON) >= 0)
                 return 0;
-        return listener_pause(l); /* epoll_ctl(2) had no memory */
+        return listener_pause(l, PAUSE_USEC); /* epoll_ctl(2) had no memory */
 }
 
-static int listener_pause(Listener *l) {
+static int listener_pause(Listener *l, uint64_t usec) {
         int r = error_origin(sd_event_source_set_enabled(l->source, SD_EVENT_OFF));
 
         if (r >= 0)
-                r = error_origin(sd_event_source_set_time_relative(l->pause, PAUSE_USEC));
+                r = error_origin(sd_event_source_set_time_relative(l->pause, usec));
         if (r >= 0)
                 r = error_origin(sd_event_source_set_enabled(l->pause, SD_EVENT_ONESHOT));
         return r < 0 ? r : 0;
@@ -129,19 +135,35 @@ static int listener_accept(Listener *l) {
         return fd;
 }
 
+/* Once for WAITS_MOST: what is still busy then may be so for long, and who waits behind it must not. */
+static bool listener_waits(Listener *l) {
+        nsec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (!l->may_change || !control_is_busy(l->control)) {
+                l->waits_since = 0;
+                return false;
+        }
+        if (l->waits_since == 0)
+                l->waits_since = now;
+        return now - l->waits_since < WAITS_MOST;
+}
+
 static int on_connect(sd_event_source *source, int listen_fd, uint32_t revents, void *userdata) {
         Listener *l = userdata;
 
         for (int i = 0; i < ACCEPTS_PER_WAKEUP; i++) {
-                int fd = listener_accept(l);
+                int fd;
 
+                if (listener_waits(l))
+                        return listener_pause(l, BUSY_USEC);
+                fd = listener_accept(l);
                 if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
                         return 0;
                 if (fd < 0) {
                         if (!l->is_paused) /* once, until one is accepted again */
                                 log_print(LOG_WARNING, "no new connections for now: accept4(2) says %m");
                         l->is_paused = true;
-                        return listener_pause(l);
+                        return listener_pause(l, PAUSE_USEC);
                 }
                 l->is_paused = false;
                 listener_take(l, fd);

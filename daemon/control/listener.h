@@ -13,6 +13,7 @@ typedef struct Listener {
         ino_t inode; /* of what we made there */
         bool may_change;
         bool is_paused;
+        nsec_t waits_since; /* for a connection that perfd is busy with; 0: it does not */
         sd_event_source *source;
         sd_event_source *pause; /* there from the beginning: its timer takes an fd */
 } Listener;
@@ -27,12 +28,15 @@ void connection_end(Connection *c, const char *reason, const char *text);
 /* Its fd is of the reserve. */
 bool connection_is_scarce(const Connection *c);
 Connection *connection_next(const Connection *c);
-/* CLOCK_MONOTONIC, of its last whole request, or of its beginning. */
+/* CLOCK_MONOTONIC, of its last whole request, of the end of its last response, or of its beginning. */
 nsec_t connection_since(const Connection *c);
-/* Nothing is under way, and nothing ends with it. */
-bool connection_is_idle(const Connection *c);
-/* Perfd owes it nothing: idle, in the middle of its request, or slow to take a response. Nothing ends with it. */
+/*
+ * Perfd owes it nothing: no request waits, in its socket or in perfd, none runs, and what was answered has left, or the peer is
+ * slow to take it. Nothing ends with it.
+ */
 bool connection_may_end(const Connection *c);
+/* The same, and the peer has been silent, or in the middle of its request, for Control.idle_after. */
+bool connection_is_idle(const Connection *c);
 
 /* What cannot be answered as a request, as a frame on a socket that may take it. */
 void peer_tell(int fd, Perfd__V1__Status status, const char *reason, const char *text);
@@ -42,5 +46,10 @@ void peer_tell(int fd, Perfd__V1__Status status, const char *reason, const char 
  * is none. is_scarce: the peer's fd is of the reserve.
  */
 int control_admit(Control *c, const Peer *peer, bool is_scarce, Explanation *e);
+/*
+ * There is no fd for one more that may change something but by ending one that perfd is busy with, or that has only just begun:
+ * it had better wait in the queue of its socket.
+ */
+bool control_is_busy(const Control *c);
 /* Ends the connection that was idle for longest of those that may change something. False: none is. */
 bool control_end_idlest_changer(Control *c);

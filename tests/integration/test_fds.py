@@ -221,6 +221,31 @@ def test_two_users():
                 equal(as_uid(65533, daemon.stream), "hello", "and again")
 
 
+def burst(daemon, n, arguments):
+    """n perfctl at once, all of root, on the control socket: none is thrown out for another one."""
+    perfctl = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(subprocess.Popen([perfctl, "--socket", daemon.control, *arguments(i)], text=True,
+                                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)) for i in range(n)]
+        try:
+            said = [client.communicate(timeout=2 * perfd.PATIENCE)[1] for client in clients]
+        finally:
+            for client in clients:
+                client.kill()
+    equal([text for client, text in zip(clients, said) if client.returncode != 0], [], f"what those of {n} said that failed")
+
+
+def test_bursts():
+    """As many as a script starts in one loop. Each watch is planned before it becomes a stream, while the others wait."""
+    with perfd.Daemon(config="version: 1\n") as daemon:
+        with daemon.client() as client:
+            perfd.add(client, "syscalls:*")
+        burst(daemon, 60, lambda i: ["watch", "syscalls:*", "--where", f"pid == {i + 1}", "--for", "1s"])
+        burst(daemon, 100, lambda i: ["status"])
+    with poor_daemon() as daemon:
+        burst(daemon, 40, lambda i: ["status"])
+
+
 def as_uid(uid, path):
     reading, writing = os.pipe()
     child = os.fork()

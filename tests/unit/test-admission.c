@@ -4,6 +4,11 @@
  */
 #include "tests/unit/control-rig.h"
 
+#include <sys/resource.h>
+
+#include "daemon/base/fd-limit.h"
+#include "daemon/control/listener.h"
+
 int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
 
@@ -37,6 +42,7 @@ static void peers_init(Peers *p, ControlLimits limits, bool may_change) {
         *p = (Peers){ .n = 0 };
         daemon_init_as(&p->daemon, limits, may_change);
         p->daemon.control.keeps = keeps;
+        p->daemon.control.idle_after = 0;
         kept_id = 0;
 }
 
@@ -172,12 +178,112 @@ static void test_stream(void **state) {
         }
 }
 
+/* Who has only just begun, or waits for perfd, is not idle: neither goes for another one, whoever that is. */
+static void test_at_work(void **state) {
+        static const struct {
+                const char *come, *stay;
+                bool may_change;
+        } cases[] = {
+                { "rrrr" "rrr", "rrrrrrr", true }, /* root has more */
+                { "aa" "a", "aax", true },
+                { "rrrr" "a", "rrrrx", true },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                Peers p;
+
+                peers_init(&p, (ControlLimits){ .connections = 4, .connections_per_uid = 3, .changers = 4 }, cases[i].may_change);
+                p.daemon.control.idle_after = 1000 * NSEC_PER_SEC;
+                come(&p, cases[i].come);
+                expect(&p, cases[i].stay);
+                peers_deinit(&p);
+        }
+}
+
+/* Of two that were silent for as long, the one whose request is in its socket stays, or whose request waits for its turn. */
+static void test_request_in_socket(void **state) {
+        static const bool kinds[] = { true, false };
+
+        for (size_t i = 0; i < ARRAY_SIZE(kinds) * 2; i++) {
+                bool may_change = kinds[i % 2], is_deferred = i >= ARRAY_SIZE(kinds);
+                sd_event_source *listens;
+                uint8_t bytes[64];
+                Peers p;
+
+                peers_init(&p, (ControlLimits){ .connections = 2, .connections_per_uid = 2, .changers = 2 }, may_change);
+                come(&p, may_change ? "rr" : "aa");
+                p.daemon.defers = is_deferred;
+                peer_write(p.fds[0], bytes, put_simple(bytes, 7, PERFD__V1__REQUEST__BODY_AVAILABLE));
+                if (is_deferred)
+                        daemon_run(&p.daemon);
+                listens = p.daemon.control.listeners->source; /* who comes is looked at before what is read */
+                assert_true(sd_event_source_set_priority(listens, SD_EVENT_PRIORITY_IMPORTANT) >= 0);
+                come(&p, may_change ? "r" : "b");
+                if (is_deferred) {
+                        p.daemon.defers = false;
+                        assert_non_null(p.daemon.deferred);
+                        assert_int_equal(connection_resume(p.daemon.deferred), 0);
+                        assert_int_equal(connection_go_on(p.daemon.deferred), 0);
+                }
+                expect_ok(&p.daemon, p.fds[0], &p.in[0], 7);
+                expect(&p, may_change ? "r-r" : "a-b");
+                peers_deinit(&p);
+        }
+}
+
+/*
+ * Where the fds are gone too, root waits in the queue of the socket, for those that are at work: nobody is ended for it, and who
+ * leaves makes room. The peers' own fds are of this process as well, so they are made first.
+ */
+static void test_waits(void **state) {
+        enum { COME = 20, SERVED = FD_RESERVE / 2, LEAVE = 10 };
+        struct rlimit few = { .rlim_cur = 200, .rlim_max = 200 }; /* for good, in this process */
+        int fds[COME], taken[200], n = 0;
+        Daemon d;
+
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        assert_int_equal(fd_limit_init(), 0);
+        daemon_init_as(&d, LIMITS, true);
+        d.control.idle_after = 1000 * NSEC_PER_SEC;
+        next_uid = 0;
+        for (size_t i = 0; i < COME; i++) {
+                fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+                assert_true(fds[i] >= 0);
+        }
+        while ((taken[n] = dup(STDERR_FILENO)) >= 0)
+                n++;
+        for (size_t i = 0; i < COME; i++)
+                peer_connect(&d, fds[i]);
+        assert_int_equal(d.control.n_connections, SERVED);
+        for (size_t i = 0; i < LEAVE; i++)
+                fds[i] = close_fd(fds[i]);
+        for (unsigned turns = 0; d.control.last_id < COME; turns++) {
+                assert_true(turns < 1000);
+                assert_true(sd_event_run(d.event, 1000000) >= 0);
+        }
+        daemon_run(&d);
+        assert_int_equal(d.control.n_connections, COME - LEAVE);
+        for (size_t i = LEAVE; i < COME; i++) {
+                PEER_READER(in);
+
+                peer_ask(&d, fds[i], 1, PERFD__V1__REQUEST__BODY_STATUS);
+                expect_ok(&d, fds[i], &in, 1);
+                close_fd(fds[i]);
+        }
+        while (n > 0)
+                close_fd(taken[--n]);
+        daemon_deinit(&d);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_socket_for_itself),
                 cmocka_unit_test(test_control),
                 cmocka_unit_test(test_one_more),
                 cmocka_unit_test(test_stream),
+                cmocka_unit_test(test_at_work),
+                cmocka_unit_test(test_request_in_socket),
+                cmocka_unit_test(test_waits), /* the last: its limit stays */
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

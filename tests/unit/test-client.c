@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "client/client.h"
 #include "client/perfd.h"
 #include "tests/unit/played-stream.h"
 
@@ -129,6 +130,27 @@ static void test_refusal(void **state) {
 
         assert_int_equal(perfd_validate(p.client, "a: \0b", 5, &result), PERFD_E_INVALID);
         assert_int_equal(perfd_client_error(p.client)->position, 4);
+        pair_free(&p);
+}
+
+/* Why the daemon ends the connection, in the place of an answer: that is told, and nothing is asked any more. */
+static void test_last_word(void **state) {
+        Pair p = pair_new();
+        Perfd__V1__Response r = PERFD__V1__RESPONSE__INIT;
+        perfd_subscription s = PERFD_SUBSCRIPTION_INIT;
+        perfd_callbacks none = PERFD_CALLBACKS_INIT;
+
+        p.client->path = strdup("/nowhere/socket"); /* as if it had come by it: then memory is asked for first */
+        assert_non_null(p.client->path);
+        r.status = PERFD__V1__STATUS__STATUS_EXHAUSTED;
+        r.message = (char *)"all connections were taken";
+        r.reason = (char *)"idle";
+        play_response(p.daemon, &r);
+        shutdown(p.daemon, SHUT_WR);
+        assert_int_equal(perfd_subscribe(p.client, &s, &none, NULL), PERFD_E_REFUSED);
+        assert_string_equal(perfd_client_error(p.client)->message, "all connections were taken");
+        assert_string_equal(perfd_client_error(p.client)->reason, "idle");
+        assert_int_equal(perfd_status(p.client, NULL), PERFD_E_STATE);
         pair_free(&p);
 }
 
@@ -441,6 +463,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_add),
                 cmocka_unit_test(test_refusal),
+                cmocka_unit_test(test_last_word),
                 cmocka_unit_test(test_broken_connections),
                 cmocka_unit_test(test_stream),
                 cmocka_unit_test(test_stream_in_pieces),
