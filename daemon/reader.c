@@ -96,7 +96,7 @@ int reader_init(Reader *r, size_t pool) {
 
 void reader_renew(Reader *r) {
         r->snapshot = snapshot_unref(r->snapshot);
-        r->holds = r->has_stopped = false;
+        r->holds = false; /* has_stopped stays: whoever asks it meanwhile starts no backup for a ring that is closed */
         r->asks = 0;
         r->overdue_at = UINT64_MAX;
         r->is_watched = false;
@@ -439,6 +439,7 @@ static int reader_run(void *userdata) {
 
         reader_set_priority(r);
         turn_take(&r->turn);
+        r->has_stopped = false; /* as it may be since its CPU was here the last time */
         r->cpu_clock = thread_clock(&r->thread);
         if (r->guard == 0)
                 ring_sight_open(&r->sight, &r->ring);
