@@ -103,6 +103,7 @@ static int add_rings(perfd_result *result, const Perfd__V1__Ledger *ledger) {
                         .records = m->records,
                         .samples = m->samples,
                         .side_records = m->side_records,
+                        .foreign_times = m->foreign_times,
                         .n_lost = m->n_lost,
                         .n_lost_since = m->n_lost_since,
                         .stalled = m->stalled,

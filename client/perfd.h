@@ -372,6 +372,7 @@ typedef struct perfd_ring_ledger {
         const perfd_count *lost_since; /* at the end of a stream: of `lost`, while it was there */
         size_t n_lost_since;
         bool stalled; /* its reader does not answer: no number of this CPU is of the moment of the others */
+        uint64_t foreign_times; /* samples that had the time of another tool's clock, and have that of the one before them */
 } perfd_ring_ledger;
 
 /* A subscriber: matched = sent + all of dropped + queued. */

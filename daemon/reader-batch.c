@@ -36,6 +36,9 @@ static void reader_push(Reader *r, Batch *b, nsec_t watermark) {
         b->cut = r->cut;
         b->due = reader_due(r);
         batch_seal(b);
+        reader_keep_behind_clock(r, b);
+        if (watermark > r->given)
+                r->given = watermark;
         pushed = queue_push(&r->full, b);
         assert(pushed); /* as many slots as batches */
         counter_add(&r->counters.batches, 1);

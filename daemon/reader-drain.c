@@ -129,10 +129,14 @@ static void reader_let_go(Reader *r) {
 
 int reader_drain(Reader *r) {
         nsec_t began = reader_visible(r); /* before the heads: what is older is visible then */
-        int taken = r->retiring.page ? drain_ring(r, &r->retiring) : 0;
+        int taken;
 
+        r->began = began;
+        taken = r->retiring.page ? drain_ring(r, &r->retiring) : 0;
         if (taken == 0)
                 taken = drain_ring(r, &r->ring);
+        if (counter_get(&r->counters.foreign_times) != r->told_times)
+                reader_tell_times(r);
         if (taken != 0)
                 return taken;
         r->watermark = began;

@@ -27,6 +27,8 @@ static int reader_decode(const SnapshotStream *stream, const uint8_t *bytes, siz
 
 static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uint8_t *bytes, size_t length) {
         Record record;
+        nsec_t time;
+        int n;
 
         if (stream->muted) {
                 counter_add(&stream->counters->doubled, 1);
@@ -37,7 +39,16 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
                 return 0;
         }
         record.cpu = r->cpu;
-        return reader_route(r, stream, &record);
+        time = record.time;
+        if (time > r->began || (stream->is_shared && time < r->given))
+                record.time = reader_mend_time(r, stream->is_shared, time);
+        n = reader_route(r, stream, &record);
+        if (n != 0 || !stream->is_shared)
+                return n;
+        r->shared_time = record.time;
+        if (record.time != time)
+                counter_add(&r->counters.foreign_times, 1);
+        return 0;
 }
 
 /* The subscriptions that want a record of this type, whoever wrote it. */
@@ -61,6 +72,8 @@ static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8
                 return 0;
         }
         record.cpu = r->cpu;
+        if (record.time > r->began)
+                record.time = reader_mend_time(r, false, record.time);
         reader_learn_comm(r, &record);
         n = !e && r->snapshot->notes ? reader_note(r, &record) : 0;
         if (n != 0)
@@ -96,6 +109,21 @@ static int reader_take_move(Reader *r, const uint8_t *bytes, size_t length) {
         return 0;
 }
 
+/*
+ * Whether it ends where this layout ends; where more than a callchain follows what is fixed, that is left to decoding. A number
+ * that stands where another layout has an id is not taken for one.
+ */
+static bool fits_exactly(const SampleLayout *l, const uint8_t *bytes, size_t length) {
+        uint64_t n;
+
+        if (l->parts || l->sample_type & PERF_SAMPLE_RAW)
+                return length >= l->head_size;
+        if (!(l->sample_type & PERF_SAMPLE_CALLCHAIN))
+                return length == l->head_size;
+        return record_peek_at(bytes, length, l->head_size, &n) == 0 && length % sizeof(n) == 0 &&
+               n == (length - l->head_size) / sizeof(n) - 1;
+}
+
 /* Whose sample it is, if its own id is there. */
 static const SnapshotStream *reader_find_at(const Reader *r, const uint8_t *bytes, size_t length, uint8_t at) {
         const SnapshotStream *stream;
@@ -108,21 +136,29 @@ static const SnapshotStream *reader_find_at(const Reader *r, const uint8_t *byte
 }
 
 /*
- * Software events of one kind that happened at one moment have one id, `named`, and each its own one where its layout has
- * it (kernel/attr.c); that is rarely another place than that of `named`.
+ * Software events of one kind that happened at one moment have one id, `named`'s or that of another tool's event, and each its
+ * own one where its layout has it (kernel/attr.c); that is rarely another place than that of `named`. It is looked for at each
+ * place where a layout can have it.
  */
-static const SnapshotStream *reader_find_shared(const Reader *r, const SnapshotStream *named, const uint8_t *bytes,
-                                                size_t length) {
-        const SnapshotStream *stream = reader_find_at(r, bytes, length, named->layout->own_id);
+static const SnapshotStream *reader_find_shared(const Reader *r, const uint8_t *bytes, size_t length) {
+        for (uint8_t at = sizeof(struct perf_event_header); at < UINT8_MAX - sizeof(uint64_t); at += sizeof(uint64_t)) {
+                const SnapshotStream *stream = reader_find_at(r, bytes, length, at);
 
-        for (uint8_t at = sizeof(struct perf_event_header); !stream && at < UINT8_MAX - sizeof(uint64_t); at += sizeof(uint64_t))
-                stream = reader_find_at(r, bytes, length, at);
-        return stream;
+                if (stream && fits_exactly(stream->layout, bytes, length))
+                        return stream;
+        }
+        return NULL;
 }
 
-static inline const SnapshotStream *reader_find_own(const Reader *r, const SnapshotStream *named, const uint8_t *bytes,
-                                                    size_t length) {
-        return named->layout->own_id ? reader_find_shared(r, named, bytes, length) : named;
+const SnapshotStream *reader_find_sample(const Reader *r, uint64_t id, const uint8_t *bytes, size_t length) {
+        const SnapshotStream *named = snapshot_find(&r->snapshot->cpus[r->slot], id), *own;
+
+        if (named && !named->layout->own_id)
+                return named;
+        if (!named && (id == r->carrier_id || id == r->retiring_id || id == r->moves.id))
+                return NULL;
+        own = named ? reader_find_at(r, bytes, length, named->layout->own_id) : NULL;
+        return own ? own : reader_find_shared(r, bytes, length);
 }
 
 /*
@@ -175,14 +211,10 @@ int reader_take(Reader *r, const uint8_t *bytes, size_t length, bool *ret_is_sam
                 counter_add(&r->counters.undecodable, 1);
                 return 0;
         }
-        stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
+        stream = header.type == PERF_RECORD_SAMPLE ? reader_find_sample(r, id, bytes, length)
+                                                   : snapshot_find(&r->snapshot->cpus[r->slot], id);
         if (!stream || header.type != PERF_RECORD_SAMPLE)
                 return reader_take_other(r, stream, &header, id, bytes);
-        stream = reader_find_own(r, stream, bytes, length);
-        if (!stream) {
-                counter_add(&r->counters.unknown_id, 1);
-                return 0;
-        }
         *ret_is_sample = true;
         n = reader_take_sample(r, stream, bytes, length);
         if (n == 0 && stream->is_sampling)
@@ -195,10 +227,8 @@ void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_sample)
         uint64_t id = 0;
 
         (void)record_peek_id(bytes, length, &id); /* reader_take() has peeked it */
-        stream = snapshot_find(&r->snapshot->cpus[r->slot], id);
-        if (stream && is_sample)
-                stream = reader_find_own(r, stream, bytes, length);
-        if (!stream || !is_sample) {
+        stream = is_sample ? reader_find_sample(r, id, bytes, length) : NULL;
+        if (!stream) {
                 counter_add(&r->counters.undecodable, 1);
                 return;
         }

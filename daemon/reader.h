@@ -148,6 +148,11 @@ typedef struct Reader {
         size_t n_more;     /* batches beside those of the pool, as long as they are on their way */
         uint64_t cut;      /* number of the last one; main's while there is no thread */
         nsec_t watermark;  /* of the last whole drain */
+        nsec_t began;      /* of this drain: when its heads had not been read yet */
+        nsec_t given;      /* the youngest watermark of its batches: what comes later into a ring is not older */
+        nsec_t shared_time; /* of the last sample of a software event */
+        uint64_t told_times; /* RingCounters.foreign_times when the log was told of it, */
+        nsec_t told_times_at; /* CLOCK_MONOTONIC: then */
         Horizon horizon;
         nsec_t wait;       /* at which multiples it looks again */
         nsec_t tick, along_tick, idle_wait; /* what `wait` is while records come, while it goes along, and at most */
@@ -291,6 +296,14 @@ nsec_t reader_least_ahead(const Reader *r, unsigned n);
  * READER_E_STARVED: there is nothing, and no batch to say so in.
  */
 int reader_push_batch(Reader *r);
+/* reader-time.c: a time that can be right, in the place of one that can not. is_shared: SnapshotStream.is_shared. */
+nsec_t reader_mend_time(const Reader *r, bool is_shared, nsec_t time);
+/* Behind a drain that found such times: tells the log, now and then. */
+void reader_tell_times(Reader *r);
+/* Of a batch that is in order: nothing of it is younger than the clock, whoever said so. */
+void reader_keep_behind_clock(const Reader *r, Batch *b);
+/* reader-take.c: whose sample it is that has this id, or has its own one elsewhere. NULL: nobody's. */
+const SnapshotStream *reader_find_sample(const Reader *r, uint64_t id, const uint8_t *bytes, size_t length);
 /* reader-cut.c */
 int reader_cut(Reader *r);
 /* reader-elsewhere.c, for readers on their ring's CPU too. What is older is in the ring when its head is read next. */

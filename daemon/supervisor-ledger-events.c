@@ -116,10 +116,15 @@ int ledger_counts_new(const uint64_t *values, const char *const *names, size_t n
         return 0;
 }
 
-static uint64_t late_of(const DispatcherReport *report, uint32_t event, uint32_t slot) {
+/*
+ * Of what was delivered before the cut. The dispatcher's row is of a moment behind it, and counts a sample once for each encoding:
+ * what is more than was delivered belongs to a later cut, or was counted.
+ */
+static uint64_t late_of(const DispatcherReport *report, const EventCut *cut, uint32_t event, uint32_t slot) {
         const LateRow *row = late_rows_find(report->late, report->n_late, event, slot);
+        uint64_t late = row ? row->count : 0;
 
-        return row ? row->count : 0;
+        return late < cut->delivered ? late : cut->delivered;
 }
 
 /* Where there is nothing to count that by, occurred is what was read and lost. */
@@ -134,7 +139,7 @@ bool ledger_numbers(const Supervisor *s, const DispatcherReport *report, const E
         EventCounters live;
         const EventCounters *c = counters_of(s, event, slot, &live);
         const EventCut *cut = &c->cut;
-        uint64_t late = late_of(report, event->id, slot), sum;
+        uint64_t late = late_of(report, cut, event->id, slot), sum;
 
         *ret = (LedgerNumbers){ .delivered = cut->delivered - late, .filtered = cut->filtered };
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)

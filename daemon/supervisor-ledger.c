@@ -133,6 +133,7 @@ static int ledger_add_ring(const Supervisor *s, const LedgerScope *scope, uint32
         row->records = c.records;
         row->samples = c.samples;
         row->side_records = c.side_records;
+        row->foreign_times = counter_get(&s->readers[slot].counters.foreign_times);
         row->stalled = is_stalled;
         row->balanced = !is_stalled && row->records == row->samples + row->side_records + lost.unknown_id + lost.undecodable;
         r = ring_counts_new(&lost, &row->lost, &row->n_lost);

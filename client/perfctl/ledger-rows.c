@@ -63,6 +63,8 @@ static void print_ring_json(Output *o, const perfd_ring_ledger *r) {
         put_counts_json(&j, "lost", r->lost, r->n_lost);
         JSON_BOOL(&j, "balanced", r->balanced);
         JSON_BOOL(&j, "stalled", r->stalled);
+        if (r->foreign_times > 0)
+                JSON_NUMBER(&j, "foreign_times", r->foreign_times);
         if (r->n_lost_since > 0)
                 put_counts_json(&j, "lost_since", r->lost_since, r->n_lost_since);
         json_end(&j, '}');

@@ -76,6 +76,7 @@ typedef struct RingCounters {
         Counter wakeups, batches;
         Counter pool_waits; /* drains that stopped because no batch was free */
         Counter failovers;  /* times that a backup began to read it */
+        Counter foreign_times; /* samples whose time was of another tool's clock */
         uint64_t cut_side_lost; /* as EventCut.ring_lost, of the carrier */
         uint64_t closed_side_lost; /* of carriers that are closed; written by the supervisor while there is no reader */
         uint64_t cut_records, cut_samples, cut_side_records, cut_unknown_id, cut_undecodable;

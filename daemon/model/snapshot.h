@@ -88,6 +88,7 @@ typedef struct SnapshotStream {
         bool is_heir;     /* what it replaces still counts: until the hand-over its own count is not sent */
         bool is_sampling; /* not each occurrence is written: the ledger can only count samples */
         bool is_plain;    /* SampleLayout.plain: of its generation */
+        bool is_shared;   /* a software event: the kernel prepares its samples together with those of other tools' events */
 } SnapshotStream;
 
 _Static_assert(offsetof(SnapshotStream, of) == 64 && sizeof(SnapshotStream) == 128, "two lines");

@@ -151,8 +151,8 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         streams[2] = (SnapshotStream){ .id = 3, .fd = -1, .event = RIG_SOFTWARE };
         streams[3] = (SnapshotStream){ .id = 4, .fd = -1, .is_plain = true, .event = RIG_UNWANTED };
         streams[4] = (SnapshotStream){ .id = 5, .fd = -1, .is_plain = true, .event = RIG_LONG };
-        streams[5] = (SnapshotStream){ .id = 6, .fd = -1, .event = RIG_FAULTS };
-        streams[6] = (SnapshotStream){ .id = 7, .fd = -1, .event = RIG_OFTEN };
+        streams[5] = (SnapshotStream){ .id = 6, .fd = -1, .event = RIG_FAULTS, .is_shared = true };
+        streams[6] = (SnapshotStream){ .id = 7, .fd = -1, .event = RIG_OFTEN, .is_shared = true };
         r = snapshot_set_streams(s, 0, streams, RIG_STREAMS);
         assert(r == 0);
         for (unsigned i = 0; i < 4; i++)

@@ -50,15 +50,65 @@ static void test_shared_ids(void **state) {
         rig_put_faults(&rig, 7, 7, WHO(7, 71, 130), 1000);
         rig_put_faults(&rig, 6, 3, WHO(7, 71, 140), 0);  /* of one that has no id of its own */
         rig_put_faults(&rig, 6, 99, WHO(7, 71, 150), 0); /* of one that is gone */
-        rig_put_faults(&rig, 99, 6, WHO(7, 71, 160), 0);
+        rig_put_faults(&rig, 99, 6, WHO(7, 71, 160), 0); /* another tool's event was the first */
+        rig_put_faults(&rig, 99, 7, WHO(7, 71, 170), 1000);
+        rig_put_faults(&rig, 99, 6, WHO(7, 71, 180), 1000); /* 6 has no period: it is not its layout */
+        rig_put_faults(&rig, 99, 98, WHO(7, 71, 190), 6);   /* nor is a period an id */
 
         assert_int_equal(reader_drain(&rig.reader), 0);
         assert_int_equal(reader_push_batch(&rig.reader), 0);
         TAKE(&rig, { 100, 1 << 7, 15, 7, 71, 0 }, { 110, 1 << 11, 16, 7, 71, 0 }, { 120, 1 << 7, 15, 7, 71, 0 },
-             { 130, 1 << 11, 16, 7, 71, 0 });
-        check_counts(&rig, RIG_FAULTS, (Counts){ .delivered = 2 });
-        check_counts(&rig, RIG_OFTEN, (Counts){ .delivered = 2 });
-        check_ring_counts(&rig, (RingCounts){ .records = 7, .samples = 4, .unknown_id = 3 });
+             { 130, 1 << 11, 16, 7, 71, 0 }, { 160, 1 << 7, 15, 7, 71, 0 }, { 170, 1 << 11, 16, 7, 71, 0 });
+        check_counts(&rig, RIG_FAULTS, (Counts){ .delivered = 3 });
+        check_counts(&rig, RIG_OFTEN, (Counts){ .delivered = 3 });
+        check_ring_counts(&rig, (RingCounts){ .records = 10, .samples = 6, .unknown_id = 4 });
+        rig_deinit(&rig);
+}
+
+/*
+ * Another tool's software event of the same occurrence sets the time by its own clock: its sample has that of the one before it,
+ * and is neither ahead of the clock nor behind what was said to be all.
+ */
+static void test_foreign_times(void **state) {
+        const nsec_t wall = clock_now(CLOCK_REALTIME) + NSEC_PER_SEC * 1000000;
+        const nsec_t at = clock_now(CLOCK_MONOTONIC);
+        nsec_t given;
+        Batch *b;
+        Rig rig;
+
+        rig_init(&rig, 16 * 1024, 2);
+        rig_put_number(&rig, 1, WHO(7, 71, at), 2, 0);
+        rig_put_faults(&rig, 6, 6, WHO(7, 71, wall), 0);
+        rig_put_faults(&rig, 6, 6, WHO(7, 71, at + 1), 0);
+        rig_put_faults(&rig, 99, 7, WHO(7, 71, wall), 1000); /* with its id too */
+        rig_put_number(&rig, 1, WHO(7, 71, at + 2), 2, 0);
+        rig_put_comm(&rig, WHO(7, 71, wall), "side");
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        given = rig.reader.watermark;
+        b = queue_pop(&rig.reader.full);
+        assert_int_equal(b->n_entries, 6);
+        assert_int_equal(b->watermark, given);
+        for (size_t i = 0; i < b->n_entries; i++)
+                assert_in_range(b->entries[i].time, at, clock_now(CLOCK_MONOTONIC));
+        assert_int_equal(b->entries[1].time, at);
+        assert_int_equal(b->entries[3].time, at + 1);
+        assert_true(queue_push(&rig.reader.free, b));
+        assert_int_equal(counter_get(&rig.reader.counters.foreign_times), 2);
+
+        rig_put_faults(&rig, 6, 6, WHO(7, 71, 5), 0); /* a clock that is behind */
+        rig_put_number(&rig, 1, WHO(7, 71, 6), 2, 0); /* a tracepoint's time is its own, however old */
+        assert_int_equal(reader_least_ahead(&rig.reader, 2), UINT64_MAX);
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        b = queue_pop(&rig.reader.full);
+        assert_int_equal(b->n_entries, 2);
+        assert_int_equal(b->entries[0].time, 6);
+        assert_int_equal(b->entries[1].time, given);
+        assert_true(queue_push(&rig.reader.free, b));
+        assert_int_equal(counter_get(&rig.reader.counters.foreign_times), 3);
+        check_counts(&rig, RIG_FAULTS, (Counts){ .delivered = 3 });
+        check_counts(&rig, RIG_OFTEN, (Counts){ .delivered = 1 });
         rig_deinit(&rig);
 }
 
@@ -424,6 +474,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_samples),
                 cmocka_unit_test(test_shared_ids),
+                cmocka_unit_test(test_foreign_times),
                 cmocka_unit_test(test_side_records),
                 cmocka_unit_test(test_surplus),
                 cmocka_unit_test(test_wrap),
