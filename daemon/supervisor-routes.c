@@ -10,56 +10,67 @@ void subscription_route_deinit(SubscriptionRoute *r) {
         encode_plan_unref(r->encoding);
 }
 
-static EventEncoding *registration_find_encoding(const Registration *g, Payload payload, const Strings *fields) {
+/* Of those that the event has, by what they write: two lists of fields may mean the same ones of this event. */
+static EncodePlan *registration_find_equal(const Registration *g, const EncodePlan *plan) {
         for (size_t i = 0; i < g->n_encodings; i++)
-                if (g->encodings[i].payload == payload && strings_equal(&g->encodings[i].fields, fields))
-                        return &g->encodings[i];
+                if (encode_plan_equals(g->encodings[i].plan, plan))
+                        return g->encodings[i].plan;
         return NULL;
 }
 
-/* What the route's encoding is of. */
-static const Strings *route_fields(const Subscription *u, const SubscriptionRoute *route) {
-        static const Strings all = { .n = 0 };
+/* Of the fields that are asked for only those that the event has are given on: a subscription may name a thousand. */
+static int encode_wanted(const Registration *g, const Subscription *u, bool all, EncodePlan **ret) {
+        const size_t n_plan = g->event->plan ? g->event->plan->n_fields : 0;
+        _cleanup_free_ char **wanted = calloc(n_plan + 1, sizeof(*wanted));
+        size_t n = 0, at;
 
-        return route->has_all_fields ? &all : &u->fields;
+        if (!wanted)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n_plan && !all && u->fields.list.n > 0; i++)
+                if (name_set_find(&u->fields, g->event->plan->fields[i].name, &at))
+                        wanted[n++] = u->fields.list.items[at];
+        if (n == 0 && !all && u->fields.list.n > 0)
+                wanted[n++] = u->fields.list.items[0]; /* it has none of them, and 0 names are all */
+        *ret = encode_plan_new(g->event->plan, g->event->id, u->payload, wanted, n);
+        return *ret ? 0 : error_origin(-ENOMEM);
 }
 
 int subscription_route_encode(SubscriptionRoute *route, const Subscription *u) {
         const Registration *g = route->registration;
-        const Strings *fields = route_fields(u, route);
-        const EventEncoding *known = registration_find_encoding(g, u->payload, fields);
+        const bool is_choice = !route->has_all_fields && u->fields.list.n > 0;
+        _cleanup_(encode_plan_unrefp) EncodePlan *plan = NULL;
+        EncodePlan *known;
+        int r = encode_wanted(g, u, route->has_all_fields, &plan);
 
-        if (!known && g->n_encodings >= ENCODINGS_MAX && fields->n > 0) {
+        if (r < 0)
+                return r;
+        known = registration_find_equal(g, plan);
+        if (!known && is_choice && g->n_encodings >= ENCODINGS_MAX) {
                 route->has_all_fields = true;
                 return subscription_route_encode(route, u);
         }
-        route->encoding = known ? encode_plan_ref(known->plan)
-                                : encode_plan_new(g->event->plan, g->event->id, u->payload, fields->items, fields->n);
-        return route->encoding ? 0 : error_origin(-ENOMEM);
+        route->encoding = known ? encode_plan_ref(known) : TAKE_PTR(plan);
+        return 0;
 }
 
-static int registration_use_encoding(Registration *g, const Subscription *u, const SubscriptionRoute *route) {
-        const Strings *fields = route_fields(u, route);
-        EventEncoding *known = registration_find_encoding(g, u->payload, fields), *more;
+static int registration_use_encoding(Registration *g, const SubscriptionRoute *route) {
+        EventEncoding *more;
 
-        if (known) {
-                known->n_users++;
-                return 0;
-        }
+        for (size_t i = 0; i < g->n_encodings; i++)
+                if (g->encodings[i].plan == route->encoding) {
+                        g->encodings[i].n_users++;
+                        return 0;
+                }
         more = reallocarray(g->encodings, g->n_encodings + 1, sizeof(*more));
         if (!more)
                 return error_origin(-ENOMEM);
         g->encodings = more;
-        more[g->n_encodings] = (EventEncoding){ .payload = u->payload, .n_users = 1 };
-        if (strings_copy(fields->items, fields->n, &more[g->n_encodings].fields) < 0)
-                return error_origin(-ENOMEM);
-        more[g->n_encodings++].plan = encode_plan_ref(route->encoding);
+        more[g->n_encodings++] = (EventEncoding){ .plan = encode_plan_ref(route->encoding), .n_users = 1 };
         return 0;
 }
 
 static void encoding_deinit(EventEncoding *e) {
         encode_plan_unref(e->plan);
-        strings_deinit(&e->fields);
 }
 
 static void registration_leave_encoding(Registration *g, const EncodePlan *plan) {
@@ -86,7 +97,7 @@ int registration_add_route(Subscription *u, size_t at) {
                 g->routes = more;
                 g->n_routes_allocated = n;
         }
-        if (registration_use_encoding(g, u, route) < 0)
+        if (registration_use_encoding(g, route) < 0)
                 return error_origin(-ENOMEM);
         route->at = g->n_routes;
         g->routes[g->n_routes++] = (EventRoute){ u, at };

@@ -7,12 +7,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "daemon/base/name-set.h"
 #include "daemon/encode/item.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/route/match.h"
 #include "daemon/stream/buffer-pool.h"
 #include "daemon/supervisor-memory.h"
 
+#define PATTERNS_MAX 10000 /* of one subscription: as many as there are events */
+#define GLOBS_MAX 256      /* of them: each is matched with the name of every event, also of those that come later */
+#define FIELDS_MAX 1024    /* of one subscription */
 #define ENCODINGS_MAX 64 /* of one event: choices of payload and fields, and one more for all fields with each payload */
 
 typedef struct Registration Registration; /* supervisor.h */
@@ -27,8 +31,6 @@ typedef struct EventRoute {
 /* Of an event: how it is encoded for some of them. */
 typedef struct EventEncoding {
         EncodePlan *plan;
-        Payload payload;
-        Strings fields; /* none: all */
         size_t n_users;
 } EventEncoding;
 
@@ -48,12 +50,13 @@ struct Subscription {
         unsigned n_subscribers;
         uint64_t since; /* generation of the first snapshot with it */
         char *key;      /* canonical: equal keys share */
-        Strings patterns; /* of event names; none: every event */
-        Index names;      /* the same, to find a name among them: a program may list thousands */
+        uint64_t key_hash; /* of it: most of them differ far behind their beginning */
+        size_t n_bytes;   /* that its texts take, as they are charged */
+        NameSet patterns; /* of event names; none: every event */
         size_t n_globs;   /* how many of them are more than a name */
         Filter *filter;
         Payload payload;
-        Strings fields;   /* none: all */
+        NameSet fields;   /* none: all */
         uint32_t records; /* bits of RecordKind */
         BufferPool *pool; /* of its subscribers in shared memory; NULL: nobody has asked for one */
         UidMemory *pool_payer; /* for POOL_BYTES of it; NULL: it has no memory */

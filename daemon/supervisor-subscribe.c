@@ -21,6 +21,7 @@
 #define PAGES_OF_RING 2 /* beside its bytes: the words of each side */
 #define ROUTE_COST ((size_t)1 << 10) /* measured: 820 bytes, of an event with one field */
 #define ROUTE_COST_WITHOUT_PROGRAM ((size_t)128)
+#define NAMES_FREE ((size_t)(4 << 10)) /* of the names: SUBSCRIBER_COST has so much for them */
 #define SUBSCRIBER_COST (OUTBOX_FLOOR + (size_t)(8 << 10)) /* what each has beside a ring: a queue that is never refused, itself */
 
 /* The least one: as long as there are few subscriptions, all are of group 0. */
@@ -36,9 +37,10 @@ static int supervisor_take_number(const Supervisor *s, uint32_t *ret_number, Exp
         return 0;
 }
 
-/* For a program, and a place in the tables, of each event that is selected now. */
+/* For a program, and a place in the tables, of each event that is selected now; and for its names, if they are many. */
 static int supervisor_charge_routes(Supervisor *s, uid_t uid, Subscription *u, Explanation *e) {
-        size_t bytes = u->n_routes * (u->filter ? ROUTE_COST : ROUTE_COST_WITHOUT_PROGRAM);
+        size_t bytes = u->n_routes * (u->filter ? ROUTE_COST : ROUTE_COST_WITHOUT_PROGRAM) +
+                       (u->n_bytes > NAMES_FREE ? u->n_bytes - NAMES_FREE : 0);
         int r = supervisor_reserve_memory(s, uid, bytes, &u->payer, e);
 
         u->charged = r == 0 ? bytes : 0;
@@ -69,7 +71,7 @@ static int supervisor_subscription(Supervisor *s, uid_t uid, const Perfd__V1__Su
         if (r != 0)
                 return r;
         for (Subscription *known = s->subscriptions; known; known = known->next)
-                if (strcmp(known->key, u->key) == 0) {
+                if (known->key_hash == u->key_hash && strcmp(known->key, u->key) == 0) {
                         *ret = known;
                         *ret_new = false;
                         return 0;

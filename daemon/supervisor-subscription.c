@@ -12,6 +12,7 @@
 #include "daemon/base/log.h"
 #include "daemon/encode/descriptor.h"
 
+#define NAME_COST ((size_t)128) /* of each name that a subscription has, beside its bytes: copy, place in a list, place in an index */
 #define DESCRIPTORS_SIZE ((size_t)256 * 1024) /* bytes of descriptors in one packet */
 
 Subscription *subscription_free(Subscription *u) {
@@ -20,9 +21,8 @@ Subscription *subscription_free(Subscription *u) {
         for (size_t i = 0; i < u->n_routes; i++)
                 subscription_route_deinit(&u->routes[i]);
         free(u->routes);
-        index_deinit(&u->names);
-        strings_deinit(&u->patterns);
-        strings_deinit(&u->fields);
+        name_set_deinit(&u->patterns);
+        name_set_deinit(&u->fields);
         filter_free(u->filter);
         buffer_pool_unref(u->pool);
         free(u->key);
@@ -45,32 +45,12 @@ static bool pattern_selects(const char *pattern, const char *name) {
         return strcmp(pattern, name) == 0 || (is_glob(pattern) && fnmatch(pattern, name, 0) == 0);
 }
 
-static int subscription_index_patterns(Subscription *u) {
-        int r = index_reserve(&u->names, u->patterns.n);
-
-        for (size_t i = 0; i < u->patterns.n && r == 0; i++) {
-                index_add(&u->names, index_key_of_name(u->patterns.items[i]), u->patterns.items[i]);
-                u->n_globs += is_glob(u->patterns.items[i]);
-        }
-        return r;
-}
-
-static bool subscription_names(const Subscription *u, const char *name) {
-        const uint64_t key = index_key_of_name(name);
-        const char *pattern;
-        size_t at = 0;
-
-        while ((pattern = index_next(&u->names, key, &at)))
-                if (strcmp(pattern, name) == 0)
-                        return true;
-        return false;
-}
-
 bool subscription_selects(const Subscription *u, const Event *event) {
-        bool any = u->patterns.n == 0 || subscription_names(u, event->spec.name);
+        size_t at;
+        bool any = u->patterns.list.n == 0 || name_set_find(&u->patterns, event->spec.name, &at);
 
-        for (size_t i = 0; i < u->patterns.n && u->n_globs > 0 && !any; i++)
-                any = pattern_selects(u->patterns.items[i], event->spec.name);
+        for (size_t i = 0; i < u->patterns.list.n && u->n_globs > 0 && !any; i++)
+                any = pattern_selects(u->patterns.list.items[i], event->spec.name);
         return any;
 }
 
@@ -220,11 +200,51 @@ void supervisor_tell_removed(Supervisor *s, const Registration *g) {
         }
 }
 
+/* Each name once: what follows is made for each of them, and for each event. */
+static int subscription_take_names(Subscription *u, const Perfd__V1__SubscribeRequest *q, Explanation *e) {
+        bool more;
+        int r = name_set_fill(&u->patterns, q->events, q->n_events, PATTERNS_MAX, &more, e);
+
+        if (r == 0 && more)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-names",
+                              "a subscription names %d different events or globs at most: there are not more events; name none "
+                              "for all events, or fewer", PATTERNS_MAX);
+        for (size_t i = 0; i < u->patterns.list.n; i++)
+                u->n_globs += is_glob(u->patterns.list.items[i]);
+        if (r == 0 && u->n_globs > GLOBS_MAX)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-names",
+                              "a subscription has %d different globs at most, and this one has %zu: name the events, or use wider "
+                              "globs", GLOBS_MAX, u->n_globs);
+        if (r == 0)
+                r = name_set_fill(&u->fields, q->fields, q->n_fields, FIELDS_MAX, &more, e);
+        if (r == 0 && more)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-names",
+                              "a subscription names %d different fields at most: name none for all fields, or fewer", FIELDS_MAX);
+        return r;
+}
+
+static int subscription_make_key(Subscription *u, const char *filter) {
+        const Strings *patterns = &u->patterns.list, *fields = &u->fields.list;
+        size_t size = 0;
+        FILE *f = open_memstream(&u->key, &size);
+
+        if (!f)
+                return error_origin(-ENOMEM);
+        fprintf(f, "%d %u %llu %s", (int)u->payload, u->records, (unsigned long long)u->latency, filter);
+        for (size_t i = 0; i < patterns->n; i++)
+                fprintf(f, "\x1f" "e%s", patterns->items[i]);
+        for (size_t i = 0; i < fields->n; i++)
+                fprintf(f, "\x1f" "f%s", fields->items[i]);
+        if (fclose(f) != 0)
+                return error_origin(-ENOMEM);
+        u->key_hash = index_key_of_name(u->key);
+        u->n_bytes = 2 * size + NAME_COST * (patterns->n + fields->n);
+        return 0;
+}
+
 int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret, Explanation *e) {
         _cleanup_(subscription_freep) Subscription *u = calloc(1, sizeof(*u));
         _cleanup_free_ char *canonical = NULL;
-        size_t size = 0;
-        FILE *f;
         int r;
 
         if (!u)
@@ -243,50 +263,67 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
         u->payload = (Payload)q->payload;
         u->records = q->records;
         u->latency = q->latency;
-        if ((r = strings_copy(q->events, q->n_events, &u->patterns)) < 0)
+        r = subscription_take_names(u, q, e);
+        if (r == 0)
+                r = subscription_make_key(u, canonical ? canonical : "");
+        if (r != 0)
                 return r;
-        if ((r = subscription_index_patterns(u)) < 0)
-                return r;
-        if ((r = strings_copy(q->fields, q->n_fields, &u->fields)) < 0)
-                return r;
-
-        f = open_memstream(&u->key, &size);
-        if (!f)
-                return error_origin(-ENOMEM);
-        fprintf(f, "%d %u %llu %s", (int)u->payload, u->records, (unsigned long long)u->latency, canonical ? canonical : "");
-        for (size_t i = 0; i < u->patterns.n; i++)
-                fprintf(f, "\x1f" "e%s", u->patterns.items[i]);
-        for (size_t i = 0; i < u->fields.n; i++)
-                fprintf(f, "\x1f" "f%s", u->fields.items[i]);
-        if (fclose(f) != 0)
-                return error_origin(-ENOMEM);
         *ret = TAKE_PTR(u);
         return 0;
 }
 
-int subscription_check(const Supervisor *s, const Subscription *u, Explanation *e) {
-        for (size_t i = 0; i < u->patterns.n; i++) {
-                bool any = supervisor_find(s, u->patterns.items[i]);
+/* A name is looked up; a glob is matched with the names of events until it matches one. */
+static int check_pattern(const Supervisor *s, const char *pattern, Explanation *e) {
+        const bool walks = is_glob(pattern);
+        bool any = supervisor_find(s, pattern);
+        int r = checkpoint(e);
 
-                for (const Registration *g = s->registrations; g && !any && is_glob(u->patterns.items[i]); g = g->next)
-                        any = pattern_selects(u->patterns.items[i], g->event->spec.name);
-                if (!any)
-                        return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
-                                      "no running event matches %s: `perfctl list` shows what runs, `perfctl add %s` adds "
-                                      "it", u->patterns.items[i], u->patterns.items[i]);
+        for (const Registration *g = s->registrations; g && r == 0 && !any && walks; g = g->next) {
+                any = pattern_selects(pattern, g->event->spec.name);
+                r = checkpoint(e);
         }
-        for (size_t i = 0; i < u->fields.n; i++) {
-                bool any = false;
+        if (r != 0 || any)
+                return r;
+        return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
+                      "no running event matches %s: `perfctl list` shows what runs, `perfctl add %s` adds it", pattern, pattern);
+}
 
-                for (const Registration *g = s->registrations; g && !any; g = g->next)
-                        any = subscription_selects(u, g->event) && g->event->plan &&
-                              plan_find(g->event->plan, u->fields.items[i]);
-                if (!any)
+/* One walk over the fields of all events, until each that is asked for was seen. */
+static int check_fields(const Supervisor *s, const Subscription *u, Explanation *e) {
+        const Strings *fields = &u->fields.list;
+        _cleanup_free_ bool *seen = calloc(fields->n + 1, sizeof(*seen));
+        size_t n_seen = 0, at;
+
+        if (!seen)
+                return error_origin(-ENOMEM);
+        for (const Registration *g = s->registrations; g && n_seen < fields->n; g = g->next) {
+                const Plan *plan = g->event->plan;
+                int r = checkpoint(e);
+
+                if (r != 0)
+                        return r;
+                if (!plan || !subscription_selects(u, g->event))
+                        continue;
+                for (size_t i = 0; i < plan->n_fields; i++)
+                        if (name_set_find(&u->fields, plan->fields[i].name, &at) && !seen[at]) {
+                                seen[at] = true;
+                                n_seen++;
+                        }
+        }
+        for (size_t i = 0; i < fields->n && n_seen < fields->n; i++)
+                if (!seen[i])
                         return refuse(e, REFUSED_NOT_FOUND, "unknown-field",
                                       "none of the events has a field %s: `perfctl show EVENT` shows what they have",
-                                      u->fields.items[i]);
-        }
+                                      fields->items[i]);
         return 0;
+}
+
+int subscription_check(const Supervisor *s, const Subscription *u, Explanation *e) {
+        int r = 0;
+
+        for (size_t i = 0; i < u->patterns.list.n && r == 0; i++)
+                r = check_pattern(s, u->patterns.list.items[i], e);
+        return r == 0 ? check_fields(s, u, e) : r;
 }
 
 int subscription_compile(const Supervisor *s, Subscription *u, Explanation *e) {
@@ -296,11 +333,11 @@ int subscription_compile(const Supervisor *s, Subscription *u, Explanation *e) {
         for (Registration *g = s->registrations; g; g = g->next) {
                 int r;
 
-                if (!subscription_selects(u, g->event))
-                        continue;
                 r = checkpoint(e);
                 if (r != 0)
                         return r;
+                if (!subscription_selects(u, g->event))
+                        continue;
                 r = subscription_add_route(u, g, &why);
                 if (r < 0)
                         return r;

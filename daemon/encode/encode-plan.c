@@ -137,6 +137,11 @@ EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char
         return TAKE_PTR(p);
 }
 
+bool encode_plan_equals(const EncodePlan *a, const EncodePlan *b) {
+        return a->plan == b->plan && a->event_id == b->event_id && a->payload == b->payload && a->n_fields == b->n_fields &&
+               (a->n_fields == 0 || memcmp(a->fields, b->fields, a->n_fields * sizeof(*a->fields)) == 0);
+}
+
 EncodePlan *encode_plan_ref(EncodePlan *p) {
         if (p)
                 atomic_fetch_add_explicit(&p->n_refs, 1, memory_order_relaxed);

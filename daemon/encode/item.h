@@ -95,6 +95,8 @@ _Static_assert(offsetof(EncodePlan, runs[ENCODE_RUNS_NEAR]) - offsetof(EncodePla
  * memory.
  */
 EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char *const *fields, size_t n_fields);
+/* Whether both write the same fields of the same plan in the same way. */
+bool encode_plan_equals(const EncodePlan *a, const EncodePlan *b);
 EncodePlan *encode_plan_ref(EncodePlan *p);
 EncodePlan *encode_plan_unref(EncodePlan *p);
 DEFINE_CLEANUP(EncodePlan *, encode_plan_unref)

@@ -224,6 +224,31 @@ def test_overlapping_globs():
         unchanged(daemon, before, "what refused plans left")
 
 
+def test_names_of_subscriptions():
+    """The same name again costs next to nothing, and how many different ones there may be is bounded; nobody waits."""
+    events = [pb.EventSpec(event=f"external:e{i}", fields=[pb.ExternalField(name=f"f{j}", type="u32") for j in range(4)])
+              for i in range(2000)]
+    names = [f"external:e{i}" for i in range(2000)]
+    with Daemon("version: 1\n") as daemon, daemon.client() as root:
+        root.request(add=pb.AddRequest(events=events))
+        before = state(daemon)
+        for what, body in ("one field 170,000 times", {"fields": ["f0"] * 170000}), ("'*' 200,000 times", {"events": ["*"] * 200000}), \
+                ("all names 20 times", {"events": names * 20, "fields": ["f3", "f1"] * 1000}):
+            with client_of(daemon.stream, NOBODY) as nobody, others_are_served(daemon, f"subscribe to {what}"):
+                nobody.request(subscribe=pb.SubscribeRequest(**body))
+            wait_until(lambda: state(daemon) == before, f"what {what} left")
+        with client_of(daemon.stream, NOBODY) as nobody:
+            for what, body in ("10000 different events", {"events": [f"x{i}" for i in range(100000)]}), \
+                    ("256 different globs at most, and this one has 257", {"events": [f"*{i}*" for i in range(257)]}), \
+                    ("1024 different fields", {"fields": [f"f{i}" for i in range(100000)]}):
+                with others_are_served(daemon, f"a refusal of more than {what}"):
+                    no = refused(nobody, "too-many-names", "STATUS_EXHAUSTED", subscribe=pb.SubscribeRequest(**body))
+                check(what in no.message, no.message)
+            no = refused(nobody, "unknown-field", "STATUS_NOT_FOUND", subscribe=pb.SubscribeRequest(fields=["f0", "f4"] * 1000))
+            check("field f4" in no.message, no.message)
+        unchanged(daemon, before, "what refused subscriptions left")
+
+
 def test_everything_at_once():
     """Each request at its largest, by several uids, in the middle of each other, clients that go, and SIGHUP."""
     with Daemon("version: 1\ngroups: {own: {events: [sched:sched_process_exec]}}\n") as daemon, daemon.client() as root:
