@@ -257,7 +257,7 @@ def test_everything_at_once():
             asking = [stack.enter_context(client_of(daemon.stream, uid)) for uid in (NOBODY, SOMEBODY) for _ in range(12)]
             bodies = [{"plan": pb.PlanRequest(yaml=EVERYTHING)}, {"validate": pb.ValidateRequest(yaml=EVERYTHING)},
                       {"available": pb.AvailableRequest(fields=True)}, {"doctor": pb.Empty()},
-                      {"plan": pb.PlanRequest(yaml="version: 1\n#" + "x" * 1000000)}, {"ledger": pb.Empty()}]
+                      {"plan": pb.PlanRequest(yaml="version: 1\n#" + "x" * 1000000)}, {"ledger": pb.LedgerRequest()}]
             for i, client in enumerate(asking):
                 client.send(**bodies[i % len(bodies)])
             for i in range(6):
