@@ -53,13 +53,16 @@ static void cut_take(EventCut *cut, const EventCounters *counters) {
                 cut->lost[i] = counter_get(&counters->lost[i]);
 }
 
-/* What the kernel counted; what was read or lost. What closed fds have counted is still: main waits for this cut. */
+/*
+ * What the kernel counted; what was read or lost. What closed fds have counted is still, unless main does not wait for this cut
+ * any more: then the row is not exact, and nothing of it is believed.
+ */
 static void cut_sum(const EventCut *cut, const EventCounters *counters, uint64_t *ret_counted, uint64_t *ret_known) {
-        uint64_t known = cut->delivered + cut->filtered + cut->doubled + cut->ring_lost + counters->closed_lost;
+        uint64_t known = cut->delivered + cut->filtered + cut->doubled + cut->ring_lost + counter_get(&counters->closed_lost);
 
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 known += cut->lost[i];
-        *ret_counted = cut->owed + counters->closed_owed + cut->sampled;
+        *ret_counted = cut->owed + counter_get(&counters->closed_owed) + cut->sampled;
         *ret_known = known;
 }
 

@@ -242,7 +242,7 @@ static int take_sample(Supervisor *s, Registration *g, const Record *record) {
         if (record->time > g->latest)
                 g->latest = record->time;
         c->closed_count++;
-        c->closed_owed++;
+        counter_add(&c->closed_owed, 1);
         counter_add(n == 0 ? &c->filtered : r == OWN_E_LOST ? &c->lost[LOSS_BATCH_POOL] : &c->delivered, 1);
         return r;
 }

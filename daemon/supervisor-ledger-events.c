@@ -14,7 +14,7 @@
  * period; so what it was exact for stays proven.
  */
 static uint64_t event_owed(const EventCounters *c) {
-        return c->cut.owed + c->closed_owed + c->cut.sampled;
+        return c->cut.owed + counter_get(&c->closed_owed) + c->cut.sampled;
 }
 
 /* What fds lost while other ones were active: occurrences that these have, or have lost, themselves. */
@@ -38,7 +38,7 @@ static uint64_t event_duplicates(const EventCounters *c) {
 
 /* Without those, as all that follows. */
 static uint64_t event_ring_lost(const EventCounters *c) {
-        return c->cut.ring_lost + c->closed_lost - event_standby_lost(c);
+        return c->cut.ring_lost + counter_get(&c->closed_lost) - event_standby_lost(c);
 }
 
 static uint64_t event_occurred(const EventCounters *c) {
@@ -76,7 +76,7 @@ static const EventCounters *counters_of(const Supervisor *s, const Event *event,
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 live->lost[i] = live->cut.lost[i] = counter_get(&c->lost[i]);
         live->closed_count = c->closed_count;
-        live->closed_lost = c->closed_lost;
+        live->closed_lost = counter_get(&c->closed_lost);
         return live;
 }
 

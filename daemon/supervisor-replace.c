@@ -32,8 +32,8 @@ static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling
         uint64_t owed = is_sampling ? read->lost : read->value;
 
         c->closed_count += read->value;
-        c->closed_lost += read->lost;
-        c->closed_owed += owed;
+        counter_add(&c->closed_lost, read->lost);
+        counter_add(&c->closed_owed, owed);
         if (!is_standby)
                 return;
         c->closed_standby_lost += read->lost;

@@ -52,8 +52,8 @@ typedef struct EventCounters {
 
         /* written by the supervisor: of fds that are closed */
         _Alignas(64) uint64_t closed_count;
-        uint64_t closed_lost;
-        uint64_t closed_owed;
+        Counter closed_lost; /* a reader whose cut main does not wait for looks at these two */
+        Counter closed_owed;
         uint64_t closed_standby_lost, closed_standby_owed; /* of those that were on standby in the end */
         bool unsure; /* changes were made while its reader did not answer: it is not known behind which record */
 } EventCounters;
