@@ -168,14 +168,12 @@ static int extend_events(Supervisor *s, uint32_t slot) {
         return r;
 }
 
-static int cpu_came(Supervisor *s, uint32_t slot) {
+static int observe_cpu(Supervisor *s, uint32_t slot) {
         Stream streams[2];
         Opened carrier = { .streams = streams };
         Explanation e = EXPLANATION_NULL;
         int r;
 
-        log_print(LOG_NOTICE, "CPU %u came online", s->cpus[slot]);
-        config_set_host_cpu_online(s->cpus[slot], true);
         fd_reserve_enter();
         r = supervisor_open_ring(s, slot, &e);
         fd_reserve_leave();
@@ -206,10 +204,25 @@ static int cpu_came(Supervisor *s, uint32_t slot) {
         return r == 0 ? extend_events(s, slot) : r;
 }
 
+/* It is said when all of it is done: others are served in the middle. */
+static int cpu_came(Supervisor *s, uint32_t slot) {
+        int r;
+
+        config_set_host_cpu_online(s->cpus[slot], true);
+        r = observe_cpu(s, slot);
+        if (r == 0)
+                log_print(LOG_NOTICE, "CPU %u came online", s->cpus[slot]);
+        return r;
+}
+
 static int cpu_went(Supervisor *s, uint32_t slot) {
-        log_print(LOG_NOTICE, "CPU %u went offline", s->cpus[slot]);
+        int r;
+
         config_set_host_cpu_online(s->cpus[slot], false);
-        return cpu_gone(s, slot);
+        r = cpu_gone(s, slot);
+        if (r == 0)
+                log_print(LOG_NOTICE, "CPU %u went offline", s->cpus[slot]);
+        return r;
 }
 
 /*

@@ -24,7 +24,7 @@ def switch(online):
 
 
 def wait_for(daemon, word, n):
-    """Until perfd has said so for the n-th time, and is done with it: one thread does that and answers."""
+    """Until perfd has said for the n-th time that it is done with it."""
     perfd.wait_until(lambda: daemon.stderr().count(f"CPU {CPU} {word}") == n, f"CPU {CPU} {word}, {n} times")
     return daemon.status()
 
