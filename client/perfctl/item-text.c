@@ -10,7 +10,6 @@
 #include "client/perfctl/text.h"
 
 #define WHO_WIDTH ((size_t)24)
-#define NSEC_PER_SEC ((uint64_t)1000000000)
 
 static void put_padding(Output *o, size_t n) {
         while (n-- > 0)
@@ -23,18 +22,6 @@ static size_t digits(uint64_t number) {
         while ((number /= 10) > 0)
                 n++;
         return n;
-}
-
-/* Seconds and nine digits. */
-static void put_time(Output *o, uint64_t nsec) {
-        uint64_t seconds = nsec / NSEC_PER_SEC, rest = nsec % NSEC_PER_SEC;
-        size_t n = digits(seconds), n_rest = digits(rest);
-
-        put_padding(o, n < 7 ? 7 - n : 0);
-        output_put_number(o, seconds);
-        output_put_char(o, '.');
-        output_put(o, "00000000", 9 - n_rest);
-        output_put_number(o, rest);
 }
 
 /* "COMM-PID/TID"; of no thread "-PID", or "-". */
@@ -95,11 +82,12 @@ static void put_callchain(Output *o, const perfd_item *item, perfd_callchain par
                 output_print(o, "%16s %16" PRIx64 "\n", i == 0 ? name : "", addresses[i]);
 }
 
-void item_print_text(Output *o, const perfd_item *item, bool raw) {
+void item_print_text(ItemText *t, const perfd_item *item) {
         const perfd_event *event = perfd_item_event(item);
         perfd_record record = perfd_item_record(item);
+        Output *o = t->out;
 
-        put_time(o, perfd_item_time(item));
+        time_text_put(&t->time, o, perfd_item_time(item));
         output_put(o, "  ", 2);
         put_padding(o, perfd_item_cpu(item) < 10 ? 2 : perfd_item_cpu(item) < 100 ? 1 : 0);
         output_put_number(o, perfd_item_cpu(item));
@@ -122,7 +110,7 @@ void item_print_text(Output *o, const perfd_item *item, bool raw) {
         if (perfd_item_address(item) > 0)
                 output_print(o, " address=0x%" PRIx64, perfd_item_address(item));
         parts_put_text(o, item);
-        if (raw && record == PERFD_SAMPLE) {
+        if (t->raw && record == PERFD_SAMPLE) {
                 output_put(o, " raw=", 5);
                 output_put_hex_bytes(o, perfd_item_raw(item).bytes, perfd_item_raw(item).length);
         }
@@ -132,10 +120,12 @@ void item_print_text(Output *o, const perfd_item *item, bool raw) {
         parts_put_lines(o, item);
 }
 
-void gap_print_text(Output *o, const perfd_gap *gap) {
-        put_time(o, gap->from);
+void gap_print_text(ItemText *t, const perfd_gap *gap) {
+        Output *o = t->out;
+
+        time_text_put(&t->time, o, gap->from);
         output_print(o, "  --- %" PRIu64 " items are missing here (%s), until ", gap->items, gap->reason);
-        put_time(o, gap->to);
+        time_text_put(&t->time, o, gap->to);
         for (size_t i = 0; i < gap->n_events; i++)
                 output_print(o, "%s%s %" PRIu64, i > 0 ? ", " : ": ",
                              *gap->events[i].name ? gap->events[i].name : "side records", gap->events[i].items);

@@ -19,6 +19,8 @@ static const Word overflows[] = {
         { NULL, 0 },
 };
 
+static const Word times[] = { { "wall", TIME_WALL }, { "clock", TIME_CLOCK }, { "delta", TIME_DELTA }, { NULL, 0 } };
+
 static const Word records[] = {
         { "comm", PERFD_RECORD_BIT(PERFD_COMM) },
         { "fork", PERFD_RECORD_BIT(PERFD_FORK) },
@@ -91,6 +93,18 @@ static int parse_records(const Perfctl *p, uint32_t *ret) {
         return r;
 }
 
+static int parse_time(const Perfctl *p, TimeForm *ret) {
+        unsigned form = TIME_WALL;
+        int r;
+
+        if (p->json && perfctl_get(p, "time"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--time is of lines for people: with --json a time is in nanoseconds of the "
+                                    "stream's clock, and wall_offset, in the line of the kind start, makes it wall time");
+        r = parse_word(p, "time", times, &form);
+        *ret = (TimeForm)form;
+        return r;
+}
+
 static int parse_quantities(const Perfctl *p, WatchOptions *o) {
         const char *count = perfctl_get(p, "count"), *duration = perfctl_get(p, "for"), *queue = perfctl_get(p, "queue");
         const char *latency = perfctl_get(p, "latency");
@@ -114,6 +128,8 @@ static int parse_options(const Perfctl *p, WatchOptions *o) {
         r = parse_word(p, "order", orders, &order);
         if (r == 0)
                 r = parse_word(p, "overflow", overflows, &overflow);
+        if (r == 0)
+                r = parse_time(p, &o->time);
         if (r == 0)
                 r = parse_records(p, &o->subscription.records);
         if (r == 0)
@@ -155,6 +171,8 @@ const Verb verb_watch = {
                 { .name = "fields", .argument = "A,B", .help = "only these fields" },
                 { .name = "order", .argument = "time|cpu", .help = "by time across CPUs, or each CPU as it comes",
                   .choices = "time cpu" },
+                { .name = "time", .argument = "wall|clock|delta",
+                  .help = "local time, the stream's clock, or the time since the line before", .choices = "wall clock delta" },
                 { .name = "raw", .help = "the tracepoint's raw bytes too" },
                 { .name = "count", .argument = "N", .help = "stop after N items" },
                 { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },

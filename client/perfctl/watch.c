@@ -22,6 +22,7 @@
 typedef struct Watch {
         Perfctl *p;
         const WatchOptions *options;
+        ItemText text;
         uint64_t printed;
         uint64_t deadline; /* CLOCK_MONOTONIC, 0: none */
         WatchLoss loss;
@@ -46,6 +47,7 @@ static void on_start(void *userdata, const perfd_start *s) {
         Watch *w = userdata;
         Json j = json_of(&w->p->out);
 
+        w->text.time.wall_offset = s->wall_offset;
         if (!w->p->json)
                 return;
         json_begin(&j, '{');
@@ -72,7 +74,7 @@ static void on_item(void *userdata, const perfd_item *item) {
         if (w->p->json)
                 item_print_json(&w->p->out, item, w->options->raw);
         else
-                item_print_text(&w->p->out, item, w->options->raw);
+                item_print_text(&w->text, item);
         w->printed++;
 }
 
@@ -85,7 +87,7 @@ static void on_gap(void *userdata, const perfd_gap *gap) {
         if (w->p->json)
                 gap_print_json(&w->p->out, gap);
         else
-                gap_print_text(&w->p->out, gap);
+                gap_print_text(&w->text, gap);
 }
 
 static void on_removed(void *userdata, uint32_t id, const char *name) {
@@ -261,7 +263,8 @@ static int loop(Watch *w) {
 
 int watch_run(Perfctl *p, const WatchOptions *options) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
-        Watch w = { .p = p, .options = options };
+        Watch w = { .p = p, .options = options,
+                    .text = { .out = &p->out, .time.form = options->time, .raw = options->raw } };
         int r = signals_catch(p, false);
 
         if (r != 0)

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/time-text.h"
 
 typedef struct WatchOptions {
         perfd_subscription subscription;
         uint64_t count;    /* items to print; 0: no limit */
         uint64_t duration; /* ns; 0: no limit */
+        TimeForm time;     /* of lines for people */
         bool raw;
         bool has_tables; /* the closing ledger as tables, also if nothing was lost */
         bool may_lose;   /* what was lost is told, and is no failure */

@@ -32,6 +32,7 @@ typedef struct Printer {
         int daemon; /* the other end of the client's socket */
         uint64_t sequence;
         Output out;
+        ItemText lines;
         bool text;
 } Printer;
 
@@ -68,7 +69,7 @@ static void on_item(void *userdata, const perfd_item *item) {
         Printer *p = userdata;
 
         if (p->text)
-                item_print_text(&p->out, item, false);
+                item_print_text(&p->lines, item);
         else
                 item_print_json(&p->out, item, true);
 }
@@ -171,6 +172,7 @@ int main(int argc, char **argv) {
                 return 2;
         p.text = argc > 2;
         output_init(&p.out, STDOUT_FILENO);
+        p.lines = (ItemText){ .out = &p.out, .time.form = TIME_CLOCK };
         read_file(&p, argv[1]);
         start(&p);
         at = p.file + p.header->data.offset;

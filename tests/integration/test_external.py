@@ -152,7 +152,7 @@ def test_whom_a_sample_is_of():
         perfctl(daemon, "add", "external:who")
         command = [PERFCTL, "--socket", daemon.control, "watch", "--count", "3", "external:who"]
         watches = [subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-                   for more in ((), ("--json",))]
+                   for more in (("--time", "clock"), ("--json",))]
         with perfd.Subscriber(daemon, "--count", "3", "external:who") as python:
             perfd.wait_until(lambda: daemon.status().n_subscribers == 3, "the subscriptions")
             for who in ((), ("--pid", "44", "--tid", "0"), ("--pid", "4194303", "--tid", "4194302")):

@@ -68,7 +68,7 @@ static void await_output(Ran *r) {
 static void test_watch_text(void **state) {
         Ran r;
 
-        watch_start(&r, WORDS("watch", "--ledger"), 1);
+        watch_start(&r, WORDS("watch", "--ledger", "--time", "clock"), 1);
         await_output(&r);
         kill(r.pid, SIGINT);
         await_stop(&r);
@@ -89,6 +89,49 @@ static void test_watch_text(void **state) {
                             "SUBSCRIBER  ID  ORDER  MATCHED  SENT  DROPPED  QUEUED  BALANCED  PEER\n"
                             "subscriber   3  time         2     2  -             0  yes       me\n");
         assert_int_equal(r.code, PERFCTL_OK);
+}
+
+/* The items of watch_start(), and one a second later. */
+static void watch_times(Ran *r, const char *const *words, uint64_t later) {
+        watch_start(r, words, 2);
+        await_output(r);
+        kill(r->pid, SIGINT);
+        await_stop(r);
+        play_items(r->daemon, 3, later, 1);
+        play_end(r->daemon, 4, 3, 0);
+        run_end(r);
+        assert_int_equal(r->code, PERFCTL_OK);
+}
+
+/* What begins a line of each item, in `text`. */
+static void assert_times(const Ran *r, size_t width, const char *const *times) {
+        const char *line = r->text;
+
+        for (; *times; times++) {
+                assert_int_equal(strncmp(line, *times, width), 0);
+                line = strstr(line, "                 ffffffff81000042\n"); /* the last line of an item */
+                assert_non_null(line);
+                line = strchr(line, '\n') + 1;
+        }
+        assert_string_equal(line, "");
+}
+
+/* Local, and cut to the microsecond as journalctl does it: the wall is 5 ns behind the clock. */
+static void test_watch_times(void **state) {
+        Ran r;
+
+        setenv("TZ", "IST-05:30", 1);
+        watch_times(&r, WORDS("watch"), 6000000000);
+        assert_times(&r, 24, WORDS("Jan 01 05:30:05.000000  ", "Jan 01 05:30:05.000000  ", "Jan 01 05:30:05.999999  "));
+        watch_times(&r, WORDS("watch", "--time", "wall"), 6000000005);
+        assert_times(&r, 24, WORDS("Jan 01 05:30:05.000000  ", "Jan 01 05:30:05.000000  ", "Jan 01 05:30:06.000000  "));
+        watch_times(&r, WORDS("watch", "--time=clock"), 12345678000000001);
+        assert_times(&r, 18, WORDS("      5.000000100 ", "      5.000000101 ", "12345678.000000001"));
+        watch_times(&r, WORDS("watch", "--time=delta"), 6000000000);
+        assert_times(&r, 18, WORDS("+      0.000000000", "+      0.000000001", "+      0.999999899"));
+        watch_times(&r, WORDS("watch", "--time=delta", "--order=cpu"), 3900000001);
+        assert_times(&r, 18, WORDS("+      0.000000000", "+      0.000000001", "-      1.100000100"));
+        unsetenv("TZ");
 }
 
 /* One line if nothing was lost, and what was printed is what it counts. */
@@ -233,6 +276,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_watch_json),
                 cmocka_unit_test(test_watch_text),
+                cmocka_unit_test(test_watch_times),
                 cmocka_unit_test(test_watch_one_line),
                 cmocka_unit_test(test_watch_tells_losses),
                 cmocka_unit_test(test_watch_lost_and_cut_off),

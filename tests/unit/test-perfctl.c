@@ -44,6 +44,9 @@ static void test_usage(void **state) {
                 { { "add", "e", "--period=1", "--frequency=2" },
                   "perfctl: add: --period and --frequency exclude each other\n" },
                 { { "watch", "--for", "10" }, "perfctl: watch: --for: '10' is no time, as in 500ms, 10s, 2m\n" },
+                { { "watch", "--time", "utc" }, "perfctl: watch: --time: 'utc' is none of: wall clock delta\n" },
+                { { "watch", "--json", "--time", "wall" }, "perfctl: watch: --time is of lines for people: with --json a time is in "
+                  "nanoseconds of the stream's clock, and wall_offset, in the line of the kind start, makes it wall time\n" },
                 { { "watch", "--order", "size" }, "perfctl: watch: --order: 'size' is none of: time cpu\n" },
         };
         Ran r;
