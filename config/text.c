@@ -15,7 +15,7 @@ static const char *character_mistake(const char *at) {
                 return "which is no UTF-8";
         if (c < 0xa0)
                 return "which has a control character in it";
-        return "which has a character in it that is not seen and changes how others are read";
+        return "which has a character in it that is not seen";
 }
 
 const char *text_mistake(const char *text, TextForm form, size_t *ret_offset) {

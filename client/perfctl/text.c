@@ -41,8 +41,22 @@ uint32_t utf8_character(const char *at, size_t length) {
 
 /* The table of daemon/base/printable.c. */
 static bool is_unseen(uint32_t c) {
-        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
-               (c >= 0x2066 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
+        static const struct {
+                uint32_t first, last;
+        } ranges[] = {
+                { 0x0000, 0x001f }, { 0x007f, 0x009f },   /* controls */
+                { 0x2028, 0x2029 }, { 0xfff9, 0xfffb },   /* separators of lines and paragraphs; annotations */
+                /* Default_Ignorable_Code_Point: perl -CO -e 'for (0..0x10ffff) { printf "%x ", $_ if chr =~ /\p{DI}/ }' */
+                { 0x00ad, 0x00ad }, { 0x034f, 0x034f }, { 0x061c, 0x061c }, { 0x115f, 0x1160 }, { 0x17b4, 0x17b5 },
+                { 0x180b, 0x180f }, { 0x200b, 0x200f }, { 0x202a, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 },
+                { 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff0, 0xfff8 }, { 0x1bca0, 0x1bca3 },
+                { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+        };
+
+        for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+                if (c >= ranges[i].first && c <= ranges[i].last)
+                        return true;
+        return false;
 }
 
 size_t text_printable_length(const char *at, size_t n) {

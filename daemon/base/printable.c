@@ -39,11 +39,12 @@ static bool is_unseen(uint32_t c) {
                 uint32_t first, last;
         } ranges[] = {
                 { 0x0000, 0x001f }, { 0x007f, 0x009f },   /* controls */
-                { 0x061c, 0x061c }, { 0x200e, 0x200f },   /* marks of direction */
-                { 0x2028, 0x202e },                       /* separators of lines and paragraphs; embeddings, overrides */
-                { 0x2066, 0x206f },                       /* isolates, and what Unicode deprecates */
-                { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb },   /* byte order mark, annotations */
-                { 0xe0000, 0xe007f },                     /* tags */
+                { 0x2028, 0x2029 }, { 0xfff9, 0xfffb },   /* separators of lines and paragraphs; annotations */
+                /* Default_Ignorable_Code_Point: perl -CO -e 'for (0..0x10ffff) { printf "%x ", $_ if chr =~ /\p{DI}/ }' */
+                { 0x00ad, 0x00ad }, { 0x034f, 0x034f }, { 0x061c, 0x061c }, { 0x115f, 0x1160 }, { 0x17b4, 0x17b5 },
+                { 0x180b, 0x180f }, { 0x200b, 0x200f }, { 0x202a, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 },
+                { 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff0, 0xfff8 }, { 0x1bca0, 0x1bca3 },
+                { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)

@@ -3,8 +3,9 @@
  * kernel says, names of files. Pure, any thread.
  *
  * Text is printable if a terminal, a log and a protobuf string take it as it is. What is not: control characters (C0
- * with line breaks, DEL, C1), line and paragraph separators, characters that are not seen and change the order or
- * meaning of those around them (bidirectional controls, byte order marks, annotations, tags), and bytes that are no UTF-8.
+ * with line breaks, DEL, C1), line and paragraph separators, annotations, what Unicode calls default ignorable, because it is
+ * not seen (bidirectional controls, characters of no width, soft hyphens, fillers, byte order marks, variation selectors,
+ * tags: two names that differ in these look the same), and bytes that are no UTF-8.
  */
 #pragma once
 

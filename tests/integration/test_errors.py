@@ -141,7 +141,8 @@ def test_texts():
     def is_plain(text):
         return text.isprintable() and "\x1b" not in text and "\u202e" not in text
 
-    unseen = ["\x1b[2J", "\x7f", "\x9b", "\u200f", "\u2028", "\u202e", "\u2069", "\ufeff"]
+    unseen = ["\x1b[2J", "\x7f", "\x9b", "\u200f", "\u2028", "\u202e", "\u2069", "\ufeff",
+              "\u00ad", "\u200b", "\u2060", "\u3164", "\ufe0f", "\U000e0041"]
     filters = [f"pid == 1{c}" for c in unseen] + [FORGED]
     refuse_all([("bad-text", "INVALID", "^filter: found 'pid == 1", None, add(filter=text)) for text in filters] +
                [("bad-text", "INVALID", "^name: ", 2, add(name=f"a{c}b")) for c in [*unseen, "\n"]] +

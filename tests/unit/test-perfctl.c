@@ -249,6 +249,7 @@ static void test_json_text(void **state) {
                 { "\x1b[\x7f\xc2\x9b", "\"\\u001b[\\u007f\\u009b\"\n" },
                 { "\xe2\x80\xae\xe2\x81\xa6\xd8\x9c\xe2\x80\xa8", "\"\\u202e\\u2066\\u061c\\u2028\"\n" },
                 { "\xf3\xa0\x80\x81", "\"\\udb40\\udc01\"\n" },  /* a tag: U+E0001 */
+                { "a\xe2\x80\x8b" "b\xc2\xad", "\"a\\u200bb\\u00ad\"\n" }, /* of no width, and a soft hyphen */
         };
 
         for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {

@@ -102,6 +102,8 @@ static void test_every_text(void **state) {
         assert_int_equal(check_all("a\xe2\x80\xae" "b", false, false), n);
         assert_int_equal(check_all("\xe2\x81\xa9", false, false), n);
         assert_int_equal(check_all("\xe2\x80\xa8", false, false), n);
+        assert_int_equal(check_all("sched\xe2\x80\x8b", false, false), n); /* of no width */
+        assert_int_equal(check_all("sched\xc2\xad", false, false), n);
         assert_int_equal(check_all(long_text, false, true), n); /* others say how long filters and predicates may be */
 }
 
