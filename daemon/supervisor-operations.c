@@ -194,6 +194,19 @@ bool operations_is_trial(const Supervisor *s) {
         return s->operations.running && s->operations.running->is_trial;
 }
 
+int operations_client(const Supervisor *s, Credentials *own, const Credentials **ret, Explanation *e) {
+        const Operation *o = s->operations.running;
+        int r;
+
+        *ret = NULL;
+        if (!o || o->is_control || o->uid == 0)
+                return 0;
+        r = connection_credentials(o->connection, own, e);
+        if (r == 0)
+                *ret = own;
+        return r;
+}
+
 void operations_set_final(Supervisor *s) {
         s->operations.is_final = true;
 }

@@ -61,6 +61,11 @@ bool operations_put_back(Supervisor *s);
 void operations_drop(Supervisor *s, uint64_t connection_id);
 /* What runs changes nothing, whoever asks for it: a plan, or whether a configuration is valid. */
 bool operations_is_trial(const Supervisor *s);
+/*
+ * Whom what runs is for, if that is a client that may not see all that perfd can: one of the stream socket, but root. NULL: all
+ * others. Refused as connection_credentials().
+ */
+int operations_client(const Supervisor *s, Credentials *own, const Credentials **ret, Explanation *e);
 /* What runs can not be undone from here on: it is cancelled no more. */
 void operations_set_final(Supervisor *s);
 /*

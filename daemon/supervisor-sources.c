@@ -188,11 +188,14 @@ static int find_probe(Supervisor *s, const SourceRequest *q, Sources *list, Expl
         ProbeRequest request = { .name = q->name, .args = spec->args, .maxactive = spec->maxactive, .id = q->id,
                                  .index = &s->kernel_symbols,
                                  .inherits = (spec->n_pids > 0 || spec->n_tids > 0) && !spec->no_inherit };
+        _cleanup_(credentials_deinit) Credentials own = CREDENTIALS_NULL;
         struct perf_event_attr *more;
         Probe *probe = NULL;
         Source *o;
-        int r = probe_define(&s->tracing, &request, &probe, e);
+        int r = operations_client(s, &own, &request.client, e);
 
+        if (r == 0)
+                r = probe_define(&s->tracing, &request, &probe, e);
         if (r != 0)
                 return r;
         o = sources_add(list, q->text, (struct perf_event_attr){ 0 });

@@ -108,6 +108,25 @@ const Peer *connection_peer(const Connection *c) {
         return &c->peer;
 }
 
+int connection_credentials(const Connection *c, Credentials *ret, Explanation *e) {
+        _cleanup_(credentials_deinit) Credentials own = { .uid = c->peer.uid, .gid = c->peer.gid };
+        socklen_t size = 0;
+
+        /* the first call says how large the list is: it never changes */
+        if (getsockopt(c->fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) < 0 && errno == ERANGE) {
+                own.groups = malloc(size);
+                if (!own.groups)
+                        return error_origin(-ENOMEM);
+                if (getsockopt(c->fd, SOL_SOCKET, SO_PEERGROUPS, own.groups, &size) < 0)
+                        return refuse(e, REFUSED_DENIED, "no-permission", "the kernel does not say which groups you are in: %s",
+                                      strerror(errno));
+                own.n_groups = size / sizeof(*own.groups);
+        }
+        *ret = own;
+        own = CREDENTIALS_NULL;
+        return 0;
+}
+
 void connection_set_program(Connection *c, const char *program) {
         char shown[24];
 

@@ -39,18 +39,34 @@ static ElfFile *elf_file_new(const char *path) {
         return f;
 }
 
+/* To be read, what O_PATH has found. */
+static int reopen(int fd) {
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
 int elf_file_open(const char *path, ElfFile **ret, Explanation *e) {
+        _cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
+
+        return fd < 0 ? explain_open(path, errno, e) : elf_file_open_fd(fd, path, ret, e);
+}
+
+int elf_file_open_fd(int fd, const char *path, ElfFile **ret, Explanation *e) {
         _cleanup_(elf_file_closep) ElfFile *f = elf_file_new(path);
         struct stat status;
         int r;
 
         if (!f)
                 return error_origin(-ENOMEM);
-        f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would have us wait for a writer */
+        if (fstat(fd, &status) < 0)
+                return explain_open(path, errno, e);
+        if (!S_ISREG(status.st_mode)) /* not even opened: a FIFO waits for a writer, a device may do anything */
+                return elf_file_refuse(f, e, "is no regular file");
+        f->fd = reopen(fd);
         if (f->fd < 0 || fstat(f->fd, &status) < 0)
                 return explain_open(path, errno, e);
-        if (!S_ISREG(status.st_mode))
-                return elf_file_refuse(f, e, "is no regular file");
         if (status.st_size == 0 || (uint64_t)status.st_size > FILE_SIZE_MAX)
                 return elf_file_refuse(f, e, "is no ELF file: it has %jd bytes", (intmax_t)status.st_size);
         f->device = status.st_dev;

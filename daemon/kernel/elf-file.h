@@ -19,6 +19,8 @@ typedef struct ElfFile ElfFile;
  * "no-file", REFUSED_DENIED, REFUSED_EXHAUSTED, REFUSED_INVALID "bad-elf": not ELF, truncated, no program or library,
  * another byte order (another architecture's word size is fine). */
 int elf_file_open(const char *path, ElfFile **ret, Explanation *e);
+/* The same of a file that is open already, by O_PATH too; the path is for messages. The fd stays the caller's. */
+int elf_file_open_fd(int fd, const char *path, ElfFile **ret, Explanation *e);
 /* The same for bytes in memory, which are borrowed: for tests and fuzzers. */
 int elf_file_open_memory(const void *bytes, size_t size, const char *path, ElfFile **ret, Explanation *e);
 ElfFile *elf_file_close(ElfFile *f);

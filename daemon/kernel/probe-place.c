@@ -9,6 +9,7 @@
 #include "config/words.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/elf-file.h"
+#include "daemon/kernel/file-access.h"
 #include "daemon/kernel/kernel-symbols.h"
 
 #include <fcntl.h>
@@ -153,16 +154,12 @@ bool probe_places_is_same_file(const ProbePlaces *p) {
 
 static int open_file(ProbePlaces *p, ElfFile **ret, Explanation *e) {
         _cleanup_(elf_file_closep) ElfFile *f = NULL;
-        char by_fd[64];
         dev_t device;
         ino_t inode;
         int r = open_path(p->path, &p->fd), error = -r;
 
-        if (r == 0 && !probe_places_is_same_file(p)) { /* a link in another root */
-                (void)snprintf(by_fd, sizeof(by_fd), "/proc/self/fd/%d", p->fd);
-                r = elf_file_open(by_fd, ret, e);
-                return r;
-        }
+        if (r == 0 && !probe_places_is_same_file(p)) /* a link in another root */
+                return elf_file_open_fd(p->fd, p->path, ret, e);
         r = elf_file_open(p->path, &f, e); /* says why, if it can not be opened at all */
         if (r != 0)
                 return r;
@@ -283,7 +280,15 @@ static int find_static(const EventName *name, const ElfFile *f, ProbePlaces *p, 
         return 0;
 }
 
-int probe_places_find(const EventName *name, KernelSymbolIndex *index, ProbePlaces *ret, Explanation *e) {
+/* A path leads a client elsewhere the moment behind: nothing but the fd is used from here on. */
+static int open_file_of(const Credentials *client, ProbePlaces *p, ElfFile **ret, Explanation *e) {
+        int r = file_access_open(p->path, client, &p->fd, e);
+
+        p->is_by_fd = true;
+        return r == 0 ? elf_file_open_fd(p->fd, p->path, ret, e) : r;
+}
+
+int probe_places_find(const EventName *name, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *ret, Explanation *e) {
         _cleanup_(probe_places_deinit) ProbePlaces p = PROBE_PLACES_NULL;
         _cleanup_(elf_file_closep) ElfFile *f = NULL;
         int r;
@@ -292,7 +297,9 @@ int probe_places_find(const EventName *name, KernelSymbolIndex *index, ProbePlac
                 r = find_in_kernel(&name->place, index, &p, e);
         else {
                 p.path = strdup(name->path);
-                r = p.path ? open_file(&p, &f, e) : error_origin(-ENOMEM);
+                if (!p.path)
+                        return error_origin(-ENOMEM);
+                r = client ? open_file_of(client, &p, &f, e) : open_file(&p, &f, e);
                 if (r == 0)
                         r = name->kind == EVENT_NAME_USDT ? find_static(name, f, &p, e) : find_symbol(name, f, &p, e);
         }

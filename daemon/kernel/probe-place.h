@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "config/event-name.h"
+#include "daemon/base/credentials.h"
 #include "daemon/base/error.h"
 #include "daemon/base/strings.h"
 #include "daemon/kernel/kernel-symbol-index.h"
@@ -27,12 +28,16 @@ typedef struct ProbePlaces {
         size_t n_sites; /* at least one */
         int fd;         /* user: O_PATH, so that it is the same file to the end; -1 for the kernel */
         char *path;     /* user: as the user wrote it */
+        bool is_by_fd;  /* user: the path is for people only */
 } ProbePlaces;
 
 #define PROBE_PLACES_NULL ((ProbePlaces){ .fd = -1 })
 
-/* index: of the kernel's functions, or NULL. Refusals are those of kernel_symbols_find() and of elf_file_. */
-int probe_places_find(const EventName *name, KernelSymbolIndex *index, ProbePlaces *ret, Explanation *e);
+/*
+ * index: of the kernel's functions, or NULL. client: whose right to read the file it has to be; NULL: perfd's. Refusals are those
+ * of kernel_symbols_find(), of elf_file_ and of file_access_open().
+ */
+int probe_places_find(const EventName *name, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *ret, Explanation *e);
 void probe_places_deinit(ProbePlaces *p);
 /*
  * Says what a kernel's place is: "vfs_read+0x10", "0xffffffff812009c0 (kzalloc_noprof+0x0)". symbol NULL: it is an

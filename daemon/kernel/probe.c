@@ -38,7 +38,7 @@ static char *definition_place(const Probe *p, size_t site, const char *symbol) {
         }
         if (s->semaphore != 0)
                 (void)snprintf(semaphore, sizeof(semaphore), "(0x%" PRIx64 ")", s->semaphore);
-        if (!probe_path_is_plain(path) || !probe_places_is_same_file(&p->places)) {
+        if (p->places.is_by_fd || !probe_path_is_plain(path) || !probe_places_is_same_file(&p->places)) {
                 (void)snprintf(by_fd, sizeof(by_fd), "/proc/self/fd/%d", p->places.fd);
                 path = by_fd;
         }
@@ -199,7 +199,7 @@ int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanati
         p->places = PROBE_PLACES_NULL;
         p->is_kernel = q->name->kind == EVENT_NAME_KPROBE;
         p->is_return = q->name->is_return;
-        r = probe_places_find(q->name, q->index, &p->places, e);
+        r = probe_places_find(q->name, q->index, q->client, &p->places, e);
         if (r != 0)
                 return r;
         if (has_to_be_defined(p, q, &args))

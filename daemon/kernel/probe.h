@@ -17,6 +17,7 @@
 
 #include "config/event-name.h"
 #include "daemon/base/cleanup.h"
+#include "daemon/base/credentials.h"
 #include "daemon/base/error.h"
 #include "daemon/kernel/kernel-symbol-index.h"
 #include "daemon/kernel/tracing.h"
@@ -30,6 +31,7 @@ typedef struct ProbeRequest {
         unsigned maxactive;     /* kretprobe; 0: the kernel's default */
         bool inherits;          /* will be opened with attr.inherit */
         uint32_t id;            /* perfd's event id: for the name in tracefs */
+        const Credentials *client; /* user: who has to be able to read the file; NULL: perfd has to */
         KernelSymbolIndex *index; /* of the kernel's functions, used and filled; NULL: /proc/kallsyms is read */
 } ProbeRequest;
 

@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+"""What a client of the stream socket learns of files by `plan` and `validate`: nothing that it could not read itself."""
+import contextlib
+import os
+import re
+import shutil
+import struct
+
+import perfd
+from perfd import Asking, Daemon, Refused, check, equal, pb
+
+NOBODY, GROUP = 65534, 4711
+CONFIG = "version: 1\naccess: { stream-mode: 0666 }\n"
+PROGRAM = os.path.join(os.environ["PERFD_BUILD"], "tests/integration/fire")
+
+
+@contextlib.contextmanager
+def client_of(daemon, uid=NOBODY, groups=(), stream=True):
+    """A connection has the uid and the groups of the moment at which it is made."""
+    os.chmod(daemon.directory, 0o755)
+    before = os.getgroups()
+    os.setgroups(groups)
+    os.setegid(uid)
+    os.seteuid(uid)
+    try:
+        client = Asking(daemon.stream if stream else daemon.control, program="test")
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(before)
+    client.pid = daemon.pid
+    with client:
+        client.socket.settimeout(perfd.PATIENCE)
+        yield client
+
+
+def plan(client, text):
+    """The response, also if it is a refusal."""
+    try:
+        return client.request(plan=pb.PlanRequest(yaml=text))
+    except Refused as refused:
+        return refused.response
+
+
+def yaml(path, symbol="none", more=""):
+    return f"""version: 1
+groups:
+  one:
+    events:
+      - event: uprobe:{path}:{symbol}
+{more}"""
+
+
+def answer(client, path, **words):
+    """What plan says, and validate: the reason, and the text without the path."""
+    text = yaml(path, **words)
+    planned = plan(client, text)
+    mistakes = client.request(validate=pb.ValidateRequest(yaml=text)).validated.mistakes
+    equal(len(mistakes), 0 if planned.status == pb.STATUS_OK else 1, f"mistakes of {path}")
+    said = [re.sub(r"^.*?events\[0\]: ", "", planned.message), *(m.text for m in mistakes)]
+    check(planned.status == pb.STATUS_OK or said[0].endswith(said[1]), f"{said}")
+    return planned.reason, said[-1].replace(path, "PATH") if mistakes else ""
+
+
+def file(path, mode, source=None, owner=(0, 0)):
+    if source:
+        shutil.copyfile(source, path)
+    else:
+        with open(path, "w", encoding="ascii") as f:
+            f.write("no program\n")
+    os.chown(path, *owner)
+    os.chmod(path, mode)
+    return path
+
+
+def make_files(top):
+    """Names of files that a client of NOBODY may see, and of some that it may not."""
+    os.chmod(top, 0o755)
+    folders = {"seen": 0o755, "closed": 0o700, "deaf": 0o711}
+    for name, mode in folders.items():
+        os.mkdir(f"{top}/{name}")
+        os.chmod(f"{top}/{name}", mode)
+        file(f"{top}/{name}/program", 0o755, PROGRAM)
+        file(f"{top}/{name}/text", 0o644)
+    file(f"{top}/seen/own", 0o400, PROGRAM, (NOBODY, 0))
+    file(f"{top}/seen/not-own", 0o044, PROGRAM, (NOBODY, 0))
+    file(f"{top}/seen/of-group", 0o640, PROGRAM, (0, GROUP))
+    file(f"{top}/seen/not-of-group", 0o604, PROGRAM, (0, GROUP))
+    file(f"{top}/seen/of-root", 0o600, PROGRAM)
+    file(f"{top}/seen/text-of-root", 0o600)
+    os.mkfifo(f"{top}/seen/fifo", 0o600)
+    os.mkfifo(f"{top}/seen/open-fifo")
+    os.chmod(f"{top}/seen/open-fifo", 0o644)
+    os.symlink("../closed/program", f"{top}/seen/to-closed")
+    os.symlink(f"{top}/closed/none", f"{top}/seen/to-nothing-closed")
+    os.symlink("../../" + os.path.basename(top) + "/seen/program", f"{top}/seen/to-program")
+    os.symlink("loop", f"{top}/seen/loop")
+    os.symlink("/proc/self/exe", f"{top}/seen/to-proc")
+    file(f"{top}/seen/listed", 0o644, PROGRAM)
+    entries = [(1, 6, 0xffffffff), (2, 0, NOBODY), (4, 4, 0xffffffff), (0x10, 4, 0xffffffff), (0x20, 4, 0xffffffff)]
+    os.setxattr(f"{top}/seen/listed", "system.posix_acl_access",
+                struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries))
+    return {
+        "unknown-symbol": ["seen/program", "seen/to-program", "deaf/program", "seen/own", "seen//./../seen/program",
+                           "seen/not-of-group"],
+        "bad-elf": ["seen/text", "seen/open-fifo", "seen"],
+        "no-file": ["seen/none", "deaf/none", "seen/program/more", "seen/loop", "none/none", "seen/" + 300 * "x"],
+        "no-permission": ["closed/program", "closed/text", "closed/none", "closed/none/none", "closed/../seen/program", "seen/of-root",
+                          "seen/text-of-root", "seen/fifo", "seen/to-closed", "seen/to-nothing-closed", "seen/of-group",
+                          "seen/not-own", "seen/listed", "seen/to-proc"],
+    }
+
+
+FOREIGN = ["/etc/shadow", "/proc/self/mem", "/proc/self/exe", "/proc/1/root/etc/shadow", "/proc/1/root/etc/none", "/proc/1/root/bin/sh",
+           "/proc/self/root/bin/sh", "/proc/999999999/root/x", "/proc/kcore", "/proc/self/cwd/x", "/proc/none", "/root/none/none"]
+
+
+def test_client_sees_as_itself():
+    """Each answer is that of the client's own open(2), and all that it may not read is answered alike."""
+    with Daemon(CONFIG) as daemon:
+        expected = make_files(daemon.directory)
+        top = daemon.directory
+        fds = daemon.fds()
+        with client_of(daemon) as client:
+            for reason, names in expected.items():
+                for name in names:
+                    equal(answer(client, f"{top}/{name}")[0], reason, name)
+            hidden = {answer(client, path) for path in [f"{top}/{name}" for name in expected["no-permission"]] + FOREIGN}
+            equal(len(hidden), 1, f"answers for what it may not read: {hidden}")
+            for symbol in ("main", "_start+0x1", "nonsense*"):
+                equal(answer(client, f"{top}/closed/program", symbol=symbol), *hidden, symbol)
+            wanted = "        args: a=%di\n"
+            equal(answer(client, f"{top}/closed/program", more=wanted), *hidden, "with args")
+            equal(answer(client, f"{top}/seen/program", symbol="main")[0], "", "a probe in what it may read")
+            equal(answer(client, f"{top}/seen/program", symbol="main", more=wanted)[0], "", "the same with arguments")
+        with client_of(daemon, groups=[1, GROUP]) as member:
+            equal(answer(member, f"{top}/seen/of-group")[0], "unknown-symbol", "of its group")
+            equal(answer(member, f"{top}/seen/not-of-group"), *hidden, "of its group, which may not")
+        perfd.wait_until(lambda: daemon.fds() == fds, "its fds are closed again")
+
+
+def test_usdt():
+    """Static probes are looked for in what may be read, too."""
+    with Daemon(CONFIG) as daemon, client_of(daemon) as client:
+        make_files(daemon.directory)
+        said = set()
+        for name in ("closed/program", "closed/none", "seen/of-root"):
+            text = yaml(f"{daemon.directory}/{name}").replace("uprobe:", "usdt:").replace(":none", ":none:none")
+            reply = plan(client, text)
+            said.add((reply.reason, reply.message.replace(name, "NAME")))
+        equal({reason for reason, _ in said}, {"no-permission"}, "the reasons")
+        equal(len(said), 1, f"{said}")
+
+
+def test_others_see_all():
+    """Root, by either socket, and whoever may use the control socket see what perfd sees."""
+    with Daemon(CONFIG) as daemon:
+        make_files(daemon.directory)
+        clients = [(daemon.client(stream=True), "root by the stream socket"), (daemon.client(), "root"),
+                   (client_of(daemon, stream=False), "another uid by the control socket")]
+        if os.path.exists(daemon.control):
+            os.chmod(daemon.control, 0o666)
+        for opened, who in clients:
+            with opened as client:
+                for name, reason in (("closed/program", "unknown-symbol"), ("closed/none", "no-file"), ("seen/of-root", "unknown-symbol"),
+                                     ("seen/text-of-root", "bad-elf"), ("seen/fifo", "bad-elf"), ("closed", "bad-elf")):
+                    equal(answer(client, f"{daemon.directory}/{name}")[0], reason, f"{name} for {who}")
+                equal(answer(client, "/dev/null")[0], "bad-elf", f"a device for {who}")
+
+
+def test_cgroups():
+    """Where no file is named: what is not below the hierarchy is answered as what is not there."""
+    with Daemon(CONFIG) as daemon, client_of(daemon) as client:
+        make_files(daemon.directory)
+        said = set()
+        for path in ("../../root", f"../../..{daemon.directory}/closed", "../none", "../../none/none"):
+            text = yaml("/bin/true").replace("uprobe:/bin/true:none", "cpu-clock")
+            text = text.replace("  one:\n", "  one:\n    target: there\n") + f"targets:\n  there: {{ cgroup: '{path}' }}\n"
+            reply = plan(client, text)
+            said.add((reply.status, reply.reason, reply.message.replace(path, "PATH")))
+        equal(len(said), 1, f"{said}")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
