@@ -197,6 +197,8 @@ int supervisor_extend(Supervisor *s, Extension *list, size_t n, Explanation *e) 
         if (n_more == 0)
                 return 0;
         r = reserve(list, n);
+        for (size_t i = 0; i < n && r == 0; i++) /* before they are among what they follow */
+                r = opened_follow_exec(&list[i].more, &list[i].registration->opened);
         if (r < 0)
                 return r;
         r = bring_in(s, list, n, e);

@@ -231,13 +231,13 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
         Supervisor *s = o->supervisor;
         OpenPlace place = { .pid = whom->pid, .is_cgroup = whom->cgroup != NULL, .cpu = (int)s->cpus[slot],
                             .leader_fd = leader_fd, .config3 = g->plan.config3[i] };
-        bool is_leader = i == 0 || !g->plan.is_group;
+        bool is_leader = i == 0 || !g->plan.is_group, is_task = whom->pid >= 0 && !whom->cgroup;
         _cleanup_(open_closep) int fd = -1;
         uint64_t id;
         int r = checkpoint(e);
 
         if (r == 0)
-                r = open_attr(g, i, whom->pid >= 0 && !whom->cgroup, place, &fd, e);
+                r = open_attr(g, i, is_task, place, &fd, e);
         if (r == 0 && is_leader && g->plan.attrs[i].type == PERF_TYPE_TRACEPOINT)
                 r = set_filter(s, g, fd, o->filter, o->composed, e);
         if (r == 0)
@@ -248,6 +248,7 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
         o->opened.streams[o->opened.n++] = (Stream){ .slot = slot, .member = is_leader ? 0 : (uint32_t)i,
                                                      .fd = TAKE_FD(fd), .id = id, .whom = whom->id, .since = o->since,
                                                      .is_cgroup = whom->cgroup != NULL,
+                                                     .awaits_exec = is_task && g->plan.attrs[i].enable_on_exec,
                                                      .is_sampling = !g->event->exact, .period = g->event->period,
                                                      .read_format = g->plan.attrs[i].read_format };
         return 0;

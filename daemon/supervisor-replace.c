@@ -224,6 +224,8 @@ static int make(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
                 list[i].registration->pending_layout = TAKE_PTR(list[i].layout);
         }
         error = supervisor_publish(s);
+        for (size_t i = 0; i < n && error == 0; i++)
+                error = opened_follow_exec(&list[i].registration->pending, &list[i].registration->opened);
         if (error != 0)
                 return error;
         error = opened_enable(s, pending, list_pending(list, n, true, pending),

@@ -133,12 +133,17 @@ static int lead_moves(Supervisor *s) {
 static int switch_pending(Supervisor *s, bool on, Explanation *e) {
         _cleanup_free_ const Opened **list = calloc(s->n_registrations + 1, sizeof(*list));
         size_t n = 0;
+        int r = 0;
 
         if (!list)
                 return error_origin(-ENOMEM);
-        for (const Registration *g = s->registrations; g; g = g->next)
+        for (Registration *g = s->registrations; g && r == 0; g = g->next) {
+                r = on ? opened_follow_exec(&g->pending, &g->opened) : 0;
                 if (!on || g->enabled)
                         list[n++] = &g->pending;
+        }
+        if (r != 0)
+                return r;
         return on ? opened_enable(s, list, n, "one of the events", e) : opened_hand_over(s, list, n);
 }
 

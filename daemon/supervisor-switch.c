@@ -9,10 +9,22 @@
 
 #include "daemon/kernel/open.h"
 
-/* The fds of all of `list`, but those that are on with their leader, by slot; where those of a slot begin is in ret_first, which has n_cpus + 1 entries. */
-static int collect_fds(const Supervisor *s, const Opened *const *list, size_t n, int **ret_fds, size_t *ret_first) {
+/* Attr enable-on-exec: the kernel enables it, and its time begins. */
+static int has_begun(const Stream *stream, bool *ret) {
+        ReadCount read = { .enabled = 1 };
+        int error = stream->awaits_exec ? open_read(stream->fd, stream->read_format, &read) : 0;
+
+        *ret = read.enabled > 0;
+        return error;
+}
+
+/*
+ * The fds of all of `list` by slot, but those that are on with their leader, and those that an exec is to enable; where those
+ * of a slot begin is in ret_first, which has n_cpus + 1 entries.
+ */
+static int collect_fds(const Supervisor *s, const Opened *const *list, size_t n, bool on, int **ret_fds, size_t *ret_first) {
+        int *fds, error = 0;
         size_t n_fds = 0;
-        int *fds;
 
         for (size_t i = 0; i < n; i++)
                 n_fds += list[i]->n;
@@ -23,9 +35,20 @@ static int collect_fds(const Supervisor *s, const Opened *const *list, size_t n,
         for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
                 ret_first[slot] = n_fds;
                 for (size_t i = 0; i < n; i++)
-                        for (size_t k = 0; k < list[i]->n; k++)
-                                if (list[i]->streams[k].slot == slot && list[i]->streams[k].member == 0)
-                                        fds[n_fds++] = list[i]->streams[k].fd;
+                        for (size_t k = 0; k < list[i]->n && error == 0; k++) {
+                                const Stream *stream = &list[i]->streams[k];
+                                bool begun = true;
+
+                                if (stream->slot != slot || stream->member > 0)
+                                        continue;
+                                error = on ? has_begun(stream, &begun) : 0;
+                                if (begun)
+                                        fds[n_fds++] = stream->fd;
+                        }
+        }
+        if (error != 0) {
+                free(fds);
+                return error;
         }
         ret_first[s->n_cpus] = n_fds;
         *ret_fds = fds;
@@ -41,7 +64,7 @@ static int switch_all(Supervisor *s, const Opened *const *list, size_t n, Reader
 
         if (!each || !first || !errors)
                 return error_origin(-ENOMEM);
-        r = collect_fds(s, list, n, &fds, first);
+        r = collect_fds(s, list, n, on, &fds, first);
         if (r < 0)
                 return r;
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
@@ -73,6 +96,32 @@ int opened_disable(Supervisor *s, const Opened *const *list, size_t n) {
 void opened_set_heir(Opened *o, bool is_heir) {
         for (size_t i = 0; i < o->n; i++)
                 o->streams[i].is_heir = is_heir;
+}
+
+/* Both list tasks in the same order, as long as these are the same. */
+static const Stream *find_beside(const Opened *before, size_t i, uint64_t whom) {
+        for (size_t k = 0; k < before->n; k++) {
+                const Stream *stream = &before->streams[(i + k) % before->n];
+
+                if (stream->whom == whom && !stream->is_cgroup && stream->member == 0)
+                        return stream;
+        }
+        return NULL;
+}
+
+/* An exec after they were opened enables old and new: that is why one looks only afterwards. */
+int opened_follow_exec(Opened *o, const Opened *before) {
+        for (size_t i = 0; i < o->n; i++) {
+                const Stream *old = o->streams[i].awaits_exec ? find_beside(before, i, o->streams[i].whom) : NULL;
+                bool begun = false;
+                int error = old ? has_begun(old, &begun) : 0;
+
+                if (error != 0)
+                        return error;
+                if (begun)
+                        o->streams[i].awaits_exec = false;
+        }
+        return 0;
 }
 
 int opened_hand_over(Supervisor *s, const Opened *const *list, size_t n) {

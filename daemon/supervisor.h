@@ -49,6 +49,7 @@ typedef struct Stream {
         bool is_cgroup;
         bool is_heir;    /* as in SnapshotStream, until opened_hand_over() */
         bool leaves;     /* what it observes is gone: supervisor_retract() */
+        bool awaits_exec; /* its task enables it, by its next exec: opened_enable() leaves it alone until then */
         bool is_sampling; /* as in SnapshotStream, as the next two */
         uint64_t period;
         uint64_t read_format;
@@ -308,6 +309,8 @@ int opened_enable(Supervisor *s, const Opened *const *list, size_t n, const char
 int opened_disable(Supervisor *s, const Opened *const *list, size_t n);
 /* Fds that are to replace others, before anything is published of them. */
 void opened_set_heir(Opened *o, bool is_heir);
+/* What is opened beside `before`, and not enabled yet, awaits no exec of a task that had its exec. -errno */
+int opened_follow_exec(Opened *o, const Opened *before);
 /*
  * Disables `list`, whose heirs are known to the readers: what these have counted until then, which the others have counted
  * too, is never sent. They are heirs no more, but for the snapshot, up to the next one.

@@ -90,20 +90,34 @@ static void add_value(OptionValues *values, const char *value) {
         values->items[values->n++] = value;
 }
 
+/* Of the verb's table, or of the one for all verbs. */
+static int set_option(Perfctl *p, const Option *option, const char *value) {
+        size_t k;
+
+        if (!p->verb || option < p->verb->options || option >= p->verb->options + VERB_OPTIONS_MAX) {
+                set_global(p, option, value);
+                return 0;
+        }
+        k = (size_t)(option - p->verb->options);
+        if (option->repeats)
+                add_value(&p->repeated[k], value);
+        else if (p->options[k])
+                return fail_usage(p, "--%s is given twice", option->name);
+        else
+                p->options[k] = value;
+        return 0;
+}
+
 /* argv[*i] begins with "--". */
 static int take_option(Perfctl *p, int argc, char **argv, int *i) {
         const char *text = argv[*i] + 2, *equals = strchr(text, '='), *value;
-        size_t length = equals ? (size_t)(equals - text) : strlen(text), k;
+        size_t length = equals ? (size_t)(equals - text) : strlen(text);
         const Option *option = NULL;
-        bool global = false;
 
-        k = option_find(p->verb ? p->verb->options : NULL, text, length);
-        if (p->verb && p->verb->options[k].name)
-                option = &p->verb->options[k];
-        else {
+        if (p->verb)
+                option = &p->verb->options[option_find(p->verb->options, text, length)];
+        if (!option || !option->name)
                 option = &global_options[option_find(global_options, text, length)];
-                global = true;
-        }
         if (!option->name) {
                 char *name = must_have(strndup(text, length));
                 int r = fail_unknown_option(p, name);
@@ -116,15 +130,34 @@ static int take_option(Perfctl *p, int argc, char **argv, int *i) {
         value = !option->argument ? "" : equals ? equals + 1 : ++*i < argc ? argv[*i] : NULL;
         if (!value)
                 return fail_usage(p, "--%s needs %s", option->name, option->argument);
-        if (global)
-                set_global(p, option, value);
-        else if (option->repeats)
-                add_value(&p->repeated[k], value);
-        else if (p->options[k])
-                return fail_usage(p, "--%s is given twice", option->name);
-        else
-                p->options[k] = value;
-        return 0;
+        return set_option(p, option, value);
+}
+
+/* argv[*i] is "-x", "-xVALUE", "-x VALUE", or several switches in one word. */
+static int take_letters(Perfctl *p, int argc, char **argv, int *i) {
+        int r = 0;
+
+        for (const char *at = argv[*i] + 1; *at && r == 0; at++) {
+                const Option *option = p->verb ? p->verb->options : global_options;
+
+                if (*at == 'h') {
+                        p->help = true;
+                        continue;
+                }
+                while (option->name && option->letter != *at)
+                        option++;
+                if (!option->name && p->verb)
+                        return fail_usage(p, "unknown option '-%c'%s", *at, p->verb->max_arguments > 0 && !p->verb->has_command ?
+                                          ": an argument that begins with '-' stands behind --" : "");
+                if (!option->name)
+                        return fail_usage(p, "unknown option '%s'", argv[*i]);
+                if (option->argument && !at[1] && ++*i >= argc)
+                        return fail_usage(p, "-%c needs %s", *at, option->argument);
+                if (option->argument)
+                        return set_option(p, option, at[1] ? at + 1 : argv[*i]);
+                r = set_option(p, option, "");
+        }
+        return r;
 }
 
 static int take_word(Perfctl *p, char *word) {
@@ -160,12 +193,10 @@ int command_line_parse(Perfctl *p, int argc, char **argv) {
                 }
                 if (options && strcmp(argv[i], "--") == 0)
                         options = false;
-                else if (options && strcmp(argv[i], "-h") == 0)
-                        p->help = true;
                 else if (options && strncmp(argv[i], "--", 2) == 0)
                         r = take_option(p, argc, argv, &i);
-                else if (options && argv[i][0] == '-' && argv[i][1] != '\0' && !p->verb)
-                        r = fail_usage(p, "unknown option '%s'", argv[i]);
+                else if (options && argv[i][0] == '-' && argv[i][1] != '\0')
+                        r = take_letters(p, argc, argv, &i);
                 else
                         r = take_word(p, argv[i]);
         }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,9 +59,18 @@ int stat_command_go(const Perfctl *p, StatCommand *c, char **command) {
         return n == 0 ? 0 : perfctl_fail(p, PERFCTL_FAILED, "starting %s: %s", command[0], strerror(error));
 }
 
+static uint64_t nsec_of(struct timeval tv) {
+        return (uint64_t)tv.tv_sec * 1000000000 + (uint64_t)tv.tv_usec * 1000;
+}
+
 void stat_command_look(StatCommand *c) {
-        if (c->pid > 0 && !c->ended)
-                c->ended = waitpid(c->pid, &c->status, WNOHANG) == c->pid;
+        struct rusage usage;
+
+        if (c->pid <= 0 || c->ended || wait4(c->pid, &c->status, WNOHANG, &usage) != c->pid)
+                return;
+        c->ended = true;
+        c->user = nsec_of(usage.ru_utime);
+        c->sys = nsec_of(usage.ru_stime);
 }
 
 int stat_command_code(const StatCommand *c) {

@@ -42,10 +42,10 @@ static bool is_glob(const char *event) {
         return *event != '{' && strpbrk(event, "*?[") && strchr(event, ':') && !strchr(event, '/');
 }
 
-static int add_one(Perfctl *p, StatCounters *c, const char *event, size_t i, const perfd_event_spec *target,
-                   uint64_t interval) {
+static int add_one(Perfctl *p, StatCounters *c, const char *event, size_t i, const StatAsked *asked) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
-        perfd_event_spec spec = *target;
+        static const char *const enable_on_exec = "enable-on-exec=true";
+        perfd_event_spec spec = asked->target;
         const perfd_ref_row *ref;
         char name[64];
         int r;
@@ -53,8 +53,12 @@ static int add_one(Perfctl *p, StatCounters *c, const char *event, size_t i, con
         (void)snprintf(name, sizeof(name), "stat.%d.%zu", (int)getpid(), i);
         spec.event = event;
         spec.name = is_glob(event) ? NULL : name;
-        spec.interval = interval;
+        spec.interval = asked->interval;
         spec.disabled = true;
+        if (asked->from_exec) {
+                spec.attr = &enable_on_exec;
+                spec.n_attr = 1;
+        }
         r = perfd_add_temporary(p->client, &spec, 1, &result);
         if (r == PERFD_E_REFUSED && perfd_client_error(p->client)->refusal == PERFD_REFUSED_UNSUPPORTED) {
                 StatCounter *missing = counters_grow(c, 1);
@@ -89,12 +93,11 @@ static int find_expected(Perfctl *p, StatCounters *c) {
         return 0;
 }
 
-int stat_counters_add(Perfctl *p, StatCounters *c, const char *const *events, size_t n_events,
-                      const perfd_event_spec *target, uint64_t interval) {
+int stat_counters_add(Perfctl *p, StatCounters *c, const StatAsked *asked) {
         int r = 0;
 
-        for (size_t i = 0; i < n_events && r == 0; i++)
-                r = add_one(p, c, events[i], i, target, interval);
+        for (size_t i = 0; i < asked->n_events && r == 0; i++)
+                r = add_one(p, c, asked->events[i], i, asked);
         if (r == 0 && c->n_events == 0)
                 return perfctl_fail_client(p, NULL); /* why the last one was refused */
         return r == 0 ? find_expected(p, c) : r;

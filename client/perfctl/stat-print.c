@@ -162,20 +162,21 @@ void stat_print(Perfctl *p, const StatCounters *c, uint64_t time, uint64_t durat
         }
 }
 
-void stat_print_total(Perfctl *p, const StatCounters *c, char *const *command, uint64_t duration) {
+void stat_print_total(Perfctl *p, const StatCounters *c, char *const *command, const StatTimes *times) {
         Output *o = &p->out;
 
         if (p->json) {
-                stat_print(p, c, duration, duration);
+                stat_print(p, c, times->elapsed, times->elapsed);
                 return;
         }
-        output_print(o, "\n counts of '");
+        output_print(o, "\n Performance counter stats for '");
         for (size_t i = 0; command[i]; i++) {
                 output_put_string(o, i > 0 ? " " : "");
                 text_put(o, command[i], strlen(command[i]));
         }
         output_print(o, "':\n\n");
         for (size_t i = 0; i < c->n; i++)
-                put_line(o, &c->list[i], c, duration);
-        output_print(o, "\n%18.9f seconds\n", (double)duration / 1e9);
+                put_line(o, &c->list[i], c, times->elapsed);
+        output_print(o, "\n%18.9f seconds time elapsed\n\n%18.9f seconds user\n%18.9f seconds sys\n\n",
+                     (double)times->elapsed / 1e9, (double)times->user / 1e9, (double)times->sys / 1e9);
 }

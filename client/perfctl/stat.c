@@ -28,7 +28,7 @@ typedef struct Stat {
 
         /* of the stream's clock, ns */
         clockid_t clock;
-        uint64_t began;    /* the counters did */
+        uint64_t began;    /* the counters did, or the command */
         uint64_t reported; /* up to here */
         uint64_t stopped;  /* the command did; 0: not yet */
 
@@ -225,14 +225,15 @@ static int loop(Stat *s) {
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
 static int add(Stat *s) {
-        perfd_event_spec target = s->options->target;
+        StatAsked asked = { .events = s->options->events, .n_events = s->options->n_events, .target = s->options->target,
+                            .interval = s->interval, .from_exec = s->options->command };
         uint32_t pid = (uint32_t)s->command.pid;
 
         if (s->options->command) {
-                target.pids = &pid;
-                target.n_pids = 1;
+                asked.target.pids = &pid;
+                asked.target.n_pids = 1;
         }
-        return stat_counters_add(s->p, &s->counters, s->options->events, s->options->n_events, &target, s->interval);
+        return stat_counters_add(s->p, &s->counters, &asked);
 }
 
 static int subscribe(Stat *s) {
@@ -284,7 +285,10 @@ static int start(Stat *s) {
                 stat_print_heading(s->p);
         s->began = now_of(s->clock);
         r = stat_counters_enable(s->p, s->control, &s->counters);
-        return r == 0 && command ? stat_command_go(s->p, &s->command, command) : r;
+        if (r != 0 || !command)
+                return r;
+        s->began = now_of(s->clock);
+        return stat_command_go(s->p, &s->command, command);
 }
 
 int stat_run(Perfctl *p, const StatOptions *options) {
@@ -298,7 +302,8 @@ int stat_run(Perfctl *p, const StatOptions *options) {
                 r = loop(&s);
         if (r == 0 && options->command && options->interval == 0 && !p->out.error)
                 stat_print_total(p, &s.counters, options->command,
-                                 (s.stopped > 0 ? s.stopped : now_of(s.clock)) - s.began);
+                                 &(StatTimes){ (s.stopped > 0 ? s.stopped : now_of(s.clock)) - s.began, s.command.user,
+                                               s.command.sys });
         if (r == 0 && s.command.ended)
                 r = stat_command_code(&s.command);
         stat_command_deinit(&s.command);

@@ -48,12 +48,19 @@ typedef struct StatCounters {
 
 /* stat-counters.c */
 
+typedef struct StatAsked {
+        const char *const *events;
+        size_t n_events;
+        perfd_event_spec target; /* its members about whom and where */
+        uint64_t interval;       /* ns */
+        bool from_exec;          /* the target's tasks are counted from their next exec on */
+} StatAsked;
+
 /*
- * Adds events to the daemon, disabled, for as long as the connection lasts; `target` says whom and where. What this
- * machine can not count is a counter that is missing, unless it is all of them. 0, or an exit status after a message.
+ * Adds events to the daemon, disabled, for as long as the connection lasts. What this machine can not count is a counter
+ * that is missing, unless it is all of them. 0, or an exit status after a message.
  */
-int stat_counters_add(Perfctl *p, StatCounters *c, const char *const *events, size_t n_events,
-                      const perfd_event_spec *target, uint64_t interval);
+int stat_counters_add(Perfctl *p, StatCounters *c, const StatAsked *asked);
 void stat_counters_deinit(StatCounters *c);
 /* All that were added begin to count. */
 int stat_counters_enable(Perfctl *p, perfd_client *control, const StatCounters *c);
@@ -70,8 +77,13 @@ void stat_counters_reset(StatCounters *c);
 void stat_print_heading(Perfctl *p);
 /* time: ns since the counters began, of the end of what is reported, which lasted `duration`. */
 void stat_print(Perfctl *p, const StatCounters *c, uint64_t time, uint64_t duration);
+/* How long a command ran, of which so much was its own and its children's: ns. */
+typedef struct StatTimes {
+        uint64_t elapsed, user, sys;
+} StatTimes;
+
 /* A whole run of a command, without the column of times. */
-void stat_print_total(Perfctl *p, const StatCounters *c, char *const *command, uint64_t duration);
+void stat_print_total(Perfctl *p, const StatCounters *c, char *const *command, const StatTimes *times);
 
 /* stat-command.c: a program that waits until its counters are there. */
 typedef struct StatCommand {
@@ -79,7 +91,8 @@ typedef struct StatCommand {
         int gate;    /* a byte lets it go */
         int failure; /* errno of its exec comes here, or end of file */
         bool ended;
-        int status; /* as of wait(2) */
+        int status;         /* as of wait(2), as the next two */
+        uint64_t user, sys; /* ns */
 } StatCommand;
 
 #define STAT_COMMAND_NULL ((StatCommand){ .gate = -1, .failure = -1 })

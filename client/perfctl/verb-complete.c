@@ -114,7 +114,8 @@ static void offer_choices(Perfctl *p, const char *word, const char *choices) {
 
 static const Option *find_option(const Option *options, const char *word) {
         for (; options && options->name; options++)
-                if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, options->name) == 0)
+                if ((strncmp(word, "--", 2) == 0 && strcmp(word + 2, options->name) == 0) ||
+                    (word[0] == '-' && options->letter && word[1] == options->letter && !word[2]))
                         return options;
         return NULL;
 }

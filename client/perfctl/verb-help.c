@@ -10,10 +10,10 @@
 
 static void print_options(Output *o, const Option *options) {
         for (; options->name; options++) {
-                char left[64];
+                char left[64], letter[] = { '-', options->letter, ',', ' ', '\0' };
 
-                (void)snprintf(left, sizeof(left), "--%s%s%s", options->name, options->argument ? " " : "",
-                               options->argument ? options->argument : "");
+                (void)snprintf(left, sizeof(left), "%s--%s%s%s", options->letter ? letter : "", options->name,
+                               options->argument ? " " : "", options->argument ? options->argument : "");
                 output_print(o, "  %-26s %s\n", left, options->help);
         }
 }
@@ -40,6 +40,8 @@ static void print_options_json(Json *j, const Option *options) {
         for (; options->name; options++) {
                 json_begin(j, '{');
                 JSON_STRING(j, "name", options->name);
+                if (options->letter)
+                        JSON_STRING(j, "letter", ((const char[]){ options->letter, '\0' }));
                 if (options->argument)
                         JSON_STRING(j, "argument", options->argument);
                 JSON_STRING(j, "help", options->help);

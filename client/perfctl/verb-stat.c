@@ -1,5 +1,10 @@
 /* The command line of counters; stat.c runs them. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/stat.h"
@@ -34,10 +39,34 @@ static int parse_options(const Perfctl *p, StatOptions *o) {
         return 0;
 }
 
+/* Beside what the command itself says, a report would be hard to find: it goes where perf-stat(1) puts it. JSON is for programs. */
+static int choose_output(Perfctl *p) {
+        const char *path = perfctl_get(p, "output"), *append = perfctl_get(p, "append");
+        time_t now = time(NULL);
+        int fd;
+
+        if (append && !path)
+                return perfctl_fail(p, PERFCTL_USAGE, "--append needs an --output");
+        if (!path) {
+                if (p->command && !p->json)
+                        p->out.fd = STDERR_FILENO;
+                return 0;
+        }
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0666);
+        if (fd < 0)
+                return perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, strerror(errno));
+        p->out.fd = fd;
+        if (!p->json)
+                output_print(&p->out, "# started on %s\n", ctime(&now));
+        return 0;
+}
+
 static int verb_stat_run(Perfctl *p) {
         StatOptions o = { .target = PERFD_EVENT_SPEC_INIT };
         int r = parse_options(p, &o);
 
+        if (r == 0)
+                r = choose_output(p);
         if (r == 0)
                 r = perfctl_connect(p);
         if (r == 0)
@@ -53,6 +82,8 @@ const Verb verb_stat = {
         .options = {
                 { .name = "interval", .argument = "TIME", .help = "print every 100ms, 1s; a command's at its end else" },
                 { .name = "count", .argument = "N", .help = "stop after N intervals" },
+                { .name = "output", .letter = 'o', .argument = "FILE", .help = "into FILE, instead of stdout or stderr", .words = WORDS_FILES },
+                { .name = "append", .help = "behind what --output has" },
                 TARGET_OPTIONS,
         },
         .max_arguments = VERB_ANY_NUMBER,

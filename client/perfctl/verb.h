@@ -21,6 +21,7 @@ typedef enum Words {
 
 typedef struct Option {
         const char *name;     /* without its dashes */
+        char letter;          /* 'x': it may be written -x too; 0: it has none */
         const char *argument; /* "PATH"; NULL: a switch */
         const char *help;
         const char *choices;  /* "a b c" for the completion, or NULL */

@@ -50,6 +50,7 @@ static uint32_t answer_add(Played *d, const char *event, uint32_t id, uint64_t i
         assert_true(request->add->while_connected);
         assert_true(spec->disabled);
         assert_string_equal(spec->event, event);
+        assert_int_equal(spec->n_attr, pid > 1); /* a command is counted from its exec on */
         assert_int_equal(spec->interval, interval);
         r.id = request->id;
         if (id == 0) {
@@ -382,8 +383,11 @@ static void test_command(void **state) {
         answer_stop(&d);
         run_end(&d.ran);
         assert_int_equal(d.ran.code, 7);
+        assert_string_equal(d.ran.text, "");
         assert_non_null(
-                strstr(d.ran.text, "\n counts of 'sh -c exit 7':\n\n                40        page-faults\n\n"));
+                strstr(d.ran.message, "\n Performance counter stats for 'sh -c exit 7':\n\n                40        page-faults\n\n"));
+        assert_non_null(strstr(d.ran.message, " seconds time elapsed\n\n"));
+        assert_non_null(strstr(d.ran.message, " seconds user\n"));
 }
 
 static void test_nothing_counts(void **state) {
