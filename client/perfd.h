@@ -231,7 +231,7 @@ typedef struct perfd_status_row {
         const char *config; /* "" without one */
         uint32_t n_events, n_enabled, n_subscribers, n_connections;
         uint64_t ring_size; /* of each CPU */
-        uint64_t rss;       /* rings not included */
+        uint64_t rss;       /* as VmRSS of /proc/PID/status */
         uint32_t n_fds;
         uint64_t n_samples, n_lost;
         bool loss_exact;    /* false: the kernel's losses are a lower bound */

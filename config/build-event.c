@@ -22,7 +22,7 @@ static int event_take_in(Build *b, ConfigEvent *event) {
 
         if (!event->name) {
                 event->name = strdup(event->event);
-                event->name_at = event->at;
+                event->name_at = event->name_at.path ? (ConfigPlace){ .path = NULL } : event->at; /* refused, or not there */
         }
         if (!event->name || !ARRAY_ROOM(c->events, c->n_events)) {
                 values_deinit(OWNER_EVENT, event);

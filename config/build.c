@@ -175,7 +175,7 @@ static int value_build(Build *b, const Key *k, const Node *key, const Node *valu
         default:
                 r = text_build(b, k, value, object, &set);
                 if (set && key_owner(k) == OWNER_CONFIG)
-                        b->set[key_index(k)] = value->at;
+                        b->config->set_at[key_index(k)] = value->at;
                 return r;
         }
 }

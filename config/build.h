@@ -10,7 +10,6 @@
 typedef struct Build {
         Config *config;
         ConfigMistakes *mistakes;
-        ConfigPlace set[KEYS_MAX]; /* where a key of OWNER_CONFIG was last set; path NULL: never */
         bool is_partial;           /* a file could not be read whole, so what is missing may stand there */
 } Build;
 

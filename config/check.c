@@ -144,7 +144,8 @@ static int events_check(Build *b) {
                         group++;
                 e->target = c->groups[group].target;
                 external_check(b, e);
-                names_add(&names, e->name, e->name_at, i);
+                if (e->name_at.path)
+                        names_add(&names, e->name, e->name_at, i);
         }
         names_check(b, &names, "event name", "give one of them another 'name'");
         return 0;
@@ -152,7 +153,7 @@ static int events_check(Build *b) {
 
 /* Path NULL: never. */
 static ConfigPlace last_set(const Build *b, const char *section, const char *key) {
-        return b->set[key_index(key_find(section, key))];
+        return b->config->set_at[key_index(key_find(section, key))];
 }
 
 /* The file, and what is written beside it and then renamed, are no sockets. */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "config/keys.h"
 #include "config/mistake.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/strings.h"
@@ -68,7 +69,7 @@ typedef struct ConfigEvent {
         bool enabled;
         bool include_self;
         ConfigPlace at;        /* of the event's text */
-        ConfigPlace name_at;   /* of its name; `at` if it has none */
+        ConfigPlace name_at;   /* of its name; `at` if it has none; path NULL while it is built: it has one that can not be */
         ConfigPlace filter_at; /* of its filter; path NULL if it has none */
 } ConfigEvent;
 
@@ -109,6 +110,7 @@ typedef struct Config {
         size_t n_events;
         char **paths; /* of the files read, in this order; [0] is the main one */
         size_t n_paths;
+        ConfigPlace set_at[KEYS_MAX]; /* where each key of the whole was set last; path NULL: nowhere */
 } Config;
 
 /*

@@ -59,6 +59,7 @@ typedef struct Key {
         const char *range;        /* what is expected, to follow "expected " */
         const char *help;
         bool required;
+        bool restart; /* of OWNER_CONFIG: what perfd was started with holds until it ends */
         size_t offset; /* of the value in its owner: Config, ConfigTarget, ConfigGroup, ConfigEvent */
         uint64_t min, max;
         const KeyChoice *choices;

@@ -117,11 +117,25 @@ void config_mistakes_deinit(ConfigMistakes *m) {
         *m = CONFIG_MISTAKES_NULL;
 }
 
-void config_mistake_print(const ConfigMistake *mistake, FILE *to) {
-        const char *kind = mistake->warning ? "warning: " : "";
+#define PLACE_SIZE sizeof(":4294967295:4294967295")
 
-        if (mistake->line == 0)
-                fprintf(to, "%s: %s%s\n", mistake->path, kind, mistake->text);
-        else
-                fprintf(to, "%s:%u:%u: %s%s\n", mistake->path, mistake->line, mistake->column, kind, mistake->text);
+/* "" of the file as a whole. */
+static char *place_text(const ConfigMistake *mistake, char buffer[static PLACE_SIZE]) {
+        buffer[0] = '\0';
+        if (mistake->line > 0)
+                (void)snprintf(buffer, PLACE_SIZE, ":%u:%u", mistake->line, mistake->column);
+        return buffer;
+}
+
+size_t config_mistake_text(const ConfigMistake *mistake, char *to, size_t size) {
+        char place[PLACE_SIZE];
+
+        return (size_t)snprintf(to, size, "%s%s: %s%s", mistake->path, place_text(mistake, place),
+                                mistake->warning ? "warning: " : "", mistake->text);
+}
+
+void config_mistake_print(const ConfigMistake *mistake, FILE *to) {
+        char place[PLACE_SIZE];
+
+        fprintf(to, "%s%s: %s%s\n", mistake->path, place_text(mistake, place), mistake->warning ? "warning: " : "", mistake->text);
 }

@@ -51,5 +51,10 @@ static inline bool config_mistakes_is_full(const ConfigMistakes *m) {
 /* Puts them in order, says each only once, and how many were left out. 0 or -ENOMEM. */
 int config_mistakes_finish(ConfigMistakes *m);
 
-/* "PATH:LINE:COLUMN: [warning: ]TEXT\n" */
+/*
+ * "PATH:LINE:COLUMN: [warning: ]TEXT", or "PATH: [warning: ]TEXT" of the file as a whole. As snprintf(3): the length that it has,
+ * of which what `size` has room for is written.
+ */
+size_t config_mistake_text(const ConfigMistake *mistake, char *to, size_t size);
+/* The same as a line, whatever its length. */
 void config_mistake_print(const ConfigMistake *mistake, FILE *to);

@@ -66,7 +66,7 @@ int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
         if (r != 0)
                 return r;
         if (!reader->mailbox.mails.slots)
-                return error_trace_of(reader_init(reader, s->config->batch_pool), "CPU %u", s->cpus[slot]);
+                return error_trace_of(reader_init(reader, s->started_with->batch_pool), "CPU %u", s->cpus[slot]);
         free(reader->horizon.least); /* rings may have got another size since this CPU was there */
         return error_trace_of(reader_init_horizon(reader), "CPU %u", s->cpus[slot]);
 }

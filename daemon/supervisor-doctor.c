@@ -48,6 +48,7 @@ int handle_doctor(Asking *a, Explanation *e) {
         DoctorReport report = DOCTOR_REPORT_NULL;
         int r;
 
+        wants.clock = s->started_with->clock;
         if (!reply)
                 return error_origin(-ENOMEM);
         perfd__v1__doctor_reply__init(reply);

@@ -290,7 +290,7 @@ static int sample_from_message(Supervisor *s, const Perfd__V1__ExternalSample *m
         if (m->time == 0 || m->time > now + AHEAD_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-time", "a sample of %s has the time %llu, and %s is at %llu: it has to be "
                               "the stream's clock, and at most a second ahead", m->event, (unsigned long long)m->time,
-                              config_clock_name(s->config), (unsigned long long)now);
+                              config_clock_name(s->started_with), (unsigned long long)now);
         if (m->n_values > EXTERNAL_FIELDS_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-value", "%zu values: %s has %zu fields", m->n_values, m->event,
                               g->event->plan->n_fields);

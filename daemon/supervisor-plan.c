@@ -4,9 +4,9 @@
  */
 #include "daemon/supervisor-reload.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "config/difference.h"
 #include "daemon/model/spec-difference.h"
 #include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-requests.h"
@@ -109,79 +109,16 @@ static int plan_removed(const Reload *w, Perfd__V1__PlanReply *ret) {
         return r;
 }
 
-static int plan_setting(Perfd__V1__PlanReply *ret, const char *key, const char *before, const char *after, bool restart) {
-        int r;
-
-        if (strcmp(before, after) == 0)
-                return 0;
-        r = difference_new(key, before, after, &ret->settings, &ret->n_settings);
-        if (r == 0)
-                ret->settings[ret->n_settings - 1]->restart = restart;
-        return r;
-}
-
-static int plan_number(Perfd__V1__PlanReply *ret, const char *key, uint64_t before, uint64_t after, bool restart) {
-        char texts[2][24];
-
-        (void)snprintf(texts[0], sizeof(texts[0]), "%llu", (unsigned long long)before);
-        (void)snprintf(texts[1], sizeof(texts[1]), "%llu", (unsigned long long)after);
-        return plan_setting(ret, key, texts[0], texts[1], restart);
-}
-
-static int plan_mode(Perfd__V1__PlanReply *ret, const char *key, mode_t before, mode_t after) {
-        char texts[2][16];
-
-        (void)snprintf(texts[0], sizeof(texts[0]), "%04o", (unsigned)before);
-        (void)snprintf(texts[1], sizeof(texts[1]), "%04o", (unsigned)after);
-        return plan_setting(ret, key, texts[0], texts[1], true);
-}
-
-static int plan_priority(Perfd__V1__PlanReply *ret, const char *key, ThreadPriority before, ThreadPriority after) {
-        char texts[2][CONFIG_PRIORITY_SIZE];
-
-        return plan_setting(ret, key, config_priority_text(before, texts[0]), config_priority_text(after, texts[1]), true);
-}
-
-static int plan_cpus(Perfd__V1__PlanReply *ret, const char *key, const char *before, const char *after) {
-        return plan_setting(ret, key, before ? before : "all", after ? after : "all", true);
-}
-
-static int plan_places(const Config *before, const Config *after, Perfd__V1__PlanReply *ret) {
-        int r;
-
-        if ((r = plan_priority(ret, "readers.priority", before->reader_priority, after->reader_priority)) < 0 ||
-            (r = plan_cpus(ret, "readers.cpus", before->reader_cpus, after->reader_cpus)) < 0 ||
-            (r = plan_number(ret, "readers.guard", before->reader_guard, after->reader_guard, true)) < 0)
-                return r;
-        r = plan_priority(ret, "dispatcher.priority", before->dispatcher_priority, after->dispatcher_priority);
-        return r < 0 ? r : plan_cpus(ret, "dispatcher.cpus", before->dispatcher_cpus, after->dispatcher_cpus);
-}
-
 static int plan_settings(const Config *before, const Config *after, Perfd__V1__PlanReply *ret) {
-        int r;
+        ConfigDifference d;
+        int r = 0;
 
-        if ((r = plan_setting(ret, "listen.control", before->control_path, after->control_path, true)) < 0 ||
-            (r = plan_setting(ret, "listen.stream", before->stream_path, after->stream_path, true)) < 0 ||
-            (r = plan_mode(ret, "access.control-mode", before->control_mode, after->control_mode)) < 0 ||
-            (r = plan_mode(ret, "access.stream-mode", before->stream_mode, after->stream_mode)) < 0 ||
-            (r = plan_setting(ret, "access.stream-group", before->stream_group, after->stream_group, true)) < 0 ||
-            (r = plan_setting(ret, "state", before->state_path, after->state_path, true)) < 0 ||
-            (r = plan_setting(ret, "clock", config_clock_name(before), config_clock_name(after), true)) < 0 ||
-            (r = plan_number(ret, "rings.size", before->ring_size, after->ring_size, false)) < 0 ||
-            (r = plan_number(ret, "batches.pool", before->batch_pool, after->batch_pool, true)) < 0 ||
-            (r = plan_places(before, after, ret)) < 0 ||
-            (r = plan_number(ret, "subscribers.max", before->subscribers_max, after->subscribers_max, true)) < 0 ||
-            (r = plan_number(ret, "subscribers.memory", before->subscriber_memory, after->subscriber_memory, false)) < 0 ||
-            (r = plan_number(ret, "subscribers.memory-per-uid", before->subscriber_memory_per_uid,
-                             after->subscriber_memory_per_uid, false)) < 0 ||
-            (r = plan_number(ret, "subscribers.queue", before->subscriber_queue, after->subscriber_queue, false)) < 0 ||
-            (r = plan_number(ret, "subscribers.latency", before->subscriber_latency, after->subscriber_latency, false)) < 0)
-                return r;
-        if ((r = plan_number(ret, "connections.max", before->connections_max, after->connections_max, true)) < 0 ||
-            (r = plan_number(ret, "connections.per-uid", before->connections_per_uid, after->connections_per_uid, true)) < 0 ||
-            (r = plan_number(ret, "events.per-uid", before->events_per_uid, after->events_per_uid, false)) < 0)
-                return r;
-        return plan_number(ret, "fds.per-uid", before->fds_per_uid, after->fds_per_uid, false);
+        for (size_t row = 0; r == 0 && config_difference_next(before, after, &row, &d);) {
+                r = difference_new(d.key->pattern, d.before, d.after, &ret->settings, &ret->n_settings);
+                if (r == 0)
+                        ret->settings[ret->n_settings - 1]->restart = d.key->restart;
+        }
+        return r;
 }
 
 int supervisor_plan(Supervisor *s, const char *yaml, const char *path, Perfd__V1__PlanReply *ret, Explanation *e) {

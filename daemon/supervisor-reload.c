@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/difference.h"
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
@@ -156,29 +157,26 @@ static int reload_commit(Supervisor *s, Reload *w, Explanation *e) {
         return r == 0 && w->n_removed > 0 ? supervisor_remove_selected(s, w->removed, w->n_removed, e) : r;
 }
 
-static bool same_list(const char *a, const char *b) {
-        return a && b ? strcmp(a, b) == 0 : a == b;
-}
+/*
+ * Said of what was started with, and not of the configuration before: whoever reloads twice hears it twice, and whoever takes it
+ * back hears nothing.
+ */
+static void log_restart_needed(const Config *started_with, const Config *c) {
+        ConfigDifference d;
 
-static bool same_priority(ThreadPriority a, ThreadPriority b) {
-        return a.policy == b.policy && a.value == b.value;
-}
+        for (size_t row = 0; config_difference_next(started_with, c, &row, &d);) {
+                const char *unit = config_unit(d.key);
+                char text[512];
 
-static bool same_places(const Config *a, const Config *b) {
-        return same_priority(a->reader_priority, b->reader_priority) && same_list(a->reader_cpus, b->reader_cpus) &&
-               a->reader_guard == b->reader_guard && same_priority(a->dispatcher_priority, b->dispatcher_priority) &&
-               same_list(a->dispatcher_cpus, b->dispatcher_cpus);
-}
-
-static void log_restart_needed(const Config *old, const Config *new) {
-        if (!same_places(old, new) || old->batch_pool != new->batch_pool || old->clock != new->clock || old->subscribers_max != new->subscribers_max ||
-            old->connections_max != new->connections_max || old->connections_per_uid != new->connections_per_uid ||
-            old->connections_control != new->connections_control ||
-            strcmp(old->control_path, new->control_path) != 0 || strcmp(old->stream_path, new->stream_path) != 0 ||
-            strcmp(old->state_path, new->state_path) != 0 || old->control_mode != new->control_mode ||
-            old->stream_mode != new->stream_mode || strcmp(old->stream_group, new->stream_group) != 0)
-                log_print(LOG_WARNING, "listen, access, state, clock, batches, readers, dispatcher, subscribers.max or connections "
-                          "have changed: that needs a restart");
+                if (!d.key->restart)
+                        continue;
+                (void)snprintf(text, sizeof(text), "%s%s needs a restart: it is %s%s until then and %s%s afterwards",
+                               d.key->pattern, d.at.path ? "" : ", which is not set any more,", d.before, unit, d.after, unit);
+                if (d.at.path)
+                        log_print(LOG_WARNING, "%s:%u:%u: %s", d.at.path, d.at.line, d.at.column, text);
+                else
+                        log_print(LOG_WARNING, "%s", text);
+        }
 }
 
 /* Those that are there twice: under their names there is an old and a new one. */
@@ -205,7 +203,7 @@ static int change_events(Supervisor *s, Config *c, Perfd__V1__ReloadReply *ret, 
                 ret->removed = (uint32_t)w.n_removed - n_changed;
                 ret->changed = n_changed + (uint32_t)w.n_replacements;
                 ret->kept = (uint32_t)(w.n_kept - w.n_replacements);
-                log_restart_needed(before, c);
+                log_restart_needed(s->started_with, c);
                 s->config = config_ref(c);
                 config_unref(before);
                 r = supervisor_update_memory(s);
@@ -242,10 +240,13 @@ static int refuse_mistakes(const ConfigMistakes *m, const char *path, Explanatio
         size_t used = 0;
 
         (void)refuse(e, REFUSED_INVALID, "bad-config", "%s is not valid", path);
-        for (size_t i = 0; i < m->n_items && used < sizeof(e->text); i++)
-                if (!m->items[i].warning)
-                        used += (size_t)snprintf(e->text + used, sizeof(e->text) - used, "%s%s:%u:%u: %s", used ? "\n" : "",
-                                                 m->items[i].path, m->items[i].line, m->items[i].column, m->items[i].text);
+        for (size_t i = 0; i < m->n_items && used + 1 < sizeof(e->text); i++) {
+                if (m->items[i].warning)
+                        continue;
+                if (used > 0)
+                        e->text[used++] = '\n';
+                used += config_mistake_text(&m->items[i], e->text + used, sizeof(e->text) - used);
+        }
         utf8_mend(e->text); /* the last one may be cut in a character */
         return REFUSED_INVALID;
 }

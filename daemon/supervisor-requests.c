@@ -34,16 +34,13 @@ static int handle_hello(Asking *a, Explanation *e) {
         return reply->version ? 0 : error_origin(-ENOMEM);
 }
 
-/* Bytes of resident memory without the rings. */
-static uint64_t own_rss(const Supervisor *s) {
+/* Bytes, as ps(1) and VmRSS say it: whether the rings are a part of it is the kernel's affair, and another one's another. */
+static uint64_t own_rss(void) {
         WITH_FD_RESERVE;
         _cleanup_fclose_ FILE *f = fopen("/proc/self/statm", "re");
-        uint64_t rings = s->n_cpus * (s->config->ring_size + (uint64_t)sysconf(_SC_PAGESIZE)), rss = 0;
         unsigned long size, resident;
 
-        if (f && fscanf(f, "%lu %lu", &size, &resident) == 2)
-                rss = resident * (uint64_t)sysconf(_SC_PAGESIZE);
-        return rss > rings ? rss - rings : rss;
+        return f && fscanf(f, "%lu %lu", &size, &resident) == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 static int status_add_cpus(const Supervisor *s, Perfd__V1__StatusReply *reply) {
@@ -101,13 +98,13 @@ static int handle_status(Asking *a, Explanation *e) {
         reply->n_subscribers = (uint32_t)s->n_subscribers;
         reply->n_connections = s->control.n_connections;
         reply->ring_size = s->config->ring_size;
-        reply->rss = own_rss(s);
+        reply->rss = own_rss();
         reply->n_fds = (uint32_t)supervisor_count_fds(s);
         reply->n_closing = (uint32_t)atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed);
         reply->n_tasks_forgotten = counter_get(&s->dispatcher.tasks_forgotten);
         reply->loss_exact = s->attr.has_lost;
         reply->version = strdup(PERFD_VERSION);
-        reply->clock = strdup(config_clock_name(s->config));
+        reply->clock = strdup(config_clock_name(s->started_with));
         reply->kernel = strdup(uts.release);
         reply->config = strdup(s->config_path ? s->config_path : "");
         if (!reply->version || !reply->clock || !reply->kernel || !reply->config)

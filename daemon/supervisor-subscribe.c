@@ -142,7 +142,7 @@ static int start_packet(const Supervisor *s, const Subscriber *sub, const Perfd_
         uint8_t bytes[1024];
 
         uname(&uts);
-        start.clock = (char *)config_clock_name(s->config);
+        start.clock = (char *)config_clock_name(s->started_with);
         start.wall_offset = (int64_t)(clock_now(CLOCK_REALTIME) - clock_now(s->attr.clock));
         start.host = uts.nodename;
         start.kernel = uts.release;

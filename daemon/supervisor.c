@@ -259,6 +259,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         thread_assert(THREAD_MAIN);
         (void)mallopt(M_ARENA_MAX, 1); /* packets come from whoever has the turn: no thread is left with what others could use */
         s->started = clock_now(CLOCK_MONOTONIC);
+        s->started_with = config_ref(s->config);
         if ((r = start_limits(e)) != 0 ||        /* fds */
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
@@ -347,6 +348,7 @@ void supervisor_stop(Supervisor *s) {
         sd_event_source_disable_unref(s->goodbye);
         s->event = sd_event_unref(s->event);
         config_unref(s->config);
+        config_unref(s->started_with);
         free(s->config_path);
         free(s->runtime_directory);
         close_fd(s->ready_fd);

@@ -130,6 +130,7 @@ typedef struct Moves {
 typedef struct Supervisor {
         sd_event *event;
         Config *config;
+        Config *started_with; /* what its keys with .restart say holds until the end */
         char *config_path; /* NULL: defaults */
         char *runtime_directory; /* overrides the paths of the sockets */
         int ready_fd; /* -1: nobody waits */

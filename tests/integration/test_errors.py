@@ -384,7 +384,8 @@ def test_reload():
             check(re.search(word, response.message), f"no {word!r} in {response.message!r}")
             unchanged(daemon, before, f"what the reload of {text!r} left")
         os.unlink(path)
-        refused(client, "bad-config", reload=pb.Empty())
+        no = refused(client, "bad-config", reload=pb.Empty())
+        equal(no.message, f"{path}: the file can not be opened: No such file or directory", "what is said of a file that is gone")
         mistakes = client.request(validate=pb.ValidateRequest(yaml=MISTAKES)).validated.mistakes
         equal([(m.line, m.column) for m in mistakes], [p[:2] for p in PLACES], "the places of the mistakes")
 

@@ -70,6 +70,11 @@ static void test_groups(void **state) {
                   "f:2:40: interval: found '61 min', expected a duration from 1ms to 1h, such as 100ms\n" },
                 { "groups: {g: {counters: [cs]}, h: {events: [{event: cs, name: g}]}}\n",
                   "f:2:62: event name 'g' stands already in line 2; give one of them another 'name'\n" },
+                { "groups: {g: {events: [{event: cs, name: 'a b'}, cs, {event: cs, name: 'c d'}]}}\n",
+                  "f:2:43: name: found 'a b', expected a name of ASCII letters, digits and signs such as . : _ - / without "
+                  "spaces and any of ,*?[]\"'\\, not beginning with #, - or @\n"
+                  "f:2:73: name: found 'c d', expected a name of ASCII letters, digits and signs such as . : _ - / without "
+                  "spaces and any of ,*?[]\"'\\, not beginning with #, - or @\n" },
                 { "targets: {t: {cpus: 0}}\ngroups: {g: {target: t, events: ['external:x']}}\n",
                   "f:3:34: 'external:x' is emitted by clients and has no target, but its group has 't'; move it to a "
                   "group without one\n" },

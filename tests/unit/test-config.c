@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "config/difference.h"
 #include "config/keys.h"
 #include "config/node.h"
 #include "tests/unit/config-checks.h"
@@ -359,12 +360,54 @@ static void test_values(void **state) {
         assert_string_equal(e->at.path, "f");
 }
 
+static Config *parse(const char *yaml) {
+        return check(yaml, strlen(yaml), "");
+}
+
+/* What differs in settings: each once, in the order of the table, with its place if it is written; and nothing else. */
+static void test_differences(void **state) {
+        static const struct {
+                const char *key, *before, *after, *unit;
+                unsigned line, column; /* 0: it is not written any more */
+                bool restart;
+        } expected[] = {
+                { "access.stream-mode", "0660", "0600", "", 2, 23, true },
+                { "clock", "boottime", "monotonic", "", 0, 0, true },
+                { "rings.size", "4194304", "1048576", " bytes", 3, 15, false },
+                { "readers.priority", "fifo:1", "nice:3", "", 4, 21, true },
+                { "readers.cpus", "0", "all", "", 0, 0, true },
+                { "readers.guard", "5000000", "7000000", " ns", 4, 36, true },
+                { "connections.control", "32", "33", "", 5, 24, true },
+                { "fds.per-uid", "16384", "99", "", 6, 16, false },
+        };
+        _cleanup_(config_unrefp) Config *before = parse("version: 1\nclock: boottime\nreaders: {cpus: 0}\n");
+        _cleanup_(config_unrefp) Config *after =
+                parse("version: 1\naccess: {stream-mode: 0600}\nrings: {size: 1MiB}\nreaders: {priority: nice:3, guard: 7ms}\n"
+                      "connections: {control: 33}\nfds: {per-uid: 99}\ngroups: {g: {events: [cs]}}\n");
+        ConfigDifference d;
+        size_t row = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+                assert_true(config_difference_next(before, after, &row, &d));
+                assert_string_equal(d.key->pattern, expected[i].key);
+                assert_string_equal(d.before, expected[i].before);
+                assert_string_equal(d.after, expected[i].after);
+                assert_string_equal(config_unit(d.key), expected[i].unit);
+                assert_int_equal(d.key->restart, expected[i].restart);
+                assert_int_equal(d.at.line, expected[i].line);
+                assert_int_equal(d.at.column, expected[i].column);
+        }
+        assert_false(config_difference_next(before, after, &row, &d));
+        row = 0;
+        assert_false(config_difference_next(after, after, &row, &d));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_settings), cmocka_unit_test(test_shape), cmocka_unit_test(test_targets),
                 cmocka_unit_test(test_threads),
                 cmocka_unit_test(test_events),   cmocka_unit_test(test_yaml),  cmocka_unit_test(test_bounds),
-                cmocka_unit_test(test_values),
+                cmocka_unit_test(test_values),   cmocka_unit_test(test_differences),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
