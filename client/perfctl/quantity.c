@@ -72,6 +72,15 @@ bool quantity_parse_number(const char *text, uint64_t *ret) {
         return true;
 }
 
+bool quantity_is_too_large(const char *text) {
+        bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+        const char *digits = is_hex ? text + 2 : text;
+        uint64_t number;
+
+        return *digits && strspn(digits, is_hex ? "0123456789abcdefABCDEF" : "0123456789") == strlen(digits) &&
+               !quantity_parse_number(text, &number);
+}
+
 bool quantity_parse_time(const char *text, uint64_t *ret_nsec) {
         uint64_t nsec;
 

@@ -7,6 +7,8 @@
 
 /* All of the text, or false: "12" or "0xc"; "10s", "500ms", "2m", "1h", "250us" in ns; "64KiB", "2MiB", "1M" in bytes. */
 bool quantity_parse_number(const char *text, uint64_t *ret);
+/* Of a text that is none of these numbers: whether it is one, but above what 64 bits have room for. */
+bool quantity_is_too_large(const char *text);
 bool quantity_parse_time(const char *text, uint64_t *ret_nsec);
 bool quantity_parse_size(const char *text, uint64_t *ret_bytes);
 

@@ -6,6 +6,8 @@
 
 #include "client/perfctl/quantity.h"
 
+#define TASK_ID_MAX 4194304 /* PID_MAX_LIMIT of a 64-bit Linux */
+
 /* "12,13" into malloc'ed memory. */
 static int parse_ids(const Perfctl *p, const char *option, const uint32_t **ret_ids, size_t *ret_n) {
         const char *text = perfctl_get(p, option);
@@ -23,6 +25,9 @@ static int parse_ids(const Perfctl *p, const char *option, const uint32_t **ret_
 
                 if (quantity_parse_number(word, &id) && id <= INT32_MAX)
                         ids[n++] = (uint32_t)id;
+                else if (quantity_parse_number(word, &id) || quantity_is_too_large(word))
+                        r = perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is too large: pids and tids are from 1 to %d", option, word,
+                                         TASK_ID_MAX);
                 else
                         r = perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no list of numbers, as in 12,13", option,
                                          text);

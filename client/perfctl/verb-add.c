@@ -2,17 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/number.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/refs.h"
 #include "client/perfctl/target.h"
-
-static int parse_number(const Perfctl *p, const char *option, uint64_t *ret) {
-        const char *text = perfctl_get(p, option);
-
-        if (!text || (quantity_parse_number(text, ret) && *ret > 0))
-                return 0;
-        return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no number above 0", option, text);
-}
 
 static int parse_callchain(const Perfctl *p, perfd_callchain *ret) {
         const char *text = perfctl_get(p, "callchain");
@@ -58,11 +51,11 @@ static int parse_rate(const Perfctl *p, perfd_event_spec *s) {
                 return perfctl_fail(p, PERFCTL_USAGE, "--period and --frequency exclude each other");
         if (interval && (!quantity_parse_time(interval, &s->interval) || s->interval == 0))
                 return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is no time, as in 100ms, 1s", interval);
-        r = parse_number(p, "period", &s->period);
+        r = number_parse(p, "--period: ", perfctl_get(p, "period"), &s->period);
         if (r == 0)
-                r = parse_number(p, "frequency", &s->frequency);
+                r = number_parse(p, "--frequency: ", perfctl_get(p, "frequency"), &s->frequency);
         if (r == 0)
-                r = parse_number(p, "maxactive", &maxactive);
+                r = number_parse(p, "--maxactive: ", perfctl_get(p, "maxactive"), &maxactive);
         if (r == 0 && maxactive > UINT32_MAX)
                 r = perfctl_fail(p, PERFCTL_USAGE, "--maxactive: '%s' is too large", perfctl_get(p, "maxactive"));
         s->maxactive = (uint32_t)maxactive;

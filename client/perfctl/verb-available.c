@@ -61,6 +61,9 @@ static int available_run(Perfctl *p) {
                 print_table(p, result, fields);
         for (size_t i = 0; p->json && (a = perfd_result_available(result, i)); i++)
                 print_json(p, a, fields);
+        if (!perfd_result_available(result, 0))
+                return perfctl_fail(p, PERFCTL_OK, "nothing that this machine offers matches '%s'",
+                                    p->n_arguments > 0 ? p->arguments[0] : "*");
         if (perfd_result_is_truncated(result))
                 return perfctl_fail(p, PERFCTL_FAILED, "more events match than fit in an answer: use a narrower glob");
         return PERFCTL_OK;

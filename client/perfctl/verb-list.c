@@ -188,6 +188,10 @@ static int list_run(Perfctl *p) {
                 print_table(p, result);
         for (size_t i = 0; p->json && (e = perfd_result_event(result, i)); i++)
                 print_json(p, e);
+        if (!perfd_result_event(result, 0) && p->n_arguments > 0)
+                return perfctl_fail(p, PERFCTL_OK, "no running event matches '%s'", p->arguments[0]);
+        if (!perfd_result_event(result, 0))
+                return perfctl_fail(p, PERFCTL_OK, "no event runs");
         return PERFCTL_OK;
 }
 

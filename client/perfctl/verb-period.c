@@ -1,19 +1,20 @@
 /* Changes how often a running event is sampled; no sample of another is lost. */
-#include "client/perfctl/perfctl.h"
-#include "client/perfctl/quantity.h"
+#include "client/perfctl/number.h"
 
 static int period_run(Perfctl *p) {
         const char *hertz = perfctl_get(p, "frequency"), *count = p->n_arguments > 1 ? p->arguments[1] : NULL;
         uint64_t period = 0, frequency = 0;
         int r;
 
-        if (!count == !hertz)
-                return perfctl_fail(p, PERFCTL_USAGE, "either a period or a --frequency has to be given");
-        if (count && (!quantity_parse_number(count, &period) || period == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "'%s' is no number above 0", count);
-        if (hertz && (!quantity_parse_number(hertz, &frequency) || frequency == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--frequency: '%s' is no number above 0", hertz);
-        r = perfctl_connect(p);
+        if (count && hertz)
+                return perfctl_fail(p, PERFCTL_USAGE, "a period and --frequency exclude each other");
+        if (!count && !hertz)
+                return perfctl_fail(p, PERFCTL_USAGE, "a period or --frequency is missing");
+        r = number_parse(p, "", count, &period);
+        if (r == 0)
+                r = number_parse(p, "--frequency: ", hertz, &frequency);
+        if (r == 0)
+                r = perfctl_connect(p);
         if (r != 0)
                 return r;
         if (perfd_set_period(p->client, p->arguments[0], period, frequency) != 0)

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/perfctl/number.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/stat.h"
 #include "client/perfctl/target.h"
@@ -25,8 +26,9 @@ static int parse_options(const Perfctl *p, StatOptions *o) {
         o->interval = p->command ? 0 : 1000000000;
         if (interval && (!quantity_parse_time(interval, &o->interval) || o->interval == 0))
                 return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is no time, as in 100ms, 1s", interval);
-        if (count && (!quantity_parse_number(count, &o->count) || o->count == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--count: '%s' is no number above 0", count);
+        r = number_parse(p, "--count: ", count, &o->count);
+        if (r != 0)
+                return r;
         if (p->command && !p->command[0])
                 return perfctl_fail(p, PERFCTL_USAGE, "the command behind -- is missing");
         if (p->command && !target_is_host(&o->target))

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/number.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/watch.h"
 
@@ -109,15 +110,13 @@ static int parse_quantities(const Perfctl *p, WatchOptions *o) {
         const char *count = perfctl_get(p, "count"), *duration = perfctl_get(p, "for"), *queue = perfctl_get(p, "queue");
         const char *latency = perfctl_get(p, "latency");
 
-        if (count && (!quantity_parse_number(count, &o->count) || o->count == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--count: '%s' is no number above 0", count);
         if (duration && (!quantity_parse_time(duration, &o->duration) || o->duration == 0))
                 return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is no time, as in 500ms, 10s, 2m", duration);
         if (queue && (!quantity_parse_size(queue, &o->subscription.queue_bytes) || o->subscription.queue_bytes == 0))
                 return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is no size, as in 64KiB, 4MiB", queue);
         if (latency && (!quantity_parse_time(latency, &o->subscription.latency) || o->subscription.latency == 0))
                 return perfctl_fail(p, PERFCTL_USAGE, "--latency: '%s' is no time, as in 200us, 1ms", latency);
-        return 0;
+        return number_parse(p, "--count: ", count, &o->count);
 }
 
 static int parse_options(const Perfctl *p, WatchOptions *o) {

@@ -100,7 +100,7 @@ static int explain_unsupported(const struct perf_event_attr *attr, const char *w
                 return refuse(e, REFUSED_UNSUPPORTED, "no-counter",
                               "this machine can not count %s (%s): it has no PMU for it, as most virtual machines%s", what,
                               strerror(error), attr->type == PERF_TYPE_HARDWARE && attr->config == PERF_COUNT_HW_CPU_CYCLES ?
-                              "; `fallback: cpu-clock` counts that instead" : "");
+                              "; `fallback: cpu-clock` (perfctl add --fallback cpu-clock) counts that instead" : "");
         if (error == EINVAL && attr->type == PERF_TYPE_BREAKPOINT)
                 return refuse(e, REFUSED_INVALID, "bad-event",
                               "this CPU can not watch %s: the address has to be a multiple of the length, which is 1, 2, 4 or "

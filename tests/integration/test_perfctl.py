@@ -129,6 +129,26 @@ def test_available_is_what_can_be_added():
             check(set(events) <= set(rows), f"{events} of sysfs")
 
 
+def test_nothing_matches():
+    """That there is nothing is said on stderr, and no failure; stdout is as empty as the list."""
+    with perfd.Daemon() as daemon:
+        for words, message in ((("list",), "no event runs"), (("list", "x*"), "no running event matches 'x*'"),
+                               (("available", "nosuch:*"), "nothing that this machine offers matches 'nosuch:*'")):
+            for more in ((), ("--json",)):
+                process = start(daemon, *words, *more)
+                equal(process.communicate(timeout=perfd.PATIENCE), ("", f"perfctl: {words[0]}: {message}\n"), words)
+                equal(process.returncode, 0, words)
+
+
+def test_status_says_what_the_kernel_says():
+    """rss is what everybody else sees, in bytes: the kernel counts pages, on each CPU some before it adds them up."""
+    with perfd.Daemon() as daemon:
+        row, = run(daemon, "status", "--json")
+        with open(f"/proc/{daemon.pid}/status", encoding="ascii") as f:
+            of_kernel = next(int(line.split()[1]) << 10 for line in f if line.startswith("VmRSS:"))
+        check(abs(row["rss"] - of_kernel) < of_kernel // 4, f"rss {row['rss']}, and the kernel says {of_kernel}")
+
+
 def test_no_socket():
     """Which of the two can not be used, why, and what to do: where perfd does not run, and for whom it is not."""
     def ask(script):
