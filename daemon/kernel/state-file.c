@@ -21,6 +21,7 @@
 #define WORDS "perfd events "
 #define VERSION 1
 #define FIRST_LINE_MAX 64
+#define FOLDER_IS_SET_BY "the key `state` of its configuration, or --runtime-directory"
 #define NAMES 100 /* of files set aside */
 #define FILE_MAX ((size_t)64 << 20) /* 10,000 events with the longest filters */
 
@@ -44,8 +45,8 @@ static int refuse_place(const char *path, int error, const char *what, Explanati
 
         if (error == ENOMEM)
                 return refuse_kernel_memory(e, path);
-        return refuse(e, refusal, "state-file", "the state file %s can not be used: %s: %s; give perfd a folder of its own (the "
-                      "key `state` of its configuration)", path, what, strerror(error));
+        return refuse(e, refusal, "state-file", "the state file %s can not be used: %s: %s; give perfd a folder of its own ("
+                      FOLDER_IS_SET_BY ")", path, what, strerror(error));
 }
 
 static const char *kind_name(mode_t mode) {
@@ -75,10 +76,14 @@ static int folder_check(const Place *p, Explanation *e) {
         if (st.st_uid != geteuid() && st.st_uid != 0)
                 return refuse(e, REFUSED_DENIED, "state-file", "%s can not be the folder of the state file: it belongs to uid %u, "
                               "and not to perfd's, %u, or to root", p->folder, (unsigned)st.st_uid, (unsigned)geteuid());
+        if (st.st_mode & 022 && st.st_mode & S_ISVTX) /* as /tmp is: to be shared */
+                return refuse(e, REFUSED_DENIED, "state-file", "%s can not be the folder of the state file: others may write to it, "
+                              "as they should (mode %04o); give perfd a folder of its own (" FOLDER_IS_SET_BY ")", p->folder,
+                              (unsigned)st.st_mode & 07777);
         if (st.st_mode & 022)
                 return refuse(e, REFUSED_DENIED, "state-file", "%s can not be the folder of the state file: others may write to it "
-                              "(mode %04o); `chmod go-w` it, or set the key `state` of perfd's configuration", p->folder,
-                              (unsigned)st.st_mode & 07777);
+                              "(mode %04o); take that from them (chmod go-w), or give perfd another folder (" FOLDER_IS_SET_BY ")",
+                              p->folder, (unsigned)st.st_mode & 07777);
         return 0;
 }
 

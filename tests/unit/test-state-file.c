@@ -203,6 +203,8 @@ static void test_folder_of_others(void **state) {
                 assert_non_null(strstr(e.text, "others may write to it"));
                 assert_int_equal(state_file_write(path, (const uint8_t *)"new", 3, &e), REFUSED_DENIED);
                 assert_non_null(strstr(e.text, "others may write to it"));
+                assert_int_equal(strstr(e.text, "chmod") == NULL, (modes[i] & S_ISVTX) != 0); /* of /tmp it is no remedy */
+                assert_non_null(strstr(e.text, "--runtime-directory"));
                 assert_int_equal(state_file_set_aside(path, &name, &e), REFUSED_DENIED);
         }
         assert_int_equal(chmod(made, 0700), 0);
