@@ -5,6 +5,7 @@
 #include "daemon/supervisor-doctor.h"
 
 #include "daemon/kernel/doctor.h"
+#include "daemon/kernel/system-calls.h"
 #include "daemon/supervisor-requests.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ static DoctorWants doctor_wants(const Config *config, const char *tracing, const
         return (DoctorWants){ .root = "",
                               .tracing = tracing,
                               .privileges = privileges,
+                              .n_own_filters = system_calls_count_filters(),
                               .no_idle = no_idle,
                               .clock = config->clock,
                               .ring_size = config->ring_size,

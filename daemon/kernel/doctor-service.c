@@ -111,7 +111,9 @@ static void examine_confinement(Doctor *d) {
         else
                 doctor_yes(d, "container", "none is to be seen");
         doctor_yes(d, "seccomp", "%s",
-                   d->has_seccomp ? "a filter is in force; what it does not allow is in the other rows" : "no filter");
+                   d->has_seccomp               ? "a filter is in force; what it does not allow is in the other rows"
+                   : d->wants->n_own_filters > 0 ? "perfd's own filter alone, which denies what perfd never calls"
+                                                 : "no filter");
 }
 
 /* What the process has done with it is of interest where it had it. */

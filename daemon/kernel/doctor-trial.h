@@ -22,7 +22,7 @@ typedef struct Doctor {
         uint32_t *cpus; /* online */
         size_t n_cpus;
         uint64_t capabilities; /* effective */
-        bool has_seccomp;
+        bool has_seccomp; /* a filter that perfd has not made itself */
         bool is_user_namespace; /* not the first one: capabilities there do not count for perf events */
         long paranoid;          /* kernel.perf_event_paranoid; -2: there is none */
 

@@ -203,6 +203,18 @@ static const char *status_find(const char *status, const char *key) {
         return at ? at + strlen(key) + strspn(at + strlen(key), " \t") : NULL;
 }
 
+/*
+ * "Seccomp:\t2" and, since Linux 5.9, "Seccomp_filters:\t1". Without a number of them perfd's own filter is taken for the only
+ * one, because whoever starts perfd mostly has none.
+ */
+static bool has_foreign_filter(const Doctor *d, const char *status) {
+        const char *mode = status_find(status, "\nSeccomp:"), *n = status_find(status, "\nSeccomp_filters:");
+
+        if (!mode || (*mode != '1' && *mode != '2'))
+                return false;
+        return n ? strtoul(n, NULL, 10) > d->wants->n_own_filters : d->wants->n_own_filters == 0;
+}
+
 static int doctor_learn(Doctor *d) {
         _cleanup_free_ char *status = NULL, *online = NULL; /* groups in front of capabilities, and CPUs, are as many as there are */
         const char *text;
@@ -215,8 +227,7 @@ static int doctor_learn(Doctor *d) {
                 return r;
         if (status && (text = status_find(status, "\nCapEff:")))
                 d->capabilities = strtoull(text, NULL, 16);
-        if (status && (text = status_find(status, "\nSeccomp:")))
-                d->has_seccomp = *text == '1' || *text == '2';
+        d->has_seccomp = status && has_foreign_filter(d, status);
         d->is_user_namespace = !is_first_namespace(d, "/proc/self/ns/user",
                                                    "user:[4026531837]"); /* PROC_USER_INIT_INO */
         r = whole_file_read(doctor_path(d, "/sys/devices/system/cpu/online"), &online, &length);

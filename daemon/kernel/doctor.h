@@ -28,6 +28,7 @@ typedef struct DoctorWants {
         const char *
                 tracing; /* where tracefs is; NULL: it is looked for, and mounted for the moment where nobody sees it */
         const PrivilegesReport *privileges; /* what this process did at its start */
+        unsigned n_own_filters; /* seccomp filters that this process has made itself: they deny nothing that is tried */
         const char *no_idle; /* why it does not see idle CPUs; "": it does; NULL: nobody asks */
         clockid_t clock;
         size_t ring_size; /* data bytes of each CPU's ring */

@@ -28,6 +28,20 @@
 #define HAS_LEAK_CHECK false
 #endif
 
+static unsigned n_filters;
+
+static int load(scmp_filter_ctx filter) {
+        int r = seccomp_load(filter); /* and no_new_privs, which it asks for */
+
+        n_filters += r == 0;
+        return r;
+}
+
+unsigned system_calls_count_filters(void) {
+        thread_assert(THREAD_MAIN);
+        return n_filters;
+}
+
 int system_calls_end_bpf(void) {
         scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
         int r;
@@ -37,7 +51,7 @@ int system_calls_end_bpf(void) {
                 return error_origin(-ENOMEM);
         r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(bpf), 1, SCMP_A0(SCMP_CMP_NE, BPF_PROG_TEST_RUN));
         if (r == 0)
-                r = seccomp_load(filter);
+                r = load(filter);
         seccomp_release(filter);
         return r;
 }
@@ -95,7 +109,7 @@ int system_calls_reduce(void) {
         for (size_t i = 0; i < ARRAY_SIZE(denied) && r >= 0; i++)
                 r = deny(filter, denied[i]);
         if (r >= 0)
-                r = seccomp_load(filter); /* and no_new_privs, which it asks for */
+                r = load(filter);
         seccomp_release(filter);
         return r < 0 ? r : 0;
 }

@@ -12,3 +12,5 @@ int system_calls_end_bpf(void);
  * execve(2) either (no_new_privs). -errno: this kernel has no such filter, or none is left; it is as before.
  */
 int system_calls_reduce(void);
+/* How many filters of this process the two above have made; whoever started it may have given it others. */
+unsigned system_calls_count_filters(void);

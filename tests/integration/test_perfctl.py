@@ -142,7 +142,7 @@ def test_nothing_matches():
 
 def test_status_says_what_the_kernel_says():
     """rss is what everybody else sees, in bytes: the kernel counts pages, on each CPU some before it adds them up."""
-    with perfd.Daemon() as daemon:
+    with perfd.Daemon(config="version: 1\nrings: {size: 2MiB}\n") as daemon:
         row, = run(daemon, "status", "--json")
         with open(f"/proc/{daemon.pid}/status", encoding="ascii") as f:
             of_kernel = next(int(line.split()[1]) << 10 for line in f if line.startswith("VmRSS:"))

@@ -24,6 +24,7 @@
 #include "daemon/kernel/open.h"
 
 static char root[64], tracing[80];
+static unsigned n_own_filters;
 
 /* What the played kernel says: to events of the host, of hardware, and to all. 0: yes. */
 static struct {
@@ -125,6 +126,7 @@ static int lay_out(void **state) {
         put_file("/tracing/error_log", "");
         put_file("/tracing/instances/x", "");
         open_perf_event = play_open;
+        n_own_filters = 0;
         memset(&kernel, 0, sizeof(kernel));
         return 0;
 }
@@ -144,6 +146,7 @@ static DoctorReport examine(void) {
                               .privileges = &none,
                               .clock = CLOCK_MONOTONIC,
                               .ring_size = 65536,
+                              .n_own_filters = n_own_filters,
                               .n_own_fds = 64,
                               .n_fds_each_cpu = 2 };
         DoctorReport report;
@@ -309,6 +312,7 @@ static void test_nothing_allowed(void **state) {
 static void test_remedies(void **state) {
         static const struct {
                 const char *status, *user_namespace, *paranoid, *remedy;
+                unsigned n_own_filters;
         } cases[] = {
                 { "CapEff:\t0000000000000000\nSeccomp:\t2\n", "user:[4026531837]", "2",
                   "give perfd CAP_PERFMON (AmbientCapabilities= of its unit), or sysctl kernel.perf_event_paranoid=-1" },
@@ -321,6 +325,13 @@ static void test_remedies(void **state) {
                   "sysctl kernel.perf_event_paranoid=2, or give perfd CAP_SYS_ADMIN, which this kernel asks for above 2" },
                 { "CapEff:\t0000000000200000\nSeccomp:\t0\n", "user:[4026531837]", "2",
                   "a security module forbids it: see dmesg, and /sys/kernel/security/lockdown" },
+                { "CapEff:\t0000004000000000\nSeccomp:\t2\nSeccomp_filters:\t1\n", "user:[4026531837]", "2",
+                  "a security module forbids it: see dmesg, and /sys/kernel/security/lockdown", 1 },
+                { "CapEff:\t0000004000000000\nSeccomp:\t2\n", "user:[4026531837]", "2",
+                  "a security module forbids it: see dmesg, and /sys/kernel/security/lockdown", 1 },
+                { "CapEff:\t0000004000000000\nSeccomp:\t2\nSeccomp_filters:\t2\n", "user:[4026531837]", "2",
+                  "allow the call in the seccomp filter that this process has: SystemCallFilter= of the unit, or the "
+                  "profile of the container", 1 },
         };
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -332,6 +343,7 @@ static void test_remedies(void **state) {
                 put_link("/proc/self/ns/user", cases[i].user_namespace);
                 put_file("/proc/sys/kernel/perf_event_paranoid", cases[i].paranoid);
                 kernel.host = EPERM;
+                n_own_filters = cases[i].n_own_filters;
                 r = examine();
                 check_no(&r, "host-wide events", "an event of everybody on CPU 0: Operation not permitted",
                          cases[i].remedy);
