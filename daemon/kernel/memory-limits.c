@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/fd-limit.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/cgroup-mounts.h"
 #include "daemon/kernel/whole-file.h"
@@ -194,6 +195,7 @@ static int64_t room_of_level(const char *folder, bool is_v1) {
 }
 
 int64_t memory_limits_room(const MemoryLimits *m) {
+        WITH_FD_RESERVE; /* or clients that take all fds would take the limits away too */
         int64_t room = room_of_host(m);
 
         for (size_t i = 0; i < m->n; i++)

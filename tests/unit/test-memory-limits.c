@@ -3,6 +3,9 @@
  */
 #include "tests/unit/cgroup-rig.h"
 
+#include <sys/resource.h>
+
+#include "daemon/base/fd-limit.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/memory-limits.h"
 
@@ -117,12 +120,38 @@ static void test_v1(void **state) {
         assert_true(room() == (1024 - 128) * (int64_t)MIB);
 }
 
+/* Limits are seen also when no fd is left: they are read with the reserve. */
+static void test_no_fds(void **state) {
+        /* for good, in this process: root could raise it, nobody has to */
+        const struct rlimit few = { .rlim_cur = 100, .rlim_max = 100 };
+        MemoryLimits m = MEMORY_LIMITS_NULL;
+        int taken[100], n = 0;
+
+        write_file("/proc/self/mountinfo", V2);
+        write_file("/proc/self/cgroup", "0::/perfd\n");
+        make_folder("/sys/fs/cgroup/perfd");
+        write_file("/sys/fs/cgroup/perfd/memory.max", "67108864\n");
+        write_file("/sys/fs/cgroup/perfd/memory.current", "10485760\n");
+        assert_int_equal(memory_limits_find(host, &m), 0);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        assert_int_equal(fd_limit_init(), 0);
+        while ((taken[n] = dup(STDERR_FILENO)) >= 0)
+                n++;
+        assert_int_equal(errno, EMFILE);
+        assert_true(memory_limits_room(&m) == (64 - 8 - 10) * MIB);
+        assert_int_equal(dup(STDERR_FILENO), -1); /* the reserve is closed again */
+        while (n > 0)
+                close_fd(taken[--n]);
+        memory_limits_deinit(&m);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_host, begin, end),
                 cmocka_unit_test_setup_teardown(test_v2, begin, end),
                 cmocka_unit_test_setup_teardown(test_container, begin, end),
                 cmocka_unit_test_setup_teardown(test_v1, begin, end),
+                cmocka_unit_test_setup_teardown(test_no_fds, begin, end),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
