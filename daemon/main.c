@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/value-text.h"
 #include "config/words.h"
@@ -211,6 +212,7 @@ int main(int argc, char **argv) {
         if (r == 0)
                 r = error_trace(supervisor_run(&s));
         r = r != 0 ? fail(r, &e) : EXIT_SUCCESS;
-        supervisor_stop(&s);
+        if (!supervisor_stop(&s))
+                _exit(r); /* exit handlers would run beside a thread that may go on at any moment */
         return r;
 }

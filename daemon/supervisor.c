@@ -300,7 +300,7 @@ static void abandon_readers(Supervisor *s) {
         watchdog_stop(&s->watchdog);
 }
 
-void supervisor_stop(Supervisor *s) {
+bool supervisor_stop(Supervisor *s) {
         s->control.gone = NULL; /* everything goes */
         operations_deinit(s);
         control_deinit(&s->control);
@@ -317,7 +317,7 @@ void supervisor_stop(Supervisor *s) {
         }
         if (s->answering.n > 0) {
                 abandon_readers(s);
-                return;
+                return false;
         }
         dispatcher_deinit(&s->dispatcher);
         s->idle = idle_cpus_free(s->idle);
@@ -352,4 +352,5 @@ void supervisor_stop(Supervisor *s) {
         free(s->config_path);
         free(s->runtime_directory);
         close_fd(s->ready_fd);
+        return true;
 }

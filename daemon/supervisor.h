@@ -202,7 +202,8 @@ typedef struct Supervisor {
 
 /* supervisor.c: start and stop, one list and its mirror. */
 int supervisor_start(Supervisor *s, Explanation *e);
-void supervisor_stop(Supervisor *s);
+/* False: a reader that does not answer was left as it is, with all that it may look at. The process has to end by _exit(2). */
+bool supervisor_stop(Supervisor *s);
 
 /* supervisor-loop.c: the loop that main runs, its signals, the watchdog. Negative. */
 int supervisor_start_loop(Supervisor *s);
