@@ -298,8 +298,6 @@ def threads_of(daemon):
 
 
 def check_idle(daemon, seconds):
-    if perfd.SANITIZER == "thread":  # which has a thread of its own that wakes
-        return
     before = wait_until_asleep(daemon.pid)
     threading.Event().wait(seconds)  # the time that is measured, not a way to wait for something
     equal(count_sleeps(daemon.pid), before, f"wakeups in {seconds} s without an event")

@@ -412,8 +412,6 @@ def test_reload():
 
 
 def test_idle():
-    if perfd.SANITIZER == "thread":
-        raise perfd.Skip("ThreadSanitizer has a thread of its own, which wakes")
     with Daemon() as daemon, daemon.client() as client:
         add(client, {"event": "sched:sched_switch"})
         client.request(disable=pb.SelectRequest(names=["*"]))
