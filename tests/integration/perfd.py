@@ -230,16 +230,29 @@ class Daemon:
         self.status()
         return self.monitor.request(ledger=pb.LedgerRequest(events=events)).ledger
 
+    def list_fds(self):
+        """{(fd, what it is)} of this moment."""
+        found = set()
+        for fd in os.listdir(f"/proc/{self.pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                found.add((int(fd), re.sub(r":\[\d+\]$", "", os.readlink(f"/proc/{self.pid}/fd/{fd}"))))
+        return found
+
     def fds(self):
         """What its file descriptors are, sorted: "anon_inode:[perf_event]", "socket", paths.
 
         Without timers: the one of the main loop is made when it is needed first, and kept; those of the stall monitor are one
-        for each CPU that can be there, or fewer.
+        for each CPU that can be there, or fewer. Without files of /proc and /sys that it opens, reads and closes, such as how
+        much memory is left: what it holds of them is there at every look.
         """
-        kinds = []
-        for fd in os.listdir(f"/proc/{self.pid}/fd"):
-            with contextlib.suppress(FileNotFoundError):
-                kinds.append(re.sub(r":\[\d+\]$", "", os.readlink(f"/proc/{self.pid}/fd/{fd}")))
+        held = self.list_fds()
+        for _ in range(20):
+            if not any(kind.startswith(("/proc/", "/sys/")) for _, kind in held):
+                break
+            time.sleep(0.01)
+            again = self.list_fds()
+            held = {fd for fd in held if fd in again or not fd[1].startswith(("/proc/", "/sys/"))}
+        kinds = [kind for _, kind in held]
         with open("/sys/devices/system/cpu/possible", encoding="ascii") as f:
             most = 2 + int(re.split("[-,]", f.read())[-1])
         check(kinds.count("anon_inode:[timerfd]") <= most, f"more timers than {most}: {kinds}")

@@ -19,11 +19,12 @@
  *   < go
  *   < stop              flood with SECONDS 0 only
  *   > done COUNT...     in the order of the PIDs, which are stopped again and still there: read the counters now
+ *   < go                syscalls only: the same again, and COUNT is that of this time
  *   < exit              they end, then the program, with status 0
  * End of file on stdin, or a process that dies, ends everything with status 1. Wrong arguments: 2.
  *
  * Calls that a traced process enters between "ready" and "done", and leaves too (raw_syscalls:sys_enter, sys_exit):
- *   syscalls   N getppid, 1 kill (its own stop)                                      N + 1
+ *   syscalls   N getppid, 1 kill (its own stop)                                      N + 1 each time
  *   spin       the same                                                              N + 1
  *   flood      COUNT getppid, 1 kill; with a RATE also clock_nanosleep, at most 1000 a second
  *   forks      N clone, N wait4, 1 kill                                              2 N + 1
@@ -55,6 +56,7 @@
 
 typedef struct Shared {
         atomic_bool stop;
+        atomic_bool is_over; /* no other time follows */
         uint64_t counts[CPU_SETSIZE]; /* each written by its own process, read when that has stopped */
 } Shared;
 
@@ -175,8 +177,10 @@ static void be_traced(const Load *load, Shared *shared, int cpu, int index, pid_
                 _exit(EXIT_FAILURE);
         }
         syscall(SYS_kill, self, SIGSTOP);
-        shared->counts[index] = load->run(load, shared);
-        syscall(SYS_kill, self, SIGSTOP);
+        do {
+                shared->counts[index] = load->run(load, shared);
+                syscall(SYS_kill, self, SIGSTOP);
+        } while (!atomic_load(&shared->is_over));
         syscall(SYS_exit_group, 0);
 }
 
@@ -222,16 +226,22 @@ static bool parse_cpus(const char *text, cpu_set_t *ret_cpus) {
         return true;
 }
 
-static bool expect_line(const char *expected) {
+/* One of these, or -1 */
+static int read_line(const char *const *expected) {
         char line[64];
 
         if (!fgets(line, sizeof(line), stdin))
-                return false;
+                return -1;
         line[strcspn(line, "\n")] = 0;
-        if (strcmp(line, expected) == 0)
-                return true;
-        fprintf(stderr, "workload: expected the line '%s' on stdin, read '%s'\n", expected, line);
-        return false;
+        for (int i = 0; expected[i]; i++)
+                if (strcmp(line, expected[i]) == 0)
+                        return i;
+        fprintf(stderr, "workload: expected the line '%s' on stdin, read '%s'\n", expected[0], line);
+        return -1;
+}
+
+static bool expect_line(const char *expected) {
+        return read_line((const char *const[]){ expected, NULL }) == 0;
 }
 
 static bool wait_stopped(const pid_t *pids, int n_pids) {
@@ -257,15 +267,7 @@ static bool wait_exited(const pid_t *pids, int n_pids) {
         return good;
 }
 
-static bool conduct(const Load *load, Shared *shared, const pid_t *pids, int n_pids) {
-        if (!wait_stopped(pids, n_pids))
-                return false;
-        printf("ready");
-        for (int i = 0; i < n_pids; i++)
-                printf(" %d", (int)pids[i]);
-        printf("\n");
-        if (!expect_line("go"))
-                return false;
+static bool run_once(const Load *load, Shared *shared, const pid_t *pids, int n_pids) {
         for (int i = 0; i < n_pids; i++)
                 kill(pids[i], SIGCONT);
         if (load->run == run_flood && load->numbers[0] == 0) {
@@ -279,8 +281,29 @@ static bool conduct(const Load *load, Shared *shared, const pid_t *pids, int n_p
         for (int i = 0; i < n_pids; i++)
                 printf(" %llu", (unsigned long long)shared->counts[i]);
         printf("\n");
-        if (!expect_line("exit"))
+        return true;
+}
+
+static bool conduct(const Load *load, Shared *shared, const pid_t *pids, int n_pids) {
+        const char *const next[] = { "exit", load->run == run_syscalls ? "go" : NULL, NULL };
+        int word;
+
+        if (!wait_stopped(pids, n_pids))
                 return false;
+        printf("ready");
+        for (int i = 0; i < n_pids; i++)
+                printf(" %d", (int)pids[i]);
+        printf("\n");
+        if (!expect_line("go"))
+                return false;
+        do {
+                if (!run_once(load, shared, pids, n_pids))
+                        return false;
+                word = read_line(next);
+                if (word < 0)
+                        return false;
+        } while (word > 0);
+        atomic_store(&shared->is_over, true);
         for (int i = 0; i < n_pids; i++)
                 kill(pids[i], SIGCONT);
         return wait_exited(pids, n_pids);
