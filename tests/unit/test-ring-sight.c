@@ -17,14 +17,24 @@
 #include "daemon/ring/ring-sight.h"
 
 #define RECORDS 20000
+#define ENOUGH (5 * NSEC_PER_SEC)  /* of time, once something was found: each turn may wait for others that want the CPUs */
+#define TOO_LONG (40 * NSEC_PER_SEC)
 
 typedef struct Side {
         RingSight sight;
         Ring ring;
         _Atomic(uint64_t) pushed; /* how far what was read can be had */
+        atomic_uint found; /* looks that said that it is quiet; relaxed, so that it orders nothing of what is tested */
         atomic_bool stop;
         Thread thread;
 } Side;
+
+/* Whether there is a turn i more. */
+static bool goes_on(Side *s, nsec_t begin, uint64_t i) {
+        const nsec_t took = clock_now(CLOCK_MONOTONIC) - begin;
+
+        return atomic_load_explicit(&s->found, memory_order_relaxed) > 0 ? i < RECORDS && took < ENOUGH : took < TOO_LONG;
+}
 
 static struct perf_event_mmap_page *page_new(void) {
         struct perf_event_mmap_page *page = calloc(1, sizeof(*page));
@@ -79,16 +89,16 @@ static int run_reader(void *userdata) {
 
 static void test_pushed_before_quiet(void **state) {
         Side s = { .sight = RING_SIGHT_NULL, .ring = { .page = page_new() } };
-        unsigned found = 0;
+        const nsec_t begin = clock_now(CLOCK_MONOTONIC);
 
         ring_sight_open(&s.sight, &s.ring);
         assert_int_equal(thread_start(&s.thread, THREAD_READER, "reader", -1, run_reader, &s), 0);
-        for (uint64_t i = 1; i <= RECORDS; i++) {
+        for (uint64_t i = 1; goes_on(&s, begin, i); i++) {
                 put(&s, 8 * i);
                 for (int k = 0; k < 4; k++) {
                         if (ring_sight_is_quiet(&s.sight)) {
                                 assert_int_equal(atomic_load_explicit(&s.pushed, memory_order_acquire), 8 * i);
-                                found++;
+                                atomic_fetch_add_explicit(&s.found, 1, memory_order_relaxed);
                         }
                         sched_yield();
                 }
@@ -97,14 +107,15 @@ static void test_pushed_before_quiet(void **state) {
                 sched_yield();
         atomic_store(&s.stop, true);
         assert_int_equal(thread_join(&s.thread), 0);
-        assert_true(found > 0);
+        assert_true(s.found > 0);
         free(s.ring.page);
 }
 
 static int run_changer(void *userdata) {
         Side *s = userdata;
+        const nsec_t begin = clock_now(CLOCK_MONOTONIC);
 
-        for (int i = 0; i < RECORDS; i++) {
+        for (uint64_t i = 0; goes_on(s, begin, i); i++) {
                 struct perf_event_mmap_page *old = s->ring.page;
 
                 while (!ring_sight_close(&s->sight))
@@ -122,16 +133,15 @@ static int run_changer(void *userdata) {
 
 static void test_changed_under_a_look(void **state) {
         Side s = { .sight = RING_SIGHT_NULL, .ring = { .page = page_new() } };
-        unsigned found = 0;
 
         ring_sight_set_quiet(&s.sight, true);
         ring_sight_open(&s.sight, &s.ring);
         assert_int_equal(thread_start(&s.thread, THREAD_READER, "changer", -1, run_changer, &s), 0);
         while (!atomic_load(&s.stop))
-                found += ring_sight_is_quiet(&s.sight);
+                atomic_fetch_add_explicit(&s.found, ring_sight_is_quiet(&s.sight), memory_order_relaxed);
         assert_int_equal(thread_join(&s.thread), 0);
         assert_true(ring_sight_is_quiet(&s.sight));
-        assert_true(found > 0);
+        assert_true(s.found > 0);
         free(s.ring.page);
 }
 
