@@ -49,23 +49,20 @@ static void subscriber_row(const Subscriber *s, uint64_t in_merge, SubscriberRow
         ret->balanced = ret->matched == ret->sent + ret->queued + outbox_dropped(&s->outbox) + ret->late;
 }
 
-int dispatcher_report(Dispatcher *d, DispatcherReport *report) {
+int dispatcher_report(Dispatcher *d, uint64_t cut, DispatcherReport *report) {
         size_t n = 0, i = 0;
 
         for (Channel *c = d->channels; c; c = c->next)
                 for (Subscriber *s = c->subscribers; s; s = s->next)
                         n++;
-        *report = (DispatcherReport){ .n_subscribers = n, .n_late = d->n_late };
+        *report = (DispatcherReport){ .n_subscribers = n };
         report->subscribers = calloc(n + 1, sizeof(*report->subscribers));
-        report->late = calloc(d->n_late + 1, sizeof(*report->late));
-        if (!report->subscribers || !report->late)
+        if (!report->subscribers || dispatcher_report_late(d, cut, report) < 0)
                 return error_origin(-ENOMEM);
         dispatcher_count_pending(d);
         for (Channel *c = d->channels; c; c = c->next)
                 for (Subscriber *s = c->subscribers; s; s = s->next)
                         subscriber_row(s, s->ended ? 0 : s->channel->pending - s->foreign, &report->subscribers[i++]);
-        if (d->n_late)
-                memcpy(report->late, d->late, d->n_late * sizeof(*d->late));
         return 0;
 }
 

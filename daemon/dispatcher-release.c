@@ -116,64 +116,6 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
         return r;
 }
 
-/* Another stream has the item, which is that of all entries behind this one that share it. */
-static bool entry_goes_by_cpu(Dispatcher *d, const Batch *b, const BatchEntry *e) {
-        const BatchEntry *end = b->entries + b->n_entries;
-
-        do {
-                if (e->mask & dispatcher_live_bits(d, STREAM_BY_CPU, entry_group(e), b->generation))
-                        return true;
-                e++;
-        } while (b->n_shared > 0 && e < end && entry_shares(e));
-        return false;
-}
-
-static int compare_late(const void *a, const void *b) {
-        const LateRow *x = a, *y = b;
-
-        return x->event != y->event ? (x->event > y->event) - (x->event < y->event) : (x->slot > y->slot) - (x->slot < y->slot);
-}
-
-LateRow *late_rows_find(LateRow *rows, size_t n, uint32_t event, uint32_t slot) {
-        return n > 0 ? bsearch(&(LateRow){ .event = event, .slot = slot }, rows, n, sizeof(*rows), compare_late) : NULL;
-}
-
-/* Once for each event and CPU: the rows stay in order. */
-static int dispatcher_add_late(Dispatcher *d, LateRow row) {
-        LateRow *more = reallocarray(d->late, d->n_late + 1, sizeof(*more));
-        size_t at = d->n_late;
-
-        if (!more)
-                return error_origin(-ENOMEM);
-        d->late = more;
-        for (; at > 0 && compare_late(&more[at - 1], &row) > 0; at--)
-                more[at] = more[at - 1];
-        more[at] = row;
-        d->n_late++;
-        return 0;
-}
-
-/* Nobody who wanted it can have it in its place. */
-static int dispatcher_count_late(Dispatcher *d, const Batch *b, const BatchEntry *e) {
-        uint32_t group = entry_group(e);
-        LateRow *row;
-
-        FOR_EACH_BIT(bit, e->mask & dispatcher_live_bits(d, STREAM_BY_TIME, group, b->generation))
-                for (Subscriber *s = d->groups[STREAM_BY_TIME][group].by_bit[bit]->subscribers; s; s = s->next)
-                        s->late += subscriber_gets(s, b->cut);
-        if (b->n_shared > 0 && e > b->entries && entry_shares(e))
-                return 0; /* counted with the one before */
-        if (e->event == 0 || entry_goes_by_cpu(d, b, e))
-                return 0; /* a side record, or another stream has it */
-        counter_add(&d->n_late_samples, 1);
-        row = late_rows_find(d->late, d->n_late, e->event, b->slot);
-        if (row) {
-                row->count++;
-                return 0;
-        }
-        return dispatcher_add_late(d, (LateRow){ .event = e->event, .slot = b->slot, .count = 1 });
-}
-
 /* What is older than what was released: the first entries of this piece, how many; none, if any other came before it. */
 static int dispatcher_release_late(Dispatcher *d, const MergePiece *p, size_t *ret_n) {
         size_t n = 0;

@@ -36,7 +36,7 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 dispatcher_mails_insert(&d->removals, mail);
                 return 0; /* it stays until its time */
         case DISPATCHER_REPORT:
-                r = dispatcher_report(d, mail->report);
+                r = dispatcher_report(d, mail->cut, mail->report);
                 sem_post(mail->done);
                 break;
         case DISPATCHER_SHED:

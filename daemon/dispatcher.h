@@ -212,10 +212,13 @@ typedef struct Hearing {
         nsec_t put_off_to;  /* then */
 } Hearing;
 
-/* Samples that came too late for every stream that wanted them. */
+/* Samples that came too late for every stream that wanted them, each once. */
 typedef struct LateRow {
         uint32_t event, slot;
         uint64_t count;
+        uint64_t before_cut; /* of these, who came to the reader before this cut: */
+        uint64_t cut;        /* the last one that any of them came behind */
+        bool is_open;        /* the last one may still turn out to have been sent, if more items of it come */
 } LateRow;
 
 /* One of rows that are in the order of event and slot, as those of a report; NULL: there is none. */
@@ -338,6 +341,10 @@ nsec_t dispatcher_ask(Dispatcher *d);
 /* dispatcher-release.c: what a batch holds, to the channels. Negative: memory. */
 int dispatcher_take_batch(Dispatcher *d, Batch *b);
 int dispatcher_release(Dispatcher *d);
+/* dispatcher-late.c: an entry that is no note, older than what was released. -ENOMEM */
+int dispatcher_count_late(Dispatcher *d, const Batch *b, const BatchEntry *e);
+/* Into the report, of what came to the readers before a cut. -ENOMEM */
+int dispatcher_report_late(const Dispatcher *d, uint64_t cut, DispatcherReport *report);
 /* When nothing could be released for a while. */
 void dispatcher_unblock(Dispatcher *d);
 nsec_t dispatcher_min_watermark(const Dispatcher *d);
@@ -402,7 +409,7 @@ int dispatcher_tell_removals(Dispatcher *d);
 void dispatcher_mail_free(DispatcherMail *mail);
 int dispatcher_close(Dispatcher *d, const DispatcherMail *mail);
 int dispatcher_end_closing(Dispatcher *d);
-int dispatcher_report(Dispatcher *d, DispatcherReport *report);
+int dispatcher_report(Dispatcher *d, uint64_t cut, DispatcherReport *report);
 /* NULL: nobody has subscribed to it in this order. */
 static inline Channel *dispatcher_channel(const Dispatcher *d, StreamOrder order, uint32_t number) {
         return d->groups[order][BATCH_GROUP(number)].by_bit[number % BATCH_BITS];

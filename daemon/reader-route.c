@@ -39,7 +39,8 @@ static void routes_ask(const RouteTable *t, size_t first, size_t end, const Reco
         }
 }
 
-static int reader_encode_set(Batch *b, const EncodePlan *plan, const Record *record, const SubscriptionSet *set) {
+static int reader_encode_set(Batch *b, const EncodePlan *plan, const Record *record, const SubscriptionSet *set, bool is_first) {
+        const size_t at = b->n_entries;
         size_t room, length = 0;
         uint8_t *to;
 
@@ -49,6 +50,7 @@ static int reader_encode_set(Batch *b, const EncodePlan *plan, const Record *rec
         if (item_encode_simple(plan, record, to, room, &length) != 0)
                 return READER_E_NO_ROOM; /* its plan was checked */
         batch_append_set(b, record->time, set, plan->event_id, record->tid, length);
+        b->entries[at].place |= is_first ? 0 : BATCH_MORE;
         return 0;
 }
 
@@ -69,10 +71,10 @@ int reader_route_special(Reader *r, const SnapshotStream *stream, Record *record
                 first = t->ends[i];
                 if (set.groups == 0)
                         continue;
-                any = true;
-                n = reader_encode_set(r->batch, t->encodings[i], record, &set);
+                n = reader_encode_set(r->batch, t->encodings[i], record, &set, !any);
                 if (n != 0)
                         return n;
+                any = true;
         }
         counter_add(any ? &stream->counters->delivered : &stream->counters->filtered, 1);
         return 0;

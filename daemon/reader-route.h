@@ -7,7 +7,8 @@
 #include "daemon/reader.h"
 #include "daemon/route/match-program.h"
 
-static inline int reader_encode(Batch *b, const EncodePlan *plan, const Record *record, uint64_t mask) {
+/* more: BATCH_MORE, or 0 for the first item of a sample. */
+static inline int reader_encode(Batch *b, const EncodePlan *plan, const Record *record, uint64_t mask, uint32_t more) {
         size_t room, length = 0;
         uint8_t *to;
 
@@ -17,6 +18,7 @@ static inline int reader_encode(Batch *b, const EncodePlan *plan, const Record *
         if (item_encode_simple(plan, record, to, room, &length) != 0)
                 return READER_E_NO_ROOM; /* its plan was checked */
         batch_append(b, record->time, mask, plan->event_id, record->tid, length);
+        b->entries[b->n_entries - 1].place |= more;
         return 0;
 }
 
@@ -27,7 +29,7 @@ int reader_route_special(Reader *r, const SnapshotStream *stream, Record *record
 static inline int reader_route(Reader *r, const SnapshotStream *stream, Record *record) {
         const Route *route = stream->routes, *end = route + stream->n_routes;
         EventCounters *counters = stream->counters;
-        bool any = false;
+        uint32_t more = 0; /* none yet */
 
         if (route == end || (stream->exclude_self && record->pid == r->own_pid)) {
                 counter_add(&counters->filtered, 1);
@@ -46,11 +48,11 @@ static inline int reader_route(Reader *r, const SnapshotStream *stream, Record *
                                 mask |= route->bit;
                 if (mask == 0)
                         continue;
-                any = true;
-                n = reader_encode(r->batch, plan, record, mask);
+                n = reader_encode(r->batch, plan, record, mask, more);
                 if (n != 0)
                         return n;
+                more = BATCH_MORE;
         }
-        counter_add(any ? &counters->delivered : &counters->filtered, 1);
+        counter_add(more ? &counters->delivered : &counters->filtered, 1);
         return 0;
 }

@@ -179,8 +179,8 @@ static size_t find_wanted(const Registration *g, const Record *record, Wanted *r
         return n;
 }
 
-/* All of its items, in one batch. False: there is no room for them, and none was appended. */
-static bool batch_put(Batch *b, const Registration *g, const Record *record, const Wanted *wanted, size_t n) {
+/* All of these items, in one batch; is_first: there are none before. False: there is no room for them, and none was appended. */
+static bool batch_put(Batch *b, const Registration *g, const Record *record, const Wanted *wanted, size_t n, bool is_first) {
         size_t lengths[WANTED_MAX], room, used = 0, n_entries = 0;
         uint8_t *to = batch_room(b, &room);
 
@@ -193,8 +193,12 @@ static bool batch_put(Batch *b, const Registration *g, const Record *record, con
                         return false;
                 used += lengths[i];
         }
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+                size_t at = b->n_entries;
+
                 batch_append_set(b, record->time, &wanted[i].set, g->event->id, record->tid, lengths[i]);
+                b->entries[at].place |= is_first && i == 0 ? 0 : BATCH_MORE;
+        }
         return true;
 }
 
@@ -211,7 +215,7 @@ static int own_put_apart(Supervisor *s, const Registration *g, const Record *rec
                 assert(r != OWN_E_LOST); /* counted above */
                 if (r < 0)
                         return r;
-                put = batch_put(s->own.batch, g, record, &wanted[i], 1);
+                put = batch_put(s->own.batch, g, record, &wanted[i], 1, i == 0);
                 assert(put);
         }
         return 0;
@@ -221,17 +225,17 @@ static int own_put_apart(Supervisor *s, const Registration *g, const Record *rec
 static int own_put(Supervisor *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n) {
         int r = own_need_batch(s);
 
-        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n))
+        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n, true))
                 return r;
         supervisor_flush_external(s);
         r = own_need_batch(s);
-        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n))
+        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n, true))
                 return r;
         return own_put_apart(s, g, record, wanted, n);
 }
 
-/* OWN_E_LOST: it is counted so, and nobody gets it. */
-static int take_sample(Supervisor *s, Registration *g, const Record *record) {
+/* OWN_E_LOST: it is counted so, and nobody gets it. Late is only what somebody wants. */
+static int take_sample(Supervisor *s, Registration *g, const Record *record, bool *ret_is_late) {
         EventCounters *c = &g->event->counters[s->n_cpus];
         Wanted wanted[WANTED_MAX];
         size_t n = find_wanted(g, record, wanted);
@@ -244,6 +248,7 @@ static int take_sample(Supervisor *s, Registration *g, const Record *record) {
         c->closed_count++;
         counter_add(&c->closed_owed, 1);
         counter_add(n == 0 ? &c->filtered : r == OWN_E_LOST ? &c->lost[LOSS_BATCH_POOL] : &c->delivered, 1);
+        *ret_is_late = n > 0 && r == 0 && record->time < atomic_load_explicit(&s->dispatcher.released_until, memory_order_relaxed);
         return r;
 }
 
@@ -311,6 +316,7 @@ int handle_emit(Asking *a, Explanation *e) {
         Perfd__V1__EmitReply *reply = malloc(sizeof(*reply));
         Supervisor *s = a->supervisor;
         Registration *g;
+        bool is_late = false;
         Record record;
         int r = 0;
 
@@ -329,12 +335,12 @@ int handle_emit(Asking *a, Explanation *e) {
                 r = sample_from_message(s, q->samples[i], raw, &g, &record, e); /* once more: only one is kept at a time */
                 if (r != 0 || !g->enabled)
                         continue;
-                r = take_sample(s, g, &record);
+                r = take_sample(s, g, &record, &is_late);
                 if (r < 0)
                         return r;
                 reply->lost += r == OWN_E_LOST;
                 reply->taken += r == 0;
-                reply->late += r == 0 && record.time < atomic_load_explicit(&s->dispatcher.released_until, memory_order_relaxed);
+                reply->late += is_late;
                 r = 0;
         }
         return r == 0 ? own_send(s) : r;

@@ -117,8 +117,8 @@ int ledger_counts_new(const uint64_t *values, const char *const *names, size_t n
 }
 
 /*
- * Of what was delivered before the cut. The dispatcher's row is of a moment behind it, and counts a sample once for each encoding:
- * what is more than was delivered belongs to a later cut, or was counted.
+ * The dispatcher's row has what came to the readers before the cut. Of a reader that does not answer that is another moment: what
+ * is more than was delivered belongs to a later one.
  */
 static uint64_t late_of(const DispatcherReport *report, const EventCut *cut, uint32_t event, uint32_t slot) {
         const LateRow *row = late_rows_find(report->late, report->n_late, event, slot);

@@ -46,7 +46,7 @@ int supervisor_report(Supervisor *s, DispatcherReport *ret) {
         if (!mail)
                 return error_origin(-ENOMEM);
         sem_init(&done, 0, 0);
-        *mail = (DispatcherMail){ .order = DISPATCHER_REPORT, .report = ret, .done = &done };
+        *mail = (DispatcherMail){ .order = DISPATCHER_REPORT, .report = ret, .cut = s->n_cuts, .done = &done };
         dispatcher_post(&s->dispatcher, mail);
         supervisor_wait_for_dispatcher(s, &done, "for its rows of the ledger");
         sem_destroy(&done);

@@ -103,6 +103,7 @@ void batch_move_last(Batch *b, size_t n, Batch *to) {
                 assert(e->length <= room);
                 memcpy(at, b->arena + entry_offset(e), e->length);
                 batch_append_of(to, e->time, entry_group(e), e->mask, e->event, e->tid, e->length);
+                to->entries[to->n_entries - 1].place |= e->place & BATCH_MORE;
         }
         batch_take_back(b, n_left, b->used - length); /* they were anywhere in the arena, of which no more is written */
 }

@@ -8,6 +8,7 @@
  * Subscriptions have numbers. BATCH_BITS that follow each other are a group, and the mask of an entry is of one group: an
  * item for several groups has an entry for each of them, one behind the other, which share its bytes. The group lies above
  * the offset, so that entries of group 0, which are all there are up to BATCH_BITS subscriptions, are as if there were none.
+ * Of a sample in several encodings there are several items, one behind the other, and all but the first say that they are more.
  *
  * Between them, in the same order of time, lie notes for the dispatcher itself (task-note.h): entries of BATCH_NOTE that
  * no subscription wants.
@@ -40,14 +41,21 @@ typedef struct BatchEntry {
 } BatchEntry;
 
 #define BATCH_PLACE(group, offset) ((uint32_t)(group) << 16 | (uint32_t)(offset))
-_Static_assert(BATCH_ARENA <= (size_t)1 << 16 && BATCH_GROUPS <= 1 << 16, "an offset and a group are in 32 bits");
+#define BATCH_MORE ((uint32_t)1 << 31) /* in the place of an item: one more of the sample of the item before it */
+_Static_assert(BATCH_ARENA <= (size_t)1 << 16 && BATCH_GROUPS <= 1 << 15 && (BATCH_GROUPS & (BATCH_GROUPS - 1)) == 0,
+               "an offset, a group and BATCH_MORE are in 32 bits");
 
 static inline uint32_t entry_offset(const BatchEntry *e) {
         return (uint16_t)e->place;
 }
 
 static inline uint32_t entry_group(const BatchEntry *e) {
-        return e->place >> 16;
+        return e->place >> 16 & (BATCH_GROUPS - 1);
+}
+
+/* Another item of a sample, in another encoding than that before it. */
+static inline bool entry_continues(const BatchEntry *e) {
+        return e->place & BATCH_MORE;
 }
 
 /* The same item as that of the entry before it, for another group. */

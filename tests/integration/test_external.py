@@ -102,6 +102,37 @@ def test_longest_samples():
         equal(of_event(daemon.ledger()), (20, 20, 0, {}, True), "the ledger")
 
 
+def test_late_once():
+    """A sample that comes too late is late once, in however many encodings; and not if nobody wants it, or a stream still gets it."""
+    with perfd.Daemon() as daemon, daemon.client() as client:
+        add_flood(client)
+        kinds = [{"payload": pb.PAYLOAD_FIELDS}, {"payload": pb.PAYLOAD_BOTH}, {"fields": ["number"]}]
+        streams = [daemon.client(stream=True) for _ in kinds]
+        items = [stream.subscribe(where="number < 1000", **kind) for stream, kind in zip(streams, kinds)]
+        client.request(emit=pb.EmitRequest(samples=[sample(0)]))
+        equal([next(some)["fields"]["number"] for some in items if some is not items[1]], [0, 0], "what is in its place")
+        next(items[1])
+        old = [sample(i, ahead=-5_000_000_000) for i in range(1, 501)]
+        reply = client.request(emit=pb.EmitRequest(samples=old)).emitted
+        equal((reply.taken, reply.late, reply.lost), (500, 500, 0), "what comes too late")
+        perfd.wait_until(lambda: of_event(daemon.ledger())[3].get("late", 0) >= 500, "they are late")
+        equal(of_event(daemon.ledger()), (501, 1, 0, {"late": 500}, True), "the ledger has them once")
+        reply = client.request(emit=pb.EmitRequest(samples=[sample(1000 + i, ahead=-5_000_000_000) for i in range(100)])).emitted
+        equal((reply.taken, reply.late, reply.lost), (100, 0, 0), "what nobody wants")
+        equal(of_event(daemon.ledger()), (601, 1, 100, {"late": 500}, True), "the ledger, with what nobody wants")
+        rows = [(row.matched, sum(count.count for count in row.dropped if count.reason == "late")) for row in daemon.ledger().subscribers]
+        equal(rows, [(501, 500)] * 3, "each stream's own row")
+        with daemon.client(stream=True) as other:
+            by_cpu = other.subscribe(order=pb.ORDER_CPU, fields=["text"])
+            client.request(emit=pb.EmitRequest(samples=old))
+            for _ in old:
+                next(by_cpu)
+            perfd.wait_until(lambda: of_event(daemon.ledger()) == (1101, 501, 100, {"late": 500}, True), "the other stream got the rest")
+        for stream, some in zip(streams, items):
+            stream.stop()
+            equal(list(some), [], "what follows")
+
+
 def test_more_than_there_is_room_for():
     """Samples of the near future stay in the merge: when no batch is left they are lost, for all encodings or for none."""
     with perfd.Daemon() as daemon, daemon.client() as client:

@@ -101,7 +101,7 @@ static inline SubscriberRow rig_row(Rig *r) {
         DispatcherReport report;
         SubscriberRow row;
 
-        assert_int_equal(dispatcher_report(&r->dispatcher, &report), 0);
+        assert_int_equal(dispatcher_report(&r->dispatcher, 1, &report), 0);
         assert_int_equal(report.n_subscribers, 1);
         row = report.subscribers[0];
         dispatcher_report_deinit(&report);

@@ -147,7 +147,7 @@ static bool has_subscriber(Rig *r) {
         DispatcherReport report;
         size_t n;
 
-        assert_int_equal(dispatcher_report(&r->dispatcher, &report), 0);
+        assert_int_equal(dispatcher_report(&r->dispatcher, 1, &report), 0);
         n = report.n_subscribers;
         dispatcher_report_deinit(&report);
         return n > 0;

@@ -89,7 +89,7 @@ static void test_late_is_counted(void **state) {
         TAKE(&r, 1, 200, 90);
         assert_int_equal(rig_row(&r).late, 1);
         assert_int_equal(rig_row(&r).sent, 4);
-        assert_int_equal(dispatcher_report(&r.dispatcher, &report), 0);
+        assert_int_equal(dispatcher_report(&r.dispatcher, 1, &report), 0);
         assert_int_equal(report.n_late, 1);
         assert_int_equal(report.late[0].event, EVENT);
         assert_int_equal(report.late[0].slot, 0);
