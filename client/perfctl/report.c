@@ -31,8 +31,7 @@ int perfctl_fail(const Perfctl *p, int code, const char *format, ...) {
         return code;
 }
 
-/* The line of the expression that has the mistake, and a caret below its character. */
-static void show_position(const char *expression, size_t offset) {
+void report_position(const char *expression, size_t offset) {
         size_t n = strlen(expression), begin, end;
 
         if (offset > n)
@@ -62,7 +61,7 @@ int perfctl_fail_client(const Perfctl *p, const char *expression) {
 
         (void)perfctl_fail(p, PERFCTL_FAILED, "%s", e->message);
         if (expression && e->position > 0)
-                show_position(expression, e->position - 1);
+                report_position(expression, e->position - 1);
         switch (e->code) {
         case PERFD_E_UNREACHABLE:
                 return PERFCTL_UNREACHABLE;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/event-words.h"
 #include "client/perfctl/number.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/watch.h"
@@ -138,8 +139,6 @@ static int parse_options(const Perfctl *p, WatchOptions *o) {
         o->raw = perfctl_get(p, "raw");
         o->has_tables = perfctl_get(p, "ledger");
         o->may_lose = perfctl_get(p, "allow-loss");
-        o->subscription.events = (const char *const *)p->arguments;
-        o->subscription.n_events = p->n_arguments;
         o->subscription.where = perfctl_get(p, "where");
         o->subscription.order = (perfd_order)order;
         o->subscription.overflow = (perfd_overflow)overflow;
@@ -166,6 +165,7 @@ const Verb verb_watch = {
         .arguments = "[EVENT...]",
         .help = "print samples as they come; Ctrl-C stops, and what was lost is said",
         .options = {
+                EVENT_OPTION(WORDS_RUNNING),
                 { .name = "where", .argument = "EXPR", .help = "only samples for which this holds" },
                 { .name = "fields", .argument = "A,B", .help = "only these fields" },
                 { .name = "order", .argument = "time|cpu", .help = "by time across CPUs, or each CPU as it comes",

@@ -274,8 +274,9 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
         callbacks.gap = on_gap;
         callbacks.removed = on_removed;
         callbacks.end = on_end;
-        if (perfd_subscribe(p->client, &options->subscription, &callbacks, &w) != 0)
-                return perfctl_fail_client(p, options->subscription.where);
+        r = watch_subscribe(p, &options->subscription, &callbacks, &w);
+        if (r != 0)
+                return r;
         if (options->duration > 0)
                 w.deadline = now() + options->duration;
         return loop(&w);

@@ -16,3 +16,9 @@ typedef struct WatchOptions {
 
 /* On a client that is connected. An exit status. */
 int watch_run(Perfctl *p, const WatchOptions *options);
+
+/*
+ * With the verb's arguments and the values of its option `event` instead of subscription->events. 0, or an exit status after a
+ * message.
+ */
+int watch_subscribe(Perfctl *p, const perfd_subscription *subscription, const perfd_callbacks *callbacks, void *userdata);

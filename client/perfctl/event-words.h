@@ -1,0 +1,46 @@
+/*
+ * For verbs that take events: what users of perf, bpftrace and ld.so(8) write for them, as the names that perfd has.
+ *
+ *     sched:sched_switch,cycles                two events
+ *     kprobe:a,b  uprobe:/bin/x:f,g            two probes: what has no colon is another symbol of the probe before it
+ *     {a,b}  cpu/event=1,umask=2/              one: commas in braces, brackets, parentheses and terms of a PMU part nothing
+ *     tracepoint:sched:sched_switch            sched:sched_switch, as bpftrace(8) calls it
+ *     uprobe:libc:malloc  uprobe:./a.out:main  the file that is meant, by its path
+ *     sched_switch                             sched:sched_switch, if it is the only one of this name
+ */
+#pragma once
+
+#include "client/perfctl/perfctl.h"
+
+/* In the table of a verb that takes events. */
+#define EVENT_OPTION(offered)                                                                                          \
+        { .name = "event", .letter = 'e', .argument = "EVENT,...", .help = "events, in the way of perf's -e", .words = (offered), \
+          .repeats = true }
+
+typedef struct EventWords {
+        char **names;
+        size_t n, room;
+} EventWords;
+
+#define EVENT_WORDS_NULL ((EventWords){ .names = NULL })
+
+void event_words_deinit(EventWords *w);
+/* As it is. */
+void event_words_take(EventWords *w, const char *text);
+/* All but the last form, which only the daemon knows. 0, or an exit status after a message. */
+int event_words_add(EventWords *w, const Perfctl *p, const char *text);
+/* The arguments of the verb and the values of its option `event`, with event_words_add() or as they are. */
+int event_words_add_all(EventWords *w, const Perfctl *p);
+void event_words_take_all(EventWords *w, const Perfctl *p);
+
+/* Where the daemon looks for a name. */
+typedef enum EventWhere {
+        EVENT_WHERE_RUNNING,
+        EVENT_WHERE_OFFERED,
+} EventWhere;
+
+/*
+ * The last form, for words without a colon: asks the daemon for tracepoints of the name. What is not found stays as it is.
+ * 0, or an exit status after a message: more than one is called so.
+ */
+int event_words_find(EventWords *w, const Perfctl *p, EventWhere where);

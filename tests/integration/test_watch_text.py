@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+"""`perfctl add` and `watch` as people type and read them, against a real daemon and a real kernel: names of events as other tools
+have them, libraries by name, arguments of functions. Needs root."""
+import ctypes
+import json
+import os
+import time
+
+import perfd
+from perfd import check, equal
+from test_perfctl import run, start
+
+GETPPID = "sys_enter_getppid"
+NUMBER_OF_GETPPID = {"x86_64": 110, "aarch64": 173}[os.uname().machine]
+
+
+def watched(daemon, doing, *arguments):
+    """The samples that `watch` prints of what is done while it runs."""
+    watch = start(daemon, "watch", "--json", *arguments)
+    equal(json.loads(watch.stdout.readline())["kind"], "start", "the stream")
+    doing()
+    out, err = watch.communicate(timeout=perfd.PATIENCE)
+    equal(watch.returncode, 0, f"the status, with {err!r}")
+    return [row for row in map(json.loads, out.splitlines()) if row["kind"] == "sample"]
+
+
+def test_names_of_other_tools():
+    """A name without its group, and one of bpftrace, are the one event that there is; it is called by perf's name."""
+    me = "--pid", str(os.getpid())
+    for name in GETPPID, f"tracepoint:syscalls:{GETPPID}", f"syscalls:{GETPPID}":
+        with perfd.Daemon() as daemon:
+            run(daemon, "add", "-e", f"{name},cs", *me)
+            equal([row["name"] for row in run(daemon, "list", "--json")], [f"syscalls:{GETPPID}", "cs"], "what runs")
+            for asked in GETPPID, f"tracepoint:syscalls:{GETPPID}", f"syscalls:{GETPPID}":
+                rows = watched(daemon, os.getppid, "--count", "1", asked)
+                equal([(row["event"], row["pid"]) for row in rows], [(f"syscalls:{GETPPID}", os.getpid())], f"what {asked} prints")
+            rows = watched(daemon, lambda: time.sleep(0.01), "--count", "1", "-e", f"cs,{GETPPID}", "--where", "tid > 0")
+            equal([row["event"] for row in rows], ["cs"], "what a list prints")
+        with perfd.Daemon() as daemon:
+            message = start(daemon, "add", "sys_*_getppid").communicate(timeout=perfd.PATIENCE)[1]
+            check("unknown" in message, message)
+            equal(run(daemon, "list"), "", "what runs after a mistake")
+
+
+def test_arguments_of_functions():
+    """Seven arguments of a function of libc, which was found as ld.so finds it, and what it returns."""
+    libc = ctypes.CDLL("libc.so.6")
+    values = [NUMBER_OF_GETPPID, 11, -12, 13, 14, 15, 1 << 40]
+    places = " ".join(f"a{i}=$arg{i}:s64" for i in range(1, 8))
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        path = next(line.split()[-1] for line in maps if "/libc.so.6" in line or "/libc-2" in line)
+    with perfd.Daemon() as daemon:
+        run(daemon, "add", "uprobe:libc:syscall", "--args", places, "--pid", str(os.getpid()))
+        run(daemon, "add", "-e", "uretprobe:libc.so.6:syscall,uprobe:libc:getpgid", "--pid", str(os.getpid()))
+        run(daemon, "add", "uretprobe:libc:syscall", "--name", "result", "--args", "r=$retval:s64", "--pid", str(os.getpid()))
+        events = [row["event"] for row in run(daemon, "list", "--json")]
+        equal(len(events), 4, "what runs")
+        for event in events:
+            check(os.path.samefile(event.split(":")[1], path), f"{event} is not in {path}")
+
+        def call():
+            libc.syscall(*map(ctypes.c_long, values))
+
+        rows = watched(daemon, call, "uprobe:libc:syscall", "result", "--count", "2")
+        equal([list(row["fields"].values())[-7:] for row in rows[:1]], [values], "the arguments")
+        equal(rows[1]["fields"]["r"], os.getppid(), "the result")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
