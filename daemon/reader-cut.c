@@ -21,6 +21,7 @@
 
 static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
         cut->count = cut->ring_lost = cut->owed = cut->standby_lost = cut->standby_owed = 0;
+        cut->loose = false;
         for (size_t i = first; i < last; i++) {
                 const SnapshotStream *stream = &c->streams[i];
                 ReadCount read;
@@ -29,7 +30,11 @@ static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t firs
 
                 if (stream->member > 0)
                         continue; /* it counts for its leader, and has no samples */
-                error = open_read(stream->fd, stream->read_format, &read);
+                error = open_read_patiently(stream->fd, stream->read_format, &read);
+                if (error == OPEN_E_APART) { /* a group whose counts Linux does not tell: there is only what was read of it */
+                        cut->loose = true;
+                        continue;
+                }
                 if (error < 0)
                         return error_trace_of(error, "event %s", r->snapshot->events[stream->event].event->spec.name);
                 owed = stream->is_sampling ? read.lost : read.value;
@@ -81,7 +86,7 @@ static int reader_settle_cut(Reader *r, const EventCounters *counters, EventCut 
         int error;
 
         cut_take(cut, counters);
-        cut->settled = cut_is_even(cut, counters) || reader_stands(r);
+        cut->settled = cut->loose || cut_is_even(cut, counters) || reader_stands(r);
         if (cut->settled)
                 return 0;
         error = reader_drain(r);

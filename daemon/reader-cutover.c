@@ -41,7 +41,8 @@ static int read_turned(const Snapshot *next, TurnedStream *turned, size_t n) {
                 turned[i].before = turned[i].now;
                 if (stream->member > 0)
                         continue; /* it counts for its leader, and has no samples */
-                error = open_read(stream->fd, stream->read_format, &turned[i].now);
+                error = open_read_patiently(stream->fd, stream->read_format, &turned[i].now);
+                turned[i].is_apart = error == OPEN_E_APART;
                 if (error < 0)
                         return error_trace_of(error, "event %s", next->events[stream->event].event->spec.name);
         }
@@ -84,10 +85,10 @@ static void turn(const Reader *r, const TurnedStream *t, bool is_between) {
 
         c->standby_lost += t->stream->muted ? -t->now.lost : t->now.lost;
         c->standby_owed += t->stream->muted ? -owed : owed;
-        if (is_quiet(t))
+        if (is_quiet(t) && !t->is_apart)
                 return;
         c->standby_unsure = true;
-        if (reader_guard(r) > 0 || !is_between || t->before.lost != t->now.lost)
+        if (t->is_apart || reader_guard(r) > 0 || !is_between || t->before.lost != t->now.lost)
                 c->parted = true;
 }
 

@@ -23,7 +23,7 @@ static void add_counts(ReadCount *to, const ReadCount *more, size_t n) {
 
 /*
  * Members follow their leader, which has the counts of all at one moment; each is read alone only if the kernel does not
- * give them so. Of heirs, or of all others, muted ones too: what was replaced a moment ago has counted until then, and is not
+ * give them so. OPEN_E_APART: a leader that is read with its members has nothing just now. Of heirs, or of all others, muted ones too: what was replaced a moment ago has counted until then, and is not
  * among the closed yet.
  */
 static int read_members(const SnapshotCpu *c, size_t first, size_t last, bool heirs, ReadCount *values, size_t n_members) {
@@ -45,8 +45,8 @@ static int read_members(const SnapshotCpu *c, size_t first, size_t last, bool he
                         continue;
                 }
                 if (error > 0)
-                        error = open_read(stream->fd, stream->read_format, read);
-                if (error < 0)
+                        error = (heirs ? open_read_patiently : open_read)(stream->fd, stream->read_format, read);
+                if (error != 0)
                         return error;
                 add_counts(&values[stream->member], read, 1);
         }
@@ -76,6 +76,8 @@ static int reader_read_event(Reader *r, const SnapshotCpu *c, size_t first, size
         n = read_members(c, first, last, false, values, event->n_members);
         if (n < 0)
                 return error_trace_of(n, "event %s", event->spec.name);
+        if (n == OPEN_E_APART)
+                return 0; /* the next item has it */
         to = batch_room(r->batch, &room);
         if (!batch_has_room_for(r->batch, subscription_set_count_groups(&set)) ||
             read_item_encode(event->id, r->cpu, now, values, event->n_members, to, room, &length) != 0) {
@@ -131,6 +133,8 @@ int reader_hand_over(Reader *r) {
                 error = read_members(c, first, last, true, doubled, event->n_members);
                 if (error < 0)
                         return error_trace_of(error, "event %s", event->spec.name);
+                if (error == OPEN_E_APART)
+                        continue; /* it is not read at all while that child lives */
                 for (size_t i = 0; i < event->n_members; i++) { /* perhaps below 0, until the count of the old is added */
                         closed[i].value -= doubled[i].value;
                         closed[i].enabled -= doubled[i].enabled;

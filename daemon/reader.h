@@ -38,6 +38,7 @@ typedef enum ReaderOrder {
 typedef struct TurnedStream {
         const SnapshotStream *stream;
         ReadCount before, now; /* what it has counted before the place where that is, and behind it */
+        bool is_apart;         /* a group's leader that could not be read */
 } TurnedStream;
 
 typedef struct ReaderMail {

@@ -47,10 +47,14 @@ int registration_keep_counts(const Supervisor *s, Registration *r, const Opened 
                 EventCounters *c = &r->event->counters[stream->slot];
                 ReadCount *kept = &r->event->closed_reads[stream->slot * r->event->n_members + stream->member];
                 ReadCount read;
-                int error = open_read(stream->fd, stream->read_format, &read);
+                int error = open_read_patiently(stream->fd, stream->read_format, &read);
 
                 if (error < 0)
                         return error_trace_of(error, "event %s, CPU slot %u", r->event->spec.name, stream->slot);
+                if (error == OPEN_E_APART) { /* what it counted is lost with it */
+                        c->parted = true;
+                        continue;
+                }
                 if (stream->member == 0)
                         add_closed(c, &read, stream->is_sampling, reader_mutes(s, stream, is_standby));
                 if (stream->is_heir)

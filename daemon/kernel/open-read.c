@@ -4,9 +4,21 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "config/event-name.h"
+
+#define PATIENT_TRIES 100
+#define PATIENT_NSEC 20000
+
+/*
+ * Linux counts a group together with what each child has of it, and refuses to where that is not the same (perf_read_group()):
+ * while a fork() is on its way, and, of a child that was born while the group was opened, until it ends.
+ */
+static int read_failed(int error) {
+        return error == ECHILD || error == ENOSPC ? OPEN_E_APART : error_origin(-error);
+}
 
 /*
  *     alone    | value | enabled | running | id | lost |              each only if asked for
@@ -23,7 +35,7 @@ int open_read(int fd, uint64_t read_format, ReadCount *ret) {
                 return 0;
         }
         if (n < (ssize_t)sizeof(uint64_t))
-                return n < 0 ? error_origin(-errno) : -EIO;
+                return n < 0 ? read_failed(errno) : error_origin(-EIO);
         have = (size_t)n / sizeof(uint64_t);
         *ret = (ReadCount){ .value = is_group ? 0 : values[0] };
         if ((read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) && at < have)
@@ -39,6 +51,17 @@ int open_read(int fd, uint64_t read_format, ReadCount *ret) {
         return 0;
 }
 
+/* The fork() may be what this thread has interrupted, so that it has to sleep. */
+int open_read_patiently(int fd, uint64_t read_format, ReadCount *ret) {
+        int r = open_read(fd, read_format, ret);
+
+        for (int i = 0; i < PATIENT_TRIES && r == OPEN_E_APART; i++) {
+                nanosleep(&(struct timespec){ .tv_nsec = PATIENT_NSEC }, NULL);
+                r = open_read(fd, read_format, ret);
+        }
+        return r;
+}
+
 int open_read_group(int fd, uint64_t read_format, ReadCount *ret, size_t n) {
         uint64_t values[3 + 3 * EVENT_MEMBERS_MAX] = { 0 }, enabled = 0, running = 0;
         size_t at = 1, each = 1 + !!(read_format & PERF_FORMAT_ID) + !!(read_format & PERF_FORMAT_LOST);
@@ -46,8 +69,8 @@ int open_read_group(int fd, uint64_t read_format, ReadCount *ret, size_t n) {
 
         assert(read_format & PERF_FORMAT_GROUP);
         length = read(fd, values, sizeof(values));
-        if (length < 0) /* ECHILD: a thread was born while the group was opened, and has only some of it */
-                return errno == ECHILD || errno == ENOSPC ? OPEN_E_APART : error_origin(-errno);
+        if (length < 0)
+                return read_failed(errno);
         if (length == 0) { /* as in open_read() */
                 memset(ret, 0, n * sizeof(*ret));
                 return 0;

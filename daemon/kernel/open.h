@@ -71,9 +71,11 @@ int open_switch(int fd, bool on);
 int open_explain_switch(int r, const char *what, Explanation *e);
 /*
  * What the fd has counted; `lost`, where the kernel knows it, how many of its records found the ring full. read_format is
- * its attr's; of a group's leader that reads all members it gives the leader's own. -errno.
+ * its attr's; of a group's leader that reads all members it gives the leader's own. OPEN_E_APART: as open_read_group(), which only such a leader says. -errno.
  */
 int open_read(int fd, uint64_t read_format, ReadCount *ret);
+/* The same; waits some milliseconds for forks that are on their way. */
+int open_read_patiently(int fd, uint64_t read_format, ReadCount *ret);
 
 /*
  * What all n members of a group have counted, at one moment, by a leader whose attr has PERF_FORMAT_GROUP. OPEN_E_APART: some

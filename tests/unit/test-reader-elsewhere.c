@@ -13,6 +13,7 @@
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, struct timespec *rest);
 int __wrap_open_read(int fd, uint64_t read_format, ReadCount *ret);
+int __wrap_open_read_patiently(int fd, uint64_t read_format, ReadCount *ret);
 
 typedef struct World {
         Rig rig;
@@ -63,6 +64,10 @@ int __wrap_open_read(int fd, uint64_t read_format, ReadCount *ret) {
         ret->value = w.put + w.unwritten;
         put(w.after_read);
         return 0;
+}
+
+int __wrap_open_read_patiently(int fd, uint64_t read_format, ReadCount *ret) {
+        return __wrap_open_read(fd, read_format, ret);
 }
 
 static void world_init(nsec_t guard, size_t n_batches) {
