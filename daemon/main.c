@@ -18,7 +18,8 @@
 #define EXIT_USAGE 2
 
 static const char usage[] =
-        "usage: perfd [--config FILE] [--check [--any-host]] [--runtime-directory DIR] [--ready-fd N] [--keep-capabilities]\n"
+        "usage: perfd [--config FILE] [--runtime-directory DIR] [--ready-fd N] [--keep-capabilities]\n"
+        "       perfd --check [--any-host] --config FILE\n"
         "       perfd --check-host [--json] [--config FILE] [--keep-capabilities]\n"
         "       perfd --version | --help\n"
         "\n"
