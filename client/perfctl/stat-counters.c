@@ -23,18 +23,39 @@ static void counter_init(StatCounter *counter, const char *event, const char *un
         counter->unit = must_have(strdup(unit));
 }
 
+static void counter_set_place(StatCounter *counter, const char *place) {
+        counter->place = place ? must_have(strdup(place)) : NULL;
+}
+
 static void counter_deinit(StatCounter *counter) {
         free(counter->event);
         free(counter->unit);
+        free(counter->place);
+        free(counter->cpus);
 }
 
-static void add_event(StatCounters *c, const perfd_ref_row *ref, const char *event) {
+static void add_event(StatCounters *c, const perfd_ref_row *ref, const char *event, const char *place) {
         StatEvent *e;
 
         c->events = must_have(reallocarray(c->events, c->n_events + 1, sizeof(*c->events)));
         e = &c->events[c->n_events++];
         *e = (StatEvent){ .id = ref->id, .name = must_have(strdup(ref->name)), .first = c->n };
         counter_init(counters_grow(c, 1), event, "events", 1);
+        counter_set_place(&c->list[c->n - 1], place);
+}
+
+/* Each member of a group is one. */
+static void add_missing(StatCounters *c, const char *event, const char *place) {
+        size_t n;
+        char **members = stat_events_members(event, &n);
+        StatCounter *missing = counters_grow(c, n);
+
+        for (size_t i = 0; i < n; i++) {
+                counter_init(&missing[i], members[i], "events", 1);
+                counter_set_place(&missing[i], place);
+                missing[i].is_missing = true;
+        }
+        stat_events_free(members, n);
 }
 
 /* A tracepoint's glob gives several events, which keep their own names. */
@@ -42,16 +63,20 @@ static bool is_glob(const char *event) {
         return *event != '{' && strpbrk(event, "*?[") && strchr(event, ':') && !strchr(event, '/');
 }
 
-static int add_one(Perfctl *p, StatCounters *c, const char *event, size_t i, const StatAsked *asked) {
+/* `target` observes one place, or all that was asked for. */
+static int add_one(Perfctl *p, StatCounters *c, const char *event, const perfd_event_spec *target, const char *place,
+                   const StatAsked *asked) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
         static const char *const enable_on_exec = "enable-on-exec=true";
-        perfd_event_spec spec = asked->target;
+        static size_t n_added; /* names that no other run of the command has */
+        perfd_event_spec spec = *target;
         const perfd_ref_row *ref;
         char name[64];
         int r;
 
-        (void)snprintf(name, sizeof(name), "stat.%d.%zu", (int)getpid(), i);
+        (void)snprintf(name, sizeof(name), "stat.%d.%zu", (int)getpid(), n_added++);
         spec.event = event;
+        spec.fallback = stat_event_is_cycles(event) ? asked->target.fallback : NULL;
         spec.name = is_glob(event) ? NULL : name;
         spec.interval = asked->interval;
         spec.disabled = true;
@@ -61,17 +86,53 @@ static int add_one(Perfctl *p, StatCounters *c, const char *event, size_t i, con
         }
         r = perfd_add_temporary(p->client, &spec, 1, &result);
         if (r == PERFD_E_REFUSED && perfd_client_error(p->client)->refusal == PERFD_REFUSED_UNSUPPORTED) {
-                StatCounter *missing = counters_grow(c, 1);
-
-                counter_init(missing, event, "events", 1);
-                missing->is_missing = true;
+                add_missing(c, event, place);
                 return 0;
         }
         if (r != 0)
                 return perfctl_fail_client(p, event);
         for (size_t k = 0; (ref = perfd_result_ref(result, k)); k++)
-                add_event(c, ref, is_glob(event) ? ref->name : event);
+                add_event(c, ref, is_glob(event) ? ref->name : event, place);
         return 0;
+}
+
+static int add_at(Perfctl *p, StatCounters *c, const perfd_event_spec *target, const char *place, const StatAsked *asked) {
+        int r = 0;
+
+        for (size_t i = 0; i < asked->n_events && r == 0; i++)
+                r = add_one(p, c, asked->events[i], target, place, asked);
+        return r;
+}
+
+/* One of `list` after the other is what the spec observes, by the member that `to` and `to_n` are. */
+static int add_each(Perfctl *p, StatCounters *c, const char *const *list, size_t n, perfd_event_spec *spec,
+                    const char *const **to, size_t *to_n, const StatAsked *asked) {
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++) {
+                *to = &list[i];
+                *to_n = 1;
+                r = add_at(p, c, spec, list[i], asked);
+        }
+        *to_n = 0;
+        return r;
+}
+
+static int add_places(Perfctl *p, StatCounters *c, const StatAsked *asked) {
+        const perfd_event_spec *t = &asked->target;
+        perfd_event_spec spec = *t;
+        size_t n;
+        char **cgroups = stat_places_find(t->cgroups, t->n_cgroups, &n);
+        int r;
+
+        spec.n_cgroups = spec.n_containers = spec.n_units = 0;
+        r = add_each(p, c, (const char *const *)cgroups, n, &spec, &spec.cgroups, &spec.n_cgroups, asked);
+        if (r == 0)
+                r = add_each(p, c, t->containers, t->n_containers, &spec, &spec.containers, &spec.n_containers, asked);
+        if (r == 0)
+                r = add_each(p, c, t->units, t->n_units, &spec, &spec.units, &spec.n_units, asked);
+        stat_events_free(cgroups, n);
+        return r;
 }
 
 /* How many items there will be in each interval: then nobody waits for one that does not come. */
@@ -87,6 +148,7 @@ static int find_expected(Perfctl *p, StatCounters *c) {
                 if (!e)
                         continue;
                 e->n_expected = row->n_fds / (row->n_targets > 0 ? row->n_targets : 1);
+                e->fallback = row->fallen_back ? must_have(strdup(row->spec->fallback)) : NULL;
                 e->is_task = row->n_targets > 0 && row->spec->n_cgroups == 0 && row->spec->n_containers == 0 &&
                              row->spec->n_units == 0;
         }
@@ -94,13 +156,28 @@ static int find_expected(Perfctl *p, StatCounters *c) {
 }
 
 int stat_counters_add(Perfctl *p, StatCounters *c, const StatAsked *asked) {
-        int r = 0;
+        int r = asked->per_place ? add_places(p, c, asked) : add_at(p, c, &asked->target, NULL, asked);
 
-        for (size_t i = 0; i < asked->n_events && r == 0; i++)
-                r = add_one(p, c, asked->events[i], i, asked);
-        if (r == 0 && c->n_events == 0)
+        if (r == 0 && c->n_events == 0 && (asked->n_events == 1 || !asked->from_exec))
                 return perfctl_fail_client(p, NULL); /* why the last one was refused */
         return r == 0 ? find_expected(p, c) : r;
+}
+
+/* The events' names, borrowed. */
+static const char **list_names(const StatCounters *c) {
+        const char **names = must_have(calloc(c->n_events + 1, sizeof(*names)));
+
+        for (size_t i = 0; i < c->n_events; i++)
+                names[i] = c->events[i].name;
+        return names;
+}
+
+int stat_counters_remove(Perfctl *p, const StatCounters *c) {
+        const char **names = list_names(c);
+        int r = c->n_events == 0 || perfd_remove(p->client, names, c->n_events, NULL) == 0 ? 0 : perfctl_fail_client(p, NULL);
+
+        free(names);
+        return r;
 }
 
 void stat_counters_deinit(StatCounters *c) {
@@ -108,6 +185,7 @@ void stat_counters_deinit(StatCounters *c) {
                 counter_deinit(&c->list[i]);
         for (size_t i = 0; i < c->n_events; i++) {
                 free(c->events[i].name);
+                free(c->events[i].fallback);
                 free(c->events[i].last);
                 free(c->events[i].times);
         }
@@ -117,12 +195,10 @@ void stat_counters_deinit(StatCounters *c) {
 }
 
 int stat_counters_enable(Perfctl *p, perfd_client *control, const StatCounters *c) {
-        const char **names = must_have(calloc(c->n_events + 1, sizeof(*names)));
+        const char **names = list_names(c);
         perfd_client *stream = p->client;
         int r;
 
-        for (size_t i = 0; i < c->n_events; i++)
-                names[i] = c->events[i].name;
         p->client = control; /* whose error it would be */
         r = perfd_enable(control, names, c->n_events, NULL) == 0 ? 0 : perfctl_fail_client(p, NULL);
         p->client = stream;
@@ -141,10 +217,11 @@ StatEvent *stat_counters_find(const StatCounters *c, uint32_t id) {
 void stat_counters_take_event(StatCounters *c, const perfd_event *event) {
         StatEvent *e = stat_counters_find(c, event->id);
         size_t n = event->n_counters;
+        StatCounter kept;
 
         if (!e || e->n > 0 || n == 0)
                 return;
-        counter_deinit(&c->list[e->first]);
+        kept = c->list[e->first];
         (void)counters_grow(c, n - 1);
         memmove(&c->list[e->first + n], &c->list[e->first + 1], (c->n - n - e->first) * sizeof(*c->list));
         for (size_t i = 0; i < c->n_events; i++)
@@ -155,27 +232,42 @@ void stat_counters_take_event(StatCounters *c, const perfd_event *event) {
         for (size_t i = 0; i < n; i++) {
                 const perfd_counter *counter = &event->counters[i];
 
-                counter_init(&c->list[e->first + i], counter->event, counter->unit, counter->scale);
+                counter_init(&c->list[e->first + i], e->fallback ? e->fallback : counter->event, counter->unit, counter->scale);
+                counter_set_place(&c->list[e->first + i], kept.place);
                 if (e->is_task && e->n_expected > 0)
                         c->list[e->first + i].n_shares = e->n_expected;
         }
+        counter_deinit(&kept);
+}
+
+StatCount *stat_counter_reach(StatCounter *counter, size_t cpu) {
+        if (cpu >= counter->n_cpus) {
+                counter->cpus = must_have(reallocarray(counter->cpus, cpu + 1, sizeof(*counter->cpus)));
+                memset(&counter->cpus[counter->n_cpus], 0, (cpu + 1 - counter->n_cpus) * sizeof(*counter->cpus));
+                counter->n_cpus = cpu + 1;
+        }
+        return &counter->cpus[cpu];
 }
 
 /* A counter that shared its hardware counted for a part of the time: it is scaled up as perf-stat(1) does it. */
-static void add_difference(StatCounter *counter, perfd_read_value *last, const perfd_read_value *v) {
-        uint64_t value = v->value - last->value, enabled = v->enabled - last->enabled;
-        uint64_t running = v->running - last->running;
+static void add_difference(StatCounter *counter, size_t cpu, perfd_read_value *last, const perfd_read_value *v) {
+        uint64_t enabled = v->enabled - last->enabled, running = v->running - last->running;
         bool is_part = counter->n_shares == 1 && running > 0 && running < enabled;
+        double value = (double)(v->value - last->value) * (is_part ? (double)enabled / (double)running : 1);
+        StatCount *const both[] = { &counter->sum, stat_counter_reach(counter, cpu) };
 
-        counter->value += (double)value * (is_part ? (double)enabled / (double)running : 1);
-        counter->enabled += enabled;
-        counter->running += running;
+        for (size_t i = 0; i < 2; i++) {
+                both[i]->is_there = true;
+                both[i]->value += value;
+                both[i]->enabled += enabled;
+                both[i]->running += running;
+        }
         *last = *v;
 }
 
 /* CPUs are read one after the other, while the task runs on: so much may be missing that is not. */
 static double enabled_of(const StatCounter *c) {
-        double enabled = (double)c->enabled / (double)c->n_shares, running = (double)c->running;
+        double enabled = (double)c->sum.enabled / (double)c->n_shares, running = (double)c->sum.running;
 
         return c->n_shares > 1 && enabled - running < 1e6 + enabled / 100 + (double)(c->apart * c->n_shares) ? running : enabled;
 }
@@ -183,13 +275,31 @@ static double enabled_of(const StatCounter *c) {
 double stat_counter_confidence(const StatCounter *c) {
         double enabled = enabled_of(c);
 
-        return enabled > (double)c->running ? (double)c->running / enabled : 1;
+        return enabled > (double)c->sum.running ? (double)c->sum.running / enabled : 1;
 }
 
 double stat_counter_value(const StatCounter *c) {
         double confidence = stat_counter_confidence(c);
 
-        return c->value * c->scale * (c->n_shares > 1 && confidence > 0 ? 1 / confidence : 1);
+        return c->sum.value * c->scale * (c->n_shares > 1 && confidence > 0 ? 1 / confidence : 1);
+}
+
+/* Of a task's counter on one CPU nobody knows how long it could have run there: it shared as much as on all of them. */
+bool stat_counter_on(const StatCounter *c, size_t cpu, StatCounter *ret) {
+        double confidence = stat_counter_confidence(c);
+        StatCounter on = *c;
+
+        if (cpu >= c->n_cpus || !c->cpus[cpu].is_there)
+                return false;
+        on.sum = c->cpus[cpu];
+        if (c->n_shares > 1 && confidence > 0) {
+                on.sum.value /= confidence;
+                on.sum.enabled = (uint64_t)((double)on.sum.running / confidence);
+        }
+        if (c->n_shares > 1)
+                on.n_shares = 1;
+        *ret = on;
+        return true;
 }
 
 /* What a CPU said last; it is 0 at first, for that is what the counters began with. */
@@ -231,7 +341,7 @@ bool stat_counters_take_item(StatCounters *c, const perfd_item *item) {
         last = find_last(e, perfd_item_cpu(item));
         e->times[perfd_item_cpu(item)] = perfd_item_time(item);
         for (size_t i = 0; i < e->n; i++) {
-                add_difference(&c->list[e->first + i], &last[i], &values[i]);
+                add_difference(&c->list[e->first + i], perfd_item_cpu(item), &last[i], &values[i]);
                 c->list[e->first + i].apart = e->apart + times_apart(e);
         }
         return true;
@@ -247,8 +357,9 @@ uint64_t stat_counters_expected(const StatCounters *c) {
 
 void stat_counters_reset(StatCounters *c) {
         for (size_t i = 0; i < c->n; i++) {
-                c->list[i].value = 0;
-                c->list[i].enabled = c->list[i].running = 0;
+                c->list[i].sum = (StatCount){ .is_there = c->list[i].sum.is_there };
+                for (size_t k = 0; k < c->list[i].n_cpus; k++)
+                        c->list[i].cpus[k] = (StatCount){ .is_there = c->list[i].cpus[k].is_there };
         }
         for (size_t i = 0; i < c->n_events; i++)
                 c->events[i].apart = times_apart(&c->events[i]);

@@ -6,82 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/perfctl/json.h"
-#include "client/perfctl/quantity.h"
 #include "client/perfctl/stat.h"
 #include "client/perfctl/text.h"
 
-typedef enum StatState {
-        STAT_COUNTED,
-        STAT_NOT_COUNTED,   /* it was there, but its hardware always counted something else */
-        STAT_NOT_SUPPORTED, /* by this machine */
-} StatState;
-
-static StatState state_of(const StatCounter *c) {
-        if (c->is_missing)
-                return STAT_NOT_SUPPORTED;
-        return stat_counter_confidence(c) == 0 ? STAT_NOT_COUNTED : STAT_COUNTED;
-}
-
-/* What a value says beside another one. */
-typedef struct StatMeaning {
-        double value;
-        const char *unit; /* NULL: nothing */
-} StatMeaning;
-
-static bool is_called(const StatCounter *c, const char *name, const char *alias) {
-        size_t n = strcspn(c->event, ":"); /* modifiers do not change what it is */
-
-        return (strlen(name) == n && memcmp(c->event, name, n) == 0) ||
-               (alias && strlen(alias) == n && memcmp(c->event, alias, n) == 0);
-}
-
-static const StatCounter *find(const StatCounters *all, const char *name, const char *alias) {
-        for (size_t i = 0; i < all->n; i++)
-                if (is_called(&all->list[i], name, alias) && state_of(&all->list[i]) == STAT_COUNTED &&
-                    stat_counter_value(&all->list[i]) > 0)
-                        return &all->list[i];
-        return NULL;
-}
-
-/* The time that ran on the CPUs: what rates are taken by. */
-static const StatCounter *find_clock(const StatCounters *all) {
-        const StatCounter *clock = find(all, "task-clock", NULL);
-
-        return clock ? clock : find(all, "cpu-clock", NULL);
-}
-
-static StatMeaning rate_of(const StatCounter *c, const StatCounter *clock) {
-        double rate = stat_counter_value(c) * 1e9 / stat_counter_value(clock);
-
-        if (rate >= 1e9)
-                return (StatMeaning){ rate / 1e9, "G/sec" };
-        if (rate >= 1e6)
-                return (StatMeaning){ rate / 1e6, "M/sec" };
-        if (rate >= 1e3)
-                return (StatMeaning){ rate / 1e3, "K/sec" };
-        return (StatMeaning){ rate, "/sec" };
-}
-
-static StatMeaning meaning_of(const StatCounter *c, const StatCounters *all, uint64_t duration) {
-        const StatCounter *clock = find_clock(all), *other;
-
-        if (state_of(c) != STAT_COUNTED)
-                return (StatMeaning){ .unit = NULL };
-        if (is_called(c, "task-clock", "cpu-clock") && duration > 0)
-                return (StatMeaning){ stat_counter_value(c) / (double)duration, "CPUs utilized" };
-        if (is_called(c, "instructions", NULL) && (other = find(all, "cycles", "cpu-cycles")))
-                return (StatMeaning){ stat_counter_value(c) / stat_counter_value(other), "insn per cycle" };
-        if (is_called(c, "branch-misses", NULL) && (other = find(all, "branches", "branch-instructions")))
-                return (StatMeaning){ 100 * stat_counter_value(c) / stat_counter_value(other), "% of all branches" };
-        if (is_called(c, "cache-misses", NULL) && (other = find(all, "cache-references", NULL)))
-                return (StatMeaning){ 100 * stat_counter_value(c) / stat_counter_value(other), "% of all cache refs" };
-        if (is_called(c, "cycles", "cpu-cycles") && clock)
-                return (StatMeaning){ stat_counter_value(c) / stat_counter_value(clock), "GHz" };
-        if (strcmp(c->unit, "events") != 0 || !clock)
-                return (StatMeaning){ .unit = NULL };
-        return rate_of(c, clock);
-}
+#define EVENT_WIDTH 32
 
 /* "1234", "12.34 msec", "0.51 Joules" in two columns. */
 static void put_value(Output *o, const StatCounter *c) {
@@ -96,77 +24,120 @@ static void put_value(Output *o, const StatCounter *c) {
         }
 }
 
-static void put_line(Output *o, const StatCounter *c, const StatCounters *all, uint64_t duration) {
-        StatMeaning meaning = meaning_of(c, all, duration);
-        StatState state = state_of(c);
+/* Each part is padded only if another one follows. */
+static void put_line(Output *o, const StatStyle *style, const StatLine *l) {
+        const StatCounter *c = l->counter;
+        StatState state = stat_counter_state(c);
         bool is_part = state == STAT_COUNTED && stat_counter_confidence(c) < 1;
+        bool is_mean = style->is_repeated && state == STAT_COUNTED, is_more = is_part || is_mean;
+        size_t width = strlen(c->event) + (c->place ? 1 + strlen(c->place) : 0);
 
+        if (l->cpu >= 0)
+                output_print(o, "CPU%-5zd", l->cpu);
         if (state == STAT_COUNTED)
                 put_value(o, c);
         else
                 output_print(o, "%18s %-6s ", state == STAT_NOT_COUNTED ? "<not counted>" : "<not supported>", "");
         text_put(o, c->event, strlen(c->event));
-        if (meaning.unit || is_part)
-                output_print(o, "%*s", strlen(c->event) < 32 ? (int)(32 - strlen(c->event)) : 1, "");
-        if (meaning.unit)
-                output_print(o, " # %8.3f %-*s", meaning.value, is_part ? 20 : 0, meaning.unit);
+        if (c->place) {
+                output_put_char(o, ' ');
+                text_put(o, c->place, strlen(c->place));
+        }
+        if (l->metric.unit || is_more)
+                output_print(o, "%*s", width < EVENT_WIDTH ? (int)(EVENT_WIDTH - width) : 1, "");
+        if (l->metric.unit)
+                output_print(o, " # %8.3f %-*s", l->metric.value, is_more ? 20 : 0, l->metric.unit);
+        else if (is_more)
+                output_print(o, "%*s", EVENT_WIDTH, "");
+        if (is_mean)
+                output_print(o, "  ( +-%6.2f%% )", stat_spread_percentage(&c->sum.spread));
         if (is_part)
-                output_print(o, "%*s (%.2f%%)", meaning.unit ? 0 : 32, "", 100 * stat_counter_confidence(c));
+                output_print(o, " (%.2f%%)", 100 * stat_counter_confidence(c));
         output_put_char(o, '\n');
 }
 
-static void put_json(Perfctl *p, const StatCounter *c, const StatCounters *all, uint64_t time, uint64_t duration) {
-        static const char *const states[] = { "counted", "not-counted", "not-supported" };
-        StatMeaning meaning = meaning_of(c, all, duration);
-        Json j = json_of(&p->out);
-
-        json_begin(&j, '{');
-        JSON_NUMBER(&j, "time", time);
-        JSON_NUMBER(&j, "duration", duration);
-        JSON_STRING(&j, "event", c->event);
-        JSON_STRING(&j, "state", states[state_of(c)]);
-        json_put_name(&j, "value");
-        if (state_of(c) != STAT_COUNTED)
-                json_put_null(&j);
-        else if (c->scale == 1)
-                json_put_number(&j, (uint64_t)(stat_counter_value(c) + 0.5));
-        else
-                json_put_real(&j, stat_counter_value(c));
-        JSON_STRING(&j, "unit", c->unit);
-        JSON_NUMBER(&j, "enabled", c->enabled);
-        JSON_NUMBER(&j, "running", c->running);
-        json_put_name(&j, "confidence");
-        json_put_real(&j, state_of(c) == STAT_COUNTED ? stat_counter_confidence(c) : 0);
-        if (meaning.unit) {
-                json_put_name(&j, "metric");
-                json_put_real(&j, meaning.value);
-                JSON_STRING(&j, "metric_unit", meaning.unit);
+static void put(Perfctl *p, const StatStyle *style, const StatLine *l) {
+        if (p->json)
+                stat_put_json(&p->out, style, l);
+        else if (style->separator)
+                stat_put_fields(&p->out, style, l);
+        else {
+                if (l->has_time)
+                        output_print(&p->out, "%6" PRIu64 ".%09" PRIu64 "%s", l->time / 1000000000, l->time % 1000000000,
+                                     l->cpu >= 0 ? " " : "");
+                put_line(&p->out, style, l);
         }
-        json_end(&j, '}');
-        json_end_line(&j);
 }
 
-void stat_print_heading(Perfctl *p) {
-        if (!p->json)
-                output_print(&p->out, "#           time             counts unit   events\n");
+static size_t count_cpus(const StatCounters *c) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < c->n; i++)
+                n = c->list[i].n_cpus > n ? c->list[i].n_cpus : n;
+        return n;
 }
 
-void stat_print(Perfctl *p, const StatCounters *c, uint64_t time, uint64_t duration) {
+/* Of any counter. */
+static bool is_there(const StatCounters *c, size_t cpu) {
+        for (size_t i = 0; i < c->n; i++)
+                if (cpu < c->list[i].n_cpus && c->list[i].cpus[cpu].is_there)
+                        return true;
+        return false;
+}
+
+/* What can not be counted has a line for each CPU that others were counted on. */
+static void put_cpus(Perfctl *p, const StatStyle *style, const StatCounters *all, const StatCounter *c, StatLine *l) {
+        for (size_t cpu = 0, n = count_cpus(all); cpu < n; cpu++) {
+                StatCounter on = *c;
+
+                if (!is_there(all, cpu) || (!stat_counter_on(c, cpu, &on) && !c->is_missing))
+                        continue;
+                l->counter = &on;
+                l->cpu = (ssize_t)cpu;
+                l->metric = stat_metric_of(&on, all, l->cpu, l->duration);
+                put(p, style, l);
+        }
+}
+
+static void put_all(Perfctl *p, const StatStyle *style, const StatCounters *c, StatLine l) {
         for (size_t i = 0; i < c->n; i++) {
-                if (p->json) {
-                        put_json(p, &c->list[i], c, time, duration);
+                if (style->per_cpu) {
+                        put_cpus(p, style, c, &c->list[i], &l);
                         continue;
                 }
-                output_print(&p->out, "%6" PRIu64 ".%09" PRIu64, time / 1000000000, time % 1000000000);
-                put_line(&p->out, &c->list[i], c, duration);
+                l.counter = &c->list[i];
+                l.cpu = -1;
+                l.metric = stat_metric_of(l.counter, c, -1, l.duration);
+                put(p, style, &l);
         }
 }
 
-void stat_print_total(Perfctl *p, const StatCounters *c, char *const *command, const StatTimes *times) {
+void stat_print_heading(Perfctl *p, const StatStyle *style) {
+        if (!p->json && !style->separator)
+                output_print(&p->out, "#           time %s            counts unit   events\n", style->per_cpu ? "CPU      " : "");
+}
+
+void stat_print(Perfctl *p, const StatStyle *style, const StatCounters *c, uint64_t time, uint64_t duration) {
+        put_all(p, style, c, (StatLine){ .time = time, .duration = duration, .has_time = true });
+}
+
+static void put_time(Output *o, const StatStyle *style, const StatSpread *time, const char *what) {
+        output_print(o, "%18.9f ", time->mean / 1e9);
+        if (style->is_repeated)
+                output_print(o, "+- %.9f ", stat_spread_deviation(time) / 1e9);
+        output_print(o, "seconds %s", what);
+        if (style->is_repeated)
+                output_print(o, "  ( +-%6.2f%% )", stat_spread_percentage(time));
+        output_put_char(o, '\n');
+}
+
+void stat_print_total(Perfctl *p, const StatStyle *style, const StatRuns *runs, char *const *command) {
+        uint64_t elapsed = (uint64_t)runs->elapsed.mean;
+        StatLine line = { .time = elapsed, .duration = elapsed };
         Output *o = &p->out;
 
-        if (p->json) {
-                stat_print(p, c, times->elapsed, times->elapsed);
+        if (p->json || style->separator) {
+                put_all(p, style, &runs->total, line);
                 return;
         }
         output_print(o, "\n Performance counter stats for '");
@@ -174,9 +145,15 @@ void stat_print_total(Perfctl *p, const StatCounters *c, char *const *command, c
                 output_put_string(o, i > 0 ? " " : "");
                 text_put(o, command[i], strlen(command[i]));
         }
-        output_print(o, "':\n\n");
-        for (size_t i = 0; i < c->n; i++)
-                put_line(o, &c->list[i], c, times->elapsed);
-        output_print(o, "\n%18.9f seconds time elapsed\n\n%18.9f seconds user\n%18.9f seconds sys\n\n",
-                     (double)times->elapsed / 1e9, (double)times->user / 1e9, (double)times->sys / 1e9);
+        output_put_string(o, "'");
+        if (style->is_repeated)
+                output_print(o, " (%" PRIu64 " runs)", runs->elapsed.n);
+        output_print(o, ":\n\n");
+        put_all(p, style, &runs->total, line);
+        output_put_char(o, '\n');
+        put_time(o, style, &runs->elapsed, "time elapsed");
+        output_put_char(o, '\n');
+        put_time(o, style, &runs->user, "user");
+        put_time(o, style, &runs->sys, "sys");
+        output_put_char(o, '\n');
 }

@@ -25,6 +25,7 @@ typedef struct Stat {
         StatCounters counters;
         StatCommand command;
         uint64_t interval;
+        bool was_told; /* by a signal to end */
 
         /* of the stream's clock, ns */
         clockid_t clock;
@@ -78,7 +79,7 @@ static void report(Stat *s) {
         uint64_t end = s->tick * s->interval, begin = s->reported > 0 ? s->reported : s->began;
 
         if (s->options->interval > 0 && end > begin) {
-                stat_print(s->p, &s->counters, end - s->began, end - begin);
+                stat_print(s->p, &s->options->style, &s->counters, end - s->began, end - begin);
                 stat_counters_reset(&s->counters);
         }
         s->reported = end;
@@ -177,11 +178,13 @@ static void on_signals(Stat *s, Signals signals) {
                 stat_command_look(&s->command);
                 if (s->command.ended) {
                         s->stopped = now_of(s->clock);
+                        s->is_enough = s->counters.n_events == 0;
                         s->give_up = now_of(CLOCK_MONOTONIC) + s->interval + LAST_WORDS;
                 }
         }
         if (!signals.end)
                 return;
+        s->was_told = true;
         if (s->command.pid > 0 && !s->command.ended)
                 (void)kill(s->command.pid, SIGTERM);
         else if (s->stopped == 0)
@@ -208,7 +211,7 @@ static int loop(Stat *s) {
                 if (s->p->out.error)
                         return PERFCTL_OK; /* main says it, unless the reader just went away */
                 on_signals(s, signals);
-                r = perfd_client_process(s->p->client);
+                r = s->counters.n_events > 0 ? perfd_client_process(s->p->client) : 0; /* else there is no stream */
                 if (r == PERFD_E_ENDED)
                         return s->code;
                 if (r != 0)
@@ -216,6 +219,8 @@ static int loop(Stat *s) {
                 on_deadline(s);
                 if (!s->is_enough || s->stopping)
                         continue;
+                if (s->counters.n_events == 0)
+                        return PERFCTL_OK;
                 s->stopping = true;
                 if (perfd_stream_stop(s->p->client) != 0)
                         return perfctl_fail_client(s->p, NULL);
@@ -225,11 +230,12 @@ static int loop(Stat *s) {
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
 static int add(Stat *s) {
-        StatAsked asked = { .events = s->options->events, .n_events = s->options->n_events, .target = s->options->target,
-                            .interval = s->interval, .from_exec = s->options->command };
+        StatAsked asked = s->options->asked;
         uint32_t pid = (uint32_t)s->command.pid;
 
+        asked.interval = s->interval;
         if (s->options->command) {
+                asked.from_exec = true;
                 asked.target.pids = &pid;
                 asked.target.n_pids = 1;
         }
@@ -267,47 +273,73 @@ static int connect_stream(Stat *s) {
 /* The subscription stands before the counters begin, and the command begins after them: so nothing is missed. */
 static int start(Stat *s) {
         char **command = s->options->command;
-        int r = signals_catch(s->p, command != NULL);
+        int r = command ? stat_command_start(s->p, &s->command, command) : 0;
 
         if (r == 0)
-                r = find_clock(s);
-        if (r == 0 && command)
-                r = stat_command_start(s->p, &s->command, command);
-        if (r == 0)
                 r = add(s);
-        if (r == 0)
+        if (r == 0 && s->counters.n_events > 0)
                 r = connect_stream(s);
-        if (r == 0)
+        if (r == 0 && s->counters.n_events > 0)
                 r = subscribe(s);
         if (r != 0)
                 return r;
         if (s->options->interval > 0)
-                stat_print_heading(s->p);
+                stat_print_heading(s->p, &s->options->style);
         s->began = now_of(s->clock);
-        r = stat_counters_enable(s->p, s->control, &s->counters);
+        if (s->counters.n_events > 0)
+                r = stat_counters_enable(s->p, s->control, &s->counters);
         if (r != 0 || !command)
                 return r;
         s->began = now_of(s->clock);
         return stat_command_go(s->p, &s->command, command);
 }
 
-int stat_run(Perfctl *p, const StatOptions *options) {
-        Stat s = { .p = p,
-                   .options = options,
-                   .command = STAT_COMMAND_NULL,
-                   .interval = options->interval > 0 ? options->interval : TOTAL_INTERVAL };
-        int r = start(&s);
+/* The connection that holds the events is that of the next run. */
+static int end_run(Stat *s, int r) {
+        if (s->control) {
+                perfd_client_free(s->p->client);
+                s->p->client = s->control;
+                s->control = NULL;
+        }
+        return r == 0 && s->options->n_runs > 1 ? stat_counters_remove(s->p, &s->counters) : r;
+}
+
+/* ret_code: of the command. */
+static int run_once(Stat *s, StatRuns *runs, int *ret_code) {
+        StatTimes times;
+        int r = start(s);
 
         if (r == 0)
-                r = loop(&s);
-        if (r == 0 && options->command && options->interval == 0 && !p->out.error)
-                stat_print_total(p, &s.counters, options->command,
-                                 &(StatTimes){ (s.stopped > 0 ? s.stopped : now_of(s.clock)) - s.began, s.command.user,
-                                               s.command.sys });
-        if (r == 0 && s.command.ended)
-                r = stat_command_code(&s.command);
-        stat_command_deinit(&s.command);
-        stat_counters_deinit(&s.counters);
-        perfd_client_free(s.control);
+                r = loop(s);
+        r = end_run(s, r);
+        times = (StatTimes){ (s->stopped > 0 ? s->stopped : now_of(s->clock)) - s->began, s->command.user, s->command.sys };
+        if (s->command.ended)
+                *ret_code = stat_command_code(&s->command);
+        if (r == 0 && !stat_runs_add(runs, &s->counters, &times))
+                r = perfctl_fail(s->p, PERFCTL_FAILED, "the events are others than in the run before: of a glob, or of a cgroup");
+        stat_command_deinit(&s->command);
+        stat_counters_deinit(&s->counters);
         return r;
+}
+
+int stat_run(Perfctl *p, const StatOptions *options) {
+        Stat s = { .p = p };
+        StatRuns runs = { .elapsed = { .n = 0 } };
+        bool was_told = false;
+        int code = 0, r = signals_catch(p, options->command != NULL);
+
+        if (r == 0)
+                r = find_clock(&s);
+        for (uint64_t i = 0; i < options->n_runs && r == 0 && !was_told && !p->out.error; i++) {
+                s = (Stat){ .p = p, .options = options, .command = STAT_COMMAND_NULL, .clock = s.clock,
+                            .interval = options->interval > 0 ? options->interval : TOTAL_INTERVAL };
+                r = run_once(&s, &runs, &code);
+                was_told = s.was_told;
+        }
+        if (r == 0 && options->command && options->interval == 0 && !p->out.error) {
+                stat_runs_finish(&runs);
+                stat_print_total(p, &options->style, &runs, options->command);
+        }
+        stat_runs_deinit(&runs);
+        return r == 0 ? code : r;
 }

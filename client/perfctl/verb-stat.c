@@ -17,27 +17,106 @@ static const char *const usual_events[] = {
         "cycles",     "instructions",     "branches",       "branch-misses",
 };
 
-static int parse_options(const Perfctl *p, StatOptions *o) {
-        const char *interval = perfctl_get(p, "interval"), *count = perfctl_get(p, "count");
-        int r = target_parse(p, &o->target);
+static void add_events(StatOptions *o, char ***list, const char *text) {
+        size_t n;
+        char **more = stat_events_split(text, &n);
 
-        if (r != 0)
-                return r;
+        *list = must_have(reallocarray(*list, o->asked.n_events + n, sizeof(**list)));
+        memcpy(*list + o->asked.n_events, more, n * sizeof(**list));
+        o->asked.n_events += n;
+        free(more);
+}
+
+/* -e A,B as perf-stat(1) takes it; arguments are one event each. */
+static int parse_events(const Perfctl *p, StatOptions *o) {
+        char **list = NULL;
+        size_t n_lists;
+        const char *const *lists = perfctl_get_all(p, "event", &n_lists);
+
+        for (size_t i = 0; i < n_lists; i++)
+                add_events(o, &list, lists[i]);
+        for (size_t i = 0; i < p->n_arguments; i++) {
+                list = must_have(reallocarray(list, o->asked.n_events + 1, sizeof(*list)));
+                list[o->asked.n_events++] = must_have(strdup(p->arguments[i]));
+        }
+        for (size_t i = 0; n_lists + p->n_arguments == 0 && i < sizeof(usual_events) / sizeof(usual_events[0]); i++)
+                add_events(o, &list, usual_events[i]);
+        o->asked.events = (const char *const *)list;
+        for (size_t i = 0; i < o->asked.n_events; i++)
+                if (!*list[i])
+                        return perfctl_fail(p, PERFCTL_USAGE, "--event: an event is empty");
+        return 0;
+}
+
+/* perf-stat(1) -I counts in milliseconds; --interval has a unit. */
+static int parse_interval(const Perfctl *p, StatOptions *o) {
+        const char *interval = perfctl_get(p, "interval"), *print = perfctl_get(p, "interval-print");
+        uint64_t ms;
+
         o->interval = p->command ? 0 : 1000000000;
+        if (interval && print)
+                return perfctl_fail(p, PERFCTL_USAGE, "--interval and --interval-print are two ways to say the same");
         if (interval && (!quantity_parse_time(interval, &o->interval) || o->interval == 0))
                 return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is no time, as in 100ms, 1s", interval);
-        r = number_parse(p, "--count: ", count, &o->count);
+        if (!print)
+                return 0;
+        if (!quantity_parse_number(print, &ms) || ms == 0 || ms > UINT64_MAX / 1000000)
+                return perfctl_fail(p, PERFCTL_USAGE, "--interval-print: '%s' is no number of milliseconds above 0, as in 1000",
+                                    print);
+        o->interval = ms * 1000000;
+        return 0;
+}
+
+/* What only a command has, or only what is no command. */
+static int parse_command(const Perfctl *p, StatOptions *o) {
+        const char *repeat = perfctl_get(p, "repeat"), *count = perfctl_get(p, "count");
+        bool has_interval = perfctl_get(p, "interval") || perfctl_get(p, "interval-print");
+        int r = number_parse(p, "--count: ", count, &o->count);
+
+        o->n_runs = 1;
+        if (r == 0)
+                r = number_parse(p, "--repeat: ", repeat, &o->n_runs);
         if (r != 0)
                 return r;
         if (p->command && !p->command[0])
                 return perfctl_fail(p, PERFCTL_USAGE, "the command behind -- is missing");
-        if (p->command && !target_is_host(&o->target))
+        if (p->command && (!target_is_host(&o->asked.target) || perfctl_get(p, "all-cpus")))
                 return perfctl_fail(p, PERFCTL_USAGE, "a command is a target of its own: leave out the others");
-        if (p->command && count && !interval)
+        if (p->command && count && !has_interval)
                 return perfctl_fail(p, PERFCTL_USAGE, "--count with a command needs an --interval");
+        if (repeat && (!p->command || has_interval))
+                return perfctl_fail(p, PERFCTL_USAGE, "--repeat is for a command, without an --interval");
+        o->style.is_repeated = o->n_runs > 1;
         o->command = p->command;
-        o->events = p->n_arguments > 0 ? (const char *const *)p->arguments : usual_events;
-        o->n_events = p->n_arguments > 0 ? p->n_arguments : sizeof(usual_events) / sizeof(usual_events[0]);
+        return 0;
+}
+
+static int parse_options(const Perfctl *p, StatOptions *o) {
+        const perfd_event_spec *t = &o->asked.target;
+        bool has_cycles = false;
+        int r = target_parse(p, &o->asked.target);
+
+        if (r == 0)
+                r = parse_interval(p, o);
+        if (r == 0)
+                r = parse_command(p, o);
+        if (r == 0)
+                r = parse_events(p, o);
+        if (r != 0)
+                return r;
+        o->asked.target.fallback = perfctl_get(p, "fallback");
+        o->asked.per_place = o->style.per_place = perfctl_get(p, "per-cgroup");
+        o->style.per_cpu = perfctl_get(p, "per-cpu");
+        o->style.separator = perfctl_get(p, "field-separator");
+        for (size_t i = 0; i < o->asked.n_events; i++)
+                has_cycles = has_cycles || stat_event_is_cycles(o->asked.events[i]);
+        if (t->fallback && !has_cycles)
+                return perfctl_fail(p, PERFCTL_USAGE, "--fallback is for cycles, which is none of the events");
+        if (o->asked.per_place && t->n_cgroups + t->n_containers + t->n_units == 0)
+                return perfctl_fail(p, PERFCTL_USAGE, "--per-cgroup needs a --cgroup, --container or --unit");
+        if (o->style.separator && (!*o->style.separator || p->json))
+                return perfctl_fail(p, PERFCTL_USAGE, *o->style.separator ? "--field-separator is not for --json" :
+                                                                            "--field-separator: it is empty");
         return 0;
 }
 
@@ -64,7 +143,7 @@ static int choose_output(Perfctl *p) {
 }
 
 static int verb_stat_run(Perfctl *p) {
-        StatOptions o = { .target = PERFD_EVENT_SPEC_INIT };
+        StatOptions o = { .asked = { .target = PERFD_EVENT_SPEC_INIT } };
         int r = parse_options(p, &o);
 
         if (r == 0)
@@ -73,7 +152,8 @@ static int verb_stat_run(Perfctl *p) {
                 r = perfctl_connect(p);
         if (r == 0)
                 r = stat_run(p, &o);
-        target_deinit(&o.target);
+        target_deinit(&o.asked.target);
+        stat_events_free((char **)(uintptr_t)o.asked.events, o.asked.n_events);
         return r;
 }
 
@@ -82,10 +162,20 @@ const Verb verb_stat = {
         .arguments = "[EVENT...]",
         .help = "count, and print what was counted in each interval, or by a command",
         .options = {
+                { .name = "event", .letter = 'e', .argument = "EVENT,...", .help = "count these, as the arguments", .words = WORDS_OFFERED,
+                  .repeats = true },
                 { .name = "interval", .argument = "TIME", .help = "print every 100ms, 1s; a command's at its end else" },
+                { .name = "interval-print", .letter = 'I', .argument = "MS", .help = "the same in milliseconds, as perf stat" },
                 { .name = "count", .argument = "N", .help = "stop after N intervals" },
                 { .name = "output", .letter = 'o', .argument = "FILE", .help = "into FILE, instead of stdout or stderr", .words = WORDS_FILES },
                 { .name = "append", .help = "behind what --output has" },
+                { .name = "field-separator", .letter = 'x', .argument = "SEP", .help = "columns as perf stat -x, for programs" },
+                { .name = "repeat", .letter = 'r', .argument = "N", .help = "run the command N times: means and deviations" },
+                { .name = "per-cpu", .letter = 'A', .help = "each CPU on a line of its own" },
+                { .name = "per-cgroup", .help = "each cgroup, container and unit on a line of its own" },
+                { .name = "fallback", .argument = "EVENT", .help = "counted if this machine can not count cycles: cpu-clock",
+                  .choices = "cpu-clock" },
+                { .name = "all-cpus", .letter = 'a', .help = "whole CPUs: what is counted without a command anyway" },
                 TARGET_OPTIONS,
         },
         .max_arguments = VERB_ANY_NUMBER,

@@ -2,14 +2,18 @@
 """`perfctl stat` beside perf-stat(1), on the real kernel: what is counted of a command, from which moment on, and where it is
 said. Needs root and perf (tests/packages)."""
 import contextlib
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
 import perfd
+import test_targets
 from perfd import check, equal
-from test_perfctl import GETPPID, PERFCTL, run
+from test_perfctl import GETPPID, PERFCTL, run, start
+from test_sources import Fire
 
 SYSCALLS = "raw_syscalls:sys_enter"
 EVENTS = [SYSCALLS, "raw_syscalls:sys_exit", "sched:sched_process_exec", "sched:sched_process_fork", GETPPID]
@@ -121,6 +125,94 @@ def test_a_command_has_its_times_and_stdout():
         os.unlink(path)
         out, err = stat(daemon, "-o", f"{path}/x", "page-faults", "--", "true", status=1)
         equal((out, err), ("", f"perfctl: stat: {path}/x: No such file or directory\n"), "a file that can not be")
+
+
+def fields(text):
+    """Rows of -x,; the running time, the percentage and what follows are of the moment."""
+    return [line.split(",")[:3] for line in text.splitlines() if "," in line]
+
+
+def test_columns_are_those_of_perf():
+    """-x, in perf's order, with deviations, an event that can not be counted, and a list that is written as perf takes it."""
+    command = ["-x,", "-r", "3", "-e", f"{GETPPID},{SYSCALLS},cycles", "-e", "task-clock", "--", "true"]
+    perf = subprocess.run(["perf", "stat", *command], capture_output=True, text=True, check=True).stderr
+    with perfd.Daemon() as daemon:
+        out, err = stat(daemon, *command)
+        rows, theirs = ([line.split(",") for line in text.splitlines()] for text in (err, perf))
+        equal(out, "", "stdout")
+        equal([len(row) for row in rows], [len(row) for row in theirs], "the number of columns")
+        for i in 0, 1:
+            equal(rows[i][:4], theirs[i][:4], f"value, unit, event and deviation of {rows[i]}")
+        equal([row[1:3] for row in rows], [row[1:3] for row in theirs], "units and events")
+        if theirs[2][0] == "<not supported>":
+            equal(rows[2], theirs[2], "what can not be counted")
+        perfd.wait_until(lambda: daemon.status().n_events == 0, "its events to be gone")
+
+
+def test_deviations():
+    """Of runs that differ by what they are told to: each calls one time more than the one before."""
+    with perfd.Daemon() as daemon:
+        path = os.path.join(daemon.directory, "n")
+        script = f"""if True:
+            import os
+            n = os.path.getsize({path!r}) if os.path.exists({path!r}) else 0
+            open({path!r}, "ab").write(b"x")
+            for _ in range(2 * n):
+                os.getppid()"""
+        rows = run(daemon, "stat", "--json", "-r", "3", GETPPID, "--", "/usr/bin/python3", "-c", script)
+        os.unlink(path)
+        equal([(row["value"], row["runs"]) for row in rows], [(2, 3)], "the mean of 0, 2 and 4")
+        check(abs(rows[0]["deviation"] - (8 / 2 / 3) ** 0.5) < 1e-6, rows)
+        _, err = stat(daemon, "-r", "2", "page-faults", "--", "true")
+        check(re.search(r"^ Performance counter stats for 'true' \(2 runs\):$", err, re.M), err)
+        check(re.search(r"^ +[0-9.]+ \+- [0-9.]+ seconds time elapsed  \( \+- +[0-9.]+% \)$", err, re.M), err)
+
+
+def test_each_cpu():
+    """A program that stays on one CPU is counted there, and all CPUs together are what is counted without -A."""
+    cpus = perfd.online_cpus()
+    script = "import os; os.sched_setaffinity(0, {{{}}}); [os.getppid() for _ in range(1234)]"
+    with perfd.Daemon() as daemon:
+        for cpu in cpus[0], cpus[-1]:
+            rows = run(daemon, "stat", "--json", "-A", GETPPID, "--", "/usr/bin/python3", "-c", script.format(cpu))
+            equal({row["cpu"]: row["value"] for row in rows}, {n: 1234 if n == cpu else 0 for n in cpus}, "calls on each CPU")
+        out, _ = stat(daemon, "-A", "-I", "100", "--count", "1", "-x,", "cpu-clock")
+        equal([line.split(",")[1] for line in out.splitlines()], [f"CPU{n}" for n in cpus], "lines of an interval")
+
+
+def test_each_cgroup():
+    """Named, and as what a glob matches."""
+    with test_targets.Tree() as tree, perfd.Daemon() as daemon:
+        with Fire(tree.make("a")) as a, Fire(tree.make("b")) as b, Fire() as outside:
+            for names in [tree.path("a"), tree.path("b")], [tree.path("*")]:
+                options = [word for name in names for word in ("--cgroup", name)]
+                with start(daemon, "stat", "--json", "--per-cgroup", *options, "-I", "50", GETPPID) as process:
+                    perfd.wait_until(lambda: daemon.status().n_enabled == 2, "its events")
+                    for fire, n in (a, 10), (b, 200), (outside, 3000):
+                        fire.fire("syscalls", n)
+                    counts = {tree.path("a"): 0, tree.path("b"): 0}
+                    while sum(counts.values()) < 210:
+                        row = json.loads(process.stdout.readline())
+                        counts[row["cgroup"]] += row["value"]
+                    process.send_signal(signal.SIGINT)
+                    process.communicate(timeout=perfd.PATIENCE)
+                equal(counts, {tree.path("a"): 10, tree.path("b"): 200}, f"calls in each of {names}")
+                perfd.wait_until(lambda: daemon.status().n_events == 0, "its events to be gone")
+
+
+def test_what_can_not_be_counted():
+    with perfd.Daemon() as daemon:
+        if run(daemon, "available", "--json", "cycles"):
+            print("  this machine counts cycles: nothing to see here of one that does not")
+            return
+        out, err = stat(daemon, "cycles", "--", "echo", "hello", status=1)
+        equal((out, "can not count cycles" in err), ("", True), "the only one")
+        out, err = stat(daemon, "-x,", "-e", "{cycles,instructions}", "branches", "--", "sh", "-c", "echo hello; exit 3", status=3)
+        equal((out, fields(err)), ("hello\n", [["<not supported>", "", name] for name in ("cycles", "instructions", "branches")]),
+              "a list")
+        _, err = stat(daemon, "-x,", "--fallback", "cpu-clock", "cycles", "page-faults", "--", "true")
+        equal([row[1:] for row in fields(err)], [["msec", "cpu-clock"], ["", "page-faults"]], "with a fallback")
+        equal(stat(daemon, "-d", status=2)[1].splitlines()[0], "perfctl: stat: unknown option '-d'", "an option that is none")
 
 
 if __name__ == "__main__":

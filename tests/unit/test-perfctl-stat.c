@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "client/perfctl/stat.h"
 #include "tests/unit/perfctl-rig.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -410,6 +411,59 @@ static void test_nothing_counts(void **state) {
                    "perfctl: stat: starting /nonexistent/program: No such file or directory\n");
 }
 
+static void test_lists_of_events(void **state) {
+        static const struct {
+                const char *list;
+                const char *events[4];
+        } cases[] = {
+                { "a", { "a" } },
+                { "a,b:u", { "a", "b:u" } },
+                { "{a,b}:u,cpu/x=1,y=2/,c", { "{a,b}:u", "cpu/x=1,y=2/", "c" } },
+                { "{a,cpu/x=1,y=2/}:S", { "{a,cpu/x=1,y=2/}:S" } },
+                { "", { "" } },
+                { "a,", { "a", "" } },
+                { "}a,{b", { "}a", "{b" } },
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                size_t n;
+                char **events = stat_events_split(cases[i].list, &n);
+
+                for (size_t k = 0; k < n; k++)
+                        assert_string_equal(events[k], cases[i].events[k]);
+                assert_true(n == 4 || !cases[i].events[n]);
+                stat_events_free(events, n);
+        }
+        {
+                size_t n;
+                char **members = stat_events_members("{a,cpu/x=1,y=2/}:S", &n);
+
+                assert_int_equal(n, 2);
+                assert_string_equal(members[0], "a");
+                assert_string_equal(members[1], "cpu/x=1,y=2/");
+                stat_events_free(members, n);
+                members = stat_events_members("a{1}", &n);
+                assert_int_equal(n, 1);
+                assert_string_equal(members[0], "a{1}");
+                stat_events_free(members, n);
+        }
+        assert_true(stat_event_is_cycles("cycles:u") && stat_event_is_cycles("cpu-cycles"));
+        assert_false(stat_event_is_cycles("cycle") || stat_event_is_cycles("ref-cycles"));
+}
+
+/* 2, 4, 4, 4, 5, 5, 7, 9: the sum of squares is 32, so the mean's deviation is the root of 32 / 7 / 8. */
+static void test_spread(void **state) {
+        static const double values[] = { 2, 4, 4, 4, 5, 5, 7, 9 };
+        StatSpread s = { .n = 0 };
+
+        assert_true(stat_spread_deviation(&s) == 0 && stat_spread_percentage(&s) == 0);
+        for (size_t i = 0; i < 8; i++)
+                stat_spread_add(&s, values[i]);
+        assert_float_equal(s.mean, 5, 1e-9);
+        assert_float_equal(stat_spread_deviation(&s), 0.755928946, 1e-9);
+        assert_float_equal(stat_spread_percentage(&s), 15.11857892, 1e-6);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_intervals),
@@ -417,6 +471,8 @@ int main(void) {
                 cmocka_unit_test(test_cpus_apart),
                 cmocka_unit_test(test_command),
                 cmocka_unit_test(test_nothing_counts),
+                cmocka_unit_test(test_lists_of_events),
+                cmocka_unit_test(test_spread),
         };
 
         return cmocka_run_group_tests(tests, open_listener, close_listener);
