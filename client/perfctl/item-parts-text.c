@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 
 #include "client/perfctl/sample-words.h"
 #include "client/perfctl/text.h"
@@ -59,29 +60,29 @@ static void put_bpf_event(Output *o, const perfd_bpf_event_record *r) {
 }
 
 /* Counters, and of how much of the time each is, if not of all. */
-static void put_read(Output *o, const perfd_item *item) {
+static void put_read(ItemText *t, const perfd_item *item) {
         const perfd_event *event = perfd_item_event(item);
         const perfd_read_value *v;
         size_t n = perfd_item_read(item, &v);
+        char counter[32];
+        Output *o = t->out;
 
         for (size_t i = 0; i < n; i++) {
-                output_put_char(o, ' ');
-                if (event && i < event->n_counters)
-                        output_put_string(o, event->counters[i].event);
-                else
-                        output_print(o, "counter%zu", i);
+                (void)snprintf(counter, sizeof(counter), "counter%zu", i);
+                pair_begin(t, event && i < event->n_counters ? event->counters[i].event : counter);
                 if (v[i].running == 0 && v[i].enabled > 0)
-                        output_put_string(o, "=not-counted");
+                        output_put_string(o, "not-counted");
                 else
-                        output_print(o, "=%" PRIu64, v[i].value);
+                        output_put_number(o, v[i].value);
                 if (v[i].running > 0 && v[i].running < v[i].enabled)
                         output_print(o, "(%.1f%%)", 100 * (double)v[i].running / (double)v[i].enabled);
         }
 }
 
 /* A table in the shape of a switch. */
-void record_put_text(Output *o, const perfd_item *item) {
+void record_put_text(ItemText *t, const perfd_item *item) {
         const perfd_task_record *task = perfd_item_task_record(item);
+        Output *o = t->out;
 
         switch (perfd_item_record(item)) {
         case PERFD_SAMPLE:
@@ -138,7 +139,7 @@ void record_put_text(Output *o, const perfd_item *item) {
                 output_print(o, " hw_id=0x%" PRIx64, perfd_item_hw_id(item));
                 return;
         case PERFD_READ:
-                put_read(o, item);
+                put_read(t, item);
                 return;
         case PERFD_UNKNOWN:
                 output_print(o, " type=%" PRIu32 " misc=0x%" PRIx32, perfd_item_unknown_record(item)->type,
@@ -148,56 +149,67 @@ void record_put_text(Output *o, const perfd_item *item) {
         }
 }
 
-static void put_weight(Output *o, const perfd_weight *w) {
+static void put_weight(ItemText *t, const perfd_weight *w) {
+        pair_begin(t, "weight");
         if (w->var1 || w->var2 || w->var3)
-                output_print(o, " weight=%" PRIu32 ",%" PRIu32 ",%" PRIu32, w->var1, w->var2, w->var3);
+                output_print(t->out, "%" PRIu32 ",%" PRIu32 ",%" PRIu32, w->var1, w->var2, w->var3);
         else
-                output_print(o, " weight=%" PRIu64, w->full);
+                output_put_number(t->out, w->full);
 }
 
-static void put_transaction(Output *o, const perfd_transaction *t) {
+static void put_transaction(ItemText *t, const perfd_transaction *transaction) {
         char words[WORDS_MAX];
 
-        transaction_words(t, words);
-        output_print(o, " transaction=%s", *words ? words : "none");
-        if (t->abort_code)
-                output_print(o, " abort_code=0x%" PRIx32, t->abort_code);
+        transaction_words(transaction, words);
+        pair_begin(t, "transaction");
+        output_put_string(t->out, *words ? words : "none");
+        if (transaction->abort_code) {
+                pair_begin(t, "abort_code");
+                output_print(t->out, "0x%" PRIx32, transaction->abort_code);
+        }
 }
 
-static void put_number(Output *o, const char *name, uint64_t number) {
-        if (number > 0)
-                output_print(o, " %s=%" PRIu64, name, number);
+static void put_number(ItemText *t, const char *name, uint64_t number) {
+        if (number == 0)
+                return;
+        pair_begin(t, name);
+        output_put_number(t->out, number);
 }
 
-void parts_put_text(Output *o, const perfd_item *item) {
+void parts_put_text(ItemText *t, const perfd_item *item) {
         if (perfd_item_record(item) != PERFD_SAMPLE)
                 return;
-        put_read(o, item);
+        put_read(t, item);
         if (perfd_item_weight(item))
-                put_weight(o, perfd_item_weight(item));
+                put_weight(t, perfd_item_weight(item));
         if (perfd_item_transaction(item))
-                put_transaction(o, perfd_item_transaction(item));
-        if (perfd_item_physical_address(item) > 0)
-                output_print(o, " physical_address=0x%" PRIx64, perfd_item_physical_address(item));
-        put_number(o, "cgroup_id", perfd_item_cgroup_id(item));
-        put_number(o, "data_page_size", perfd_item_data_page_size(item));
-        put_number(o, "code_page_size", perfd_item_code_page_size(item));
-        put_number(o, "id", perfd_item_sample_id(item));
-        put_number(o, "stream_id", perfd_item_stream_id(item));
-        if (perfd_item_aux_bytes(item).length > 0)
-                put_bytes(o, "aux_bytes", perfd_item_aux_bytes(item));
+                put_transaction(t, perfd_item_transaction(item));
+        if (perfd_item_physical_address(item) > 0) {
+                pair_begin(t, "physical_address");
+                output_print(t->out, "0x%" PRIx64, perfd_item_physical_address(item));
+        }
+        put_number(t, "cgroup_id", perfd_item_cgroup_id(item));
+        put_number(t, "data_page_size", perfd_item_data_page_size(item));
+        put_number(t, "code_page_size", perfd_item_code_page_size(item));
+        put_number(t, "id", perfd_item_sample_id(item));
+        put_number(t, "stream_id", perfd_item_stream_id(item));
+        if (perfd_item_aux_bytes(item).length > 0) {
+                pair_begin(t, "aux_bytes");
+                output_put_hex_bytes(t->out, perfd_item_aux_bytes(item).bytes, perfd_item_aux_bytes(item).length);
+        }
 }
 
-static void put_branches(Output *o, const perfd_item *item) {
+static void put_branches(ItemText *t, const perfd_item *item) {
         const perfd_branch *branches;
         size_t n = perfd_item_branches(item, &branches);
+        Output *o = t->out;
 
         for (size_t i = 0; i < n; i++) {
                 const perfd_branch *b = &branches[i];
                 const char *type = branch_type_word(b), *spec = branch_spec_word(b);
 
-                output_print(o, "%16s 0x%" PRIx64 "/0x%" PRIx64 "/%c/%c/%c/%" PRIu32 "/%s", i == 0 ? "branches" : "",
-                             b->from, b->to, branch_prediction(b), b->in_transaction ? 'X' : '-', b->abort ? 'A' : '-',
+                line_begin(t, i == 0 ? "branches" : "");
+                output_print(o, "0x%" PRIx64 "/0x%" PRIx64 "/%c/%c/%c/%" PRIu32 "/%s", b->from, b->to, branch_prediction(b), b->in_transaction ? 'X' : '-', b->abort ? 'A' : '-',
                              b->cycles, type ? type : "-");
                 if (spec)
                         output_print(o, "/%s", spec);
@@ -205,12 +217,14 @@ static void put_branches(Output *o, const perfd_item *item) {
         }
 }
 
-static void put_registers(Output *o, const char *name, const perfd_registers *r) {
+static void put_registers(ItemText *t, const char *name, const perfd_registers *r) {
+        Output *o = t->out;
         size_t i = 0;
 
         if (!r)
                 return;
-        output_print(o, "%16s ABI:%" PRIu32, name, r->abi);
+        line_begin(t, name);
+        output_print(o, "ABI:%" PRIu32, r->abi);
         for (uint64_t left = r->mask; left != 0 && i < r->n_values; left &= left - 1) {
                 unsigned bit = (unsigned)__builtin_ctzll(left);
                 const char *known = perfd_register_name(r->machine, bit);
@@ -223,28 +237,30 @@ static void put_registers(Output *o, const char *name, const perfd_registers *r)
         output_put_char(o, '\n');
 }
 
-static void put_stack(Output *o, perfd_text stack) {
+static void put_stack(ItemText *t, perfd_text stack) {
         for (size_t i = 0; i < stack.length; i += STACK_COLUMNS) {
                 size_t n = stack.length - i < STACK_COLUMNS ? stack.length - i : STACK_COLUMNS;
 
-                output_print(o, "%16s +%04zx ", i == 0 ? "user stack" : "", i);
-                output_put_hex_bytes(o, stack.bytes + i, n);
-                output_put_char(o, '\n');
+                line_begin(t, i == 0 ? "user stack" : "");
+                output_print(t->out, "+%04zx ", i);
+                output_put_hex_bytes(t->out, stack.bytes + i, n);
+                output_put_char(t->out, '\n');
         }
 }
 
-void parts_put_lines(Output *o, const perfd_item *item) {
+void parts_put_lines(ItemText *t, const perfd_item *item) {
         const perfd_data_source *d = perfd_item_data_source(item);
         char words[WORDS_MAX];
 
         if (d) {
                 data_source_words(d, words);
-                output_print(o, "%16s 0x%" PRIx64 " |", "data source", d->raw);
-                output_put_string(o, words);
-                output_put_char(o, '\n');
+                line_begin(t, "data source");
+                output_print(t->out, "0x%" PRIx64 " |", d->raw);
+                output_put_string(t->out, words);
+                output_put_char(t->out, '\n');
         }
-        put_branches(o, item);
-        put_registers(o, "user regs", perfd_item_user_registers(item));
-        put_registers(o, "interrupt regs", perfd_item_interrupt_registers(item));
-        put_stack(o, perfd_item_user_stack(item));
+        put_branches(t, item);
+        put_registers(t, "user regs", perfd_item_user_registers(item));
+        put_registers(t, "interrupt regs", perfd_item_interrupt_registers(item));
+        put_stack(t, perfd_item_user_stack(item));
 }

@@ -1,6 +1,7 @@
 /* For the two printers of items: side records, and the parts of samples that few events ask for. */
 #pragma once
 
+#include "client/perfctl/item-print.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/output.h"
 #include "client/perfd.h"
@@ -12,8 +13,13 @@ void parts_put_json(Json *j, const perfd_item *item);
 /* "counters" of an item: an array. */
 void read_put_json(Json *j, const perfd_item *item);
 
-/* " name=value"... on the item's line. */
-void record_put_text(Output *o, const perfd_item *item);
-void parts_put_text(Output *o, const perfd_item *item);
-/* Lines of their own, below the item's. */
-void parts_put_lines(Output *o, const perfd_item *item);
+/* "name=" on the item's line, with what parts it from what is before it. */
+void pair_begin(ItemText *t, const char *name);
+/* "NAME " of a line of its own, below the item's. */
+void line_begin(ItemText *t, const char *name);
+
+/* Pairs of a record behind its name, and of a sample. */
+void record_put_text(ItemText *t, const perfd_item *item);
+void parts_put_text(ItemText *t, const perfd_item *item);
+/* Lines of their own. */
+void parts_put_lines(ItemText *t, const perfd_item *item);

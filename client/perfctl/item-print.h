@@ -5,12 +5,20 @@
 #include "client/perfctl/time-text.h"
 #include "client/perfd.h"
 
-/* How lines for people are written. */
+/* How lines for people are written: under a heading, on a terminal in columns, else with a tab between them. */
 typedef struct ItemText {
         Output *out;
         TimeText time;
-        bool raw; /* the raw bytes too */
+        bool raw;         /* the raw bytes too */
+        bool is_padded, has_colours;
+        bool has_kernels; /* fields that the kernel adds to those of the event too: their names begin with "__" */
+        size_t event_width;
+        bool has_heading; /* it was printed */
+        bool has_pair;    /* the line has something behind its event */
 } ItemText;
+
+/* An event of this name is in the stream: its column may have to be wider. */
+void item_text_add_event(ItemText *t, const char *name);
 
 void item_print_json(Output *o, const perfd_item *item, bool raw);
 void item_print_text(ItemText *t, const perfd_item *item);

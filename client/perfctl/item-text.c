@@ -4,16 +4,74 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/perfctl/item-parts.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/text.h"
 
 #define WHO_WIDTH ((size_t)24)
+#define CPU_WIDTH ((size_t)3)
+#define EVENT_WIDTH_MAX ((size_t)40) /* a longer one moves what is behind it */
+#define LINE_NAME_WIDTH ((size_t)16)
+
+/* SGR of ECMA-48: colours that can be read on black and on white. */
+#define HEADING "1"
+#define EVENT "1"
+#define NAME "36"
+#define MISSING "31"
 
 static void put_padding(Output *o, size_t n) {
         while (n-- > 0)
                 output_put_char(o, ' ');
+}
+
+static void colour_begin(const ItemText *t, const char *colour) {
+        if (!t->has_colours)
+                return;
+        output_put(t->out, "\033[", 2);
+        output_put_string(t->out, colour);
+        output_put_char(t->out, 'm');
+}
+
+static void colour_end(const ItemText *t) {
+        if (t->has_colours)
+                output_put(t->out, "\033[0m", 4);
+}
+
+/* Behind a column that is `length` long. */
+static void column_end(const ItemText *t, size_t length, size_t width) {
+        if (t->is_padded) {
+                put_padding(t->out, length < width ? width - length : 0);
+                output_put(t->out, "  ", 2);
+        } else
+                output_put_char(t->out, '\t');
+}
+
+void item_text_add_event(ItemText *t, const char *name) {
+        size_t length = strlen(name), least = strlen("EVENT");
+
+        length = length < least ? least : length > EVENT_WIDTH_MAX ? EVENT_WIDTH_MAX : length;
+        if (length > t->event_width)
+                t->event_width = length;
+}
+
+/* Before the first line, when it is known how long the names of events are. */
+static void heading_put(ItemText *t) {
+        const struct {
+                const char *name;
+                size_t width;
+        } columns[] = { { "TIME", TIME_WIDTH(t->time.form) }, { "CPU", CPU_WIDTH }, { "TASK", WHO_WIDTH }, { "EVENT", t->event_width } };
+
+        t->has_heading = true;
+        colour_begin(t, HEADING);
+        for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+                output_put_string(t->out, columns[i].name);
+                column_end(t, strlen(columns[i].name), columns[i].width);
+        }
+        output_put_string(t->out, "FIELDS");
+        colour_end(t);
+        output_put_char(t->out, '\n');
 }
 
 static size_t digits(uint64_t number) {
@@ -25,7 +83,8 @@ static size_t digits(uint64_t number) {
 }
 
 /* "COMM-PID/TID"; of no thread "-PID", or "-". */
-static void put_who(Output *o, const perfd_item *item) {
+static void put_who(ItemText *t, const perfd_item *item) {
+        Output *o = t->out;
         perfd_text comm = perfd_item_comm(item);
         uint32_t pid = perfd_item_pid(item), tid = perfd_item_tid(item);
         bool has_tid = tid > 0 || comm.length > 0;
@@ -42,7 +101,7 @@ static void put_who(Output *o, const perfd_item *item) {
                 output_put_number(o, tid);
                 width += 1 + digits(tid);
         }
-        put_padding(o, width < WHO_WIDTH ? WHO_WIDTH - width : 0);
+        column_end(t, width, WHO_WIDTH);
 }
 
 static void put_number_value(Output *o, const perfd_value *v) {
@@ -58,13 +117,46 @@ static void put_number_value(Output *o, const perfd_value *v) {
                 free(text);
 }
 
-static void put_fields(Output *o, const perfd_item *item) {
+void pair_begin(ItemText *t, const char *name) {
+        if (t->has_pair)
+                output_put_char(t->out, ' ');
+        else
+                column_end(t, 0, 0);
+        t->has_pair = true;
+        colour_begin(t, NAME);
+        output_put_string(t->out, name);
+        colour_end(t);
+        output_put_char(t->out, '=');
+}
+
+void line_begin(ItemText *t, const char *name) {
+        if (t->is_padded) {
+                put_padding(t->out, LINE_NAME_WIDTH - strlen(name));
+                output_put_string(t->out, name);
+                output_put_char(t->out, ' ');
+        } else {
+                output_put_char(t->out, '\t');
+                output_put_string(t->out, name);
+                output_put_char(t->out, '\t');
+        }
+}
+
+static void put_hexadecimal(ItemText *t, const char *name, uint64_t number) {
+        if (number == 0)
+                return;
+        pair_begin(t, name);
+        output_put(t->out, "0x", 2);
+        output_put_hex(t->out, number);
+}
+
+static void put_fields(ItemText *t, const perfd_item *item) {
+        Output *o = t->out;
         perfd_value v;
 
         for (size_t i = 0; perfd_item_get(item, i, &v); i++) {
-                output_put_char(o, ' ');
-                output_put_string(o, v.field->name);
-                output_put_char(o, '=');
+                if (!t->has_kernels && strncmp(v.field->name, "__", 2) == 0)
+                        continue;
+                pair_begin(t, v.field->name);
                 if (v.field->kind == PERFD_TEXT)
                         text_put_value(o, v.text);
                 else if (v.field->kind == PERFD_BYTES)
@@ -74,60 +166,85 @@ static void put_fields(Output *o, const perfd_item *item) {
         }
 }
 
-static void put_callchain(Output *o, const perfd_item *item, perfd_callchain part, const char *name) {
+static void put_callchain(ItemText *t, const perfd_item *item, perfd_callchain part, const char *name) {
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
 
-        for (size_t i = 0; i < n; i++)
-                output_print(o, "%16s %16" PRIx64 "\n", i == 0 ? name : "", addresses[i]);
+        for (size_t i = 0; i < n; i++) {
+                line_begin(t, i == 0 ? name : "");
+                output_print(t->out, t->is_padded ? "%16" PRIx64 "\n" : "%" PRIx64 "\n", addresses[i]);
+        }
+}
+
+/* The event's column, up to its end and no further: there may be nothing behind it. */
+static void put_event(ItemText *t, const perfd_event *event) {
+        const char *name = event ? event->name : "-";
+        size_t length = strlen(name);
+
+        colour_begin(t, EVENT);
+        output_put_string(t->out, name);
+        colour_end(t);
+        if (t->is_padded)
+                put_padding(t->out, length < t->event_width ? t->event_width - length : 0);
+        t->has_pair = false;
+}
+
+static void put_cpu(ItemText *t, uint32_t cpu) {
+        if (t->is_padded)
+                put_padding(t->out, digits(cpu) < CPU_WIDTH ? CPU_WIDTH - digits(cpu) : 0);
+        output_put_number(t->out, cpu);
+        column_end(t, 0, 0);
 }
 
 void item_print_text(ItemText *t, const perfd_item *item) {
-        const perfd_event *event = perfd_item_event(item);
         perfd_record record = perfd_item_record(item);
-        Output *o = t->out;
 
-        time_text_put(&t->time, o, perfd_item_time(item));
-        output_put(o, "  ", 2);
-        put_padding(o, perfd_item_cpu(item) < 10 ? 2 : perfd_item_cpu(item) < 100 ? 1 : 0);
-        output_put_number(o, perfd_item_cpu(item));
-        output_put(o, "  ", 2);
-        put_who(o, item);
-        output_put(o, "  ", 2);
-        if (event)
-                output_put_string(o, event->name);
-        if (event && record != PERFD_SAMPLE)
-                output_put_char(o, ' ');
+        if (!t->has_heading)
+                heading_put(t);
+        time_text_put(&t->time, t->out, perfd_item_time(item), t->is_padded);
+        column_end(t, 0, 0);
+        put_cpu(t, perfd_item_cpu(item));
+        put_who(t, item);
+        put_event(t, perfd_item_event(item));
         if (record != PERFD_SAMPLE) {
-                output_put_string(o, record_name(record));
-                record_put_text(o, item);
+                column_end(t, 0, 0);
+                output_put_string(t->out, record_name(record));
+                t->has_pair = true;
+                record_put_text(t, item);
         }
-        put_fields(o, item);
-        if (perfd_item_period(item) > 0)
-                output_print(o, " period=%" PRIu64, perfd_item_period(item));
-        if (perfd_item_ip(item) > 0)
-                output_print(o, " ip=0x%" PRIx64, perfd_item_ip(item));
-        if (perfd_item_address(item) > 0)
-                output_print(o, " address=0x%" PRIx64, perfd_item_address(item));
-        parts_put_text(o, item);
+        put_fields(t, item);
+        if (perfd_item_period(item) > 0) {
+                pair_begin(t, "period");
+                output_put_number(t->out, perfd_item_period(item));
+        }
+        put_hexadecimal(t, "ip", perfd_item_ip(item));
+        put_hexadecimal(t, "address", perfd_item_address(item));
+        parts_put_text(t, item);
         if (t->raw && record == PERFD_SAMPLE) {
-                output_put(o, " raw=", 5);
-                output_put_hex_bytes(o, perfd_item_raw(item).bytes, perfd_item_raw(item).length);
+                pair_begin(t, "raw");
+                output_put_hex_bytes(t->out, perfd_item_raw(item).bytes, perfd_item_raw(item).length);
         }
-        output_put_char(o, '\n');
-        put_callchain(o, item, PERFD_CALLCHAIN_KERNEL, "kernel");
-        put_callchain(o, item, PERFD_CALLCHAIN_USER, "user");
-        parts_put_lines(o, item);
+        if (!t->has_pair && !t->is_padded)
+                output_put_char(t->out, '\t'); /* as many columns as the others */
+        output_put_char(t->out, '\n');
+        put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel");
+        put_callchain(t, item, PERFD_CALLCHAIN_USER, "user");
+        parts_put_lines(t, item);
 }
 
 void gap_print_text(ItemText *t, const perfd_gap *gap) {
         Output *o = t->out;
 
-        time_text_put(&t->time, o, gap->from);
-        output_print(o, "  --- %" PRIu64 " items are missing here (%s), until ", gap->items, gap->reason);
-        time_text_put(&t->time, o, gap->to);
+        if (!t->has_heading)
+                heading_put(t);
+        time_text_put(&t->time, o, gap->from, t->is_padded);
+        column_end(t, 0, 0);
+        colour_begin(t, MISSING);
+        output_print(o, "--- %" PRIu64 " items are missing here (%s), until ", gap->items, gap->reason);
+        time_text_put(&t->time, o, gap->to, false);
         for (size_t i = 0; i < gap->n_events; i++)
                 output_print(o, "%s%s %" PRIu64, i > 0 ? ", " : ": ",
                              *gap->events[i].name ? gap->events[i].name : "side records", gap->events[i].items);
+        colour_end(t);
         output_put_char(o, '\n');
 }

@@ -19,18 +19,18 @@ static void put_digits(Output *o, uint64_t number, size_t width, char padding) {
 }
 
 /* Seconds and nine digits. */
-static void put_seconds(Output *o, uint64_t nsec) {
-        put_digits(o, nsec / (uint64_t)NSEC_PER_SEC, SECOND_WIDTH, ' ');
+static void put_seconds(Output *o, uint64_t nsec, bool is_padded) {
+        put_digits(o, nsec / (uint64_t)NSEC_PER_SEC, is_padded ? SECOND_WIDTH : 0, ' ');
         output_put_char(o, '.');
         put_digits(o, nsec % (uint64_t)NSEC_PER_SEC, 9, '0');
 }
 
 /* Streams in the order of each CPU go back in time too. */
-static void put_delta(TimeText *t, Output *o, uint64_t nsec) {
+static void put_delta(TimeText *t, Output *o, uint64_t nsec, bool is_padded) {
         uint64_t before = t->before > 0 ? t->before : nsec;
 
         output_put_char(o, nsec < before ? '-' : '+');
-        put_seconds(o, nsec < before ? before - nsec : nsec - before);
+        put_seconds(o, nsec < before ? before - nsec : nsec - before, is_padded);
         t->before = nsec;
 }
 
@@ -51,13 +51,15 @@ static void put_wall(TimeText *t, Output *o, uint64_t nsec) {
         put_digits(o, (uint64_t)(rest / NSEC_PER_USEC), 6, '0');
 }
 
-void time_text_put(TimeText *t, Output *o, uint64_t nsec) {
-        if (nsec == 0)
+void time_text_put(TimeText *t, Output *o, uint64_t nsec, bool is_padded) {
+        if (nsec == 0) {
                 output_put_char(o, '-');
-        else if (t->form == TIME_WALL)
+                for (size_t i = 1; is_padded && i < TIME_WIDTH(t->form); i++)
+                        output_put_char(o, ' ');
+        } else if (t->form == TIME_WALL)
                 put_wall(t, o, nsec);
         else if (t->form == TIME_CLOCK)
-                put_seconds(o, nsec);
+                put_seconds(o, nsec, is_padded);
         else
-                put_delta(t, o, nsec);
+                put_delta(t, o, nsec, is_padded);
 }

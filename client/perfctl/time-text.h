@@ -17,5 +17,8 @@ typedef struct TimeText {
         char words[32];      /* "Nov 23 20:13:45"; "" before the first */
 } TimeText;
 
+/* Characters of one on a terminal. */
+#define TIME_WIDTH(form) ((size_t)((form) == TIME_WALL ? 22 : (form) == TIME_CLOCK ? 17 : 18))
+
 /* Nanoseconds of the stream's clock. 0, which is no time, is a dash. */
-void time_text_put(TimeText *t, Output *o, uint64_t nsec);
+void time_text_put(TimeText *t, Output *o, uint64_t nsec, bool is_padded);

@@ -64,6 +64,10 @@ static void on_start(void *userdata, const perfd_start *s) {
         json_end_line(&j);
 }
 
+static void on_event(void *userdata, const perfd_event *event) {
+        item_text_add_event(&((Watch *)userdata)->text, event->name);
+}
+
 static void on_item(void *userdata, const perfd_item *item) {
         Watch *w = userdata;
 
@@ -261,15 +265,24 @@ static int loop(Watch *w) {
         }
 }
 
+/* no-color.org; a terminal that says that it can do nothing. */
+static bool wants_colours(void) {
+        const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+        return !(no && *no) && terminal && *terminal && strcmp(terminal, "dumb") != 0;
+}
+
 int watch_run(Perfctl *p, const WatchOptions *options) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         Watch w = { .p = p, .options = options,
-                    .text = { .out = &p->out, .time.form = options->time, .raw = options->raw } };
+                    .text = { .out = &p->out, .time.form = options->time, .raw = options->raw, .is_padded = p->human,
+                              .has_colours = p->human && wants_colours(), .has_kernels = options->subscription.n_fields > 0 } };
         int r = signals_catch(p, false);
 
         if (r != 0)
                 return r;
         callbacks.start = on_start;
+        callbacks.event = on_event;
         callbacks.item = on_item;
         callbacks.gap = on_gap;
         callbacks.removed = on_removed;

@@ -66,5 +66,26 @@ def test_arguments_of_functions():
         equal(rows[1]["fields"]["r"], os.getppid(), "the result")
 
 
+def test_no_noise():
+    """Fields of the kernel's own are printed for who asks for them; JSON has them always."""
+    me = "--pid", str(os.getpid())
+    with perfd.Daemon() as daemon:
+        run(daemon, "add", "uprobe:libc:getpgid", "--args", "pid=$arg1:s32", "--name", "asked", *me)
+        for options, has in ((), False), (("--fields", "__probe_ip,pid"), True):
+            watch = start(daemon, "watch", "--count", "1", *options, "asked")
+            perfd.wait_until(lambda: daemon.status().n_subscribers == 1, "the watch to begin")
+            os.getpgid(os.getpid())
+            out = watch.communicate(timeout=perfd.PATIENCE)[0].splitlines()
+            equal(out[0].split("\t"), ["TIME", "CPU", "TASK", "EVENT", "FIELDS"], "the heading")
+            row = out[1].split("\t")
+            equal((len(out), len(row), row[3]), (2, 5, "asked"), "the columns")
+            check(row[2].endswith(f"-{os.getpid()}/{os.getpid()}"), row)
+            fields = dict(pair.split("=") for pair in row[4].split(" ") if pair)
+            equal((fields["pid"], "__probe_ip" in fields), (str(os.getpid()), has), f"the fields with {options}")
+            perfd.wait_until(lambda: daemon.status().n_subscribers == 0, "the watch to end")
+        row, = watched(daemon, lambda: os.getpgid(0), "--count", "1", "asked")
+        check("__probe_ip" in row["fields"], row)
+
+
 if __name__ == "__main__":
     perfd.main(globals())

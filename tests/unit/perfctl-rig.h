@@ -44,14 +44,14 @@ static inline int close_listener(void **state) {
         return rmdir(directory);
 }
 
-static inline void run_start(Ran *r, const char *const *words) {
+/* out: to read from, and to write to. Both are taken. */
+static inline void run_start_into(Ran *r, const char *const *words, const int out[static 2]) {
         char *argv[32] = { (char *)"perfctl" };
-        int argc = 1, out[2], err[2];
+        int argc = 1, err[2];
 
         for (; words[argc - 1]; argc++)
                 argv[argc] = (char *)words[argc - 1];
         *r = (Ran){ .daemon = -1 };
-        assert_int_equal(pipe(out), 0);
         assert_int_equal(pipe(err), 0);
         r->pid = fork();
         if (r->pid == 0) {
@@ -65,6 +65,13 @@ static inline void run_start(Ran *r, const char *const *words) {
         close(err[1]);
         r->out = out[0];
         r->err = err[0];
+}
+
+static inline void run_start(Ran *r, const char *const *words) {
+        int out[2];
+
+        assert_int_equal(pipe(out), 0);
+        run_start_into(r, words, out);
 }
 
 /* The connection, greeted. */

@@ -2,18 +2,23 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <termios.h>
 
 #include "tests/unit/perfctl-rig.h"
 #include "tests/unit/played-stream.h"
 
 /* Subscribed, with the start and `n` items on their way. */
-static void watch_start(Ran *r, const char *const *words, size_t n) {
-        run_start(r, words);
+static void watch_begin(Ran *r, size_t n) {
         run_greet(r);
         play_request_free(play_request(r->daemon));
         play_ok(r->daemon, 2);
         play_start(r->daemon);
         play_items(r->daemon, 2, 5000000100, n);
+}
+
+static void watch_start(Ran *r, const char *const *words, size_t n) {
+        run_start(r, words);
+        watch_begin(r, n);
 }
 
 static void await_stop(Ran *r) {
@@ -58,6 +63,8 @@ static void test_watch_json(void **state) {
                    "");
 }
 
+#define HEADING "TIME\tCPU\tTASK\tEVENT\tFIELDS\n"
+
 static void await_output(Ran *r) {
         struct pollfd p = { .fd = r->out, .events = POLLIN };
 
@@ -76,10 +83,10 @@ static void test_watch_text(void **state) {
         play_end(r.daemon, 4, 2, 0);
         run_end(&r);
 #define LINE(time)                                                                                                     \
-        "      " time "    1  a b-10/11                 mine state=GONE args={5,18446744073709551615} "                 \
+        time "\t1\ta b-10/11\tmine\tstate=GONE args={5,18446744073709551615} "                                           \
         "name=\"a\\xff\\\"b\" list={300,0,65535} flags=WR|0x40 blob=000102fe\n"                                         \
-        "          kernel ffffffff81000000\n                 ffffffff81000042\n"
-        assert_string_equal(r.text, LINE("5.000000100") LINE("6.000000000"));
+        "\tkernel\tffffffff81000000\n\t\tffffffff81000042\n"
+        assert_string_equal(r.text, HEADING LINE("5.000000100") LINE("6.000000000"));
         assert_string_equal(r.message,
                             "\n2 items, nothing lost; stopped\n\n"
                             "EVENT  CPU  OCCURRED  DELIVERED  FILTERED  LOST  EXACT  BALANCED\n"
@@ -104,12 +111,14 @@ static void watch_times(Ran *r, const char *const *words, uint64_t later) {
 }
 
 /* What begins a line of each item, in `text`. */
-static void assert_times(const Ran *r, size_t width, const char *const *times) {
-        const char *line = r->text;
+static void assert_times(const Ran *r, const char *const *times) {
+        const char *line = r->text + strlen(HEADING);
 
+        assert_int_equal(strncmp(r->text, HEADING, strlen(HEADING)), 0);
         for (; *times; times++) {
-                assert_int_equal(strncmp(line, *times, width), 0);
-                line = strstr(line, "                 ffffffff81000042\n"); /* the last line of an item */
+                assert_int_equal(strncmp(line, *times, strlen(*times)), 0);
+                assert_int_equal(line[strlen(*times)], '\t');
+                line = strstr(line, "\t\tffffffff81000042\n"); /* the last line of an item */
                 assert_non_null(line);
                 line = strchr(line, '\n') + 1;
         }
@@ -122,28 +131,16 @@ static void test_watch_times(void **state) {
 
         setenv("TZ", "IST-05:30", 1);
         watch_times(&r, WORDS("watch"), 6000000000);
-        assert_times(&r, 24, WORDS("Jan 01 05:30:05.000000  ", "Jan 01 05:30:05.000000  ", "Jan 01 05:30:05.999999  "));
+        assert_times(&r, WORDS("Jan 01 05:30:05.000000", "Jan 01 05:30:05.000000", "Jan 01 05:30:05.999999"));
         watch_times(&r, WORDS("watch", "--time", "wall"), 6000000005);
-        assert_times(&r, 24, WORDS("Jan 01 05:30:05.000000  ", "Jan 01 05:30:05.000000  ", "Jan 01 05:30:06.000000  "));
+        assert_times(&r, WORDS("Jan 01 05:30:05.000000", "Jan 01 05:30:05.000000", "Jan 01 05:30:06.000000"));
         watch_times(&r, WORDS("watch", "--time=clock"), 12345678000000001);
-        assert_times(&r, 18, WORDS("      5.000000100 ", "      5.000000101 ", "12345678.000000001"));
+        assert_times(&r, WORDS("5.000000100", "5.000000101", "12345678.000000001"));
         watch_times(&r, WORDS("watch", "--time=delta"), 6000000000);
-        assert_times(&r, 18, WORDS("+      0.000000000", "+      0.000000001", "+      0.999999899"));
+        assert_times(&r, WORDS("+0.000000000", "+0.000000001", "+0.999999899"));
         watch_times(&r, WORDS("watch", "--time=delta", "--order=cpu"), 3900000001);
-        assert_times(&r, 18, WORDS("+      0.000000000", "+      0.000000001", "-      1.100000100"));
+        assert_times(&r, WORDS("+0.000000000", "+0.000000001", "-1.100000100"));
         unsetenv("TZ");
-}
-
-/* One line if nothing was lost, and what was printed is what it counts. */
-static void test_watch_one_line(void **state) {
-        Ran r;
-
-        watch_start(&r, WORDS("watch", "--count", "2"), 3);
-        await_stop(&r);
-        play_end(r.daemon, 3, 3, 0);
-        run_end(&r);
-        assert_string_equal(r.message, "\n2 items, nothing lost; stopped\n");
-        assert_int_equal(r.code, PERFCTL_OK);
 }
 
 /* What the daemon dropped, in a packet of its own that says so. */
@@ -159,6 +156,69 @@ static void watch_gap(Ran *r, uint64_t first, uint64_t items) {
         p.gap = gaps;
         p.n_gap = 1;
         play_packet(r->daemon, &p);
+}
+
+/* On a terminal that leaves output as it is. */
+static void watch_on_terminal(Ran *r, const char *const *words, uint64_t gap) {
+        int fds[2] = { posix_openpt(O_RDWR | O_NOCTTY), -1 };
+        struct termios mode;
+
+        assert_true(fds[0] >= 0);
+        assert_int_equal(grantpt(fds[0]), 0);
+        assert_int_equal(unlockpt(fds[0]), 0);
+        fds[1] = open(ptsname(fds[0]), O_RDWR | O_NOCTTY);
+        assert_true(fds[1] >= 0);
+        assert_int_equal(tcgetattr(fds[1], &mode), 0);
+        cfmakeraw(&mode);
+        assert_int_equal(tcsetattr(fds[1], TCSANOW, &mode), 0);
+        run_start_into(r, words, fds);
+        watch_begin(r, 1);
+        if (gap > 0)
+                watch_gap(r, 3, gap);
+        kill(r->pid, SIGINT);
+        await_stop(r);
+        play_end(r->daemon, gap > 0 ? 5 : 3, 1, 0);
+        run_end(r);
+}
+
+/* Columns under their headings, and colours if the terminal has some and its user wants them. */
+static void test_watch_terminal(void **state) {
+#define ON_TERMINAL(bold, name, missing, none)                                                                           \
+        bold "TIME               CPU  TASK                      EVENT  FIELDS" none "\n"                                  \
+        "      5.000000100    1  a b-10/11                 " bold "mine" none "   " name "state" none "=GONE " name "args" none \
+        "={5,18446744073709551615} " name "name" none "=\"a\\xff\\\"b\" " name "list" none "={300,0,65535} " name "flags" \
+        none "=WR|0x40 " name "blob" none "=000102fe\n"                                                                   \
+        "          kernel ffffffff81000000\n                 ffffffff81000042\n"                                        \
+        "      5.000000200  " missing "--- 7 items are missing here (outbox), until 5.000000200" none "\n"
+        static const struct {
+                const char *terminal, *no_colour;
+                bool has_colours;
+        } cases[] = {
+                { "xterm", NULL, true }, { "xterm", "", true }, { "xterm", "1", false }, { "dumb", NULL, false }, { NULL, NULL, false },
+        };
+        Ran r;
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                (void)(cases[i].terminal ? setenv("TERM", cases[i].terminal, 1) : unsetenv("TERM"));
+                (void)(cases[i].no_colour ? setenv("NO_COLOR", cases[i].no_colour, 1) : unsetenv("NO_COLOR"));
+                watch_on_terminal(&r, WORDS("watch", "--time", "clock"), 7);
+                assert_string_equal(r.text, cases[i].has_colours
+                                                    ? ON_TERMINAL("\033[1m", "\033[36m", "\033[31m", "\033[0m")
+                                                    : ON_TERMINAL("", "", "", ""));
+        }
+        unsetenv("NO_COLOR");
+}
+
+/* One line if nothing was lost, and what was printed is what it counts. */
+static void test_watch_one_line(void **state) {
+        Ran r;
+
+        watch_start(&r, WORDS("watch", "--count", "2"), 3);
+        await_stop(&r);
+        play_end(r.daemon, 3, 3, 0);
+        run_end(&r);
+        assert_string_equal(r.message, "\n2 items, nothing lost; stopped\n");
+        assert_int_equal(r.code, PERFCTL_OK);
 }
 
 #define DROPPED(n)                                                                                                     \
@@ -277,6 +337,7 @@ int main(void) {
                 cmocka_unit_test(test_watch_json),
                 cmocka_unit_test(test_watch_text),
                 cmocka_unit_test(test_watch_times),
+                cmocka_unit_test(test_watch_terminal),
                 cmocka_unit_test(test_watch_one_line),
                 cmocka_unit_test(test_watch_tells_losses),
                 cmocka_unit_test(test_watch_lost_and_cut_off),
