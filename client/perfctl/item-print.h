@@ -1,6 +1,7 @@
 /* For `watch`: what a stream brings, as JSON lines or as text. */
 #pragma once
 
+#include "client/perfctl/item-columns.h"
 #include "client/perfctl/output.h"
 #include "client/perfctl/time-text.h"
 #include "client/perfd.h"
@@ -12,6 +13,7 @@ typedef struct ItemText {
         bool raw;         /* the raw bytes too */
         bool is_padded, has_colours;
         bool has_kernels; /* fields that the kernel adds to those of the event too: their names begin with "__" */
+        ItemColumns columns;
         size_t event_width;
         bool has_heading; /* it was printed */
         bool has_pair;    /* the line has something behind its event */

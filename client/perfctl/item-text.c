@@ -56,19 +56,21 @@ void item_text_add_event(ItemText *t, const char *name) {
                 t->event_width = length;
 }
 
+static void heading_put_column(ItemText *t, const char *name, size_t width) {
+        output_put_string(t->out, name);
+        column_end(t, strlen(name), width);
+}
+
 /* Before the first line, when it is known how long the names of events are. */
 static void heading_put(ItemText *t) {
-        const struct {
-                const char *name;
-                size_t width;
-        } columns[] = { { "TIME", TIME_WIDTH(t->time.form) }, { "CPU", CPU_WIDTH }, { "TASK", WHO_WIDTH }, { "EVENT", t->event_width } };
-
         t->has_heading = true;
         colour_begin(t, HEADING);
-        for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
-                output_put_string(t->out, columns[i].name);
-                column_end(t, strlen(columns[i].name), columns[i].width);
-        }
+        heading_put_column(t, "TIME", TIME_WIDTH(t->time.form));
+        heading_put_column(t, "CPU", CPU_WIDTH);
+        heading_put_column(t, "TASK", WHO_WIDTH);
+        for (size_t i = 0; i < t->columns.n; i++)
+                heading_put_column(t, item_column_heading(&t->columns, i), t->columns.widths[i]);
+        heading_put_column(t, "EVENT", t->event_width);
         output_put_string(t->out, "FIELDS");
         colour_end(t);
         output_put_char(t->out, '\n');
@@ -205,6 +207,11 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         column_end(t, 0, 0);
         put_cpu(t, perfd_item_cpu(item));
         put_who(t, item);
+        for (size_t i = 0; i < t->columns.n; i++) {
+                size_t width = item_column_put(&t->columns, i, t->out, perfd_item_process(item));
+
+                column_end(t, width, t->columns.widths[i]);
+        }
         put_event(t, perfd_item_event(item));
         if (record != PERFD_SAMPLE) {
                 column_end(t, 0, 0);

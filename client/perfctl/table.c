@@ -53,25 +53,12 @@ void table_put_time(Table *t, uint64_t nsec) {
                 table_put_number(t, nsec);
 }
 
-/* Characters, not bytes; what is escaped counts as what it becomes. */
-static size_t text_width(const char *text) {
-        size_t n = strlen(text), width = 0;
-
-        for (size_t i = 0; i < n;) {
-                size_t length = text_printable_length(text + i, n - i);
-
-                width += length == 0 ? 4 : text[i] == '\\' ? 2 : 1;
-                i += length > 0 ? length : 1;
-        }
-        return width;
-}
-
 static bool is_right(const char *column) {
         return *column == '>';
 }
 
 static void put_cell(const Table *t, Output *o, size_t column, const char *text, size_t width) {
-        size_t missing = width - text_width(text);
+        size_t missing = width - text_width(text, strlen(text));
         bool right = is_right(t->columns[column]), last = column + 1 == t->n_columns;
 
         for (size_t i = 0; right && i < missing; i++)
@@ -100,7 +87,7 @@ void table_print(const Table *t, Output *o) {
         for (size_t i = 0; i < t->n_columns; i++)
                 widths[i] = strlen(t->columns[i]) - is_right(t->columns[i]);
         for (size_t i = 0; i < t->n_cells; i++) {
-                size_t width = text_width(t->cells[i]), *column = &widths[i % t->n_columns];
+                size_t width = text_width(t->cells[i], strlen(t->cells[i])), *column = &widths[i % t->n_columns];
 
                 *column = width > *column ? width : *column;
         }

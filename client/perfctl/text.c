@@ -93,6 +93,18 @@ void text_put(Output *o, const char *bytes, size_t n) {
         }
 }
 
+size_t text_width(const char *bytes, size_t n) {
+        size_t width = 0;
+
+        for (size_t i = 0; i < n;) {
+                size_t length = text_printable_length(bytes + i, n - i);
+
+                width += length == 0 ? strlen("\\xHH") : bytes[i] == '\\' ? 2 : 1;
+                i += length > 0 ? length : 1;
+        }
+        return width;
+}
+
 void text_put_value(Output *o, perfd_text text) {
         bool quote = text.length == 0;
 

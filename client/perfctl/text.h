@@ -20,7 +20,9 @@ size_t text_printable_length(const char *at, size_t n);
  * backslash is doubled.
  */
 void text_put(Output *o, const char *bytes, size_t n);
-/* The same, in double quotes if it is empty or has spaces, quotes or an equals sign. */
+/* Characters, not bytes, that text_put() makes of it. */
+size_t text_width(const char *bytes, size_t n);
+/* The same as text_put(), in double quotes if it is empty or has spaces, quotes or an equals sign. */
 void text_put_value(Output *o, perfd_text text);
 /* For messages: to stderr, line breaks and tabs stay. */
 void text_print_message(const char *message);

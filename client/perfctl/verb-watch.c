@@ -23,6 +23,15 @@ static const Word overflows[] = {
 
 static const Word times[] = { { "wall", TIME_WALL }, { "clock", TIME_CLOCK }, { "delta", TIME_DELTA }, { NULL, 0 } };
 
+static const Word columns[] = {
+        { "uid", COLUMN_UID },
+        { "exe", COLUMN_EXE },
+        { "cgroup", COLUMN_CGROUP },
+        { "container", COLUMN_CONTAINER },
+        { "unit", COLUMN_UNIT },
+        { NULL, 0 },
+};
+
 static const Word records[] = {
         { "comm", PERFD_RECORD_BIT(PERFD_COMM) },
         { "fork", PERFD_RECORD_BIT(PERFD_FORK) },
@@ -95,6 +104,28 @@ static int parse_records(const Perfctl *p, uint32_t *ret) {
         return r;
 }
 
+static int parse_columns(const Perfctl *p, ItemColumns *ret) {
+        const char *text = perfctl_get(p, "columns");
+        const char **list;
+        size_t n;
+        int r = 0;
+
+        if (!text)
+                return 0;
+        if (p->json)
+                return perfctl_fail(p, PERFCTL_USAGE, "--columns is of lines for people: JSON has all of them");
+        list = split(text, &n);
+        for (size_t i = 0; i < n && r == 0; i++) {
+                unsigned column = 0;
+
+                r = find_word(p, "columns", list[i], columns, &column);
+                if (r == 0 && !item_columns_add(ret, (ItemColumn)column))
+                        r = perfctl_fail(p, PERFCTL_USAGE, "--columns: '%s' is there twice", list[i]);
+        }
+        free(list);
+        return r;
+}
+
 static int parse_time(const Perfctl *p, TimeForm *ret) {
         unsigned form = TIME_WALL;
         int r;
@@ -130,6 +161,8 @@ static int parse_options(const Perfctl *p, WatchOptions *o) {
                 r = parse_word(p, "overflow", overflows, &overflow);
         if (r == 0)
                 r = parse_time(p, &o->time);
+        if (r == 0)
+                r = parse_columns(p, &o->columns);
         if (r == 0)
                 r = parse_records(p, &o->subscription.records);
         if (r == 0)
@@ -168,6 +201,8 @@ const Verb verb_watch = {
                 EVENT_OPTION(WORDS_RUNNING),
                 { .name = "where", .argument = "EXPR", .help = "only samples for which this holds" },
                 { .name = "fields", .argument = "A,B", .help = "only these fields" },
+                { .name = "columns", .argument = "A,B", .help = "of the process too: uid, exe, cgroup, container, unit",
+                  .choices = "uid exe cgroup container unit" },
                 { .name = "order", .argument = "time|cpu", .help = "by time across CPUs, or each CPU as it comes",
                   .choices = "time cpu" },
                 { .name = "time", .argument = "wall|clock|delta",

@@ -275,7 +275,7 @@ static bool wants_colours(void) {
 int watch_run(Perfctl *p, const WatchOptions *options) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         Watch w = { .p = p, .options = options,
-                    .text = { .out = &p->out, .time.form = options->time, .raw = options->raw, .is_padded = p->human,
+                    .text = { .out = &p->out, .time.form = options->time, .raw = options->raw, .columns = options->columns, .is_padded = p->human,
                               .has_colours = p->human && wants_colours(), .has_kernels = options->subscription.n_fields > 0 } };
         int r = signals_catch(p, false);
 

@@ -1,6 +1,7 @@
 /* For `watch`: a subscription printed until it ends. */
 #pragma once
 
+#include "client/perfctl/item-columns.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/time-text.h"
 
@@ -9,6 +10,7 @@ typedef struct WatchOptions {
         uint64_t count;    /* items to print; 0: no limit */
         uint64_t duration; /* ns; 0: no limit */
         TimeForm time;     /* of lines for people */
+        ItemColumns columns;
         bool raw;
         bool has_tables; /* the closing ledger as tables, also if nothing was lost */
         bool may_lose;   /* what was lost is told, and is no failure */

@@ -87,5 +87,22 @@ def test_no_noise():
         check("__probe_ip" in row["fields"], row)
 
 
+def test_columns():
+    """Of the process that did it, as /proc has them."""
+    me = "--pid", str(os.getpid())
+    with perfd.Daemon() as daemon:
+        run(daemon, "add", GETPPID, *me)
+        watch = start(daemon, "watch", "--count", "1", "--columns", "exe,uid,unit,container,cgroup", GETPPID)
+        perfd.wait_until(lambda: daemon.status().n_subscribers == 1, "the watch to begin")
+        os.getppid()
+        heading, row = (line.split("\t") for line in watch.communicate(timeout=perfd.PATIENCE)[0].splitlines())
+        equal(heading, ["TIME", "CPU", "TASK", "EXE", "UID", "UNIT", "CONTAINER", "CGROUP", "EVENT", "FIELDS"], "the heading")
+        equal(row[3:5], [os.readlink("/proc/self/exe"), str(os.getuid())], "program and user")
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            paths = [line.rstrip("\n").split(":", 2)[2] for line in file]
+        check(row[7] == "-" or row[7] in paths, f"cgroup {row[7]} is none of {paths}")
+        equal(len(row), len(heading), "the columns")
+
+
 if __name__ == "__main__":
     perfd.main(globals())

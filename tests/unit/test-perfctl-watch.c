@@ -158,6 +158,20 @@ static void watch_gap(Ran *r, uint64_t first, uint64_t items) {
         play_packet(r->daemon, &p);
 }
 
+/* What the stream says of the process, in the order that was asked for. */
+static void test_watch_columns(void **state) {
+        static const char columns[] = "TIME\tCPU\tTASK\tUNIT\tUID\tEXE\tCONTAINER\tCGROUP\tEVENT\tFIELDS\n"
+                                      "5.000000100\t1\ta b-10/11\tx.service\t0\t/bin/a\t0123456789ab\t/pod/x.service\tmine\tstate=";
+        Ran r;
+
+        watch_start(&r, WORDS("watch", "--time", "clock", "--columns", "unit,uid,exe,container,cgroup", "--count", "1"), 1);
+        await_stop(&r);
+        play_end(r.daemon, 3, 1, 0);
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_OK);
+        assert_int_equal(strncmp(r.text, columns, strlen(columns)), 0);
+}
+
 /* On a terminal that leaves output as it is. */
 static void watch_on_terminal(Ran *r, const char *const *words, uint64_t gap) {
         int fds[2] = { posix_openpt(O_RDWR | O_NOCTTY), -1 };
@@ -337,6 +351,7 @@ int main(void) {
                 cmocka_unit_test(test_watch_json),
                 cmocka_unit_test(test_watch_text),
                 cmocka_unit_test(test_watch_times),
+                cmocka_unit_test(test_watch_columns),
                 cmocka_unit_test(test_watch_terminal),
                 cmocka_unit_test(test_watch_one_line),
                 cmocka_unit_test(test_watch_tells_losses),

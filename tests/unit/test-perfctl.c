@@ -81,6 +81,11 @@ static void test_usage(void **state) {
                 { { "watch", "--time", "utc" }, "perfctl: watch: --time: 'utc' is none of: wall clock delta\n" },
                 { { "watch", "--json", "--time", "wall" }, "perfctl: watch: --time is of lines for people: with --json a time is in "
                   "nanoseconds of the stream's clock, and wall_offset, in the line of the kind start, makes it wall time\n" },
+                { { "watch", "--columns", "uid,gid" },
+                  "perfctl: watch: --columns: 'gid' is none of: uid exe cgroup container unit\n" },
+                { { "watch", "--columns", "uid,exe,uid" }, "perfctl: watch: --columns: 'uid' is there twice\n" },
+                { { "watch", "--json", "--columns", "uid" },
+                  "perfctl: watch: --columns is of lines for people: JSON has all of them\n" },
                 { { "watch", "--order", "size" }, "perfctl: watch: --order: 'size' is none of: time cpu\n" },
         };
         Ran r;
