@@ -15,9 +15,7 @@ MIB = 1 << 20
 MANY = 300
 CALLS = 200
 MEMORY_V1 = "/sys/fs/cgroup/memory"
-LIMIT = 96       # MiB of perfd's cgroup
-if perfd.SANITIZER == "thread":
-    LIMIT *= 6   # with each byte of memory go some five bytes of its own, which count too
+LIMIT = 96 if perfd.SANITIZER == "none" else 288  # MiB of perfd's cgroup: of memory that a sanitizer adds perfd knows nothing
 UID_MEMORY = 24  # MiB
 SLACK = 8        # MiB that are not charged: batches, rooms for packets; the allocator may lose a quarter of what is
 NOBODY, SOMEBODY, ANYBODY = 65534, 65533, 65532
@@ -113,7 +111,7 @@ def got_all(daemon, good, calls):
     """Whoever reads got all calls. A sanitizer's daemon may be too slow for the load, and then says what the kernel lost."""
     seen = good.finish()
     lost = 0 if perfd.SANITIZER == "none" else all_lost(rows_of(daemon.ledger(), "calls"))
-    equal((seen["sent"] + lost, seen["outbox"], seen["memory"]), (calls, 0, 0), "what the one who reads got, and what not")
+    equal((seen["items"] - seen["records"] + lost, seen["outbox"], seen["memory"]), (calls, 0, 0), "what the one who reads got, and what not")
 
 
 def bounded(most, **kind):
@@ -223,14 +221,20 @@ def limited(limit):
 
 def test_memory_limit():
     """Under a limit of its cgroup, far below what the configuration allows, perfd drops what nobody reads, and goes on."""
+    if perfd.SANITIZER == "thread":
+        raise Skip("ThreadSanitizer has five bytes of its own for each that was ever used, and gives none of them back")
     config = "version: 1\naccess: { stream-mode: 0666 }\n"
+    # AddressSanitizer keeps 256 MiB of what is freed by default, so that nothing could be dropped in time
+    freeing = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"}
     with limited(LIMIT * MIB) as path, Workload("flood", 0, 100_000, cpus=CPUS[:1]) as load, \
-         traced(config, load, prefix=["sh", "-c", f'echo $$ > {path}/cgroup.procs && exec "$@"', "sh"]) as daemon, \
+         traced(config, load, prefix=["sh", "-c", f'echo $$ > {path}/cgroup.procs && exec "$@"', "sh"],
+                env=freeing) as daemon, \
          contextlib.ExitStack() as stack:
         good = stack.enter_context(Checker(daemon, "cpu", "calls", queue=8 * MIB))
         for i in range(8):
             overflow = (pb.OVERFLOW_DROP_OLDEST, pb.OVERFLOW_DROP_NEWEST)[i % 2]
-            stack.enter_context(subscribe(daemon, uid=(NOBODY, SOMEBODY)[i % 2], overflow=overflow, queue_bytes=400 * MIB))
+            stack.enter_context(subscribe(daemon, uid=(NOBODY, SOMEBODY)[i % 2], overflow=overflow, queue_bytes=400 * MIB,
+                                          records=i))  # of different events, so that they share no packets
         load.go()
         wait_until(lambda: of_uid(daemon, NOBODY) > 0, "that something is dropped")
         time.sleep(1)
