@@ -101,7 +101,7 @@ def test_stat_ends_with_its_client():
         perfd.wait_until(lambda: daemon.status().n_events == 0, "its events to be gone")
         run(daemon, "stat", "nonsense:nothing", status=1)
         run(daemon, "stat", "cpu-clock", "--", "/nonexistent/program", status=1)
-        equal(run(daemon, "list"), "", "what is left")
+        perfd.wait_until(lambda: run(daemon, "list") == "", "nothing is left")
 
 
 def test_available_is_what_can_be_added():
