@@ -184,10 +184,11 @@ def test_each_cgroup():
     """Named, and as what a glob matches."""
     with test_targets.Tree() as tree, perfd.Daemon() as daemon:
         with Fire(tree.make("a")) as a, Fire(tree.make("b")) as b, Fire() as outside:
-            for names in [tree.path("a"), tree.path("b")], [tree.path("*")]:
+            for n_enables, names in enumerate(([tree.path("a"), tree.path("b")], [tree.path("*")]), 1):
                 options = [word for name in names for word in ("--cgroup", name)]
                 with start(daemon, "stat", "--json", "--per-cgroup", *options, "-I", "50", GETPPID) as process:
-                    perfd.wait_until(lambda: daemon.status().n_enabled == 2, "its events")
+                    # status says that they are to be on, which is before the readers have done it
+                    perfd.wait_until(lambda n=n_enables: daemon.stderr().count("enable by perfctl") == n, "its events to be on")
                     for fire, n in (a, 10), (b, 200), (outside, 3000):
                         fire.fire("syscalls", n)
                     counts = {tree.path("a"): 0, tree.path("b"): 0}
