@@ -44,7 +44,7 @@ static int reader_encode_set(Batch *b, const EncodePlan *plan, const Record *rec
         size_t room, length = 0;
         uint8_t *to;
 
-        if (!batch_has_room_for(b, subscription_set_count_groups(set)))
+        if (!batch_has_room_for_more(b, subscription_set_count_groups(set)))
                 return READER_E_NO_ROOM;
         to = batch_room(b, &room);
         if (item_encode_simple(plan, record, to, room, &length) != 0)
@@ -59,6 +59,8 @@ int reader_route_special(Reader *r, const SnapshotStream *stream, Record *record
         size_t first = 0;
         bool any = false;
 
+        if (!batch_has_entry_room(r->batch))
+                return READER_E_NO_ROOM;
         if (t->needs_comm)
                 record->comm = reader_comm(r, record->tid, record->time);
         for (size_t i = 0; i < t->n_encodings; i++) {

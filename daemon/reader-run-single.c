@@ -87,7 +87,7 @@ static inline __attribute__((always_inline)) uint64_t run_alike(Reader *r, Ring 
         bool sorted = true;
         RunLike l = s->like;
 
-        if (!condition && (e == end || to > last))
+        if (!condition && (e >= end || to > last))
                 return 0;
         if (!condition)
                 l.last = run_last(s, b, t.length);
@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) uint64_t run_alike(Reader *r, Ring 
                         break;
                 if (condition && !run_condition_holds(condition, &r->plain, at, l.raw_size))
                         continue;
-                if (condition && (e == end || to > last))
+                if (condition && (e >= end || to > last))
                         break;
                 record_set_plain(&record, at, l.raw_size);
                 if (load64(at + RECORD_PLAIN_PID) != task || record.time < before) {

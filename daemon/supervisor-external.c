@@ -186,7 +186,7 @@ static bool batch_put(Batch *b, const Registration *g, const Record *record, con
 
         for (size_t i = 0; i < n; i++)
                 n_entries += subscription_set_count_groups(&wanted[i].set);
-        if (!batch_has_room_for(b, n_entries))
+        if (!batch_has_entry_room(b) || !batch_has_room_for_more(b, n_entries))
                 return false;
         for (size_t i = 0; i < n; i++) {
                 if (item_encode(wanted[i].encoding, record, to + used, room - used, &lengths[i]) != 0)

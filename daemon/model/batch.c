@@ -14,7 +14,7 @@ Batch *batch_new(uint32_t slot) {
                 return NULL;
         b->slot = slot;
         b->due = UINT64_MAX;
-        b->entries = malloc(BATCH_ENTRIES * sizeof(*b->entries));
+        b->entries = malloc(BATCH_ENTRIES_MAX * sizeof(*b->entries)); /* memory only as far as they are written */
         b->arena = malloc(BATCH_ARENA);
         if (!b->entries || !b->arena)
                 return NULL;

@@ -2,7 +2,7 @@
  * What travels from a reader to the dispatcher and back for reuse: an arena of encoded items, and for each an index
  * entry by which it can be selected and ordered without looking at its bytes. Owned by one thread at a time.
  *
- *     entries  | time mask event place length tid | ...     capacity BATCH_ENTRIES
+ *     entries  | time mask event place length tid | ...     full at BATCH_ENTRIES
  *     arena    | field `items` of perfd.v1.Packet, complete with tag and length | ...     BATCH_ARENA bytes
  *
  * Subscriptions have numbers. BATCH_BITS that follow each other are a group, and the mask of an entry is of one group: an
@@ -27,6 +27,8 @@
 #define BATCH_BITS 64   /* subscriptions of a group: bits of BatchEntry.mask */
 #define BATCH_GROUPS 64
 #define SUBSCRIPTIONS_MAX (BATCH_GROUPS * BATCH_BITS) /* that can be told apart: their numbers are less */
+/* The last sample of a batch may have as many entries as there can be: one for each subscription, if each has another encoding. */
+#define BATCH_ENTRIES_MAX (BATCH_ENTRIES + SUBSCRIPTIONS_MAX)
 #define BATCH_GROUP(number) ((uint32_t)(number) / BATCH_BITS)
 #define BATCH_BIT(number) (1ULL << (number) % BATCH_BITS)
 #define BATCH_NOTE UINT32_MAX /* as BatchEntry.event: a note, whose mask is 0 */
@@ -196,7 +198,12 @@ static inline size_t subscription_set_count_groups(const SubscriptionSet *s) {
 }
 
 static inline bool batch_has_room_for(const Batch *b, size_t n_entries) {
-        return n_entries <= BATCH_ENTRIES - b->n_entries;
+        return b->n_entries + n_entries <= BATCH_ENTRIES;
+}
+
+/* The same of a sample that was begun while batch_has_entry_room(): there always is for all of its entries. */
+static inline bool batch_has_room_for_more(const Batch *b, size_t n_entries) {
+        return b->n_entries + n_entries <= BATCH_ENTRIES_MAX;
 }
 
 /* For the subscriptions of a set, which is not empty, and for each group of which there is room for an entry. */
