@@ -8,6 +8,7 @@
 #include "config/build-walk.h"
 #include "config/event-name.h"
 #include "config/value.h"
+#include "daemon/base/checkpoint.h"
 
 static bool has_room(Build *b, ConfigPlace at) {
         if (b->config->n_events < CONFIG_EVENTS_MAX)
@@ -67,7 +68,9 @@ int events_build(Build *b, const Key *k, const Node *list) {
         for (size_t i = 0; list->kind == NODE_LIST && i < list->n_children && r == 0; i++) {
                 if (!has_room(b, list->children[i]->at))
                         break;
-                r = event_build(b, list->children[i]);
+                r = checkpoint(NULL);
+                if (r == 0)
+                        r = event_build(b, list->children[i]);
         }
         return r;
 }

@@ -8,6 +8,7 @@
 #include "config/attr-setting.h"
 #include "config/build-walk.h"
 #include "config/words.h"
+#include "daemon/base/checkpoint.h"
 
 #define FIELD_NAME_MAX 64
 
@@ -60,8 +61,11 @@ int attr_build(Build *b, const Key *k, const Node *map, void *object) {
 
         if (map->kind != NODE_MAP && !node_is_empty(map))
                 node_refuse(b, map, key_label(k), k->range);
-        for (size_t i = 0; map->kind == NODE_MAP && i + 1 < map->n_children && r == 0; i += 2)
-                r = setting_add(b, map->children[i], map->children[i + 1], to);
+        for (size_t i = 0; map->kind == NODE_MAP && i + 1 < map->n_children && r == 0; i += 2) {
+                r = checkpoint(NULL);
+                if (r == 0)
+                        r = setting_add(b, map->children[i], map->children[i + 1], to);
+        }
         return r;
 }
 
@@ -96,6 +100,9 @@ static int fields_add_map(Build *b, const Node *map, Strings *to) {
         for (size_t i = 0; i + 1 < map->n_children && r == 0; i += 2) {
                 const Node *name = map->children[i], *type = map->children[i + 1];
 
+                r = checkpoint(NULL);
+                if (r != 0)
+                        break;
                 if (type->kind != NODE_TEXT || node_is_empty(type))
                         node_refuse(b, type, "fields", "one of u8 u16 u32 u64 s8 s16 s32 s64 bool text bytes");
                 else if (field_check(b, name->at, name->text, type->at, type->text, to))
@@ -133,6 +140,9 @@ int fields_build(Build *b, const Key *k, const Node *node, void *object) {
         for (size_t i = 0; node->kind == NODE_LIST && i < node->n_children && r == 0; i++) {
                 const Node *item = node->children[i];
 
+                r = checkpoint(NULL);
+                if (r != 0)
+                        break;
                 if (item->kind == NODE_MAP)
                         r = fields_add_map(b, item, to);
                 else if (item->kind == NODE_TEXT && !node_is_empty(item))

@@ -12,6 +12,7 @@
 #include "config/name.h"
 #include "config/value.h"
 #include "config/words.h"
+#include "daemon/base/checkpoint.h"
 
 static const char *node_kind_word(const Node *n) {
         return n->kind == NODE_LIST ? "a list" : n->kind == NODE_MAP ? "a mapping" : "one value";
@@ -53,24 +54,32 @@ ConfigPlace node_place(const Node *n, unsigned position) {
         return at;
 }
 
+static bool is_value(Build *b, const Key *k, const Node *n) {
+        if (n->kind == NODE_TEXT && !node_is_empty(n))
+                return true;
+        node_refuse(b, n, key_label(k), k->range);
+        return false;
+}
+
+/* What decoding it has said. */
+static int value_say(Build *b, const Node *n, int r, const Explanation *e) {
+        if (r > 0)
+                config_mistakes_add(b->mistakes, node_place(n, e->position), "%s", e->text);
+        else if (r == 0 && e->text[0])
+                config_mistakes_add_warning(b->mistakes, n->at, "%s", e->text);
+        return r < 0 ? r : 0;
+}
+
 int text_build(Build *b, const Key *k, const Node *n, void *object, bool *ret_set) {
         Explanation e;
         int r;
 
         *ret_set = false;
-        if (n->kind != NODE_TEXT || node_is_empty(n)) {
-                node_refuse(b, n, key_label(k), k->range);
+        if (!is_value(b, k, n))
                 return 0;
-        }
         r = value_decode(k, n->text, object, &e);
-        if (r < 0)
-                return r;
-        if (r > 0)
-                config_mistakes_add(b->mistakes, node_place(n, e.position), "%s", e.text);
-        else if (e.text[0])
-                config_mistakes_add_warning(b->mistakes, n->at, "%s", e.text);
         *ret_set = r == 0;
-        return 0;
+        return value_say(b, n, r, &e);
 }
 
 ConfigPlace map_place(const Node *map, const char *key) {
@@ -79,16 +88,33 @@ ConfigPlace map_place(const Node *map, const char *key) {
         return n ? n->at : (ConfigPlace){ .path = NULL };
 }
 
+/* What goes into a list; one that is full is not read on. */
+static int item_build(Build *b, const Key *k, const Node *n, void *object, Index *known, bool *ret_full) {
+        Explanation e;
+        int r;
+
+        if (!is_value(b, k, n))
+                return 0;
+        r = value_add(k, n->text, object, known, &e);
+        *ret_full = r == REFUSED_EXHAUSTED;
+        return value_say(b, n, r, &e);
+}
+
 static int list_build(Build *b, const Key *k, const Node *n, void *object) {
-        bool set;
-        int r = 0;
+        _cleanup_(index_deinit) Index known = INDEX_NULL;
+        bool is_full = false;
+        int r;
 
         if (node_is_empty(n))
                 return 0;
         if (n->kind != NODE_LIST)
                 node_refuse(b, n, key_label(k), k->range);
-        for (size_t i = 0; n->kind == NODE_LIST && i < n->n_children && r == 0; i++)
-                r = text_build(b, k, n->children[i], object, &set);
+        r = value_index(k, object, &known);
+        for (size_t i = 0; n->kind == NODE_LIST && i < n->n_children && r == 0 && !is_full; i++) {
+                r = checkpoint(NULL);
+                if (r == 0)
+                        r = item_build(b, k, n->children[i], object, &known, &is_full);
+        }
         return r;
 }
 
@@ -116,14 +142,18 @@ int section_build(Build *b, const char *pattern, const Node *map, void *object) 
         for (size_t i = 0; map->kind == NODE_MAP && i + 1 < map->n_children && r == 0; i += 2) {
                 const Key *k = key_find(pattern, map->children[i]->text);
 
-                if (!k) {
+                r = checkpoint(NULL);
+                if (r == 0 && !k) {
                         key_refuse(b, map->children[i], pattern);
                         continue;
                 }
-                seen |= (uint64_t)1 << key_index(k);
-                r = value_build(b, k, map->children[i], map->children[i + 1], object);
+                if (r == 0) {
+                        seen |= (uint64_t)1 << key_index(k);
+                        r = value_build(b, k, map->children[i], map->children[i + 1], object);
+                }
         }
-        section_check_required(b, pattern, map, seen);
+        if (r == 0)
+                section_check_required(b, pattern, map, seen);
         return r;
 }
 
@@ -145,7 +175,9 @@ static int named_build(Build *b, const Key *k, const Node *map) {
                 }
                 if (name_check(what, key->text, &e) != 0)
                         config_mistakes_add(b->mistakes, node_place(key, e.position), "%s", e.text);
-                r = is_group ? group_build(b, key, section) : target_build(b, key, section);
+                r = checkpoint(NULL);
+                if (r == 0)
+                        r = is_group ? group_build(b, key, section) : target_build(b, key, section);
         }
         return r;
 }
@@ -211,10 +243,10 @@ int build_feed(Build *b, const char *bytes, size_t length) {
         int r;
 
         r = document_decode(path, file, bytes, length, b->mistakes, &d);
-        if (r > 0)
+        if (r == REFUSED_INVALID)
                 b->is_partial = true;
         if (r != 0)
-                return r > 0 ? 0 : r;
+                return r == REFUSED_INVALID ? 0 : r;
         if (d.root)
                 r = section_build(b, "", d.root, b->config);
         if (r == 0 && file == 0 && (!d.root || (d.root->kind == NODE_MAP && !node_find(d.root, "version"))))

@@ -7,6 +7,7 @@
 
 #include "config/build.h"
 #include "config/words.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/error-trail.h"
 
 #define HINT_TARGETS_MAX 100 /* comparing ten thousand names with ten thousand takes minutes */
@@ -98,9 +99,12 @@ static int targets_check(Build *b) {
         for (size_t i = 0; i < c->n_targets; i++)
                 names_add(&names, c->targets[i].name, c->targets[i].at, i);
         names_check(b, &names, "target", "give one of them another name");
-        for (size_t i = 0; i < c->n_groups; i++)
+        r = checkpoint(NULL);
+        for (size_t i = 0; i < c->n_groups && r == 0; i++) {
                 group_find_target(b, &c->groups[i], &names);
-        return 0;
+                r = checkpoint(NULL);
+        }
+        return r;
 }
 
 static int groups_check(Build *b) {
@@ -114,7 +118,7 @@ static int groups_check(Build *b) {
         for (size_t i = 0; i < c->n_groups; i++)
                 names_add(&names, c->groups[i].name, c->groups[i].at, i);
         names_check(b, &names, "group", "give one of them another name");
-        return 0;
+        return checkpoint(NULL);
 }
 
 /* What a client emits has no process or CPU to choose: its samples say where they are from. */
@@ -137,7 +141,7 @@ static int events_check(Build *b) {
         r = names_init(&names, c->n_events);
         if (r < 0)
                 return r;
-        for (size_t i = 0; i < c->n_events; i++) {
+        for (size_t i = 0; i < c->n_events && r == 0; i++) {
                 ConfigEvent *e = &c->events[i];
 
                 while (c->groups[group].name != e->group)
@@ -146,9 +150,11 @@ static int events_check(Build *b) {
                 external_check(b, e);
                 if (e->name_at.path)
                         names_add(&names, e->name, e->name_at, i);
+                r = checkpoint(NULL);
         }
-        names_check(b, &names, "event name", "give one of them another 'name'");
-        return 0;
+        if (r == 0)
+                names_check(b, &names, "event name", "give one of them another 'name'");
+        return r;
 }
 
 /* Path NULL: never. */

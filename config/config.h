@@ -19,7 +19,9 @@
 
 enum {
         CONFIG_EVENTS_MAX = 10 * 1000,
-        CONFIG_TARGETS_MAX = 10 * 1000, /* and groups as many, and ids in a list */
+        CONFIG_TARGETS_MAX = 10 * 1000, /* and groups as many */
+        CONFIG_IDS_MAX = 1 << 16,       /* different pids or tids of a target */
+        CONFIG_NAMES_MAX = 1024,        /* different cgroups, containers or units of a target */
         CONFIG_DROP_INS_MAX = 1000,
         CONFIG_FIELDS_MAX = 64, /* of an external event */
 };
@@ -117,8 +119,10 @@ typedef struct Config {
  * Reads `path` and then, in the order of their names, `<path without .yaml>.d/` *.yaml. Returns
  *   0                  *ret is the configuration, one reference; `m` has warnings at most
  *   REFUSED_INVALID    `m` has every mistake of every file, those of reading them too
+ *   REFUSED_CANCELLED  a checkpoint (base/checkpoint.h) of the calling thread says that nobody wants it any more
  *   negative           -ENOMEM: nothing can be said about the files
- * `m` is a null image before, and the caller's to deinit in every case.
+ * `m` is a null image before, and the caller's to deinit in every case. What is long has checkpoints, at which others may be
+ * served: nothing of it is seen by them.
  */
 int config_load(const char *path, ConfigMistakes *m, Config **ret);
 /* The same for the bytes of one main file; `path` is only for messages. */

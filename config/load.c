@@ -14,6 +14,7 @@
 #include "config/node.h"
 #include "config/words.h"
 #include "daemon/base/error.h"
+#include "daemon/base/fd-limit.h"
 
 typedef struct FileNames {
         char **items;
@@ -37,6 +38,7 @@ static int refuse_file(Build *b, ConfigPlace at, const char *what, int error) {
 
 /* The whole file, whatever fstat(2) said of its size; at most one byte more than may be in it. */
 static int file_read(Build *b, ConfigPlace at, char **ret_bytes, size_t *ret_length) {
+        WITH_FD_RESERVE; /* and without a checkpoint, at which others would have it too */
         _cleanup_close_ int fd = open(at.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         _cleanup_free_ char *bytes = NULL;
         size_t length = 0;
@@ -96,6 +98,7 @@ static int name_order(const void *left, const void *right) {
 
 /* Names of drop-ins in `folder`, sorted by bytes. What looks like one and is none is said. */
 static int drop_ins_list(Build *b, const char *folder, FileNames *names) {
+        WITH_FD_RESERVE;
         ConfigPlace at = { .path = folder, .file = 1 };
         DIR *directory = opendir(folder);
         struct dirent *entry;

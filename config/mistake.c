@@ -16,7 +16,7 @@
 static void mistakes_add(ConfigMistakes *m, ConfigPlace at, bool warning, const char *format, va_list ap) {
         _cleanup_free_ char *raw = NULL, *text = NULL, *path = NULL;
 
-        if (config_mistakes_is_full(m)) {
+        if (config_mistakes_is_full(m) || (warning && m->n_items - m->n_errors >= CONFIG_WARNINGS_MAX)) {
                 m->n_left_out++;
                 m->n_errors += !warning;
                 return;

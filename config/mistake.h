@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define CONFIG_MISTAKES_MAX 1000 /* kept; those above are counted */
+#define CONFIG_WARNINGS_MAX 500  /* of these: so that there is room for what is wrong */
 
 /* Where something stands. `path` belongs to whoever made the place. */
 typedef struct ConfigPlace {

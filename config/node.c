@@ -11,6 +11,7 @@
 
 #include "config/array.h"
 #include "config/words.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/error.h"
 
 typedef struct NodeReader {
@@ -162,7 +163,11 @@ static int text_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
         return error;
 }
 
-static int node_add_child(Node *n, Node *child) {
+static int node_add_child(NodeReader *r, Node *n, Node *child) {
+        if (n->kind == NODE_MAP && n->n_children >= 2 * CONFIG_KEYS_MAX) {
+                config_mistakes_add(r->mistakes, child->at, "too many keys: at most %d in one mapping", CONFIG_KEYS_MAX);
+                return REFUSED_INVALID;
+        }
         if (!ARRAY_ROOM(n->children, n->n_children))
                 return error_origin(-ENOMEM);
         n->children[n->n_children++] = child;
@@ -176,7 +181,9 @@ static int children_read(NodeReader *r, Node *n, yaml_event_type_t end) {
                 Node *child = NULL;
                 int error;
 
-                error = reader_next(r, &event);
+                error = checkpoint(NULL);
+                if (error == 0)
+                        error = reader_next(r, &event);
                 if (error != 0)
                         return error;
                 if (event.type == end) {
@@ -186,7 +193,7 @@ static int children_read(NodeReader *r, Node *n, yaml_event_type_t end) {
                 error = node_read(r, &event, &child);
                 yaml_event_delete(&event);
                 if (error == 0)
-                        error = node_add_child(n, child);
+                        error = node_add_child(r, n, child);
                 if (error != 0)
                         return error;
         }

@@ -13,6 +13,7 @@ enum {
         CONFIG_WEIGHT_MAX = 200 * 1000, /* of the root, every alias replaced by what it names */
         CONFIG_WEIGHT_TEXT = 32,       /* bytes of text that weigh as much as one more value */
         CONFIG_ANCHORS_MAX = 256,
+        CONFIG_KEYS_MAX = 1 << 14,     /* of one mapping: more than targets, groups or settings there can be */
 };
 
 typedef enum NodeKind {
@@ -51,7 +52,7 @@ typedef struct Document {
 
 /*
  * 0, also if mistakes were added that leave the rest readable; REFUSED_INVALID if the text is no YAML or too much of
- * it (the mistake is added); negative: -ENOMEM. `path` must live as long as the document.
+ * it (the mistake is added); REFUSED_CANCELLED from a checkpoint; negative: -ENOMEM. `path` must live as long as the document.
  */
 int document_decode(const char *path, unsigned file, const char *bytes, size_t length, ConfigMistakes *m,
                     Document *ret);

@@ -80,15 +80,19 @@ int cpus_decode(const Key *k, const char *text, char **to, Explanation *e) {
         uint64_t seen[CPUS_MAX / 64] = { 0 }, first, last;
         const char *s = text;
 
+        if (strnlen(text, TEXT_MAX + 1) > TEXT_MAX) /* the same one again and again */
+                return refuse_value_at(k, text, TEXT_MAX, e, "which is longer than 4095 bytes");
         for (;;) {
                 const char *end;
 
                 if (!cpu_range_decode(s, &first, &last, &end))
                         return refuse_value_at(k, text, (size_t)(s - text), e, "which here is no number or range");
                 for (uint64_t cpu = first; cpu <= last; cpu++) {
-                        if (config_host_cpu((uint32_t)cpu) == HOST_CPU_IMPOSSIBLE)
+                        bool is_repeated = seen[cpu / 64] >> cpu % 64 & 1;
+
+                        if (!is_repeated && config_host_cpu((uint32_t)cpu) == HOST_CPU_IMPOSSIBLE)
                                 return refuse_impossible(k, text, (size_t)(s - text), cpu, e);
-                        cpu_note(k, cpu, seen[cpu / 64] >> cpu % 64 & 1, e);
+                        cpu_note(k, cpu, is_repeated, e);
                         seen[cpu / 64] |= (uint64_t)1 << cpu % 64;
                 }
                 if (!*end)
@@ -204,20 +208,39 @@ int args_decode(const Key *k, const char *text, char **to, Explanation *e) {
         return 0;
 }
 
-/* One more of a list. With 0 and a text in `e` it is in the list already. */
-static int list_add(const Key *k, const char *text, Strings *to, Explanation *e) {
-        for (size_t i = 0; i < to->n; i++)
-                if (strcmp(to->items[i], text) == 0) {
-                        (void)refuse(e, REFUSED_EXISTS, NULL, "%s: %s stands here twice", key_label(k), QUOTE(text));
-                        return 0;
-                }
-        if (to->n >= CONFIG_TARGETS_MAX)
-                return refuse(e, REFUSED_INVALID, "bad-value", "%s: more than %d in one list", key_label(k),
-                              CONFIG_TARGETS_MAX);
-        return strings_add(to, text);
+static bool list_has(const Strings *list, const Index *known, const char *text, uint64_t key) {
+        const char *item;
+
+        for (size_t i = 0; !known && i < list->n; i++)
+                if (strcmp(list->items[i], text) == 0)
+                        return true;
+        for (size_t at = 0; known && (item = index_next(known, key, &at));)
+                if (strcmp(item, text) == 0)
+                        return true;
+        return false;
 }
 
-int cgroup_name_add(const Key *k, const char *text, Strings *to, Explanation *e) {
+/* One more of a list. With 0 and a text in `e` it is in the list already. */
+static int list_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e) {
+        uint64_t key = known ? index_key_of_name(text) : 0;
+        int r;
+
+        if (list_has(to, known, text, key)) {
+                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: %s stands here twice", key_label(k), QUOTE(text));
+                return 0;
+        }
+        if (to->n >= CONFIG_NAMES_MAX)
+                return refuse(e, REFUSED_EXHAUSTED, "bad-value", "%s: more than %d in one list; make several of it, or name "
+                              "several by a glob", key_label(k), CONFIG_NAMES_MAX);
+        r = known ? index_reserve(known, 1) : 0;
+        if (r == 0)
+                r = strings_add(to, text);
+        if (r == 0 && known)
+                index_add(known, key, to->items[to->n - 1]);
+        return r;
+}
+
+int cgroup_name_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e) {
         size_t length = strlen(text);
         int r;
 
@@ -229,10 +252,10 @@ int cgroup_name_add(const Key *k, const char *text, Strings *to, Explanation *e)
         for (size_t i = 0; i < length; i += strcspn(text + i, "/") + 1)
                 if (strncmp(text + i, "..", 2) == 0 && (text[i + 2] == '/' || text[i + 2] == '\0'))
                         return refuse_value_at(k, text, i, e, "which leads out of its place by '..'");
-        return list_add(k, text, to, e);
+        return list_add(k, text, to, known, e);
 }
 
-int words_add(const Key *k, const char *text, Strings *to, Explanation *e) {
+int words_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e) {
         size_t length = strlen(text), space = strcspn(text, " ");
         int r;
 
@@ -243,10 +266,10 @@ int words_add(const Key *k, const char *text, Strings *to, Explanation *e) {
                 return r;
         if (text[space])
                 return refuse_value_at(k, text, space, e, "which has a space in it");
-        return list_add(k, text, to, e);
+        return list_add(k, text, to, known, e);
 }
 
-int counters_add(const Key *k, const char *text, Strings *to, Explanation *e) {
+int counters_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e) {
         _cleanup_(event_names_deinit) EventNames n = EVENT_NAMES_NULL;
         _cleanup_free_ char *group = NULL;
         int r;
@@ -262,5 +285,5 @@ int counters_add(const Key *k, const char *text, Strings *to, Explanation *e) {
                 e->position--;
         if (r != 0)
                 return r < 0 ? r : REFUSED_INVALID;
-        return list_add(k, n.texts[0], to, e);
+        return list_add(k, n.texts[0], to, known, e);
 }

@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "config/keys.h"
 #include "daemon/base/error.h"
+#include "daemon/base/index.h"
 
 /* "KEY: found TEXT, expected RANGE" and `more`. */
 int refuse_value(const Key *k, const char *text, Explanation *e, const char *more);
@@ -23,7 +24,7 @@ int filter_decode(const Key *k, const char *text, char **to, Explanation *e);
 int args_decode(const Key *k, const char *text, char **to, Explanation *e);
 int cpus_decode(const Key *k, const char *text, char **to, Explanation *e);
 
-/* One more item of a list. */
-int cgroup_name_add(const Key *k, const char *text, Strings *to, Explanation *e);
-int words_add(const Key *k, const char *text, Strings *to, Explanation *e);
-int counters_add(const Key *k, const char *text, Strings *to, Explanation *e);
+/* One more item of a list; known: value.h, or NULL. */
+int cgroup_name_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e);
+int words_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e);
+int counters_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e);

@@ -199,29 +199,34 @@ static int choices_add(const Key *k, const char *text, unsigned *to, Explanation
         return 0;
 }
 
-static int ids_add(const Key *k, const char *text, ConfigIds *to, Explanation *e) {
+static int ids_add(const Key *k, const char *text, ConfigIds *to, Index *known, Explanation *e) {
         uint64_t id;
+        size_t at = 0;
         int r;
 
         r = count_decode(k, text, &id, e);
         if (r != 0)
                 return r;
-        for (size_t i = 0; i < to->n_ids; i++)
-                if (to->ids[i] == id) {
-                        (void)refuse(e, REFUSED_EXISTS, NULL, "%s: %u stands here twice", key_label(k), (unsigned)id);
-                        return 0;
-                }
-        if (to->n_ids >= CONFIG_TARGETS_MAX)
-                return refuse(e, REFUSED_INVALID, "bad-value", "%s: more than %d in one list", key_label(k),
-                              CONFIG_TARGETS_MAX);
+        assert(known); /* ids stand in lists only */
+        if (index_next(known, index_key_of_number(id), &at)) {
+                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: %u stands here twice", key_label(k), (unsigned)id);
+                return 0;
+        }
+        if (to->n_ids >= CONFIG_IDS_MAX)
+                return refuse(e, REFUSED_EXHAUSTED, "bad-value", "%s: more than %d in one list; make several targets of it, or "
+                              "name a cgroup", key_label(k), CONFIG_IDS_MAX);
         if (!ARRAY_ROOM(to->ids, to->n_ids))
                 return error_origin(-ENOMEM);
+        r = index_reserve(known, 1);
+        if (r < 0)
+                return r;
         to->ids[to->n_ids++] = (uint32_t)id;
+        index_add(known, index_key_of_number(id), to); /* any pointer: the key says all */
         return 0;
 }
 
 /* A switch over the types of keys. */
-static int decode(const Key *k, const char *text, void *to, Explanation *e) {
+static int decode(const Key *k, const char *text, void *to, Index *known, Explanation *e) {
         *e = EXPLANATION_NULL;
         switch (k->type) {
         case KEY_COUNT:
@@ -242,7 +247,7 @@ static int decode(const Key *k, const char *text, void *to, Explanation *e) {
         case KEY_CHOICES:
                 return choices_add(k, text, to, e);
         case KEY_IDS:
-                return ids_add(k, text, to, e);
+                return ids_add(k, text, to, known, e);
         case KEY_PATH:
                 return path_decode(k, text, to, e);
         case KEY_ACCOUNT:
@@ -259,11 +264,11 @@ static int decode(const Key *k, const char *text, void *to, Explanation *e) {
                 return cpus_decode(k, text, to, e);
         case KEY_CGROUP:
         case KEY_CGROUPS:
-                return cgroup_name_add(k, text, to, e);
+                return cgroup_name_add(k, text, to, known, e);
         case KEY_WORDS:
-                return words_add(k, text, to, e);
+                return words_add(k, text, to, known, e);
         case KEY_COUNTERS:
-                return counters_add(k, text, to, e);
+                return counters_add(k, text, to, known, e);
         case KEY_SECTION:
         case KEY_NAMED:
         case KEY_EVENTS:
@@ -277,7 +282,24 @@ static int decode(const Key *k, const char *text, void *to, Explanation *e) {
 }
 
 int value_decode(const Key *k, const char *text, void *object, Explanation *e) {
-        return decode(k, text, (char *)object + k->offset, e);
+        return decode(k, text, (char *)object + k->offset, NULL, e);
+}
+
+int value_add(const Key *k, const char *text, void *object, Index *known, Explanation *e) {
+        return decode(k, text, (char *)object + k->offset, known, e);
+}
+
+/* Only another key of the same list can have filled it: `cgroup`. */
+int value_index(const Key *k, const void *object, Index *ret) {
+        const Strings *list = (const Strings *)((const char *)object + k->offset);
+        int r;
+
+        if (k->type != KEY_CGROUPS)
+                return 0;
+        r = index_reserve(ret, list->n);
+        for (size_t i = 0; i < list->n && r == 0; i++)
+                index_add(ret, index_key_of_name(list->items[i]), list->items[i]);
+        return r;
 }
 
 static const Key *key_of(const char *pattern) {
@@ -289,7 +311,7 @@ static const Key *key_of(const char *pattern) {
 }
 
 int value_decode_to(const char *pattern, const char *text, void *to, Explanation *e) {
-        return decode(key_of(pattern), text, to, e);
+        return decode(key_of(pattern), text, to, NULL, e);
 }
 
 int value_check_number(const char *pattern, uint64_t number, Explanation *e) {

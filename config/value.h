@@ -5,6 +5,7 @@
 #pragma once
 
 #include "config/keys.h"
+#include "daemon/base/index.h"
 #include "daemon/base/error.h"
 
 /*
@@ -13,6 +14,13 @@
  * negative: -ENOMEM. With 0 and a text in `e` the value was repeated, which changes nothing and is worth a warning.
  */
 int value_decode(const Key *k, const char *text, void *object, Explanation *e);
+/*
+ * The same for one more item of a list, found in constant time in `known`, which value_index() has filled with what the list has
+ * already. REFUSED_EXHAUSTED: the list is full, of different items.
+ */
+int value_add(const Key *k, const char *text, void *object, Index *known, Explanation *e);
+/* Into a null image. -ENOMEM: still to be deinitialised. */
+int value_index(const Key *k, const void *object, Index *ret);
 /*
  * The same for who has it from a request: `to` is where the value itself goes, `pattern` as in config_keys[]. A list gets
  * one more item.

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "config/difference.h"
-#include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
 #include "daemon/supervisor-kept.h"
@@ -251,6 +250,13 @@ static int refuse_mistakes(const ConfigMistakes *m, const char *path, Explanatio
         return REFUSED_INVALID;
 }
 
+/* What reading it has said. */
+static int refuse_config(int r, const ConfigMistakes *m, const char *path, Explanation *e) {
+        if (r == REFUSED_CANCELLED)
+                return refuse(e, r, "cancelled", "it was not read to its end: perfd is stopping, or nobody waits for it any more");
+        return r > 0 ? refuse_mistakes(m, path, e) : r;
+}
+
 int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
@@ -259,11 +265,8 @@ int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e
         thread_assert(THREAD_MAIN);
         if (!s->config_path)
                 return refuse(e, REFUSED_INVALID, "bad-config", "perfd runs without a configuration: start it with --config");
-        fd_reserve_enter();
         r = config_load(s->config_path, &mistakes, &c);
-        fd_reserve_leave();
-        if (r > 0)
-                r = refuse_mistakes(&mistakes, s->config_path, e);
+        r = refuse_config(r, &mistakes, s->config_path, e);
         config_mistakes_deinit(&mistakes);
         if (r == 0)
                 r = supervisor_change_config(s, c, ret, e);
@@ -274,8 +277,7 @@ int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *
         ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
         int r = config_parse(path, yaml, strlen(yaml), &mistakes, ret);
 
-        if (r > 0)
-                r = refuse_mistakes(&mistakes, path, e);
+        r = refuse_config(r, &mistakes, path, e);
         config_mistakes_deinit(&mistakes);
         return r;
 }
