@@ -24,7 +24,7 @@ static int string_copy(const char *from, char **ret) {
         return 0;
 }
 
-int spec_set_target(Supervisor *s, EventSpec *spec, const ConfigTarget *t) {
+int spec_set_target(EventSpec *spec, const ConfigTarget *t) {
         int r;
 
         spec->no_inherit = !t->inherit;
@@ -35,10 +35,7 @@ int spec_set_target(Supervisor *s, EventSpec *spec, const ConfigTarget *t) {
             (r = strings_copy(t->containers.items, t->containers.n, &spec->containers)) < 0 ||
             (r = strings_copy(t->units.items, t->units.n, &spec->units)) < 0)
                 return r;
-        r = ids_copy(&t->tids, &spec->tids, &spec->n_tids);
-        if (r == 0)
-                r = spec_drop_doubles(s, spec->pids, &spec->n_pids);
-        return r == 0 ? spec_drop_doubles(s, spec->tids, &spec->n_tids) : r;
+        return ids_copy(&t->tids, &spec->tids, &spec->n_tids);
 }
 
 int spec_from_config(Supervisor *s, const Config *c, const ConfigEvent *from, EventSpec *ret) {
@@ -53,7 +50,7 @@ int spec_from_config(Supervisor *s, const Config *c, const ConfigEvent *from, Ev
             (r = string_copy(from->fallback ? "cpu-clock" : NULL, &spec.fallback)) < 0 ||
             (r = strings_copy(from->attr.items, from->attr.n, &spec.attr)) < 0 ||
             (r = strings_copy(from->fields.items, from->fields.n, &spec.fields)) < 0 ||
-            (r = spec_set_target(s, &spec, &c->targets[from->target])) < 0) {
+            (r = spec_set_target(&spec, &c->targets[from->target])) < 0) {
                 event_spec_deinit(&spec);
                 return r;
         }

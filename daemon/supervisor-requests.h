@@ -50,8 +50,6 @@ int filter_from_message(const char *text, char **to, Explanation *e);
 /* Period and frequency of what is set, 0 if not. */
 int rate_check(uint64_t period, uint64_t frequency, Explanation *e);
 int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret);
-/* Ids that are named again go, which is noted: *n is what is left. -ENOMEM */
-int spec_drop_doubles(Supervisor *s, uint32_t *ids, size_t *n);
 /* Copies for messages and specs: NULL and 0 stay so. -ENOMEM. */
 int string_set(char **to, const char *from);
 int numbers_set(uint32_t **to, size_t *ret_n, const uint32_t *from, size_t n);

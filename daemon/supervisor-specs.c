@@ -134,36 +134,33 @@ int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret) {
 static int target_from_config(Supervisor *s, const char *name, EventSpec *to, Explanation *e) {
         for (size_t i = 0; i < s->config->n_targets; i++)
                 if (strcmp(s->config->targets[i].name, name) == 0)
-                        return spec_set_target(s, to, &s->config->targets[i]);
+                        return spec_set_target(to, &s->config->targets[i]);
         return refuse(e, REFUSED_NOT_FOUND, "bad-target", "the configuration has no target called %s", name);
 }
 
-static int compare_ids(const void *a, const void *b) {
-        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-        return (x > y) - (x < y);
-}
-
-int spec_drop_doubles(Supervisor *s, uint32_t *ids, size_t *n) {
-        _cleanup_free_ uint32_t *sorted = malloc((*n + 1) * sizeof(*sorted));
+/* Ids that are named again go, which is noted: there may be a million of them. They are in range. */
+static int drop_doubles(Supervisor *s, uint32_t *ids, size_t *n) {
+        _cleanup_free_ uint64_t *seen = NULL;
         size_t n_unique = 0;
         uint32_t again = 0;
 
-        if (!sorted)
-                return error_origin(-ENOMEM);
-        if (*n == 0)
+        if (*n < 2)
                 return 0;
-        memcpy(sorted, ids, *n * sizeof(*sorted));
-        qsort(sorted, *n, sizeof(*sorted), compare_ids);
-        for (size_t i = 0; i < *n; i++)
-                if (n_unique > 0 && sorted[n_unique - 1] == sorted[i])
-                        again = again ? again : sorted[i];
-                else
-                        sorted[n_unique++] = sorted[i];
-        if (n_unique == *n)
-                return 0; /* in the order in which they were named */
-        notes_add_doubled(s, again, *n - n_unique);
-        memcpy(ids, sorted, n_unique * sizeof(*ids));
+        seen = calloc(PID_MAX_LIMIT / 64 + 1, sizeof(*seen));
+        if (!seen)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < *n; i++) {
+                const uint32_t id = ids[i];
+                const uint64_t bit = (uint64_t)1 << id % 64;
+
+                if (!(seen[id / 64] & bit))
+                        ids[n_unique++] = id;
+                else if (again == 0)
+                        again = id;
+                seen[id / 64] |= bit;
+        }
+        if (n_unique < *n)
+                notes_add_doubled(s, again, *n - n_unique);
         *n = n_unique;
         return 0;
 }
@@ -175,6 +172,28 @@ static int text_from_message(const char *pattern, const char *reason, const char
         if (r > 0)
                 e->reason = reason;
         return r;
+}
+
+/* As a target of the configuration. */
+static int check_count(const char *what, size_t n, size_t most, Explanation *e) {
+        if (n <= most)
+                return 0;
+        return refuse(e, REFUSED_INVALID, "bad-target", "%s: found %zu, expected at most %zu of one event: make several events of "
+                      "it, or name what they have in common by a cgroup or a glob", what, n, most);
+}
+
+static int check_ids(const EventSpec *spec, Explanation *e) {
+        int r = check_count("pids", spec->n_pids, CONFIG_IDS_MAX, e);
+
+        return r == 0 ? check_count("tids", spec->n_tids, CONFIG_IDS_MAX, e) : r;
+}
+
+static int check_names(const Perfd__V1__Target *m, Explanation *e) {
+        int r = check_count("cgroups", m->n_cgroups, CONFIG_NAMES_MAX, e);
+
+        if (r == 0)
+                r = check_count("containers", m->n_containers, CONFIG_NAMES_MAX, e);
+        return r == 0 ? check_count("units", m->n_units, CONFIG_NAMES_MAX, e) : r;
 }
 
 static int target_from_message(Supervisor *s, const Perfd__V1__Target *m, EventSpec *to, Explanation *e) {
@@ -199,6 +218,9 @@ static int target_from_message(Supervisor *s, const Perfd__V1__Target *m, EventS
                 return refuse(e, REFUSED_INVALID, "bad-target", "tasks and cgroups exclude each other: an event has one of "
                               "both as its target");
         to->no_inherit = m->no_inherit;
+        r = check_names(m, e);
+        if (r != 0)
+                return r;
         r = text_from_message("targets.NAME.cpus", "bad-target", m->cpus, &to->cpus, e);
         if (r != 0)
                 return r;
@@ -209,8 +231,10 @@ static int target_from_message(Supervisor *s, const Perfd__V1__Target *m, EventS
                 return r;
         r = numbers_set(&to->tids, &to->n_tids, m->tids, m->n_tids);
         if (r == 0)
-                r = spec_drop_doubles(s, to->pids, &to->n_pids);
-        return r == 0 ? spec_drop_doubles(s, to->tids, &to->n_tids) : r;
+                r = drop_doubles(s, to->pids, &to->n_pids);
+        if (r == 0)
+                r = drop_doubles(s, to->tids, &to->n_tids);
+        return r == 0 ? check_ids(to, e) : r;
 }
 
 static int add_joined(Strings *to, const char *name, char between, const char *value) {

@@ -263,7 +263,7 @@ void supervisor_free_cpus(Supervisor *s);
 
 /* supervisor-config.c */
 /* What a configured target means. -ENOMEM. */
-int spec_set_target(Supervisor *s, EventSpec *spec, const ConfigTarget *t);
+int spec_set_target(EventSpec *spec, const ConfigTarget *t);
 /* -ENOMEM */
 int spec_from_config(Supervisor *s, const Config *c, const ConfigEvent *from, EventSpec *ret);
 /* Where in the configuration a refused event stands, in front of why it was refused. */

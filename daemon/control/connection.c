@@ -182,6 +182,17 @@ static int connection_reject(Connection *c, const char *text) {
         return connection_respond(c, &response);
 }
 
+/* In the response of a request that is not even unpacked. */
+static int connection_refuse(Connection *c, uint64_t id, int refusal, const Explanation *e) {
+        Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
+
+        response.id = id;
+        response.status = status_of_refusal(refusal);
+        response.message = (char *)e->text;
+        response.reason = (char *)e->reason;
+        return connection_respond(c, &response);
+}
+
 static int connection_handle(Connection *c, const uint8_t *bytes, size_t length) {
         Perfd__V1__Request *request = perfd__v1__request__unpack(NULL, length, bytes);
         int r;
@@ -241,8 +252,10 @@ static bool connection_send(Connection *c) {
 
 /* Handles whole requests while their responses leave at once. */
 static int connection_work(Connection *c) {
+        Explanation e = EXPLANATION_NULL;
         const uint8_t *message;
         size_t length;
+        uint64_t id;
         int r;
 
         c->more = false;
@@ -262,8 +275,10 @@ static int connection_work(Connection *c) {
                 }
                 if (r == FRAME_E_TOO_LONG)
                         r = connection_reject(c, "the frame is longer than HelloReply.max_request");
-                else
-                        r = connection_handle(c, message, length);
+                else {
+                        r = request_check_size(message, length, &id, &e);
+                        r = r > 0 ? connection_refuse(c, id, r, &e) : connection_handle(c, message, length);
+                }
                 c->has_asked = true;
                 c->since = clock_now(CLOCK_MONOTONIC);
                 if (r < 0 || c->given || c->waits)

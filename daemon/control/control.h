@@ -107,6 +107,14 @@ bool connection_give(Connection *c, int *ret_fd, uint8_t **ret_unsent, size_t *r
  */
 int request_check_texts(const Perfd__V1__Request *request, Explanation *e);
 
+#define REQUEST_VALUES_MAX ((size_t)1 << 16)
+#define REQUEST_EMIT_VALUES_MAX ((size_t)1 << 18)
+
+/*
+ * request-size.c: whether the bytes of a request may be unpacked. 0, or REFUSED_EXHAUSTED "too-many-values", and then its id.
+ */
+int request_check_size(const uint8_t *bytes, size_t length, uint64_t *ret_id, Explanation *e);
+
 /* status.c: the one place where a Refusal becomes a wire status. */
 Perfd__V1__Status status_of_refusal(int refusal);
 /* A message as a frame in malloc'ed memory. -ENOMEM. */

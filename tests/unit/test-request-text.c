@@ -1,4 +1,4 @@
-/* What texts of requests may hold: every text field of every request is filled with what it may not hold, one at a time. */
+/* How many texts a request may have, and what they may hold: every text field of every request is filled with what it may not hold, one at a time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -121,8 +121,102 @@ static void test_position(void **state) {
         assert_int_equal(e.position, 9);
 }
 
+static uint8_t *packed(const Perfd__V1__Request *q, size_t *ret_n) {
+        uint8_t *bytes = malloc(perfd__v1__request__get_packed_size(q) + 1);
+
+        *ret_n = perfd__v1__request__pack(q, bytes);
+        return bytes;
+}
+
+static void check_size(const Perfd__V1__Request *q, int expected) {
+        size_t n;
+        _cleanup_free_ uint8_t *bytes = packed(q, &n);
+        Explanation e = EXPLANATION_NULL;
+        uint64_t id;
+
+        assert_int_equal(request_check_size(bytes, n, &id, &e), expected);
+        if (expected == 0)
+                return;
+        assert_int_equal(id, 77);
+        assert_string_equal(e.reason, "too-many-values");
+}
+
+/* A message in a list of a message is counted as it is unpacked: each. */
+static void test_size(void **state) {
+        Perfd__V1__Request q = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__SubscribeRequest subscribe = PERFD__V1__SUBSCRIBE_REQUEST__INIT;
+        Perfd__V1__AddRequest add = PERFD__V1__ADD_REQUEST__INIT;
+        Perfd__V1__EmitRequest emit = PERFD__V1__EMIT_REQUEST__INIT;
+        Perfd__V1__EventSpec spec = PERFD__V1__EVENT_SPEC__INIT;
+        Perfd__V1__AttrSetting attr = PERFD__V1__ATTR_SETTING__INIT;
+        Perfd__V1__ExternalSample sample = PERFD__V1__EXTERNAL_SAMPLE__INIT;
+        _cleanup_free_ char **texts = calloc(REQUEST_VALUES_MAX, sizeof(*texts));
+        _cleanup_free_ void **items = calloc(REQUEST_EMIT_VALUES_MAX, sizeof(*items));
+        _cleanup_free_ uint8_t *unknown = malloc(3 * (REQUEST_VALUES_MAX + 1));
+        Perfd__V1__EventSpec *specs[] = { &spec };
+        Explanation e = EXPLANATION_NULL;
+        uint64_t id;
+
+        q.id = 77;
+        q.body_case = PERFD__V1__REQUEST__BODY_SUBSCRIBE;
+        q.subscribe = &subscribe;
+        for (size_t i = 0; i < REQUEST_VALUES_MAX; i++)
+                texts[i] = (char *)"x";
+        subscribe.events = texts;
+        subscribe.n_events = REQUEST_VALUES_MAX - 1; /* and subscribe itself */
+        check_size(&q, 0);
+        subscribe.n_events++;
+        check_size(&q, REFUSED_EXHAUSTED);
+
+        q.body_case = PERFD__V1__REQUEST__BODY_ADD;
+        q.add = &add;
+        add.events = specs;
+        add.n_events = 1;
+        for (size_t i = 0; i < REQUEST_VALUES_MAX; i++)
+                items[i] = &attr;
+        spec.attr = (Perfd__V1__AttrSetting **)items;
+        spec.n_attr = REQUEST_VALUES_MAX - 2;
+        check_size(&q, 0);
+        spec.n_attr++;
+        check_size(&q, REFUSED_EXHAUSTED);
+
+        q.body_case = PERFD__V1__REQUEST__BODY_EMIT;
+        q.emit = &emit;
+        for (size_t i = 0; i < REQUEST_EMIT_VALUES_MAX; i++)
+                items[i] = &sample;
+        emit.samples = (Perfd__V1__ExternalSample **)items;
+        emit.n_samples = REQUEST_EMIT_VALUES_MAX - 1;
+        check_size(&q, 0);
+        emit.n_samples++;
+        check_size(&q, REFUSED_EXHAUSTED);
+
+        for (size_t i = 0; i <= REQUEST_VALUES_MAX; i++)
+                memcpy(unknown + 3 * i, (const uint8_t[]){ 0xa0, 0x06, 1 }, 3); /* field 100: protobuf-c keeps what it does not know */
+        assert_int_equal(request_check_size(unknown, 3 * REQUEST_VALUES_MAX, &id, &e), 0);
+        assert_int_equal(request_check_size(unknown, 3 * (REQUEST_VALUES_MAX + 1), &id, &e), REFUSED_EXHAUSTED);
+        assert_int_equal(id, 0);
+}
+
+/* What is no protobuf is left to protobuf-c, and nothing is read behind its end. */
+static void test_size_of_anything(void **state) {
+        const size_t n = REQUEST_VALUES_MAX + 1000;
+        uint64_t dice = 1, id;
+        Explanation e = EXPLANATION_NULL;
+
+        for (int round = 0; round < 200; round++) {
+                _cleanup_free_ uint8_t *bytes = malloc(n);
+
+                for (size_t i = 0; i < n; i++) {
+                        dice = dice * 6364136223846793005 + 1442695040888963407;
+                        bytes[i] = round % 2 ? (uint8_t)(dice >> 56) : (uint8_t[]){ 0x0a, 0x22, 0x80, 0xff, 0, 1, 2, 0x82 }[dice >> 61];
+                }
+                (void)request_check_size(bytes, n - (size_t)round, &id, &e);
+        }
+}
+
 int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_text), cmocka_unit_test(test_position) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_text), cmocka_unit_test(test_position), cmocka_unit_test(test_size),
+                                            cmocka_unit_test(test_size_of_anything) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,92 @@
+/*
+ * A MiB of protobuf can be half a million empty messages, which take 100 MiB and a tenth of a second to unpack, and as long again
+ * to look at. So they are counted first, where they lie, which takes a few milliseconds at most. What is no protobuf is
+ * counted as far as it goes: unpacking it says the rest.
+ */
+#include "daemon/control/control.h"
+
+#include <string.h>
+
+#include "proto/perfd.pb-c.h"
+
+enum { WIRE_VARINT = 0, WIRE_64_BITS = 1, WIRE_BYTES = 2, WIRE_32_BITS = 5 };
+
+typedef struct Wire {
+        const uint8_t *at, *end;
+} Wire;
+
+static bool number_take(Wire *w, uint64_t *ret) {
+        uint64_t number = 0;
+
+        for (unsigned shift = 0; shift < 64 && w->at < w->end; shift += 7) {
+                uint8_t byte = *w->at++;
+
+                number |= (uint64_t)(byte & 0x7f) << shift;
+                if (!(byte & 0x80)) {
+                        *ret = number;
+                        return true;
+                }
+        }
+        return false;
+}
+
+/* What follows the tag. Its bytes, if it is a text, bytes or a message; of a number, the number. */
+static bool value_take(Wire *w, unsigned type, Wire *ret_bytes, uint64_t *ret_number) {
+        uint64_t length = type == WIRE_64_BITS ? 8 : 4;
+
+        *ret_bytes = (Wire){ .at = NULL };
+        *ret_number = 0;
+        if (type == WIRE_VARINT)
+                return number_take(w, ret_number);
+        if (type != WIRE_64_BITS && type != WIRE_32_BITS && (type != WIRE_BYTES || !number_take(w, &length)))
+                return false;
+        if (length > (uint64_t)(w->end - w->at))
+                return false;
+        if (type == WIRE_BYTES)
+                *ret_bytes = (Wire){ .at = w->at, .end = w->at + length };
+        w->at += length;
+        return true;
+}
+
+/* Texts, bytes, messages, and what has no field here, for which protobuf-c allocates too. As deep as perfd.proto nests. */
+static size_t count(Wire w, const ProtobufCMessageDescriptor *d, uint64_t *ret_id) {
+        uint64_t tag, number;
+        size_t n = 0;
+        Wire bytes;
+
+        while (w.at < w.end && number_take(&w, &tag) && tag >> 3 <= UINT32_MAX && value_take(&w, tag & 7, &bytes, &number)) {
+                const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(d, (unsigned)(tag >> 3));
+
+                n += !f || f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_BYTES || f->type == PROTOBUF_C_TYPE_MESSAGE;
+                if (f && f->type == PROTOBUF_C_TYPE_MESSAGE && bytes.at)
+                        n += count(bytes, f->descriptor, NULL);
+                if (f && ret_id && strcmp(f->name, "id") == 0)
+                        *ret_id = number;
+        }
+        return n;
+}
+
+/* Samples come many at a time, are unpacked once, and from the control socket only. */
+static size_t most_of(const uint8_t *bytes, size_t length) {
+        Wire w = { .at = bytes, .end = bytes + length }, inner;
+        uint64_t tag, number;
+
+        while (w.at < w.end && number_take(&w, &tag) && value_take(&w, tag & 7, &inner, &number))
+                if (tag >> 3 == PERFD__V1__REQUEST__BODY_EMIT)
+                        return REQUEST_EMIT_VALUES_MAX;
+        return REQUEST_VALUES_MAX;
+}
+
+int request_check_size(const uint8_t *bytes, size_t length, uint64_t *ret_id, Explanation *e) {
+        size_t most, n;
+
+        *ret_id = 0;
+        if (length <= REQUEST_VALUES_MAX) /* each has two bytes at least, but for what is no protobuf */
+                return 0;
+        most = most_of(bytes, length);
+        n = count((Wire){ .at = bytes, .end = bytes + length }, &perfd__v1__request__descriptor, ret_id);
+        if (n <= most)
+                return 0;
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has %zu texts and messages in it, expected at most %zu: "
+                      "make several requests of it", n, most);
+}
