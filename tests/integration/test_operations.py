@@ -312,6 +312,43 @@ def test_largest_configurations():
         unchanged(daemon, before, "what validations left")
 
 
+def answers_of(clients):
+    """One of each, taken as they come: what lies unread for 10 s ends its connection."""
+    waiting = {client.socket: client for client in clients}
+    while waiting:
+        for ready in select.select(list(waiting), [], [], perfd.PATIENCE)[0] or [None]:
+            check(ready, f"{len(waiting)} answers do not come")
+            yield waiting.pop(ready).receive().response.status
+
+
+def test_largest_configurations_at_once():
+    """By two uids in parallel, some of which go; SIGHUP and a change of root's in the middle, and SIGTERM in the end."""
+    config = LARGEST["9,999 external events"]
+    with Daemon("version: 1\ngroups: {own: {events: [sched:sched_process_exec]}}\n") as daemon, daemon.client() as root:
+        before = state(daemon)
+        with contextlib.ExitStack() as stack, others_are_served(daemon, "the largest configurations at once"):
+            asking = [stack.enter_context(client_of(daemon.stream, uid)) for uid in (NOBODY, SOMEBODY) for _ in range(12)]
+            for i, (client, yaml) in enumerate(zip(asking, list(LARGEST.values()) * 3)):
+                client.send(**({"plan": pb.PlanRequest(yaml=yaml)} if i % 2 else {"validate": pb.ValidateRequest(yaml=yaml)}))
+            for i in range(12):
+                with client_of(daemon.stream, NOBODY) as gone:
+                    gone.send(plan=pb.PlanRequest(yaml=config))
+                if i % 4 == 0:
+                    os.kill(daemon.pid, signal.SIGHUP)
+                    root.request(apply=pb.ApplyRequest(yaml="version: 1\ngroups: {own: {events: [sched:sched_process_exec]}}\n"))
+            for status in answers_of(asking):
+                check(status in (pb.STATUS_OK, pb.STATUS_INVALID, pb.STATUS_UNSUPPORTED, pb.STATUS_EXHAUSTED), pb.Status.Name(status))
+        unchanged(daemon, before, "what all of that left")
+        with contextlib.ExitStack() as stack:
+            for uid in (NOBODY, SOMEBODY) * 4:
+                stack.enter_context(client_of(daemon.stream, uid)).send(plan=pb.PlanRequest(yaml=config))
+            begin = time.monotonic()
+            os.kill(daemon.pid, signal.SIGTERM)
+            root.socket.settimeout(perfd.PATIENCE)
+            equal(root.socket.recv(1), b"", "the end of root's connection")
+            print(f"  gone {1000 * (time.monotonic() - begin):.0f} ms behind SIGTERM")
+
+
 def test_everything_at_once():
     """Each request at its largest, by several uids, in the middle of each other, clients that go, and SIGHUP."""
     with Daemon("version: 1\ngroups: {own: {events: [sched:sched_process_exec]}}\n") as daemon, daemon.client() as root:
@@ -330,8 +367,8 @@ def test_everything_at_once():
                         os.kill(daemon.pid, signal.SIGHUP)
                 asked(root, add=pb.AddRequest(events=[pb.EventSpec(event="external:mine")]))
                 asked(root, remove=pb.SelectRequest(names=["external:mine"]))
-            for client in asking:
-                check(client.receive().response.status in (pb.STATUS_OK, pb.STATUS_EXHAUSTED), "an answer")
+            for status in answers_of(asking):
+                check(status in (pb.STATUS_OK, pb.STATUS_EXHAUSTED), pb.Status.Name(status))
         asked(root, remove=pb.SelectRequest(names=["irq:*"]))
         unchanged(daemon, before, "what all of that left")
 
