@@ -36,16 +36,25 @@ Subscriber *subscriber_free(Subscriber *s) {
 }
 
 /* `s` NULL: of none. */
-int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, const char *reason) {
+static int dispatcher_post_word(Dispatcher *d, DispatcherWord said) {
         DispatcherWord *word = malloc(sizeof(*word));
         bool posted;
 
         if (!word)
                 return error_origin(-ENOMEM);
-        *word = (DispatcherWord){ .kind = kind, .id = s ? s->id : 0, .number = s ? s->number : 0, .reason = reason };
+        *word = said;
         posted = mailbox_post(&d->words, word);
-        assert(posted); /* two words for each subscriber at most, and main bounds these; one of queues */
+        assert(posted); /* two words for each subscriber at most, and main bounds these; one of queues; one of lanes */
         return 0;
+}
+
+int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, const char *reason) {
+        return dispatcher_post_word(d, (DispatcherWord){ .kind = kind, .id = s ? s->id : 0, .number = s ? s->number : 0,
+                                                         .reason = reason });
+}
+
+int dispatcher_say_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at) {
+        return dispatcher_post_word(d, (DispatcherWord){ .kind = DISPATCHER_LANE_SILENT, .slot = slot, .at = asked_at });
 }
 
 void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {

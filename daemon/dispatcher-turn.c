@@ -54,7 +54,8 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 sem_post(mail->done);
                 break;
         case DISPATCHER_LANE_OFF: /* all that it pushed has been taken */
-                d->live[mail->slot] = d->hearings[mail->slot].is_asked = false;
+                d->live[mail->slot] = false;
+                hearing_answered(&d->hearings[mail->slot]);
                 d->watermarks[mail->slot] = DISPATCHER_NOT_WAITED_FOR;
                 if (mail->done)
                         sem_post(mail->done);

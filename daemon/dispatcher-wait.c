@@ -24,6 +24,8 @@
 #define SHORT_TICK NSEC_PER_MSEC /* below, somebody asked for a latency, at its price in wakeups: nothing is put off */
 #define CLOCKS_APART (10 * NSEC_PER_USEC) /* at most, of two CPUs; samples that are so young wait for the next tick */
 #define UNBLOCK_AFTER (3500 * NSEC_PER_USEC) /* of waiting; also the longest sleep then */
+#define SILENT_LOOK (500 * NSEC_PER_MSEC)
+#define SILENT_LOOKS 10 /* at one that was asked: then it is stalled, as for main (supervisor-publish.c) */
 #define AHEAD_SLEEP NSEC_PER_SEC /* at most, for what is ahead of the clock, which may be set */
 
 /* What every CPU has to have passed before something that waits can go on; false if nothing waits. */
@@ -156,6 +158,24 @@ static unsigned dispatcher_take_along(const Dispatcher *d, Hearing *h, nsec_t ti
 }
 
 /*
+ * Looks are counted, not time: while all of perfd is stopped, nobody looks. Main hears of it once, and then its lane is not
+ * waited for until it answers (supervisor-stall.c).
+ */
+static void dispatcher_doubt_lane(Dispatcher *d, uint32_t i, nsec_t now) {
+        Hearing *h = &d->hearings[i];
+
+        if (h->is_told || now < h->silent_at + SILENT_LOOK)
+                return;
+        h->silent_at = now;
+        h->n_silent += h->n_silent < SILENT_LOOKS;
+        if (h->n_silent < SILENT_LOOKS || atomic_exchange_explicit(&d->silent_told, true, memory_order_acquire))
+                return; /* or when main has heard of another one */
+        h->is_told = dispatcher_say_silent(d, i, h->asked_at) == 0;
+        if (!h->is_told) /* without memory: at the next look */
+                atomic_store_explicit(&d->silent_told, false, memory_order_relaxed);
+}
+
+/*
  * A lane that is behind. One that has spoken less than a tick ago, and will again, is asked only if it does not; another one is
  * asked at once, and goes along with the others from then on. For how long to wait for it.
  */
@@ -165,8 +185,10 @@ static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t
 
         if (there < due && dispatcher_will_speak(d, i, tick, there, now))
                 return due - there;
-        if (h->is_asked)
+        if (h->is_asked) {
+                dispatcher_doubt_lane(d, i, now);
                 return tick;
+        }
         if (now < again)
                 return again - now;
         wait = dispatcher_put_off(d, i, tick, now);
@@ -174,7 +196,8 @@ static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t
                 return wait;
         atomic_store_explicit(d->lanes[i].along_until, now + dispatcher_take_along(d, h, tick) * tick, memory_order_relaxed);
         h->is_asked = true;
-        h->asked_at = now;
+        h->n_silent = 0;
+        h->asked_at = h->silent_at = now;
         mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);
         return tick;
 }

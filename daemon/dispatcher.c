@@ -35,7 +35,7 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
         d->merge = MERGE_NULL;
         queue_account_set_limit(&d->queues, SIZE_MAX); /* until main says otherwise */
         if ((r = mailbox_init(&d->mailbox, MAILS)) < 0 ||
-            (r = mailbox_init(&d->words, 2 * max_subscribers + 3)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
+            (r = mailbox_init(&d->words, 2 * max_subscribers + 4)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
                 return r;
         d->watermarks = calloc(d->n_lanes, sizeof(*d->watermarks));
         d->hearings = calloc(d->n_lanes, sizeof(*d->hearings));

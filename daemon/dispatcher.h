@@ -205,6 +205,9 @@ typedef struct SubscriberRow {
 /* How a CPU is heard of. Times are of CLOCK_MONOTONIC, watermarks are not. */
 typedef struct Hearing {
         bool is_asked;      /* a watermark is on its way */
+        bool is_told;       /* main knows that it has been for long */
+        uint8_t n_silent;   /* looks at a lane that was asked, SILENT_LOOK apart and more */
+        nsec_t silent_at;   /* the last of them, or when it was asked */
         uint8_t along;      /* ticks for which it went along when it was asked last; halved when it is seen to be idle */
         nsec_t asked_at;    /* when last */
         nsec_t seen;        /* the last watermark that was not said but seen */
@@ -220,6 +223,11 @@ typedef struct LateRow {
         uint64_t cut;        /* the last one that any of them came behind */
         bool is_open;        /* the last one may still turn out to have been sent, if more items of it come */
 } LateRow;
+
+/* It has answered, or nobody is there any more. */
+static inline void hearing_answered(Hearing *h) {
+        h->is_asked = h->is_told = false;
+}
 
 /* One of rows that are in the order of event and slot, as those of a report; NULL: there is none. */
 LateRow *late_rows_find(LateRow *rows, size_t n, uint32_t event, uint32_t slot);
@@ -243,6 +251,7 @@ typedef enum DispatcherWordKind {
         DISPATCHER_WANTS_CLOSE, /* for `reason`: main is to post CLOSE with the closing ledger */
         DISPATCHER_GONE,        /* the subscriber is no more */
         DISPATCHER_QUEUES_GREW, /* of all; none is on its way while queues_told says so */
+        DISPATCHER_LANE_SILENT, /* `slot`, which was asked `at`, does not answer; once for each time that it is asked, one at a time */
 } DispatcherWordKind;
 
 typedef struct DispatcherWord {
@@ -250,6 +259,8 @@ typedef struct DispatcherWord {
         uint64_t id;
         uint32_t number;
         const char *reason; /* static */
+        uint32_t slot;
+        nsec_t at; /* CLOCK_MONOTONIC */
 } DispatcherWord;
 
 typedef struct Dispatcher {
@@ -278,6 +289,7 @@ typedef struct Dispatcher {
         Counter tasks_forgotten; /* that had not ended: TASKS_MAX of them are there */
         QueueAccount queues;     /* of all subscribers */
         atomic_bool queues_told; /* that they grew; main clears it before it looks */
+        atomic_bool silent_told; /* LANE_SILENT, of whichever; main clears it when it has the word, as which it is acquired and released */
 
         /* whose turn it is */
         sd_event *event;
@@ -445,6 +457,8 @@ void dispatcher_note_freed(Dispatcher *d, uint64_t bytes);
 /* Main hears of it when they hold much more than when it heard last. -ENOMEM */
 int dispatcher_tell_growth(Dispatcher *d);
 int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, const char *reason);
+/* The same of a lane. */
+int dispatcher_say_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at);
 
 /* dispatcher-send.c. Subscribers may be gone afterwards. Negative: memory. */
 int subscriber_send(Dispatcher *d, Subscriber *s);

@@ -87,7 +87,7 @@ static bool threads_are_alive(Supervisor *s) {
 
         for (uint32_t i = 0; i < s->n_cpus; i++)
                 if (s->online[i] && !heartbeat_check(&s->readers[i].heartbeat))
-                        supervisor_doubt_reader(s, i); /* the others go on, and so does perfd */
+                        supervisor_doubt_reader(s, i, clock_now(CLOCK_MONOTONIC), "for its heartbeat"); /* the others go on, and so does perfd */
         return alive;
 }
 

@@ -100,7 +100,7 @@ static void leave_lane(Supervisor *s, uint32_t slot) {
         dispatcher_post(&s->dispatcher, mail);
 }
 
-void supervisor_set_stalled(Supervisor *s, uint32_t slot) {
+static void set_stalled(Supervisor *s, uint32_t slot, const char *asked) {
         const Reader *r = &s->readers[slot];
         Answering *a = &s->answering.readers[slot];
 
@@ -110,18 +110,22 @@ void supervisor_set_stalled(Supervisor *s, uint32_t slot) {
         log_print(LOG_ERR, "the reader of CPU %u (%s, tid %d) has not answered for %llu s, when it was asked %s; it is %s. perfd goes "
                   "on without it: its ring is not read, and changes reach CPU %u when it answers again", r->cpu, r->thread.name,
                   (int)r->thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->sent) / NSEC_PER_SEC),
-                  order_name(a->order), supervisor_thread_state(r->thread.tid), r->cpu);
+                  asked, supervisor_thread_state(r->thread.tid), r->cpu);
         if (sd_event_get_state(s->event) != SD_EVENT_FINISHED) /* at the end nobody hears of it */
                 must(sd_event_source_set_io_events(s->answering.source, EPOLLIN)); /* epoll_ctl(2), MOD: needs no memory */
         leave_lane(s, slot);
 }
 
-void supervisor_doubt_reader(Supervisor *s, uint32_t slot) {
+void supervisor_set_stalled(Supervisor *s, uint32_t slot) {
+        set_stalled(s, slot, order_name(s->answering.readers[slot].order));
+}
+
+void supervisor_doubt_reader(Supervisor *s, uint32_t slot, nsec_t since, const char *asked) {
         Answering *a = &s->answering.readers[slot];
         ReaderMail *mail;
 
-        if (reader_is_stalled(a))
-                return;
+        if (reader_is_stalled(a) || !s->readers[slot].thread.started)
+                return; /* it is known; or it has ended since */
         mail = calloc(1, sizeof(*mail)); /* with nothing to switch: its answer is the sign that it goes on */
         if (!mail)
                 return; /* there is another look */
@@ -129,9 +133,9 @@ void supervisor_doubt_reader(Supervisor *s, uint32_t slot) {
         mail->sequence = ++s->sequence;
         a->sequence = mail->sequence;
         a->order = mail->order;
-        a->sent = clock_now(CLOCK_MONOTONIC);
+        a->sent = since;
         reader_post(&s->readers[slot], mail);
-        supervisor_set_stalled(s, slot);
+        set_stalled(s, slot, asked);
 }
 
 void supervisor_say_stalled(const Supervisor *s, char *text, size_t size) {

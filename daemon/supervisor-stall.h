@@ -69,8 +69,8 @@ int supervisor_tell_lane(struct Supervisor *s, DispatcherOrder order, uint32_t s
 
 /* Main does not wait for it any longer. It has been sent something that it will acknowledge when it goes on. */
 void supervisor_set_stalled(struct Supervisor *s, uint32_t slot);
-/* Of a reader that neither moves nor sleeps, and was not sent anything yet. */
-void supervisor_doubt_reader(struct Supervisor *s, uint32_t slot);
+/* Of one that was not sent anything yet, and was asked otherwise, or looked at, and has been silent since then. */
+void supervisor_doubt_reader(struct Supervisor *s, uint32_t slot, nsec_t since, const char *asked);
 /* release(s, object) when no reader is stalled; now, if none is. */
 void supervisor_defer(struct Supervisor *s, void (*release)(struct Supervisor *s, void *object), void *object);
 /* At the end, when it is not waited for any longer: fds and probes of what was kept go, its memory stays. */

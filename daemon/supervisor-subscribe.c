@@ -449,6 +449,11 @@ int supervisor_on_notices(Supervisor *s) {
                         atomic_thread_fence(memory_order_seq_cst); /* before their sizes: dispatcher_tell_growth() */
                         r = supervisor_update_memory(s);
                         break;
+                case DISPATCHER_LANE_SILENT:
+                        atomic_store_explicit(&s->dispatcher.silent_told, false, memory_order_release); /* dispatcher_doubt_lane() */
+                        if (word->slot < s->n_cpus) /* else it is main's own, which is here */
+                                supervisor_doubt_reader(s, word->slot, word->at, "how far it is");
+                        break;
                 }
                 free(word);
                 if (r >= 0 && (n_ends == ENDS_AT_ONCE || (n_ends > 0 && queue_is_empty(&s->dispatcher.words.mails)))) {

@@ -201,6 +201,31 @@ def test_streams_go_on():
         equal([row["balanced"] for row in found], [True] * len(found), "rows")
 
 
+def test_noticed_by_streams():
+    """Nobody asks main anything: a stream in the order of time goes on all the same."""
+    first, last = perfd.online_cpus()[0], perfd.online_cpus()[-1]
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control:
+        perfd.add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=[os.getpid()])})
+        watch = subprocess.Popen([PERFCTL, "--socket", daemon.control, "watch", "--count", "500", "calls"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            wait_until(lambda: daemon.status().n_subscribers == 1, "the subscription")
+            with stopped(daemon, last) as tid:
+                call(last, 200)  # so that nobody takes it for idle
+                call(first, 500)
+                out, said = watch.communicate(timeout=perfd.PATIENCE)
+                equal((watch.returncode, out.count("calls"), said.count("500 items, nothing lost")), (1, 500, 1), f"{said}")
+                check(f"(reader-{last}, tid {tid}) has not answered" in daemon.stderr() and
+                      "when it was asked how far it is" in daemon.stderr(), daemon.stderr())
+                equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
+        finally:
+            watch.kill()
+            watch.communicate()
+        answers_again(daemon)
+        equal([(row.occurred, row.balanced, row.exact) for row in rows(daemon, "calls").values()],
+              [(500, True, True), (200, True, False)], "rows")
+
+
 def test_end_without_it():
     """SIGTERM while a reader is stopped, whose backup does all but end it: perfd says so, and ends with all that is its own removed."""
     last = perfd.online_cpus()[-1]
