@@ -238,6 +238,7 @@ typedef struct perfd_status_row {
         uint32_t n_closing; /* fds that trace nothing any more and wait to be closed */
         uint32_t n_fallen_back;     /* events for which another one is counted */
         uint64_t n_tasks_forgotten; /* tasks without a name, for lack of room */
+        uint64_t dispatcher_stalled; /* ns since when the dispatcher does not answer; 0: it does */
 } perfd_status_row;
 
 typedef struct perfd_cpu_row {

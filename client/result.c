@@ -35,6 +35,7 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                 .loss_exact = m->loss_exact,
                 .n_closing = m->n_closing,
                 .n_fallen_back = m->n_fallen_back,
+                .dispatcher_stalled = m->dispatcher_stalled,
                 .n_tasks_forgotten = m->n_tasks_forgotten,
         };
         for (size_t i = 0; i < m->n_cpus; i++)

@@ -6,10 +6,30 @@
  *
  * It is the dispatcher's thread that takes turns, or a reader while that thread sleeps (reader-dispatch.c): one at a time.
  */
-#include "daemon/dispatcher.h"
+#include "daemon/dispatcher-ask.h"
 
 #define BATCHES_PER_TURN 64
 #define TOLD_TICK_MIN NSEC_PER_MSEC /* to sleep until one is not exact enough for shorter ones, which are rung for */
+
+static int dispatcher_say_room(Dispatcher *d) {
+        atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_post_rest(), which stores it and looks for room */
+        if (!atomic_load_explicit(&d->wants_room, memory_order_relaxed))
+                return 0;
+        atomic_store_explicit(&d->wants_room, false, memory_order_relaxed); /* main sets it when it has heard */
+        return dispatcher_say(d, DISPATCHER_HAS_ROOM, NULL, NULL);
+}
+
+/* Who waits for it goes on, or has left. */
+static int dispatcher_answer(Dispatcher *d, DispatcherMail *mail) {
+        DispatcherAsk *ask = mail->ask;
+
+        if (!ask) {
+                sem_post(mail->done);
+                return 0;
+        }
+        mail->ask = NULL;
+        return dispatcher_ask_answer(ask) ? 0 : dispatcher_say(d, DISPATCHER_ANSWERS, NULL, NULL);
+}
 
 /* The mail is used up. */
 static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
@@ -37,7 +57,7 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 return 0; /* it stays until its time */
         case DISPATCHER_REPORT:
                 r = dispatcher_report(d, mail->cut, mail->report);
-                sem_post(mail->done);
+                r = r < 0 ? r : dispatcher_answer(d, mail);
                 break;
         case DISPATCHER_SHED:
                 r = dispatcher_shed(d);
@@ -51,14 +71,17 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
         case DISPATCHER_LANE_ON:
                 d->live[mail->slot] = true;
                 d->watermarks[mail->slot] = mail->at;
-                sem_post(mail->done);
+                r = dispatcher_answer(d, mail);
                 break;
         case DISPATCHER_LANE_OFF: /* all that it pushed has been taken */
                 d->live[mail->slot] = false;
                 hearing_answered(&d->hearings[mail->slot]);
                 d->watermarks[mail->slot] = DISPATCHER_NOT_WAITED_FOR;
                 if (mail->done)
-                        sem_post(mail->done);
+                        r = dispatcher_answer(d, mail);
+                break;
+        case DISPATCHER_SPEAK:
+                r = dispatcher_answer(d, mail);
                 break;
         case DISPATCHER_QUIT:
                 d->quit = true;
@@ -85,9 +108,11 @@ static size_t dispatcher_pop(Dispatcher *d, Batch **batches, size_t max) {
 
 /* All that are there now: those that come first at once, the others are kept in the order in which they came. */
 static int dispatcher_read_mails(Dispatcher *d) {
+        size_t n = queue_count(&d->mailbox.mails);
+        bool any = n > 0;
         int r = 0;
 
-        for (size_t n = queue_count(&d->mailbox.mails); n > 0 && r >= 0; n--) {
+        for (; n > 0 && r >= 0; n--) {
                 DispatcherMail *mail = mailbox_pop(&d->mailbox);
 
                 if (mail->order >= DISPATCHER_BEGIN)
@@ -95,7 +120,7 @@ static int dispatcher_read_mails(Dispatcher *d) {
                 else
                         r = dispatcher_follow(d, mail);
         }
-        return r;
+        return any && r >= 0 ? dispatcher_say_room(d) : r;
 }
 
 /* Before a batch: what main posted before that was pushed. Mails are followed when nothing is half done. */

@@ -2,7 +2,7 @@
  * The thread of the dispatcher: what it sleeps on, and for how long. While it sleeps readers may take its turns
  * (dispatcher-turn.c), so it has its hands on what it owns only while it is awake.
  */
-#include "daemon/dispatcher.h"
+#include "daemon/dispatcher-ask.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -13,6 +13,7 @@
 
 #define EVENTS_PER_TURN 64
 #define MAILS 4096
+#define POST_MOST NSEC_PER_SEC /* to wait until there is room for a mail */
 #define DISPATCHER_NICE -15 /* behind the readers: their rings are smaller than its queues */
 
 static int on_mailbox(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -35,7 +36,7 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
         d->merge = MERGE_NULL;
         queue_account_set_limit(&d->queues, SIZE_MAX); /* until main says otherwise */
         if ((r = mailbox_init(&d->mailbox, MAILS)) < 0 ||
-            (r = mailbox_init(&d->words, 2 * max_subscribers + 4)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
+            (r = mailbox_init(&d->words, 2 * max_subscribers + 6)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
                 return r;
         d->watermarks = calloc(d->n_lanes, sizeof(*d->watermarks));
         d->hearings = calloc(d->n_lanes, sizeof(*d->hearings));
@@ -59,10 +60,47 @@ void dispatcher_set_lane(Dispatcher *d, uint32_t slot, bool live, bool waited_fo
         d->watermarks[slot] = waited_for ? 0 : DISPATCHER_NOT_WAITED_FOR;
 }
 
-/* A change of many events for many subscriptions is more than MAILS; the dispatcher waits for nobody, and so main may for it. */
+static void dispatcher_post_kept(Dispatcher *d) {
+        while (d->unposted.first) {
+                DispatcherMail *next = d->unposted.first->next; /* before it is the dispatcher's */
+
+                if (!mailbox_post(&d->mailbox, d->unposted.first))
+                        return;
+                d->unposted.first = next;
+        }
+}
+
+void dispatcher_post_rest(Dispatcher *d) {
+        dispatcher_post_kept(d);
+        if (!d->unposted.first || d->expects_room)
+                return;
+        d->expects_room = true;
+        atomic_store_explicit(&d->wants_room, true, memory_order_relaxed);
+        atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_say_room() */
+        dispatcher_post_kept(d);
+}
+
+/*
+ * A change of many events for many subscriptions is more than MAILS; the dispatcher waits for nobody, and so main may for it.
+ * But not for ever: its thread may be stopped.
+ */
 void dispatcher_post(Dispatcher *d, DispatcherMail *mail) {
-        while (!mailbox_post(&d->mailbox, mail))
-                sched_yield();
+        nsec_t began = 0;
+
+        dispatcher_post_kept(d);
+        while (!d->unposted.first && !mailbox_post(&d->mailbox, mail)) {
+                if (began == 0)
+                        began = clock_now(CLOCK_MONOTONIC);
+                if (clock_now(CLOCK_MONOTONIC) - began < POST_MOST) {
+                        sched_yield();
+                        continue;
+                }
+                dispatcher_mails_append(&d->unposted, mail);
+                dispatcher_post_rest(d);
+                return;
+        }
+        if (d->unposted.first)
+                dispatcher_mails_append(&d->unposted, mail);
 }
 
 void dispatcher_mail_free(DispatcherMail *mail) {
@@ -70,6 +108,8 @@ void dispatcher_mail_free(DispatcherMail *mail) {
                 return;
         subscriber_free(mail->subscriber);
         task_scan_free(mail->scan);
+        if (mail->ask)
+                (void)dispatcher_ask_answer(mail->ask); /* at the end: main has left */
         free(mail->bytes);
         free(mail);
 }
@@ -171,6 +211,10 @@ int dispatcher_join(Dispatcher *d) {
         return thread_join(&d->thread);
 }
 
+bool dispatcher_join_within(Dispatcher *d, nsec_t most) {
+        return thread_join_within(&d->thread, most);
+}
+
 void dispatcher_deinit(Dispatcher *d) {
         DispatcherMail *mail;
         void *word;
@@ -189,7 +233,7 @@ void dispatcher_deinit(Dispatcher *d) {
                 dispatcher_mail_free(mail);
         while (d->words.mails.slots && (word = mailbox_pop(&d->words)))
                 free(word);
-        while ((mail = dispatcher_mails_pop(&d->following)) || (mail = dispatcher_mails_pop(&d->removals)))
+        while ((mail = dispatcher_mails_pop(&d->unposted)) || (mail = dispatcher_mails_pop(&d->following)) || (mail = dispatcher_mails_pop(&d->removals)))
                 dispatcher_mail_free(mail);
         for (size_t i = 0; i < d->merge.n; i++)
                 batch_free(d->merge.batches[i]);

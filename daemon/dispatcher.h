@@ -135,8 +135,11 @@ typedef enum DispatcherOrder {
         DISPATCHER_CLOSE_ALL, /* nobody is waited for any more, but for the last packets of those that are closed */
         DISPATCHER_LANE_ON,   /* the CPU `slot` has a reader, and nothing of it is older than `at`; posts done */
         DISPATCHER_LANE_OFF,  /* its reader has ended; posts done */
+        DISPATCHER_SPEAK,     /* nothing, but that it answers; posts done */
         DISPATCHER_QUIT,      /* the thread ends */
 } DispatcherOrder;
+
+typedef struct DispatcherAsk DispatcherAsk;
 
 typedef struct DispatcherMail {
         DispatcherOrder order;
@@ -153,6 +156,7 @@ typedef struct DispatcherMail {
         struct DispatcherMail *next; /* waiting */
         struct DispatcherReport *report;
         sem_t *done;
+        DispatcherAsk *ask; /* NULL, or where these two are: it is held by the mail */
 } DispatcherMail;
 
 /* Those that wait, in the order in which they came. */
@@ -252,6 +256,8 @@ typedef enum DispatcherWordKind {
         DISPATCHER_GONE,        /* the subscriber is no more */
         DISPATCHER_QUEUES_GREW, /* of all; none is on its way while queues_told says so */
         DISPATCHER_LANE_SILENT, /* `slot`, which was asked `at`, does not answer; once for each time that it is asked, one at a time */
+        DISPATCHER_ANSWERS,     /* what main has asked and did not wait for */
+        DISPATCHER_HAS_ROOM,    /* for mails: main has some that it could not post */
 } DispatcherWordKind;
 
 typedef struct DispatcherWord {
@@ -289,7 +295,13 @@ typedef struct Dispatcher {
         Counter tasks_forgotten; /* that had not ended: TASKS_MAX of them are there */
         QueueAccount queues;     /* of all subscribers */
         atomic_bool queues_told; /* that they grew; main clears it before it looks */
-        atomic_bool silent_told; /* LANE_SILENT, of whichever; main clears it when it has the word, as which it is acquired and released */
+        atomic_bool silent_told; /* LANE_SILENT, of whichever: acquired by who says it, released by main when it has it */
+
+        atomic_bool wants_room; /* main: HAS_ROOM is to be said; a fence between it and the queue of mails on both sides */
+
+        /* main's */
+        DispatcherMails unposted; /* behind those in the mailbox */
+        bool expects_room;        /* HAS_ROOM is on its way, or will be */
 
         /* whose turn it is */
         sd_event *event;
@@ -330,9 +342,13 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
 void dispatcher_set_lane(Dispatcher *d, uint32_t slot, bool live, bool waited_for);
 int dispatcher_start(Dispatcher *d);
 int dispatcher_join(Dispatcher *d);
+/* False: it has not ended. */
+bool dispatcher_join_within(Dispatcher *d, nsec_t most);
 void dispatcher_deinit(Dispatcher *d);
-/* Main. The mail moves. Waits while thousands are on their way. */
+/* Main. The mail moves. While thousands are on their way this waits for a while, and then keeps it. */
 void dispatcher_post(Dispatcher *d, DispatcherMail *mail);
+/* Main, on HAS_ROOM: posts what was kept. */
+void dispatcher_post_rest(Dispatcher *d);
 
 /* Inside of whoever has the turn, one file each: */
 
@@ -457,7 +473,6 @@ void dispatcher_note_freed(Dispatcher *d, uint64_t bytes);
 /* Main hears of it when they hold much more than when it heard last. -ENOMEM */
 int dispatcher_tell_growth(Dispatcher *d);
 int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, const char *reason);
-/* The same of a lane. */
 int dispatcher_say_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at);
 
 /* dispatcher-send.c. Subscribers may be gone afterwards. Negative: memory. */

@@ -18,6 +18,7 @@
 #define STOP UINT64_MAX
 #define RING_OVERDUE (2 * NSEC_PER_MSEC) /* behind the first half of a ring, as long as its reader slept */
 #define RUNS_SHARE 8 /* of the time: a thread that had less of its CPU does not get it */
+#define END_MOST NSEC_PER_SEC
 #define RETRY (100 * NSEC_PER_MSEC)
 
 typedef struct Stall {
@@ -179,13 +180,19 @@ int stall_monitor_start(StallMonitor *m) {
         return r;
 }
 
-void stall_monitor_stop(StallMonitor *m) {
-        if (m->thread.started) {
-                ssize_t n = write(m->stop_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+bool stall_monitor_end(StallMonitor *m) {
+        ssize_t n;
 
-                assert(n == sizeof(uint64_t));
+        if (!m->thread.started)
+                return true;
+        n = write(m->stop_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+        assert(n == sizeof(uint64_t));
+        return thread_join_within(&m->thread, END_MOST);
+}
+
+void stall_monitor_stop(StallMonitor *m) {
+        if (m->thread.started && !stall_monitor_end(m))
                 (void)thread_join(&m->thread);
-        }
         for (size_t i = 0; m->timers && i < m->n; i++)
                 close_fd(m->timers[i]);
         free(m->timers);

@@ -28,5 +28,7 @@ typedef struct StallMonitor {
  * -errno; stall_monitor_stop() accepts a half-built one.
  */
 int stall_monitor_start(StallMonitor *m);
-/* Main, behind the end of all readers. */
+/* Main, behind the end of all readers: its thread. False: that does not end. */
+bool stall_monitor_end(StallMonitor *m);
+/* The same, and all that it has, which nobody may use any more. */
 void stall_monitor_stop(StallMonitor *m);

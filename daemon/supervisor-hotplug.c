@@ -12,25 +12,12 @@
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor-ledger.h"
+#include "daemon/supervisor-wait.h"
 #include "daemon/kernel/hotplug.h"
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/tasks.h"
 
 #define PULSE (20 * NSEC_PER_MSEC) /* in which the time of an event that runs moves, whatever clock the kernel has for it */
-
-int supervisor_tell_lane(Supervisor *s, DispatcherOrder order, uint32_t slot) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
-        sem_t done;
-
-        if (!mail)
-                return error_origin(-ENOMEM);
-        sem_init(&done, 0, 0);
-        *mail = (DispatcherMail){ .order = order, .slot = slot, .at = clock_now(s->attr.clock), .done = &done };
-        dispatcher_post(&s->dispatcher, mail);
-        supervisor_wait_for_dispatcher(s, &done, order == DISPATCHER_LANE_ON ? "to serve a lane" : "to leave a lane");
-        sem_destroy(&done);
-        return 0;
-}
 
 /*
  * The kernel has taken the events of the CPU itself away, but those of tasks go on when it is back, and so does what was
@@ -99,7 +86,7 @@ static int forget_cpu(Supervisor *s, uint32_t slot) {
         int r;
 
         (void)reader_join(&s->readers[slot]);
-        r = supervisor_tell_lane(s, DISPATCHER_LANE_OFF, slot);
+        r = supervisor_ask_lane(s, DISPATCHER_LANE_OFF, slot);
         if (r < 0)
                 return r;
         s->online[slot] = false;
@@ -188,7 +175,7 @@ static int observe_cpu(Supervisor *s, uint32_t slot) {
         s->online[slot] = true;
         supervisor_find_idle(s, slot);
         supervisor_list_carriers(s);
-        r = supervisor_tell_lane(s, DISPATCHER_LANE_ON, slot);
+        r = supervisor_ask_lane(s, DISPATCHER_LANE_ON, slot);
         if (r == 0)
                 r = supervisor_publish(s);
         carrier.n = supervisor_list_carrier(s, slot, streams);

@@ -9,6 +9,7 @@
 
 #include "daemon/supervisor-ledger-events.h"
 #include "daemon/supervisor-ledger.h"
+#include "daemon/supervisor-wait.h"
 
 #define BASES_BYTES ((size_t)16 << 20) /* of all streams */
 
@@ -75,7 +76,7 @@ static int add_rings(const Supervisor *s, LedgerBase *b) {
 
 static int base_fill(Supervisor *s, const Subscription *u, LedgerBase *b) {
         DispatcherReport report = { .n_subscribers = 0 };
-        int r = counter_get(&s->dispatcher.n_late_samples) > 0 ? supervisor_report(s, &report) : 0;
+        int r = counter_get(&s->dispatcher.n_late_samples) > 0 ? supervisor_report(s, &report, NULL) : 0;
 
         for (size_t i = 0; i < u->n_routes && r == 0; i++)
                 r = add_event(s, b, &report, u->routes[i].registration->event);
@@ -100,10 +101,10 @@ int ledger_base_new(Supervisor *s, const Subscription *u, LedgerBase **ret) {
                 return error_origin(-ENOMEM);
         r = base_fill(s, u, b);
         s->base_bytes += b->n_bytes;
-        if (r < 0 || s->base_bytes > BASES_BYTES)
+        if (r != 0 || s->base_bytes > BASES_BYTES)
                 b = ledger_base_free(s, b);
         *ret = b;
-        return r;
+        return r < 0 ? r : 0; /* refused, as the dispatcher does not answer: as where there is no room */
 }
 
 LedgerBase *ledger_base_free(Supervisor *s, LedgerBase *b) {

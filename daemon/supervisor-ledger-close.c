@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "daemon/supervisor-ledger.h"
+#include "daemon/supervisor-wait.h"
 
 static int post_cut(Supervisor *s, uint64_t id) {
         DispatcherMail *mail = calloc(1, sizeof(*mail));
@@ -40,9 +41,10 @@ static int compare_ids(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-static int close_stream(Supervisor *s, const Admission *a, const DispatcherReport *report, const StreamEnd *end) {
+static int close_stream(Supervisor *s, const Admission *a, const DispatcherReport *report, bool is_unreported,
+                        const StreamEnd *end) {
         _cleanup_free_ uint32_t *ids = NULL;
-        LedgerScope scope = { .stream = a };
+        LedgerScope scope = { .stream = a, .is_unreported = is_unreported };
         const Subscription *u = s->by_number[a->number];
         Perfd__V1__Ledger *ledger;
         int r;
@@ -74,6 +76,8 @@ static const Admission *find_admission(const Supervisor *s, uint64_t id) {
 
 int supervisor_close_streams(Supervisor *s, const StreamEnd *ends, size_t n) {
         DispatcherReport report = { .n_subscribers = 0 };
+        Explanation e = EXPLANATION_NULL;
+        bool is_unreported;
         int r = 0;
 
         for (size_t i = 0; i < n && r == 0; i++)
@@ -81,14 +85,15 @@ int supervisor_close_streams(Supervisor *s, const StreamEnd *ends, size_t n) {
         if (r == 0)
                 r = supervisor_cut(s);
         if (r == 0)
-                r = supervisor_report(s, &report);
-        for (size_t i = 0; i < n && r == 0; i++) {
+                r = supervisor_report(s, &report, &e); /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
+        is_unreported = r > 0;
+        for (size_t i = 0; i < n && r >= 0; i++) {
                 const Admission *a = find_admission(s, ends[i].id);
 
-                r = a ? close_stream(s, a, &report, &ends[i]) : 0;
+                r = a ? close_stream(s, a, &report, is_unreported, &ends[i]) : 0;
         }
         dispatcher_report_deinit(&report);
-        return r;
+        return r < 0 ? r : 0;
 }
 
 static int post_close_all(Supervisor *s) {
@@ -103,6 +108,8 @@ static int post_close_all(Supervisor *s) {
 
 int supervisor_close_all_streams(Supervisor *s, const char *reason) {
         DispatcherReport report = { .n_subscribers = 0 };
+        Explanation e = EXPLANATION_NULL;
+        bool is_unreported;
         int r = post_close_all(s);
 
         if (r == 0)
@@ -110,9 +117,10 @@ int supervisor_close_all_streams(Supervisor *s, const char *reason) {
         if (r == 0)
                 r = supervisor_cut(s);
         if (r == 0)
-                r = supervisor_report(s, &report);
-        for (const Admission *a = s->admissions; a && r == 0; a = a->next)
-                r = close_stream(s, a, &report, &(StreamEnd){ .id = a->id, .reason = reason });
+                r = supervisor_report(s, &report, &e); /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
+        is_unreported = r > 0;
+        for (const Admission *a = s->admissions; a && r >= 0; a = a->next)
+                r = close_stream(s, a, &report, is_unreported, &(StreamEnd){ .id = a->id, .reason = reason });
         dispatcher_report_deinit(&report);
-        return r;
+        return r < 0 ? r : 0;
 }

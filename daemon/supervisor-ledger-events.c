@@ -60,13 +60,13 @@ static uint64_t event_unwritten(const Supervisor *s, const EventCounters *c) {
 }
 
 /*
- * Of a reader that does not answer what it has counted by now, which is no cut: it may be in the middle of one. The kernel's own
+ * Of a reader that has not answered what it has counted by now, which is no cut: it may be in the middle of one. The kernel's own
  * counts are not known then.
  */
 static const EventCounters *counters_of(const Supervisor *s, const Event *event, uint32_t slot, EventCounters *live) {
         const EventCounters *c = &event->counters[slot];
 
-        if (slot >= s->n_cpus || !reader_is_stalled(&s->answering.readers[slot]))
+        if (slot >= s->n_cpus || (!reader_is_stalled(&s->answering.readers[slot]) && reader_has_answered(s, slot)))
                 return c;
         memset(live, 0, sizeof(*live));
         live->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
@@ -204,7 +204,7 @@ static int event_ledger_fill(const Supervisor *s, const LedgerScope *scope, cons
         row->filtered = now.filtered;
         row->doubled = event_duplicates(c);
         row->count = c->cut.count + c->closed_count;
-        row->exact = event->exact && is_exact && has_owed(s, c, slot) && !c->parted && !c->unsure && event_owed(c) == row->count &&
+        row->exact = event->exact && is_exact && !scope->is_unreported && has_owed(s, c, slot) && !c->parted && !c->unsure && event_owed(c) == row->count &&
                      c->cut.sampled == 0 && (now.lost[LOSS_KERNEL_UNWRITTEN] == 0 || has_sure_duplicates(c));
         row->stalled = c == &live;
         if (!(row->name = strdup(event->spec.name)))

@@ -12,46 +12,9 @@
 #include "daemon/supervisor-external.h"
 #include "daemon/supervisor-ledger-events.h"
 #include "daemon/supervisor-removed.h"
+#include "daemon/supervisor-wait.h"
 
-#define PATIENCE_S 30
 #define LEDGER_MAX (FRAME_MAX_SERVER - ((size_t)64 << 10)) /* bytes, with room for what is around it in a frame */
-
-void supervisor_wait_for_dispatcher(Supervisor *s, sem_t *done, const char *what) {
-        nsec_t fed = clock_now(CLOCK_MONOTONIC);
-
-        for (int patience = PATIENCE_S;; patience--) { /* as for the readers */
-                struct timespec second;
-
-                supervisor_feed_while_waiting(&fed);
-                clock_gettime(CLOCK_REALTIME, &second); /* not time(2), which lags: its next second may be over */
-                second.tv_sec++;
-                if (sem_timedwait(done, &second) == 0)
-                        break;
-                if (errno != EINTR && patience <= 0) {
-                        char stalled[256];
-
-                        supervisor_say_stalled(s, stalled, sizeof(stalled)); /* one may have been stopped in the dispatcher's work */
-                        log_print(LOG_CRIT, "the dispatcher (tid %d) has not answered for %d s, when it was asked %s; it is %s%s%s: "
-                                  "perfd ends to be restarted", (int)s->dispatcher.thread.tid, PATIENCE_S, what,
-                                  supervisor_thread_state(s->dispatcher.thread.tid), stalled[0] ? "; " : "", stalled);
-                        abort();
-                }
-        }
-}
-
-int supervisor_report(Supervisor *s, DispatcherReport *ret) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
-        sem_t done;
-
-        if (!mail)
-                return error_origin(-ENOMEM);
-        sem_init(&done, 0, 0);
-        *mail = (DispatcherMail){ .order = DISPATCHER_REPORT, .report = ret, .cut = s->n_cuts, .done = &done };
-        dispatcher_post(&s->dispatcher, mail);
-        supervisor_wait_for_dispatcher(s, &done, "for its rows of the ledger");
-        sem_destroy(&done);
-        return ret->subscribers && ret->late ? 0 : error_origin(-ENOMEM);
-}
 
 typedef struct RingCut {
         uint64_t records, samples, side_records, side_lost, unknown_id, undecodable;
@@ -292,7 +255,7 @@ int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names, Perfd__
         if (r == 0)
                 r = supervisor_cut(s);
         if (r == 0)
-                r = supervisor_report(s, &report);
+                r = supervisor_report(s, &report, e);
         if (r == 0)
                 r = ledger_make(s, &scope, &report, ret);
         dispatcher_report_deinit(&report);

@@ -12,6 +12,7 @@ typedef struct LedgerScope {
         const Subscription *subscription; /* by this one */
         const uint32_t *ids;              /* its events, sorted; borrowed */
         size_t n_ids;
+        bool is_unreported; /* the dispatcher did not answer: what was late is not known, and no row is exact */
 } LedgerScope;
 
 #define LEDGER_SCOPE_ALL ((LedgerScope){ .names = NULL })
@@ -21,16 +22,13 @@ typedef struct StreamEnd {
         const char *reason; /* static */
 } StreamEnd;
 
-/* Of these events, or, without names, of all. Refused: a name means none. */
+/* Of these events, or, without names, of all. Refused: a name means none, the dispatcher does not answer. */
 int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names, Perfd__V1__Ledger **ret, Explanation *e);
 /* After a cut and a report. What was begun of it is freed on failure. -ENOMEM */
 int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret);
 bool ledger_has(const LedgerScope *scope, const Event *event);
 /* supervisor-publish.c: every event's cut, of all CPUs and of clients, with the next number. -ENOMEM */
 int supervisor_cut(Supervisor *s);
-int supervisor_report(Supervisor *s, DispatcherReport *ret);
-/* Until it posts `done`; one that does not has all streams, and the daemon ends to be restarted. `what` it was asked, for the log. */
-void supervisor_wait_for_dispatcher(Supervisor *s, sem_t *done, const char *what);
 /* Whether it has a row in the ledger for this CPU. */
 bool registration_has_slot(const Registration *g, uint32_t slot);
 EventCut supervisor_event_totals(const Supervisor *s, const Registration *r);

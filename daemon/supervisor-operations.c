@@ -60,20 +60,21 @@ static int check_trials(const Operations *o, uid_t uid, Explanation *e) {
                       (unsigned)uid);
 }
 
-int operations_add(Supervisor *s, Connection *c, bool is_trial, Explanation *e) {
+int operations_add(Supervisor *s, Connection *c, OperationKind kind, Explanation *e) {
         const Peer *peer = connection_peer(c);
         Operation *added;
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = is_trial ? check_trials(&s->operations, peer->uid, e) : 0;
+        r = kind == OPERATION_TRIAL ? check_trials(&s->operations, peer->uid, e) : 0;
         if (r != 0)
                 return r;
         added = calloc(1, sizeof(*added));
         if (!added)
                 return error_origin(-ENOMEM);
         *added = (Operation){ .connection = c, .connection_id = connection_id(c), .uid = peer->uid,
-                              .is_control = peer->may_change, .is_trial = is_trial };
+                              .is_control = peer->may_change, .is_look = kind <= OPERATION_LOOK, .is_glance = kind == OPERATION_GLANCE,
+                              .is_trial = kind == OPERATION_TRIAL };
         find_round(&s->operations, added);
         append(&s->operations, added);
         connection_defer(c);
@@ -104,7 +105,9 @@ void operations_drop(Supervisor *s, uint64_t connection_id) {
 }
 
 /* `a` before `b`, which has come before it. */
-static bool is_before(const Operation *a, const Operation *b) {
+static bool is_before(const Operations *o, const Operation *a, const Operation *b) {
+        if (a->is_look != b->is_look)
+                return a->is_look != o->has_looked;
         return a->is_control != b->is_control ? a->is_control : a->round < b->round;
 }
 
@@ -112,11 +115,13 @@ static Operation *take_next(Operations *o) {
         Operation **best = &o->waiting, *taken;
 
         for (Operation **p = &o->waiting; *p; p = &(*p)->next)
-                if (is_before(*p, *best))
+                if (is_before(o, *p, *best))
                         best = p;
         taken = *best;
-        if (taken)
+        if (taken) {
                 *best = taken->next;
+                o->has_looked = taken->is_look;
+        }
         return taken;
 }
 
@@ -233,6 +238,27 @@ static int check_cancelled(Supervisor *s, Explanation *e) {
         return o->gives_way ? refuse(e, REFUSED_CANCELLED, "cancelled", "a change comes first") : 0;
 }
 
+/* Those that came before what runs had its turn. */
+static int answer_glances(Operations *o) {
+        int r = 0;
+
+        for (Operation **p = &o->waiting; *p && r >= 0;) {
+                Operation *glance = *p;
+                Connection *c = glance->connection;
+
+                if (!glance->is_glance) {
+                        p = &glance->next;
+                        continue;
+                }
+                *p = glance->next;
+                free(glance);
+                r = connection_resume(c);
+                if (r == 0)
+                        r = connection_go_on(c); /* what its client asked next is answered, or waits at the end of the list */
+        }
+        return r;
+}
+
 /* What is ready in the loop, for a while; usec: how long to wait until something is. */
 static int serve(Supervisor *s, uint64_t usec) {
         nsec_t end = clock_now(CLOCK_MONOTONIC) + TURN_NSEC;
@@ -246,6 +272,8 @@ static int serve(Supervisor *s, uint64_t usec) {
                 if (clock_now(CLOCK_MONOTONIC) >= end)
                         break;
         }
+        if (r >= 0)
+                r = answer_glances(&s->operations);
         s->operations.is_serving = false;
         (void)log_charge(charged);
         return r < 0 ? r : 0;
@@ -261,6 +289,23 @@ static int serve_others(void *userdata, Explanation *e) {
         if (r < 0 || s->operations.is_final)
                 return r;
         return check_cancelled(s, e);
+}
+
+bool operations_may_serve(const Supervisor *s) {
+        return s->operations.is_running && !s->operations.is_serving;
+}
+
+int operations_serve(Supervisor *s) {
+        int r;
+
+        s->operations.is_in_step = true;
+        r = serve(s, 0);
+        s->operations.is_in_step = false;
+        return r;
+}
+
+bool operations_is_between(const Supervisor *s) {
+        return s->operations.is_serving;
 }
 
 int operations_wait(Supervisor *s, uint64_t usec, Explanation *e) {

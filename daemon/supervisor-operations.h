@@ -33,6 +33,8 @@ typedef struct Operation {
         uint64_t connection_id;
         uid_t uid;
         bool is_control;   /* from the control socket: before those of the stream socket */
+        bool is_look;      /* takes no longer than threads need to answer, and goes before all others, every second time */
+        bool is_glance;    /* a look that others need not be over for */
         bool is_trial;     /* changes nothing: it gives way to a change, and is begun anew behind it */
         uint64_t round;    /* among equals: each uid has one operation in a round */
         unsigned n_restarts;
@@ -45,14 +47,23 @@ typedef struct Operations {
         size_t n_planned;    /* fds for tasks, at least, of all events that the trial that runs has looked at */
         bool is_running;
         bool is_serving;     /* others, at a checkpoint of what runs */
+        bool is_in_step;     /* as is_serving, but in the middle of what others must not come between */
+        bool has_looked;     /* the request that ran last only looked: changes have the next turn */
         bool is_final;       /* what runs has begun something that can not be undone */
         bool gives_way;      /* what runs was cancelled to be begun anew */
         bool is_due[_CHANGE_KIND_MAX];
         sd_event_source *sources[_CHANGE_KIND_MAX]; /* off while their change is due or runs; NULL: none */
 } Operations;
 
+typedef enum OperationKind {
+        OPERATION_GLANCE, /* a look that may be answered in the middle of another operation, by what is known */
+        OPERATION_LOOK,
+        OPERATION_CHANGE,
+        OPERATION_TRIAL,
+} OperationKind;
+
 /* The request of this connection, whose handler runs, waits for its turn. Refused: too many do. -ENOMEM */
-int operations_add(Supervisor *s, Connection *c, bool is_trial, Explanation *e);
+int operations_add(Supervisor *s, Connection *c, OperationKind kind, Explanation *e);
 /* It is the turn of this connection's request. */
 bool operations_has_turn(const Supervisor *s, const Connection *c);
 /* What runs was cancelled because a change comes first: its request waits again. False: it was not. */
@@ -73,6 +84,14 @@ void operations_set_final(Supervisor *s);
  * REFUSED_CANCELLED also of what is final.
  */
 int operations_wait(Supervisor *s, uint64_t usec, Explanation *e);
+/*
+ * What runs waits for another thread in the middle of a step, and goes on with it in any case. Those who only look are served
+ * meanwhile, and are told what was known before; all others wait, also those who need not at a checkpoint. Negative: fatal.
+ */
+bool operations_may_serve(const Supervisor *s);
+int operations_serve(Supervisor *s);
+/* This is an answer in the middle of an operation: other threads are not asked anything. */
+bool operations_is_between(const Supervisor *s);
 
 /* Between two iterations of the loop: one of those that wait, if any does. Negative: fatal. */
 int operations_run(Supervisor *s);

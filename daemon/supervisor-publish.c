@@ -12,8 +12,9 @@
 #include "daemon/kernel/open.h"
 #include "daemon/supervisor-external.h"
 #include "daemon/supervisor-ledger.h"
+#include "daemon/supervisor-wait.h"
 
-#define PATIENCE_S 5
+#define PATIENCE (5 * NSEC_PER_SEC)
 
 /* 0 is none. */
 static nsec_t lesser_latency(nsec_t a, nsec_t b) {
@@ -177,25 +178,26 @@ static bool all_acknowledged(const Supervisor *s) {
         return true;
 }
 
-static void supervisor_wait_for_readers(Supervisor *s) {
-        int patience = PATIENCE_S; /* counted in waits that nothing ended: while perfd is stopped, none passes */
-        nsec_t fed = clock_now(CLOCK_MONOTONIC);
+/* Negative: what serving others has said; all the same nobody is awaited any more. */
+static int supervisor_wait_for_readers(Supervisor *s) {
+        Patience p = patience_new();
+        int r, result = 0;
 
         while (!all_acknowledged(s)) {
-                struct pollfd p = { .fd = s->acknowledge_fd, .events = POLLIN };
                 uint64_t count;
                 ssize_t n;
 
-                supervisor_feed_while_waiting(&fed);
-                if (poll(&p, 1, 1000) > 0) {
+                r = supervisor_wait_slice(s, &p, s->acknowledge_fd);
+                if (r > 0) {
                         n = read(s->acknowledge_fd, &count, sizeof(count));
                         assert(n == sizeof(count) || errno == EAGAIN);
-                } else if (patience-- == 0) {
-                        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
-                                if (is_awaited(s, slot))
-                                        supervisor_set_stalled(s, slot);
-                }
+                } else if (r < 0)
+                        result = r;
+                for (uint32_t slot = 0; r <= 0 && patience_is_over(s, &p, PATIENCE) && slot < s->n_cpus; slot++)
+                        if (is_awaited(s, slot))
+                                supervisor_set_stalled(s, slot);
         }
+        return result;
 }
 
 /* With fds of its own: who is stopped in the middle of it may look at them when main has long forgotten them. */
@@ -243,6 +245,7 @@ static void do_without(Supervisor *s, uint32_t slot, const ReaderMail *mail) {
 int supervisor_order_each(Supervisor *s, const ReaderMail *each) {
         _cleanup_free_ ReaderMail **mails = calloc(s->n_cpus + 1, sizeof(*mails));
         bool have = mails;
+        int r;
 
         for (uint32_t i = 0; i < s->n_cpus && have; i++)
                 if (s->readers[i].thread.started && !reader_is_stalled(&s->answering.readers[i]))
@@ -258,7 +261,7 @@ int supervisor_order_each(Supervisor *s, const ReaderMail *each) {
                         send_mail(s, i, mails[i]);
                 else if (s->readers[i].thread.started)
                         do_without(s, i, &each[i]);
-        supervisor_wait_for_readers(s);
+        r = supervisor_wait_for_readers(s);
         for (uint32_t i = 0; i < s->n_cpus; i++) {
                 if (!mails[i])
                         continue;
@@ -267,7 +270,7 @@ int supervisor_order_each(Supervisor *s, const ReaderMail *each) {
                 else if (each[i].ret_error)
                         *each[i].ret_error = s->readers[i].mail_error;
         }
-        return 0;
+        return r;
 }
 
 /* cut: 0, or the number of the cut that belongs to it. */

@@ -10,6 +10,7 @@
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor-ledger.h"
+#include "daemon/supervisor-wait.h"
 
 static int handle_hello(Asking *a, Explanation *e) {
         const Perfd__V1__Hello *hello = a->request->hello;
@@ -80,9 +81,15 @@ static int handle_status(Asking *a, Explanation *e) {
         perfd__v1__status_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_DAEMON;
         a->response->daemon = reply;
-        r = supervisor_cut(s); /* losses as of now */
-        if (r < 0)
-                return r;
+        if (!operations_is_between(s)) {
+                r = supervisor_cut(s); /* losses as of now */
+                if (r == 0)
+                        r = supervisor_check_dispatcher(s);
+                if (r < 0)
+                        return r;
+        }
+        if (s->unanswered.since > 0)
+                reply->dispatcher_stalled = clock_now(CLOCK_MONOTONIC) - s->unanswered.since;
         uname(&uts);
         reply->pid = (uint32_t)getpid();
         reply->uptime = clock_now(CLOCK_MONOTONIC) - s->started;
@@ -137,7 +144,10 @@ static int handle_stop(Asking *a, Explanation *e) {
 
 /* Whether a request waits for the one that runs (supervisor-operations.h). */
 typedef enum RequestTurn {
-        AT_ONCE,   /* it only looks, or takes no longer than that */
+        AT_ONCE,   /* it needs no other thread */
+        LOOK,      /* it asks other threads for what they know: an operation, but for in the middle of one, where it is at once */
+        ALONE,     /* as LOOK, but never in the middle of another one, where nobody could be served while it waits */
+        EMITTING,  /* at once, but never in the middle of a step */
         OPERATION, /* it changes what is traced or subscribed */
         TRIAL,     /* an operation that changes nothing, and may take as long as one that does */
 } RequestTurn;
@@ -152,8 +162,8 @@ typedef struct RequestKind {
 
 static const RequestKind requests[] = {
         { PERFD__V1__REQUEST__BODY_HELLO, "hello", false, AT_ONCE, handle_hello },
-        { PERFD__V1__REQUEST__BODY_STATUS, "status", false, AT_ONCE, handle_status },
-        { PERFD__V1__REQUEST__BODY_LIST, "list", false, AT_ONCE, handle_list },
+        { PERFD__V1__REQUEST__BODY_STATUS, "status", false, LOOK, handle_status },
+        { PERFD__V1__REQUEST__BODY_LIST, "list", false, LOOK, handle_list },
         { PERFD__V1__REQUEST__BODY_AVAILABLE, "available", false, TRIAL, handle_available },
         { PERFD__V1__REQUEST__BODY_ADD, "add", true, OPERATION, handle_add },
         { PERFD__V1__REQUEST__BODY_REMOVE, "remove", true, OPERATION, handle_remove },
@@ -163,14 +173,14 @@ static const RequestKind requests[] = {
         { PERFD__V1__REQUEST__BODY_SUBSCRIBE, "subscribe", false, OPERATION, handle_subscribe },
         { PERFD__V1__REQUEST__BODY_STOP, "stop", false, AT_ONCE, handle_stop },
         { PERFD__V1__REQUEST__BODY_ROOM, "room", false, AT_ONCE, handle_stop },
-        { PERFD__V1__REQUEST__BODY_LEDGER, "ledger", false, AT_ONCE, handle_ledger },
+        { PERFD__V1__REQUEST__BODY_LEDGER, "ledger", false, ALONE, handle_ledger },
         { PERFD__V1__REQUEST__BODY_DOCTOR, "doctor", false, TRIAL, handle_doctor },
         { PERFD__V1__REQUEST__BODY_VALIDATE, "validate", false, TRIAL, handle_validate },
         { PERFD__V1__REQUEST__BODY_PLAN, "plan", false, TRIAL, handle_plan },
         { PERFD__V1__REQUEST__BODY_APPLY, "apply", true, OPERATION, handle_apply },
         { PERFD__V1__REQUEST__BODY_SET_PERIOD, "set-period", true, OPERATION, handle_set_period },
         { PERFD__V1__REQUEST__BODY_RELOAD, "reload", true, OPERATION, handle_reload },
-        { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, AT_ONCE, handle_emit },
+        { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, EMITTING, handle_emit },
 };
 
 static void log_change(const char *what, const char *outcome) {
@@ -195,6 +205,39 @@ static const RequestKind *find_kind(const Asking *a, int *ret_refusal, Explanati
         return kind;
 }
 
+static OperationKind operation_kind(RequestTurn turn) {
+        switch (turn) {
+        case LOOK:
+                return OPERATION_GLANCE;
+        case OPERATION:
+                return OPERATION_CHANGE;
+        case TRIAL:
+                return OPERATION_TRIAL;
+        case AT_ONCE:
+        case ALONE:
+        case EMITTING:
+                break;
+        }
+        return OPERATION_LOOK;
+}
+
+/* It waits for a turn of its own. */
+static bool has_to_wait(const Supervisor *s, RequestTurn turn) {
+        switch (turn) {
+        case AT_ONCE:
+                return false;
+        case LOOK:
+                return !s->operations.is_serving;
+        case EMITTING:
+                return s->operations.is_in_step;
+        case ALONE:
+        case OPERATION:
+        case TRIAL:
+                break;
+        }
+        return true;
+}
+
 /* At once, or when it is its turn; until then nothing is answered. */
 static int dispatch(Asking *a, Explanation *e) {
         Supervisor *s = a->supervisor;
@@ -205,8 +248,8 @@ static int dispatch(Asking *a, Explanation *e) {
         kind = r == 0 ? find_kind(a, &r, e) : NULL;
         if (!kind)
                 return r;
-        if (kind->turn != AT_ONCE && !operations_has_turn(s, a->connection)) {
-                r = operations_add(s, a->connection, kind->turn == TRIAL, e);
+        if (has_to_wait(s, kind->turn) && !operations_has_turn(s, a->connection)) {
+                r = operations_add(s, a->connection, operation_kind(kind->turn), e);
                 a->answered = r == 0;
                 return r;
         }
@@ -217,7 +260,7 @@ static int dispatch(Asking *a, Explanation *e) {
                 a->answered = true;
                 return 0;
         }
-        if (kind->turn != AT_ONCE) /* what is answered in the middle of an operation has none of its own */
+        if (operations_has_turn(s, a->connection)) /* what is answered in the middle of an operation has none of its own */
                 notes_say(s, what);
         if (r == REFUSED_CANCELLED) /* there is nobody else to read it */
                 (void)refuse(e, r, "shutting-down", "perfd is stopping");

@@ -12,6 +12,7 @@
 #include "daemon/base/log.h"
 #include "daemon/kernel/tasks.h"
 #include "daemon/supervisor-removed.h"
+#include "daemon/supervisor-wait.h"
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
@@ -214,7 +215,7 @@ static int catch_up(Supervisor *s, uint32_t slot) {
 
         log_print(LOG_NOTICE, "the reader of CPU %u answers again, after %llu s; it missed %u changes", s->cpus[slot],
                   (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->stalled_since) / NSEC_PER_SEC), a->n_missed);
-        r = supervisor_tell_lane(s, DISPATCHER_LANE_ON, slot);
+        r = supervisor_ask_lane(s, DISPATCHER_LANE_ON, slot);
         if (r < 0)
                 return r;
         a->stalled_since = 0;

@@ -64,9 +64,6 @@ int supervisor_order(struct Supervisor *s, ReaderOrder order, Snapshot *snapshot
 int supervisor_order_each(struct Supervisor *s, const ReaderMail *each);
 bool reader_has_answered(const struct Supervisor *s, uint32_t slot);
 
-/* supervisor-hotplug.c: waits until the dispatcher serves the lane, or does not any more. -ENOMEM */
-int supervisor_tell_lane(struct Supervisor *s, DispatcherOrder order, uint32_t slot);
-
 /* Main does not wait for it any longer. It has been sent something that it will acknowledge when it goes on. */
 void supervisor_set_stalled(struct Supervisor *s, uint32_t slot);
 /* Of one that was not sent anything yet, and was asked otherwise, or looked at, and has been silent since then. */

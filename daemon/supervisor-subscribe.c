@@ -15,6 +15,7 @@
 #include "daemon/supervisor-ledger-base.h"
 #include "daemon/supervisor-ledger.h"
 #include "daemon/supervisor-removed.h"
+#include "daemon/supervisor-wait.h"
 
 #define QUEUE_MIN ((size_t)64 * 1024)
 #define ENDS_AT_ONCE 64
@@ -398,6 +399,9 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
         thread_assert(THREAD_MAIN);
         if (!connection_may_give(c))
                 return refuse(e, REFUSED_INVALID, "bad-request", "nothing may follow subscribe before its response");
+        r = supervisor_refuse_unanswered(s, "a subscription", e);
+        if (r != 0)
+                return r;
         r = supervisor_admit(s, connection_peer(c)->uid, request->subscribe, &a, e);
         if (r != 0)
                 return r;
@@ -448,6 +452,13 @@ int supervisor_on_notices(Supervisor *s) {
                         atomic_store_explicit(&s->dispatcher.queues_told, false, memory_order_relaxed);
                         atomic_thread_fence(memory_order_seq_cst); /* before their sizes: dispatcher_tell_growth() */
                         r = supervisor_update_memory(s);
+                        break;
+                case DISPATCHER_ANSWERS:
+                        supervisor_on_dispatcher_answers(s);
+                        break;
+                case DISPATCHER_HAS_ROOM:
+                        s->dispatcher.expects_room = false;
+                        dispatcher_post_rest(&s->dispatcher);
                         break;
                 case DISPATCHER_LANE_SILENT:
                         atomic_store_explicit(&s->dispatcher.silent_told, false, memory_order_release); /* dispatcher_doubt_lane() */

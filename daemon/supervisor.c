@@ -21,6 +21,7 @@
 #include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-removed.h"
 
+#define DISPATCHER_END_MOST (10 * NSEC_PER_SEC) /* what is in its queues goes first */
 #define SELF_FILTER_MAX 2048 /* of the page that PERF_EVENT_IOC_SET_FILTER takes */
 
 /* ---- what is started, in order ----------------------------------------------------------------------------------- */
@@ -285,9 +286,8 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         return 0;
 }
 
-/* A reader that never answered: all that it may look at is left to the end of the process, but for what would outlive that. */
-static void abandon_readers(Supervisor *s) {
-        log_print(LOG_ERR, "perfd ends with a reader that does not answer: what is in its ring is lost");
+/* A thread never answered: all that it may look at is left to the end of the process, but for what would outlive that. */
+static void abandon_threads(Supervisor *s) {
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 reader_abandon(&s->readers[slot]);
         supervisor_abandon_deferred(s);
@@ -300,25 +300,42 @@ static void abandon_readers(Supervisor *s) {
         watchdog_stop(&s->watchdog);
 }
 
+/* False: its thread does not end. */
+static bool stop_dispatcher(Supervisor *s) {
+        DispatcherMail *quit = calloc(1, sizeof(*quit));
+
+        if (!quit)
+                abort();
+        quit->order = DISPATCHER_QUIT;
+        dispatcher_post(&s->dispatcher, quit);
+        if (dispatcher_join_within(&s->dispatcher, s->unanswered.since > 0 ? NSEC_PER_SEC : DISPATCHER_END_MOST))
+                return true;
+        log_print(LOG_ERR, "perfd ends with a dispatcher (tid %d) that does not answer; it is %s. What streams have not sent is lost",
+                  (int)s->dispatcher.thread.tid, supervisor_thread_state(s->dispatcher.thread.tid));
+        return false;
+}
+
 bool supervisor_stop(Supervisor *s) {
+        bool has_ended = true;
+
         s->control.gone = NULL; /* everything goes */
         operations_deinit(s);
         control_deinit(&s->control);
         supervisor_stop_readers(s);
-        stall_monitor_stop(&s->stalls);
-        if (s->dispatcher_started) {
-                DispatcherMail *quit = calloc(1, sizeof(*quit));
-
-                if (!quit)
-                        abort();
-                quit->order = DISPATCHER_QUIT;
-                dispatcher_post(&s->dispatcher, quit);
-                (void)dispatcher_join(&s->dispatcher);
+        if (!stall_monitor_end(&s->stalls)) {
+                log_print(LOG_ERR, "perfd ends with a stall monitor (tid %d) that does not; it is %s",
+                          (int)s->stalls.thread.tid, supervisor_thread_state(s->stalls.thread.tid));
+                has_ended = false;
         }
-        if (s->answering.n > 0) {
-                abandon_readers(s);
+        if (s->dispatcher_started)
+                has_ended = stop_dispatcher(s) && has_ended;
+        if (s->answering.n > 0)
+                log_print(LOG_ERR, "perfd ends with a reader that does not answer: what is in its ring is lost");
+        if (s->answering.n > 0 || !has_ended) {
+                abandon_threads(s);
                 return false;
         }
+        stall_monitor_stop(&s->stalls);
         dispatcher_deinit(&s->dispatcher);
         s->idle = idle_cpus_free(s->idle);
         supervisor_free_stalls(s);

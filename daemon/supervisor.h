@@ -161,6 +161,9 @@ typedef struct Supervisor {
         bool dispatcher_started;
         int acknowledge_fd;
         Stalls answering; /* readers that do not answer */
+        struct {
+                nsec_t since; /* CLOCK_MONOTONIC: what the dispatcher was asked first and does not answer; 0: it does */
+        } unanswered;
         uint64_t sequence, generation; /* of the last mail to readers, and the last published snapshot */
         uint64_t n_cuts; /* the number of the last cut */
         bool active; /* the carriers are enabled */

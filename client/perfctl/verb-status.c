@@ -28,6 +28,7 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
         JSON_BOOL(&j, "loss_exact", s->loss_exact);
         JSON_NUMBER(&j, "closing", s->n_closing);
         JSON_NUMBER(&j, "fallen_back", s->n_fallen_back);
+        JSON_NUMBER(&j, "dispatcher_stalled", s->dispatcher_stalled);
         JSON_NUMBER(&j, "tasks_forgotten", s->n_tasks_forgotten);
         json_put_name(&j, "cpus");
         json_begin(&j, '[');
@@ -88,6 +89,11 @@ static void print_facts(Perfctl *p, const perfd_status_row *s) {
         put_number(&t, "closing", s->n_closing);
         put_number(&t, "fallen-back", s->n_fallen_back);
         put_number(&t, "tasks-forgotten", s->n_tasks_forgotten);
+        table_put(&t, "dispatcher-stalled");
+        if (s->dispatcher_stalled > 0 || !p->human)
+                table_put_time(&t, s->dispatcher_stalled);
+        else
+                table_put(&t, "-");
         table_print(&t, &p->out);
         table_deinit(&t);
 }

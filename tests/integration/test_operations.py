@@ -149,7 +149,7 @@ def test_client_that_vanishes():
                 root.send(add=pb.AddRequest(events=[pb.EventSpec(event="syscalls:*")]))
                 fds = count_fds(daemon)
                 wait_until(lambda: count_fds(daemon) > fds + 20, "the add opens its fds")
-            wait_until(lambda: status(nobody).n_closing > 0, "what it has opened is closed")
+            wait_until(lambda n=fds: count_fds(daemon) <= n, "what it has opened is closed")
         equal(status(nobody).n_events, 0, "events of a client that is gone")
         unchanged(daemon, before, "what clients left that vanished")
 

@@ -6,6 +6,7 @@ The thread is stopped by PTRACE_SEIZE and PTRACE_INTERRUPT, which stop one threa
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import subprocess
 import time
@@ -58,6 +59,12 @@ def stopped_thread(daemon, name):
     finally:
         with contextlib.suppress(OSError):  # perfd may have ended
             ptrace(PTRACE_DETACH, tid)
+
+
+def reap(*tids):
+    """Who has stopped a thread has to take its end, or the process stays as it is."""
+    for tid in tids:
+        wait_until(lambda t=tid: os.waitpid(t, WALL | os.WNOHANG)[0] == t, "the end of a stopped thread")
 
 
 def rows(daemon, name):
@@ -201,11 +208,17 @@ def test_streams_go_on():
         equal([row["balanced"] for row in found], [True] * len(found), "rows")
 
 
+def unjoined():
+    """That perfd can not wait for a thread's end is what is tested."""
+    return {**os.environ, "TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "") + ":report_thread_leaks=0"}
+
+
 def test_noticed_by_streams():
     """Nobody asks main anything: a stream in the order of time goes on all the same."""
     first, last = perfd.online_cpus()[0], perfd.online_cpus()[-1]
     with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control:
-        perfd.add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=[os.getpid()])})
+        perfd.add(control, {"event": GETPPID, "name": "calls", "filter": f"common_pid == {os.getpid()}",
+                            "target": pb.Target(pids=[os.getpid()])})  # a sanitizer in perfctl asks for it too
         watch = subprocess.Popen([PERFCTL, "--socket", daemon.control, "watch", "--count", "500", "calls"],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
@@ -229,19 +242,112 @@ def test_noticed_by_streams():
 def test_end_without_it():
     """SIGTERM while a reader is stopped, whose backup does all but end it: perfd says so, and ends with all that is its own removed."""
     last = perfd.online_cpus()[-1]
-    # that perfd can not wait for a thread's end here is what is tested
-    unjoined = {**os.environ, "TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "") + ":report_thread_leaks=0"}
-    with perfd.Daemon(config="version: 1\n", env=unjoined) as daemon, daemon.client() as control:
+    with perfd.Daemon(config="version: 1\n", env=unjoined()) as daemon, daemon.client() as control:
         perfd.add(control, {"event": GETPPID, "name": "calls"})
         with perfd.Subscriber(daemon, "--quiet", "calls") as subscriber:
             with stopped_thread(daemon, f"reader-{last}") as tid:
                 rows(daemon, "calls")
                 os.kill(daemon.pid, signal.SIGTERM)
-                # who stopped the thread has to take its end, or the process stays as it is
-                wait_until(lambda: os.waitpid(tid, WALL | os.WNOHANG)[0] == tid, "the end of the stopped thread")
+                reap(tid)
                 daemon.stop()
                 subscriber.finish(signal_number=None)
                 check("ends with a reader that does not answer" in daemon.stderr(), daemon.stderr())
+
+
+def later(client, **body):
+    """Asks, and does not wait; is_answered() says whether there is something to receive()."""
+    client.send(**body)
+
+
+def is_answered(client):
+    return bool(select.select([client.socket], [], [], 0)[0])
+
+
+def test_others_meanwhile():
+    """While main waits for a reader that has just stopped, whoever only looks is answered, and told to end perfd ends."""
+    last = perfd.online_cpus()[-1]
+    with perfd.Daemon(config="version: 1\n", env=unjoined()) as daemon, daemon.client() as control, daemon.client() as other, \
+            daemon.client() as third:
+        perfd.add(control, {"event": GETPPID, "name": "stays"})
+        with stopped(daemon, last):
+            later(control, add=pb.AddRequest(events=[pb.EventSpec(event=GETPPID, name="comes")]))
+            later(other, status=pb.Empty())  # whichever comes first waits for the reader
+            n = 0
+            while not is_answered(control):
+                with daemon.client() as somebody:
+                    equal(somebody.hello.may_change, True, "an answer")
+                n += 1
+            check(n >= 10, f"{n} connections were answered before the change")
+            equal(other.receive().response.daemon.pid, daemon.pid, "the status")
+            equal(control.receive().response.status, pb.STATUS_OK, "the change")
+            equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
+        answers_again(daemon)
+        monitor = tid_of(daemon, "stall-monitor")
+        with stopped(daemon, last) as tid:
+            later(control, ledger=pb.LedgerRequest())
+            later(third, ledger=pb.LedgerRequest())  # waits for its turn
+            other.request(status=pb.Empty())
+            os.kill(daemon.pid, signal.SIGTERM)
+            reap(tid, monitor)
+            daemon.stop()
+            check(f"a stall monitor (tid {monitor})" in daemon.stderr(), daemon.stderr())
+
+
+def dispatcher_stalled(daemon):
+    return daemon.status().dispatcher_stalled
+
+
+def test_dispatcher():
+    """A dispatcher that is stopped: it is said, what needs it is refused, all else goes on, and streams afterwards."""
+    first = perfd.online_cpus()[0]
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control, daemon.client() as other:
+        me = pb.Target(pids=[os.getpid()])
+        perfd.add(control, {"event": GETPPID, "name": "calls", "target": me})
+        with perfd.Subscriber(daemon, "--quiet", "calls") as subscriber:
+            call(first, 500)
+            with stopped_thread(daemon, "dispatcher") as tid:
+                call(first, 1000)
+                later(control, ledger=pb.LedgerRequest())
+                n = 0
+                while not is_answered(control):
+                    equal(other.request(list=pb.ListRequest()).list.events[0].spec.name, "calls", "what is listed")
+                    n += 1
+                check(n >= 10, f"{n} requests were answered before the ledger was refused")
+                no = control.receive().response
+                equal((no.status, no.reason), (pb.STATUS_UNSUPPORTED, "dispatcher-stalled"), no.message)
+                check(f"the dispatcher (tid {tid})" in no.message, no.message)
+                check(f"the dispatcher (tid {tid}) has not answered" in daemon.stderr() and
+                      "stopped by a debugger" in daemon.stderr(), daemon.stderr())
+                check(dispatcher_stalled(daemon) > 0, "status does not say so")
+                for body in {"subscribe": pb.SubscribeRequest(events=["calls"])}, {"ledger": pb.LedgerRequest()}:
+                    try:
+                        daemon.client().request(**body)
+                        raise AssertionError(f"{body} was not refused")
+                    except perfd.Refused as refused:
+                        equal(refused.response.reason, "dispatcher-stalled", refused.response.message)
+                perfd.add(control, {"event": GETPPID, "name": "comes", "target": me})
+                control.request(set_filter=pb.SetFilterRequest(name="comes", filter="common_pid != 1"))
+                control.request(remove=pb.SelectRequest(names=["comes"]))
+                call(first, 1000)
+            wait_until(lambda: dispatcher_stalled(daemon) == 0, "the dispatcher answers again")
+            call(first, 500)
+            found = [row for row in subscriber.finish() if row["kind"] == "event"]
+        row = rows(daemon, "calls")[first]
+        equal((row.occurred, row.balanced, row.exact), (3000, True, True), f"{row}")
+        equal(sum(row["occurred"] for row in found), 3000, "calls of the stream")
+        equal(sum(row["delivered"] + row["filtered"] + sum(row["lost"].values()) for row in found), 3000, "calls of the stream")
+
+
+def test_end_without_dispatcher():
+    """SIGTERM while it is stopped, with a stream whose end nobody can send."""
+    with perfd.Daemon(config="version: 1\n", env=unjoined()) as daemon, daemon.client() as control:
+        perfd.add(control, {"event": GETPPID, "name": "calls"})
+        with perfd.Subscriber(daemon, "--quiet", "calls"):
+            with stopped_thread(daemon, "dispatcher") as tid:
+                os.kill(daemon.pid, signal.SIGTERM)
+                reap(tid)
+                daemon.stop()
+                check("ends with a dispatcher" in daemon.stderr(), daemon.stderr())
 
 
 def test_debugger_comes_again():

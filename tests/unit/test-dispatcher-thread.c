@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "daemon/dispatcher.h"
+#include "daemon/dispatcher-ask.h"
 
 #define PATIENCE (20 * NSEC_PER_SEC)
 #define MANY 100 /* batches: more than fit into a turn */
@@ -217,11 +217,85 @@ static void test_mails(void **state) {
         desk_deinit(&desk);
 }
 
+static DispatcherWord *wait_word(Desk *desk) {
+        nsec_t end = clock_now(CLOCK_MONOTONIC) + PATIENCE;
+        DispatcherWord *word;
+
+        while (!(word = mailbox_pop(&desk->dispatcher.words))) {
+                assert_true(clock_now(CLOCK_MONOTONIC) < end);
+                sched_yield();
+        }
+        return word;
+}
+
+static DispatcherAsk *ask(Desk *desk) {
+        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        DispatcherAsk *asked;
+
+        mail->order = DISPATCHER_SPEAK;
+        asked = dispatcher_ask_new(mail);
+        dispatcher_post(&desk->dispatcher, mail);
+        return asked;
+}
+
+/* Main has lost patience before it was answered, and is told when it would have been. */
+static void test_left_ask(void **state) {
+        DispatcherWord *word;
+        Desk desk;
+
+        desk_init(&desk);
+        take(&desk);
+        assert_true(dispatcher_ask_leave(ask(&desk)));
+        turn_leave(&desk.dispatcher.dispatching.turn);
+        word = wait_word(&desk);
+        assert_int_equal(word->kind, DISPATCHER_ANSWERS);
+        free(word);
+        desk_deinit(&desk);
+}
+
+/* More than there is room for, while the thread does not go on: main is not held, and nothing is lost, or comes before another. */
+static void test_many_mails(void **state) {
+        enum { N = 5000 };
+        static DispatcherAsk *asked[N];
+        DispatcherWord *word;
+        size_t n_words = 0;
+        Desk desk;
+
+        desk_init(&desk);
+        take(&desk);
+        for (size_t i = 0; i < N; i++)
+                asked[i] = ask(&desk);
+        assert_non_null(desk.dispatcher.unposted.first);
+        assert_true(desk.dispatcher.expects_room);
+        turn_leave(&desk.dispatcher.dispatching.turn);
+        while (desk.dispatcher.unposted.first) {
+                word = wait_word(&desk);
+                assert_int_equal(word->kind, DISPATCHER_HAS_ROOM);
+                free(word);
+                desk.dispatcher.expects_room = false;
+                dispatcher_post_rest(&desk.dispatcher);
+                n_words++;
+        }
+        assert_true(n_words > 0);
+        for (size_t i = N; i-- > 0;) { /* the last one first: all before it are answered then */
+                if (i == N - 1)
+                        assert_int_equal(sem_wait(&asked[i]->done), 0);
+                else
+                        assert_int_equal(sem_trywait(&asked[i]->done), 0);
+                assert_int_equal(atomic_load(&asked[i]->state), ASK_ANSWERED);
+                dispatcher_ask_free(asked[i]);
+        }
+        assert_null(mailbox_pop(&desk.dispatcher.words)); /* nobody has left */
+        desk_deinit(&desk);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_thread),
                 cmocka_unit_test(test_many),
                 cmocka_unit_test(test_mails),
+                cmocka_unit_test(test_left_ask),
+                cmocka_unit_test(test_many_mails),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
