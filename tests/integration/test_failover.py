@@ -51,6 +51,41 @@ def debugged(tid):
         call(LIBC.ptrace(ctypes.c_long(PTRACE_DETACH), ctypes.c_long(tid), ctypes.c_long(0), ctypes.c_long(0)))
 
 
+def write(path, value):
+    with open(path, "w", encoding="ascii") as f:
+        f.write(str(value))
+
+
+@contextlib.contextmanager
+def throttled(pid):
+    """A process that gets a tenth of a CPU, in all its threads: cpu.max, or the same of the older hierarchy."""
+    root = "/sys/fs/cgroup/cpu"
+    if not os.path.exists(f"{root}/cpu.cfs_quota_us"):
+        root = "/sys/fs/cgroup"
+        if not os.path.exists(f"{root}/cgroup.controllers"):
+            raise perfd.Skip("no cgroup has a quota of CPU time here")
+        with open(f"{root}/cgroup.subtree_control", encoding="ascii") as f:
+            if "cpu" not in f.read().split():
+                raise perfd.Skip("the controller of CPU time is not on for cgroups here")
+    cgroup = f"{root}/perfd-test-{os.getpid()}"
+    os.mkdir(cgroup)
+    try:
+        if os.path.exists(f"{cgroup}/cpu.max"):
+            write(f"{cgroup}/cpu.max", "10000 100000")
+        else:
+            write(f"{cgroup}/cpu.cfs_quota_us", 10000)
+        if os.path.exists(f"{cgroup}/cpu.rt_runtime_us"):  # or no thread with a real-time priority may come
+            write(f"{cgroup}/cpu.rt_runtime_us", 100000)
+        write(f"{cgroup}/cgroup.procs", pid)
+        try:
+            yield
+        finally:
+            write(f"{root}/cgroup.procs", pid)
+    finally:
+        perfd.wait_until(lambda: not open(f"{cgroup}/cgroup.procs", encoding="ascii").read(), "an empty cgroup")
+        os.rmdir(cgroup)
+
+
 def failovers(daemon):
     return sum(cpu.n_failovers for cpu in daemon.status().cpus)
 
@@ -62,8 +97,8 @@ def check_home(daemon):
     perfd.wait_until(lambda: not any(name.startswith("backup") for name in threads_of(daemon)), "the backups to end")
 
 
-def load(cpus, scheduled, stopped=None, order="time"):
-    """The rows of a load of a known number on these CPUs, while a reader is stopped, what a subscriber saw, and how often a
+def load(cpus, scheduled, stopped=None, order="time", throttles=False):
+    """The rows of a load of a known number on these CPUs, while a reader is stopped or perfd throttled, what a subscriber saw, and how often a
     backup began."""
     with Daemon() as daemon, daemon.client() as client, Workload("spin", CALLS, RATE, cpus=cpus) as work:
         add(client, {"event": SYS_ENTER, "name": "calls", "target": pb.Target(pids=work.pids)})
@@ -71,6 +106,8 @@ def load(cpus, scheduled, stopped=None, order="time"):
             scheduled(work.pids)
             if stopped is not None:
                 stack.enter_context(debugged(threads_of(daemon)[f"reader-{stopped}"]))
+            if throttles:
+                stack.enter_context(throttled(daemon.pid))
             work.go()
             equal(work.done(), [CALLS] * len(cpus), "calls made")
             stack.close()
@@ -116,6 +153,13 @@ def test_all_cpus_taken():
     need_two_cpus()
     rows, _, _ = load(CPUS, be_fifo)
     print(f"  {all_lost(rows)} of {sum(row.occurred for row in rows.values())} lost")
+
+
+def test_throttled():
+    """All of perfd has a tenth of a CPU, so that no other thread can read either; what is lost is counted, and it goes on."""
+    rows, seen, _ = load(CPUS, lambda pids: None, throttles=True)
+    equal(sum(seen["cpus"]) + seen["outbox"], sum(row.delivered for row in rows.values()), "samples that came, or are in gaps")
+    print(f"  {all_lost(rows)} of {sum(row.occurred for row in rows.values())} lost, {seen['late']} late")
 
 
 if __name__ == "__main__":
