@@ -124,17 +124,23 @@ int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_by
         return r;
 }
 
-/* The bytes move. at: for what has to follow everything older. */
-static int supervisor_tell(Supervisor *s, DispatcherOrder order, uint32_t number, nsec_t at, uint8_t *bytes, size_t n) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
+/* The bytes move. */
+static int supervisor_tell(Supervisor *s, DispatcherMail said, uint8_t *bytes, size_t n) {
+        DispatcherMail *mail = malloc(sizeof(*mail));
 
         if (!mail) {
                 free(bytes);
                 return error_origin(-ENOMEM);
         }
-        *mail = (DispatcherMail){ .order = order, .number = number, .bytes = bytes, .n_bytes = n, .at = at, .cut = s->n_cuts };
+        *mail = said;
+        mail->bytes = bytes;
+        mail->n_bytes = n;
         dispatcher_post(&s->dispatcher, mail);
         return 0;
+}
+
+static int supervisor_tell_described(Supervisor *s, const Subscription *u, uint8_t *bytes, size_t n) {
+        return supervisor_tell(s, (DispatcherMail){ .order = DISPATCHER_DESCRIBE, .number = u->number, .cut = s->n_cuts }, bytes, n);
 }
 
 int supervisor_route_event(Supervisor *s, Registration *g) {
@@ -153,7 +159,7 @@ int supervisor_route_event(Supervisor *s, Registration *g) {
                 if (r == 0)
                         r = subscription_describe(u, &first, &bytes, &n);
                 if (r == 0)
-                        r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->number, 0, bytes, n);
+                        r = supervisor_tell_described(s, u, bytes, n);
                 if (r < 0)
                         return r;
         }
@@ -169,16 +175,22 @@ int supervisor_describe_event(Supervisor *s, const Registration *g) {
                 int r = subscription_describe(&one, &first, &bytes, &n);
 
                 if (r == 0)
-                        r = supervisor_tell(s, DISPATCHER_DESCRIBE, u->number, 0, bytes, n);
+                        r = supervisor_tell_described(s, u, bytes, n);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-void supervisor_tell_removed(Supervisor *s, const Registration *g) {
-        const Event *event = g->event;
-        nsec_t now = clock_now(s->attr.clock), at = g->latest > now ? g->latest : now;
+/* What subscribers are told of an event that is no more: behind everything older than `at`, to those who began by `cut`. */
+typedef struct Removal {
+        Event *event; /* a reference */
+        nsec_t at;
+        uint64_t cut;
+} Removal;
+
+static void tell_removal(Supervisor *s, const Removal *removal) {
+        const Event *event = removal->event;
         Perfd__V1__EventRef ref = PERFD__V1__EVENT_REF__INIT, *refs[] = { &ref };
         Perfd__V1__Packet packet = PERFD__V1__PACKET__INIT;
 
@@ -187,6 +199,7 @@ void supervisor_tell_removed(Supervisor *s, const Registration *g) {
         packet.removed = refs;
         packet.n_removed = 1;
         for (const Subscription *u = s->subscriptions; u; u = u->next) {
+                const DispatcherMail said = { .order = DISPATCHER_REMOVED, .number = u->number, .at = removal->at, .cut = removal->cut };
                 size_t n = perfd__v1__packet__get_packed_size(&packet);
                 uint8_t *bytes;
 
@@ -195,9 +208,31 @@ void supervisor_tell_removed(Supervisor *s, const Registration *g) {
                 bytes = malloc(n);
                 if (bytes)
                         perfd__v1__packet__pack(&packet, bytes);
-                if (!bytes || supervisor_tell(s, DISPATCHER_REMOVED, u->number, at, bytes, n) < 0)
+                if (!bytes || supervisor_tell(s, said, bytes, n) < 0)
                         log_print(LOG_WARNING, "no memory to tell subscribers that %s is removed", ref.name);
         }
+}
+
+static void release_removal(Supervisor *s, void *object) {
+        Removal *removal = object;
+
+        if (!s->answering.is_abandoned)
+                tell_removal(s, removal);
+        event_unref(removal->event);
+        free(removal);
+}
+
+/* Behind its last sample: a reader that does not answer now still has some in its ring, and knows nothing of this. */
+void supervisor_tell_removed(Supervisor *s, const Registration *g) {
+        nsec_t now = clock_now(s->attr.clock);
+        Removal *removal = malloc(sizeof(*removal));
+
+        if (!removal) {
+                log_print(LOG_WARNING, "no memory to tell subscribers that %s is removed", g->event->spec.name);
+                return;
+        }
+        *removal = (Removal){ .event = event_ref(g->event), .at = g->latest > now ? g->latest : now, .cut = s->n_cuts };
+        supervisor_defer(s, release_removal, removal);
 }
 
 /* Each name once: what follows is made for each of them, and for each event. */

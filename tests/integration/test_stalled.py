@@ -5,6 +5,7 @@ The thread is stopped by PTRACE_SEIZE and PTRACE_INTERRUPT, which stop one threa
 """
 import contextlib
 import ctypes
+import json
 import os
 import select
 import signal
@@ -237,6 +238,36 @@ def test_noticed_by_streams():
         answers_again(daemon)
         equal([(row.occurred, row.balanced, row.exact) for row in rows(daemon, "calls").values()],
               [(500, True, True), (200, True, False)], "rows")
+
+
+def test_removed_behind_it():
+    """Streams hear that an event is removed behind its last sample, which a stopped reader still has in its ring."""
+    first, last = perfd.online_cpus()[0], perfd.online_cpus()[-1]
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control:
+        me = pb.Target(pids=[os.getpid()], no_inherit=True)
+        for name in ("goes", "stays"):
+            perfd.add(control, {"event": GETPPID, "name": name, "target": me})
+        with contextlib.ExitStack() as stack:
+            by_cpu = stack.enter_context(perfd.Subscriber(daemon, "--order", "cpu"))
+            by_time = stack.enter_context(perfd.Subscriber(daemon))
+            watching = stack.enter_context(subprocess.Popen(
+                [PERFCTL, "--socket", daemon.stream, "--json", "watch", "--order", "cpu", "goes"], stdout=subprocess.PIPE, text=True))
+            equal(json.loads(watching.stdout.readline())["kind"], "start", "the first line of perfctl watch")
+            with stopped(daemon, last):
+                call(first, 100)
+                call(last, 300)
+                rows(daemon, "goes")  # waits for it, in vain
+                equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
+                control.request(remove=pb.SelectRequest(names=["goes"]))
+            answers_again(daemon)
+            wait_until(lambda: rows(daemon, "stays")[last].occurred >= 300, "what the reader had in its ring")
+            items = [item for item in by_cpu.finish() if "tid" in item and item["event"] == "goes"]
+            equal(len(items), 400, "samples of the removed event, none behind its removal")
+            by_time.finish()
+            watching.send_signal(signal.SIGINT)
+            said, _ = watching.communicate(timeout=perfd.PATIENCE)
+            kinds = [line["kind"] for line in map(json.loads, said.splitlines()) if line.get("kind") in ("sample", "removed")]
+            equal(kinds, ["sample"] * 400 + ["removed"], "what perfctl says of it")
 
 
 def test_end_without_it():
