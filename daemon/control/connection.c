@@ -190,6 +190,7 @@ static int connection_refuse(Connection *c, uint64_t id, int refusal, const Expl
         response.status = status_of_refusal(refusal);
         response.message = (char *)e->text;
         response.reason = (char *)e->reason;
+        response.position = e->position;
         return connection_respond(c, &response);
 }
 

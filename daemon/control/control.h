@@ -111,7 +111,8 @@ int request_check_texts(const Perfd__V1__Request *request, Explanation *e);
 #define REQUEST_EMIT_VALUES_MAX ((size_t)1 << 18)
 
 /*
- * request-size.c: whether the bytes of a request may be unpacked. 0, or REFUSED_EXHAUSTED "too-many-values", and then its id.
+ * request-size.c: whether the bytes of a request may be unpacked. 0, or its id and REFUSED_EXHAUSTED "too-many-values",
+ * REFUSED_INVALID "bad-text": a text with a NUL in it, at e->position.
  */
 int request_check_size(const uint8_t *bytes, size_t length, uint64_t *ret_id, Explanation *e);
 

@@ -1,7 +1,7 @@
 /*
  * A MiB of protobuf can be half a million empty messages, which take 100 MiB and a tenth of a second to unpack, and as long again
  * to look at. So they are counted first, where they lie, which takes a few milliseconds at most. What is no protobuf is
- * counted as far as it goes: unpacking it says the rest.
+ * counted as far as it goes: unpacking it says the rest. Here texts have a length too: unpacked, they end at their first NUL.
  */
 #include "daemon/control/control.h"
 
@@ -14,6 +14,13 @@ enum { WIRE_VARINT = 0, WIRE_64_BITS = 1, WIRE_BYTES = 2, WIRE_32_BITS = 5 };
 typedef struct Wire {
         const uint8_t *at, *end;
 } Wire;
+
+typedef struct Counted {
+        size_t n;
+        uint64_t id;
+        const char *text; /* the first one with a NUL in it: its field */
+        unsigned position; /* of the NUL, from 1 */
+} Counted;
 
 static bool number_take(Wire *w, uint64_t *ret) {
         uint64_t number = 0;
@@ -48,45 +55,61 @@ static bool value_take(Wire *w, unsigned type, Wire *ret_bytes, uint64_t *ret_nu
         return true;
 }
 
+static void text_look(Counted *c, const char *field, Wire text) {
+        const uint8_t *nul = text.at ? memchr(text.at, 0, (size_t)(text.end - text.at)) : NULL;
+
+        if (!nul || c->text)
+                return;
+        c->text = field;
+        c->position = 1 + (unsigned)(nul - text.at);
+}
+
 /* Texts, bytes, messages, and what has no field here, for which protobuf-c allocates too. As deep as perfd.proto nests. */
-static size_t count(Wire w, const ProtobufCMessageDescriptor *d, uint64_t *ret_id) {
+static void count(Counted *c, Wire w, const ProtobufCMessageDescriptor *d) {
         uint64_t tag, number;
-        size_t n = 0;
         Wire bytes;
 
         while (w.at < w.end && number_take(&w, &tag) && tag >> 3 <= UINT32_MAX && value_take(&w, tag & 7, &bytes, &number)) {
                 const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(d, (unsigned)(tag >> 3));
 
-                n += !f || f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_BYTES || f->type == PROTOBUF_C_TYPE_MESSAGE;
+                c->n += !f || f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_BYTES || f->type == PROTOBUF_C_TYPE_MESSAGE;
+                if (f && f->type == PROTOBUF_C_TYPE_STRING)
+                        text_look(c, f->name, bytes);
                 if (f && f->type == PROTOBUF_C_TYPE_MESSAGE && bytes.at)
-                        n += count(bytes, f->descriptor, NULL);
-                if (f && ret_id && strcmp(f->name, "id") == 0)
-                        *ret_id = number;
+                        count(c, bytes, f->descriptor);
+                if (f && d == &perfd__v1__request__descriptor && strcmp(f->name, "id") == 0)
+                        c->id = number;
         }
-        return n;
 }
 
-/* Samples come many at a time, are unpacked once, and from the control socket only. */
-static size_t most_of(const uint8_t *bytes, size_t length) {
-        Wire w = { .at = bytes, .end = bytes + length }, inner;
+static bool is_emit(Wire w) {
         uint64_t tag, number;
+        Wire inner;
 
         while (w.at < w.end && number_take(&w, &tag) && value_take(&w, tag & 7, &inner, &number))
                 if (tag >> 3 == PERFD__V1__REQUEST__BODY_EMIT)
-                        return REQUEST_EMIT_VALUES_MAX;
-        return REQUEST_VALUES_MAX;
+                        return true;
+        return false;
 }
 
+/* Samples come many at a time, are unpacked once, from the control socket only, and the names of their events are only looked for. */
 int request_check_size(const uint8_t *bytes, size_t length, uint64_t *ret_id, Explanation *e) {
-        size_t most, n;
+        Wire w = { .at = bytes, .end = bytes + length };
+        bool emits = is_emit(w);
+        size_t most = emits ? REQUEST_EMIT_VALUES_MAX : REQUEST_VALUES_MAX;
+        Counted c = { .n = 0 };
 
         *ret_id = 0;
-        if (length <= REQUEST_VALUES_MAX) /* each has two bytes at least, but for what is no protobuf */
+        if (emits && length <= most) /* each has two bytes at least, but for what is no protobuf */
                 return 0;
-        most = most_of(bytes, length);
-        n = count((Wire){ .at = bytes, .end = bytes + length }, &perfd__v1__request__descriptor, ret_id);
-        if (n <= most)
+        count(&c, w, &perfd__v1__request__descriptor);
+        *ret_id = c.id;
+        if (c.n > most)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has %zu texts and messages in it, expected at most "
+                              "%zu: make several requests of it", c.n, most);
+        if (emits || !c.text)
                 return 0;
-        return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has %zu texts and messages in it, expected at most %zu: "
-                      "make several requests of it", n, most);
+        (void)refuse(e, REFUSED_INVALID, "bad-text", "%s: has a NUL character in it, where a text would end", c.text);
+        e->position = c.position;
+        return REFUSED_INVALID;
 }

@@ -197,6 +197,29 @@ static void test_size(void **state) {
         assert_int_equal(id, 0);
 }
 
+/* Unpacked, a text ends there, and what is behind it would be looked at by nobody. */
+static void test_nul(void **state) {
+        Perfd__V1__Request q = PERFD__V1__REQUEST__INIT;
+        Perfd__V1__ValidateRequest validate = PERFD__V1__VALIDATE_REQUEST__INIT;
+        _cleanup_free_ uint8_t *bytes = NULL;
+        Explanation e = EXPLANATION_NULL;
+        uint64_t id;
+        size_t n;
+
+        q.id = 77;
+        q.body_case = PERFD__V1__REQUEST__BODY_VALIDATE;
+        q.validate = &validate;
+        validate.yaml = (char *)"version: 1\nQzzz: [";
+        bytes = packed(&q, &n);
+        assert_int_equal(request_check_size(bytes, n, &id, &e), 0);
+        *(uint8_t *)memchr(bytes, 'Q', n) = '\0';
+        assert_int_equal(request_check_size(bytes, n, &id, &e), REFUSED_INVALID);
+        assert_int_equal(id, 77);
+        assert_string_equal(e.reason, "bad-text");
+        assert_string_equal(e.text, "yaml: has a NUL character in it, where a text would end");
+        assert_int_equal(e.position, 12);
+}
+
 /* What is no protobuf is left to protobuf-c, and nothing is read behind its end. */
 static void test_size_of_anything(void **state) {
         const size_t n = REQUEST_VALUES_MAX + 1000;
@@ -216,6 +239,7 @@ static void test_size_of_anything(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_text), cmocka_unit_test(test_position), cmocka_unit_test(test_size),
+                                            cmocka_unit_test(test_nul),
                                             cmocka_unit_test(test_size_of_anything) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
