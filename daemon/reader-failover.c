@@ -45,7 +45,7 @@ bool reader_is_overdue(const Reader *r) {
 nsec_t reader_cpu_time(const Reader *r) {
         nsec_t backup = atomic_load_explicit(&r->is_backup, memory_order_relaxed) ? clock_now(CLOCK_THREAD_CPUTIME_ID) : 0;
 
-        return clock_now(r->cpu_clock) + r->backup_cpu_time + backup;
+        return clock_now(atomic_load_explicit(&r->cpu_clock, memory_order_relaxed)) + r->backup_cpu_time + backup;
 }
 
 /* Half of a ring that is read at ticks is nobody's concern; of one that is looked at rarely it may be the beginning of a flood. */

@@ -55,7 +55,7 @@ int reader_init(Reader *r, size_t pool) {
         r->backup_state = BACKUP_NONE;
         r->backup = THREAD_NULL;
         r->said_at = r->backup_cpu_time = 0;
-        r->cpu_clock = CLOCK_THREAD_CPUTIME_ID;
+        atomic_init(&r->cpu_clock, CLOCK_THREAD_CPUTIME_ID); /* until its thread runs: of whoever looks */
         r->snapshot = NULL;
         r->batch = NULL;
         r->spare = NULL;
@@ -440,7 +440,7 @@ static int reader_run(void *userdata) {
         reader_set_priority(r);
         turn_take(&r->turn);
         r->has_stopped = false; /* as it may be since its CPU was here the last time */
-        r->cpu_clock = thread_clock(&r->thread);
+        atomic_store_explicit(&r->cpu_clock, thread_clock(&r->thread), memory_order_relaxed); /* alone: a number that says whose */
         if (r->guard == 0)
                 ring_sight_open(&r->sight, &r->ring);
         error = reader_loop(r, false);

@@ -167,7 +167,7 @@ typedef struct Reader {
         nsec_t failed_over_at; /* CLOCK_MONOTONIC */
         bool has_said;         /* that it did, in the log */
         nsec_t said_at;        /* the last time */
-        clockid_t cpu_clock;
+        _Atomic(clockid_t) cpu_clock; /* of the thread; the stall monitor reads it without the turn */
         nsec_t backup_cpu_time; /* of backups that ended */
         bool has_read_early; /* records, since that tick's one before */
         bool is_slack;     /* the thread's timers may be late */

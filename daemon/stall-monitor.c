@@ -71,7 +71,7 @@ static void fail_over(StallMonitor *m, Reader *r) {
 /* It had less of its CPU than it would, if it could run, since it was last seen in the middle of the same turn. */
 static bool is_held(Stall *s, Reader *r, nsec_t now) {
         uint64_t turns = atomic_load_explicit(&r->heartbeat.turns, memory_order_relaxed); /* alone: is it the same turn */
-        nsec_t cpu_time = clock_now(r->cpu_clock);
+        nsec_t cpu_time = clock_now(atomic_load_explicit(&r->cpu_clock, memory_order_relaxed)); /* alone */
         bool held = turns == s->turns && s->seen_at > 0 && now - s->seen_at >= MAILBOX_OVERDUE / 2 &&
                     (cpu_time - s->cpu_time) * RUNS_SHARE < now - s->seen_at;
 
