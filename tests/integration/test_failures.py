@@ -404,7 +404,7 @@ def test_trail_of_reader():
                           lambda client: client.request(ledger=pb.LedgerRequest()), paths=["anon_inode:[perf_event]"])
     equal(status, -signal.SIGABRT, f"the status, saying {said}")
     line = next((line for line in said.splitlines() if "can not go on" in line), "")
-    check(re.search(r"reader of CPU \d+ can not go on, .*: Input/output error; from open_read\(\) at open-read\.c:\d+, event \S+, "
+    check(re.search(r"reader of CPU \d+ can not go on, .*: Input/output error; from read_failed\(\) at open-read\.c:\d+, event \S+, "
                     r"through reader_read_counts\(\) at ", line), said)
 
 
