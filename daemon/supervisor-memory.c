@@ -16,8 +16,6 @@
 #include "daemon/base/log.h"
 #include "daemon/supervisor.h"
 
-#define SHARE_OF_ROOT 16 /* one part of so many of all subscribers' memory is for those of root only */
-
 static size_t at_least_none(int64_t n) {
         return n > 0 ? (size_t)n : 0;
 }
@@ -98,6 +96,27 @@ static int check_reservation(const Supervisor *s, uid_t uid, size_t bytes, size_
                       "%zu bytes for a subscriber: all of them hold %zu of %zu, which is what subscribers.memory (%llu) allows, "
                       "and the memory that this host or perfd's cgroup has left; ask for a smaller ring or for none, or end some",
                       bytes, s->memory.reserved, of_all, (unsigned long long)s->config->subscriber_memory);
+}
+
+static size_t count_subscribers(const Supervisor *s, uid_t uid) {
+        size_t n = 0;
+
+        for (const Admission *a = s->admissions; a; a = a->next)
+                n += a->memory->uid == uid;
+        return n;
+}
+
+int supervisor_check_places(const Supervisor *s, uid_t uid, Explanation *e) {
+        const size_t all = s->subscribers_max, of_others = all - all / SHARE_OF_ROOT, of_uid = (all + 1) / 2;
+
+        if (s->n_subscribers >= (uid == 0 ? all : of_others))
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
+                              "there are %zu subscribers, and subscribers.max allows %zu, %zu of them to others than root", s->n_subscribers,
+                              all, of_others);
+        if (uid != 0 && count_subscribers(s, uid) >= of_uid)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
+                              "uid %u has %zu subscribers, half of what subscribers.max allows: end some", (unsigned)uid, of_uid);
+        return 0;
 }
 
 int supervisor_reserve_memory(Supervisor *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e) {

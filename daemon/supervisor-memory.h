@@ -15,6 +15,8 @@
 struct Supervisor;
 
 /* What the subscribers of one uid hold; it is there as long as they are. */
+#define SHARE_OF_ROOT 16 /* one part of so many, of all subscribers' memory and places, is for those of root only */
+
 typedef struct UidMemory {
         struct UidMemory *next;
         uid_t uid;
@@ -49,6 +51,11 @@ size_t supervisor_queue_max(const struct Supervisor *s);
 int supervisor_start_memory(struct Supervisor *s);
 /* Accepts what was never started. The dispatcher has ended. */
 void supervisor_free_memory(struct Supervisor *s);
+/*
+ * A place for one more subscriber of a uid: nobody but root has more than half of them, and all others together leave some to
+ * root. REFUSED_EXHAUSTED
+ */
+int supervisor_check_places(const struct Supervisor *s, uid_t uid, Explanation *e);
 /* So many bytes for a uid; refused: it has no more, all have no more, or the host has not. -ENOMEM */
 int supervisor_reserve_memory(struct Supervisor *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e);
 /* They are free again, and perhaps the uid is gone. */

@@ -272,11 +272,10 @@ static int supervisor_begin(Supervisor *s, uint64_t id) {
 static int supervisor_admit(Supervisor *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Admission **ret, Explanation *e) {
         const size_t most = supervisor_queue_max(s), by_default = s->config->subscriber_queue;
         _cleanup_free_ Admission *a = NULL;
-        int r;
+        int r = supervisor_check_places(s, uid, e);
 
-        if (s->n_subscribers >= s->subscribers_max)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
-                              "%zu subscribers are all that subscribers.max allows", s->n_subscribers);
+        if (r != 0)
+                return r;
         if (q->queue_bytes > most)
                 return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
                               "a queue of %llu bytes: subscribers.memory and subscribers.memory-per-uid allow %zu, of all "

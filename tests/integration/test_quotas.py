@@ -65,6 +65,30 @@ def test_events():
         refused(nobody, "too-many-events", "STATUS_EXHAUSTED", add=external("h"))
 
 
+def test_places_of_subscribers():
+    """One uid leaves half of them to others, and all of them some to root."""
+    config = CONFIG.format(events=3, fds=1000) + "subscribers: {max: 32}\n"
+    with Daemon(config) as daemon, contextlib.ExitStack() as stack:
+        def subscribe(uid):
+            return stack.enter_context(client_of(daemon, uid)).subscribe(events=["external:own"])
+
+        def refuse(uid, text):
+            with client_of(daemon, uid) as client:
+                no = refused(client, "too-many-subscribers", "STATUS_EXHAUSTED", subscribe=pb.SubscribeRequest(events=["external:own"]))
+                check(text in no.message, no.message)
+
+        for _ in range(16):
+            subscribe(NOBODY)
+        refuse(NOBODY, f"uid {NOBODY} has 16 subscribers, half of what subscribers.max allows")
+        for _ in range(14):
+            subscribe(SOMEBODY)
+        refuse(SOMEBODY, "there are 30 subscribers, and subscribers.max allows 32, 30 of them to others than root")
+        refuse(1000, "30 of them to others than root")
+        for _ in range(2):
+            subscribe(0)
+        refuse(0, "there are 32 subscribers")
+
+
 def test_fds():
     """Each CPU needs one for each event; a live change needs none for good."""
     with Daemon(CONFIG.format(events=100, fds=2 * N_CPUS)) as daemon, client_of(daemon, NOBODY) as nobody, \
