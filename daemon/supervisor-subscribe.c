@@ -20,7 +20,7 @@
 #define QUEUE_MIN ((size_t)64 * 1024)
 #define ENDS_AT_ONCE 64
 #define PAGES_OF_RING 2 /* beside its bytes: the words of each side */
-#define ROUTE_COST ((size_t)1 << 10) /* measured: 820 bytes, of an event with one field */
+#define ROUTE_COST ((size_t)1 << 10) /* at least; measured: 820 bytes, of an event with one field and a short condition */
 #define ROUTE_COST_WITHOUT_PROGRAM ((size_t)128)
 #define NAMES_FREE ((size_t)(4 << 10)) /* of the names: SUBSCRIBER_COST has so much for them */
 #define SUBSCRIBER_COST (OUTBOX_FLOOR + (size_t)(8 << 10)) /* what each has beside a ring: a queue that is never refused, itself */
@@ -38,10 +38,22 @@ static int supervisor_take_number(const Supervisor *s, uint32_t *ret_number, Exp
         return 0;
 }
 
+static size_t cost_of_routes(const Subscription *u) {
+        size_t bytes = 0;
+
+        for (size_t i = 0; i < u->n_routes; i++) {
+                const MatchProgram *program = u->routes[i].program;
+                size_t least = u->filter ? ROUTE_COST : ROUTE_COST_WITHOUT_PROGRAM;
+                size_t own = ROUTE_COST_WITHOUT_PROGRAM + (program ? match_program_size(program) : 0);
+
+                bytes += own > least ? own : least;
+        }
+        return bytes;
+}
+
 /* For a program, and a place in the tables, of each event that is selected now; and for its names, if they are many. */
 static int supervisor_charge_routes(Supervisor *s, uid_t uid, Subscription *u, Explanation *e) {
-        size_t bytes = u->n_routes * (u->filter ? ROUTE_COST : ROUTE_COST_WITHOUT_PROGRAM) +
-                       (u->n_bytes > NAMES_FREE ? u->n_bytes - NAMES_FREE : 0);
+        size_t bytes = cost_of_routes(u) + (u->n_bytes > NAMES_FREE ? u->n_bytes - NAMES_FREE : 0);
         int r = supervisor_reserve_memory(s, uid, bytes, &u->payer, e);
 
         u->charged = r == 0 ? bytes : 0;

@@ -4,6 +4,7 @@
  * text in a fixed place compared with a short one is a few number tests.
  */
 #include <assert.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "daemon/model/field.h"
@@ -304,6 +305,14 @@ static MatchProgram *program_new(const Filter *f) {
         if (!p->insns || !p->fields || !p->patterns)
                 return NULL;
         return TAKE_PTR(p);
+}
+
+size_t match_program_size(const MatchProgram *p) {
+        size_t size = sizeof(*p) + malloc_usable_size(p->insns) + malloc_usable_size(p->fields) + malloc_usable_size(p->patterns);
+
+        for (uint32_t i = 0; i < p->n_patterns; i++)
+                size += malloc_usable_size(p->patterns[i]);
+        return size;
 }
 
 int filter_compile(const Filter *f, const Plan *plan, MatchProgram **ret, Explanation *e) {

@@ -28,6 +28,8 @@ typedef struct MatchProgram MatchProgram; /* immutable, shared between threads b
  * Both with e->position. -ENOMEM.
  */
 int filter_compile(const Filter *f, const Plan *plan, MatchProgram **ret, Explanation *e);
+/* The bytes that it takes in memory: some hundred, and up to some 20 KiB of the longest expressions. */
+size_t match_program_size(const MatchProgram *p);
 MatchProgram *match_program_ref(MatchProgram *p);
 MatchProgram *match_program_unref(MatchProgram *p);
 DEFINE_CLEANUP(MatchProgram *, match_program_unref)

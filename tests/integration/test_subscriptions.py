@@ -219,6 +219,27 @@ def test_charged():
             perfd.wait_until(lambda: daemon.status().n_subscribers == 0, "all streams to end")
 
 
+def test_charged_for_conditions():
+    """A long condition takes more for each event, and as much more is charged: 8 MiB are soon used up, and perfd stays small."""
+    config = CONFIG.format(most=100).replace("max: 100}", "max: 100, memory-per-uid: 8MiB}")
+    with Daemon(config) as daemon, daemon.client() as control:
+        add(control, *({"event": f"external:e{i}", "fields": [pb.ExternalField(name="v", type="text")]} for i in range(100)))
+        streams, no, before = [], None, daemon.rss()
+        while not no:
+            client = daemon.client(stream=True)
+            try:
+                pattern = "*".join("abcdefghij" * 60)
+                streams.append((client, client.subscribe(where=f'v ~ "{pattern}*{len(streams)}"', queue_bytes=QUEUE)))
+            except perfd.Refused as refusal:
+                no = refusal.response
+                client.socket.close()
+        equal((no.reason, pb.Status.Name(no.status)), ("queue-memory", "STATUS_EXHAUSTED"), no.message)
+        check(len(streams) <= 8, f"{len(streams)} subscriptions of 100 events, of some 12 KiB each")
+        print(f"  {len(streams)} subscriptions, {(daemon.rss() - before) >> 10} KiB")
+        for stream in streams:
+            equal(finish(*stream), [], "what nobody emits")
+
+
 def test_removed_before():
     """Who subscribes as somebody else did gets no samples of an event that was removed before, which it was never told of."""
     event, other = "syscalls:sys_enter_lseek", "syscalls:sys_exit_lseek"
