@@ -65,7 +65,8 @@ static int remember(Supervisor *s, Registration *g) {
                 e->probe_known = probe_read_profile(&s->tracing, g->probe, &e->probe_hits, &e->probe_missed);
         r = registration_keep_counts(s, g, &g->opened, false);
         for (uint32_t slot = 0; slot < g->event->n_slots; slot++)
-                counters_settle(&g->event->counters[slot]);
+                if (slot >= s->n_cpus || !reader_is_stalled(&s->answering.readers[slot])) /* which may go on at any time, with a cut */
+                        counters_settle(&g->event->counters[slot]);
         append(s, e);
         return r;
 }
