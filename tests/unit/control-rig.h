@@ -151,18 +151,29 @@ static inline void daemon_run(Daemon *d) {
 
 /* --- a peer's side --- */
 
-static inline void peer_connect(Daemon *d, int fd) {
+/* It waits to be accepted. */
+static inline void peer_connect_first(const Daemon *d, int fd) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
 
         strcpy(address.sun_path, d->path);
         assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+}
+
+static inline void peer_connect(Daemon *d, int fd) {
+        peer_connect_first(d, fd);
         daemon_run(d);
 }
 
-static inline int peer_new(Daemon *d) {
+static inline int peer_socket(void) {
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         assert_true(fd >= 0);
+        return fd;
+}
+
+static inline int peer_new(Daemon *d) {
+        int fd = peer_socket();
+
         peer_connect(d, fd);
         return fd;
 }
@@ -197,6 +208,16 @@ static inline size_t put_simple(uint8_t *to, uint64_t id, Perfd__V1__Request__Bo
 
 static inline void peer_write(int fd, const void *bytes, size_t n) {
         assert_int_equal(send(fd, bytes, n, MSG_NOSIGNAL), n);
+}
+
+/* It has said this before it is accepted, so that no patience is over before. */
+static inline int peer_new_saying(Daemon *d, const void *bytes, size_t n) {
+        int fd = peer_socket();
+
+        peer_connect_first(d, fd);
+        peer_write(fd, bytes, n);
+        daemon_run(d);
+        return fd;
 }
 
 static inline void peer_ask(Daemon *d, int fd, uint64_t id, Perfd__V1__Request__BodyCase body) {

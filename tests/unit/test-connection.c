@@ -162,16 +162,13 @@ static void test_silence(void **state) {
         expect_nothing(&d, half, &half_in, true);
         close_fd(half);
 
-        half = peer_new(&d);
-        peer_write(half, bytes, n - 1);
-        daemon_run(&d);
+        half = peer_new_saying(&d, bytes, n - 1);
         wait_for_impatience(&d, 1);
         assert_int_equal(n_timers, 3);
         expect_nothing(&d, half, &half_in, true);
         close_fd(half);
 
-        half = peer_new(&d); /* gone in the middle of a request */
-        peer_write(half, bytes, n - 1);
+        half = peer_new_saying(&d, bytes, n - 1); /* gone in the middle of a request */
         close_fd(half);
         daemon_run(&d);
         assert_int_equal(d.control.n_connections, 1);
@@ -213,9 +210,7 @@ static void test_does_not_read(void **state) {
         assert_int_equal(d.n_handled, 52);
 
         is_impatient = true;
-        fd = peer_new(&d);
-        peer_write(fd, bytes, n);
-        daemon_run(&d);
+        fd = peer_new_saying(&d, bytes, n);
         wait_for_impatience(&d, 1);
         close_fd(fd);
         peer_ask(&d, other, 2, PERFD__V1__REQUEST__BODY_STATUS);
