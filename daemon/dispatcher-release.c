@@ -25,6 +25,7 @@ static void dispatcher_give_back(Dispatcher *d, Batch *b) {
         bool pushed = queue_push(l->free, b);
 
         assert(pushed); /* it came from there */
+        heartbeat_move(&d->heartbeat); /* for many subscribers a turn of many batches takes seconds on a slow machine */
         atomic_thread_fence(memory_order_seq_cst); /* the other side: reader_take_batch() */
         if (atomic_load_explicit(l->starving, memory_order_relaxed)) {
                 atomic_store_explicit(l->starving, false, memory_order_relaxed);

@@ -83,17 +83,25 @@ void supervisor_on_dispatcher_answers(Supervisor *s) {
         s->unanswered.since = 0;
 }
 
-/* 1: it has answered. */
+/*
+ * 1: it has answered. Patience ends with a dispatcher that does nothing, not with one that has much to do: before it answers it
+ * takes what readers pushed before, which is bounded by their batches.
+ */
 static int wait_for_answer(Supervisor *s, DispatcherAsk *ask, nsec_t most) {
         const struct timespec alone = nsec_timespec(clock_now(CLOCK_MONOTONIC) + ALONE_MSEC * NSEC_PER_MSEC);
         Patience p = patience_new();
+        uint64_t seen = 0;
         int r = 0;
 
+        (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &seen);
         while (sem_clockwait(&ask->done, CLOCK_MONOTONIC, &alone) < 0)
                 if (errno == ETIMEDOUT && (r < 0 || patience_is_over(s, &p, most)))
                         return r;
-                else if (errno == ETIMEDOUT)
+                else if (errno == ETIMEDOUT) {
                         r = wait_slice(s, &p, -1, LOOK_MSEC);
+                        if (heartbeat_has_moved(&s->dispatcher.heartbeat, &seen))
+                                p.spent = 0;
+                }
         /* pairs with dispatcher_ask_answer(), also for ThreadSanitizer, which does not know sem_clockwait(3) */
         (void)atomic_load_explicit(&ask->state, memory_order_acquire);
         supervisor_on_dispatcher_answers(s);

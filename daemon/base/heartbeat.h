@@ -29,6 +29,20 @@ static inline void heartbeat_wake(Heartbeat *h) {
         atomic_store_explicit(&h->asleep, false, memory_order_release); /* pairs with the load in heartbeat_check() */
 }
 
+/* In the middle of a turn that may be long: a step of it is done. By whoever has the turn, one at a time. */
+static inline void heartbeat_move(Heartbeat *h) {
+        /* alone: that it is another number is all that main asks */
+        atomic_store_explicit(&h->turns, atomic_load_explicit(&h->turns, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* Main: whether it moved since *seen was stored here. */
+static inline bool heartbeat_has_moved(const Heartbeat *h, uint64_t *seen) {
+        uint64_t before = *seen;
+
+        *seen = atomic_load_explicit(&h->turns, memory_order_relaxed);
+        return *seen != before;
+}
+
 /* Main: since the last call it moved, or it sleeps. */
 static inline bool heartbeat_check(Heartbeat *h) {
         bool is_asleep = atomic_load_explicit(&h->asleep, memory_order_acquire); /* pairs with heartbeat_wake() */

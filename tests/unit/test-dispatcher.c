@@ -222,6 +222,20 @@ static void test_wait_in_window(void **state) {
         rig_deinit(&r);
 }
 
+/* A turn may be long: whoever waits for its end, and the watchdog, see that it gets on. */
+static void test_moves_with_batches(void **state) {
+        Rig r;
+
+        rig_init(&r);
+        (void)heartbeat_check(&r.dispatcher.heartbeat);
+        TAKE(&r, 0, 30, 10);
+        assert_false(heartbeat_check(&r.dispatcher.heartbeat)); /* it waits for the other CPU */
+        TAKE(&r, 1, 20, 15);
+        assert_true(heartbeat_check(&r.dispatcher.heartbeat));
+        assert_false(heartbeat_check(&r.dispatcher.heartbeat));
+        rig_deinit(&r);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_watermarks),
@@ -233,6 +247,7 @@ int main(void) {
                 cmocka_unit_test(test_ahead_of_the_clock),
                 cmocka_unit_test(test_nobody_waits),
                 cmocka_unit_test(test_wait_in_window),
+                cmocka_unit_test(test_moves_with_batches),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
