@@ -21,6 +21,14 @@ def start(daemon, *arguments, **popen):
                             stderr=subprocess.PIPE, text=True, **popen)
 
 
+def finish(process):
+    """What it says to its end behind lines that were read, and its errors, which are few. communicate() would lose what came
+    along with those lines."""
+    said = process.stdout.read(), process.stderr.read()
+    process.wait(perfd.PATIENCE)
+    return said
+
+
 def run(daemon, *arguments, status=0):
     """Its lines; JSON where asked for."""
     process = start(daemon, *arguments)
@@ -67,7 +75,7 @@ def test_stat_in_intervals():
             lines.append(json.loads(process.stdout.readline()))
         lines.append(json.loads(process.stdout.readline()))
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=perfd.PATIENCE)
+        out, err = finish(process)
         lines += [json.loads(line) for line in out.splitlines()]
         equal((process.returncode, err), (0, ""), "how it ends")
         equal(sum(line["value"] for line in lines), sum(counts), "calls of getppid")
@@ -219,7 +227,7 @@ def test_emit():
         run(daemon, "emit", "external:deploy", "code=1", "user=a", status=2)
         run(daemon, "emit", "external:nothing", status=1)
         equal(run(daemon, "emit", "external:deploy", "code=7", "user=", "ok=0", "--json"), [{"taken": 1, "late": 0, "lost": 0}], "taken")
-        out, err = watch.communicate(timeout=perfd.PATIENCE)
+        out, err = finish(watch)
         equal((watch.returncode, err), (0, ""), "how the watch ends")
         samples = [line for line in map(json.loads, out.splitlines()) if line["kind"] == "sample"]
         equal([s["fields"] for s in samples],

@@ -8,7 +8,7 @@ import time
 
 import perfd
 from perfd import check, equal
-from test_perfctl import run, start
+from test_perfctl import finish, run, start
 
 GETPPID = "sys_enter_getppid"
 NUMBER_OF_GETPPID = {"x86_64": 110, "aarch64": 173}[os.uname().machine]
@@ -19,7 +19,7 @@ def watched(daemon, doing, *arguments):
     watch = start(daemon, "watch", "--json", *arguments)
     equal(json.loads(watch.stdout.readline())["kind"], "start", "the stream")
     doing()
-    out, err = watch.communicate(timeout=perfd.PATIENCE)
+    out, err = finish(watch)
     equal(watch.returncode, 0, f"the status, with {err!r}")
     return [row for row in map(json.loads, out.splitlines()) if row["kind"] == "sample"]
 
