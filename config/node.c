@@ -337,6 +337,32 @@ static int stream_read(NodeReader *r) {
         return error;
 }
 
+/* As libyaml sees it: a carriage return, NEL and the separators of lines and paragraphs break lines as well. */
+static bool begins_line(const char *bytes, size_t i) {
+        return i == 0 || bytes[i - 1] == '\n' || bytes[i - 1] == '\r' || (i >= 2 && memcmp(&bytes[i - 2], "\xc2\x85", 2) == 0) ||
+               (i >= 3 && (memcmp(&bytes[i - 3], "\xe2\x80\xa8", 3) == 0 || memcmp(&bytes[i - 3], "\xe2\x80\xa9", 3) == 0));
+}
+
+/*
+ * Before libyaml sees them: it compares each with all before it, and reads them all in one call, so that a file of them keeps
+ * everybody waiting for seconds.
+ */
+static int refuse_tag_directives(const NodeReader *r) {
+        static const char directive[] = "%TAG";
+        const char *end = r->bytes + r->length;
+
+        for (const char *p = r->bytes; (p = memmem(p, (size_t)(end - p), directive, strlen(directive))); p++) {
+                size_t offset = (size_t)(p - r->bytes);
+
+                if (!begins_line(r->bytes, offset))
+                        continue;
+                config_mistakes_add(r->mistakes, place_at_offset(r, offset), "%s at the beginning of a line: tags have no meaning "
+                                    "here, remove it", directive);
+                return REFUSED_INVALID;
+        }
+        return 0;
+}
+
 int document_decode(const char *path, unsigned file, const char *bytes, size_t length, ConfigMistakes *m,
                     Document *ret) {
         yaml_parser_t parser;
@@ -349,12 +375,15 @@ int document_decode(const char *path, unsigned file, const char *bytes, size_t l
                                     "too long: %zu bytes, expected at most %d", length, CONFIG_FILE_MAX);
                 return REFUSED_INVALID;
         }
-        if (!yaml_parser_initialize(&parser))
-                return error_origin(-ENOMEM);
         if (length >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) { /* told the encoding, libyaml expects no mark of it */
                 r.bytes += 3;
                 r.length -= 3;
         }
+        error = refuse_tag_directives(&r);
+        if (error != 0)
+                return error;
+        if (!yaml_parser_initialize(&parser))
+                return error_origin(-ENOMEM);
         yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
         yaml_parser_set_input_string(&parser, (const unsigned char *)r.bytes, r.length);
         error = stream_read(&r);
