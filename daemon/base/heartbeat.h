@@ -1,5 +1,6 @@
 /*
- * For the watchdog: a thread that neither moves nor sleeps is stuck. Written by its thread, read by main.
+ * For the watchdog: a thread that neither moves nor sleeps is stuck. Written by its thread, or by who takes its turns while it
+ * sleeps (one at a time: base/turn.h), read by main.
  *
  * A thread that wakes counts the turn first and clears `asleep` with a release store behind it; main loads `asleep` with an
  * acquire load first and the turns behind it. So whoever is seen awake is seen with the turn that it woke for, and who slept
@@ -23,16 +24,15 @@ static inline void heartbeat_sleep(Heartbeat *h) {
         atomic_store_explicit(&h->asleep, true, memory_order_relaxed);
 }
 
-static inline void heartbeat_wake(Heartbeat *h) {
-        /* one writer; it is published by the next store */
+/* In the middle of a turn that may be long, too: a step of it is done. */
+static inline void heartbeat_move(Heartbeat *h) {
+        /* one writer; alone, or published by the next store of heartbeat_wake() */
         atomic_store_explicit(&h->turns, atomic_load_explicit(&h->turns, memory_order_relaxed) + 1, memory_order_relaxed);
-        atomic_store_explicit(&h->asleep, false, memory_order_release); /* pairs with the load in heartbeat_check() */
 }
 
-/* In the middle of a turn that may be long: a step of it is done. By whoever has the turn, one at a time. */
-static inline void heartbeat_move(Heartbeat *h) {
-        /* alone: that it is another number is all that main asks */
-        atomic_store_explicit(&h->turns, atomic_load_explicit(&h->turns, memory_order_relaxed) + 1, memory_order_relaxed);
+static inline void heartbeat_wake(Heartbeat *h) {
+        heartbeat_move(h);
+        atomic_store_explicit(&h->asleep, false, memory_order_release); /* pairs with the load in heartbeat_check() */
 }
 
 /* Main: whether it moved since *seen was stored here. */
