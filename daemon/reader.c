@@ -197,8 +197,8 @@ static int reader_follow(Reader *r, ReaderMail *mail) {
                 break;
         case READER_SWITCH:
         case READER_HAND_OVER:
-                for (size_t i = 0; i < mail->n_fds && *mail->ret_error == 0; i++)
-                        *mail->ret_error = open_switch(mail->fds[i], mail->on);
+                if (mail->n_fds > 0 && *mail->ret_error == 0)
+                        *mail->ret_error = open_switch_all(mail->fds, mail->n_fds, mail->on);
                 if (mail->order == READER_HAND_OVER && *mail->ret_error == 0)
                         *mail->ret_error = reader_hand_over(r);
                 if (!mail->on && mail->n_fds > 0)

@@ -238,8 +238,8 @@ static void do_without(Supervisor *s, uint32_t slot, const ReaderMail *mail) {
                 return;
         a->n_missed++;
         a->owes_retire |= mail->order == READER_RETIRE;
-        for (size_t i = 0; i < mail->n_fds && !mail->on && *mail->ret_error == 0; i++)
-                *mail->ret_error = open_switch(mail->fds[i], false);
+        if (!mail->on && mail->n_fds > 0 && *mail->ret_error == 0)
+                *mail->ret_error = open_switch_all(mail->fds, mail->n_fds, false);
 }
 
 int supervisor_order_each(Supervisor *s, const ReaderMail *each) {

@@ -268,6 +268,15 @@ int open_switch(int fd, bool on) {
         return ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0 ? error_origin(-errno) : 0;
 }
 
+int open_switch_all(const int *fds, size_t n, bool on) {
+        int r = 0;
+
+        for (int pass = 0; pass < 2; pass++)
+                for (size_t i = 0; i < n && r == 0; i++)
+                        r = open_switch(fds[i], on);
+        return r;
+}
+
 int open_explain_switch(int r, const char *what, Explanation *e) {
         errno = -r;
         return explain_ioctl(what, "PERF_EVENT_IOC_ENABLE", e);

@@ -67,6 +67,12 @@ int open_set_filter(int fd, const char *filter, const char *what, Explanation *e
  * counted an occurrence whose record it does not write (seen on 6.18).
  */
 int open_switch(int fd, bool on);
+/*
+ * All of them, twice: Linux gives a child the state that its parent's event had when the fork began, and makes it known to the
+ * fd at its end (inherit_event()), so that a switch in between passes it by. The second one costs nothing where that was not so,
+ * and finds those whose fork has ended meanwhile.
+ */
+int open_switch_all(const int *fds, size_t n, bool on);
 /* Why open_switch(..., true) failed with -r. */
 int open_explain_switch(int r, const char *what, Explanation *e);
 /*

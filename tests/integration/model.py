@@ -157,7 +157,6 @@ class Model:
             spec["period"] = rng.choice((1, 3))
         new = Event(spec["name"], event, text, not spec.get("disabled"), children)
         new.covers = {cpu: cpu in cpus and (pids is None or self.pids[cpu] in pids) for cpu in CPUS}
-        new.is_inherited = pids is not None and children
         new.period = spec.get("period", 1)
         new.samples = new.period > 1
         self.events[new.name] = new
@@ -182,8 +181,7 @@ class Model:
     def enable(self, on=True):
         """Not of a process that makes children just then: Linux 6.18 gives a child the state that its parent's event had when
         the fork began, also if the event is switched in its middle (inherit_event()), once the two have exchanged their contexts
-        (perf_event_context_sched_out()). So something of it may be on while it is off, until it is switched the next time. And
-        where the fds of an event are replaced, which are opened off, something may be off that should be on: Event.replaced()."""
+        (perf_event_context_sched_out()). So something of it may be on while it is off, until it is switched the next time."""
         event = self.any()
         if not event or (self.forks and event.children):
             return None
@@ -202,7 +200,6 @@ class Model:
             return None
         event.filter = self.rng.choice(list(FILTERS[event.event]))
         event.changed()
-        event.replaced()
         self.ask(set_filter=pb.SetFilterRequest(name=event.name, filter=self.text(event, event.filter)))
         return f"filter {event.name} {event.filter!r}"
 
@@ -211,7 +208,6 @@ class Model:
         event = self.any()
         if not event:
             return None
-        event.replaced()
         self.ask(set_filter=pb.SetFilterRequest(name=event.name, filter=self.text(event, event.filter)))
         return f"text {event.name}"
 
@@ -221,15 +217,12 @@ class Model:
             return None
         event.period = self.rng.choice((1, 2, 5))
         event.samples |= event.period > 1
-        event.replaced()
         self.ask(set_period=pb.SetPeriodRequest(name=event.name, period=event.period))
         return f"period {event.name} {event.period}"
 
     def resize(self):
         if self.reads_elsewhere:
             return None  # it is refused there
-        for event in self.events.values():
-            event.replaced()
         size = self.rng.choice((4, 8, 16, 64, 1024))
         with open(os.path.join(self.daemon.directory, "perfd.yaml"), encoding="utf-8") as f:
             lines = f.read().splitlines()

@@ -54,8 +54,6 @@ class Event:
         self.children = children  # the calls of children are counted too
         self.covers = {}  # by CPU: whether it counts what its process does there
         self.samples = False  # it had a period once
-        self.is_inherited = False  # by the children of its tasks
-        self.misses_births = False  # those of children of the calls that run now
         self.period = 1
         self.least, self.most = collections.Counter(), collections.Counter()
         self.states = [frozenset()]  # since the calls that run now began; before it was added it had none
@@ -66,10 +64,6 @@ class Event:
     def changed(self):
         self.states.append(self.passing())
 
-    def replaced(self):
-        """Other fds count it from now on; what a child does that is forked just then may be in none of them: see Model.enable()."""
-        self.misses_births = self.is_inherited
-
     def bounds(self, run, over):
         """By CPU, with what runs; over: it is known to have run to its end."""
         all_of, any_of = frozenset.intersection(*self.states), frozenset.union(*self.states)
@@ -79,7 +73,7 @@ class Event:
             for first, n, child in run.get(cpu, ()) if self.covers[cpu] else ():
                 if child and not self.children:
                     continue
-                least += count(first, n, all_of) if over and not (child and self.misses_births) else 0
+                least += count(first, n, all_of) if over else 0
                 most += count(first, n, any_of)
             found[cpu] = (0 if self.samples else least, most)
         return found
@@ -87,4 +81,4 @@ class Event:
     def ran(self, run):
         for cpu, (_, most) in (found := self.bounds(run, True)).items():
             self.least[cpu], self.most[cpu] = found[cpu][0], most
-        self.states, self.misses_births = [self.passing()], False
+        self.states = [self.passing()]
