@@ -207,11 +207,14 @@ static void examine_pmus(Doctor *d) {
 static int try_breakpoint(void) {
         static volatile long watched;
         struct perf_event_attr attr = doctor_attr(PERF_TYPE_BREAKPOINT, 0);
+        int fd;
 
         attr.bp_addr = (uint64_t)(uintptr_t)&watched;
         attr.bp_len = sizeof(watched);
         attr.bp_type = HW_BREAKPOINT_W;
-        return doctor_try(&attr, 0, -1);
+        fd = doctor_open(&attr, 0, -1, 0);
+        (void)close_fd(fd); /* at once: a CPU has a handful, and open_close() may leave it to a thread that has others to close */
+        return fd < 0 ? fd : 0;
 }
 
 bool doctor_has_breakpoints(void) {

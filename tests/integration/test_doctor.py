@@ -14,6 +14,7 @@ import tempfile
 import perfd
 from perfd import check, equal
 from subscriber import pb
+from test_stalled import stopped_thread
 
 NOBODY = ("setpriv", "--reuid", "61555", "--regid", "61555", "--clear-groups")  # locked memory is counted by uid
 SYSCTL = "/proc/sys/kernel"
@@ -275,7 +276,7 @@ def test_of_a_daemon():
             equal(traces(), before, "what the trials left")
         equal(list(rows), list(alone), "the rows of a daemon")
         for what, row in rows.items():
-            equal(row.works, alone[what]["works"], what)
+            equal(row.works, alone[what]["works"], f"{what}: {row.found}")
         if re.search("^Seccomp:\t0$", read("/proc/self/status"), re.M):  # what has started perfd is not what keeps it from anything
             equal(rows["seccomp"].found, "perfd's own filter alone, which denies what perfd never calls", "whose filter it is")
             equal([row.what for row in rows.values() if "seccomp" in row.remedy], [], "remedies that would change nothing")
@@ -284,6 +285,16 @@ def test_of_a_daemon():
         for event in ledger.events:
             check(event.balanced and event.exact, f"not balanced: {event}")
             equal(event.delivered + event.filtered, event.occurred, f"what was delivered of {event}")
+
+
+def test_breakpoints_again():
+    """Who asks a daemon again and again is not told that its last trials have used up the CPU's few breakpoints: here the
+    thread that closes what was opened does not run at all."""
+    alone = examine()["breakpoints"]
+    with perfd.Daemon() as daemon, daemon.client() as client, stopped_thread(daemon, "closer"):
+        for _ in range(6):
+            row = {row.what: row for row in client.request(doctor=pb.Empty()).doctor.rows}["breakpoints"]
+            equal((row.works, row.found), (alone["works"], alone["found"]), "breakpoints")
 
 
 def test_wrong_arguments():
