@@ -68,7 +68,7 @@ void reader_watch(Reader *r, nsec_t due) {
                 return; /* a timer that is set still finds that nothing is overdue */
         if (r->wait >= WATCH_FROM && r->stall_fd >= 0 && !atomic_load_explicit(&r->is_watched, memory_order_relaxed))
                 reader_watch_ring(r);
-        mailbox_set_overdue(&r->mailbox, r->overdue_at);
+        mailbox_set_overdue(r->mailbox.overdue_fd, r->overdue_at);
 }
 
 void reader_go_home(Reader *r) {

@@ -65,7 +65,7 @@ static void fail_over(StallMonitor *m, Reader *r) {
         if (error == 0)
                 return;
         say_once(m, r, "no other thread can be started to read its ring", error);
-        mailbox_set_overdue(&r->mailbox, clock_now(CLOCK_MONOTONIC) + RETRY);
+        mailbox_set_overdue(r->overdue_fd, clock_now(CLOCK_MONOTONIC) + RETRY);
 }
 
 /* It had less of its CPU than it would, if it could run, since it was last seen in the middle of the same turn. */
@@ -91,7 +91,7 @@ static void look_at_turn(StallMonitor *m, Reader *r) {
                 /* behind the move, or a thread that goes home in between is moved away for ever; pairs with reader_go_home() */
                 atomic_store_explicit(&r->is_moved, true, memory_order_release);
         }
-        mailbox_set_overdue(&r->mailbox, now + MAILBOX_OVERDUE);
+        mailbox_set_overdue(r->overdue_fd, now + MAILBOX_OVERDUE);
 }
 
 static void on_timer(StallMonitor *m, Reader *r) {
@@ -106,7 +106,7 @@ static void on_timer(StallMonitor *m, Reader *r) {
         if (reader_is_overdue(r))
                 fail_over(m, r);
         else if (r->backup_state != BACKUP_READS && r->overdue_at != UINT64_MAX)
-                mailbox_set_overdue(&r->mailbox, r->overdue_at);
+                mailbox_set_overdue(r->overdue_fd, r->overdue_at);
         turn_leave(&r->turn);
 }
 
@@ -114,7 +114,7 @@ static void on_timer(StallMonitor *m, Reader *r) {
 static void on_ring(Reader *r) {
         atomic_store_explicit(&r->is_watched, false, memory_order_relaxed); /* seen by whoever takes the ask */
         mailbox_ask(&r->mailbox, READER_ASK_LOOK);
-        mailbox_set_overdue(&r->mailbox, clock_now(CLOCK_MONOTONIC) + RING_OVERDUE);
+        mailbox_set_overdue(r->overdue_fd, clock_now(CLOCK_MONOTONIC) + RING_OVERDUE);
 }
 
 static int stall_monitor_run(void *userdata) {

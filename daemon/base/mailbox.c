@@ -41,7 +41,7 @@ static void mailbox_ring(Mailbox *m) {
 
         assert(n == sizeof(uint64_t) || errno == EAGAIN);
         if (m->overdue_fd >= 0)
-                mailbox_set_overdue(m, clock_now(CLOCK_MONOTONIC) + MAILBOX_OVERDUE);
+                mailbox_set_overdue(m->overdue_fd, clock_now(CLOCK_MONOTONIC) + MAILBOX_OVERDUE);
 }
 
 bool mailbox_post(Mailbox *m, void *mail) {
@@ -77,9 +77,9 @@ bool mailbox_has_news(const Mailbox *m) {
         return atomic_load_explicit(&m->asks, memory_order_relaxed) != 0 || !queue_is_empty(&m->mails);
 }
 
-void mailbox_set_overdue(const Mailbox *m, nsec_t at) {
+void mailbox_set_overdue(int overdue_fd, nsec_t at) {
         const struct itimerspec when = { .it_value = nsec_timespec(at) };
-        int r = m->overdue_fd < 0 ? 0 : timerfd_settime(m->overdue_fd, TFD_TIMER_ABSTIME, &when, NULL);
+        int r = overdue_fd < 0 ? 0 : timerfd_settime(overdue_fd, TFD_TIMER_ABSTIME, &when, NULL);
 
         assert(r == 0); /* timerfd_settime(2): only for arguments that can not be right */
 }

@@ -32,5 +32,8 @@ uint32_t mailbox_take_asks(Mailbox *m);
 void *mailbox_pop(Mailbox *m);
 /* Any thread: there is something that the receiver has not taken. */
 bool mailbox_has_news(const Mailbox *m);
-/* The receiver, before it sleeps: CLOCK_MONOTONIC, when it should have been awake again. */
-void mailbox_set_overdue(const Mailbox *m, nsec_t at);
+/*
+ * The receiver, before it sleeps, and whoever looks after it: CLOCK_MONOTONIC, when it should have been awake again. The timer
+ * is named itself, because who looks after a receiver may not read its mailbox while that is made anew.
+ */
+void mailbox_set_overdue(int overdue_fd, nsec_t at);

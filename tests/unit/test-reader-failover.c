@@ -241,7 +241,7 @@ static void test_in_time(void **state) {
         mailbox_ask(&rig.reader.mailbox, READER_ASK_WATERMARK);
         turn_take(&rig.reader.turn);
         (void)mailbox_take_asks(&rig.reader.mailbox);
-        mailbox_set_overdue(&rig.reader.mailbox, 1); /* at once */
+        mailbox_set_overdue(rig.reader.overdue_fd, 1); /* at once */
         reader_watch(&rig.reader, UINT64_MAX);
         turn_leave(&rig.reader.turn);
         do
@@ -266,7 +266,7 @@ static void test_nowhere_to_go(void **state) {
         assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
         start_monitor(&m);
         mailbox_ask(&rig.reader.mailbox, READER_ASK_WATERMARK);
-        mailbox_set_overdue(&rig.reader.mailbox, 1);
+        mailbox_set_overdue(rig.reader.overdue_fd, 1);
         stall_monitor_stop(&m);
         assert_int_equal(counter_get(&rig.reader.counters.failovers), 0);
         rig.reader.mailbox.overdue_fd = -1;
