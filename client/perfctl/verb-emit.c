@@ -3,6 +3,7 @@
  * sent, and a text may look like a number.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -40,25 +41,37 @@ static int find_now(Perfctl *p, uint64_t *ret) {
                             perfd_result_status(status)->clock);
 }
 
-static bool parse_signed(const char *text, uint64_t *ret) {
+/* Of "u32" or "s8": the least and the most of what it can be. A type of a later perfd's is as wide as the wire. */
+typedef struct Range {
+        uint64_t below, most; /* how far below 0, and the largest */
+} Range;
+
+static Range range_of(const char *type) {
+        unsigned long bits = strtoul(type + 1, NULL, 10);
+        uint64_t all = bits > 0 && bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
+
+        return *type == 'u' ? (Range){ .below = 0, .most = all } : (Range){ .below = all / 2 + 1, .most = all / 2 };
+}
+
+static bool parse_whole(const char *text, Range range, uint64_t *ret) {
         bool negative = *text == '-';
         uint64_t number;
 
-        if (!quantity_parse_number(text + negative, &number) || number > (uint64_t)INT64_MAX + negative)
+        if (!quantity_parse_number(text + negative, &number) || number > (negative ? range.below : range.most))
                 return false;
         *ret = negative ? -number : number;
         return true;
 }
 
-/* "u32", "s8", "bool", "text", "bytes": how wide is the daemon's to check. */
+/* "u32", "s8", "bool", "text", "bytes". */
 static bool parse_value(const char *type, const char *text, perfd_external_value *ret) {
         switch (*type) {
         case 'u':
                 ret->kind = PERFD_UNSIGNED;
-                return quantity_parse_number(text, &ret->number);
+                return parse_whole(text, range_of(type), &ret->number);
         case 's':
                 ret->kind = PERFD_SIGNED;
-                return parse_signed(text, &ret->number);
+                return parse_whole(text, range_of(type), &ret->number);
         case 'b':
                 if (strcmp(type, "bool") == 0) {
                         ret->kind = PERFD_BOOL;
@@ -74,10 +87,16 @@ static bool parse_value(const char *type, const char *text, perfd_external_value
         return true;
 }
 
-static const char *expected_value(const char *type) {
-        return *type == 'u'   ? "a whole number such as 31 or 0x1f, of at most 64 bits"
-               : *type == 's' ? "a whole number such as 31, -31 or -0x1f, of at most 64 bits"
-                              : "true, false, 1 or 0";
+static int fail_value(const Perfctl *p, const char *argument, const char *type) {
+        Range range = range_of(type);
+
+        if (*type == 'b')
+                return perfctl_fail(p, PERFCTL_USAGE, "'%s' is no value of type %s: expected true, false, 1 or 0", argument,
+                                    type);
+        return perfctl_fail(p, PERFCTL_USAGE,
+                            "'%s' is no value of type %s: expected a whole number such as 31 or 0x1f, from %s%" PRIu64
+                            " to %" PRIu64,
+                            argument, type, range.below ? "-" : "", range.below, range.most);
 }
 
 /* Of "NAME:TYPE" the name's length. */
@@ -120,8 +139,7 @@ static int set_value(const Perfctl *p, const perfd_event_spec *spec, const char 
                 given[i] = true;
                 if (parse_value(field + length + 1, argument + length + 1, &values[i]))
                         return 0;
-                return perfctl_fail(p, PERFCTL_USAGE, "'%s' is no value of type %s: expected %s", argument,
-                                    field + length + 1, expected_value(field + length + 1));
+                return fail_value(p, argument, field + length + 1);
         }
         return fail_unknown_field(p, spec, argument);
 }
@@ -203,6 +221,13 @@ static int print_emitted(Perfctl *p, const char *event, const perfd_emitted_row 
         return PERFCTL_OK;
 }
 
+/* A value that its field can not have is the command line's mistake, whoever finds it: a text may be too long. */
+static int fail_emit(const Perfctl *p) {
+        int r = perfctl_fail_client(p, NULL);
+
+        return strcmp(perfd_client_error(p->client)->reason, "bad-value") == 0 ? PERFCTL_USAGE : r;
+}
+
 static int emit_run(Perfctl *p) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL, *result = NULL;
         perfd_external_sample sample = PERFD_EXTERNAL_SAMPLE_INIT;
@@ -225,7 +250,7 @@ static int emit_run(Perfctl *p) {
         sample.values = values;
         sample.n_values = spec->n_fields;
         if (r == 0 && perfd_emit(p->client, &sample, 1, &result) != 0)
-                r = perfctl_fail_client(p, NULL);
+                r = fail_emit(p);
         if (r == 0)
                 r = print_emitted(p, spec->name, perfd_result_emitted(result));
         free(values);

@@ -107,6 +107,18 @@ static bool fits(const PlanField *f, const ExternalInput *v) {
         return !(v->is_signed && number < 0) && (bits == 64 || v->number < (uint64_t)1 << bits);
 }
 
+static int refuse_number(const PlanField *f, const ExternalInput *v, Explanation *e) {
+        uint64_t most = f->kind == FIELD_BOOL ? 1 : UINT64_MAX >> (64 - 8 * f->element_size);
+        bool is_negative = v->is_signed && (int64_t)v->number < 0;
+
+        if (f->kind == FIELD_SIGNED)
+                most /= 2;
+        return refuse(e, REFUSED_INVALID, "bad-value", "field %s is of the type %s, from %s%llu to %llu, and %s%llu was given",
+                      f->name, f->type, f->kind == FIELD_SIGNED ? "-" : "",
+                      f->kind == FIELD_SIGNED ? (unsigned long long)most + 1 : 0, (unsigned long long)most,
+                      is_negative ? "-" : "", (unsigned long long)(is_negative ? -v->number : v->number));
+}
+
 static int put_number(const PlanField *f, const ExternalInput *v, uint8_t *raw, Explanation *e) {
         uint64_t u64 = v->number;
         uint32_t u32 = (uint32_t)u64;
@@ -119,8 +131,7 @@ static int put_number(const PlanField *f, const ExternalInput *v, uint8_t *raw, 
                 return refuse(e, REFUSED_INVALID, "bad-value", "field %s is a number (%s), and a text was given", f->name,
                               f->type);
         if (!fits(f, v))
-                return refuse(e, REFUSED_INVALID, "bad-value", "field %s: the number is out of the range of %s", f->name,
-                              f->type);
+                return refuse_number(f, v, e);
         memcpy(raw + f->offset, from, f->element_size);
         return 0;
 }

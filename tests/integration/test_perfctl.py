@@ -223,7 +223,7 @@ def test_emit():
         watch = start(daemon, "watch", "--json", "--count", "2", "external:deploy")
         equal(json.loads(watch.stdout.readline())["kind"], "start", "the stream")
         run(daemon, "emit", "external:deploy", "code=-32768", "user=joe=x", "ok=true", "--pid", "44", "--cpu", "1")
-        run(daemon, "emit", "external:deploy", "code=32768", "user=a", "ok=true", status=1)
+        run(daemon, "emit", "external:deploy", "code=32768", "user=a", "ok=true", status=2)
         run(daemon, "emit", "external:deploy", "code=1", "user=a", status=2)
         run(daemon, "emit", "external:nothing", status=1)
         equal(run(daemon, "emit", "external:deploy", "code=7", "user=", "ok=0", "--json"), [{"taken": 1, "late": 0, "lost": 0}], "taken")

@@ -109,3 +109,16 @@ static inline void run_end(Ran *r) {
                 assert_string_equal((r)->text, expected_text);                                                         \
                 assert_int_equal((r)->code, expected_code);                                                            \
         } while (0)
+
+/* The answer to `list`: this one event. */
+static inline void play_listed(Ran *r, uint64_t id, Perfd__V1__EventState *state) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__ListReply list = PERFD__V1__LIST_REPLY__INIT;
+
+        list.events = &state;
+        list.n_events = 1;
+        yes.id = id;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_LIST;
+        yes.list = &list;
+        play_response(r->daemon, &yes);
+}

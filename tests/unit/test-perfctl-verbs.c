@@ -1,19 +1,5 @@
-/* perfctl's verbs for what is added, listed, emitted and examined; stat has a file of its own. */
-#include <time.h>
-
+/* perfctl's verbs for what is added, listed and examined; emit and stat have files of their own. */
 #include "tests/unit/perfctl-rig.h"
-
-static void play_listed(Ran *r, uint64_t id, Perfd__V1__EventState *state) {
-        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
-        Perfd__V1__ListReply list = PERFD__V1__LIST_REPLY__INIT;
-
-        list.events = &state;
-        list.n_events = 1;
-        yes.id = id;
-        yes.body_case = PERFD__V1__RESPONSE__BODY_LIST;
-        yes.list = &list;
-        play_response(r->daemon, &yes);
-}
 
 /* Options that repeat, and what an event can have beside its name. */
 static void test_add(void **state) {
@@ -319,172 +305,13 @@ static void test_status_stalled(void **state) {
         assert_non_null(strstr(r.text, "\"failovers\":0,\"stalled\":9000000000}]"));
 }
 
-/* Of external:deploy with the fields user:text, code:s32, ok:bool. */
-static void emit_start(Ran *r, const char *const *words) {
-        Perfd__V1__EventState event = PERFD__V1__EVENT_STATE__INIT;
-        Perfd__V1__EventSpec spec = PERFD__V1__EVENT_SPEC__INIT;
-        Perfd__V1__ExternalField fields[3], *list[3];
-        static const char *const names[] = { "user", "code", "ok" }, *const types[] = { "text", "s32", "bool" };
-
-        for (int i = 0; i < 3; i++) {
-                perfd__v1__external_field__init(&fields[i]);
-                fields[i].name = (char *)names[i];
-                fields[i].type = (char *)types[i];
-                list[i] = &fields[i];
-        }
-        spec.event = spec.name = (char *)"external:deploy";
-        spec.fields = list;
-        spec.n_fields = 3;
-        event.spec = &spec;
-        run_start(r, words);
-        run_greet(r);
-        play_request_free(play_request(r->daemon));
-        play_listed(r, 2, &event);
-}
-
-static void test_emit(void **state) {
-        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
-        Perfd__V1__EmitReply reply = PERFD__V1__EMIT_REPLY__INIT;
-        const Perfd__V1__ExternalSample *sample;
-        Perfd__V1__Request *request;
-        Ran r;
-
-        emit_start(&r,
-                   WORDS("emit", "external:deploy", "code=-0x1F", "ok=true", "user=a=b c", "--time", "55", "--pid", "9"));
-        request = play_request(r.daemon);
-        assert_int_equal(request->emit->n_samples, 1);
-        sample = request->emit->samples[0];
-        assert_string_equal(sample->event, "external:deploy");
-        assert_int_equal(sample->time, 55);
-        assert_int_equal(sample->pid, 9);
-        assert_int_equal(sample->tid, 9);
-        assert_int_equal(sample->n_values, 3);
-        assert_int_equal(sample->values[0]->text.len, 5);
-        assert_memory_equal(sample->values[0]->text.data, "a=b c", 5);
-        assert_true(sample->values[1]->signed_number == -31);
-        assert_int_equal(sample->values[2]->number, 1);
-        play_request_free(request);
-        reply.taken = 1;
-        yes.id = 3;
-        yes.body_case = PERFD__V1__RESPONSE__BODY_EMITTED;
-        yes.emitted = &reply;
-        play_response(r.daemon, &yes);
-        run_end(&r);
-        assert_ran(&r, PERFCTL_OK, "", "");
-}
-
-/* Now is that of the streams' clock. */
-static void test_emit_now(void **state) {
-        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
-        Perfd__V1__StatusReply status = PERFD__V1__STATUS_REPLY__INIT;
-        Perfd__V1__EmitReply reply = PERFD__V1__EMIT_REPLY__INIT;
-        Perfd__V1__Request *request;
-        struct timespec ts;
-        uint64_t before;
-        Ran r;
-
-        emit_start(&r, WORDS("emit", "external:deploy", "code=0", "ok=0", "user=", "--json"));
-        clock_gettime(CLOCK_REALTIME, &ts);
-        before = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-        request = play_request(r.daemon);
-        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_STATUS);
-        play_request_free(request);
-        status.clock = (char *)"realtime";
-        yes.id = 3;
-        yes.body_case = PERFD__V1__RESPONSE__BODY_DAEMON;
-        yes.daemon = &status;
-        play_response(r.daemon, &yes);
-        request = play_request(r.daemon);
-        clock_gettime(CLOCK_REALTIME, &ts);
-        assert_in_range(request->emit->samples[0]->time, before,
-                        (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec);
-        play_request_free(request);
-        reply.taken = reply.late = 1;
-        yes.id = 4;
-        yes.body_case = PERFD__V1__RESPONSE__BODY_EMITTED;
-        yes.emitted = &reply;
-        play_response(r.daemon, &yes);
-        run_end(&r);
-        assert_ran(&r, PERFCTL_OK, "{\"taken\":1,\"late\":1,\"lost\":0}\n", "");
-}
-
-/* A sample that is not taken: lost, which is a failure, or of an event that is disabled, which is none. */
-static void test_emit_not_taken(void **state) {
-        static const char lost[] = "perfctl: emit: the sample is lost: perfd has more samples to deliver than it has room for; it is "
-                                   "in the ledger as batch_pool\n";
-        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
-        Perfd__V1__EmitReply reply = PERFD__V1__EMIT_REPLY__INIT;
-
-        yes.id = 3;
-        yes.body_case = PERFD__V1__RESPONSE__BODY_EMITTED;
-        yes.emitted = &reply;
-        for (unsigned i = 0; i < 4; i++) {
-                bool json = i & 1;
-                Ran r;
-
-                reply.lost = i / 2;
-                emit_start(&r, json ? WORDS("emit", "external:deploy", "code=0", "ok=0", "user=", "--time=5", "--json")
-                                    : WORDS("emit", "external:deploy", "code=0", "ok=0", "user=", "--time=5"));
-                play_request_free(play_request(r.daemon));
-                play_response(r.daemon, &yes);
-                run_end(&r);
-                assert_ran(&r, reply.lost ? PERFCTL_FAILED : PERFCTL_OK,
-                           json ? reply.lost ? "{\"taken\":0,\"late\":0,\"lost\":1}\n" : "{\"taken\":0,\"late\":0,\"lost\":0}\n"
-                                : reply.lost ? "" : "not taken: external:deploy is disabled, `perfctl enable external:deploy` "
-                                                    "enables it\n",
-                           reply.lost ? lost : "");
-        }
-}
-
-static void test_emit_mistakes(void **state) {
-        static const struct {
-                const char *words[8];
-                int code;
-                const char *message;
-        } cases[] = {
-                { { "emit", "external:deplo", "code=1" },
-                  PERFCTL_FAILED,
-                  "no event is called 'external:deplo': `perfctl add external:NAME --field ...` adds one" },
-                { { "emit", "external:deploy", "cod=1" },
-                  PERFCTL_USAGE,
-                  "external:deploy has no field 'cod', did you mean 'code'?" },
-                { { "emit", "external:deploy", "code=1x", "ok=1", "user=a" },
-                  PERFCTL_USAGE,
-                  "'code=1x' is no value of type s32: expected a whole number such as 31, -31 or -0x1f, of at most 64 bits" },
-                { { "emit", "external:deploy", "code=0x1g", "ok=1", "user=a" },
-                  PERFCTL_USAGE,
-                  "'code=0x1g' is no value of type s32: expected a whole number such as 31, -31 or -0x1f, of at most 64 bits" },
-                { { "emit", "external:deploy", "code=1", "ok=yes", "user=a" },
-                  PERFCTL_USAGE,
-                  "'ok=yes' is no value of type bool: expected true, false, 1 or 0" },
-                { { "emit", "external:deploy", "code" }, PERFCTL_USAGE, "'code' has no value: write code=VALUE" },
-                { { "emit", "external:deploy", "code=1", "code=2" }, PERFCTL_USAGE, "'code' is given twice" },
-                { { "emit", "external:deploy", "code=1", "user=a" },
-                  PERFCTL_USAGE,
-                  "the field ok has no value: a sample has all of external:deploy's 3 fields" },
-        };
-
-        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-                char message[256];
-                Ran r;
-
-                (void)snprintf(message, sizeof(message), "perfctl: emit: %s\n", cases[i].message);
-                emit_start(&r, cases[i].words);
-                assert_null(play_request(r.daemon)); /* nothing is sent */
-                run_end(&r);
-                assert_ran(&r, cases[i].code, "", message);
-        }
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_add),           cmocka_unit_test(test_add_mistakes),
                 cmocka_unit_test(test_caret_of_args), cmocka_unit_test(test_list),
                 cmocka_unit_test(test_available),     cmocka_unit_test(test_doctor),
                 cmocka_unit_test(test_ledger_stalled), cmocka_unit_test(test_status_stalled),
-                cmocka_unit_test(test_ledger),        cmocka_unit_test(test_emit),
-                cmocka_unit_test(test_emit_now),      cmocka_unit_test(test_emit_mistakes),
-                cmocka_unit_test(test_emit_not_taken),
+                cmocka_unit_test(test_ledger),
         };
 
         return cmocka_run_group_tests(tests, open_listener, close_listener);
