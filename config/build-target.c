@@ -3,6 +3,7 @@
 
 #include "config/array.h"
 #include "config/build-walk.h"
+#include "config/target.h"
 #include "config/value.h"
 
 /* "host" is every process on every CPU: it may be written, but not made smaller. */
@@ -66,7 +67,6 @@ int target_build(Build *b, const Node *key, const Node *section) {
                 }
                 r = error_origin(-ENOMEM);
         }
-        free(t.name);
-        values_deinit(OWNER_TARGET, &t);
+        target_deinit(&t);
         return r;
 }

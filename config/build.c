@@ -10,6 +10,7 @@
 #include "config/array.h"
 #include "config/build-walk.h"
 #include "config/name.h"
+#include "config/target.h"
 #include "config/value.h"
 #include "config/words.h"
 #include "daemon/base/checkpoint.h"
@@ -78,6 +79,8 @@ int text_build(Build *b, const Key *k, const Node *n, void *object, bool *ret_se
         if (!is_value(b, k, n))
                 return 0;
         r = value_decode(k, n->text, object, &e);
+        if (r == 0 && key_owner(k) == OWNER_TARGET)
+                r = target_add_place(object, k, n->at);
         *ret_set = r == 0;
         return value_say(b, n, r, &e);
 }
@@ -97,6 +100,8 @@ static int item_build(Build *b, const Key *k, const Node *n, void *object, Index
                 return 0;
         r = value_add(k, n->text, object, known, &e);
         *ret_full = r == REFUSED_EXHAUSTED;
+        if (r == 0 && key_owner(k) == OWNER_TARGET)
+                r = target_add_place(object, k, n->at);
         return value_say(b, n, r, &e);
 }
 

@@ -9,6 +9,7 @@
 
 #include "config/array.h"
 #include "config/build.h"
+#include "config/target.h"
 #include "config/value.h"
 
 Config *config_default(void) {
@@ -58,10 +59,8 @@ Config *config_unref(Config *c) {
                 free(c->groups[i].name);
         }
         free(c->groups);
-        for (size_t i = 0; i < c->n_targets; i++) {
-                values_deinit(OWNER_TARGET, &c->targets[i]);
-                free(c->targets[i].name);
-        }
+        for (size_t i = 0; i < c->n_targets; i++)
+                target_deinit(&c->targets[i]);
         free(c->targets);
         for (size_t i = 0; i < c->n_paths; i++)
                 free(c->paths[i]);

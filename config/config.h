@@ -42,6 +42,16 @@ typedef struct ConfigIds {
         size_t n_ids;
 } ConfigIds;
 
+/* Where the items of a target's lists stand: what one of them means, only the kernel knows. */
+typedef struct ConfigPlaces {
+        ConfigPlace *items;
+        size_t n;
+} ConfigPlaces;
+
+enum {
+        CONFIG_TARGET_KEYS = 6, /* of a target, that have places: pids, tids, cgroups, containers, units, cpus */
+};
+
 typedef struct ConfigTarget {
         char *name;
         ConfigIds pids, tids; /* if one is not empty, cgroups, containers and units are */
@@ -50,6 +60,7 @@ typedef struct ConfigTarget {
         Strings units;        /* of systemd, perhaps globs */
         char *cpus;           /* CPU list as the kernel writes them, "0-3,8"; NULL is all */
         bool inherit;         /* children and new threads of pids and tids too */
+        ConfigPlaces places[CONFIG_TARGET_KEYS]; /* of each item of these, in their order */
         ConfigPlace at;       /* path NULL: built in */
 } ConfigTarget;
 
@@ -133,6 +144,9 @@ Config *config_default(void);
 Config *config_ref(Config *c);
 Config *config_unref(Config *c);
 DEFINE_CLEANUP(Config *, config_unref)
+
+/* Where item `i` of the list `key` of the event's target stands, "pids" or such; the event's own place if that is not known. */
+ConfigPlace config_item_place(const Config *c, const ConfigEvent *event, const char *key, size_t i);
 
 /* "monotonic", as `clock:` is written. */
 const char *config_clock_name(const Config *c);

@@ -58,12 +58,18 @@ int spec_from_config(Supervisor *s, const Config *c, const ConfigEvent *from, Ev
         return 0;
 }
 
-void place_explanation(const ConfigEvent *from, Explanation *e) {
-        const ConfigPlace *at = e->reason && strcmp(e->reason, "bad-filter") == 0 && from->filter_at.path ? &from->filter_at
-                                                                                                          : &from->at;
+/* Of its filter, of the item of its target that is refused, or else of the event. */
+static ConfigPlace place_of(const Config *c, const ConfigEvent *from, const Explanation *e) {
+        if (e->reason && strcmp(e->reason, "bad-filter") == 0 && from->filter_at.path)
+                return from->filter_at;
+        return e->list ? config_item_place(c, from, e->list, e->item) : from->at;
+}
+
+void place_explanation(const Config *c, const ConfigEvent *from, Explanation *e) {
+        ConfigPlace at = place_of(c, from, e);
         Explanation placed = *e;
 
-        (void)snprintf(placed.text, sizeof(placed.text), "%s:%u:%u: %.*s", at->path, at->line, at->column,
+        (void)snprintf(placed.text, sizeof(placed.text), "%s:%u:%u: %.*s", at.path, at.line, at.column,
                        (int)sizeof(e->text) - 200, e->text);
         printable_make(placed.text, sizeof(placed.text)); /* a client's path; and it may be cut in a character */
         *e = placed;
@@ -100,9 +106,7 @@ int supervisor_validate(Supervisor *s, const char *yaml, ConfigMistakes *m) {
                 if (found < 0 || found == REFUSED_CANCELLED)
                         r = found;
                 else if (found > 0)
-                        config_mistakes_add(m, found == REFUSED_INVALID && c->events[i].filter_at.path ? c->events[i].filter_at
-                                                                                                        : c->events[i].at,
-                                            "%s", e.text);
+                        config_mistakes_add(m, place_of(c, &c->events[i], &e), "%s", e.text);
         }
         return r == 0 ? config_mistakes_finish(m) : r;
 }

@@ -311,6 +311,25 @@ int supervisor_open_at(Supervisor *s, const Registration *g, const char *filter,
         return r;
 }
 
+/*
+ * None of these was there any more when it was opened: refused, unless more may come. Threads are looked for only by opening, so
+ * it is the first that was named.
+ */
+static int check_gone(const Registration *g, const Whoms *whoms, Explanation *e) {
+        const EventSpec *spec = &g->event->spec;
+        int r;
+
+        if (whoms->n == 0 || g->is_followed || g->is_registered)
+                return 0;
+        r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: %s", spec->name,
+                   whoms->list[0].pid < 0 ? "its CPUs are offline" : "its tasks or cgroups are gone");
+        if (e && (spec->n_tids > 0 || spec->n_pids > 0)) {
+                e->list = spec->n_tids > 0 ? "tids" : "pids";
+                e->item = 0;
+        }
+        return r;
+}
+
 /* Once: refused, or *ret_same says whether everybody who is there now was there before. */
 static int try_to_open(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
                        Opened *ret, bool *ret_same, Explanation *e) {
@@ -322,9 +341,8 @@ static int try_to_open(Supervisor *s, const Registration *g, const char *filter,
                 r = supervisor_open_at(s, g, filter, &before, slots, n_slots, ret, e);
         if (r != 0)
                 return r;
-        if (ret->n == 0 && before.n > 0 && !g->is_followed && !g->is_registered)
-                r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: %s", g->event->spec.name,
-                           before.list[0].pid >= 0 ? "its tasks or cgroups are gone" : "its CPUs are offline");
+        if (ret->n == 0)
+                r = check_gone(g, &before, e);
         *ret_same = true;
         if (r == 0 && !event_spec_is_host(&g->event->spec)) {
                 r = supervisor_find_whoms(s, g, &after, e);
@@ -361,6 +379,7 @@ int supervisor_open_on(Supervisor *s, const Registration *g, const char *filter,
 static int open_for_trial(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
                           Explanation *e) {
         _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
+        bool is_open = false;
         int r = 0;
 
         if (g->like_first && !filter)
@@ -368,18 +387,15 @@ static int open_for_trial(Supervisor *s, const Registration *g, const char *filt
         r = supervisor_wait_for_trial_room(s, g->event->spec.name, g->plan.n_attrs, e);
         if (r == 0)
                 r = supervisor_find_whoms(s, g, &whoms, e);
-        for (size_t i = 0; i < whoms.n && n_slots > 0 && r == 0; i++) {
+        for (size_t i = 0; i < whoms.n && n_slots > 0 && r == 0 && !is_open; i++) {
                 Whoms one = { .list = &whoms.list[i], .n = 1 };
                 Opened o = OPENED_NULL;
-                bool is_open;
 
                 r = supervisor_open_at(s, g, filter, &one, slots, 1, &o, e);
                 is_open = o.n > 0; /* it is not gone */
                 opened_close(s, &o);
-                if (is_open)
-                        break;
         }
-        return r;
+        return r == 0 && !is_open && n_slots > 0 ? check_gone(g, &whoms, e) : r;
 }
 
 int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Opened *ret, Explanation *e) {

@@ -131,7 +131,7 @@ int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e) {
         for (size_t i = 0; i < c->n_events && r == 0; i++) {
                 r = reload_prepare_event(s, c, &c->events[i], w, e);
                 if (r > 0)
-                        place_explanation(&c->events[i], e);
+                        place_explanation(c, &c->events[i], e);
         }
         if (r == 0)
                 r = check_names(w, e);

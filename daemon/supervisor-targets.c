@@ -78,6 +78,15 @@ static int compare_ids(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
+/* Which of a target's names or numbers `e` is about. Gives `r`. */
+static int note_item(int r, const char *list, size_t item, Explanation *e) {
+        if (r > 0 && e) {
+                e->list = list;
+                e->item = item;
+        }
+        return r;
+}
+
 static int add_process(Whoms *w, uint32_t pid, Explanation *e) {
         _cleanup_free_ uint32_t *tids = NULL;
         size_t n = 0;
@@ -189,7 +198,7 @@ static int find_tasks(Supervisor *s, const Registration *g, Whoms *w, Explanatio
         uint32_t gone = 0;
 
         for (size_t i = 0; i < spec->n_pids && r == 0; i++) {
-                r = add_process(w, spec->pids[i], e);
+                r = note_item(add_process(w, spec->pids[i], e), "pids", i, e);
                 if (r == REFUSED_NOT_FOUND) {
                         gone = n_gone++ == 0 ? spec->pids[i] : gone;
                         r = 0;
@@ -209,10 +218,13 @@ static int find_tasks(Supervisor *s, const Registration *g, Whoms *w, Explanatio
 }
 
 static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings *names, bool lenient, Whoms *w, Explanation *e) {
+        static const char *const lists[] = { [CGROUP_BY_PATH] = "cgroups", [CGROUP_BY_CONTAINER] = "containers",
+                                             [CGROUP_BY_UNIT] = "units" };
+
         for (size_t i = 0; i < names->n; i++) {
                 Cgroup *found = NULL;
                 size_t n = 0, n_doubled = 0;
-                int r = cgroup_resolve(&s->cgroups, naming, names->items[i], &found, &n, e);
+                int r = note_item(cgroup_resolve(&s->cgroups, naming, names->items[i], &found, &n, e), lists[naming], i, e);
 
                 if (r == REFUSED_NOT_FOUND && lenient)
                         continue;
@@ -284,7 +296,8 @@ static int refuse_slots(const Registration *g, Explanation *e) {
         if (g->cpus)
                 return refuse(e, REFUSED_NOT_FOUND, "bad-target", "%s is counted on the CPUs %s only, and none of these is "
                               "online and asked for", g->event->spec.name, g->cpus);
-        return refuse(e, REFUSED_NOT_FOUND, "bad-target", "none of the CPUs %s is online", g->event->spec.cpus);
+        return note_item(refuse(e, REFUSED_NOT_FOUND, "bad-target", "none of the CPUs %s is online", g->event->spec.cpus),
+                           "cpus", 0, e);
 }
 
 int supervisor_find_slots(const Supervisor *s, const Registration *g, uint32_t **ret_slots, size_t *ret_n,

@@ -270,7 +270,7 @@ int spec_set_target(EventSpec *spec, const ConfigTarget *t);
 /* -ENOMEM */
 int spec_from_config(Supervisor *s, const Config *c, const ConfigEvent *from, EventSpec *ret);
 /* Where in the configuration a refused event stands, in front of why it was refused. */
-void place_explanation(const ConfigEvent *from, Explanation *e);
+void place_explanation(const Config *c, const ConfigEvent *from, Explanation *e);
 /* A YAML text against this host: everything is opened once, disabled, and closed. 0, REFUSED_INVALID or _CANCELLED, negative. */
 int supervisor_validate(Supervisor *s, const char *yaml, ConfigMistakes *m);
 

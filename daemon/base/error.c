@@ -16,6 +16,7 @@ int refuse(Explanation *e, Refusal refusal, const char *reason, const char *form
                 printable_make(e->text, sizeof(e->text));
                 e->reason = reason;
                 e->position = 0;
+                e->list = NULL;
         }
         return refusal;
 }

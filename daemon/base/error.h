@@ -31,6 +31,8 @@ typedef struct Explanation {
         char text[640];     /* for people: what was asked, what was said, why, what to do; printable (printable.h) */
         const char *reason; /* for programs: a stable word with static lifetime, or NULL */
         unsigned position;  /* 1 + byte offset of the mistake in an expression or filter, 0 if none */
+        const char *list;   /* the key of a target that names what is refused, "pids", with static lifetime; or NULL */
+        size_t item;        /* which of that list, from 0 */
 } Explanation;
 
 #define EXPLANATION_NULL ((Explanation){ .text = "" })

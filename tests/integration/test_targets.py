@@ -300,6 +300,47 @@ def test_refused_targets():
             unchanged(daemon, before, f"what {target} left")
 
 
+def test_places_of_targets():
+    """What a target names and the host lacks is placed where it stands, also when the list goes over several lines."""
+    yaml = f"""version: 1
+targets:
+  gone:
+    pids:
+      - {os.getpid()}
+      - {os.getpid()}
+  nobody:
+    pids: [ 4194303, 4194303,
+            4194304 ]
+  lost:
+    tids:
+      - 4194303
+  absent:
+    units: [ init.scope*,
+             perfd-test-absent.service ]
+  nowhere: {{ cgroups: [ / ], cgroup: perfd-test/absent }}
+  unknown: {{ containers: [
+      0123456789abcdef ] }}
+groups:
+  a: {{ target: gone, events: [ {{ event: cpu-clock, name: a }} ] }}
+  b: {{ target: nobody, events: [ cpu-clock ] }}
+  c: {{ target: lost, events: [ page-faults ] }}
+  d: {{ target: absent, events: [ context-switches ] }}
+  e: {{ target: nowhere, events: [ cpu-migrations ] }}
+  f: {{ target: unknown, events: [ task-clock ] }}
+  g:
+    events:
+      - event: sched:sched_wakeup
+        filter: 'no_such_field == 1'
+"""
+    with Daemon() as daemon, daemon.client() as client:
+        mistakes = client.request(validate=pb.ValidateRequest(yaml=yaml)).validated.mistakes
+        places = [(m.line, m.column) for m in mistakes]
+        first = refused(client, "gone", apply=pb.ApplyRequest(yaml=yaml, path="new.yaml")).message
+    print("\n".join(f"  {m.line}:{m.column}: {m.text}" for m in mistakes))
+    equal(places, [(9, 13), (12, 9), (15, 14), (16, 38), (18, 7), (29, 17)], "the places of what is not there")
+    equal(first, "new.yaml:9:13: there is no process 4194304", "what apply says")
+
+
 # ---- the configuration -----------------------------------------------------------------------------------------------
 
 
