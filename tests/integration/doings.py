@@ -26,7 +26,8 @@ def threads_of(pid):
     """[(name, tid)] of those that are there."""
     found = []
     for tid in os.listdir(f"/proc/{pid}/task"):
-        found.append((read(f"/proc/{pid}/task/{tid}/comm"), int(tid)))
+        with contextlib.suppress(OSError):  # a thread may end between the list of them and its name
+            found.append((read(f"/proc/{pid}/task/{tid}/comm"), int(tid)))
     return found
 
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 
+import doings
 import perfd
 from perfd import check, equal, pb, wait_until
 
@@ -29,10 +30,9 @@ def ptrace(request, tid):
 
 
 def tid_of(daemon, name):
-    for tid in os.listdir(f"/proc/{daemon.pid}/task"):
-        with open(f"/proc/{daemon.pid}/task/{tid}/comm", encoding="ascii") as f:
-            if f.read().strip() == name:
-                return int(tid)
+    for found, tid in doings.threads_of(daemon.pid):
+        if found == name:
+            return tid
     raise AssertionError(f"perfd has no thread {name}")
 
 
