@@ -221,21 +221,21 @@ def attached(daemon, trace):
     """strace on a running daemon, all of its threads."""
     tracer = subprocess.Popen([*trace.command, "-p", str(daemon.pid)], stderr=subprocess.PIPE)
     try:
-        n_threads = len(os.listdir(f"/proc/{daemon.pid}/task"))
-        perfd.wait_until(lambda: traced(daemon.pid, tracer.pid) == n_threads, "all threads traced")
+        perfd.wait_until(lambda: all_traced(daemon.pid, tracer.pid), "all threads traced")
         yield
     finally:
         tracer.send_signal(signal.SIGINT)
         tracer.communicate(timeout=perfd.PATIENCE)
 
 
-def traced(pid, tracer):
-    """How many threads of a process it traces."""
-    n = 0
+def all_traced(pid, tracer):
+    """Whether it traces all threads of a process; one that reads for a stopped reader may end while they are looked at."""
     for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/status", encoding="utf-8") as f:
-            n += f"TracerPid:\t{tracer}\n" in f.read()
-    return n
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), \
+             open(f"/proc/{pid}/task/{task}/status", encoding="utf-8") as f:
+            if f"TracerPid:\t{tracer}\n" not in f.read():
+                return False
+    return True
 
 
 def group(pid):

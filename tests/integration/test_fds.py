@@ -19,6 +19,7 @@ from perfd import Client, Refused, check, equal, pb, wait_until
 FEW = 100        # RLIMIT_NOFILE
 NOBODY = 65534
 SECONDS = 5      # of an attack
+LOST = 4         # exit status of perfctl watch if something was lost
 CONFIG = "version: 1\naccess: { stream-mode: 0666 }\n"
 
 
@@ -232,7 +233,8 @@ def burst(daemon, n, arguments):
         finally:
             for client in clients:
                 client.kill()
-    equal([text for client, text in zip(clients, said) if client.returncode != 0], [], f"what those of {n} said that failed")
+    fine = (0,) if perfd.SANITIZER == "none" else (0, LOST)  # a sanitized perfd may be too slow for the host's system calls
+    equal([text for client, text in zip(clients, said) if client.returncode not in fine], [], f"what those of {n} said that failed")
 
 
 def test_bursts():
