@@ -5,6 +5,9 @@
  *
  * Batches of several sides are on their way for a moment only: until all readers have answered and the merge is so far.
  * Meanwhile packets end where the side changes, and what can be done quickly if nobody looks at sides is done slowly.
+ *
+ * A reader that does not answer misses cuts, and brings what it read before them when it goes on. Main has it take one then; a
+ * stream that began meanwhile begins there on its CPU.
  */
 #include "daemon/dispatcher.h"
 
@@ -34,8 +37,16 @@ void dispatcher_cut(Dispatcher *d, uint64_t id, uint64_t cut) {
                                 subscriber_cut(d, s, cut);
 }
 
+void dispatcher_set_behind(Dispatcher *d, uint32_t slot, bool is_behind) {
+        Hearing *h = &d->hearings[slot];
+
+        d->n_behind += is_behind;
+        d->n_behind -= h->is_behind;
+        h->is_behind = is_behind;
+}
+
 static bool is_before(const Dispatcher *d, const Subscriber *s) {
-        if (s->held)
+        if (s->held || d->n_behind > 0)
                 return false; /* some may still come */
         for (size_t i = 0; i < d->merge.n && s->order == STREAM_BY_TIME; i++)
                 if (d->merge.batches[i]->cut < s->from)

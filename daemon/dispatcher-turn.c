@@ -31,6 +31,13 @@ static int dispatcher_answer(Dispatcher *d, DispatcherMail *mail) {
         return dispatcher_ask_answer(ask) ? 0 : dispatcher_say(d, DISPATCHER_ANSWERS, NULL, NULL);
 }
 
+static void dispatcher_leave_lane(Dispatcher *d, uint32_t slot, bool is_stalled) {
+        d->live[slot] = false;
+        hearing_answered(&d->hearings[slot]);
+        d->watermarks[slot] = DISPATCHER_NOT_WAITED_FOR;
+        dispatcher_set_behind(d, slot, is_stalled);
+}
+
 /* The mail is used up. */
 static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
         int r = 0;
@@ -74,11 +81,14 @@ static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
                 r = dispatcher_answer(d, mail);
                 break;
         case DISPATCHER_LANE_OFF: /* all that it pushed has been taken */
-                d->live[mail->slot] = false;
-                hearing_answered(&d->hearings[mail->slot]);
-                d->watermarks[mail->slot] = DISPATCHER_NOT_WAITED_FOR;
-                if (mail->done)
-                        r = dispatcher_answer(d, mail);
+                dispatcher_leave_lane(d, mail->slot, false);
+                r = dispatcher_answer(d, mail);
+                break;
+        case DISPATCHER_LANE_STALLED:
+                dispatcher_leave_lane(d, mail->slot, true);
+                break;
+        case DISPATCHER_LANE_CUT: /* all that it pushed before has been taken */
+                dispatcher_set_behind(d, mail->slot, false);
                 break;
         case DISPATCHER_SPEAK:
                 r = dispatcher_answer(d, mail);

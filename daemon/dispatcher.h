@@ -135,6 +135,8 @@ typedef enum DispatcherOrder {
         DISPATCHER_CLOSE_ALL, /* nobody is waited for any more, but for the last packets of those that are closed */
         DISPATCHER_LANE_ON,   /* the CPU `slot` has a reader, and nothing of it is older than `at`; posts done */
         DISPATCHER_LANE_OFF,  /* its reader has ended; posts done */
+        DISPATCHER_LANE_STALLED, /* its reader does not answer: it is not waited for, and misses cuts */
+        DISPATCHER_LANE_CUT,  /* it is on again, and what comes from it is behind the last cut */
         DISPATCHER_SPEAK,     /* nothing, but that it answers; posts done */
         DISPATCHER_QUIT,      /* the thread ends */
 } DispatcherOrder;
@@ -210,6 +212,7 @@ typedef struct SubscriberRow {
 typedef struct Hearing {
         bool is_asked;      /* a watermark is on its way */
         bool is_told;       /* main knows that it has been for long */
+        bool is_behind;     /* it has missed cuts: what comes may be from before any of them */
         uint8_t n_silent;   /* looks at a lane that was asked, SILENT_LOOK apart and more */
         nsec_t silent_at;   /* the last of them, or when it was asked */
         uint8_t along;      /* ticks for which it went along when it was asked last; halved when it is seen to be idle */
@@ -333,6 +336,7 @@ typedef struct Dispatcher {
         unsigned n_closing;
         uint64_t side[_STREAM_ORDER_MAX]; /* cut of the batches whose items are in open packets, while there are edges */
         unsigned n_edges; /* beginnings and ends of streams between which and the merge some batch may lie */
+        unsigned n_behind; /* lanes that are */
         DispatcherMails removals; /* REMOVED, waiting for the merge, in the order of `at` */
 } Dispatcher;
 
@@ -451,6 +455,7 @@ int dispatcher_close_all(Dispatcher *d);
  */
 int dispatcher_set_side(Dispatcher *d, StreamOrder order, uint64_t cut);
 void dispatcher_cut(Dispatcher *d, uint64_t id, uint64_t cut);
+void dispatcher_set_behind(Dispatcher *d, uint32_t slot, bool is_behind);
 /* At the end of a turn: beginnings that nothing lies before any more. */
 void dispatcher_pass_beginnings(Dispatcher *d);
 /* It is about to end, or gone. */

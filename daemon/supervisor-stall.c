@@ -5,12 +5,14 @@
  */
 #include "daemon/supervisor-stall.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/kernel/tasks.h"
+#include "daemon/supervisor-ledger.h"
 #include "daemon/supervisor-removed.h"
 #include "daemon/supervisor-wait.h"
 
@@ -86,19 +88,23 @@ const char *supervisor_thread_state(pid_t tid) {
         }
 }
 
+static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) {
+        DispatcherMail *mail = calloc(1, sizeof(*mail));
+
+        if (!mail)
+                return error_origin(-ENOMEM);
+        *mail = (DispatcherMail){ .order = order, .slot = slot };
+        dispatcher_post(&s->dispatcher, mail);
+        return 0;
+}
+
 /*
  * Streams in the order of time do not wait for it either; what it brings later is late, and counted so. Main does not wait here:
  * it may be the dispatcher's work that the thread was stopped in.
  */
 static void leave_lane(Supervisor *s, uint32_t slot) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
-
-        if (!mail) {
+        if (tell_dispatcher(s, DISPATCHER_LANE_STALLED, slot) < 0)
                 log_print(LOG_ERR, "no memory to say so to the dispatcher: streams in the order of time wait for CPU %u", s->cpus[slot]);
-                return;
-        }
-        *mail = (DispatcherMail){ .order = DISPATCHER_LANE_OFF, .slot = slot };
-        dispatcher_post(&s->dispatcher, mail);
 }
 
 static void set_stalled(Supervisor *s, uint32_t slot, const char *asked) {
@@ -209,6 +215,13 @@ static void doubt_counts(Supervisor *s, uint32_t slot) {
         }
 }
 
+/* Streams that began meanwhile begin here on its CPU: what it has read before was from before them, or nobody knows. */
+static int take_missed_cut(Supervisor *s, uint32_t slot) {
+        int r = supervisor_cut(s);
+
+        return r < 0 || reader_is_stalled(&s->answering.readers[slot]) ? r : tell_dispatcher(s, DISPATCHER_LANE_CUT, slot);
+}
+
 static int catch_up(Supervisor *s, uint32_t slot) {
         Answering *a = &s->answering.readers[slot];
         int r = 0;
@@ -234,7 +247,7 @@ static int catch_up(Supervisor *s, uint32_t slot) {
         }
         if (!reader_is_stalled(a))
                 a->owes_retire = false;
-        return r;
+        return r == 0 ? take_missed_cut(s, slot) : r;
 }
 
 /* Others may be in the middle of a change: it waits for its turn. */

@@ -3,6 +3,7 @@
 
 The thread is stopped by PTRACE_SEIZE and PTRACE_INTERRUPT, which stop one thread and no other; PTRACE_DETACH lets it go on.
 """
+import collections
 import contextlib
 import ctypes
 import json
@@ -268,6 +269,38 @@ def test_removed_behind_it():
             said, _ = watching.communicate(timeout=perfd.PATIENCE)
             kinds = [line["kind"] for line in map(json.loads, said.splitlines()) if line.get("kind") in ("sample", "removed")]
             equal(kinds, ["sample"] * 400 + ["removed"], "what perfctl says of it")
+
+
+def items_of(subscriber):
+    """How many samples it got, by CPU, until now."""
+    return dict(collections.Counter(item["cpu"] for item in subscriber.finish() if "tid" in item))
+
+
+def test_begins_meanwhile():
+    """Who comes while a reader is stopped has nothing that this reader still had to read, whoever else is served by it: of its CPU
+    a stream begins where the reader answers again."""
+    first, last = perfd.online_cpus()[0], perfd.online_cpus()[-1]
+    ways = ("--order", "cpu"), ("--order", "time"), ("--order", "cpu", "--where", "cpu >= 0")  # the last one shares with nobody
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control:
+        perfd.add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=[os.getpid()], no_inherit=True)})
+        with contextlib.ExitStack() as stack:
+            early = [stack.enter_context(perfd.Subscriber(daemon, *way)) for way in ways[:2]]
+            with stopped(daemon, last):
+                call(first, 100)
+                call(last, 300)
+                rows(daemon, "calls")  # waits for it, in vain
+                equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
+                late = [stack.enter_context(perfd.Subscriber(daemon, *way)) for way in ways]
+                call(first, 40)
+                call(last, 20)
+            answers_again(daemon)
+            rows(daemon, "calls")  # behind all that follows from that
+            call(first, 10)
+            call(last, 50)
+            equal(items_of(early[0]), {first: 150, last: 370}, "of who was there before")
+            early[1].finish()  # what comes from the stopped reader may be late
+            for way, subscriber in zip(ways, late):
+                equal(items_of(subscriber), {first: 50, last: 50}, f"of who came meanwhile, {way}")
 
 
 def test_end_without_it():

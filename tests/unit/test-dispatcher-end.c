@@ -230,10 +230,69 @@ static void test_end_waits_for_the_merge(void **state) {
         rig_deinit(&r);
 }
 
+static void rig_post(Rig *r, DispatcherOrder order, uint32_t slot) {
+        DispatcherMail *mail = calloc(1, sizeof(*mail));
+
+        assert_non_null(mail);
+        *mail = (DispatcherMail){ .order = order, .slot = slot };
+        dispatcher_post(&r->dispatcher, mail);
+}
+
+/* Two: what is read in the middle of a turn follows in the next one. */
+static void rig_turns(Rig *r) {
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(dispatcher_turn(&r->dispatcher, false), 0);
+}
+
+static void rig_push(Rig *r, uint32_t slot, Batch *b) {
+        assert_true(queue_push(&r->full[slot], b));
+}
+
+/*
+ * The reader of CPU 1 misses the cut at which a stream begins. When it goes on it brings what is before that, some of which it has
+ * yet to read; the newcomer shares its packets with one who was there, and gets what is behind the cut that the reader takes then.
+ */
+static void test_begins_while_a_reader_misses_the_cut(void **state) {
+        uint64_t matched = 0, sent = 0, queued = 0;
+        int peers[2];
+        bool ended;
+        Rig r;
+
+        for (int order = 0; order < _STREAM_ORDER_MAX; order++) {
+                rig_init(&r);
+                rig_subscribe(&r, 2, (StreamOrder)order, 0, &peers[0]);
+                assert_int_equal(dispatcher_begin(&r.dispatcher, 2), 0);
+                rig_push(&r, 0, CUT_BATCH(0, 4, 10, 10));
+                rig_post(&r, DISPATCHER_LANE_STALLED, 1);
+                rig_turns(&r);
+                rig_subscribe(&r, 3, (StreamOrder)order, 5, &peers[1]);
+                rig_push(&r, 0, CUT_BATCH(0, 5, 12, 12));
+                assert_int_equal(dispatcher_begin(&r.dispatcher, 3), 0);
+                rig_turns(&r);
+                dispatcher_set_lane(&r.dispatcher, 1, true, true); /* as LANE_ON, which somebody waits for */
+                rig_push(&r, 1, CUT_BATCH(1, 4, 20, 13, 14));
+                rig_turns(&r);
+                rig_push(&r, 1, CUT_BATCH(1, 4, 21, 21));
+                rig_push(&r, 1, CUT_BATCH(1, 6, 30, 23, 24));
+                rig_post(&r, DISPATCHER_LANE_CUT, 1);
+                rig_turns(&r);
+                rig_push(&r, 0, CUT_BATCH(0, 6, 40, 31));
+                rig_push(&r, 1, CUT_BATCH(1, 6, 40, 32));
+                rig_turns(&r);
+                assert_int_equal(count_items(peers[0], &ended, &matched, &sent, &queued), 9);
+                assert_int_equal(count_items(peers[1], &ended, &matched, &sent, &queued), 5); /* 12, 23, 24, 31, 32 */
+                assert_int_equal(r.dispatcher.n_edges, 0);
+                close_fd(peers[0]);
+                close_fd(peers[1]);
+                rig_deinit(&r);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_ends_and_begins_at_a_cut),
                 cmocka_unit_test(test_end_waits_for_the_merge),
+                cmocka_unit_test(test_begins_while_a_reader_misses_the_cut),
                 cmocka_unit_test(test_last_packet_says_what_went_for_it),
         };
 
