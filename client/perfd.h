@@ -192,7 +192,9 @@ int perfd_reload(perfd_client *client, perfd_result **ret_result);
  * wrong with it is PERFD_E_REFUSED; a zero byte is as for perfd_validate().
  */
 int perfd_plan(perfd_client *client, const char *yaml, size_t length, const char *path, perfd_result **ret_result);
-int perfd_apply(perfd_client *client, const char *yaml, size_t length, const char *path, perfd_result **ret_result);
+/* may_wait: events that can not be opened now are pending, instead of PERFD_E_REFUSED for all. */
+int perfd_apply(perfd_client *client, const char *yaml, size_t length, const char *path, bool may_wait,
+                perfd_result **ret_result);
 /* What this host lets the daemon do: it tries each thing, which takes a moment. */
 int perfd_doctor(perfd_client *client, perfd_result **ret_result);
 /*
@@ -237,6 +239,7 @@ typedef struct perfd_status_row {
         bool loss_exact;    /* false: the kernel's losses are a lower bound */
         uint32_t n_closing; /* fds that trace nothing any more and wait to be closed */
         uint32_t n_fallen_back;     /* events for which another one is counted */
+        uint32_t n_pending;         /* events that are to run and can not be opened now */
         uint64_t n_tasks_forgotten; /* tasks without a name, for lack of room */
         uint64_t dispatcher_stalled; /* ns since when the dispatcher does not answer; 0: it does */
 } perfd_status_row;
@@ -260,7 +263,8 @@ typedef struct perfd_event_row {
         const char *place;  /* probes: what resolved, with file and build id */
         uint64_t n_targets; /* tasks or cgroups that it has fds on; 0: whole CPUs */
         bool kept;          /* it is there again after a restart of the daemon */
-        const char *waiting; /* why it can not be added now: kept, but not running, and without an id; "": it is running */
+        const char *waiting; /* pending: why it can not be opened now; configured or kept, and without an id; "": it runs */
+        const char *absent;  /* which of its cgroups, containers and units is not there now; "": all are */
         const perfd_field *fields; /* perfd_list_with_fields() */
         size_t n_fields;
         bool has_uid;       /* a client has added it */
@@ -289,6 +293,7 @@ typedef struct perfd_mistake_row {
 
 typedef struct perfd_reload_row {
         uint32_t added, removed, changed, kept;
+        uint32_t pending; /* that can not be opened now: perfd_event_row.waiting */
 } perfd_reload_row;
 
 /* What differs between an event that runs and what it would be; or a setting of the configuration. */

@@ -275,7 +275,8 @@ int perfd_plan(perfd_client *c, const char *yaml, size_t length, const char *pat
         return r;
 }
 
-int perfd_apply(perfd_client *c, const char *yaml, size_t length, const char *path, perfd_result **ret_result) {
+int perfd_apply(perfd_client *c, const char *yaml, size_t length, const char *path, bool may_wait,
+                perfd_result **ret_result) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         Perfd__V1__ApplyRequest apply = PERFD__V1__APPLY_REQUEST__INIT;
         char *text;
@@ -285,6 +286,7 @@ int perfd_apply(perfd_client *c, const char *yaml, size_t length, const char *pa
                 return r;
         apply.yaml = text;
         apply.path = wire_string(path);
+        apply.may_wait = may_wait;
         request.body_case = PERFD__V1__REQUEST__BODY_APPLY;
         request.apply = &apply;
         r = client_ask(c, &request, PERFD__V1__RESPONSE__BODY_RELOADED, ret_result);

@@ -35,6 +35,7 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                 .loss_exact = m->loss_exact,
                 .n_closing = m->n_closing,
                 .n_fallen_back = m->n_fallen_back,
+                .n_pending = m->n_pending,
                 .dispatcher_stalled = m->dispatcher_stalled,
                 .n_tasks_forgotten = m->n_tasks_forgotten,
         };
@@ -78,6 +79,7 @@ static int add_events(perfd_result *result, const Perfd__V1__ListReply *m) {
                         .n_targets = e->n_targets,
                         .kept = e->kept,
                         .waiting = e->waiting,
+                        .absent = e->absent,
                         .n_fields = e->n_fields,
                         .has_uid = e->spec && e->spec->added_by_case == PERFD__V1__EVENT_SPEC__ADDED_BY_UID,
                         .uid = e->spec ? e->spec->uid : 0,
@@ -150,7 +152,8 @@ static int add_reload(perfd_result *result, const Perfd__V1__ReloadReply *m) {
         if (!row)
                 return -ENOMEM;
         *row = (perfd_reload_row){
-                .added = m->added, .removed = m->removed, .changed = m->changed, .kept = m->kept
+                .added = m->added, .removed = m->removed, .changed = m->changed, .kept = m->kept,
+                .pending = m->pending,
         };
         result->reload = row;
         return 0;

@@ -98,6 +98,7 @@ typedef struct ConfigGroup {
 typedef struct Config {
         _Atomic(unsigned) n_refs;
         uint64_t version;
+        bool strict;                      /* what the host does not have now refuses a start and a reload */
         char *control_path, *stream_path; /* of the two sockets, absolute, at most 107 bytes */
         char *state_path;                 /* of the file of kept events; the same rules */
         int clock;                        /* clockid_t */

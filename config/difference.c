@@ -22,6 +22,8 @@ static const char *setting_text(const Key *k, const Config *c, char buffer[stati
         case KEY_MODE:
                 (void)snprintf(buffer, CONFIG_PRIORITY_SIZE, "%04o", (unsigned)*(const mode_t *)value);
                 return buffer;
+        case KEY_BOOL:
+                return *(const bool *)value ? "true" : "false";
         case KEY_CHOICE:
                 return key_choice_word(k, *(const int *)value);
         case KEY_PATH:

@@ -48,6 +48,9 @@ const Key config_keys[] = {
           "version of the format; the main file must have it",
           IN_CONFIG(version), .min = 1, .max = 1 },
 
+        { "strict", KEY_BOOL, "false", "true or false",
+          "whether an event that can not be opened now refuses the whole configuration", IN_CONFIG(strict) },
+
         { "listen", KEY_SECTION, .help = "the two sockets" },
         { "listen.control", KEY_PATH, "/run/perfd/control.sock", "an absolute path of at most 107 bytes",
           "socket for clients that may change what is traced", IN_CONFIG(control_path), .restart = true },

@@ -187,7 +187,7 @@ int handle_apply(Asking *a, Explanation *e) {
         perfd__v1__reload_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
         a->response->reloaded = reply;
-        return supervisor_apply(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), reply, e);
+        return supervisor_apply(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
 }
 
 int handle_reload(Asking *a, Explanation *e) {

@@ -59,7 +59,7 @@ int spec_from_config(Supervisor *s, const Config *c, const ConfigEvent *from, Ev
 }
 
 /* Of its filter, of the item of its target that is refused, or else of the event. */
-static ConfigPlace place_of(const Config *c, const ConfigEvent *from, const Explanation *e) {
+ConfigPlace place_of(const Config *c, const ConfigEvent *from, const Explanation *e) {
         if (e->reason && strcmp(e->reason, "bad-filter") == 0 && from->filter_at.path)
                 return from->filter_at;
         return e->list ? config_item_place(c, from, e->list, e->item) : from->at;

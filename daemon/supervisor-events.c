@@ -196,7 +196,7 @@ static int register_list(Supervisor *s, Registration *list, size_t n, const Addi
                 return restored < 0 ? restored : r;
         }
         if (r == 0)
-                kept_forget_waiting(s, &change);
+                kept_forget_pending(s, &change);
         return r;
 }
 
@@ -208,6 +208,8 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const Adding *addi
 
         thread_assert(THREAD_MAIN);
         r = resolve_all(s, specs, n, &list, e);
+        for (Registration *g = list; g && r == 0 && adding->is_written; g = g->next)
+                registration_allow_absence(g);
         if (r == 0 && !adding->is_written) /* what was kept was within the quota when it was added */
                 r = supervisor_check_quota(s, list, e);
         if (r == 0)
@@ -277,7 +279,7 @@ int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *re
                 event_refs_deinit(&refs);
                 return r;
         }
-        kept_forget_waiting(s, &(KeptChange){ .patterns = names, .n_patterns = n });
+        kept_forget_pending(s, &(KeptChange){ .patterns = names, .n_patterns = n });
         *ret_refs = refs;
         return 0;
 }

@@ -6,6 +6,7 @@
  */
 #include "daemon/supervisor.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
@@ -92,6 +93,26 @@ static int find_arrived(const Registration *g, const Whoms *now, Whoms *ret) {
         return 0;
 }
 
+/* For people: which of its names have no cgroup now. */
+static int set_absent(Registration *g, const Whoms *now) {
+        static const char *const kinds[] = { [CGROUP_BY_PATH] = "cgroup", [CGROUP_BY_CONTAINER] = "container",
+                                             [CGROUP_BY_UNIT] = "unit" };
+        char *text = NULL;
+
+        if (now->n_absent > 1
+                    ? asprintf(&text, "there is no %s %s now, and %zu more are not there", kinds[now->absent_by], now->absent,
+                               now->n_absent - 1) < 0
+                    : now->n_absent > 0 && asprintf(&text, "there is no %s %s now", kinds[now->absent_by], now->absent) < 0)
+                return error_origin(-ENOMEM);
+        if (text && (!g->absent || strcmp(text, g->absent) != 0))
+                log_print(LOG_NOTICE, "%s: %s; it is observed as soon as it is there", g->event->spec.name, text);
+        else if (!text && g->absent)
+                log_print(LOG_NOTICE, "%s observes all that it names again", g->event->spec.name);
+        free(g->absent);
+        g->absent = text;
+        return 0;
+}
+
 /* Looks, and opens what has come, disabled. */
 static int follow_event(Supervisor *s, Following *f, Registration *g, Explanation *e) {
         _cleanup_(whoms_deinit) Whoms arrived = WHOMS_NULL;
@@ -104,6 +125,9 @@ static int follow_event(Supervisor *s, Following *f, Registration *g, Explanatio
         if (r != 0)
                 return r;
         f->list[f->n++].registration = g;
+        r = set_absent(g, now);
+        if (r < 0)
+                return r;
         for (size_t i = 0; i < g->opened.n; i++)
                 g->opened.streams[i].leaves = g->opened.streams[i].is_cgroup && !whoms_have(now, g->opened.streams[i].whom);
         r = find_arrived(g, now, &arrived);

@@ -3,81 +3,47 @@
  * anew before each change of one of them. So nothing is changed that can not be kept, and nothing is acknowledged that is
  * not on the disk; a change that is refused after that writes the file as it was.
  *
- * What stands there and can not be added, because its module or target is not there now, stays there and waits: a start, a
- * reload or an apply tries it again.
+ * What stands there and can not be opened, because its module or target is not there now, stays there and is pending:
+ * supervisor-pending.c.
  */
 #include "daemon/supervisor-requests.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
 #include "daemon/kernel/state-file.h"
 #include "daemon/supervisor-kept.h"
 
-/* ---- what waits -------------------------------------------------------------------------------------------------- */
-
-static void waiting_free(WaitingEvent *w) {
-        perfd__v1__event_spec__free_unpacked(w->spec, NULL);
-        free(w->why);
-        free(w);
-}
-
-void supervisor_free_kept(Supervisor *s) {
-        for (WaitingEvent *next; s->waiting; s->waiting = next) {
-                next = s->waiting->next;
-                waiting_free(s->waiting);
-        }
-        free(s->state_path);
-        free(s->state_unusable);
-}
-
-bool waiting_is_selected(const WaitingEvent *w, const char *pattern) {
-        if (pattern[0] == '@')
-                return fnmatch(pattern + 1, *w->spec->group ? w->spec->group : EVENT_GROUP_DEFAULT, 0) == 0;
-        return strcmp(pattern, w->spec->name) == 0 || fnmatch(pattern, w->spec->name, 0) == 0;
-}
-
-/* Takes the message. -ENOMEM */
-static int waiting_add(Supervisor *s, Perfd__V1__EventSpec *spec, const char *why) {
-        WaitingEvent **end = &s->waiting, *w = calloc(1, sizeof(*w));
-        char *text = strdup(why);
-
-        if (!w || !text) {
-                perfd__v1__event_spec__free_unpacked(spec, NULL);
-                free(w);
-                free(text);
-                return error_origin(-ENOMEM);
-        }
-        *w = (WaitingEvent){ .spec = spec, .why = text };
-        while (*end)
-                end = &(*end)->next;
-        *end = w;
-        return 0;
-}
+/* ---- what is pending ---------------------------------------------------------------------------------------------- */
 
 /* What is removed, and what has the name of something new that is kept. */
-static bool change_drops(const KeptChange *change, const WaitingEvent *w) {
+static bool change_drops(const KeptChange *change, const PendingEvent *w) {
         bool dropped = false;
 
         for (size_t i = 0; i < change->n_patterns && !dropped; i++)
-                dropped = waiting_is_selected(w, change->patterns[i]);
-        for (const Registration *g = change->added; g && !dropped; g = g->next)
+                dropped = pending_is_selected(w, change->patterns[i]);
+        for (const Registration *g = change->added; g && !dropped && !w->is_configured; g = g->next)
                 dropped = strcmp(w->spec->name, g->event->spec.name) == 0;
         return dropped;
 }
 
-void kept_forget_waiting(Supervisor *s, const KeptChange *change) {
-        for (WaitingEvent **p = &s->waiting; *p;) {
-                WaitingEvent *w = *p;
+void kept_forget_pending(Supervisor *s, const KeptChange *change) {
+        for (PendingEvent **p = &s->pending.first; *p;) {
+                PendingEvent *w = *p;
 
                 if (!change_drops(change, w)) {
                         p = &w->next;
                         continue;
                 }
                 *p = w->next;
-                waiting_free(w);
+                w->next = NULL;
+                pending_free_list(w);
         }
+}
+
+void supervisor_free_kept(Supervisor *s) {
+        free(s->state_path);
+        free(s->state_unusable);
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
@@ -93,8 +59,8 @@ static bool change_is_kept(const Supervisor *s, const KeptChange *change) {
 
         for (size_t i = 0; i < change->n_subjects && !is_kept; i++)
                 is_kept = change->subjects[i]->kept;
-        for (const WaitingEvent *w = s->waiting; w && !is_kept; w = w->next)
-                is_kept = change_drops(change, w);
+        for (const PendingEvent *w = s->pending.first; w && !is_kept; w = w->next)
+                is_kept = !w->is_configured && change_drops(change, w);
         return is_kept;
 }
 
@@ -104,15 +70,8 @@ static int put_event(const EventSpec *from, bool enabled, Perfd__V1__AddRequest 
         int r;
 
         spec.disabled = !enabled;
-        if (spec.target) {
-                spec.pids = spec.tids = NULL;
-                spec.n_pids = spec.n_tids = 0;
-                spec.cgroups = spec.containers = spec.units = STRINGS_NULL;
-                spec.cpus = NULL;
-                spec.no_inherit = false;
-        }
         q->events[q->n_events] = NULL;
-        r = spec_message(&spec, &q->events[q->n_events]);
+        r = spec_message_to_keep(&spec, &q->events[q->n_events]);
         q->n_events += q->events[q->n_events] != NULL;
         return r;
 }
@@ -134,11 +93,9 @@ static int put_events(const Supervisor *s, const KeptChange *change, Perfd__V1__
 }
 
 static size_t count_events(const Supervisor *s, const KeptChange *change) {
-        size_t n = s->n_registrations;
+        size_t n = s->n_registrations + supervisor_count_pending(s);
 
         for (const Registration *g = change->added; g; g = g->next)
-                n++;
-        for (const WaitingEvent *w = s->waiting; w; w = w->next)
                 n++;
         return n;
 }
@@ -157,8 +114,8 @@ static int pack_events(const Supervisor *s, const KeptChange *change, Perfd__V1_
         if (r < 0)
                 return r;
         n_owned = q->n_events;
-        for (const WaitingEvent *w = s->waiting; w; w = w->next)
-                if (!change_drops(change, w))
+        for (const PendingEvent *w = s->pending.first; w; w = w->next)
+                if (!w->is_configured && !change_drops(change, w))
                         q->events[q->n_events++] = w->spec;
         *ret_n = perfd__v1__add_request__get_packed_size(q);
         *ret = malloc(*ret_n + 1);
@@ -204,47 +161,6 @@ int kept_restore(Supervisor *s, const KeptChange *change) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static int try_to_add(Supervisor *s, Perfd__V1__EventSpec *const *messages, size_t n, Explanation *e) {
-        EventSpec *specs = calloc(n + 1, sizeof(*specs));
-        EventRefs refs = { .n = 0 };
-        int r = specs ? 0 : error_origin(-ENOMEM);
-
-        for (size_t i = 0; i < n && r == 0; i++)
-                r = spec_from_message(s, messages[i], &specs[i], e);
-        if (r == 0)
-                r = supervisor_add(s, specs, n, &(Adding){ .keep = true, .is_written = true }, &refs, e);
-        for (size_t i = 0; specs && i < n; i++)
-                event_spec_deinit(&specs[i]);
-        free(specs);
-        event_refs_deinit(&refs);
-        return r;
-}
-
-/*
- * Takes the messages. All at once, because a thousand changes one by one take their time; if that is refused, each half on
- * its own, until it is known which it is.
- */
-static int load_events(Supervisor *s, Perfd__V1__EventSpec **messages, size_t n) {
-        Explanation e = EXPLANATION_NULL;
-        int r = n > 0 ? try_to_add(s, messages, n, &e) : 0;
-
-        if (r > 0 && n > 1) {
-                r = load_events(s, messages, n / 2);
-                if (r == 0)
-                        return load_events(s, messages + n / 2, n - n / 2);
-                messages += n / 2;
-                n -= n / 2;
-        }
-        if (r > 0) {
-                log_print(LOG_WARNING, "the kept event %s can not be added now, and waits in %s: %s", messages[0]->name,
-                          s->state_path, e.text);
-                return waiting_add(s, messages[0], e.text);
-        }
-        for (size_t i = 0; i < n; i++)
-                perfd__v1__event_spec__free_unpacked(messages[i], NULL);
-        return r;
-}
-
 /* Kept for whoever can read it, and out of the way of what is kept from now on. */
 static int give_up_file(Supervisor *s, const char *why) {
         _cleanup_free_ char *name = NULL;
@@ -260,9 +176,11 @@ static int give_up_file(Supervisor *s, const char *why) {
         return s->state_unusable ? 0 : error_origin(-ENOMEM);
 }
 
+/* Each is pending until it is opened, which is tried at once. */
 static int load_file(Supervisor *s, const uint8_t *bytes, size_t n) {
         Perfd__V1__AddRequest *q = perfd__v1__add_request__unpack(NULL, n, bytes);
-        int r;
+        PendingEvent *list = NULL;
+        int r = 0;
 
         if (!q) {
                 Explanation e;
@@ -270,10 +188,21 @@ static int load_file(Supervisor *s, const uint8_t *bytes, size_t n) {
                 (void)refuse(&e, REFUSED_INVALID, "state-file", "%s holds no list of events", s->state_path);
                 return give_up_file(s, e.text);
         }
-        r = load_events(s, q->events, q->n_events);
-        q->n_events = 0; /* they are taken; the array is not */
+        for (size_t i = q->n_events; i > 0 && r == 0; i--) { /* from the end, so that each is put before the others */
+                PendingEvent *behind = TAKE_PTR(list);
+
+                r = pending_add(&list, q->events[i - 1], NULL, "");
+                if (r == 0)
+                        list->next = behind;
+                else
+                        pending_free_list(behind);
+                q->n_events--; /* it is taken */
+        }
         perfd__v1__add_request__free_unpacked(q, NULL);
-        return r;
+        if (r < 0)
+                return r;
+        supervisor_set_pending(s, list, false);
+        return supervisor_retry_kept(s);
 }
 
 int supervisor_load_kept(Supervisor *s) {
@@ -298,25 +227,4 @@ int supervisor_load_kept(Supervisor *s) {
         log_print(LOG_ERR, "no event that was kept is added, and none can be kept: %s", e.text);
         s->state_unusable = strdup(e.text);
         return s->state_unusable ? 0 : error_origin(-ENOMEM);
-}
-
-int supervisor_retry_waiting(Supervisor *s) {
-        _cleanup_free_ Perfd__V1__EventSpec **messages = NULL;
-        size_t n = 0;
-
-        operations_set_final(s); /* what is refused here waits on; what it is about has been done */
-        for (const WaitingEvent *w = s->waiting; w; w = w->next)
-                n++;
-        messages = calloc(n + 1, sizeof(*messages));
-        if (!messages)
-                return error_origin(-ENOMEM);
-        for (size_t i = 0; i < n; i++) {
-                WaitingEvent *w = s->waiting;
-
-                s->waiting = w->next;
-                messages[i] = w->spec;
-                free(w->why);
-                free(w);
-        }
-        return load_events(s, messages, n);
 }

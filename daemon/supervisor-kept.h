@@ -19,10 +19,8 @@ typedef struct KeptChange {
 int kept_write(Supervisor *s, const KeptChange *change, Explanation *e);
 /* The change was refused after that (`added` may be gone but not NULL): the file as it is now. */
 int kept_restore(Supervisor *s, const KeptChange *change);
-/* The change is done: what it says of those that wait. */
-void kept_forget_waiting(Supervisor *s, const KeptChange *change);
-bool waiting_is_selected(const WaitingEvent *w, const char *pattern);
+/* The change is done: what it says of those that are pending, configured ones too. */
+void kept_forget_pending(Supervisor *s, const KeptChange *change);
 /* Once, behind the configuration's events. What can not be read or added is said on the log. Negative: memory. */
 int supervisor_load_kept(Supervisor *s);
-int supervisor_retry_waiting(Supervisor *s);
 void supervisor_free_kept(Supervisor *s);

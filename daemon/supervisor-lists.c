@@ -31,33 +31,26 @@ static int spec_message_copy(const Perfd__V1__EventSpec *from, Perfd__V1__EventS
         return *ret ? 0 : error_origin(-ENOMEM);
 }
 
-static int list_waiting(const Supervisor *s, const char *pattern, Perfd__V1__ListReply *reply) {
+static int list_pending(const Supervisor *s, const char *pattern, Perfd__V1__ListReply *reply) {
         int r = 0;
 
-        for (const WaitingEvent *w = s->waiting; w && r == 0; w = w->next) {
+        for (const PendingEvent *w = s->pending.first; w && r == 0; w = w->next) {
                 Perfd__V1__EventState *m;
 
-                if (!waiting_is_selected(w, pattern))
+                if (!pending_is_selected(w, pattern))
                         continue;
                 m = malloc(sizeof(*m));
                 if (!m)
                         return error_origin(-ENOMEM);
                 perfd__v1__event_state__init(m);
                 reply->events[reply->n_events++] = m;
-                m->kept = true;
+                m->kept = !w->is_configured;
+                m->configured = w->is_configured;
                 r = string_set(&m->waiting, w->why);
                 if (r == 0)
                         r = spec_message_copy(w->spec, &m->spec);
         }
         return r;
-}
-
-static size_t count_waiting(const Supervisor *s) {
-        size_t n = 0;
-
-        for (const WaitingEvent *w = s->waiting; w; w = w->next)
-                n++;
-        return n;
 }
 
 int handle_list(Asking *a, Explanation *e) {
@@ -71,7 +64,7 @@ int handle_list(Asking *a, Explanation *e) {
         perfd__v1__list_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_LIST;
         a->response->list = reply;
-        reply->events = calloc(s->n_registrations + count_waiting(s) + 1, sizeof(*reply->events));
+        reply->events = calloc(s->n_registrations + supervisor_count_pending(s) + 1, sizeof(*reply->events));
         if (!reply->events)
                 return error_origin(-ENOMEM);
         r = operations_is_between(s) ? 0 : supervisor_cut(s);
@@ -101,7 +94,9 @@ int handle_list(Asking *a, Explanation *e) {
                         return r;
                 if (a->request->list->fields && (r = field_descriptors_new(g->event->plan, &m->fields, &m->n_fields)) < 0)
                         return r;
-                r = spec_message(&g->event->spec, &m->spec);
+                r = string_set(&m->absent, g->absent);
+                if (r == 0)
+                        r = spec_message(&g->event->spec, &m->spec);
         }
-        return r >= 0 ? list_waiting(s, glob, reply) : r;
+        return r >= 0 ? list_pending(s, glob, reply) : r;
 }

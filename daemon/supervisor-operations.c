@@ -27,6 +27,7 @@ static const struct {
         [CHANGE_CGROUPS] = { supervisor_on_cgroups },
         [CHANGE_ORPHANS] = { supervisor_remove_orphans },
         [CHANGE_RELOAD] = { supervisor_reload_on_signal },
+        [CHANGE_PENDING] = { supervisor_retry_pending },
 };
 
 /* ---- who waits --------------------------------------------------------------------------------------------------- */
@@ -349,7 +350,7 @@ int operations_run(Supervisor *s) {
                 return 0;
         checkpoint_set(serve_others, s);
         o->is_running = true;
-        o->is_final = kind >= 0 && kind != CHANGE_RELOAD; /* the host has changed already */
+        o->is_final = kind >= 0 && kind < CHANGE_RELOAD; /* the host has changed already */
         o->gives_way = false;
         o->n_planned = 0;
         r = kind >= 0 ? make_change(s, (ChangeKind)kind) : run_request(s, take_next(o), &served);

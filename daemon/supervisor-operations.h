@@ -23,6 +23,7 @@ typedef enum ChangeKind {
         CHANGE_CGROUPS,   /* they come or go */
         CHANGE_ORPHANS,   /* events whose connection is gone */
         CHANGE_RELOAD,    /* SIGHUP */
+        CHANGE_PENDING,   /* what could not be opened is tried again */
         _CHANGE_KIND_MAX,
 } ChangeKind;
 
@@ -112,3 +113,4 @@ int supervisor_on_hotplug(Supervisor *s);       /* supervisor-hotplug.c */
 int supervisor_on_notices(Supervisor *s);       /* supervisor-subscribe.c */
 int supervisor_on_cgroups(Supervisor *s);       /* supervisor-follow.c */
 int supervisor_remove_orphans(Supervisor *s);   /* supervisor-events.c */
+int supervisor_retry_pending(Supervisor *s);    /* supervisor-pending.c */

@@ -75,7 +75,7 @@ static Held count_held(const Supervisor *s, uint32_t uid) {
                         held.n_events++;
                         held.n_fds += count_fds(g);
                 }
-        for (const WaitingEvent *w = s->waiting; w; w = w->next)
+        for (const PendingEvent *w = s->pending.first; w; w = w->next)
                 held.n_events += w->spec->added_by_case == PERFD__V1__EVENT_SPEC__ADDED_BY_UID && w->spec->uid == uid;
         return held;
 }

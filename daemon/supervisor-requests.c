@@ -94,6 +94,7 @@ static int handle_status(Asking *a, Explanation *e) {
         reply->pid = (uint32_t)getpid();
         reply->uptime = clock_now(CLOCK_MONOTONIC) - s->started;
         reply->n_events = (uint32_t)s->n_registrations;
+        reply->n_pending = (uint32_t)supervisor_count_pending(s);
         for (const Registration *g = s->registrations; g; g = g->next) {
                 EventCut t = supervisor_event_totals(s, g);
 

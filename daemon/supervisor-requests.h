@@ -50,6 +50,8 @@ int filter_from_message(const char *text, char **to, Explanation *e);
 /* Period and frequency of what is set, 0 if not. */
 int rate_check(uint64_t period, uint64_t frequency, Explanation *e);
 int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret);
+/* The same, to be made a spec again later: of a target it has only the name, and means what the configuration says of it then. */
+int spec_message_to_keep(const EventSpec *from, Perfd__V1__EventSpec **ret);
 /* Copies for messages and specs: NULL and 0 stay so. -ENOMEM. */
 int string_set(char **to, const char *from);
 int numbers_set(uint32_t **to, size_t *ret_n, const uint32_t *from, size_t n);

@@ -24,6 +24,7 @@ static void registration_release(Supervisor *s, void *object) {
         free(r->layout);
         free(r->pending_layout);
         free(r->cpus);
+        free(r->absent);
         free(r);
 }
 
@@ -50,12 +51,13 @@ void registrations_free(Supervisor *s, Registration *list) {
 
 /* ---- one registration -------------------------------------------------------------------------------------------- */
 
+/* A service that is started anew has a new cgroup of the same name. */
 static bool spec_is_followed(const EventSpec *spec) {
-        bool followed = spec->containers.n > 0 || spec->units.n > 0;
+        return spec->cgroups.n > 0 || spec->containers.n > 0 || spec->units.n > 0;
+}
 
-        for (size_t i = 0; i < spec->cgroups.n && !followed; i++)
-                followed = cgroup_is_glob(spec->cgroups.items[i]);
-        return followed;
+void registration_allow_absence(Registration *r) {
+        r->may_be_absent = r->is_followed;
 }
 
 /* The attrs of all sources, one behind the other. */

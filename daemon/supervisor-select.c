@@ -41,11 +41,15 @@ bool name_selects(const char *pattern, const Event *event) {
 }
 
 static int refuse_unknown(const Supervisor *s, const char *name, Explanation *e) {
+        const PendingEvent *pending = supervisor_find_pending(s, name);
         Nearest near = NEAREST_NULL;
 
         for (const Registration *r = s->registrations; r; r = r->next)
                 nearest_add(&near, name[0] == '@' ? name + 1 : name,
                             name[0] == '@' ? event_spec_group(&r->event->spec) : r->event->spec.name);
+        if (pending)
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-event", "%s does not run: it is pending, because it can not be opened "
+                              "now: %s", name, pending->why);
         if (name[0] == '@')
                 return refuse(e, REFUSED_NOT_FOUND, "unknown-group",
                               "no running event is in a group called %s: `perfctl list` shows them%s", name + 1, HINT(&near));
@@ -74,8 +78,8 @@ static bool selects_any(const Supervisor *s, const char *name, bool waiting_too)
 
         for (const Registration *r = s->registrations; r && !any && !is_exact(name); r = r->next)
                 any = name_selects(name, r->event);
-        for (const WaitingEvent *w = s->waiting; w && !any && waiting_too; w = w->next)
-                any = waiting_is_selected(w, name);
+        for (const PendingEvent *w = s->pending.first; w && !any && waiting_too; w = w->next)
+                any = pending_is_selected(w, name);
         return any;
 }
 
@@ -135,11 +139,11 @@ int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registr
 static int add_waiting(const Supervisor *s, char *const *names, size_t n, EventRefs *refs) {
         int r = 0;
 
-        for (const WaitingEvent *w = s->waiting; w && r == 0; w = w->next) {
+        for (const PendingEvent *w = s->pending.first; w && r == 0; w = w->next) {
                 bool selected = false;
 
                 for (size_t i = 0; i < n && !selected; i++)
-                        selected = waiting_is_selected(w, names[i]);
+                        selected = pending_is_selected(w, names[i]);
                 r = selected ? event_refs_add(refs, 0, w->spec->name) : 0;
         }
         return r;

@@ -131,6 +131,19 @@ int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret) {
         return target_message(from, &m->target);
 }
 
+int spec_message_to_keep(const EventSpec *from, Perfd__V1__EventSpec **ret) {
+        EventSpec spec = *from;
+
+        if (spec.target) {
+                spec.pids = spec.tids = NULL;
+                spec.n_pids = spec.n_tids = 0;
+                spec.cgroups = spec.containers = spec.units = STRINGS_NULL;
+                spec.cpus = NULL;
+                spec.no_inherit = false;
+        }
+        return spec_message(&spec, ret);
+}
+
 static int target_from_config(Supervisor *s, const char *name, EventSpec *to, Explanation *e) {
         for (size_t i = 0; i < s->config->n_targets; i++)
                 if (strcmp(s->config->targets[i].name, name) == 0)

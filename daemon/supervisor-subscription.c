@@ -311,6 +311,7 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
 static int check_pattern(const Supervisor *s, const char *pattern, Explanation *e) {
         const bool walks = is_glob(pattern);
         bool any = supervisor_find(s, pattern);
+        const PendingEvent *pending;
         int r = checkpoint(e);
 
         for (const Registration *g = s->registrations; g && r == 0 && !any && walks; g = g->next) {
@@ -319,6 +320,10 @@ static int check_pattern(const Supervisor *s, const char *pattern, Explanation *
         }
         if (r != 0 || any)
                 return r;
+        pending = supervisor_find_pending(s, pattern);
+        if (pending)
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-event", "%s is pending, because it can not be opened now: %s", pattern,
+                              pending->why);
         return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
                       "no running event matches %s: `perfctl list` shows what runs, `perfctl add %s` adds it", pattern, pattern);
 }

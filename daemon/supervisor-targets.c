@@ -217,6 +217,13 @@ static int find_tasks(Supervisor *s, const Registration *g, Whoms *w, Explanatio
         return 0;
 }
 
+static void note_absent(Whoms *w, CgroupNaming naming, const char *name) {
+        if (w->n_absent++ > 0)
+                return;
+        w->absent = name;
+        w->absent_by = naming;
+}
+
 static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings *names, bool lenient, Whoms *w, Explanation *e) {
         static const char *const lists[] = { [CGROUP_BY_PATH] = "cgroups", [CGROUP_BY_CONTAINER] = "containers",
                                              [CGROUP_BY_UNIT] = "units" };
@@ -226,8 +233,10 @@ static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings 
                 size_t n = 0, n_doubled = 0;
                 int r = note_item(cgroup_resolve(&s->cgroups, naming, names->items[i], &found, &n, e), lists[naming], i, e);
 
-                if (r == REFUSED_NOT_FOUND && lenient)
+                if (r == REFUSED_NOT_FOUND && lenient) {
+                        note_absent(w, naming, names->items[i]);
                         continue;
+                }
                 if (r == 0)
                         r = cgroups_add(&w->cgroups, &w->n_cgroups, found, n, &n_doubled);
                 if (r != 0)
@@ -241,7 +250,7 @@ static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings 
 static int find_cgroups(Supervisor *s, const Registration *g, Whoms *w, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
         int r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, e);
-        bool lenient = g->is_registered; /* what it observes may go, and come back */
+        bool lenient = g->is_registered || g->may_be_absent; /* what it observes may go, and come back */
 
         if (r == 0)
                 r = find_cgroups_named(s, CGROUP_BY_PATH, &spec->cgroups, lenient, w, e);

@@ -24,6 +24,9 @@ typedef struct Whoms {
         Cgroup *cgroups; /* whose fds are in the list */
         size_t n_cgroups;
         size_t n_doubled; /* cgroups that lie in another one, or were named twice: counted with that one */
+        const char *absent;     /* the spec's: the first name that has no cgroup now; NULL: all have one */
+        CgroupNaming absent_by; /* how it names it */
+        size_t n_absent;
 } Whoms;
 
 #define WHOMS_NULL ((Whoms){ .list = NULL })

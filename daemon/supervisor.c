@@ -263,6 +263,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         s->started_with = config_ref(s->config);
         if ((r = start_limits(e)) != 0 ||        /* fds */
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
+            (r = supervisor_start_pending(s)) != 0 || /* its timer */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
             (r = supervisor_start_cpus(s, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
             (r = supervisor_start_stalls(s)) != 0 ||     /* who does not answer */
@@ -282,7 +283,8 @@ int supervisor_start(Supervisor *s, Explanation *e) {
                         log_print(LOG_WARNING, "nobody reads the fd of --ready-fd: %m");
                 s->ready_fd = close_fd(s->ready_fd);
         }
-        log_print(LOG_INFO, "ready: %zu CPUs, %zu events", supervisor_count_online(s), s->n_registrations);
+        log_print(LOG_INFO, "ready: %zu CPUs, %zu events, %zu pending", supervisor_count_online(s), s->n_registrations,
+                  supervisor_count_pending(s));
         return 0;
 }
 
@@ -349,6 +351,7 @@ bool supervisor_stop(Supervisor *s) {
         supervisor_free_memory(s);
         supervisor_free_registered(s);
         supervisor_free_removed(s);
+        supervisor_free_pending(s);
         supervisor_free_kept(s);
         supervisor_give_closer(s, false);
         closer_stop(&s->closer);

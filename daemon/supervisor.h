@@ -29,6 +29,7 @@
 #include "daemon/supervisor-memory.h"
 #include "daemon/supervisor-notes.h"
 #include "daemon/supervisor-operations.h"
+#include "daemon/supervisor-pending.h"
 #include "daemon/supervisor-routes.h"
 #include "daemon/supervisor-stall.h"
 #include "daemon/supervisor-targets.h"
@@ -75,6 +76,8 @@ struct Registration {
         bool like_first;   /* of a glob, behind the first of them: it differs in nothing but the tracepoint */
         bool fallen_back;  /* spec.fallback is counted */
         bool is_followed;  /* its cgroups come and go: a glob, a container, a unit */
+        bool may_be_absent; /* none of them need be there when it is opened for the first time */
+        char *absent;      /* of these names, what has no cgroup now, for people; NULL: all of them have one */
         uint64_t owner;    /* id of the connection that it ends with; 0: none; OWNER_GONE */
         bool can_sample;   /* as attr_plan() takes it */
         SampleLayout *layout;         /* of what speaks; NULL of external events */
@@ -93,13 +96,6 @@ struct Registration {
         size_t n_encodings;
         RouteTable *table;  /* made of them for the last snapshot; NULL: to be made, or there are none */
 };
-
-/* A kept event that can not be added now. */
-typedef struct WaitingEvent {
-        struct WaitingEvent *next;
-        Perfd__V1__EventSpec *spec;
-        char *why;
-} WaitingEvent;
 
 /* Events that were removed while streams were there, the oldest first: supervisor-removed.h. */
 typedef struct RemovedEvents {
@@ -178,7 +174,7 @@ typedef struct Supervisor {
         uint64_t last_position;
         char *state_path;     /* of kept events */
         char *state_unusable; /* why it must not be written; NULL: it may */
-        WaitingEvent *waiting;
+        PendingEvents pending;
         uint32_t last_event_id;
         Subscription *subscriptions;
         Subscription *by_number[SUBSCRIPTIONS_MAX]; /* the same; NULL: the number is free */
@@ -269,7 +265,9 @@ void supervisor_free_cpus(Supervisor *s);
 int spec_set_target(EventSpec *spec, const ConfigTarget *t);
 /* -ENOMEM */
 int spec_from_config(Supervisor *s, const Config *c, const ConfigEvent *from, EventSpec *ret);
-/* Where in the configuration a refused event stands, in front of why it was refused. */
+/* Where in the configuration what was refused of an event stands: its filter, an item of its target, or the event. */
+ConfigPlace place_of(const Config *c, const ConfigEvent *from, const Explanation *e);
+/* The same in front of why it was refused. */
 void place_explanation(const Config *c, const ConfigEvent *from, Explanation *e);
 /* A YAML text against this host: everything is opened once, disabled, and closed. 0, REFUSED_INVALID or _CANCELLED, negative. */
 int supervisor_validate(Supervisor *s, const char *yaml, ConfigMistakes *m);
@@ -277,8 +275,11 @@ int supervisor_validate(Supervisor *s, const char *yaml, ConfigMistakes *m);
 /* supervisor-reload.c: from what is configured to another configuration, all of it or, refused, nothing. */
 int supervisor_apply_config(Supervisor *s, Explanation *e); /* the one that it was started with */
 int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e);
-/* A text as the configuration until the next reload; `path` is for messages. */
-int supervisor_apply(Supervisor *s, const char *yaml, const char *path, Perfd__V1__ReloadReply *ret, Explanation *e);
+/*
+ * A text as the configuration until the next reload; `path` is for messages. may_wait: what can not be opened now is pending,
+ * and refuses nothing.
+ */
+int supervisor_apply(Supervisor *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e);
 /* What that would do. The reply's strings and arrays are malloc'ed, for free_unpacked(), also when it fails. */
 int supervisor_plan(Supervisor *s, const char *yaml, const char *path, Perfd__V1__PlanReply *ret, Explanation *e);
 
@@ -371,7 +372,7 @@ void event_refs_deinit(EventRefs *r);
 typedef struct Adding {
         uint64_t owner;  /* id of the connection with which they end; 0: none */
         bool keep;       /* over restarts */
-        bool is_written; /* they come from there */
+        bool is_written; /* they come from there, or from the configuration: nobody waits for an answer */
 } Adding;
 int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const Adding *adding, EventRefs *ret_refs, Explanation *e);
 /* Control.gone: its request waits no longer, and the events that end with it are to be removed. */
@@ -424,6 +425,8 @@ int supervisor_replace(Supervisor *s, Replacement *list, size_t n, Explanation *
 Registration *supervisor_find(const Supervisor *s, const char *name);
 /* An event or a glob, parsed and looked up: what would be opened for it. supervisor-resolve.c */
 int supervisor_resolve(Supervisor *s, EventSpec *spec, Registration **ret_list, Explanation *e);
+/* Its cgroups, containers and units may all come later: it is open on those that are there. */
+void registration_allow_absence(Registration *r);
 Registration *registration_free(Supervisor *s, Registration *r);
 void registrations_free(Supervisor *s, Registration *list);
 /* A list that is resolved and opened, of names that nobody has. It moves; refused: it is closed and freed. */

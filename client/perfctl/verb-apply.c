@@ -10,7 +10,7 @@ static int apply_bytes(Perfctl *p, const char *bytes, size_t n) {
 
         if (r != 0)
                 return r;
-        if (perfd_apply(p->client, bytes, n, p->arguments[0], &result) != 0)
+        if (perfd_apply(p->client, bytes, n, p->arguments[0], perfctl_get(p, "allow-pending") != NULL, &result) != 0)
                 return perfctl_fail_client(p, NULL);
         reload_print(p, result);
         return PERFCTL_OK;
@@ -32,6 +32,9 @@ const Verb verb_apply = {
         .name = "apply",
         .arguments = "FILE",
         .help = "let a configuration hold until the next reload",
+        .options = {
+                { .name = "allow-pending", .help = "what can not be opened now is opened when it can be" },
+        },
         .min_arguments = 1,
         .max_arguments = 1,
         .words = WORDS_FILES,

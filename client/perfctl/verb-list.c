@@ -98,7 +98,7 @@ static void print_table(Perfctl *p, const perfd_result *result) {
                         table_put_number(&t, e->id);
                 put_event(&t, e);
                 table_put(&t, e->spec->group);
-                table_put(&t, *e->waiting ? "waiting" : e->enabled ? "enabled" : "disabled");
+                table_put(&t, *e->waiting ? "pending" : e->enabled ? "enabled" : "disabled");
                 put_target(&t, e);
                 put_rate(&t, e->spec);
                 put_word(&t, callchain_name(e->spec->callchain));
@@ -107,7 +107,7 @@ static void print_table(Perfctl *p, const perfd_result *result) {
                 table_put_number(&t, e->delivered);
                 table_put_number(&t, e->lost);
                 put_word(&t, e->spec->filter);
-                put_word(&t, *e->waiting ? e->waiting : e->place);
+                put_word(&t, *e->waiting ? e->waiting : *e->absent ? e->absent : e->place);
         }
         table_print(&t, &p->out);
         table_deinit(&t);
@@ -146,6 +146,7 @@ static void print_json(Perfctl *p, const perfd_event_row *e) {
         else
                 json_put_null(&j);
         JSON_STRING(&j, "waiting", e->waiting);
+        JSON_STRING(&j, "absent", e->absent);
         JSON_STRING(&j, "target", e->spec->target);
         put_ids_json(&j, "pids", e->spec->pids, e->spec->n_pids);
         put_ids_json(&j, "tids", e->spec->tids, e->spec->n_tids);

@@ -7,8 +7,13 @@ void reload_print(Perfctl *p, const perfd_result *result) {
         Json j = json_of(&p->out);
 
         if (!p->json) {
-                output_print(&p->out, "added %u, removed %u, changed %u, kept %u\n", row->added, row->removed,
-                             row->changed, row->kept);
+                output_print(&p->out, "added %u, removed %u, changed %u, kept %u", row->added, row->removed, row->changed,
+                             row->kept);
+                if (row->pending > 0)
+                        output_print(&p->out, ", pending %u", row->pending);
+                output_print(&p->out, "\n");
+                if (row->pending > 0)
+                        (void)perfctl_fail(p, PERFCTL_OK, "%u events can not be opened now: `perfctl list` says why", row->pending);
                 return;
         }
         json_begin(&j, '{');
@@ -16,6 +21,7 @@ void reload_print(Perfctl *p, const perfd_result *result) {
         JSON_NUMBER(&j, "removed", row->removed);
         JSON_NUMBER(&j, "changed", row->changed);
         JSON_NUMBER(&j, "kept", row->kept);
+        JSON_NUMBER(&j, "pending", row->pending);
         json_end(&j, '}');
         json_end_line(&j);
 }

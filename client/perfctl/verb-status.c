@@ -28,6 +28,7 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
         JSON_BOOL(&j, "loss_exact", s->loss_exact);
         JSON_NUMBER(&j, "closing", s->n_closing);
         JSON_NUMBER(&j, "fallen_back", s->n_fallen_back);
+        JSON_NUMBER(&j, "pending", s->n_pending);
         JSON_NUMBER(&j, "dispatcher_stalled", s->dispatcher_stalled);
         JSON_NUMBER(&j, "tasks_forgotten", s->n_tasks_forgotten);
         json_put_name(&j, "cpus");
@@ -88,6 +89,7 @@ static void print_facts(Perfctl *p, const perfd_status_row *s) {
         put_fact(&t, "loss-exact", s->loss_exact ? "yes" : "no");
         put_number(&t, "closing", s->n_closing);
         put_number(&t, "fallen-back", s->n_fallen_back);
+        put_number(&t, "pending", s->n_pending);
         put_number(&t, "tasks-forgotten", s->n_tasks_forgotten);
         table_put(&t, "dispatcher-stalled");
         if (s->dispatcher_stalled > 0 || !p->human)

@@ -359,16 +359,16 @@ def test_check():
 
 def test_configured_events():
     """What only the kernel can refuse is said with its place, too, and before anybody can connect."""
-    config = "version: 1\ngroups:\n  a:\n    events:\n      - cpu-clock\n"
-    fail_to_start(r"perfd\.yaml:6:9: .*sched:sched_swich.*sched:sched_switch",
+    config = "version: 1\nstrict: true\ngroups:\n  a:\n    events:\n      - cpu-clock\n"
+    fail_to_start(r"perfd\.yaml:7:9: .*sched:sched_swich.*sched:sched_switch",
                   config=config + "      - sched:sched_swich\n")
-    fail_to_start(r"perfd\.yaml:7:17: .*Field not found",
+    fail_to_start(r"perfd\.yaml:8:17: .*Field not found",
                   config=config + f"      - event: {WAKEUP}\n        filter: bogus == 1\n")
 
 
 def test_reload():
     """A file with a mistake, and one with an event that the kernel refuses, change nothing."""
-    config = f"version: 1\ngroups: {{ a: {{ events: [ {WAKEUP} ] }} }}\n"
+    config = f"version: 1\nstrict: true\ngroups: {{ a: {{ events: [ {WAKEUP} ] }} }}\n"
     with running(config) as (daemon, client):
         path = os.path.join(daemon.directory, "perfd.yaml")
         for text, reason, word in ((MISTAKES, "bad-config", "connections.max"),
@@ -431,7 +431,7 @@ def test_without_tracefs():
            'exec setpriv --bounding-set -sys_admin "$@"'
     prefix = ("unshare", "-m", "sh", "-c", hide, "sh")
     words = "tracefs is not mounted on /sys/kernel/tracing", "mount -t tracefs"
-    fail_to_start("perfd.yaml:3:", *words, config="version: 1\ngroups: {g: {events: [\nsched:sched_switch]}}\n", prefix=prefix)
+    fail_to_start("perfd.yaml:4:", *words, config="version: 1\nstrict: true\ngroups: {g: {events: [\nsched:sched_switch]}}\n", prefix=prefix)
     with Daemon(prefix=prefix) as daemon, daemon.client() as client, daemon.client(stream=True) as stream:
         for word in words:
             check(word in daemon.stderr(), daemon.stderr())

@@ -439,7 +439,7 @@ def test_configuration():
                   {"call": 10, "args": 7, "return": 0, "calls": 10, "of-jobs": 0}, "samples after the reload")
             with_it = state(daemon)
             with open(path, "w", encoding="utf-8") as f:
-                f.write(changed.replace(tree.path("web"), tree.path("wbe")))
+                f.write("strict: true\n" + changed.replace(tree.path("web"), tree.path("wbe")))
             no = refused(client, "unknown-cgroup", reload=pb.Empty())
             check("perfd.yaml:" in no.message and "web" in no.message, f"no place in {no.message!r}")
             unchanged(daemon, with_it, "what a refused reload left")

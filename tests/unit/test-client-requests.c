@@ -233,7 +233,7 @@ static void test_apply(void **state) {
         perfd_result *result;
         Pair p = pair_new();
 
-        assert_int_equal(perfd_apply(p.client, "a\0b", 3, NULL, NULL), PERFD_E_INVALID); /* nothing is sent */
+        assert_int_equal(perfd_apply(p.client, "a\0b", 3, NULL, false, NULL), PERFD_E_INVALID); /* nothing is sent */
         assert_int_equal(perfd_client_error(p.client)->position, 2);
         assert_int_equal(perfd_plan(p.client, "a\0b", 3, NULL, NULL), PERFD_E_INVALID);
         reply.changed = 5;
@@ -241,7 +241,7 @@ static void test_apply(void **state) {
         r.body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
         r.reloaded = &reply;
         play_response(p.daemon, &r);
-        assert_int_equal(perfd_apply(p.client, NULL, 0, NULL, &result), 0);
+        assert_int_equal(perfd_apply(p.client, NULL, 0, NULL, true, &result), 0);
         request = play_request(p.daemon);
         assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_APPLY);
         assert_string_equal(request->apply->yaml, "");

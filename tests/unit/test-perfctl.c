@@ -169,7 +169,7 @@ static void test_list(void **state) {
         play_response(r.daemon, &yes);
         run_end(&r);
         assert_ran(&r, PERFCTL_OK,
-                   "{\"name\":\"a:b\",\"id\":4,\"event\":\"a:b\",\"group\":\"io\",\"enabled\":true,\"configured\":false,\"kept\":false,\"uid\":null,\"waiting\":\"\",\"target\":\"\","
+                   "{\"name\":\"a:b\",\"id\":4,\"event\":\"a:b\",\"group\":\"io\",\"enabled\":true,\"configured\":false,\"kept\":false,\"uid\":null,\"waiting\":\"\",\"absent\":\"\",\"target\":\"\","
                    "\"pids\":[5,6],\"tids\":[],\"cgroups\":[],\"containers\":[],\"units\":[],\"cpus\":\"\","
                    "\"no_inherit\":false,\"filter\":\"x > 1\",\"period\":0,\"frequency\":0,\"callchain\":\"\","
                    "\"include_self\":false,\"args\":\"\",\"maxactive\":0,\"interval\":0,\"fallback\":\"\",\"attr\":[],"

@@ -1,0 +1,49 @@
+/*
+ * For the supervisor: events that are to run and can not be opened now, because their module, file, process or privilege is
+ * not there. They are tried again by a slow timer, by each reload and by each apply. Main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <systemd/sd-event.h>
+
+#include "config/config.h"
+#include "daemon/base/error.h"
+#include "daemon/model/event.h"
+#include "proto/perfd.pb-c.h"
+
+typedef struct Supervisor Supervisor;
+
+typedef struct PendingEvent {
+        struct PendingEvent *next;
+        Perfd__V1__EventSpec *spec;
+        bool is_configured; /* else it stands in the state file */
+        char *place;        /* "PATH:LINE:COLUMN: " of the configuration, or "" */
+        char *why;          /* it can not be opened, for people */
+} PendingEvent;
+
+typedef struct PendingEvents {
+        PendingEvent *first;
+        sd_event_source *timer; /* off while none is pending */
+        unsigned n_tries;       /* since one came */
+} PendingEvents;
+
+/* Takes the message. -ENOMEM: it is freed. place: where the configuration has it; NULL: the state file does. */
+int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPlace *place, const char *why);
+/* With the reason, in one line. */
+void pending_log(const PendingEvent *p);
+void pending_free_list(PendingEvent *list);
+/* As name_selects(), which is for events that run. */
+bool pending_is_selected(const PendingEvent *p, const char *pattern);
+size_t supervisor_count_pending(const Supervisor *s);
+/* NULL: none that is pending has this name. */
+const PendingEvent *supervisor_find_pending(const Supervisor *s, const char *name);
+/* The state file's or the configuration's of a new list, which moves, replace those of the same kind. */
+void supervisor_set_pending(Supervisor *s, PendingEvent *list, bool is_configured);
+
+/* Once, before anything is pending. Negative */
+int supervisor_start_pending(Supervisor *s);
+void supervisor_free_pending(Supervisor *s);
+/* Those of the state file, behind a change that has just tried those of the configuration. The timer begins anew. Negative */
+int supervisor_retry_kept(Supervisor *s);

@@ -1,0 +1,210 @@
+#!/usr/bin/python3
+"""What is configured or kept and not there now keeps perfd from nothing, is said, and is opened when it comes. Needs root."""
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+
+import perfd
+from perfd import Daemon, add, check, equal, fail_to_start, refused, wait_until
+from subscriber import pb
+from test_control import documents, perfctl
+from test_sources import FIRE, GETPPID, Fire
+
+NOWHERE = 4194304  # PID_MAX_LIMIT: no task ever has it
+
+
+def hierarchy():
+    """The folder of the cgroup v2 hierarchy."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        return next(line.split()[4] for line in f if " - cgroup2 " in line)
+
+
+@contextlib.contextmanager
+def folder_name():
+    """The path and the name of a cgroup that is not there; it goes with all that was put into it."""
+    name = f"perfd-pending-{os.getpid()}"
+    path = os.path.join(hierarchy(), name)
+    try:
+        yield path, name
+    finally:
+        if os.path.isdir(path):
+            wait_until(lambda: not open(f"{path}/cgroup.procs", encoding="ascii").read(), "the cgroup to be empty")
+            os.rmdir(path)
+
+
+def states(daemon):
+    """{name: (does it run, why not, what of its target is not there, is it configured)}"""
+    return {row["name"]: (row["enabled"], row["waiting"], row["absent"], row["configured"]) for row in documents(daemon, "list")}
+
+
+def reasons(daemon):
+    return {name: why for name, (_, why, _, _) in states(daemon).items() if why}
+
+
+def test_start():
+    """With one of each kind missing perfd starts, the others run, and each says what it is pending for."""
+    config = f"""version: 1
+targets:
+  gone: {{ pids: [{NOWHERE}] }}
+  unit: {{ units: [perfd-no-such-unit.service] }}
+  cgroup: {{ cgroup: perfd-no-such/cgroup }}
+  container: {{ containers: [0123456789ab] }}
+groups:
+  host: {{ events: ['sched:sched_process_exec', 'nosuch:event', {{ event: 'uprobe:/nonexistent:main', name: probe }}] }}
+  a: {{ target: gone, events: [{{ event: page-faults, name: of-pid }}] }}
+  b: {{ target: unit, events: [{{ event: page-faults, name: of-unit }}] }}
+  c: {{ target: cgroup, events: [{{ event: page-faults, name: of-cgroup }}] }}
+  d: {{ target: container, events: [{{ event: page-faults, name: of-container }}] }}
+"""
+    with Daemon(config=config) as daemon:
+        found = states(daemon)
+        equal({name: state[0] for name, state in found.items()},
+              {"sched:sched_process_exec": True, "nosuch:event": False, "probe": False, "of-pid": False, "of-unit": True,
+               "of-cgroup": True, "of-container": True}, "what runs")
+        check(all(state[3] for state in found.values()), "all of it is configured")
+        for name, word in {"nosuch:event": "no tracepoint", "probe": "no file", "of-pid": f"no process {NOWHERE}"}.items():
+            check(word in found[name][1], f"{name}: {word!r} is not in {found[name][1]!r}")
+        for name, word in {"of-unit": "no unit perfd-no-such-unit.service", "of-cgroup": "no cgroup perfd-no-such/cgroup",
+                           "of-container": "no container 0123456789ab"}.items():
+            check(word in found[name][2], f"{name}: {word!r} is not in {found[name][2]!r}")
+        status, = documents(daemon, "status")
+        equal((status["events"], status["pending"]), (4, 3), "events, and those that are pending")
+        said = daemon.stderr()
+        for word in ("perfd.yaml:8:48: nosuch:event is pending", "perfd.yaml:8:73: probe is pending", "perfd.yaml:3:18: of-pid is pending",
+                     "there is no unit perfd-no-such-unit.service now", "ready: 2 CPUs, 4 events, 3 pending"):
+            check(word in said or "ready" in word and os.cpu_count() != 2, f"{word!r} is not in {said}")
+        with daemon.client() as client:
+            no = refused(client, "unknown-event", subscribe=pb.SubscribeRequest(events=["probe"]))
+            check("pending" in no.message, f"a subscriber hears {no.message!r}")
+
+
+def test_comes():
+    """What comes is opened, and delivers: a cgroup at once, a file by the timer; what goes is pending no more or again."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory, folder_name() as (path, name), Fire() as fire:
+        program = os.path.join(directory, "program")
+        config = f"""version: 1
+targets: {{ cgroup: {{ cgroup: {name} }} }}
+groups:
+  a: {{ target: cgroup, events: [{{ event: 'raw_syscalls:sys_enter', filter: id == {GETPPID}, name: calls }}] }}
+  b: {{ events: [{{ event: 'uprobe:{program}:fire_call', name: hits }}] }}
+"""
+        with Daemon(config=config) as daemon, daemon.client(stream=True) as stream:
+            equal(list(reasons(daemon)), ["hits"], "what is pending")
+            items = stream.subscribe(events=["calls"], queue_bytes=1 << 26)
+            os.mkdir(path)
+            wait_until(lambda: not states(daemon)["calls"][2], "the cgroup to be observed")
+            with open(f"{path}/cgroup.procs", "w", encoding="ascii") as f:
+                f.write(str(fire.pid))
+            fire.fire("syscalls", 1000)
+            with open(f"{hierarchy()}/cgroup.procs", "w", encoding="ascii") as f:
+                f.write(str(fire.pid))
+            shutil.copy(FIRE, program)
+            wait_until(lambda: not reasons(daemon), "the probe to be there")
+            check("hits is not pending any more" in daemon.stderr(), daemon.stderr())
+            os.rmdir(path)
+            wait_until(lambda: states(daemon)["calls"][2], "the cgroup to be missed")
+            stream.stop()
+            equal(len(list(items)), 1000, "items of the cgroup")
+            check(all(row["balanced"] and row["exact"] for row in stream.end["ledger"] if row["kind"] == "event"),
+                  stream.end["ledger"])
+
+
+def test_anew_under_its_name():
+    """A service that is started anew has a new cgroup: an event of a client that names the path goes on with it."""
+    with folder_name() as (path, name), Fire() as fire, Daemon() as daemon, daemon.client() as client:
+        refused(client, "unknown-cgroup", add=pb.AddRequest(events=[pb.EventSpec(event="page-faults",
+                                                                                 target=pb.Target(cgroups=[name]))]))
+        os.mkdir(path)
+        add(client, {"event": "raw_syscalls:sys_enter", "filter": f"id == {GETPPID}", "name": "calls",
+                     "target": pb.Target(cgroups=[name])})
+        os.rmdir(path)
+        wait_until(lambda: states(daemon)["calls"][2] == f"there is no cgroup {name} now", "the cgroup to be missed")
+        os.mkdir(path)
+        wait_until(lambda: not states(daemon)["calls"][2], "the new cgroup to be observed")
+        with open(f"{path}/cgroup.procs", "w", encoding="ascii") as f:
+            f.write(str(fire.pid))
+        fire.fire("syscalls", 500)
+        with open(f"{hierarchy()}/cgroup.procs", "w", encoding="ascii") as f:
+            f.write(str(fire.pid))
+        rows = daemon.ledger("calls").events
+        equal(sum(row.occurred for row in rows), 500, "occurrences in the new cgroup")
+
+
+def test_kept():
+    """A kept event whose file is gone at a start is pending, and opened when the file is there again; nobody has to reload."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        program = os.path.join(directory, "program")
+        shutil.copy(FIRE, program)
+        with Daemon(directory=directory) as daemon:
+            perfctl(daemon, "add", "--keep", f"uprobe:{program}:fire_call", "--name", "hits")
+        os.unlink(program)
+        with Daemon(directory=directory) as daemon:
+            found = states(daemon)["hits"]
+            check(not found[0] and "no file" in found[1] and not found[3], found)
+            shutil.copy(FIRE, program)
+            wait_until(lambda: states(daemon)["hits"][0], "the probe to be there")
+        with Daemon(directory=directory) as daemon:
+            check(states(daemon)["hits"][0], "it is still kept")
+
+
+def test_strict():
+    """`strict` lets what is not there refuse the start and a reload, with its place; a mistake does so always."""
+    fail_to_start(r"perfd.yaml:3:23: .*no tracepoint nosuch:event",
+                  config="version: 1\nstrict: true\ngroups: {a: {events: ['nosuch:event']}}\n")
+    fail_to_start(r"perfd.yaml:2:\d+: .*", config="version: 1\ngroups: {a: {events: [{event: 'sched:sched_switch', filter: 'no == 1'}]}}\n")
+    with Daemon(config="version: 1\nstrict: true\n") as daemon, daemon.client() as client:
+        with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="utf-8") as f:
+            f.write("version: 1\nstrict: true\ngroups: {a: {events: ['sched:sched_switch', 'nosuch:event']}}\n")
+        refused(client, "unknown-event", reload=pb.Empty())
+        equal(states(daemon), {}, "what it left")
+        with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="utf-8") as f:
+            f.write("version: 1\ngroups: {a: {events: ['sched:sched_switch', 'nosuch:event']}}\n")
+        os.kill(daemon.pid, signal.SIGHUP)
+        wait_until(lambda: len(states(daemon)) == 2, "the reload")
+        equal(list(reasons(daemon)), ["nosuch:event"], "what is pending")
+        done = perfctl(daemon, "reload")
+        check("pending 1" in done.stdout and "1 events can not be opened now" in done.stderr, (done.stdout, done.stderr))
+
+
+def test_apply():
+    """It is all or nothing, unless its client allows that events are pending; another one ends what was pending."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f, Daemon() as daemon:
+        f.write("version: 1\ngroups: {a: {events: ['sched:sched_switch', 'nosuch:event']}}\n")
+        f.flush()
+        check("no tracepoint" in perfctl(daemon, "apply", f.name, status=1).stderr, "an apply")
+        equal(states(daemon), {}, "what it left")
+        check("pending 1" in perfctl(daemon, "apply", "--allow-pending", f.name).stdout, "an apply that allows it")
+        equal({name: state[0] for name, state in states(daemon).items()}, {"sched:sched_switch": True, "nosuch:event": False},
+              "what runs")
+        perfctl(daemon, "remove", "nosuch:event")
+        equal(list(states(daemon)), ["sched:sched_switch"], "what is left of it")
+        perfctl(daemon, "apply", "--allow-pending", f.name)
+        f.seek(0)
+        f.truncate()
+        f.write("version: 1\n")
+        f.flush()
+        perfctl(daemon, "apply", f.name)
+        equal(states(daemon), {}, "what is left of all")
+
+
+def test_unchanged_stays():
+    """A reload leaves a probe alone that runs and whose file is gone, and says so; a changed one becomes pending."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        program = os.path.join(directory, "program")
+        shutil.copy(FIRE, program)
+        config = f"version: 1\ngroups: {{a: {{events: [{{event: 'uprobe:{program}:fire_call', name: hits}}]}}}}\n"
+        with Daemon(config=config) as daemon:
+            os.unlink(program)
+            perfctl(daemon, "reload")
+            check(states(daemon)["hits"][0], "it runs on")
+            check("hits goes on as it is" in daemon.stderr(), daemon.stderr())
+            with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="utf-8") as f:
+                f.write(config.replace("name: hits", "name: hits, include-self: true"))
+            perfctl(daemon, "reload")
+            check(not states(daemon)["hits"][0], "what was changed is pending")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
