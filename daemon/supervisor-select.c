@@ -48,7 +48,7 @@ static int refuse_unknown(const Supervisor *s, const char *name, Explanation *e)
                 nearest_add(&near, name[0] == '@' ? name + 1 : name,
                             name[0] == '@' ? event_spec_group(&r->event->spec) : r->event->spec.name);
         if (pending)
-                return refuse(e, REFUSED_NOT_FOUND, "unknown-event", "%s does not run: it is pending, because it can not be opened "
+                return refuse(e, REFUSED_NOT_FOUND, "pending", "%s does not run: it is pending, because it can not be opened "
                               "now: %s", name, pending->why);
         if (name[0] == '@')
                 return refuse(e, REFUSED_NOT_FOUND, "unknown-group",

@@ -5,6 +5,8 @@
 #include "client/perfctl/event-words.h"
 #include "client/perfctl/number.h"
 #include "client/perfctl/quantity.h"
+#include "client/perfctl/spec-options.h"
+#include "client/perfctl/target.h"
 #include "client/perfctl/watch.h"
 
 typedef struct Word {
@@ -196,9 +198,9 @@ static int verb_watch_run(Perfctl *p) {
 const Verb verb_watch = {
         .name = "watch",
         .arguments = "[EVENT...]",
-        .help = "print samples as they come; Ctrl-C stops, and what was lost is said",
+        .help = "print samples as they come, of events that run or that it adds; Ctrl-C stops",
         .options = {
-                EVENT_OPTION(WORDS_RUNNING),
+                EVENT_OPTION(WORDS_SHOWN),
                 { .name = "where", .argument = "EXPR", .help = "only samples for which this holds" },
                 { .name = "fields", .argument = "A,B", .help = "only these fields" },
                 { .name = "columns", .argument = "A,B", .help = "of the process too: uid, exe, cgroup, container, unit",
@@ -219,8 +221,10 @@ const Verb verb_watch = {
                 { .name = "ledger", .help = "the closing ledger as tables, also if nothing was lost" },
                 { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
                 { .name = "queue", .argument = "SIZE", .help = "the daemon's memory for what we did not read yet: 4MiB" },
+                TARGET_OPTIONS,
+                SPEC_OPTIONS,
         },
         .max_arguments = VERB_ANY_NUMBER,
-        .words = WORDS_RUNNING,
+        .words = WORDS_SHOWN,
         .run = verb_watch_run,
 };

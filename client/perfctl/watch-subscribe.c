@@ -1,34 +1,191 @@
 /*
  * A running event may be called as a user likes, with commas too. So the names are asked for as they were written, and only if
  * one of them is none they are taken for what other tools call an event.
+ *
+ * What does not run is added for as long as the watch is there, as perf-trace(1) and bpftrace(8) do it; and so is all where an
+ * option says how it is to be sampled, because what runs is others' too. These events end with a connection of their own.
  */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "client/perfctl/event-words.h"
+#include "client/perfctl/spec-options.h"
+#include "client/perfctl/target.h"
 #include "client/perfctl/watch.h"
 
-static int subscribe(Perfctl *p, const EventWords *words, const perfd_subscription *subscription,
-                     const perfd_callbacks *callbacks, void *userdata) {
-        perfd_subscription s = *subscription;
+static int subscribe(Perfctl *p, const EventWords *words, const WatchSubscription *w) {
+        perfd_subscription s = *w->subscription;
 
         s.events = (const char *const *)words->names;
         s.n_events = words->n;
-        return perfd_subscribe(p->client, &s, callbacks, userdata);
+        return perfd_subscribe(p->client, &s, w->callbacks, w->userdata);
 }
 
-int watch_subscribe(Perfctl *p, const perfd_subscription *subscription, const perfd_callbacks *callbacks, void *userdata) {
+static bool is_unknown(const Perfctl *p, int r) {
+        return r == PERFD_E_REFUSED && strcmp(perfd_client_error(p->client)->reason, "unknown-event") == 0;
+}
+
+/* ---- what is added ----------------------------------------------------------------------------------------------- */
+
+static bool selects(const char *word, const perfd_event_row *row) {
+        char id[16];
+
+        (void)snprintf(id, sizeof(id), "#%u", row->id);
+        if (word[0] == '@')
+                return fnmatch(word + 1, row->spec->group, 0) == 0;
+        return strcmp(word, id) == 0 || strcmp(word, row->spec->name) == 0 || fnmatch(word, row->spec->name, 0) == 0;
+}
+
+static bool is_running(const char *word, const perfd_result *list) {
+        const perfd_event_row *row;
+
+        for (size_t i = 0; (row = perfd_result_event(list, i)); i++)
+                if (!*row->waiting && selects(word, row))
+                        return true;
+        return false;
+}
+
+/* An event of this name is another one's. */
+static bool has_name(const char *name, const perfd_result *list) {
+        const perfd_event_row *row;
+
+        for (size_t i = 0; (row = perfd_result_event(list, i)); i++)
+                if (strcmp(name, row->spec->name) == 0)
+                        return true;
+        return false;
+}
+
+/* Called as they are, unless that is the name of one that runs. */
+static void name_specs(perfd_event_spec *specs, size_t n, const perfd_result *list) {
+        for (size_t i = 0; i < n; i++) {
+                char *name = NULL;
+
+                if (!has_name(specs[i].event, list))
+                        continue;
+                must_have(asprintf(&name, "%s~%d", specs[i].event, (int)getpid()) < 0 ? NULL : name);
+                specs[i].name = name;
+        }
+}
+
+static void free_names(perfd_event_spec *specs, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                free((char *)specs[i].name);
+}
+
+/* On the connection that there is; what they are called goes to `names`. */
+static int add_specs(Perfctl *p, perfd_event_spec *specs, size_t n, EventWords *names) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        const perfd_ref_row *ref;
+
+        if (perfd_add_temporary(p->client, specs, n, &result) != 0)
+                return perfctl_fail_client(p, specs_mistaken_text(specs, n, perfd_client_error(p->client)->reason));
+        for (size_t i = 0; (ref = perfd_result_ref(result, i)); i++)
+                event_words_take(names, ref->name);
+        for (size_t i = 0; perfd_result_note(result, i); i++)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s", perfd_result_note(result, i));
+        return 0;
+}
+
+static int add_words(Perfctl *p, EventWords *words, const perfd_result *list, EventWords *names) {
+        perfd_event_spec each = PERFD_EVENT_SPEC_INIT, *specs = NULL;
+        int r = spec_options_parse(p, &each);
+
+        if (r == 0)
+                r = event_words_find(words, p, EVENT_WHERE_OFFERED);
+        if (r == 0)
+                r = specs_new(p, words, &each, &specs);
+        if (r == 0) {
+                name_specs(specs, words->n, list);
+                r = add_specs(p, specs, words->n, names);
+                free_names(specs, words->n);
+                specs_free(specs, words->n);
+        }
+        target_deinit(&each);
+        return r;
+}
+
+static int fail_no_event(const Perfctl *p) {
+        return perfctl_fail(p, PERFCTL_USAGE, "which event? with options that say how an event is sampled, or whom it observes, it is "
+                            "added for the time of the watch, as in `perfctl watch sched:sched_switch --pid 1`");
+}
+
+/* Those of `words` that do not run are added, or all with `is_new`; what is to be subscribed to goes to `names`. */
+static int add_missing(Perfctl *p, const EventWords *words, bool is_new, EventWords *names) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
+        __attribute__((cleanup(event_words_deinit))) EventWords missing = EVENT_WORDS_NULL;
+
+        if (words->n == 0)
+                return fail_no_event(p);
+        if (perfd_list(p->client, NULL, &list) != 0)
+                return perfctl_fail_client(p, NULL);
+        for (size_t i = 0; i < words->n; i++)
+                event_words_take(is_new || !is_running(words->names[i], list) ? &missing : names, words->names[i]);
+        return missing.n > 0 ? add_words(p, &missing, list, names) : 0;
+}
+
+/* The connection on which they were added stays, and the stream gets one of its own. */
+static int subscribe_to_added(Perfctl *p, const EventWords *words, bool is_new, const WatchSubscription *w, perfd_client **ret_keeper) {
+        __attribute__((cleanup(event_words_deinit))) EventWords names = EVENT_WORDS_NULL;
+        int r = add_missing(p, words, is_new, &names);
+
+        if (r != 0)
+                return r;
+        *ret_keeper = p->client;
+        p->client = NULL;
+        r = perfctl_connect(p);
+        if (r == 0 && subscribe(p, &names, w) != 0)
+                r = perfctl_fail_client(p, w->subscription->where);
+        return r;
+}
+
+/* ---- what runs --------------------------------------------------------------------------------------------------- */
+
+/* All that runs is asked for: somebody at a terminal may wait for nothing. */
+static int warn_of_none(Perfctl *p) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
+
+        if (perfd_list(p->client, NULL, &list) != 0)
+                return perfctl_fail_client(p, NULL);
+        if (!perfd_result_event(list, 0))
+                (void)perfctl_fail(p, PERFCTL_OK, "no event runs: this shows what others add from now on. `perfctl watch EVENT` adds one "
+                                   "for as long as it runs, as `perfctl watch sched:sched_process_exec`; `perfctl available` lists them");
+        return 0;
+}
+
+static int tell(const Perfctl *p, const WatchSubscription *w, int r) {
+        return r == 0 ? PERFCTL_OK : perfctl_fail_client(p, w->subscription->where);
+}
+
+static int subscribe_by_names(Perfctl *p, const WatchSubscription *w, perfd_client **ret_keeper) {
         __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL, others = EVENT_WORDS_NULL;
         int r;
 
         event_words_take_all(&words, p);
-        r = subscribe(p, &words, subscription, callbacks, userdata);
-        if (r == PERFD_E_REFUSED && strcmp(perfd_client_error(p->client)->reason, "unknown-event") == 0) {
-                r = event_words_add_all(&others, p);
-                if (r == 0)
-                        r = event_words_find(&others, p, EVENT_WHERE_RUNNING);
-                if (r != 0)
-                        return r;
-                r = subscribe(p, &others, subscription, callbacks, userdata);
-        }
-        return r == 0 ? PERFCTL_OK : perfctl_fail_client(p, subscription->where);
+        r = words.n == 0 && p->human ? warn_of_none(p) : 0;
+        if (r != 0)
+                return r;
+        r = subscribe(p, &words, w);
+        if (!is_unknown(p, r))
+                return tell(p, w, r);
+        r = event_words_add_all(&others, p);
+        if (r == 0)
+                r = event_words_find(&others, p, EVENT_WHERE_RUNNING);
+        if (r != 0)
+                return r;
+        r = subscribe(p, &others, w);
+        if (!is_unknown(p, r) || !perfd_client_may_change(p->client))
+                return tell(p, w, r);
+        return subscribe_to_added(p, &others, false, w, ret_keeper);
+}
+
+int watch_subscribe(Perfctl *p, const WatchSubscription *w, perfd_client **ret_keeper) {
+        __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL;
+        int r;
+
+        if (!spec_options_given(p))
+                return subscribe_by_names(p, w, ret_keeper);
+        r = event_words_add_all(&words, p);
+        return r == 0 ? subscribe_to_added(p, &words, true, w, ret_keeper) : r;
 }

@@ -277,6 +277,7 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
         Watch w = { .p = p, .options = options,
                     .text = { .out = &p->out, .time.form = options->time, .raw = options->raw, .columns = options->columns, .is_padded = p->human,
                               .has_colours = p->human && wants_colours(), .has_kernels = options->subscription.n_fields > 0 } };
+        perfd_client *keeper = NULL; /* of events that are added for the time of the watch */
         int r = signals_catch(p, false);
 
         if (r != 0)
@@ -287,10 +288,11 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
         callbacks.gap = on_gap;
         callbacks.removed = on_removed;
         callbacks.end = on_end;
-        r = watch_subscribe(p, &options->subscription, &callbacks, &w);
-        if (r != 0)
-                return r;
-        if (options->duration > 0)
+        r = watch_subscribe(p, &(WatchSubscription){ &options->subscription, &callbacks, &w }, &keeper);
+        if (r == 0 && options->duration > 0)
                 w.deadline = now() + options->duration;
-        return loop(&w);
+        if (r == 0)
+                r = loop(&w);
+        perfd_client_free(keeper);
+        return r;
 }

@@ -373,7 +373,7 @@ def test_kept_events_wait_for_what_is_not_there():
             equal([(ref.id, ref.name) for ref in client.request(remove=pb.SelectRequest(names=["waits-1"])).selected.events],
                   [(0, "waits-1")], "removing what waits")
             refused(client, "unknown-event", remove=pb.SelectRequest(names=["waits-1"]))
-            refused(client, "unknown-event", enable=pb.SelectRequest(names=["waits-2"]))
+            refused(client, "pending", enable=pb.SelectRequest(names=["waits-2"]))
             with open(os.path.join(directory, "perfd.yaml"), "w", encoding="utf-8") as f:
                 f.write(config % "here")
             client.request(reload=pb.Empty())

@@ -76,7 +76,7 @@ groups:
                      "there is no unit perfd-no-such-unit.service now", "ready: 2 CPUs, 4 events, 3 pending"):
             check(word in said or "ready" in word and os.cpu_count() != 2, f"{word!r} is not in {said}")
         with daemon.client() as client:
-            no = refused(client, "unknown-event", subscribe=pb.SubscribeRequest(events=["probe"]))
+            no = refused(client, "pending", subscribe=pb.SubscribeRequest(events=["probe"]))
             check("pending" in no.message, f"a subscriber hears {no.message!r}")
 
 

@@ -110,6 +110,16 @@ static inline void run_end(Ran *r) {
                 assert_int_equal((r)->code, expected_code);                                                            \
         } while (0)
 
+static inline void play_no(Ran *r, uint64_t id, Perfd__V1__Status status, const char *reason, const char *message) {
+        Perfd__V1__Response no = PERFD__V1__RESPONSE__INIT;
+
+        no.id = id;
+        no.status = status;
+        no.reason = (char *)reason;
+        no.message = (char *)message;
+        play_response(r->daemon, &no);
+}
+
 /* The answer to `list`: this one event. */
 static inline void play_listed(Ran *r, uint64_t id, Perfd__V1__EventState *state) {
         Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;

@@ -236,16 +236,6 @@ static void test_fetch_args(void **state) {
 
 /* ---- what the daemon is asked for -------------------------------------------------------------------------------- */
 
-static void play_no(Ran *r, uint64_t id, Perfd__V1__Status status, const char *reason, const char *message) {
-        Perfd__V1__Response no = PERFD__V1__RESPONSE__INIT;
-
-        no.id = id;
-        no.status = status;
-        no.reason = (char *)reason;
-        no.message = (char *)message;
-        play_response(r->daemon, &no);
-}
-
 static void play_offered(Ran *r, uint64_t id, const char *const *names) {
         Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__AvailableReply reply = PERFD__V1__AVAILABLE_REPLY__INIT;
@@ -408,8 +398,17 @@ static void test_watch_names(void **state) {
         play_running(&r, 5, "sched:c");
         await_subscribe(&r, WORDS("group:my", "name", "a:b", "sched:c"));
         play_no(&r, 6, PERFD__V1__STATUS__STATUS_NOT_FOUND, "unknown-event", "no running event matches name");
+        play_request_free(play_request(r.daemon)); /* what runs; the others are added */
+        play_running(&r, 7, "group:my");
+        request = play_request(r.daemon);
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_AVAILABLE);
+        assert_string_equal(request->available->glob, "*:name");
+        play_request_free(request);
+        play_no(&r, 8, PERFD__V1__STATUS__STATUS_NOT_FOUND, "unknown-event", "none");
+        await_add(&r, WORDS("name", "a:b", "sched:c"));
+        play_no(&r, 9, PERFD__V1__STATUS__STATUS_NOT_FOUND, "unknown-event", "event 'name' is unknown");
         run_end(&r);
-        assert_ran(&r, PERFCTL_FAILED, "", "perfctl: watch: no running event matches name\n");
+        assert_ran(&r, PERFCTL_FAILED, "", "perfctl: watch: event 'name' is unknown\n");
 }
 
 static void test_mistakes(void **state) {

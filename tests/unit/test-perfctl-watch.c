@@ -173,7 +173,7 @@ static void test_watch_columns(void **state) {
 }
 
 /* On a terminal that leaves output as it is. */
-static void watch_on_terminal(Ran *r, const char *const *words, uint64_t gap) {
+static void run_on_terminal(Ran *r, const char *const *words) {
         int fds[2] = { posix_openpt(O_RDWR | O_NOCTTY), -1 };
         struct termios mode;
 
@@ -186,6 +186,10 @@ static void watch_on_terminal(Ran *r, const char *const *words, uint64_t gap) {
         cfmakeraw(&mode);
         assert_int_equal(tcsetattr(fds[1], TCSANOW, &mode), 0);
         run_start_into(r, words, fds);
+}
+
+static void watch_on_terminal(Ran *r, const char *const *words, uint64_t gap) {
+        run_on_terminal(r, words);
         watch_begin(r, 1);
         if (gap > 0)
                 watch_gap(r, 3, gap);
@@ -215,12 +219,37 @@ static void test_watch_terminal(void **state) {
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 (void)(cases[i].terminal ? setenv("TERM", cases[i].terminal, 1) : unsetenv("TERM"));
                 (void)(cases[i].no_colour ? setenv("NO_COLOR", cases[i].no_colour, 1) : unsetenv("NO_COLOR"));
-                watch_on_terminal(&r, WORDS("watch", "--time", "clock"), 7);
+                watch_on_terminal(&r, WORDS("watch", "mine", "--time", "clock"), 7);
                 assert_string_equal(r.text, cases[i].has_colours
                                                     ? ON_TERMINAL("\033[1m", "\033[36m", "\033[31m", "\033[0m")
                                                     : ON_TERMINAL("", "", "", ""));
         }
         unsetenv("NO_COLOR");
+}
+
+/* Who has not named an event and sees none is told what to do. */
+static void test_watch_nothing_runs(void **state) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__ListReply list = PERFD__V1__LIST_REPLY__INIT;
+        Perfd__V1__Request *request;
+        Ran r;
+
+        run_on_terminal(&r, WORDS("watch"));
+        run_greet(&r);
+        request = play_request(r.daemon);
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_LIST);
+        play_request_free(request);
+        yes.id = 2;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_LIST;
+        yes.list = &list;
+        play_response(r.daemon, &yes);
+        play_request_free(play_request(r.daemon));
+        play_no(&r, 3, PERFD__V1__STATUS__STATUS_INVALID, "bad-request", "there are too many");
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_FAILED);
+        assert_non_null(strstr(r.message, "perfctl: watch: no event runs: this shows what others add from now on. `perfctl watch EVENT` "
+                                          "adds one"));
+        assert_non_null(strstr(r.message, "there are too many"));
 }
 
 /* One line if nothing was lost, and what was printed is what it counts. */
@@ -353,6 +382,7 @@ int main(void) {
                 cmocka_unit_test(test_watch_times),
                 cmocka_unit_test(test_watch_columns),
                 cmocka_unit_test(test_watch_terminal),
+                cmocka_unit_test(test_watch_nothing_runs),
                 cmocka_unit_test(test_watch_one_line),
                 cmocka_unit_test(test_watch_tells_losses),
                 cmocka_unit_test(test_watch_lost_and_cut_off),

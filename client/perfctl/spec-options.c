@@ -1,0 +1,158 @@
+/* For verbs that add events: from the command line to the specs of what is to be added. */
+#include "client/perfctl/spec-options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "client/perfctl/fetch-args.h"
+#include "client/perfctl/number.h"
+#include "client/perfctl/quantity.h"
+#include "client/perfctl/target.h"
+
+static int parse_callchain(const Perfctl *p, perfd_callchain *ret) {
+        const char *text = perfctl_get(p, "callchain");
+        unsigned callchain = PERFD_CALLCHAIN_NONE;
+        char *copy, *rest, *word;
+        int r = 0;
+
+        if (!text)
+                return 0;
+        copy = rest = must_have(strdup(text));
+        while (r == 0 && (word = strsep(&rest, ","))) {
+                if (strcmp(word, "kernel") == 0)
+                        callchain |= PERFD_CALLCHAIN_KERNEL;
+                else if (strcmp(word, "user") == 0)
+                        callchain |= PERFD_CALLCHAIN_USER;
+                else
+                        r = perfctl_fail(p, PERFCTL_USAGE, "--callchain: '%s' is neither kernel, user nor kernel,user",
+                                         text);
+        }
+        free(copy);
+        *ret = (perfd_callchain)callchain;
+        return r;
+}
+
+int spec_options_check_pairs(const Perfctl *p, const char *option, char separator) {
+        size_t n;
+        const char *const *pairs = perfctl_get_all(p, option, &n);
+
+        for (size_t i = 0; i < n; i++)
+                if (*pairs[i] == separator || !strchr(pairs[i], separator))
+                        return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' has no '%c', as in %s", option, pairs[i],
+                                            separator, separator == '=' ? "exclude-user=true" : "code:u32");
+        return 0;
+}
+
+static int parse_rate(const Perfctl *p, perfd_event_spec *s) {
+        uint64_t maxactive = 0;
+        int r;
+
+        if (perfctl_get(p, "period") && perfctl_get(p, "frequency"))
+                return perfctl_fail(p, PERFCTL_USAGE, "--period and --frequency exclude each other");
+        r = number_parse(p, "--period: ", perfctl_get(p, "period"), &s->period);
+        if (r == 0)
+                r = number_parse(p, "--frequency: ", perfctl_get(p, "frequency"), &s->frequency);
+        if (r == 0)
+                r = number_parse(p, "--maxactive: ", perfctl_get(p, "maxactive"), &maxactive);
+        if (r == 0 && maxactive > UINT32_MAX)
+                r = perfctl_fail(p, PERFCTL_USAGE, "--maxactive: '%s' is too large", perfctl_get(p, "maxactive"));
+        s->maxactive = (uint32_t)maxactive;
+        return r;
+}
+
+int spec_options_parse(const Perfctl *p, perfd_event_spec *s) {
+        int r;
+
+        s->filter = perfctl_get(p, "filter");
+        s->fallback = perfctl_get(p, "fallback");
+        s->include_self = perfctl_get(p, "include-self");
+        s->attr = perfctl_get_all(p, "attr", &s->n_attr);
+        r = parse_rate(p, s);
+        if (r == 0)
+                r = parse_callchain(p, &s->callchain);
+        if (r == 0)
+                r = spec_options_check_pairs(p, "attr", '=');
+        return r == 0 ? target_parse(p, s) : r;
+}
+
+static int fail_args(const Perfctl *p, FetchArgsRefusal why, const char *event, const char *machine) {
+        static const char *const words[] = {
+                [FETCH_ARGS_ZERO] = "arguments are counted from 1, as $arg1",
+                [FETCH_ARGS_RETURN] = "a function that returns has its arguments no more: fetch them by a second event at its "
+                                      "beginning, of the kind uprobe; what it returns is $retval",
+                [FETCH_ARGS_INSIDE] = "$arg1 and its like are where they were only at the beginning of the function: leave out the "
+                                      "offset, or name a register, such as %di",
+        };
+
+        if (why == FETCH_ARGS_MACHINE)
+                return perfctl_fail(p, PERFCTL_USAGE, "--args of %s: how functions are called is not known for %s, only for x86_64 and "
+                                    "aarch64: name registers", event, machine);
+        return perfctl_fail(p, PERFCTL_USAGE, "--args of %s: %s", event, words[why]);
+}
+
+/* What each event fetches: its own text, because user and kernel, entry and return differ. */
+static int set_args(const Perfctl *p, const char *args, perfd_event_spec *s) {
+        struct utsname u = { .machine = "" };
+        FetchArgsRefusal why;
+        size_t position = 0;
+        char *text = NULL;
+        int r;
+
+        if (!args)
+                return 0;
+        (void)uname(&u); /* what is not known is refused where it is needed */
+        why = fetch_args_translate(args, s->event, u.machine, &text, &position);
+        s->args = text;
+        if (why == FETCH_ARGS_OK)
+                return 0;
+        r = fail_args(p, why, s->event, u.machine);
+        report_position(args, position);
+        return r;
+}
+
+/* What the position of a mistake counts in; of several events that is known only if they share it. */
+const char *specs_mistaken_text(const perfd_event_spec *s, size_t n, const char *reason) {
+        if (strcmp(reason, "bad-filter") == 0)
+                return s->filter;
+        if (strcmp(reason, "bad-target") == 0)
+                return s->cpus;
+        if (n > 1 || strcmp(reason, "bad-attr") == 0)
+                return NULL;
+        if (strcmp(reason, "bad-args") == 0)
+                return s->args;
+        return strcmp(reason, "bad-name") == 0 ? s->name : s->event;
+}
+
+bool spec_options_given(const Perfctl *p) {
+        static const Option options[] = { TARGET_OPTIONS, SPEC_OPTIONS };
+        size_t n;
+
+        for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+                if (options[i].repeats ? (perfctl_get_all(p, options[i].name, &n), n > 0) : perfctl_get(p, options[i].name) != NULL)
+                        return true;
+        return false;
+}
+
+int specs_new(const Perfctl *p, const EventWords *words, const perfd_event_spec *each, perfd_event_spec **ret) {
+        perfd_event_spec *specs = must_have(calloc(words->n + 1, sizeof(*specs)));
+        int r = 0;
+
+        for (size_t i = 0; i < words->n; i++) {
+                specs[i] = *each;
+                specs[i].event = words->names[i];
+        }
+        for (size_t i = 0; i < words->n && r == 0; i++)
+                r = set_args(p, perfctl_get(p, "args"), &specs[i]);
+        if (r != 0)
+                specs_free(specs, words->n);
+        else
+                *ret = specs;
+        return r;
+}
+
+void specs_free(perfd_event_spec *specs, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                free((void *)specs[i].args);
+        free(specs);
+}

@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+"""`perfctl watch` adds what does not run for the time of the watch, with the options of `add`, and leaves nothing. Needs root."""
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+
+import perfd
+from perfd import Daemon, add, check, equal, wait_until
+from test_control import PERFCTL, documents, perfctl
+from test_sources import FIRE, GETPPID, Fire
+
+CALLS = "raw_syscalls:sys_enter"
+
+
+@contextlib.contextmanager
+def watching(daemon, *words, socket=None):
+    """It runs, and its stream has begun."""
+    with subprocess.Popen([PERFCTL, "--socket", socket or daemon.control, "--json", "watch", *words], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            check(select.select([process.stdout], [], [], perfd.PATIENCE)[0], f"watch {words} says nothing")
+            first = json.loads(process.stdout.readline())
+            equal(first["kind"], "start", "the first line")
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def finish(process, status=0):
+    """Ctrl-C; its samples, and the rows of the closing ledger."""
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=perfd.PATIENCE)
+    equal(process.returncode, status, f"its status, behind {err}")
+    rows = [json.loads(line) for line in out.splitlines()]
+    return [row for row in rows if row["kind"] == "sample"], [row for row in rows if row["kind"] == "event"]
+
+
+def names(daemon):
+    return sorted(row["name"] for row in documents(daemon, "list"))
+
+
+def test_what_does_not_run():
+    """By its name, by one without its group, and a probe with arguments; beside one that runs. All go with the watch."""
+    with Daemon() as daemon, daemon.client() as client, Fire() as fire:
+        add(client, {"event": CALLS, "name": "mine", "filter": f"id == {GETPPID}", "target": fire.target})
+        with watching(daemon, "mine", "sched_process_exit", f"uprobe:{FIRE}:fire_call") as process:
+            equal(names(daemon), ["mine", "sched:sched_process_exit", f"uprobe:{FIRE}:fire_call"], "what runs meanwhile")
+            fire.fire("syscalls", 100)
+            fire.fire("calls", 50)
+            samples, rows = finish(process)
+        count = {name: sum(1 for row in samples if row["event"] == name and row["pid"] == fire.pid)
+                 for name in ("mine", f"uprobe:{FIRE}:fire_call")}
+        equal(list(count.values()), [100, 50], "samples of the program")
+        check(rows and all(row["balanced"] and row["exact"] for row in rows), rows)
+        wait_until(lambda: names(daemon) == ["mine"], "what was added to go")
+
+
+def test_with_options():
+    """Each is an event of its own, also beside one that runs by that name; what observes others is as it was."""
+    with Daemon() as daemon, daemon.client() as client, Fire() as fire, Fire() as other:
+        add(client, {"event": CALLS, "target": other.target})
+        with watching(daemon, CALLS, "--pid", str(fire.pid), "--filter", f"id == {GETPPID}") as process:
+            equal(names(daemon), [CALLS, f"{CALLS}~{process.pid}"], "what runs meanwhile")
+            other.fire("syscalls", 70)
+            fire.fire("syscalls", 100)
+            samples, rows = finish(process)
+        equal((len(samples), {row["event"] for row in samples}), (100, {f"{CALLS}~{process.pid}"}), "samples")
+        equal(sum(row["occurred"] for row in rows), 100, "occurrences")
+        wait_until(lambda: names(daemon) == [CALLS], "what was added to go")
+
+
+def test_killed():
+    """kill -9 of perfctl leaves no event, and no probe in tracefs."""
+    with Daemon() as daemon:
+        with watching(daemon, f"uprobe:{FIRE}:fire_call", "--args", "number=$arg1") as process:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait(perfd.PATIENCE)
+        wait_until(lambda: names(daemon) == [], "what was added to go")
+
+        def definitions():
+            with open("/sys/kernel/tracing/uprobe_events", encoding="ascii") as f:
+                return [line for line in f if FIRE in line and f"_{daemon.pid}_" in line]
+        wait_until(lambda: not definitions(), "its definition to go")
+
+
+def test_refusals():
+    """Who may not change gets the daemon's word about what runs; mistakes are those of `add`."""
+    with Daemon() as daemon:
+        no = subprocess.run([PERFCTL, "--socket", daemon.stream, "watch", CALLS], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=perfd.PATIENCE, check=False)
+        check(no.returncode == 1 and "no running event matches" in no.stderr, no)
+        no = subprocess.run([PERFCTL, "--socket", daemon.stream, "watch", CALLS, "--pid", "1"], stdin=subprocess.DEVNULL, capture_output=True,
+                            text=True, timeout=perfd.PATIENCE, check=False)
+        check(no.returncode == 1 and "control socket" in no.stderr, no)
+        check("no tracepoint" in perfctl(daemon, "watch", "nosuch:event", status=1).stderr, "an event that is none")
+        check("Field not found" in perfctl(daemon, "watch", CALLS, "--filter", "no == 1", status=1).stderr, "a filter that is none")
+        check("which event?" in perfctl(daemon, "watch", "--pid", "1", status=2).stderr, "no event at all")
+        check("unknown-field" not in perfctl(daemon, "watch", CALLS, "--where", "no == 1", status=1).stderr, "a predicate that is none")
+        wait_until(lambda: names(daemon) == [], "what was added for a stream that was refused to go")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
