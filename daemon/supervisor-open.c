@@ -373,6 +373,22 @@ int supervisor_open_on(Supervisor *s, const Registration *g, const char *filter,
 }
 
 /*
+ * A plan changes nothing: a user probe is not opened for it, because that puts a breakpoint into all programs that run the file,
+ * and one in the middle of an instruction ends them. Its file, place and arguments are good by now.
+ */
+static int try_user_probe(Supervisor *s, const Registration *g, const char *filter, Explanation *e) {
+        const Plan *plan = g->event->plan;
+
+        if (!filter || g->plan.attrs[0].type != PERF_TYPE_TRACEPOINT)
+                return 0;
+        if (!open_filter_is_closed(filter)) {
+                tracing_explain_filter(&s->tracing, plan->group, plan->name, filter, e);
+                return REFUSED_INVALID;
+        }
+        return tracing_try_filter(&s->tracing, plan->group, plan->name, filter, e);
+}
+
+/*
  * For a plan, and for whether a configuration is valid: what can be refused is found by opening it once, for one of those whom it
  * observes, on one of its CPUs, and closed at once. Matches of a glob without a filter are as their first one.
  */
@@ -387,6 +403,8 @@ static int open_for_trial(Supervisor *s, const Registration *g, const char *filt
         r = supervisor_wait_for_trial_room(s, g->event->spec.name, g->plan.n_attrs, e);
         if (r == 0)
                 r = supervisor_find_whoms(s, g, &whoms, e);
+        if (r == 0 && g->probe && probe_is_user(g->probe))
+                return try_user_probe(s, g, filter, e);
         for (size_t i = 0; i < whoms.n && n_slots > 0 && r == 0 && !is_open; i++) {
                 Whoms one = { .list = &whoms.list[i], .n = 1 };
                 Opened o = OPENED_NULL;

@@ -251,6 +251,10 @@ const char *probe_text(const Probe *p) {
         return p->text ? p->text : p->places.text;
 }
 
+bool probe_is_user(const Probe *p) {
+        return !p->is_kernel;
+}
+
 bool probe_is_exact(const Probe *p) {
         return p->is_dynamic || p->is_kernel;
 }

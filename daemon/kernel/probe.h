@@ -63,6 +63,8 @@ size_t probe_n_attrs(const Probe *p);
 ProbeAttr probe_attr(const Probe *p, size_t i);
 /* "vfs_read+0x10", "/usr/bin/nginx:ngx_http_process_request (build id 3f5a...)": for lists. */
 const char *probe_text(const Probe *p);
+/* In a file: opening it puts a breakpoint into every program that runs it. */
+bool probe_is_user(const Probe *p);
 /* Each hit is counted once. A user probe of the PMU may count one on two CPUs or on none, if its task is moved then. */
 bool probe_is_exact(const Probe *p);
 

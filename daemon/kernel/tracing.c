@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 #include <linux/magic.h>
 #include <tracefs.h>
 
@@ -283,4 +284,19 @@ void tracing_explain_filter(const Tracing *t, const char *group, const char *nam
         }
         (void)tracefs_instance_destroy(instance);
         tracefs_instance_free(instance);
+}
+
+/* What can not be written is not known to be wrong. */
+int tracing_try_filter(const Tracing *t, const char *group, const char *name, const char *filter, Explanation *e) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = -1;
+
+        thread_assert(THREAD_MAIN);
+        if (asprintf(&path, "%s/events/%s/%s/filter", t->root, group, name) < 0)
+                return error_origin(-ENOMEM);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0 || write(fd, filter, strlen(filter)) >= 0 || errno != EINVAL)
+                return 0;
+        tracing_explain_filter(t, group, name, filter, e);
+        return REFUSED_INVALID;
 }

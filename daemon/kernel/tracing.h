@@ -44,5 +44,10 @@ int tracing_match(const Tracing *t, const char *group_glob, const char *name_glo
                   Explanation *e);
 void tracing_names_free(char **names);
 
+/*
+ * Whether the kernel takes a filter for a dynamic event of ours, which no fd is needed for: it stays there until the event goes.
+ * Refused as by tracing_explain_filter(). Negative: memory.
+ */
+int tracing_try_filter(const Tracing *t, const char *group, const char *name, const char *filter, Explanation *e);
 /* What the kernel itself says about a filter that it refused: its text and the position in `filter`. */
 void tracing_explain_filter(const Tracing *t, const char *group, const char *name, const char *filter, Explanation *e);

@@ -181,5 +181,26 @@ def test_cgroups():
         equal(len(said), 1, f"{said}")
 
 
+def test_no_breakpoint():
+    """A plan and a validation of a user probe leave the programs alone that run its file, also in the middle of an instruction;
+    what the kernel has against its arguments or its filter is said all the same."""
+    constant = os.path.join(os.environ["PERFD_BUILD"], "tests/integration/constant")
+    probes = "".join(f"      - {{ event: 'uprobe:{constant}:constant_get+4', name: n-{i} }}\n" for i in range(20))
+    text = f"version: 1\ngroups:\n  one:\n    events:\n{probes}"
+    with Daemon(config=CONFIG) as daemon, perfd.Line([constant]) as program, client_of(daemon) as client:
+        equal(program.hear(), ["ready"], "the first word of the program")
+        for _ in range(10):
+            equal(plan(client, text).status, pb.STATUS_OK, "the plan")
+            equal(list(client.request(validate=pb.ValidateRequest(yaml=text)).validated.mistakes), [], "mistakes")
+        program.say("enough")
+        calls, wrong = map(int, program.hear())
+        check(calls > 0, "the program has made no call")
+        equal(wrong, 0, f"calls that gave another value, of {calls}")
+        for more, word in (("        args: 'a=%nonsense'", "bad-args"), ("        args: 'a=+0(%sp):u64'\n        filter: b == 1", "bad-filter"),
+                           ("        args: 'a=+0(%sp):u64'\n        filter: a == 1", "")):
+            said = plan(client, yaml(constant, "constant_get", more))
+            equal(said.reason, word, f"the reason of {said.message!r}")
+
+
 if __name__ == "__main__":
     perfd.main(globals())
