@@ -4,8 +4,12 @@
  * leaves a mark, and its change is made when the operation is over.
  *
  * Fairness: clients of the control socket are before those of the stream socket, who may only look. Among equals the uids
- * take turns: the n-th request that a uid has waiting is in the n-th round from now. An operation that changes nothing gives
- * way to one of the control socket a few times, and is begun anew.
+ * take turns: the n-th request that a uid has waiting is in the n-th round from now.
+ *
+ * A trial, which changes nothing and may take long, is suspended at its checkpoints: what waits and is no trial itself runs
+ * there, on the trial's stack, and the trial goes on behind it with all that it has found. It goes on in any case when others
+ * have had as long as it had before, so that nobody can hold it. Between two of its checkpoints all that is registered may have
+ * changed: a trial keeps nothing of that over a checkpoint, or says so (operations_set_pinned()).
  */
 #include "daemon/supervisor.h"
 
@@ -13,7 +17,6 @@
 #include "daemon/base/log.h"
 
 #define TRIALS_PER_UID 16  /* that wait; each may take seconds */
-#define RESTARTS_MAX 3
 #define TURN_MAX 64        /* sources of the loop that are served at one checkpoint */
 #define TURN_NSEC (10 * NSEC_PER_MSEC)
 
@@ -82,18 +85,6 @@ int operations_add(Supervisor *s, Connection *c, OperationKind kind, Explanation
         return 0;
 }
 
-bool operations_put_back(Supervisor *s) {
-        Operation *o = s->operations.running;
-
-        if (!s->operations.gives_way)
-                return false;
-        o->n_restarts++;
-        append(&s->operations, o); /* in the round that it had */
-        s->operations.running = NULL;
-        connection_defer(o->connection);
-        return true;
-}
-
 void operations_drop(Supervisor *s, uint64_t connection_id) {
         for (Operation **p = &s->operations.waiting; *p; p = &(*p)->next)
                 if ((*p)->connection_id == connection_id) {
@@ -112,17 +103,18 @@ static bool is_before(const Operations *o, const Operation *a, const Operation *
         return a->is_control != b->is_control ? a->is_control : a->round < b->round;
 }
 
+/* NULL: none waits, or, while a trial is suspended, only trials do. */
 static Operation *take_next(Operations *o) {
-        Operation **best = &o->waiting, *taken;
+        Operation **best = NULL, *taken;
 
         for (Operation **p = &o->waiting; *p; p = &(*p)->next)
-                if (is_before(o, *p, *best))
+                if (!(o->running && (*p)->is_trial) && (!best || is_before(o, *p, *best)))
                         best = p;
+        if (!best)
+                return NULL;
         taken = *best;
-        if (taken) {
-                *best = taken->next;
-                o->has_looked = taken->is_look;
-        }
+        *best = taken->next;
+        o->has_looked = taken->is_look;
         return taken;
 }
 
@@ -217,15 +209,8 @@ void operations_set_final(Supervisor *s) {
         s->operations.is_final = true;
 }
 
-/* A change waits behind what changes nothing. */
-static bool has_to_give_way(const Operations *o) {
-        const Operation *p = o->waiting;
-
-        if (!o->running || !o->running->is_trial || o->running->n_restarts >= RESTARTS_MAX)
-                return false;
-        while (p && (!p->is_control || p->is_trial))
-                p = p->next;
-        return p != NULL;
+void operations_set_pinned(Supervisor *s, bool on) {
+        s->operations.is_pinned = on;
 }
 
 static int check_cancelled(Supervisor *s, Explanation *e) {
@@ -235,8 +220,7 @@ static int check_cancelled(Supervisor *s, Explanation *e) {
                 return refuse(e, REFUSED_CANCELLED, "shutting-down", "perfd is stopping");
         if (o->running && connection_is_gone(o->running->connection))
                 return refuse(e, REFUSED_CANCELLED, "cancelled", "the connection is gone");
-        o->gives_way |= has_to_give_way(o);
-        return o->gives_way ? refuse(e, REFUSED_CANCELLED, "cancelled", "a change comes first") : 0;
+        return 0;
 }
 
 /* Those that came before what runs had its turn. */
@@ -280,6 +264,88 @@ static int serve(Supervisor *s, uint64_t usec) {
         return r < 0 ? r : 0;
 }
 
+/* ---- one by one, or one in the middle of a trial ------------------------------------------------------------------ */
+
+static int run_request(Supervisor *s, Operation *o, Connection **ret_served) {
+        uint64_t *round = &s->operations.rounds[o->is_control];
+        int r;
+
+        *ret_served = o->connection; /* it is there as long as its request runs */
+        s->operations.running = o;
+        *round = o->round > *round ? o->round : *round; /* one that waits behind a trial may be of an earlier one */
+        r = connection_resume(o->connection);
+        s->operations.running = NULL;
+        free(o);
+        return r;
+}
+
+/* kind: of a change, or negative. What is waiting has one that may run. */
+static int run_one(Supervisor *s, int kind, Connection **ret_served) {
+        Operations *o = &s->operations;
+        Operation *next = kind < 0 ? take_next(o) : NULL;
+
+        o->running = NULL;
+        o->is_final = kind >= 0 && kind < CHANGE_RELOAD; /* the host has changed already */
+        o->n_planned = 0;
+        o->resumed = clock_now(CLOCK_MONOTONIC);
+        return kind >= 0 ? make_change(s, (ChangeKind)kind) : run_request(s, next, ret_served);
+}
+
+/* Behind its end, so that what its client has asked next waits for a turn of its own. */
+static int go_on(Connection *c, int r) {
+        return r == 0 && c ? connection_go_on(c) : r;
+}
+
+/* In the middle of a trial, which is as it was afterwards. */
+static int run_between(Supervisor *s, int kind) {
+        Operations *o = &s->operations;
+        Operation *trial = o->running;
+        const Notes notes = s->notes;
+        size_t n_planned = o->n_planned;
+        uint64_t charged = log_charge(LOG_OF_NOBODY);
+        Connection *served = NULL;
+        int r;
+
+        notes_forget(s);
+        r = run_one(s, kind, &served);
+        o->running = trial;
+        o->is_final = false;
+        o->n_planned = n_planned;
+        s->notes = notes;
+        o->is_serving = true; /* as answer_glances() */
+        r = go_on(served, r);
+        o->is_serving = false;
+        (void)log_charge(charged);
+        return r;
+}
+
+static bool has_other_than_trial(const Operations *o) {
+        const Operation *p = o->waiting;
+
+        while (p && p->is_trial)
+                p = p->next;
+        return p || find_due(o) >= 0;
+}
+
+/* A trial's client is asked for behind each, and it goes on when they have had as long as it had: whoever else waits then is next. */
+static int give_way(Supervisor *s, Explanation *e) {
+        Operations *o = &s->operations;
+        nsec_t began = clock_now(CLOCK_MONOTONIC), had = began - o->resumed;
+        int r = check_cancelled(s, e);
+
+        if (r != 0 || !o->running || !o->running->is_trial || o->is_pinned)
+                return r;
+        while (r == 0 && has_other_than_trial(o)) {
+                r = run_between(s, find_due(o));
+                if (r == 0)
+                        r = check_cancelled(s, e);
+                if (clock_now(CLOCK_MONOTONIC) - began >= had)
+                        break;
+        }
+        o->resumed = clock_now(CLOCK_MONOTONIC);
+        return r;
+}
+
 static int serve_others(void *userdata, Explanation *e) {
         Supervisor *s = userdata;
         int r;
@@ -289,7 +355,7 @@ static int serve_others(void *userdata, Explanation *e) {
         r = serve(s, 0);
         if (r < 0 || s->operations.is_final)
                 return r;
-        return check_cancelled(s, e);
+        return give_way(s, e);
 }
 
 bool operations_may_serve(const Supervisor *s) {
@@ -317,26 +383,7 @@ int operations_wait(Supervisor *s, uint64_t usec, Explanation *e) {
         closer_go(&s->closer);
         r = serve(s, usec);
         closer_hold(&s->closer);
-        return r < 0 ? r : check_cancelled(s, e);
-}
-
-/* ---- one by one -------------------------------------------------------------------------------------------------- */
-
-static int run_request(Supervisor *s, Operation *o, Connection **ret_served) {
-        int r;
-
-        *ret_served = o->connection; /* it is there as long as its request runs */
-        s->operations.running = o;
-        s->operations.rounds[o->is_control] = o->round;
-        r = connection_resume(o->connection);
-        free(s->operations.running); /* unless it was put back */
-        s->operations.running = NULL;
-        return r;
-}
-
-/* Behind its end, so that what its client has asked next waits for a turn of its own. */
-static int go_on(Connection *c, int r) {
-        return r == 0 && c ? connection_go_on(c) : r;
+        return r < 0 ? r : give_way(s, e);
 }
 
 int operations_run(Supervisor *s) {
@@ -350,10 +397,7 @@ int operations_run(Supervisor *s) {
                 return 0;
         checkpoint_set(serve_others, s);
         o->is_running = true;
-        o->is_final = kind >= 0 && kind < CHANGE_RELOAD; /* the host has changed already */
-        o->gives_way = false;
-        o->n_planned = 0;
-        r = kind >= 0 ? make_change(s, (ChangeKind)kind) : run_request(s, take_next(o), &served);
+        r = run_one(s, kind, &served);
         o->is_running = false;
         checkpoint_set(NULL, NULL);
         return go_on(served, r);

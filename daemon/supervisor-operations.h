@@ -1,7 +1,8 @@
 /*
  * For the supervisor: operations, which are what main does that changes something or costs much. One runs at a time, outside
  * of the event loop; at its checkpoints (base/checkpoint.h) the loop has a turn, in which requests that only look are
- * answered. Whatever would change something waits until the operation is over. Main thread only.
+ * answered. Whatever would change something waits until the operation is over, or until the next checkpoint of a trial, which is
+ * suspended for it. Main thread only.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/control/control.h"
 
 typedef struct Supervisor Supervisor;
@@ -36,14 +38,13 @@ typedef struct Operation {
         bool is_control;   /* from the control socket: before those of the stream socket */
         bool is_look;      /* takes no longer than threads need to answer, and goes before all others, every second time */
         bool is_glance;    /* a look that others need not be over for */
-        bool is_trial;     /* changes nothing: it gives way to a change, and is begun anew behind it */
+        bool is_trial;     /* changes nothing: what is none runs in the middle of it */
         uint64_t round;    /* among equals: each uid has one operation in a round */
-        unsigned n_restarts;
 } Operation;
 
 typedef struct Operations {
         Operation *waiting;  /* in the order in which they came */
-        Operation *running;  /* NULL while none runs, or one of no client */
+        Operation *running;  /* NULL while none runs, or one of no client; not the trial that is suspended */
         uint64_t rounds[2];  /* of the one that ran last, of the stream socket and of the control socket */
         size_t n_planned;    /* fds for tasks, at least, of all events that the trial that runs has looked at */
         bool is_running;
@@ -51,7 +52,8 @@ typedef struct Operations {
         bool is_in_step;     /* as is_serving, but in the middle of what others must not come between */
         bool has_looked;     /* the request that ran last only looked: changes have the next turn */
         bool is_final;       /* what runs has begun something that can not be undone */
-        bool gives_way;      /* what runs was cancelled to be begun anew */
+        bool is_pinned;      /* the trial that runs is not to be suspended */
+        nsec_t resumed;      /* when what runs began, or went on behind another one */
         bool is_due[_CHANGE_KIND_MAX];
         sd_event_source *sources[_CHANGE_KIND_MAX]; /* off while their change is due or runs; NULL: none */
 } Operations;
@@ -67,8 +69,6 @@ typedef enum OperationKind {
 int operations_add(Supervisor *s, Connection *c, OperationKind kind, Explanation *e);
 /* It is the turn of this connection's request. */
 bool operations_has_turn(const Supervisor *s, const Connection *c);
-/* What runs was cancelled because a change comes first: its request waits again. False: it was not. */
-bool operations_put_back(Supervisor *s);
 /* The request of a connection that is gone. */
 void operations_drop(Supervisor *s, uint64_t connection_id);
 /* What runs changes nothing, whoever asks for it: a plan, or whether a configuration is valid. */
@@ -78,6 +78,11 @@ bool operations_is_trial(const Supervisor *s);
  * others. Refused as connection_credentials().
  */
 int operations_client(const Supervisor *s, Credentials *own, const Credentials **ret, Explanation *e);
+/*
+ * From here on, or no longer: the trial that runs looks at what is registered over its checkpoints, so that nothing may change.
+ * For what is short.
+ */
+void operations_set_pinned(Supervisor *s, bool on);
 /* What runs can not be undone from here on: it is cancelled no more. */
 void operations_set_final(Supervisor *s);
 /*

@@ -1,13 +1,19 @@
 /*
  * What another configuration would change, found by preparing that change as a reload does, and closing it all again: so a
  * plan can not say anything else than what is done then.
+ *
+ * That may take long, and others change what runs in the middle of it (supervisor-operations.c). So first everything is
+ * resolved, and what a reload would open of it is tried, once, without regard for what becomes of the rest. Then, when nothing is
+ * left that was not tried, what changes is found in one go.
  */
 #include "daemon/supervisor-reload.h"
 
 #include <string.h>
 
 #include "config/difference.h"
+#include "daemon/base/index.h"
 #include "daemon/model/spec-difference.h"
+#include "daemon/supervisor-quota.h"
 #include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-requests.h"
 
@@ -121,8 +127,168 @@ static int plan_settings(const Config *before, const Config *after, Perfd__V1__P
         return r;
 }
 
+/* ---- trying ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Tried {
+        Registration *fresh; /* NULL: left out, or taken */
+        const ConfigEvent *from;
+        bool as_new, as_change;
+} Tried;
+
+typedef struct Trial {
+        const Config *config;
+        Tried *list;
+        size_t n, n_allocated;
+        Index names;
+} Trial;
+
+static void trial_deinit(Supervisor *s, Trial *t) {
+        for (size_t i = 0; i < t->n; i++)
+                registration_free(s, t->list[i].fresh);
+        free(t->list);
+        index_deinit(&t->names);
+}
+
+/* `fresh` moves. */
+static int trial_add(Supervisor *s, Trial *t, Registration *fresh, const ConfigEvent *from, Explanation *e) {
+        const char *name = fresh->event->spec.name;
+        int r = 0;
+
+        if (names_find(&t->names, name))
+                r = refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", name);
+        else if (t->n >= MAX_EVENTS + s->n_registrations) /* more than can be kept and added */
+                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than the %d events of a daemon", MAX_EVENTS);
+        if (r == 0 && t->n == t->n_allocated) {
+                size_t n = 2 * t->n + 16;
+                Tried *more = reallocarray(t->list, n, sizeof(*more));
+
+                r = more ? 0 : error_origin(-ENOMEM);
+                t->list = more ? more : t->list;
+                t->n_allocated = more ? n : t->n_allocated;
+        }
+        if (r == 0)
+                r = names_add_list(&t->names, fresh);
+        if (r == 0)
+                t->list[t->n++] = (Tried){ .fresh = fresh, .from = from };
+        else
+                registration_free(s, fresh);
+        return r;
+}
+
+/* The event that it replaces has to stay meanwhile, so that what can take long is waited for before. */
+static int try_change(Supervisor *s, Tried *one, Explanation *e) {
+        const Registration *fresh = one->fresh;
+        Replacement replacement = REPLACEMENT_NULL;
+        Registration *running;
+        ReloadKind kind;
+        int r = 0;
+
+        if (!fresh->event->external)
+                r = supervisor_wait_for_trial_room(s, fresh->event->spec.name, fresh->plan.n_attrs, e);
+        if (r == 0)
+                r = reload_find(s, fresh, &running, &kind, e);
+        if (r != 0 || kind != RELOAD_CHANGE)
+                return r; /* it is another case by now: there is another look */
+        operations_set_pinned(s, true);
+        r = replacement_prepare(s, running, &fresh->event->spec, &replacement, e);
+        operations_set_pinned(s, false);
+        replacement_deinit(s, &replacement);
+        one->as_change = true;
+        return r;
+}
+
+static int try_new(Supervisor *s, Trial *t, Tried *one, Explanation *e) {
+        const Registration *fresh = one->fresh;
+        const uint64_t key = index_key_of_name(fresh->event->spec.name);
+        int r = supervisor_open_list(s, &one->fresh, e);
+
+        one->as_new = true;
+        if (!one->fresh) /* left out: it is free to be named again */
+                index_remove(&t->names, key, fresh);
+        return r;
+}
+
+/* ret_tried: the host was asked, and others may have had their turn. Each is tried once in each way. */
+static int try_one(Supervisor *s, Trial *t, Tried *one, bool *ret_tried, Explanation *e) {
+        Registration *running;
+        ReloadKind kind = RELOAD_KEEP;
+        int r = one->fresh ? reload_find(s, one->fresh, &running, &kind, e) : 0;
+
+        if (r == 0 && kind == RELOAD_ADD && !one->as_new) {
+                *ret_tried = true;
+                r = try_new(s, t, one, e);
+        } else if (r == 0 && kind == RELOAD_CHANGE && !one->as_change) {
+                *ret_tried = true;
+                r = try_change(s, one, e);
+        }
+        if (r > 0)
+                place_explanation(t->config, one->from, e);
+        return r;
+}
+
+static int trial_add_event(Supervisor *s, Trial *t, const ConfigEvent *from, Explanation *e) {
+        Registration *list = NULL, *next;
+        bool tried;
+        int r = reload_resolve(s, t->config, from, &list, e);
+        size_t first = t->n;
+
+        for (Registration *g = list; g; g = next) {
+                next = g->next;
+                g->next = NULL;
+                if (r == 0)
+                        r = trial_add(s, t, g, from, e);
+                else
+                        registration_free(s, g);
+        }
+        if (r > 0)
+                place_explanation(t->config, from, e);
+        for (size_t i = first; i < t->n && r == 0; i++)
+                r = try_one(s, t, &t->list[i], &tried, e);
+        return r;
+}
+
+/* Until a look at all of them finds nothing to try. So nothing changes any more until there is another checkpoint. */
+static int trial_run(Supervisor *s, Trial *t, Explanation *e) {
+        bool tried = true;
+        int r = 0;
+
+        for (size_t i = 0; i < t->config->n_events && r == 0; i++)
+                r = trial_add_event(s, t, &t->config->events[i], e);
+        while (tried && r == 0) {
+                tried = false;
+                for (size_t i = 0; i < t->n && r == 0; i++)
+                        r = try_one(s, t, &t->list[i], &tried, e);
+        }
+        return r;
+}
+
+/* ---- what it comes to -------------------------------------------------------------------------------------------- */
+
+static int take_all(Supervisor *s, Trial *t, Reload *w, Explanation *e) {
+        int r = reload_begin(s, w);
+
+        for (size_t i = 0; i < t->n && r == 0; i++) {
+                if (t->list[i].fresh)
+                        r = reload_take(s, w, TAKE_PTR(t->list[i].fresh), e);
+                if (r > 0)
+                        place_explanation(t->config, t->list[i].from, e);
+        }
+        return r == 0 ? reload_end(s, w, e) : r;
+}
+
+static int plan_all(Supervisor *s, const Config *c, const Reload *w, Perfd__V1__PlanReply *ret) {
+        int r = plan_added(s, w, ret);
+
+        if (r == 0)
+                r = plan_kept(w, ret);
+        if (r == 0)
+                r = plan_removed(w, ret);
+        return r == 0 ? plan_settings(s->config, c, ret) : r;
+}
+
 int supervisor_plan(Supervisor *s, const char *yaml, const char *path, Perfd__V1__PlanReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
+        Trial trial = { .names = INDEX_NULL };
         Reload w = { .end = &w.added };
         int r;
 
@@ -130,15 +296,13 @@ int supervisor_plan(Supervisor *s, const char *yaml, const char *path, Perfd__V1
         r = reload_parse(yaml, path, &c, e);
         if (r != 0)
                 return r;
-        r = reload_prepare(s, c, &w, e);
+        trial.config = c;
+        r = trial_run(s, &trial, e);
         if (r == 0)
-                r = plan_added(s, &w, ret);
+                r = take_all(s, &trial, &w, e);
         if (r == 0)
-                r = plan_kept(&w, ret);
-        if (r == 0)
-                r = plan_removed(&w, ret);
-        if (r == 0)
-                r = plan_settings(s->config, c, ret);
+                r = plan_all(s, c, &w, ret);
         reload_deinit(s, &w);
+        trial_deinit(s, &trial);
         return r;
 }

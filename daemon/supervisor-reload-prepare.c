@@ -29,65 +29,95 @@ static bool can_become(const EventSpec *a, const EventSpec *b) {
         return event_spec_can_become(a, b) && (samples_a == samples_b || a->event[0] != '{');
 }
 
-/* One of the new configuration's events: kept, replaced, or added (which a changed one is too, its old one going). */
-static int reload_event(Supervisor *s, Reload *w, const Registration *fresh, bool *ret_add, Explanation *e) {
+int reload_find(const Supervisor *s, const Registration *fresh, Registration **ret_running, ReloadKind *ret, Explanation *e) {
         Registration *running = supervisor_find(s, fresh->event->spec.name);
         const EventSpec *spec = &fresh->event->spec;
-        int r;
 
-        *ret_add = true;
+        *ret_running = running;
+        *ret = RELOAD_ADD;
         if (!running)
                 return 0;
         if (!running->event->spec.configured)
                 return refuse(e, REFUSED_EXISTS, "exists",
                               "a client has added an event called %s: remove it, or give the configured one another name",
                               spec->name);
-        if (!can_become(&running->event->spec, spec))
-                return 0;
+        if (can_become(&running->event->spec, spec))
+                *ret = event_spec_equal(&running->event->spec, spec) ? RELOAD_KEEP : RELOAD_CHANGE;
+        return 0;
+}
+
+/* Of a trial: what the event would be, of which the fds were tried. */
+static int replacement_plan(Registration *running, const Registration *fresh, Replacement *ret) {
+        *ret = REPLACEMENT_NULL;
+        ret->registration = running;
+        ret->event = event_ref(fresh->event);
+        return 0;
+}
+
+static int reload_keep(Supervisor *s, Reload *w, Registration *running, const Registration *fresh, ReloadKind kind, Explanation *e) {
+        Replacement *r = &w->replacements[w->n_replacements];
+        int error = 0;
+
         if (running->is_planned)
-                return refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", spec->name);
-        *ret_add = false;
+                return refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", fresh->event->spec.name);
         running->is_planned = true;
         w->kept[w->n_kept++] = running;
-        if (event_spec_equal(&running->event->spec, spec))
-                return 0;
-        r = replacement_prepare(s, running, spec, &w->replacements[w->n_replacements], e);
-        w->n_replacements += r == 0;
+        if (kind == RELOAD_CHANGE)
+                error = operations_is_trial(s) ? replacement_plan(running, fresh, r)
+                                               : replacement_prepare(s, running, &fresh->event->spec, r, e);
+        w->n_replacements += error == 0 && kind == RELOAD_CHANGE;
+        return error;
+}
+
+static int reload_add(Supervisor *s, Reload *w, Registration *g, Explanation *e) {
+        int r = 0;
+
+        if (w->may_wait)
+                registration_allow_absence(g);
+        if (w->n_added == MAX_EVENTS)
+                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than the %d events of a daemon", MAX_EVENTS);
+        else if (!operations_is_trial(s))
+                r = supervisor_open_list(s, &g, e);
+        if (r != 0 || !g) { /* refused, or left out */
+                registration_free(s, g);
+                return r;
+        }
+        *w->end = g;
+        w->end = &g->next;
+        w->n_added++;
+        return 0;
+}
+
+/* Kept, replaced, or added, which a changed one is too, its old one going. */
+int reload_take(Supervisor *s, Reload *w, Registration *fresh, Explanation *e) {
+        Registration *running;
+        ReloadKind kind;
+        int r = reload_find(s, fresh, &running, &kind, e);
+
+        if (r == 0 && kind == RELOAD_ADD)
+                return reload_add(s, w, fresh, e);
+        if (r == 0)
+                r = reload_keep(s, w, running, fresh, kind, e);
+        registration_free(s, fresh);
         return r;
 }
 
-/* One that is resolved. It moves. */
-static int reload_resolved(Supervisor *s, Reload *w, Registration *g, Explanation *e) {
-        bool add = false;
-        int r = reload_event(s, w, g, &add, e);
+int reload_resolve(Supervisor *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e) {
+        _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
+        int r = spec_from_config(s, c, from, &spec);
 
-        if (r == 0 && add && w->n_added == MAX_EVENTS)
-                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than the %d events of a daemon", MAX_EVENTS);
-        if (w->may_wait)
-                registration_allow_absence(g);
-        if (r == 0 && add)
-                r = supervisor_open_list(s, &g, e);
-        if (r == 0 && add && g) {
-                *w->end = g;
-                w->end = &g->next;
-                w->n_added++;
-        } else
-                registration_free(s, g);
-        return r;
+        return r == 0 ? supervisor_resolve(s, &spec, ret, e) : r;
 }
 
 static int reload_prepare_event(Supervisor *s, const Config *c, const ConfigEvent *from, Reload *w, Explanation *e) {
-        _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
         Registration *list = NULL, *next;
-        int r = spec_from_config(s, c, from, &spec);
+        int r = reload_resolve(s, c, from, &list, e);
 
-        if (r == 0)
-                r = supervisor_resolve(s, &spec, &list, e);
         for (Registration *g = list; g; g = next) {
                 next = g->next;
                 g->next = NULL;
                 if (r == 0)
-                        r = reload_resolved(s, w, g, e);
+                        r = reload_take(s, w, g, e);
                 else
                         registration_free(s, g);
         }
@@ -199,14 +229,26 @@ static int check_names(const Reload *w, Explanation *e) {
         return 0;
 }
 
-int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e) {
-        int r = 0;
-
+int reload_begin(const Supervisor *s, Reload *w) {
         w->kept = calloc(s->n_registrations + 1, sizeof(*w->kept));
         w->replacements = calloc(s->n_registrations + 1, sizeof(*w->replacements));
         w->removed = calloc(s->n_registrations + 1, sizeof(*w->removed));
         if (!w->kept || !w->replacements || !w->removed)
                 return error_origin(-ENOMEM);
+        return 0;
+}
+
+int reload_end(const Supervisor *s, Reload *w, Explanation *e) {
+        int r = check_names(w, e);
+
+        if (r == 0)
+                reload_find_removed(s, w);
+        return r;
+}
+
+int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e) {
+        int r = reload_begin(s, w);
+
         for (size_t i = 0; i < c->n_events && r == 0; i++) {
                 const Reload before = *w;
 
@@ -217,9 +259,5 @@ int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e) {
                 } else if (r > 0)
                         place_explanation(c, &c->events[i], e);
         }
-        if (r == 0)
-                r = check_names(w, e);
-        if (r == 0)
-                reload_find_removed(s, w);
-        return r;
+        return r == 0 ? reload_end(s, w, e) : r;
 }

@@ -16,7 +16,23 @@ typedef struct Reload {
         PendingEvent *pending;
 } Reload;
 
-/* With `end` at its `added`, and `may_wait`. */
+typedef enum ReloadKind {
+        RELOAD_ADD,    /* also what takes the place of another one of its name */
+        RELOAD_KEEP,
+        RELOAD_CHANGE, /* while it runs */
+} ReloadKind;
+
+/* What an event means, or several by a glob. */
+int reload_resolve(Supervisor *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e);
+/* What becomes of one that was resolved. ret_running: of its name, or NULL. Refused: a client has added that. */
+int reload_find(const Supervisor *s, const Registration *fresh, Registration **ret_running, ReloadKind *ret, Explanation *e);
+
+/* With `end` at its `added`. Then all that was resolved is taken, and the end says what is removed. In a trial nothing is opened. */
+int reload_begin(const Supervisor *s, Reload *w);
+/* `fresh` moves, also if it is refused. */
+int reload_take(Supervisor *s, Reload *w, Registration *fresh, Explanation *e);
+int reload_end(const Supervisor *s, Reload *w, Explanation *e);
+/* All of it, with `may_wait`. */
 int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e);
 void reload_deinit(Supervisor *s, Reload *w);
 /* The text as a Config. Refused: with every mistake in it. */

@@ -256,11 +256,6 @@ static int dispatch(Asking *a, Explanation *e) {
         }
         (void)snprintf(what, sizeof(what), "%s by %s", kind->name, connection_peer(a->connection)->text);
         r = error_trace_of(kind->handle(a, e), "request %s", kind->name);
-        if (r == REFUSED_CANCELLED && operations_put_back(s)) {
-                notes_forget(s);
-                a->answered = true;
-                return 0;
-        }
         if (operations_has_turn(s, a->connection)) /* what is answered in the middle of an operation has none of its own */
                 notes_say(s, what);
         if (r == REFUSED_CANCELLED) /* there is nobody else to read it */

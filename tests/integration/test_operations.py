@@ -100,46 +100,6 @@ def closed_all(client):
     wait_until(lambda: status(client).n_closing == 0, "the closer has nothing left")
 
 
-def test_plan_of_everything():
-    """From the stream socket, by somebody without privileges: it opens next to nothing, and nobody waits."""
-    with Daemon("version: 1\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
-        before, fds, most = state(daemon), count_fds(daemon), 0
-        for body in {"plan": pb.PlanRequest(yaml=EVERYTHING)}, {"validate": pb.ValidateRequest(yaml=EVERYTHING)}, \
-                {"available": pb.AvailableRequest(fields=True)}, {"doctor": pb.Empty()}:
-            with others_are_served(daemon, f"3 times {next(iter(body))}"):
-                for _ in range(3):
-                    nobody.request(**body)
-                    most = max(most, count_fds(daemon) - fds)
-        check(most < 200, f"{most} fds are open behind a plan of all tracepoints")
-        unchanged(daemon, before, "what looking at everything left")
-
-
-def named_tracepoints(n, text=""):
-    """A configuration of n events, each of which a plan opens."""
-    events = perfd.subprocess.check_output(["ls", f"{perfd.TRACING}/events/syscalls"], text=True).split()
-    events = [e for e in events if e.startswith("sys_e")][:n]
-    equal(len(events), n, "tracepoints of system calls")
-    return "version: 1\ngroups: {some: {events: [" + ", ".join(f"{{event: 'syscalls:{e}'{text}}}" for e in events) + "]}}\n"
-
-
-def test_quota_of_plans():
-    """What a plan opens is charged to its uid until it is closed, and what the closer may have of plans is bounded."""
-    with Daemon("version: 1\nfds: {per-uid: 8}\n") as daemon, client_of(daemon.stream, NOBODY) as nobody, \
-         client_of(daemon.stream, NOBODY) as other:
-        before, most = state(daemon), 0
-        nobody.send(plan=pb.PlanRequest(yaml=named_tracepoints(40)))
-        while not perfd.select.select([nobody.socket], [], [], 0)[0]:
-            most = max(most, status(other).n_closing)
-        equal(len(nobody.receive().response.plan.added), 40, "the plan")
-        check(most <= 8, f"{most} fds of a uid that may have 8 were being closed at once")
-        group = "{" + ",".join(["context-switches"] * 9) + "}"
-        no = refused(nobody, "too-many-fds", "STATUS_EXHAUSTED", plan=pb.PlanRequest(
-            yaml=f"version: 1\ngroups: {{g: {{events: ['{group}']}}}}\n"))
-        for words in "needs 9 fds", f"uid {NOBODY}", "fds.per-uid allows 8":
-            check(words in no.message, no.message)
-        unchanged(daemon, before, "what plans left")
-
-
 def test_client_that_vanishes():
     """Its add is undone in the middle, as if it had never been asked for."""
     with Daemon("version: 1\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
@@ -225,17 +185,6 @@ def test_log():
             nobody.request(plan=pb.PlanRequest(yaml=short))
         check(len(daemon.stderr().splitlines()) < 110, f"{len(daemon.stderr().splitlines())} lines of the log")
         check("a client causes too many lines" in daemon.stderr(), daemon.stderr())
-
-
-def test_overlapping_globs():
-    """A plan in which two globs mean the same running event; each was written behind the end of a list."""
-    config = "version: 1\ngroups: {{all: {{events: [{}]}}}}\n"
-    with Daemon(config.format("'sched:*'")) as daemon, client_of(daemon.stream, NOBODY) as nobody:
-        before = state(daemon)
-        globs = ", ".join(f"'sched:*{'?' * i}'" for i in range(20))
-        refused(nobody, "exists", plan=pb.PlanRequest(yaml=config.format(globs)))
-        refused(nobody, "exists", plan=pb.PlanRequest(yaml=config.format("'sched:*', 'irq:*', 'irq:irq_*'")))
-        unchanged(daemon, before, "what refused plans left")
 
 
 def test_names_of_subscriptions():

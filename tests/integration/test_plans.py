@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+"""Plans: what they try is bounded and charged, others run in the middle of them, and they come to their end. Needs root."""
+import contextlib
+import multiprocessing
+import os
+import select
+import signal
+
+import perfd
+from perfd import Daemon, add, check, equal, refused, wait_until
+from subscriber import pb
+from test_errors import state, unchanged
+from test_operations import EVERYTHING, client_of, closed_all, count_fds, others_are_served, status
+from test_quotas import NOBODY, SOMEBODY
+from test_stalled import stopped_thread
+
+
+def test_plan_of_everything():
+    """From the stream socket, by somebody without privileges: it opens next to nothing, and nobody waits."""
+    with Daemon("version: 1\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
+        before, fds, most = state(daemon), count_fds(daemon), 0
+        for body in {"plan": pb.PlanRequest(yaml=EVERYTHING)}, {"validate": pb.ValidateRequest(yaml=EVERYTHING)}, \
+                {"available": pb.AvailableRequest(fields=True)}, {"doctor": pb.Empty()}:
+            with others_are_served(daemon, f"3 times {next(iter(body))}"):
+                for _ in range(3):
+                    nobody.request(**body)
+                    most = max(most, count_fds(daemon) - fds)
+        check(most < 200, f"{most} fds are open behind a plan of all tracepoints")
+        unchanged(daemon, before, "what looking at everything left")
+
+
+def named_tracepoints(n, text=""):
+    """A configuration of n events, each of which a plan opens."""
+    events = perfd.subprocess.check_output(["ls", f"{perfd.TRACING}/events/syscalls"], text=True).split()
+    events = [e for e in events if e.startswith("sys_e")][:n]
+    equal(len(events), n, "tracepoints of system calls")
+    return "version: 1\ngroups: {some: {events: [" + ", ".join(f"{{event: 'syscalls:{e}'{text}}}" for e in events) + "]}}\n"
+
+
+@contextlib.contextmanager
+def suspended_plan(daemon, client, yaml, n_fds):
+    """A plan that waits for the closer, which is stopped meanwhile; behind it the plan goes on."""
+    with stopped_thread(daemon, "closer"):
+        client.send(plan=pb.PlanRequest(yaml=yaml))
+        wait_until(lambda: daemon.status().n_closing >= n_fds, "the plan waits for the closer")
+        yield
+
+
+def test_others_in_the_middle_of_a_plan():
+    """It keeps nobody waiting but other plans, and goes on with what it has tried; what it says is of the moment in which it ends."""
+    own = "version: 1\ngroups: {own: {events: [page-faults, context-switches, {event: cpu-migrations, period: 7}, alignment-faults]}}\n"
+    yaml = named_tracepoints(140).replace("}}\n", "}, own: {events: [page-faults, context-switches, {event: cpu-migrations, "
+                                          "period: 9}, external:mine]}}\n")
+    with Daemon(own) as daemon, daemon.client() as root, client_of(daemon.stream, NOBODY) as nobody, \
+         client_of(daemon.stream, NOBODY) as other:
+        fds = daemon.fds()
+        with suspended_plan(daemon, nobody, yaml, 128):
+            for uid in (SOMEBODY, NOBODY) * 3:
+                with client_of(daemon.stream, uid) as client:
+                    equal({row.name for row in client.request(ledger=pb.LedgerRequest()).ledger.events} >= {"page-faults"}, True, "rows")
+                    client.request(subscribe=pb.SubscribeRequest(events=["page-faults"]))
+            root.request(remove=pb.SelectRequest(names=["page-faults", "alignment-faults"]))
+            add(root, {"event": "emulation-faults", "name": "comes"})
+            other.send(plan=pb.PlanRequest(yaml=own))  # behind the first one
+            root.request(set_period=pb.SetPeriodRequest(name="context-switches", period=3))
+            check(not select.select([nobody.socket, other.socket], [], [], 0)[0], "a plan is answered before its fds are closed")
+        plan = nobody.receive().response.plan
+        equal(sorted(e.name for e in plan.added if not e.name.startswith("syscalls:")), ["external:mine", "page-faults"], "added")
+        equal(len(plan.added), 142, "added")
+        equal(sorted(e.name for e in plan.changed), ["context-switches", "cpu-migrations"], "changed")
+        equal(([e.name for e in plan.kept], [e.name for e in plan.removed]), ([], []), "kept and removed")
+        plan = other.receive().response.plan
+        equal((sorted(e.name for e in plan.added), sorted(e.name for e in plan.kept)),
+              (["alignment-faults", "page-faults"], ["cpu-migrations"]), "the other plan")
+        root.request(remove=pb.SelectRequest(names=["comes"]))
+        wait_until(lambda: len(daemon.fds()) < len(fds), "what plans and removals left is closed")
+
+
+def test_plan_that_is_left():
+    """A client that goes, and SIGTERM, while its plan is suspended: all that it had is closed and charged to nobody."""
+    yaml = named_tracepoints(135)
+    with Daemon("version: 1\nfds: {per-uid: 140}\n") as daemon, daemon.client() as root:
+        before = state(daemon)
+        with client_of(daemon.stream, NOBODY) as nobody, suspended_plan(daemon, nobody, yaml, 128):
+            nobody.socket.close()
+            add(root, {"event": "page-faults"})  # behind whatever main still does for the plan
+            wait_until(lambda: daemon.status().n_connections == 2, "the connection of the plan is gone")
+        root.request(remove=pb.SelectRequest(names=["page-faults"]))
+        closed_all(root)
+        with client_of(daemon.stream, NOBODY) as nobody:
+            equal(len(nobody.request(plan=pb.PlanRequest(yaml=yaml)).plan.added), 135, "the plan of the next one")
+        closed_all(root)
+        unchanged(daemon, before, "what a plan left")
+        with client_of(daemon.stream, NOBODY) as nobody, suspended_plan(daemon, nobody, yaml, 128):
+            os.kill(daemon.pid, signal.SIGTERM)
+            equal(nobody.receive().response.reason, "shutting-down", "the answer")
+
+
+def flood(path, uid, stop):
+    """In a process of its own: subscriptions and ledgers, one behind the other."""
+    while not stop.is_set():
+        with client_of(path, uid) as client:
+            client.request(ledger=pb.LedgerRequest())
+            client.request(subscribe=pb.SubscribeRequest(events=["page-faults"]))
+
+
+def test_plan_in_a_flood():
+    """However many ask for something meanwhile, and however often, a plan comes to its end."""
+    with Daemon("version: 1\ngroups: {own: {events: [page-faults]}}\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
+        os.chmod(daemon.directory, 0o755)
+        context = multiprocessing.get_context("fork")
+        stop = context.Event()
+        flooders = [context.Process(target=flood, args=(daemon.stream, uid, stop)) for uid in (NOBODY, SOMEBODY) * 8]
+        for flooder in flooders:
+            flooder.start()
+        try:
+            wait_until(lambda: status(nobody).n_subscribers > 0, "the first subscription")
+            equal(len(nobody.request(plan=pb.PlanRequest(yaml=named_tracepoints(150))).plan.added), 150, "the plan")
+        finally:
+            stop.set()
+            for flooder in flooders:
+                flooder.join(perfd.PATIENCE)
+                flooder.kill()
+        equal([flooder.exitcode for flooder in flooders], [0] * len(flooders), "what became of the others")
+
+
+def test_quota_of_plans():
+    """What a plan opens is charged to its uid until it is closed, and what the closer may have of plans is bounded."""
+    with Daemon("version: 1\nfds: {per-uid: 8}\n") as daemon, client_of(daemon.stream, NOBODY) as nobody, \
+         client_of(daemon.stream, NOBODY) as other:
+        before, most = state(daemon), 0
+        nobody.send(plan=pb.PlanRequest(yaml=named_tracepoints(40)))
+        while not perfd.select.select([nobody.socket], [], [], 0)[0]:
+            most = max(most, status(other).n_closing)
+        equal(len(nobody.receive().response.plan.added), 40, "the plan")
+        check(most <= 8, f"{most} fds of a uid that may have 8 were being closed at once")
+        group = "{" + ",".join(["context-switches"] * 9) + "}"
+        no = refused(nobody, "too-many-fds", "STATUS_EXHAUSTED", plan=pb.PlanRequest(
+            yaml=f"version: 1\ngroups: {{g: {{events: ['{group}']}}}}\n"))
+        for words in "needs 9 fds", f"uid {NOBODY}", "fds.per-uid allows 8":
+            check(words in no.message, no.message)
+        unchanged(daemon, before, "what plans left")
+
+
+def test_overlapping_globs():
+    """A plan in which two globs mean the same running event; each was written behind the end of a list."""
+    config = "version: 1\ngroups: {{all: {{events: [{}]}}}}\n"
+    with Daemon(config.format("'sched:*'")) as daemon, client_of(daemon.stream, NOBODY) as nobody:
+        before = state(daemon)
+        globs = ", ".join(f"'sched:*{'?' * i}'" for i in range(20))
+        refused(nobody, "exists", plan=pb.PlanRequest(yaml=config.format(globs)))
+        refused(nobody, "exists", plan=pb.PlanRequest(yaml=config.format("'sched:*', 'irq:*', 'irq:irq_*'")))
+        unchanged(daemon, before, "what refused plans left")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
