@@ -29,6 +29,8 @@ int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherR
 bool ledger_has(const LedgerScope *scope, const Event *event);
 /* supervisor-publish.c: every event's cut, of all CPUs and of clients, with the next number. -ENOMEM */
 int supervisor_cut(Supervisor *s);
+/* The same of those who answer within a moment; of all others what was known before. One that has not for long is stalled. */
+int supervisor_cut_at_once(Supervisor *s);
 /* Whether it has a row in the ledger for this CPU. */
 bool registration_has_slot(const Registration *g, uint32_t slot);
 EventCut supervisor_event_totals(const Supervisor *s, const Registration *r);

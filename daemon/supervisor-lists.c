@@ -67,7 +67,7 @@ int handle_list(Asking *a, Explanation *e) {
         reply->events = calloc(s->n_registrations + supervisor_count_pending(s) + 1, sizeof(*reply->events));
         if (!reply->events)
                 return error_origin(-ENOMEM);
-        r = operations_is_between(s) ? 0 : supervisor_cut(s);
+        r = operations_is_between(s) ? 0 : supervisor_cut_at_once(s);
         for (const Registration *g = s->registrations; g && r >= 0; g = g->next) {
                 Perfd__V1__EventState *m;
                 EventCut t;

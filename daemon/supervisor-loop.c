@@ -9,18 +9,12 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
+#include "daemon/base/notify.h"
 #include "daemon/supervisor-ledger.h"
 
 #define GOODBYE_USEC 5000000 /* for subscribers to take their closing ledger */
-
-/* sd_notify(3) opens a socket each time. Without a service manager it does nothing. */
-static void notify(const char *state) {
-        WITH_FD_RESERVE;
-
-        (void)sd_notify(0, state);
-}
+#define GOODBYE_STALLED_USEC 1000000 /* for a dispatcher that does not answer to go on, and send it */
 
 static int on_goodbye_over(sd_event_source *source, uint64_t usec, void *userdata) {
         Supervisor *s = userdata;
@@ -36,7 +30,7 @@ int supervisor_say_goodbye(Supervisor *s) {
         if (s->stopping)
                 return 0;
         s->stopping = true;
-        notify("STOPPING=1");
+        supervisor_notify(s, "STOPPING=1");
         r = supervisor_disable_all(s);
         if (r < 0) {
                 log_print(LOG_ERR, "an event can not be disabled, so that streams end without a ledger: %s", error_text(r));
@@ -47,7 +41,7 @@ int supervisor_say_goodbye(Supervisor *s) {
         r = supervisor_close_all_streams(s, "shutdown");
         if (r < 0)
                 return r;
-        r = error_origin(sd_event_source_set_time_relative(s->goodbye, GOODBYE_USEC));
+        r = error_origin(sd_event_source_set_time_relative(s->goodbye, s->unanswered.since > 0 ? GOODBYE_STALLED_USEC : GOODBYE_USEC));
         return r < 0 ? r : error_origin(sd_event_source_set_enabled(s->goodbye, SD_EVENT_ONESHOT));
 }
 
@@ -70,7 +64,7 @@ int supervisor_reload_on_signal(Supervisor *s) {
 
         (void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
                        (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
-        notify(state);
+        supervisor_notify(s, state);
         r = supervisor_reload(s, &reply, &e);
         notes_say(s, "the configuration");
         if (r == 0)
@@ -78,7 +72,7 @@ int supervisor_reload_on_signal(Supervisor *s) {
                           reply.changed, reply.kept);
         else if (r > 0)
                 log_print_lines(LOG_ERR, "not reloaded, everything is as it was", e.text);
-        notify("READY=1");
+        supervisor_notify(s, "READY=1");
         return r < 0 ? r : 0;
 }
 
@@ -92,7 +86,7 @@ static bool threads_are_alive(Supervisor *s) {
 }
 
 static void feed(void) {
-        notify("WATCHDOG=1");
+        (void)notify_send("WATCHDOG=1"); /* not taken: there is a next time */
 }
 
 void supervisor_feed_while_waiting(nsec_t *fed) {
@@ -159,6 +153,8 @@ int supervisor_start_loop(Supervisor *s) {
                 r = error_origin(sd_event_source_set_enabled(s->goodbye, SD_EVENT_OFF));
         if (r >= 0)
                 r = error_origin(sd_event_source_set_exit_on_failure(s->goodbye, true));
+        if (r >= 0)
+                r = supervisor_start_notify(s);
         if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
                 r = error_origin(sd_event_add_time_relative(s->event, &s->feeding, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s));
         return r < 0 ? r : 0;

@@ -178,20 +178,27 @@ static bool all_acknowledged(const Supervisor *s) {
         return true;
 }
 
+/* 1: one has answered. 0: a slice is over. Negative: what serving others has said. */
+static int wait_once(Supervisor *s, Patience *p) {
+        int r = supervisor_wait_slice(s, p, s->acknowledge_fd);
+        uint64_t count;
+        ssize_t n;
+
+        if (r > 0) {
+                n = read(s->acknowledge_fd, &count, sizeof(count));
+                assert(n == sizeof(count) || errno == EAGAIN);
+        }
+        return r;
+}
+
 /* Negative: what serving others has said; all the same nobody is awaited any more. */
 static int supervisor_wait_for_readers(Supervisor *s) {
         Patience p = patience_new();
         int r, result = 0;
 
         while (!all_acknowledged(s)) {
-                uint64_t count;
-                ssize_t n;
-
-                r = supervisor_wait_slice(s, &p, s->acknowledge_fd);
-                if (r > 0) {
-                        n = read(s->acknowledge_fd, &count, sizeof(count));
-                        assert(n == sizeof(count) || errno == EAGAIN);
-                } else if (r < 0)
+                r = wait_once(s, &p);
+                if (r < 0)
                         result = r;
                 for (uint32_t slot = 0; r <= 0 && patience_is_over(s, &p, PATIENCE) && slot < s->n_cpus; slot++)
                         if (is_awaited(s, slot))
@@ -294,6 +301,38 @@ int supervisor_cut(Supervisor *s) {
         if (r == 0)
                 supervisor_cut_external(s);
         return r;
+}
+
+/* Those that had not answered a look before this one, which has given them their moment too. */
+static void find_stalled(Supervisor *s) {
+        nsec_t now = clock_now(CLOCK_MONOTONIC);
+
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                if (is_awaited(s, slot) && now - s->answering.readers[slot].sent >= PATIENCE)
+                        supervisor_set_stalled(s, slot);
+}
+
+int supervisor_cut_at_once(Supervisor *s) {
+        Patience p = patience_new();
+        int r = 0;
+
+        s->sequence++;
+        s->n_cuts++;
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
+                ReaderMail *mail;
+
+                if (!s->readers[slot].thread.started || reader_is_stalled(&s->answering.readers[slot]) || is_awaited(s, slot))
+                        continue; /* what it was asked before is a cut too, or more */
+                mail = mail_copy(&(ReaderMail){ .order = READER_CUT, .cut = s->n_cuts });
+                if (!mail)
+                        return error_origin(-ENOMEM);
+                send_mail(s, slot, mail);
+        }
+        while (r >= 0 && !all_acknowledged(s) && !patience_is_over(s, &p, LOOK_MOST))
+                r = wait_once(s, &p);
+        find_stalled(s);
+        supervisor_cut_external(s);
+        return r < 0 ? r : 0;
 }
 
 /* Streams change over only where there are others beside those that are active. */

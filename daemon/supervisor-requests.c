@@ -82,9 +82,9 @@ static int handle_status(Asking *a, Explanation *e) {
         a->response->body_case = PERFD__V1__RESPONSE__BODY_DAEMON;
         a->response->daemon = reply;
         if (!operations_is_between(s)) {
-                r = supervisor_cut(s); /* losses as of now */
+                r = supervisor_cut_at_once(s); /* losses as of now */
                 if (r == 0)
-                        r = supervisor_check_dispatcher(s);
+                        r = supervisor_look_at_dispatcher(s);
                 if (r < 0)
                         return r;
         }

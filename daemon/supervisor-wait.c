@@ -95,7 +95,7 @@ static int wait_for_answer(Supervisor *s, DispatcherAsk *ask, nsec_t most) {
 
         (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &seen);
         while (sem_clockwait(&ask->done, CLOCK_MONOTONIC, &alone) < 0)
-                if (errno == ETIMEDOUT && (r < 0 || patience_is_over(s, &p, most)))
+                if (errno == ETIMEDOUT && (r < 0 || patience_is_over(s, &p, s->stopping ? DISPATCHER_STOP_MOST : most)))
                         return r;
                 else if (errno == ETIMEDOUT) {
                         r = wait_slice(s, &p, -1, LOOK_MSEC);
@@ -160,10 +160,47 @@ int supervisor_report(Supervisor *s, DispatcherReport *ret, Explanation *e) {
         return r ? r : refuse(e, REFUSED_UNSUPPORTED, "dispatcher-stalled", "the dispatcher was slow to answer: try again");
 }
 
-int supervisor_check_dispatcher(Supervisor *s) {
-        int r = ask_for(s, DISPATCHER_SPEAK, "whether it goes on", NULL);
+/* A moment, in which nobody else is served. */
+static bool answers_at_once(DispatcherAsk *ask) {
+        const struct timespec end = nsec_timespec(clock_now(CLOCK_MONOTONIC) + ALONE_MSEC * NSEC_PER_MSEC);
 
-        return r < 0 ? r : 0;
+        while (sem_clockwait(&ask->done, CLOCK_MONOTONIC, &end) < 0)
+                if (errno == ETIMEDOUT)
+                        return false;
+        (void)atomic_load_explicit(&ask->state, memory_order_acquire); /* as wait_for_answer() */
+        return true;
+}
+
+int supervisor_look_at_dispatcher(Supervisor *s) {
+        const char *what = "whether it goes on";
+        nsec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (s->unanswered.since > 0)
+                return 0;
+        if (!s->unanswered.look) {
+                s->unanswered.look = ask_dispatcher(s, (DispatcherMail){ .order = DISPATCHER_SPEAK });
+                s->unanswered.looked = now;
+                (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &s->unanswered.seen);
+        }
+        if (!s->unanswered.look)
+                return error_origin(-ENOMEM);
+        if (answers_at_once(s->unanswered.look)) {
+                dispatcher_ask_free(TAKE_PTR(s->unanswered.look));
+                supervisor_on_dispatcher_answers(s);
+        } else if (heartbeat_has_moved(&s->dispatcher.heartbeat, &s->unanswered.seen))
+                s->unanswered.looked = now;
+        else if (now - s->unanswered.looked >= DISPATCHER_MOST) {
+                nsec_t since = s->unanswered.looked;
+
+                if (dispatcher_ask_leave(TAKE_PTR(s->unanswered.look))) /* it tells when it answers */
+                        set_unanswered(s, since, what);
+        }
+        return 0;
+}
+
+void supervisor_end_look(Supervisor *s) {
+        if (s->unanswered.look)
+                (void)dispatcher_ask_leave(TAKE_PTR(s->unanswered.look));
 }
 
 int supervisor_ask_lane(Supervisor *s, DispatcherOrder order, uint32_t slot) {

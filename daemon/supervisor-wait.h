@@ -14,6 +14,9 @@
 
 struct Supervisor;
 
+#define LOOK_MOST (200 * NSEC_PER_MSEC) /* a request that only looks waits for readers so long, and is told what was known before */
+#define DISPATCHER_STOP_MOST (2 * NSEC_PER_SEC) /* without a move of the dispatcher, when perfd ends */
+
 typedef struct Patience {
         nsec_t began, spent, fed;
 } Patience;
@@ -29,8 +32,12 @@ int supervisor_wait_slice(struct Supervisor *s, Patience *p, int fd);
  * once. The log says so, and who. -ENOMEM
  */
 int supervisor_report(struct Supervisor *s, DispatcherReport *ret, Explanation *e);
-/* Whether it answers at all. 0, also if not. */
-int supervisor_check_dispatcher(struct Supervisor *s);
+/*
+ * Whether it answers at all, for who does not wait for that. It is asked, or was asked at the last look, and given a moment; that
+ * it does not answer is known when it has not done so for as long as others wait. 0. Negative: -ENOMEM, or what serving others said
+ */
+int supervisor_look_at_dispatcher(struct Supervisor *s);
+void supervisor_end_look(struct Supervisor *s);
 /* What can not be done without it, and neither be refused: waits as long as it takes; until perfd is to stop: -ETIMEDOUT. */
 int supervisor_ask_lane(struct Supervisor *s, DispatcherOrder order, uint32_t slot);
 /* What needs the dispatcher is refused while it does not answer. */

@@ -20,6 +20,7 @@
 #include "daemon/supervisor-quota.h"
 #include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-removed.h"
+#include "daemon/supervisor-wait.h"
 
 #define DISPATCHER_END_MOST (10 * NSEC_PER_SEC) /* what is in its queues goes first */
 #define SELF_FILTER_MAX 2048 /* of the page that PERF_EVENT_IOC_SET_FILTER takes */
@@ -275,7 +276,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
             (r = load_kept(s)) != 0 ||                  /* those of clients */
             (r = start_listening(s, e)) != 0)    /* sockets: whoever connects finds everything there */
                 return r;
-        (void)sd_notify(0, "READY=1");
+        supervisor_notify(s, "READY=1");
         if (s->ready_fd >= 0) {
                 ssize_t n = write(s->ready_fd, "\n", 1);
 
@@ -302,6 +303,18 @@ static void abandon_threads(Supervisor *s) {
         watchdog_stop(&s->watchdog);
 }
 
+/* As long as it moves, but not for ever; it is known whether it answers. */
+static bool dispatcher_ends(Supervisor *s) {
+        const nsec_t end = clock_now(CLOCK_MONOTONIC) + DISPATCHER_END_MOST;
+        uint64_t seen = 0;
+
+        (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &seen);
+        while (!dispatcher_join_within(&s->dispatcher, s->unanswered.since > 0 ? NSEC_PER_SEC : DISPATCHER_STOP_MOST))
+                if (!heartbeat_has_moved(&s->dispatcher.heartbeat, &seen) || clock_now(CLOCK_MONOTONIC) >= end)
+                        return false;
+        return true;
+}
+
 /* False: its thread does not end. */
 static bool stop_dispatcher(Supervisor *s) {
         DispatcherMail *quit = calloc(1, sizeof(*quit));
@@ -310,7 +323,7 @@ static bool stop_dispatcher(Supervisor *s) {
                 abort();
         quit->order = DISPATCHER_QUIT;
         dispatcher_post(&s->dispatcher, quit);
-        if (dispatcher_join_within(&s->dispatcher, s->unanswered.since > 0 ? NSEC_PER_SEC : DISPATCHER_END_MOST))
+        if (dispatcher_ends(s))
                 return true;
         log_print(LOG_ERR, "perfd ends with a dispatcher (tid %d) that does not answer; it is %s. What streams have not sent is lost",
                   (int)s->dispatcher.thread.tid, supervisor_thread_state(s->dispatcher.thread.tid));
@@ -329,6 +342,7 @@ bool supervisor_stop(Supervisor *s) {
                           (int)s->stalls.thread.tid, supervisor_thread_state(s->stalls.thread.tid));
                 has_ended = false;
         }
+        supervisor_end_look(s);
         if (s->dispatcher_started)
                 has_ended = stop_dispatcher(s) && has_ended;
         if (s->answering.n > 0)
@@ -366,6 +380,7 @@ bool supervisor_stop(Supervisor *s) {
         kernel_symbol_index_deinit(&s->kernel_symbols);
         sd_event_source_disable_unref(s->feeding);
         sd_event_source_disable_unref(s->goodbye);
+        supervisor_stop_notify(s);
         s->event = sd_event_unref(s->event);
         config_unref(s->config);
         config_unref(s->started_with);

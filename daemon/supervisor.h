@@ -28,6 +28,7 @@
 #include "daemon/stall-monitor.h"
 #include "daemon/supervisor-memory.h"
 #include "daemon/supervisor-notes.h"
+#include "daemon/supervisor-notify.h"
 #include "daemon/supervisor-operations.h"
 #include "daemon/supervisor-pending.h"
 #include "daemon/supervisor-routes.h"
@@ -159,6 +160,9 @@ typedef struct Supervisor {
         Stalls answering; /* readers that do not answer */
         struct {
                 nsec_t since; /* CLOCK_MONOTONIC: what the dispatcher was asked first and does not answer; 0: it does */
+                struct DispatcherAsk *look; /* asked by supervisor_look_at_dispatcher(), not answered yet; or NULL */
+                nsec_t looked;              /* when, or when it has moved last since then */
+                uint64_t seen;              /* of its heartbeat, then */
         } unanswered;
         uint64_t sequence, generation; /* of the last mail to readers, and the last published snapshot */
         uint64_t n_cuts; /* the number of the last cut */
@@ -193,6 +197,7 @@ typedef struct Supervisor {
         bool stopping;
         int exit_code;
         sd_event_source *feeding, *goodbye; /* while a service manager watches; off until perfd stops */
+        Untold untold;
         Watchdog watchdog;
         StallMonitor stalls;
         uint32_t *reader_cpus, *dispatcher_cpus; /* as configured at the start; none: all */

@@ -357,63 +357,6 @@ def test_others_meanwhile():
             check(f"a stall monitor (tid {monitor})" in daemon.stderr(), daemon.stderr())
 
 
-def dispatcher_stalled(daemon):
-    return daemon.status().dispatcher_stalled
-
-
-def test_dispatcher():
-    """A dispatcher that is stopped: it is said, what needs it is refused, all else goes on, and streams afterwards."""
-    first = perfd.online_cpus()[0]
-    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control, daemon.client() as other:
-        me = pb.Target(pids=[os.getpid()])
-        perfd.add(control, {"event": GETPPID, "name": "calls", "target": me})
-        with perfd.Subscriber(daemon, "--quiet", "calls") as subscriber:
-            call(first, 500)
-            with stopped_thread(daemon, "dispatcher") as tid:
-                call(first, 1000)
-                later(control, ledger=pb.LedgerRequest())
-                n = 0
-                while not is_answered(control):
-                    equal(other.request(list=pb.ListRequest()).list.events[0].spec.name, "calls", "what is listed")
-                    n += 1
-                check(n >= 10, f"{n} requests were answered before the ledger was refused")
-                no = control.receive().response
-                equal((no.status, no.reason), (pb.STATUS_UNSUPPORTED, "dispatcher-stalled"), no.message)
-                check(f"the dispatcher (tid {tid})" in no.message, no.message)
-                check(f"the dispatcher (tid {tid}) has not answered" in daemon.stderr() and
-                      "stopped by a debugger" in daemon.stderr(), daemon.stderr())
-                check(dispatcher_stalled(daemon) > 0, "status does not say so")
-                for body in {"subscribe": pb.SubscribeRequest(events=["calls"])}, {"ledger": pb.LedgerRequest()}:
-                    try:
-                        daemon.client().request(**body)
-                        raise AssertionError(f"{body} was not refused")
-                    except perfd.Refused as refused:
-                        equal(refused.response.reason, "dispatcher-stalled", refused.response.message)
-                perfd.add(control, {"event": GETPPID, "name": "comes", "target": me})
-                control.request(set_filter=pb.SetFilterRequest(name="comes", filter="common_pid != 1"))
-                control.request(remove=pb.SelectRequest(names=["comes"]))
-                call(first, 1000)
-            wait_until(lambda: dispatcher_stalled(daemon) == 0, "the dispatcher answers again")
-            call(first, 500)
-            found = [row for row in subscriber.finish() if row["kind"] == "event"]
-        row = rows(daemon, "calls")[first]
-        equal((row.occurred, row.balanced, row.exact), (3000, True, True), f"{row}")
-        equal(sum(row["occurred"] for row in found), 3000, "calls of the stream")
-        equal(sum(row["delivered"] + row["filtered"] + sum(row["lost"].values()) for row in found), 3000, "calls of the stream")
-
-
-def test_end_without_dispatcher():
-    """SIGTERM while it is stopped, with a stream whose end nobody can send."""
-    with perfd.Daemon(config="version: 1\n", env=unjoined()) as daemon, daemon.client() as control:
-        perfd.add(control, {"event": GETPPID, "name": "calls"})
-        with perfd.Subscriber(daemon, "--quiet", "calls"):
-            with stopped_thread(daemon, "dispatcher") as tid:
-                os.kill(daemon.pid, signal.SIGTERM)
-                reap(tid)
-                daemon.stop()
-                check("ends with a dispatcher" in daemon.stderr(), daemon.stderr())
-
-
 def test_debugger_comes_again():
     """Stopped, let go and stopped again, with changes each time."""
     last = perfd.online_cpus()[-1]
