@@ -184,8 +184,12 @@ static const RequestKind requests[] = {
         { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, EMITTING, handle_emit },
 };
 
-static void log_change(const char *what, const char *outcome) {
-        log_print_lines(LOG_INFO, what, outcome); /* an invalid configuration has a line for each mistake */
+static void log_change(const Asking *a, const char *what, int r, const Explanation *e) {
+        char outcome[640];
+
+        if (r == 0)
+                request_outcome(a, outcome, sizeof(outcome));
+        log_print_lines(LOG_INFO, what, r == 0 ? outcome : e->text); /* an invalid configuration has a line for each mistake */
 }
 
 /* NULL, and refused: there is none, or not for this peer. */
@@ -261,7 +265,7 @@ static int dispatch(Asking *a, Explanation *e) {
         if (r == REFUSED_CANCELLED) /* there is nobody else to read it */
                 (void)refuse(e, r, "shutting-down", "perfd is stopping");
         if (kind->changes && r >= 0 && kind->handle != handle_emit) /* samples are no change */
-                log_change(what, r == 0 ? "done" : e->text);
+                log_change(a, what, r, e);
         return r;
 }
 

@@ -17,6 +17,9 @@ typedef struct Asking {
  */
 typedef int (*Handler)(Asking *a, Explanation *e);
 
+/* supervisor-request-log.c: what one that succeeded has changed, in one line. */
+void request_outcome(const Asking *a, char *text, size_t size);
+
 /* supervisor-lists.c */
 int handle_list(Asking *a, Explanation *e);
 

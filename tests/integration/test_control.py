@@ -301,6 +301,25 @@ def test_periods_that_can_not_be():
         equal([perfctl(daemon, "complete", verb, "").stdout for verb in ("plan", "apply")], ["<file>\n"] * 2, "files")
 
 
+def test_log_of_changes():
+    """Who changed what, by name; of many the first ones, and how many more."""
+    with Daemon() as daemon, daemon.client() as client:
+        add(client, "sched:sched_switch", *(f"external:e{i}" for i in range(6)))
+        client.request(set_filter=pb.SetFilterRequest(name="sched:sched_switch", filter="prev_pid > 5"))
+        client.request(set_period=pb.SetPeriodRequest(name="sched:sched_switch", period=10))
+        select(client, "disable", "external:e5")
+        select(client, "remove", "external:e*")
+        client.request(apply=pb.ApplyRequest(yaml="version: 1"))
+        said = [line.split(f"by test, pid {os.getpid()}, uid 0: ") for line in daemon.stderr().splitlines() if " by test, " in line]
+        equal([tuple(words) for words in said],
+              [("perfd: add ", "sched:sched_switch (id 1), external:e0 (id 2), external:e1 (id 3), external:e2 (id 4) and 3 more"),
+               ("perfd: set-filter ", "sched:sched_switch, filter 'prev_pid > 5'"),
+               ("perfd: set-period ", "sched:sched_switch, period 10"),
+               ("perfd: disable ", "external:e5 (id 7)"),
+               ("perfd: remove ", "external:e0 (id 2), external:e1 (id 3), external:e2 (id 4), external:e3 (id 5) and 2 more"),
+               ("perfd: apply ", "added 0, removed 0, changed 0, kept 0, pending 0")], "the log")
+
+
 # ---- kept events -----------------------------------------------------------------------------------------------------
 
 KEEP = {"event": "sched:sched_switch", "name": "switches", "filter": "prev_pid != 1", "group": "mine"}

@@ -1,0 +1,80 @@
+/* What a request has changed, for the line of the log that says who changed it: names, as many as fit, and numbers. */
+#include "daemon/supervisor-requests.h"
+
+#include <stdio.h>
+
+#define NAMES_MAX 4
+
+typedef struct Line {
+        char *text;
+        size_t size, used;
+} Line;
+
+static void add(Line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(Line *l, const char *format, ...) {
+        va_list ap;
+        int n;
+
+        if (l->used + 1 >= l->size)
+                return;
+        va_start(ap, format);
+        n = vsnprintf(l->text + l->used, l->size - l->used, format, ap);
+        va_end(ap);
+        l->used = n < 0 ? l->used : l->used + (size_t)n < l->size ? l->used + (size_t)n : l->size - 1;
+}
+
+/* An id of 0 is that of an event that was pending. */
+static void add_refs(Line *l, Perfd__V1__EventRef *const *refs, size_t n) {
+        for (size_t i = 0; i < n && i < NAMES_MAX; i++) {
+                add(l, "%s%.100s", i > 0 ? ", " : "", refs[i]->name);
+                if (refs[i]->id > 0)
+                        add(l, " (id %u)", refs[i]->id);
+        }
+        if (n > NAMES_MAX)
+                add(l, " and %zu more", n - NAMES_MAX);
+}
+
+static void add_rate(Line *l, const Perfd__V1__SetPeriodRequest *q) {
+        if (q->frequency > 0)
+                add(l, "%.100s, frequency %llu Hz", q->name, (unsigned long long)q->frequency);
+        else
+                add(l, "%.100s, period %llu", q->name, (unsigned long long)q->period);
+}
+
+static void add_filter(Line *l, const Perfd__V1__SetFilterRequest *q) {
+        if (q->filter && *q->filter)
+                add(l, "%.100s, filter '%.200s'", q->name, q->filter);
+        else
+                add(l, "%.100s, no filter", q->name);
+}
+
+/* A switch over what changes something. */
+void request_outcome(const Asking *a, char *text, size_t size) {
+        const Perfd__V1__ReloadReply *reloaded = a->response->reloaded;
+        Line l = { .text = text, .size = size };
+
+        text[0] = '\0';
+        switch (a->request->body_case) {
+        case PERFD__V1__REQUEST__BODY_ADD:
+                add_refs(&l, a->response->added->events, a->response->added->n_events);
+                break;
+        case PERFD__V1__REQUEST__BODY_REMOVE:
+        case PERFD__V1__REQUEST__BODY_ENABLE:
+        case PERFD__V1__REQUEST__BODY_DISABLE:
+                add_refs(&l, a->response->selected->events, a->response->selected->n_events);
+                break;
+        case PERFD__V1__REQUEST__BODY_SET_FILTER:
+                add_filter(&l, a->request->set_filter);
+                break;
+        case PERFD__V1__REQUEST__BODY_SET_PERIOD:
+                add_rate(&l, a->request->set_period);
+                break;
+        case PERFD__V1__REQUEST__BODY_APPLY:
+        case PERFD__V1__REQUEST__BODY_RELOAD:
+                add(&l, "added %u, removed %u, changed %u, kept %u, pending %u", reloaded->added, reloaded->removed,
+                    reloaded->changed, reloaded->kept, reloaded->pending);
+                break;
+        default:
+                add(&l, "done");
+        }
+}
