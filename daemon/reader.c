@@ -145,12 +145,15 @@ void reader_post(Reader *r, ReaderMail *mail) {
         assert(posted); /* main waits for each acknowledgement: MAILS are never on the way */
 }
 
-static void reader_acknowledge(Reader *r, uint64_t sequence) {
-        ssize_t n;
+static void reader_wake_main(const Reader *r) {
+        ssize_t n = write(r->acknowledge_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 
-        atomic_store_explicit(&r->acknowledged, sequence, memory_order_release);
-        n = write(r->acknowledge_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
         assert(n == sizeof(uint64_t) || errno == EAGAIN);
+}
+
+static void reader_acknowledge(Reader *r, uint64_t sequence) {
+        atomic_store_explicit(&r->acknowledged, sequence, memory_order_release);
+        reader_wake_main(r);
 }
 
 /* By who waits for what comes into this ring; or, going along, into any. */
@@ -447,6 +450,8 @@ static int reader_run(void *userdata) {
         if (error < 0)
                 reader_abort(r, error);
         (void)ring_sight_close(&r->sight); /* main lets the dispatcher forget the lane before the ring goes */
+        atomic_store_explicit(&r->is_at_end, true, memory_order_release); /* pairs with reader_is_at_end() */
+        reader_wake_main(r); /* it was told to stop, perhaps long ago, and its backup has acknowledged that */
         return 0;
 }
 
@@ -455,6 +460,7 @@ int reader_start(Reader *r, Snapshot *snapshot) {
 
         r->snapshot = snapshot;
         r->mailbox.overdue_fd = r->overdue_fd;
+        atomic_init(&r->is_at_end, false);
         (void)snprintf(name, sizeof(name), "reader-%u", r->cpu);
         if (r->guard > 0)
                 return thread_start_on(&r->thread, THREAD_READER, name, r->elsewhere, r->n_elsewhere, reader_run, r);
@@ -463,6 +469,17 @@ int reader_start(Reader *r, Snapshot *snapshot) {
 
 void reader_abandon(Reader *r) {
         atomic_store_explicit(&r->is_abandoned, true, memory_order_relaxed); /* pairs with reader_abort(); it orders nothing */
+}
+
+bool reader_is_at_end(const Reader *r) {
+        return atomic_load_explicit(&r->is_at_end, memory_order_acquire); /* pairs with reader_run() */
+}
+
+bool reader_join_within(Reader *r, nsec_t most) {
+        if (!thread_join_within(&r->thread, most) || !thread_join_within(&r->backup, most))
+                return false;
+        (void)reader_join(r);
+        return true;
 }
 
 int reader_join(Reader *r) {

@@ -134,6 +134,7 @@ typedef struct Reader {
         atomic_bool starving; /* waits for a free batch: the dispatcher is to ask READER_ASK_BATCHES */
         _Atomic(uint64_t) acknowledged;
         atomic_bool is_abandoned;
+        atomic_bool is_at_end; /* the thread, not its backup: set with release behind all that it does */
         int mail_error;   /* of the last mail; main looks at it when that is acknowledged */
         Heartbeat heartbeat;
         RingCounters counters;
@@ -193,6 +194,10 @@ int reader_init(Reader *r, size_t pool);
 int reader_start(Reader *r, Snapshot *snapshot);
 /* Main, after READER_STOP was posted: waits for the end. */
 int reader_join(Reader *r);
+/* The same for so many ns at most. False: its thread, or its backup's, has not ended; nothing has changed. */
+bool reader_join_within(Reader *r, nsec_t most);
+/* Main: its thread has nothing left to do but to end, and has said so by acknowledge_fd. */
+bool reader_is_at_end(const Reader *r);
 /* Main, instead of join, before the process ends: what it looks at may go, and that it fails then is no news. */
 void reader_abandon(Reader *r);
 /* Main, after join: ready to be started again, on a new ring. */

@@ -208,9 +208,7 @@ void supervisor_stop_readers(Supervisor *s) {
         for (uint32_t slot = 0; any && slot < s->n_cpus; slot++) {
                 if (reader_is_stalled(&s->answering.readers[slot]))
                         continue; /* it may never end: supervisor_stop() */
-                if (thread_join_within(&s->readers[slot].thread, END_MOST))
-                        (void)reader_join(&s->readers[slot]); /* a reader that fails ends the process itself */
-                else
+                if (!reader_join_within(&s->readers[slot], END_MOST)) /* a reader that fails ends the process itself */
                         supervisor_set_stalled(s, slot); /* what it was asked its backup has done */
         }
 }

@@ -17,6 +17,8 @@
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/tasks.h"
 
+#define JOIN_LOOK (10 * NSEC_PER_MSEC) /* at a thread that was told to end: nearly all have by then */
+#define JOIN_MOST (5 * NSEC_PER_SEC)
 #define PULSE (20 * NSEC_PER_MSEC) /* in which the time of an event that runs moves, whatever clock the kernel has for it */
 
 /*
@@ -81,13 +83,31 @@ static void settle_slot(Supervisor *s, uint32_t slot) {
         ring->cut_undecodable = counter_get(&ring->undecodable);
 }
 
-/* Its reader has ended. */
-static int forget_cpu(Supervisor *s, uint32_t slot) {
-        int r;
+/*
+ * Others are served meanwhile. A thread that is stopped may have a backup that has done all but to end in its place: it is stalled
+ * then until it ends.
+ */
+static int join_reader(Supervisor *s, uint32_t slot) {
+        Patience p = patience_new();
+        int r = 0;
 
-        (void)reader_join(&s->readers[slot]);
-        r = supervisor_ask_lane(s, DISPATCHER_LANE_OFF, slot);
-        if (r < 0)
+        while (r == 0 && !reader_join_within(&s->readers[slot], JOIN_LOOK)) {
+                if (patience_is_over(s, &p, JOIN_MOST)) {
+                        supervisor_set_stalled(s, slot);
+                        return 0;
+                }
+                r = supervisor_wait_slice(s, &p, -1);
+        }
+        return r;
+}
+
+/* Its reader has nothing left to do: all that it pushed is before what the dispatcher is asked here. */
+static int forget_cpu(Supervisor *s, uint32_t slot) {
+        int r = supervisor_ask_lane(s, DISPATCHER_LANE_OFF, slot);
+
+        if (r == 0)
+                r = join_reader(s, slot);
+        if (r < 0 || reader_is_stalled(&s->answering.readers[slot]))
                 return r;
         s->online[slot] = false;
         supervisor_list_carriers(s);
@@ -107,8 +127,10 @@ static int cpu_gone(Supervisor *s, uint32_t slot) {
 
         if (r == 0 && !reader_is_stalled(a))
                 r = stop_reader(s, slot);
+        if (r == 0 && !reader_is_stalled(a))
+                r = forget_cpu(s, slot);
         a->has_left = reader_is_stalled(a);
-        return r < 0 || a->has_left ? r : forget_cpu(s, slot);
+        return r;
 }
 
 /* That an event can not be counted there is said, and is no reason to do without the others. */
@@ -264,7 +286,7 @@ static int compare_cpus(Supervisor *s) {
 
                 for (size_t i = 0; i < n; i++)
                         is_online |= online[i] == s->cpus[slot];
-                if (s->online[slot] && !is_online)
+                if (s->online[slot] && !is_online && !s->answering.readers[slot].has_left)
                         r = cpu_went(s, slot);
                 else if (!s->online[slot] && is_online)
                         r = cpu_came(s, slot);
@@ -276,6 +298,7 @@ int supervisor_end_reader(Supervisor *s, uint32_t slot) {
         Answering *a = &s->answering.readers[slot];
         int r = a->order == READER_STOP ? forget_cpu(s, slot) : cpu_gone(s, slot);
 
+        a->has_left = reader_is_stalled(a); /* again */
         return r < 0 ? r : compare_cpus(s); /* it may be back */
 }
 

@@ -215,6 +215,16 @@ static void doubt_counts(Supervisor *s, uint32_t slot) {
         }
 }
 
+/* Its CPU went, and if that is back by now, nobody has seen what was there since. */
+static int end_reader(Supervisor *s, uint32_t slot) {
+        unsigned n_missed = s->answering.readers[slot].n_missed;
+        int r = supervisor_end_reader(s, slot);
+
+        if (r == 0 && (n_missed > 0 || s->online[slot]))
+                doubt_counts(s, slot);
+        return r;
+}
+
 /* Streams that began meanwhile begin here on its CPU: what it has read before was from before them, or nobody knows. */
 static int take_missed_cut(Supervisor *s, uint32_t slot) {
         int r = supervisor_cut(s);
@@ -234,7 +244,7 @@ static int catch_up(Supervisor *s, uint32_t slot) {
         a->stalled_since = 0;
         s->answering.n--;
         if (a->order == READER_STOP || a->has_left)
-                return supervisor_end_reader(s, slot);
+                return end_reader(s, slot);
         if (a->n_missed > 0) {
                 r = supervisor_publish(s);
                 if (r == 0)
@@ -261,11 +271,19 @@ static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *us
         return 0;
 }
 
+/* What it was sent its backup may have done: of one that was told to end the thread itself is waited for. */
+static bool goes_on(const Supervisor *s, uint32_t slot) {
+        const Answering *a = &s->answering.readers[slot];
+
+        return reader_is_stalled(a) && reader_has_answered(s, slot) &&
+               (a->order != READER_STOP || reader_is_at_end(&s->readers[slot]));
+}
+
 int supervisor_on_answers(Supervisor *s) {
         int r = 0;
 
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
-                if (reader_is_stalled(&s->answering.readers[slot]) && reader_has_answered(s, slot))
+                if (goes_on(s, slot))
                         r = catch_up(s, slot);
         if (s->answering.n == 0)
                 must(sd_event_source_set_io_events(s->answering.source, 0));
