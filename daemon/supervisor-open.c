@@ -17,17 +17,20 @@
 
 #define TRIES 10
 
+/* Breakpoints here and now: the next one may need their register. */
 static void close_now(Supervisor *s, Opened *o, uint32_t uid) {
         _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
         _Atomic(size_t) *charged = o->n > 0 ? supervisor_closing_of(s, uid) : NULL;
+        size_t n = 0;
 
         for (size_t i = 0; i < o->n; i++)
-                if (fds)
-                        fds[i] = o->streams[i].fd;
+                if (o->streams[i].is_breakpoint)
+                        close_fd(o->streams[i].fd);
+                else if (fds)
+                        fds[n++] = o->streams[i].fd;
                 else
                         closer_close(&s->closer, &o->streams[i].fd, 1, charged);
-        if (fds)
-                closer_close(&s->closer, fds, o->n, charged);
+        closer_close(&s->closer, fds, n, charged);
         free(o->streams);
         *o = OPENED_NULL;
 }
@@ -232,23 +235,27 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
         OpenPlace place = { .pid = whom->pid, .is_cgroup = whom->cgroup != NULL, .cpu = (int)s->cpus[slot],
                             .leader_fd = leader_fd, .config3 = g->plan.config3[i] };
         bool is_leader = i == 0 || !g->plan.is_group, is_task = whom->pid >= 0 && !whom->cgroup;
-        _cleanup_(open_closep) int fd = -1;
+        const uint32_t type = g->plan.attrs[i].type;
+        int fd = -1;
         uint64_t id;
         int r = checkpoint(e);
 
         if (r == 0)
                 r = open_attr(g, i, is_task, place, &fd, e);
-        if (r == 0 && is_leader && g->plan.attrs[i].type == PERF_TYPE_TRACEPOINT)
+        if (r == 0 && is_leader && type == PERF_TYPE_TRACEPOINT)
                 r = set_filter(s, g, fd, o->filter, o->composed, e);
         if (r == 0)
                 r = is_leader ? open_redirect(fd, s->carriers[slot], g->event->spec.name, &id, e) : open_id(fd, &id, e);
-        if (r != 0)
+        if (r != 0) {
+                (void)open_close_of(type, fd);
                 return r;
+        }
         *ret_fd = fd;
         o->opened.streams[o->opened.n++] = (Stream){ .slot = slot, .member = is_leader ? 0 : (uint32_t)i,
-                                                     .fd = TAKE_FD(fd), .id = id, .whom = whom->id, .since = o->since,
+                                                     .fd = fd, .id = id, .whom = whom->id, .since = o->since,
                                                      .is_cgroup = whom->cgroup != NULL,
                                                      .awaits_exec = is_task && g->plan.attrs[i].enable_on_exec,
+                                                     .is_breakpoint = type == PERF_TYPE_BREAKPOINT,
                                                      .is_sampling = !g->event->exact, .period = g->event->period,
                                                      .read_format = g->plan.attrs[i].read_format };
         return 0;

@@ -52,6 +52,7 @@ typedef struct Stream {
         bool is_heir;    /* as in SnapshotStream, until opened_hand_over() */
         bool leaves;     /* what it observes is gone: supervisor_retract() */
         bool awaits_exec; /* its task enables it, by its next exec: opened_enable() leaves it alone until then */
+        bool is_breakpoint;
         bool is_sampling; /* as in SnapshotStream, as the next two */
         uint64_t period;
         uint64_t read_format;

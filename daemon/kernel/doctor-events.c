@@ -4,6 +4,7 @@
 #include "config/event-name.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/attr.h"
+#include "daemon/kernel/open.h"
 
 #include <dirent.h>
 #include <linux/hw_breakpoint.h>
@@ -213,7 +214,7 @@ static int try_breakpoint(void) {
         attr.bp_len = sizeof(watched);
         attr.bp_type = HW_BREAKPOINT_W;
         fd = doctor_open(&attr, 0, -1, 0);
-        (void)close_fd(fd); /* at once: a CPU has a handful, and open_close() may leave it to a thread that has others to close */
+        (void)open_close_of(attr.type, fd);
         return fd < 0 ? fd : 0;
 }
 

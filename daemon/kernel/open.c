@@ -208,11 +208,16 @@ int open_close(int fd) {
         return -1;
 }
 
+int open_close_of(uint32_t type, int fd) {
+        return type == PERF_TYPE_BREAKPOINT ? close_fd(fd) : open_close(fd);
+}
+
 bool open_is_missing(const struct perf_event_attr *attr, int cpu) {
         struct perf_event_attr copy = *attr;
-        _cleanup_(open_closep) int fd = open_perf_event(&copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        int fd = open_perf_event(&copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC), error = fd < 0 ? errno : 0;
 
-        return fd < 0 && (errno == EOPNOTSUPP || errno == ENOENT || errno == ENODEV || errno == EINVAL || errno == EACCES);
+        (void)open_close_of(attr->type, fd);
+        return error == EOPNOTSUPP || error == ENOENT || error == ENODEV || error == EINVAL || error == EACCES;
 }
 
 static int explain_ioctl(const char *what, const char *call, Explanation *e) {

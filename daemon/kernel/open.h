@@ -20,6 +20,11 @@ extern int (*open_perf_event)(struct perf_event_attr *attr, pid_t pid, int cpu, 
  * last close of a tracepoint or probe waits for RCU grace periods. Gives -1 back, and keeps errno.
  */
 int open_close(int fd);
+/*
+ * The same of an event of this perf_event_attr.type. Breakpoints are closed at once: a CPU has a handful of registers for them,
+ * which the next one may need, and no grace period is waited for.
+ */
+int open_close_of(uint32_t type, int fd);
 void open_set_closer(void (*close)(void *userdata, int fd), void *userdata); /* NULL: at once */
 
 static inline void open_closep(int *fd) {

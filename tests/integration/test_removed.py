@@ -3,9 +3,10 @@
 import time
 
 import perfd
-from perfd import Daemon, add, check, equal, wait_until
+from perfd import Daemon, add, check, equal, refused
 from subscriber import pb
 from test_sources import GETPPID, Fire, probe
+from test_stalled import stopped_thread
 
 N = 1000
 
@@ -69,6 +70,22 @@ def test_end_of_all():
         rows = [row for row in stream.end["ledger"] if row["kind"] == "event"]
     equal(len(items), 3, "items")
     equal([(row["event"], row["occurred"], row["removed"]) for row in rows], [("external:mine", 3, True)], "its rows")
+
+
+def test_breakpoints_again():
+    """The registers of breakpoints that were removed, planned or refused are free for the next one, also while the thread that closes
+    what is not wanted has other things to close: here it does not run at all."""
+    with Daemon() as daemon, daemon.client() as client, Fire() as fire, stopped_thread(daemon, "closer"):
+        place, target = f"mem:{fire.watched:#x}/8:w", fire.target
+        yaml = f"version: 1\ntargets: {{t: {{pids: [{fire.pid}]}}}}\ngroups: {{g: {{target: t, events: ['{place}']}}}}\n"
+        for i in range(1, 7):
+            equal(len(client.request(plan=pb.PlanRequest(yaml=yaml)).plan.added), 1, "planned")
+            gone = {"event": "page-faults", "name": "no", "target": pb.Target(pids=[1 << 22])}
+            refused(client, "gone", add=pb.AddRequest(events=[pb.EventSpec(event=place, target=target), pb.EventSpec(**gone)]))
+            add(client, {"event": place, "name": "writes", "target": target})
+            fire.fire("touches", i)
+            equal(sum(row.occurred for row in daemon.ledger("writes").events), i, "writes")
+            remove(client, "writes")
 
 
 def test_more_than_is_kept():
