@@ -72,6 +72,8 @@ const ElfSegment *elf_file_segment(const ElfFile *f, uint64_t address);
 int elf_table_load(const ElfFile *f, size_t index, ElfTable *t, Explanation *e);
 void elf_table_deinit(ElfTable *t);
 ElfSymbol elf_table_symbol(const ElfTable *t, size_t i);
+/* For whoever walks a table, at symbol i: checkpoint(), now and then. */
+int elf_table_checkpoint(size_t i, Explanation *e);
 
 /* Notes of one range of bytes. */
 typedef struct ElfNote {

@@ -9,6 +9,7 @@
 #include "daemon/kernel/elf-layout.h"
 
 #include "config/words.h"
+#include "daemon/base/checkpoint.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 
 #define PROGRAM_HEADERS_SIZE_MAX 65536 /* as the kernel's load_elf_phdrs() */
 #define NOTES_SIZE_MAX (UINT64_C(1) << 20)
+#define READ_AT_ONCE (UINT64_C(1) << 20) /* bytes, between two checkpoints */
 #define NATIVE_BYTE_ORDER (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
 
 int elf_file_refuse(const ElfFile *f, Explanation *e, const char *format, ...) {
@@ -37,8 +39,13 @@ static int load_page_run(const ElfFile *f, size_t first, size_t end, const char 
         if (stop > f->size)
                 stop = f->size;
         while (offset < stop) {
-                ssize_t n = pread(f->fd, f->image + offset, stop - offset, (off_t)offset);
+                size_t most = stop - offset < READ_AT_ONCE ? stop - offset : READ_AT_ONCE;
+                ssize_t n;
+                int r = checkpoint(e);
 
+                if (r != 0)
+                        return r;
+                n = pread(f->fd, f->image + offset, most, (off_t)offset);
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)

@@ -6,6 +6,7 @@
 #include "daemon/kernel/elf-layout.h"
 
 #include "config/words.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 
 #include <fnmatch.h>
@@ -173,6 +174,10 @@ static int walk_notes(Walk *w, Elf_Data *notes, size_t section, Explanation *e) 
 
         while (elf_note_next(notes, &offset, &note)) {
                 Site s;
+
+                r = checkpoint(e);
+                if (r != 0)
+                        return r;
 
                 if (!elf_note_is(&note, NOTE_OWNER, NOTE_TYPE))
                         continue;

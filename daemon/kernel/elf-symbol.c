@@ -6,6 +6,7 @@
 #include "daemon/kernel/elf-layout.h"
 
 #include "config/words.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 
 #include <ctype.h>
@@ -115,8 +116,10 @@ static void found_add(Found *found, Rank rank, const ElfSymbol *s) {
                 found->n++;
 }
 
-static void search(const ElfTable *t, const Wanted *w, Found *found) {
-        for (size_t i = 0; i < t->n; i++) {
+static int search(const ElfTable *t, const Wanted *w, Found *found, Explanation *e) {
+        int r = 0;
+
+        for (size_t i = 0; i < t->n && (r = elf_table_checkpoint(i, e)) == 0; i++) {
                 ElfSymbol s = elf_table_symbol(t, i);
                 Rank rank = rank_of(&s, w);
 
@@ -129,6 +132,7 @@ static void search(const ElfTable *t, const Wanted *w, Found *found) {
                 else if (rank > RANK_COPY)
                         found->hidden = s;
         }
+        return r;
 }
 
 /* "0x1136, 0x1150, ..." or, for copies, "f.isra.0 at 0x1136, ...". */
@@ -184,7 +188,10 @@ static int refuse_unknown(const ElfFile *f, const char *symbol, const Wanted *w,
                 for (size_t i = 0; i < f->tables[t].n && n_compared < NEAR_MAX; i++) {
                         ElfSymbol s = elf_table_symbol(&f->tables[t], i);
                         size_t n = strlen(symbol);
+                        int r = s.is_defined ? checkpoint(e) : elf_table_checkpoint(i, e);
 
+                        if (r != 0)
+                                return r;
                         if (!s.is_defined || s.type != STT_FUNC || s.n_name > 2 * n || n > 2 * s.n_name ||
                             !is_plain(s.name))
                                 continue;
@@ -202,9 +209,16 @@ static int refuse_ifunc(const ElfFile *f, const char *symbol, const ElfSymbol *i
 
         for (size_t i = 0; i < f->tables[0].n && n < SHOWN_MAX; i++) {
                 ElfSymbol s = elf_table_symbol(&f->tables[0], i);
-                const char *name = s.name + strspn(s.name, "_"), *rest = name + ifunc->n_name - skip;
+                const char *name, *rest;
+                int r = elf_table_checkpoint(i, e);
 
-                if (!s.is_defined || s.type != STT_FUNC || !is_plain(s.name) || strchr(s.name, '@') ||
+                if (r != 0)
+                        return r;
+                if (!s.is_defined || s.type != STT_FUNC)
+                        continue;
+                name = s.name + strspn(s.name, "_");
+                rest = name + ifunc->n_name - skip;
+                if (!is_plain(s.name) || strchr(s.name, '@') ||
                     strncmp(name, ifunc->name + skip, ifunc->n_name - skip) != 0 || (*rest != '_' && *rest != '.') ||
                     strcmp(rest, ".resolver") == 0 || strstr(rest, ".cold") || at + strlen(s.name) + 8 > sizeof(text))
                         continue;
@@ -237,14 +251,16 @@ int elf_file_find(const ElfFile *f, const char *symbol, uint64_t offset, ElfPlac
         const ElfSymbol *s;
         const Found *best;
         ElfPlace place;
-        int r;
+        int r = 0;
 
         if (at) {
                 wanted.is_default = at[1] == '@';
                 wanted.version = at + 1 + wanted.is_default;
         }
-        for (size_t i = 0; i < ARRAY_SIZE(found) && wanted.n_name > 0; i++)
-                search(&f->tables[i], &wanted, &found[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(found) && wanted.n_name > 0 && r == 0; i++)
+                r = search(&f->tables[i], &wanted, &found[i], e);
+        if (r != 0)
+                return r;
         best = better(&found[0], &found[1]);
         s = &best->symbol;
         if (best->rank == RANK_NONE)

@@ -5,11 +5,15 @@
  */
 #include "daemon/kernel/elf-layout.h"
 
+#include "daemon/base/checkpoint.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define VERSION_HIDDEN 0x8000 /* not what the name alone means */
 #define VERSION_INDEX 0x7fff
+#define SYMBOLS_AT_ONCE 1024 /* between two looks at the clock */
+#define NAME_MAX_SIZE 65536 /* of a symbol, which else is none: mangled ones have some thousands, and a file of one's own any */
 
 /* The name at `offset` of a string table that ends with a zero byte. */
 static bool has_string(const Elf_Data *strings, uint64_t offset) {
@@ -45,6 +49,10 @@ static int load_version_names(const ElfFile *f, size_t index, ElfTable *t, Expla
         for (;;) {
                 GElf_Verdef definition;
                 GElf_Verdaux first;
+
+                r = checkpoint(e);
+                if (r != 0)
+                        return r;
 
                 if (offset > INT32_MAX || !gelf_getverdef(definitions, (int)offset, &definition) ||
                     offset + definition.vd_aux > INT32_MAX ||
@@ -102,11 +110,18 @@ int elf_table_load(const ElfFile *f, size_t index, ElfTable *t, Explanation *e) 
         for (size_t i = 0; i < t->n; i++) {
                 GElf_Sym symbol;
 
+                r = elf_table_checkpoint(i, e);
+                if (r != 0)
+                        return r;
                 if (!gelf_getsym(symbols, (int)i, &symbol) || !has_string(strings, symbol.st_name))
                         return elf_file_refuse(f, e, "symbol %zu of section %zu has its name where there is none", i,
                                                index);
         }
         return header.sh_type == SHT_DYNSYM ? load_versions(f, index, t, e) : 0;
+}
+
+int elf_table_checkpoint(size_t i, Explanation *e) {
+        return i % SYMBOLS_AT_ONCE == 0 ? checkpoint(e) : 0;
 }
 
 void elf_table_deinit(ElfTable *t) {
@@ -122,13 +137,14 @@ ElfSymbol elf_table_symbol(const ElfTable *t, size_t i) {
 
         (void)gelf_getsym(t->symbols, (int)i, &symbol); /* as in elf_table_load() */
         s.name = t->strings + symbol.st_name;
-        s.n_name = strlen(s.name);
+        s.n_name = strnlen(s.name, NAME_MAX_SIZE);
         s.type = GELF_ST_TYPE(symbol.st_info);
         s.binding = GELF_ST_BIND(symbol.st_info);
         s.address = symbol.st_value;
         s.size = symbol.st_size;
         s.is_defined = symbol.st_shndx != SHN_UNDEF && symbol.st_shndx != SHN_ABS && symbol.st_shndx != SHN_COMMON &&
-                       s.type != STT_SECTION && s.type != STT_FILE && s.type != STT_TLS && s.n_name > 0;
+                       s.type != STT_SECTION && s.type != STT_FILE && s.type != STT_TLS && s.n_name > 0 &&
+                       s.n_name < NAME_MAX_SIZE;
         at = s.n_name > 1 ? memchr(s.name + 1, '@', s.n_name - 1) : NULL;
         if (at) {
                 s.n_name = (size_t)(at - s.name);

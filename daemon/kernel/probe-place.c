@@ -207,6 +207,8 @@ static int find_in_file(const ElfFile *f, const ProbePlace *place, ElfPlace *ret
                 first = r;
                 if (e)
                         *e = said;
+                if (r == REFUSED_CANCELLED)
+                        break;
         }
         return first;
 }

@@ -322,6 +322,67 @@ def test_everything_at_once():
         unchanged(daemon, before, "what all of that left")
 
 
+def answered_until(daemon, fact):
+    """How many others had an answer, one after the other, until fact() is true."""
+    n, end = 0, time.monotonic() + perfd.PATIENCE
+    while not fact():
+        check(time.monotonic() < end, f"{n} others were answered, and it is not over")
+        with daemon.client(stream=True):  # its hello
+            n += 1
+    return n
+
+
+def program_with_names(path, n, length):
+    """An ELF file with n functions, whose names are the same, and so long; it is no longer than that."""
+    header, names = "<16sHHIQQQIHHHHHH", b"\0" + b"x" * length + b"\0"
+    symbols = struct.pack("<IBBHQQ", 1, 2, 0, 1, 0, 1) * n
+    at_names = 64 + 56
+    at_symbols = (at_names + len(names) + 7) // 8 * 8
+    at_sections = at_symbols + len(symbols)
+    section = "<IIQQQQIIQQ"
+    with open(path, "wb") as f:
+        f.write(struct.pack(header, b"\x7fELF\2\1\1", 3, 62 if os.uname().machine == "x86_64" else 183, 1, 0, 64,
+                            at_sections, 0, 64, 56, 1, 64, 3, 0))
+        f.write(struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 64, 64, 4096))
+        f.write(names.ljust(at_symbols - at_names, b"\0") + symbols)
+        f.write(struct.pack(section, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+        f.write(struct.pack(section, 0, 2, 0, 0, at_symbols, len(symbols), 2, 0, 8, 24))
+        f.write(struct.pack(section, 0, 3, 0, 0, at_names, len(names), 0, 0, 1, 0))
+
+
+def test_large_program():
+    """The symbols of a file of somebody's own, who has no privileges: main reads and compares them in turns."""
+    with Daemon("version: 1\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
+        before, path = state(daemon), f"{daemon.directory}/program"
+        for length in 60_000, 10_000_000:  # the longer ones are nobody's
+            program_with_names(path, 200_000, length)
+            nobody.send(plan=pb.PlanRequest(yaml=f"version: 1\ngroups: {{g: {{events: ['uprobe:{path}:none']}}}}\n"))
+            n = answered_until(daemon, lambda: select.select([nobody.socket], [], [], 0)[0])
+            no = nobody.receive().response
+            equal(no.reason, "unknown-symbol", no.message)
+            print(f"  {n} others were answered before a function is not found, with names of {length} bytes")
+            check(n >= 5, f"{n} others were answered while main looked for a function among names of {length} bytes")
+        unchanged(daemon, before, "what plans left")
+
+
+def test_many_leave_at_once():
+    """A thousand subscriptions, each different, whose clients all go in one moment."""
+    with Daemon("version: 1\naccess: { stream-mode: 0666 }\n") as daemon, daemon.client() as root, contextlib.ExitStack() as stack:
+        add(root, {"event": "sched:sched_process_exec", "name": "exec"})
+        before, clients = state(daemon), []
+        for i in range(1000):
+            clients.append(stack.enter_context(daemon.client(stream=True)))
+            clients[-1].request(subscribe=pb.SubscribeRequest(events=["exec"], where=f"pid != {i + 2}"))
+        equal(status(root).n_subscribers, 1000, "subscribers")
+        for client in clients:
+            client.socket.shutdown(socket.SHUT_RDWR)
+        n = answered_until(daemon, lambda: status(root).n_subscribers == 0)
+        print(f"  {n} others were answered until all had left")
+        check(n >= 5, f"{n} others were answered until all had left")
+        stack.close()
+        unchanged(daemon, before, "what they left")
+
+
 def ask_in_pieces(path, seconds, seed):
     """Dear requests behind one another whose answers are not read, cut in two at any place; and away in the middle."""
     dice = random.Random(seed)
