@@ -106,6 +106,23 @@ class Asking(Client):
             raise AssertionError(f"perfd says nothing for {PATIENCE} s, its threads:\n{doings.of_process(self.pid)}") from None
 
 
+@contextlib.contextmanager
+def somebody(uid, groups=None):
+    """This process with another effective uid, and with other groups if there are any."""
+    before = os.getgroups(), os.getegid(), os.geteuid()
+    try:
+        if groups is not None:
+            os.setgroups(groups)
+            os.setegid(uid)
+        os.seteuid(uid)
+        yield
+    finally:
+        os.seteuid(before[2])
+        if groups is not None:
+            os.setegid(before[1])
+            os.setgroups(before[0])
+
+
 class Daemon:
     """A running perfd; use it in a `with`.
 
@@ -149,6 +166,11 @@ class Daemon:
             status = self.wait()
             raise NotStarted(status, self.stderr())
         self.pid = self.find_pid()
+
+    def client_of(self, uid, stream=True, groups=None):
+        """The same of somebody else, by the stream socket, whose folder anybody may enter then."""
+        os.chmod(self.directory, 0o755)
+        return self.client(stream, uid, groups)
 
     def find_pid(self):
         """Of perfd, which is a child of its prefix, if that has not become perfd itself."""
@@ -214,9 +236,14 @@ class Daemon:
             return self.last_words
         return os.pread(self.log.fileno(), 1 << 24, 0).decode("utf-8", "replace")
 
-    def client(self, stream=False):
-        """A Client on the control socket, or on the stream socket, which says what perfd does when that does not answer."""
-        client = Asking(self.stream if stream else self.control, program="test")
+    def client(self, stream=False, uid=None, groups=None):
+        """A Client on the control socket, or on the stream socket, which says what perfd does when that does not answer.
+
+        uid: of somebody else; groups: with these and a group of the uid's number, else with those of this process. A connection
+        has the uid and the groups of the moment at which it is made.
+        """
+        with contextlib.nullcontext() if uid is None else somebody(uid, groups):
+            client = Asking(self.stream if stream else self.control, program="test")
         client.socket.settimeout(PATIENCE)
         client.pid = self.pid
         return client

@@ -1,37 +1,16 @@
 #!/usr/bin/python3
 """What a client of the stream socket learns of files by `plan` and `validate`: nothing that it could not read itself."""
-import contextlib
 import os
 import re
 import shutil
 import struct
 
 import perfd
-from perfd import Asking, Daemon, Refused, check, equal, pb
+from perfd import Daemon, Refused, check, equal, pb
 
 NOBODY, GROUP = 65534, 4711
 CONFIG = "version: 1\naccess: { stream-mode: 0666 }\n"
 PROGRAM = os.path.join(os.environ["PERFD_BUILD"], "tests/integration/fire")
-
-
-@contextlib.contextmanager
-def client_of(daemon, uid=NOBODY, groups=(), stream=True):
-    """A connection has the uid and the groups of the moment at which it is made."""
-    os.chmod(daemon.directory, 0o755)
-    before = os.getgroups()
-    os.setgroups(groups)
-    os.setegid(uid)
-    os.seteuid(uid)
-    try:
-        client = Asking(daemon.stream if stream else daemon.control, program="test")
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-        os.setgroups(before)
-    client.pid = daemon.pid
-    with client:
-        client.socket.settimeout(perfd.PATIENCE)
-        yield client
 
 
 def plan(client, text):
@@ -121,7 +100,7 @@ def test_client_sees_as_itself():
         expected = make_files(daemon.directory)
         top = daemon.directory
         fds = daemon.fds()
-        with client_of(daemon) as client:
+        with daemon.client_of(NOBODY, groups=()) as client:
             for reason, names in expected.items():
                 for name in names:
                     equal(answer(client, f"{top}/{name}")[0], reason, name)
@@ -133,7 +112,7 @@ def test_client_sees_as_itself():
             equal(answer(client, f"{top}/closed/program", more=wanted), *hidden, "with args")
             equal(answer(client, f"{top}/seen/program", symbol="main")[0], "", "a probe in what it may read")
             equal(answer(client, f"{top}/seen/program", symbol="main", more=wanted)[0], "", "the same with arguments")
-        with client_of(daemon, groups=[1, GROUP]) as member:
+        with daemon.client_of(NOBODY, groups=[1, GROUP]) as member:
             equal(answer(member, f"{top}/seen/of-group")[0], "unknown-symbol", "of its group")
             equal(answer(member, f"{top}/seen/not-of-group"), *hidden, "of its group, which may not")
         perfd.wait_until(lambda: daemon.fds() == fds, "its fds are closed again")
@@ -141,7 +120,7 @@ def test_client_sees_as_itself():
 
 def test_usdt():
     """Static probes are looked for in what may be read, too."""
-    with Daemon(CONFIG) as daemon, client_of(daemon) as client:
+    with Daemon(CONFIG) as daemon, daemon.client_of(NOBODY, groups=()) as client:
         make_files(daemon.directory)
         said = set()
         for name in ("closed/program", "closed/none", "seen/of-root"):
@@ -156,10 +135,9 @@ def test_others_see_all():
     """Root, by either socket, and whoever may use the control socket see what perfd sees."""
     with Daemon(CONFIG) as daemon:
         make_files(daemon.directory)
+        os.chmod(daemon.control, 0o666)
         clients = [(daemon.client(stream=True), "root by the stream socket"), (daemon.client(), "root"),
-                   (client_of(daemon, stream=False), "another uid by the control socket")]
-        if os.path.exists(daemon.control):
-            os.chmod(daemon.control, 0o666)
+                   (daemon.client_of(NOBODY, stream=False, groups=()), "another uid by the control socket")]
         for opened, who in clients:
             with opened as client:
                 for name, reason in (("closed/program", "unknown-symbol"), ("closed/none", "no-file"), ("seen/of-root", "unknown-symbol"),
@@ -170,7 +148,7 @@ def test_others_see_all():
 
 def test_cgroups():
     """Where no file is named: what is not below the hierarchy is answered as what is not there."""
-    with Daemon(CONFIG) as daemon, client_of(daemon) as client:
+    with Daemon(CONFIG) as daemon, daemon.client_of(NOBODY, groups=()) as client:
         make_files(daemon.directory)
         said = set()
         for path in ("../../root", f"../../..{daemon.directory}/closed", "../none", "../../none/none"):
@@ -187,7 +165,7 @@ def test_no_breakpoint():
     constant = os.path.join(os.environ["PERFD_BUILD"], "tests/integration/constant")
     probes = "".join(f"      - {{ event: 'uprobe:{constant}:constant_get+4', name: n-{i} }}\n" for i in range(20))
     text = f"version: 1\ngroups:\n  one:\n    events:\n{probes}"
-    with Daemon(config=CONFIG) as daemon, perfd.Line([constant]) as program, client_of(daemon) as client:
+    with Daemon(config=CONFIG) as daemon, perfd.Line([constant]) as program, daemon.client_of(NOBODY) as client:
         equal(program.hear(), ["ready"], "the first word of the program")
         for _ in range(10):
             equal(plan(client, text).status, pb.STATUS_OK, "the plan")

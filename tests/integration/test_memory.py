@@ -4,7 +4,6 @@ may, whatever they do, and no more than perfd's cgroup has left; and who reads l
 import contextlib
 import os
 import threading
-import time
 
 import perfd
 from checker import Checker
@@ -14,6 +13,7 @@ from test_promises import CPUS, all_lost, rows_of
 MIB = 1 << 20
 MANY = 300
 CALLS = 200
+FLOOD = 100_000  # calls a second
 MEMORY_V1 = "/sys/fs/cgroup/memory"
 LIMIT = 96 if perfd.SANITIZER == "none" else 288  # MiB of perfd's cgroup: of memory that a sanitizer adds perfd knows nothing
 UID_MEMORY = 24  # MiB
@@ -30,22 +30,13 @@ subscribers: {{ memory: 64MiB, memory-per-uid: {UID_MEMORY}MiB }}
 def traced(config, load, **daemon):
     """A daemon whose streams anybody may have, and its event `calls` of a load."""
     with Daemon(config, **daemon) as d, d.client() as control:
-        os.chmod(d.directory, 0o755)
         add(control, {"event": "syscalls:sys_enter_getppid", "name": "calls", "target": pb.Target(pids=load.pids)})
         yield d
 
 
-def client_of(daemon, uid):
-    os.seteuid(uid)
-    try:
-        return daemon.client(stream=True)
-    finally:
-        os.seteuid(0)
-
-
 def subscribe(daemon, uid=NOBODY, **more):
     """A stream of this uid that is there, and of which nothing was read."""
-    client = client_of(daemon, uid)
+    client = daemon.client_of(uid)
     try:
         client.subscribe(events=["calls"], order=pb.ORDER_CPU, **more)
     except Refused:
@@ -114,9 +105,18 @@ def got_all(daemon, good, calls):
     equal((seen["items"] - seen["records"] + lost, seen["outbox"], seen["memory"]), (calls, 0, 0), "what the one who reads got, and what not")
 
 
+def flood_goes_on(daemon):
+    """For as many calls as a second of the flood has: whatever grows meanwhile is not bounded."""
+    def made():
+        return sum(row.occurred for row in daemon.ledger("calls").events)
+
+    enough = made() + FLOOD
+    wait_until(lambda: made() >= enough, "that the flood goes on")
+
+
 def bounded(most, **kind):
     """Streams of a kind by an unprivileged user, as many as it may have or `most`, that nobody reads, in a flood."""
-    with Workload("flood", 0, 100_000, cpus=CPUS[:1]) as load, traced(HOSTILE, load) as daemon, contextlib.ExitStack() as stack:
+    with Workload("flood", 0, FLOOD, cpus=CPUS[:1]) as load, traced(HOSTILE, load) as daemon, contextlib.ExitStack() as stack:
         good = stack.enter_context(Checker(daemon, "cpu", "calls", queue=8 * MIB))
         before, n = daemon.rss(), 0
         with contextlib.suppress(Refused):
@@ -128,7 +128,7 @@ def bounded(most, **kind):
         with Watching(daemon) as memory:
             load.go()
             wait_until(lambda: of_uid(daemon, NOBODY) > 0, "that something is dropped")
-            time.sleep(1)  # of a flood: whatever would grow now is not bounded
+            flood_goes_on(daemon)
             calls = load.done(stop=True)[0]
         grown = memory.most - before
         print(f"  {n} streams, {kind}: {grown / MIB:.1f} MiB")
@@ -157,14 +157,14 @@ def test_refused():
             with contextlib.ExitStack() as stack:
                 for _ in range(UID_MEMORY // 8 - 1):
                     stack.enter_context(subscribe(daemon, ring_bytes=8 * MIB))
-                no = refused(stack.enter_context(client_of(daemon, NOBODY)), "queue-memory", "STATUS_EXHAUSTED",
+                no = refused(stack.enter_context(daemon.client_of(NOBODY)), "queue-memory", "STATUS_EXHAUSTED",
                              subscribe=pb.SubscribeRequest(ring_bytes=8 * MIB))
                 for words in f"uid {NOBODY}", str(UID_MEMORY * MIB), "subscribers.memory-per-uid", "smaller ring":
                     check(words in no.message, no.message)
                 stack.enter_context(subscribe(daemon, uid=SOMEBODY, ring_bytes=8 * MIB))  # others are not concerned
                 stack.enter_context(subscribe(daemon, uid=0, ring_bytes=8 * MIB))
             wait_until(lambda: daemon.status().n_subscribers == 0, "that they are gone")
-        with client_of(daemon, NOBODY) as client:
+        with daemon.client_of(NOBODY) as client:
             no = refused(client, "queue-memory", "STATUS_EXHAUSTED", subscribe=pb.SubscribeRequest(queue_bytes=UID_MEMORY * MIB + 1))
             check(str(UID_MEMORY * MIB) in no.message, no.message)
         with contextlib.ExitStack() as stack:  # all uids together: 60 MiB of 64 for those who are not root
@@ -172,7 +172,7 @@ def test_refused():
                 with contextlib.suppress(Refused):
                     while True:
                         stack.enter_context(subscribe(daemon, uid=uid, ring_bytes=2 * MIB))
-            no = refused(stack.enter_context(client_of(daemon, ANYBODY)), "queue-memory", "STATUS_EXHAUSTED",
+            no = refused(stack.enter_context(daemon.client_of(ANYBODY)), "queue-memory", "STATUS_EXHAUSTED",
                          subscribe=pb.SubscribeRequest(ring_bytes=2 * MIB))
             check("subscribers.memory (" in no.message, no.message)
             stack.enter_context(subscribe(daemon, uid=0, ring_bytes=2 * MIB))
@@ -226,7 +226,7 @@ def test_memory_limit():
     config = "version: 1\naccess: { stream-mode: 0666 }\n"
     # AddressSanitizer keeps 256 MiB of what is freed by default, so that nothing could be dropped in time
     freeing = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"}
-    with limited(LIMIT * MIB) as path, Workload("flood", 0, 100_000, cpus=CPUS[:1]) as load, \
+    with limited(LIMIT * MIB) as path, Workload("flood", 0, FLOOD, cpus=CPUS[:1]) as load, \
          traced(config, load, prefix=["sh", "-c", f'echo $$ > {path}/cgroup.procs && exec "$@"', "sh"],
                 env=freeing) as daemon, \
          contextlib.ExitStack() as stack:
@@ -237,7 +237,7 @@ def test_memory_limit():
                                           records=i))  # of different events, so that they share no packets
         load.go()
         wait_until(lambda: of_uid(daemon, NOBODY) > 0, "that something is dropped")
-        time.sleep(1)
+        flood_goes_on(daemon)
         calls = load.done(stop=True)[0]
         got_all(daemon, good, calls)
         with open(os.path.join(path, "memory.max_usage_in_bytes"), encoding="ascii") as f:

@@ -67,19 +67,6 @@ def others_are_served(daemon, what, cpu_bound=None):
         check(worst_cpu < cpu_bound, f"{what}: main ran for {worst_cpu:.2f} s before it answered somebody else")
 
 
-@contextlib.contextmanager
-def client_of(path, uid):
-    os.chmod(os.path.dirname(path), 0o755)
-    os.seteuid(uid)
-    try:
-        client = Client(path, program="test")
-    finally:
-        os.seteuid(0)
-    with client:
-        client.socket.settimeout(perfd.PATIENCE)
-        yield client
-
-
 def status(client):
     return client.request(status=pb.Empty()).daemon
 
@@ -102,7 +89,7 @@ def closed_all(client):
 
 def test_client_that_vanishes():
     """Its add is undone in the middle, as if it had never been asked for."""
-    with Daemon("version: 1\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
+    with Daemon("version: 1\n") as daemon, daemon.client_of(NOBODY) as nobody:
         before = state(daemon)
         for _ in range(3):
             with daemon.client() as root:
@@ -156,7 +143,7 @@ def test_many_pids():
 def test_quota_of_pids():
     config = "version: 1\naccess: {control-mode: 0666}\nfds: {per-uid: 100}\n"
     target = pb.Target(pids=range(1, 1001))
-    with Daemon(config) as daemon, client_of(daemon.control, NOBODY) as nobody:
+    with Daemon(config) as daemon, daemon.client_of(NOBODY, stream=False) as nobody:
         no = refused(nobody, "too-many-fds", add=pb.AddRequest(events=[pb.EventSpec(event="page-faults", target=target)]))
         check("fds.per-uid allows 100" in no.message, no.message)
         text = f"version: 1\ntargets: {{many: {{pids: [{', '.join(map(str, range(1, 1001)))}]}}}}\n" \
@@ -172,7 +159,7 @@ def test_log():
     pids = ", ".join([str(os.getpid()), str(gone.pid)] + [str(gone.pid)] * 2)
     yaml = f"version: 1\ntargets: {{t: {{pids: [{pids}]}}}}\ngroups: {{g: {{target: t, events: [" + \
         ", ".join(f"{{event: page-faults, name: e{i}}}" for i in range(200)) + "]}}\n"
-    with Daemon("version: 1\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
+    with Daemon("version: 1\n") as daemon, daemon.client_of(NOBODY) as nobody:
         before = len(daemon.stderr())
         equal(len(nobody.request(plan=pb.PlanRequest(yaml=yaml)).plan.added), 200, "the plan")
         lines = daemon.stderr()[before:].splitlines()
@@ -197,10 +184,10 @@ def test_names_of_subscriptions():
         before = state(daemon)
         for what, body in ("one field 65,000 times", {"fields": ["f0"] * 65000}), ("'*' 65,000 times", {"events": ["*"] * 65000}), \
                 ("all names 20 times", {"events": names * 20, "fields": ["f3", "f1"] * 1000}):
-            with client_of(daemon.stream, NOBODY) as nobody, others_are_served(daemon, f"subscribe to {what}"):
+            with daemon.client_of(NOBODY) as nobody, others_are_served(daemon, f"subscribe to {what}"):
                 nobody.request(subscribe=pb.SubscribeRequest(**body))
             wait_until(lambda: state(daemon) == before, f"what {what} left")
-        with client_of(daemon.stream, NOBODY) as nobody:
+        with daemon.client_of(NOBODY) as nobody:
             for what, body in ("10000 different events", {"events": [f"x{i}" for i in range(60000)]}), \
                     ("256 different globs at most, and this one has 257", {"events": [f"*{i}*" for i in range(257)]}), \
                     ("1024 different fields", {"fields": [f"f{i}" for i in range(60000)]}):
@@ -215,7 +202,7 @@ def test_names_of_subscriptions():
 def test_values_of_requests():
     """A request is counted before it is unpacked; its connection goes on."""
     spec, many = pb.EventSpec, 250000
-    with Daemon("version: 1\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
+    with Daemon("version: 1\n") as daemon, daemon.client_of(NOBODY) as nobody:
         before = state(daemon)
         for what, body in (f"{many} names", {"subscribe": pb.SubscribeRequest(events=["x"] * many)}), \
                 (f"{many} empty events", {"add": pb.AddRequest(events=[spec()] * many)}), \
@@ -249,7 +236,7 @@ LARGEST = {
 
 def test_largest_configurations():
     """Reading them lets others have their turn, as opening what they say does."""
-    with Daemon("version: 1\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
+    with Daemon("version: 1\n") as daemon, daemon.client_of(NOBODY) as nobody:
         before = state(daemon)
         for what, yaml in LARGEST.items():
             with others_are_served(daemon, what, CPU_BOUND):
@@ -276,11 +263,11 @@ def test_largest_configurations_at_once():
     with Daemon("version: 1\ngroups: {own: {events: [sched:sched_process_exec]}}\n") as daemon, daemon.client() as root:
         before = state(daemon)
         with contextlib.ExitStack() as stack, others_are_served(daemon, "the largest configurations at once"):
-            asking = [stack.enter_context(client_of(daemon.stream, uid)) for uid in (NOBODY, SOMEBODY) for _ in range(12)]
+            asking = [stack.enter_context(daemon.client_of(uid)) for uid in (NOBODY, SOMEBODY) for _ in range(12)]
             for i, (client, yaml) in enumerate(zip(asking, list(LARGEST.values()) * 3)):
                 client.send(**({"plan": pb.PlanRequest(yaml=yaml)} if i % 2 else {"validate": pb.ValidateRequest(yaml=yaml)}))
             for i in range(12):
-                with client_of(daemon.stream, NOBODY) as gone:
+                with daemon.client_of(NOBODY) as gone:
                     gone.send(plan=pb.PlanRequest(yaml=config))
                 if i % 4 == 0:
                     os.kill(daemon.pid, signal.SIGHUP)
@@ -290,7 +277,7 @@ def test_largest_configurations_at_once():
         unchanged(daemon, before, "what all of that left")
         with contextlib.ExitStack() as stack:
             for uid in (NOBODY, SOMEBODY) * 4:
-                stack.enter_context(client_of(daemon.stream, uid)).send(plan=pb.PlanRequest(yaml=config))
+                stack.enter_context(daemon.client_of(uid)).send(plan=pb.PlanRequest(yaml=config))
             begin = time.monotonic()
             os.kill(daemon.pid, signal.SIGTERM)
             root.socket.settimeout(perfd.PATIENCE)
@@ -303,7 +290,7 @@ def test_everything_at_once():
     with Daemon("version: 1\ngroups: {own: {events: [sched:sched_process_exec]}}\n") as daemon, daemon.client() as root:
         before = state(daemon)
         with contextlib.ExitStack() as stack, others_are_served(daemon, "everything at once"):
-            asking = [stack.enter_context(client_of(daemon.stream, uid)) for uid in (NOBODY, SOMEBODY) for _ in range(12)]
+            asking = [stack.enter_context(daemon.client_of(uid)) for uid in (NOBODY, SOMEBODY) for _ in range(12)]
             bodies = [{"plan": pb.PlanRequest(yaml=EVERYTHING)}, {"validate": pb.ValidateRequest(yaml=EVERYTHING)},
                       {"available": pb.AvailableRequest(fields=True)}, {"doctor": pb.Empty()},
                       {"plan": pb.PlanRequest(yaml="version: 1\n#" + "x" * 1000000)}, {"ledger": pb.LedgerRequest()}]
@@ -352,7 +339,7 @@ def program_with_names(path, n, length):
 
 def test_large_program():
     """The symbols of a file of somebody's own, who has no privileges: main reads and compares them in turns."""
-    with Daemon("version: 1\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
+    with Daemon("version: 1\n") as daemon, daemon.client_of(NOBODY) as nobody:
         before, path = state(daemon), f"{daemon.directory}/program"
         for length in 60_000, 10_000_000:  # the longer ones are nobody's
             program_with_names(path, 200_000, length)

@@ -10,14 +10,14 @@ import perfd
 from perfd import Daemon, add, check, equal, refused, wait_until
 from subscriber import pb
 from test_errors import state, unchanged
-from test_operations import EVERYTHING, client_of, closed_all, count_fds, others_are_served, status
+from test_operations import EVERYTHING, closed_all, count_fds, others_are_served, status
 from test_quotas import NOBODY, SOMEBODY
 from test_stalled import stopped_thread
 
 
 def test_plan_of_everything():
     """From the stream socket, by somebody without privileges: it opens next to nothing, and nobody waits."""
-    with Daemon("version: 1\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
+    with Daemon("version: 1\n") as daemon, daemon.client_of(NOBODY) as nobody:
         before, fds, most = state(daemon), count_fds(daemon), 0
         for body in {"plan": pb.PlanRequest(yaml=EVERYTHING)}, {"validate": pb.ValidateRequest(yaml=EVERYTHING)}, \
                 {"available": pb.AvailableRequest(fields=True)}, {"doctor": pb.Empty()}:
@@ -51,12 +51,12 @@ def test_others_in_the_middle_of_a_plan():
     own = "version: 1\ngroups: {own: {events: [page-faults, context-switches, {event: cpu-migrations, period: 7}, alignment-faults]}}\n"
     yaml = named_tracepoints(140).replace("}}\n", "}, own: {events: [page-faults, context-switches, {event: cpu-migrations, "
                                           "period: 9}, external:mine]}}\n")
-    with Daemon(own) as daemon, daemon.client() as root, client_of(daemon.stream, NOBODY) as nobody, \
-         client_of(daemon.stream, NOBODY) as other:
+    with Daemon(own) as daemon, daemon.client() as root, daemon.client_of(NOBODY) as nobody, \
+         daemon.client_of(NOBODY) as other:
         fds = daemon.fds()
         with suspended_plan(daemon, nobody, yaml, 128):
             for uid in (SOMEBODY, NOBODY) * 3:
-                with client_of(daemon.stream, uid) as client:
+                with daemon.client_of(uid) as client:
                     equal({row.name for row in client.request(ledger=pb.LedgerRequest()).ledger.events} >= {"page-faults"}, True, "rows")
                     client.request(subscribe=pb.SubscribeRequest(events=["page-faults"]))
             root.request(remove=pb.SelectRequest(names=["page-faults", "alignment-faults"]))
@@ -81,36 +81,35 @@ def test_plan_that_is_left():
     yaml = named_tracepoints(135)
     with Daemon("version: 1\nfds: {per-uid: 140}\n") as daemon, daemon.client() as root:
         before = state(daemon)
-        with client_of(daemon.stream, NOBODY) as nobody, suspended_plan(daemon, nobody, yaml, 128):
+        with daemon.client_of(NOBODY) as nobody, suspended_plan(daemon, nobody, yaml, 128):
             nobody.socket.close()
             add(root, {"event": "page-faults"})  # behind whatever main still does for the plan
             wait_until(lambda: daemon.status().n_connections == 2, "the connection of the plan is gone")
         root.request(remove=pb.SelectRequest(names=["page-faults"]))
         closed_all(root)
-        with client_of(daemon.stream, NOBODY) as nobody:
+        with daemon.client_of(NOBODY) as nobody:
             equal(len(nobody.request(plan=pb.PlanRequest(yaml=yaml)).plan.added), 135, "the plan of the next one")
         closed_all(root)
         unchanged(daemon, before, "what a plan left")
-        with client_of(daemon.stream, NOBODY) as nobody, suspended_plan(daemon, nobody, yaml, 128):
+        with daemon.client_of(NOBODY) as nobody, suspended_plan(daemon, nobody, yaml, 128):
             os.kill(daemon.pid, signal.SIGTERM)
             equal(nobody.receive().response.reason, "shutting-down", "the answer")
 
 
-def flood(path, uid, stop):
+def flood(daemon, uid, stop):
     """In a process of its own: subscriptions and ledgers, one behind the other."""
     while not stop.is_set():
-        with client_of(path, uid) as client:
+        with daemon.client_of(uid) as client:
             client.request(ledger=pb.LedgerRequest())
             client.request(subscribe=pb.SubscribeRequest(events=["page-faults"]))
 
 
 def test_plan_in_a_flood():
     """However many ask for something meanwhile, and however often, a plan comes to its end."""
-    with Daemon("version: 1\ngroups: {own: {events: [page-faults]}}\n") as daemon, client_of(daemon.stream, NOBODY) as nobody:
-        os.chmod(daemon.directory, 0o755)
+    with Daemon("version: 1\ngroups: {own: {events: [page-faults]}}\n") as daemon, daemon.client_of(NOBODY) as nobody:
         context = multiprocessing.get_context("fork")
         stop = context.Event()
-        flooders = [context.Process(target=flood, args=(daemon.stream, uid, stop)) for uid in (NOBODY, SOMEBODY) * 8]
+        flooders = [context.Process(target=flood, args=(daemon, uid, stop)) for uid in (NOBODY, SOMEBODY) * 8]
         for flooder in flooders:
             flooder.start()
         try:
@@ -126,8 +125,8 @@ def test_plan_in_a_flood():
 
 def test_quota_of_plans():
     """What a plan opens is charged to its uid until it is closed, and what the closer may have of plans is bounded."""
-    with Daemon("version: 1\nfds: {per-uid: 8}\n") as daemon, client_of(daemon.stream, NOBODY) as nobody, \
-         client_of(daemon.stream, NOBODY) as other:
+    with Daemon("version: 1\nfds: {per-uid: 8}\n") as daemon, daemon.client_of(NOBODY) as nobody, \
+         daemon.client_of(NOBODY) as other:
         before, most = state(daemon), 0
         nobody.send(plan=pb.PlanRequest(yaml=named_tracepoints(40)))
         while not perfd.select.select([nobody.socket], [], [], 0)[0]:
@@ -145,7 +144,7 @@ def test_quota_of_plans():
 def test_overlapping_globs():
     """A plan in which two globs mean the same running event; each was written behind the end of a list."""
     config = "version: 1\ngroups: {{all: {{events: [{}]}}}}\n"
-    with Daemon(config.format("'sched:*'")) as daemon, client_of(daemon.stream, NOBODY) as nobody:
+    with Daemon(config.format("'sched:*'")) as daemon, daemon.client_of(NOBODY) as nobody:
         before = state(daemon)
         globs = ", ".join(f"'sched:*{'?' * i}'" for i in range(20))
         refused(nobody, "exists", plan=pb.PlanRequest(yaml=config.format(globs)))

@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 """What clients add is charged to their uid: above its quota it is refused whole, and others are not concerned. Needs root."""
 import contextlib
-import os
 
 import perfd
 from perfd import Daemon, add, check, equal, refused, wait_until
-from subscriber import Client, pb
+from subscriber import pb
 from test_errors import state, unchanged
 from test_targets import Tree
 
@@ -23,28 +22,14 @@ def external(*names):
     return pb.AddRequest(events=[pb.EventSpec(event=f"external:{name}") for name in names])
 
 
-@contextlib.contextmanager
-def client_of(daemon, uid):
-    """A connection's uid is that of the moment at which it is made."""
-    os.chmod(daemon.directory, 0o755)
-    os.seteuid(uid)
-    try:
-        client = Client(daemon.control, program="test")
-    finally:
-        os.seteuid(0)
-    with client:
-        client.socket.settimeout(perfd.PATIENCE)
-        yield client
-
-
 def uids(client):
     return {e.spec.name: e.spec.uid if e.spec.WhichOneof("added_by") else None
             for e in client.request(list=pb.ListRequest()).list.events}
 
 
 def test_events():
-    with Daemon(CONFIG.format(events=3, fds=1000)) as daemon, daemon.client() as root, client_of(daemon, NOBODY) as nobody, \
-         client_of(daemon, SOMEBODY) as somebody:
+    with Daemon(CONFIG.format(events=3, fds=1000)) as daemon, daemon.client() as root, daemon.client_of(NOBODY, stream=False) as nobody, \
+         daemon.client_of(SOMEBODY, stream=False) as somebody:
         add(nobody, "external:a", {"event": "external:b", "uid": 0})
         before = state(daemon)
         no = refused(nobody, "too-many-events", "STATUS_EXHAUSTED", add=external("c", "d"))
@@ -53,7 +38,7 @@ def test_events():
         unchanged(daemon, before, "what a refused add left")
         add(nobody, "external:c")
         refused(nobody, "too-many-events", "STATUS_EXHAUSTED", add=external("d"))
-        with client_of(daemon, NOBODY) as again:
+        with daemon.client_of(NOBODY, stream=False) as again:
             refused(again, "too-many-events", "STATUS_EXHAUSTED", add=external("d"))
         add(somebody, "external:d", "external:e", "external:f")
         add(root, *(f"external:root-{i}" for i in range(10)))
@@ -70,10 +55,10 @@ def test_places_of_subscribers():
     config = CONFIG.format(events=3, fds=1000) + "subscribers: {max: 32}\n"
     with Daemon(config) as daemon, contextlib.ExitStack() as stack:
         def subscribe(uid):
-            return stack.enter_context(client_of(daemon, uid)).subscribe(events=["external:own"])
+            return stack.enter_context(daemon.client_of(uid, stream=False)).subscribe(events=["external:own"])
 
         def refuse(uid, text):
-            with client_of(daemon, uid) as client:
+            with daemon.client_of(uid, stream=False) as client:
                 no = refused(client, "too-many-subscribers", "STATUS_EXHAUSTED", subscribe=pb.SubscribeRequest(events=["external:own"]))
                 check(text in no.message, no.message)
 
@@ -91,7 +76,7 @@ def test_places_of_subscribers():
 
 def test_fds():
     """Each CPU needs one for each event; a live change needs none for good."""
-    with Daemon(CONFIG.format(events=100, fds=2 * N_CPUS)) as daemon, client_of(daemon, NOBODY) as nobody, \
+    with Daemon(CONFIG.format(events=100, fds=2 * N_CPUS)) as daemon, daemon.client_of(NOBODY, stream=False) as nobody, \
          daemon.client() as root:
         add(nobody, "external:none", "context-switches")
         before = state(daemon)
@@ -109,7 +94,7 @@ def test_fds():
 
 def test_fds_that_come_later():
     """A cgroup that appears is followed while the quota has room, and said to be left out when it has not."""
-    with Tree() as tree, Daemon(CONFIG.format(events=100, fds=2 * N_CPUS)) as daemon, client_of(daemon, NOBODY) as nobody:
+    with Tree() as tree, Daemon(CONFIG.format(events=100, fds=2 * N_CPUS)) as daemon, daemon.client_of(NOBODY, stream=False) as nobody:
         def n_fds():
             return {e.spec.name: e.n_fds for e in nobody.request(list=pb.ListRequest()).list.events}["faults"]
 
@@ -132,12 +117,12 @@ def test_fds_that_come_later():
 def test_over_a_restart():
     """What was kept counts for who added it, also while it can not be added."""
     with Daemon(CONFIG.format(events=3, fds=1000)) as daemon:
-        with client_of(daemon, NOBODY) as nobody:
+        with daemon.client_of(NOBODY, stream=False) as nobody:
             kept = external("a", "b").events
             nobody.request(add=pb.AddRequest(events=kept, keep=True))
         daemon.stop()
         with Daemon(CONFIG.format(events=2, fds=1000) + "targets: {}\n", directory=daemon.directory) as heir, \
-             client_of(heir, NOBODY) as nobody:
+             heir.client_of(NOBODY, stream=False) as nobody:
             equal({name: uid for name, uid in uids(nobody).items() if name in ("external:a", "external:b")},
                   {"external:a": NOBODY, "external:b": NOBODY}, "whose they are")
             refused(nobody, "too-many-events", "STATUS_EXHAUSTED", add=external("c"))
