@@ -99,7 +99,7 @@ void reader_push_full_batch(Reader *r) {
                 reader_push(r, TAKE_PTR(r->batch), reader_last_watermark(r));
                 return;
         }
-        n = r->retiring.page ? 0 : reader_count_along(r); /* two rings have no order that a look ahead could find */
+        n = reader_count_along(r);
         r->batch = NULL;
         if (n > 0 && reader_take_batch(r) == 0)
                 batch_move_last(b, n, r->batch);

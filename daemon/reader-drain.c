@@ -75,8 +75,8 @@ static void reader_give_back(const Reader *r, Ring *ring) {
                 ring_publish(ring);
 }
 
-static int drain_ring(Reader *r, Ring *ring) {
-        uint64_t head = ring_head(ring), published = ring->tail, records = 0, samples = 0;
+static int drain_ring(Reader *r, Ring *ring, uint64_t head) {
+        uint64_t published = ring->tail, records = 0, samples = 0;
         const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
         const SnapshotStream *stream = NULL, *before;
         const uint8_t *bytes;
@@ -119,6 +119,28 @@ static int drain_ring(Reader *r, Ring *ring) {
         return taken;
 }
 
+/*
+ * While some events write into one ring and some into the other: now of this one and now of that one, as far as its records are
+ * not younger than the other's next one, so that what a full batch leaves for the next one is not older.
+ */
+static int drain_both(Reader *r) {
+        Ring *const rings[] = { &r->retiring, &r->ring };
+        const uint64_t heads[] = { ring_head(&r->retiring), ring_head(&r->ring) };
+        int taken = 0;
+
+        while (taken == 0) {
+                nsec_t next[] = { reader_next_time(r, rings[0], heads[0]), reader_next_time(r, rings[1], heads[1]) };
+                unsigned i = next[1] < next[0];
+
+                if (next[i] == UINT64_MAX)
+                        break; /* there is nothing, or nothing that can be followed */
+                taken = drain_ring(r, rings[i], reader_find_younger(r, rings[i], heads[i], next[!i]));
+        }
+        for (unsigned i = 0; i < ARRAY_SIZE(rings) && taken == 0; i++)
+                taken = drain_ring(r, rings[i], heads[i]);
+        return taken;
+}
+
 /* The end was reached. */
 static void reader_let_go(Reader *r) {
         r->holds = false;
@@ -132,9 +154,7 @@ int reader_drain(Reader *r) {
         int taken;
 
         r->began = began;
-        taken = r->retiring.page ? drain_ring(r, &r->retiring) : 0;
-        if (taken == 0)
-                taken = drain_ring(r, &r->ring);
+        taken = r->retiring.page ? drain_both(r) : drain_ring(r, &r->ring, ring_head(&r->ring));
         if (counter_get(&r->counters.foreign_times) != r->told_times)
                 reader_tell_times(r);
         if (taken != 0)

@@ -71,9 +71,10 @@ static nsec_t least_time(const Reader *r, const Ring *of, uint64_t from, uint64_
         return least;
 }
 
-nsec_t reader_least_ahead(const Reader *r, unsigned n) {
-        uint64_t head = ring_head(&r->ring);
-        Ring ring = r->ring; /* as above */
+/* Of the next n records of one ring. */
+static nsec_t least_ahead(const Reader *r, const Ring *of, unsigned n) {
+        uint64_t head = ring_head(of);
+        Ring ring = *of; /* as above */
         nsec_t least = UINT64_MAX;
         const uint8_t *bytes;
         size_t length;
@@ -86,6 +87,37 @@ nsec_t reader_least_ahead(const Reader *r, unsigned n) {
                 ring_consume(&ring, length);
         }
         return least;
+}
+
+nsec_t reader_least_ahead(const Reader *r, unsigned n) {
+        nsec_t least = least_ahead(r, &r->ring, n), old = r->retiring.page ? least_ahead(r, &r->retiring, n) : UINT64_MAX;
+
+        return old < least ? old : least;
+}
+
+/* What has no time is as old as can be: it is taken at once. */
+static nsec_t record_turn(const Reader *r, const uint8_t *bytes, size_t length) {
+        nsec_t time = record_time(r, bytes, length);
+
+        return time == UINT64_MAX ? 0 : time;
+}
+
+nsec_t reader_next_time(const Reader *r, const Ring *of, uint64_t head) {
+        Ring ring = *of; /* as above */
+        const uint8_t *bytes;
+        size_t length;
+
+        return ring_peek(&ring, head, &bytes, &length) == 0 ? record_turn(r, bytes, length) : UINT64_MAX;
+}
+
+uint64_t reader_find_younger(const Reader *r, const Ring *of, uint64_t head, nsec_t time) {
+        Ring ring = *of; /* as above */
+        const uint8_t *bytes;
+        size_t length;
+
+        while (ring_peek(&ring, head, &bytes, &length) == 0 && record_turn(r, bytes, length) <= time)
+                ring_consume(&ring, length);
+        return ring.tail;
 }
 
 /* Begins anew at a place that was not reached record by record. */

@@ -11,6 +11,7 @@
 #include "daemon/reader.h"
 
 #include "daemon/base/log.h"
+#include "daemon/encode/item.h"
 
 #define TELL_EACH (10 * 60 * NSEC_PER_SEC)
 
@@ -50,6 +51,11 @@ void reader_keep_behind_clock(const Reader *r, Batch *b) {
         if (n == 0 || b->entries[n - 1].time <= r->began)
                 return;
         now = clock_now(r->clock);
-        for (; n > 0 && b->entries[n - 1].time > now; n--)
-                b->entries[n - 1].time = now;
+        for (; n > 0 && b->entries[n - 1].time > now; n--) {
+                BatchEntry *e = &b->entries[n - 1];
+
+                e->time = now;
+                if (e->event != BATCH_NOTE)
+                        item_set_time(b->arena + entry_offset(e), e->length, now);
+        }
 }

@@ -295,8 +295,12 @@ int horizon_init(Horizon *h, size_t ring_size);
 /* reader-horizon.c: nothing that is still in the ring before `head`, nor behind it, is older. -ENOMEM. */
 int reader_init_horizon(Reader *r);
 nsec_t reader_horizon(Reader *r, uint64_t head);
-/* The least time of the next n records in the ring, or of as many as there are. UINT64_MAX: none has one. */
+/* The least time of the next n records in each ring, or of as many as there are. UINT64_MAX: none has one. */
 nsec_t reader_least_ahead(const Reader *r, unsigned n);
+/* Of one of its rings: the next record's time, 0 if it has none. UINT64_MAX: there is no record before `head`. */
+nsec_t reader_next_time(const Reader *r, const Ring *of, uint64_t head);
+/* Where its next record begins that is younger than `time`; `head`: none is. */
+uint64_t reader_find_younger(const Reader *r, const Ring *of, uint64_t head, nsec_t time);
 /*
  * After a whole drain: what there is, with the watermark up to which it was read; an empty batch if there is nothing.
  * READER_E_STARVED: there is nothing, and no batch to say so in.
@@ -306,7 +310,9 @@ int reader_push_batch(Reader *r);
 nsec_t reader_mend_time(const Reader *r, bool is_shared, nsec_t time);
 /* Behind a drain that found such times: tells the log, now and then. */
 void reader_tell_times(Reader *r);
-/* Of a batch that is in order: nothing of it is younger than the clock, whoever said so. */
+/*
+ * Of a batch that is in order: nothing of it is younger than the clock, whoever said so, neither for the merge nor for who gets it.
+ */
 void reader_keep_behind_clock(const Reader *r, Batch *b);
 /* reader-take.c: whose sample it is that has this id, or has its own one elsewhere. NULL: nobody's. */
 const SnapshotStream *reader_find_sample(const Reader *r, uint64_t id, const uint8_t *bytes, size_t length);

@@ -115,6 +115,9 @@ int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, 
  */
 int side_item_encode(const Record *r, uint32_t event_id, uint8_t *to, size_t room, size_t *ret_length);
 
+/* An item of any kind, with the tag and the length that it has in a packet, happened at another time, which is not 0. */
+void item_set_time(uint8_t *item, size_t length, nsec_t time);
+
 /*
  * What the reader of a CPU read from an event's fds at an interval: an item with a READ record of n counters, in the
  * order of the event's descriptor. 0 or ITEM_E_NO_ROOM.

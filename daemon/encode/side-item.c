@@ -230,3 +230,14 @@ int read_item_encode(uint32_t event_id, uint32_t cpu, nsec_t time, const ReadCou
         *ret_length = (size_t)(wire_end(begin, content, at) - to);
         return 0;
 }
+
+/* The time comes first, in a fixed width (item_put_head()). */
+void item_set_time(uint8_t *item, size_t length, nsec_t time) {
+        size_t at = 1; /* the tag */
+
+        while (at < length && item[at] & 0x80)
+                at++;
+        at++;
+        if (at + 1 + sizeof(time) <= length && item[at] == WIRE_KEY(ITEM_TIME, WIRE_FIXED64))
+                (void)wire_put_word(item + at + 1, time);
+}

@@ -288,9 +288,97 @@ static void test_batch_ends_in_an_interruption(void **state) {
                         (void)check_interrupted(before, inner);
 }
 
+/* ---- two rings ---------------------------------------------------------------------------------------------------- */
+
+/* A second ring of the reader, which is to be left: records are put into it as into a rig's own. */
+static void begin_retiring(Rig *rig, Rig *old, size_t size) {
+        size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+
+        *old = (Rig){ .size = size, .memory = aligned_alloc(page_size, page_size + size) };
+        assert_non_null(old->memory);
+        memset(old->memory, 0, page_size + size);
+        old->page = (struct perf_event_mmap_page *)old->memory;
+        old->data = old->memory + page_size;
+        assert_int_equal(ring_init_memory(&rig->reader.retiring, old->memory, size), 0);
+}
+
+/*
+ * Events write now into one, now into the other, `each` of them each time and each now and then interrupted: what comes in batches
+ * that are full is in the order of time, also from one to the next.
+ */
+static void check_two_rings(unsigned each) {
+        const unsigned n_all = 6000;
+        nsec_t last = 0, time = 1000;
+        unsigned n = 0;
+        Rig rig, old;
+        Batch *b;
+
+        rig_init(&rig, 512 * 1024, 16);
+        begin_retiring(&rig, &old, 512 * 1024);
+        for (unsigned i = 0; i < n_all; i += 2, time += 2) {
+                Rig *to = i / each % 2 ? &rig : &old;
+                unsigned first = i % 14 == 0; /* the second one interrupts it */
+
+                assert_true(rig_put_number(to, 1, WHO(7, 0, time + first), 2, 0));
+                assert_true(rig_put_number(to, 1, WHO(7, 0, time + !first), 2, 0));
+        }
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_true(reader_is_settled(&rig.reader));
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        while ((b = queue_pop(&rig.reader.full))) {
+                check_batch(b);
+                n += (unsigned)b->n_entries;
+                for (size_t i = 0; i < b->n_entries; i++) {
+                        assert_true(b->entries[i].time >= last);
+                        last = b->entries[i].time;
+                }
+                assert_true(queue_push(&rig.reader.free, b));
+        }
+        assert_int_equal(n, n_all);
+        assert_int_equal(counter_get(&rig_counters(&rig, RIG_NUMBERS)->delivered), n);
+        rig_check_sums(&rig);
+        ring_close(&rig.reader.retiring);
+        free(old.memory);
+        rig_deinit(&rig);
+}
+
+static void test_two_rings(void **state) {
+        static const unsigned each[] = { 2, 14, 100, 1000, 1700, 3000 };
+
+        for (size_t i = 0; i < ARRAY_SIZE(each); i++)
+                check_two_rings(each[i]);
+}
+
+/* What can not be followed in one of them is given up, and the other one is read. */
+static void test_corrupt_one_of_two(void **state) {
+        for (unsigned i = 0; i < 2; i++) {
+                Rig rig, old, *broken = i ? &rig : &old, *whole = i ? &old : &rig;
+
+                rig_init(&rig, 4096, 2);
+                begin_retiring(&rig, &old, 4096);
+                assert_true(rig_put_number(broken, 1, WHO(7, 0, 1001), 2, 0));
+                assert_true(rig_put_number(whole, 1, WHO(7, 0, 1000), 2, 0));
+                assert_true(rig_put_number(whole, 1, WHO(7, 0, 1002), 2, 0));
+                assert_true(rig_put_record(broken, PERF_RECORD_SAMPLE, 0, "", 0));
+                ((struct perf_event_header *)(broken->data + broken->page->data_head - 8))->size = 0;
+                assert_int_equal(reader_drain(&rig.reader), 0);
+                assert_true(reader_is_settled(&rig.reader));
+                assert_int_equal(counter_get(&rig.reader.counters.resyncs), 1);
+                assert_int_equal(reader_push_batch(&rig.reader), 0);
+                TAKE(&rig, { .time = 1000, .mask = 1, .event = 11, .pid = 7, .number = 2 },
+                     { .time = 1001, .mask = 1, .event = 11, .pid = 7, .number = 2 },
+                     { .time = 1002, .mask = 1, .event = 11, .pid = 7, .number = 2 });
+                ring_close(&rig.reader.retiring);
+                free(old.memory);
+                rig_deinit(&rig);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_batch_ends_in_an_interruption),
+                cmocka_unit_test(test_two_rings),
+                cmocka_unit_test(test_corrupt_one_of_two),
                 cmocka_unit_test(test_short_records),
                 cmocka_unit_test(test_long_records),
                 cmocka_unit_test(test_longest_records),
