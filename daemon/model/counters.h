@@ -33,7 +33,7 @@ typedef struct EventCut {
         uint64_t standby_lost, standby_owed; /* as ring_lost and owed, of fds while another generation was active */
         uint64_t delivered, filtered, doubled;
         uint64_t lost[_LOSS_EVENT_MAX]; /* but those of the kernel */
-        bool settled;             /* false: the ring never stood still around the read, the cut is not consistent */
+        bool settled;             /* false: the ring never stood still around the read, on its CPU: the cut is not consistent */
         bool loose;               /* read from another CPU: the count was taken somewhere in what was read, not at its end */
 } EventCut;
 
