@@ -53,6 +53,7 @@ static void cut_take(EventCut *cut, const EventCounters *counters) {
         cut->delivered = counter_get(&counters->delivered);
         cut->filtered = counter_get(&counters->filtered);
         cut->doubled = counter_get(&counters->doubled);
+        cut->doubled_sampled = counter_get(&counters->doubled_sampled);
         cut->sampled = counter_get(&counters->sampled);
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 cut->lost[i] = counter_get(&counters->lost[i]);

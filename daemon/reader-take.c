@@ -32,6 +32,8 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
 
         if (stream->muted) {
                 counter_add(&stream->counters->doubled, 1);
+                if (stream->is_sampling)
+                        counter_add(&stream->counters->doubled_sampled, 1);
                 return 0;
         }
         if (reader_decode(stream, bytes, length, &record) != 0) {

@@ -8,41 +8,13 @@
 
 #include "daemon/supervisor-ledger.h"
 
-/*
- * What has to be accounted for: the kernel's count of the fds that wrote each occurrence, and of those that did not,
- * whose count says nothing of their samples, what was read and lost. An event can have had both, by a live change of its
- * period; so what it was exact for stays proven.
- */
-static uint64_t event_owed(const EventCounters *c) {
-        return c->cut.owed + counter_get(&c->closed_owed) + c->cut.sampled;
-}
-
-/* What fds lost while other ones were active: occurrences that these have, or have lost, themselves. */
-static uint64_t event_standby_lost(const EventCounters *c) {
-        return c->cut.standby_lost + c->standby_lost + c->closed_standby_lost;
-}
-
-/*
- * All that those counted. Where that could not be read, or they count no samples: what was read of it, and what was lost; then
- * what the kernel did not write of it is taken for occurrences.
- */
-static bool has_sure_duplicates(const EventCounters *c) {
-        return !c->standby_unsure && c->cut.sampled == 0;
-}
-
-static uint64_t event_duplicates(const EventCounters *c) {
-        if (has_sure_duplicates(c))
-                return c->cut.standby_owed + c->standby_owed + c->closed_standby_owed;
-        return c->cut.doubled + event_standby_lost(c);
-}
-
-/* Without those, as all that follows. */
+/* Without what fds lost while other ones were active, as all that follows. */
 static uint64_t event_ring_lost(const EventCounters *c) {
-        return c->cut.ring_lost + counter_get(&c->closed_lost) - event_standby_lost(c);
+        return c->cut.ring_lost + counter_get(&c->closed_lost) - counters_standby_lost(c);
 }
 
 static uint64_t event_occurred(const EventCounters *c) {
-        return event_owed(c) - event_duplicates(c);
+        return counters_owed(c) - counters_duplicates(c);
 }
 
 /*
@@ -202,10 +174,10 @@ static int event_ledger_fill(const Supervisor *s, const LedgerScope *scope, cons
         row->occurred = now.occurred;
         row->delivered = now.delivered;
         row->filtered = now.filtered;
-        row->doubled = event_duplicates(c);
+        row->doubled = counters_duplicates(c);
         row->count = c->cut.count + c->closed_count;
-        row->exact = event->exact && is_exact && !scope->is_unreported && has_owed(s, c, slot) && !c->parted && !c->unsure && event_owed(c) == row->count &&
-                     c->cut.sampled == 0 && (now.lost[LOSS_KERNEL_UNWRITTEN] == 0 || has_sure_duplicates(c));
+        row->exact = event->exact && is_exact && !scope->is_unreported && has_owed(s, c, slot) && !c->parted && !c->unsure && counters_owed(c) == row->count &&
+                     c->cut.sampled == 0 && (now.lost[LOSS_KERNEL_UNWRITTEN] == 0 || !c->standby_unsure);
         row->stalled = c == &live;
         if (!(row->name = strdup(event->spec.name)))
                 return error_origin(-ENOMEM);

@@ -31,7 +31,7 @@ typedef struct EventCut {
         uint64_t owed;      /* count of the fds that write each occurrence, losses of the others */
         uint64_t sampled;   /* samples of those others, muted ones too */
         uint64_t standby_lost, standby_owed; /* as ring_lost and owed, of fds while another generation was active */
-        uint64_t delivered, filtered, doubled;
+        uint64_t delivered, filtered, doubled, doubled_sampled;
         uint64_t lost[_LOSS_EVENT_MAX]; /* but those of the kernel */
         bool settled;             /* false: the ring never stood still around the read, on its CPU: the cut is not consistent */
         bool loose;               /* read from another CPU: the count was taken somewhere in what was read, not at its end */
@@ -43,6 +43,7 @@ typedef struct EventCounters {
         Counter filtered;               /* no subscription wanted it, or it was our own doing */
         Counter doubled;                /* of a generation that is muted during a live change */
         Counter sampled;                /* of fds that do not write each occurrence, muted ones too */
+        Counter doubled_sampled;        /* of these, the muted ones */
         Counter lost[_LOSS_EVENT_MAX];  /* but those of the kernel */
         EventCut cut;
         uint64_t next_read; /* ns: when its counts are to be read again */
@@ -63,9 +64,34 @@ _Static_assert(sizeof(EventCounters) == 5 * 64, "there is one for each event and
 /* The cut of an event whose fds are closed, or are about to be: all that they counted is in closed_*, and nothing moves. */
 static inline void counters_settle(EventCounters *c) {
         c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
-                             .doubled = counter_get(&c->doubled), .sampled = counter_get(&c->sampled), .settled = true };
+                             .doubled = counter_get(&c->doubled), .sampled = counter_get(&c->sampled),
+                             .doubled_sampled = counter_get(&c->doubled_sampled), .settled = true };
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 c->cut.lost[i] = counter_get(&c->lost[i]);
+}
+
+/*
+ * What has to be accounted for: the kernel's count of the fds that wrote each occurrence, and of those that did not,
+ * whose count says nothing of their samples, what was read and lost. An event can have had both, by a live change of its
+ * period; so what it was exact for stays proven.
+ */
+static inline uint64_t counters_owed(const EventCounters *c) {
+        return c->cut.owed + counter_get(&c->closed_owed) + c->cut.sampled;
+}
+
+/* What fds lost while other ones were active: occurrences that these have, or have lost, themselves. */
+static inline uint64_t counters_standby_lost(const EventCounters *c) {
+        return c->cut.standby_lost + c->standby_lost + c->closed_standby_lost;
+}
+
+/*
+ * All that those counted, and of those that sample what was read and lost. Where that could not be read: what was read of all of
+ * it, and what was lost; then what the kernel did not write of it is taken for occurrences.
+ */
+static inline uint64_t counters_duplicates(const EventCounters *c) {
+        if (c->standby_unsure)
+                return c->cut.doubled + counters_standby_lost(c);
+        return c->cut.standby_owed + c->standby_owed + c->closed_standby_owed + c->cut.doubled_sampled;
 }
 
 /* What one ring carried, samples or not. Written by its reader. */

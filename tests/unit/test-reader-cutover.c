@@ -239,6 +239,31 @@ static void test_sampling(void **state) {
         world_deinit();
 }
 
+/*
+ * From each occurrence to samples: 3 of what the old one counted on standby the kernel never wrote, which are duplicates as they
+ * were before, and so are a sample of the new one that was read while it was on standby, and one that it lost then.
+ */
+static void test_exact_to_sampling(void **state) {
+        EventCounters *c;
+
+        world_init(0);
+        c = (EventCounters *)&next->events[RIG_NUMBERS].event->counters[0];
+        next->cpus[0].streams[1].is_sampling = true;
+        ((SnapshotStream *)w.rig.reader.snapshot->cpus[0].streams)[1].is_sampling = true;
+        w.lost[1] = 1;
+        assert_true(rig_put_number(&w.rig, 2, WHO(1, 1, w.now), 2, 0));
+        (void)find_boundary();
+        check_kept(c, 1 - 10ULL, 1 - 100ULL);
+        w.value[0] += 13; /* until it is off; 10 of them were read */
+        c->closed_standby_owed = w.value[0];
+        c->closed_standby_lost = w.lost[0];
+        counter_add(&c->closed_owed, w.value[0]);
+        c->cut = (EventCut){ .owed = w.lost[1], .sampled = 1 + 5, .doubled = 1 + 10, .doubled_sampled = 1 };
+        assert_int_equal(counters_duplicates(c), 13 + 1 + 1);
+        assert_int_equal(counters_owed(c) - counters_duplicates(c), 100 + 5);
+        world_deinit();
+}
+
 /* As while a child is being born: it goes over all the same, and nobody takes its counts for known. */
 static void test_group_that_can_not_be_read(void **state) {
         const EventCounters *c;
@@ -273,6 +298,7 @@ int main(void) {
                 cmocka_unit_test(test_event_stops_in_the_end),
                 cmocka_unit_test(test_losses_never_stop),
                 cmocka_unit_test(test_sampling),
+                cmocka_unit_test(test_exact_to_sampling),
                 cmocka_unit_test(test_group_that_can_not_be_read),
                 cmocka_unit_test(test_starved),
         };

@@ -438,6 +438,7 @@ static void test_generations_with_other_periods(void **state) {
         assert_int_equal(next_period(&rig), 10);
         check_counts(&rig, RIG_NUMBERS, (Counts){ .delivered = 2, .doubled = 2 });
         assert_int_equal(counter_get(&rig_counters(&rig, RIG_NUMBERS)->sampled), 2);
+        assert_int_equal(counter_get(&rig_counters(&rig, RIG_NUMBERS)->doubled_sampled), 1);
 
         streams[6].of = streams[5].of;
         streams[6].counters = streams[5].counters;
