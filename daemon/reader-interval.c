@@ -7,10 +7,13 @@
 #include "daemon/reader.h"
 
 #include <linux/perf_event.h>
+#include <string.h>
 
 #include "config/event-name.h"
 #include "daemon/encode/item.h"
 #include "daemon/kernel/open.h"
+
+#define TRIES_ELSEWHERE 8 /* each interrupts the ring's CPU */
 
 static void add_counts(ReadCount *to, const ReadCount *more, size_t n) {
         for (size_t i = 0; i < n; i++) {
@@ -53,6 +56,37 @@ static int read_members(const SnapshotCpu *c, size_t first, size_t last, bool he
         return 0;
 }
 
+static bool have_same_values(const ReadCount *a, const ReadCount *b, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (a[i].value != b[i].value)
+                        return false;
+        return true;
+}
+
+/*
+ * From another CPU Linux reads one member after the other while its CPU goes on, so that their counts may differ by what happens in
+ * between: twice the same proves that nothing did. Where that is never so, a reader that may run in a moment reads them itself:
+ * OPEN_E_APART; and one that is away has what there is.
+ */
+static int reader_read_consistently(Reader *r, const SnapshotCpu *c, size_t first, size_t last, ReadCount *values,
+                                    size_t n_members) {
+        ReadCount closed[EVENT_MEMBERS_MAX], before[EVENT_MEMBERS_MAX];
+        int error;
+
+        memcpy(closed, values, n_members * sizeof(*values));
+        error = read_members(c, first, last, false, values, n_members);
+        if (n_members == 1 || reader_guard(r) == 0)
+                return error;
+        for (int i = 0; i < TRIES_ELSEWHERE && error == 0; i++) {
+                memcpy(before, values, n_members * sizeof(*values));
+                memcpy(values, closed, n_members * sizeof(*values));
+                error = read_members(c, first, last, false, values, n_members);
+                if (error == 0 && have_same_values(values, before, n_members))
+                        return 0;
+        }
+        return error == 0 && !reader_may_follow(r) ? OPEN_E_APART : error;
+}
+
 /* Streams first to last belong to one event. READER_E_STARVED: another time. */
 static int reader_read_event(Reader *r, const SnapshotCpu *c, size_t first, size_t last) {
         const SnapshotEvent *e = &r->snapshot->events[c->streams[first].event];
@@ -73,7 +107,7 @@ static int reader_read_event(Reader *r, const SnapshotCpu *c, size_t first, size
         for (size_t i = 0; i < event->n_members; i++)
                 values[i] = e->closed[r->slot * event->n_members + i];
         now = clock_now(r->clock);
-        n = read_members(c, first, last, false, values, event->n_members);
+        n = reader_read_consistently(r, c, first, last, values, event->n_members);
         if (n < 0)
                 return error_trace_of(n, "event %s", event->spec.name);
         if (n == OPEN_E_APART)

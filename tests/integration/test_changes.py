@@ -35,12 +35,14 @@ def test_counts_go_on_while_a_period_changes():
             if item["time"] > end + 10_000_000:
                 watching.stop()
         rows = {row.name: row for row in daemon.ledger().events if row.cpu == CPUS[0]}
+        was_away = any(cpu.n_failovers for cpu in daemon.status().cpus)  # then members may differ: PROTOCOL.md, Counters
         load.exit()
     check(all(len(reads) > 3 for reads in values.values()), f"only {values} were read")
     for reads in values.values():
         equal(reads, sorted(reads), "counts in their order")
     equal((values["calls"][-1], values["only-counted"][-1]), ([made], [made]), "what was read in the end")
-    equal([len(set(read)) for read in values["group"]], [1] * len(values["group"]), "members of the group")
+    equal(was_away or [len(set(read)) for read in values["group"]] == [1] * len(values["group"]), True,
+          f"members of the group: {values['group']}")
     equal(made <= values["group"][-1][0] <= made * 1.2, True, f"all calls of {made}: {values['group'][-1]}")
     check(rows["calls"].count > made, "old and new never counted side by side: the test shows nothing")
 

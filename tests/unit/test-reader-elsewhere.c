@@ -14,6 +14,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, struct timespec *rest);
 int __wrap_open_read(int fd, uint64_t read_format, ReadCount *ret);
 int __wrap_open_read_patiently(int fd, uint64_t read_format, ReadCount *ret);
+int __wrap_open_read_group(int fd, uint64_t read_format, ReadCount *ret, size_t n);
 
 typedef struct World {
         Rig rig;
@@ -24,6 +25,8 @@ typedef struct World {
         unsigned while_other; /* and, once, while the count of the other event is read */
         unsigned before_read, after_read; /* and before and behind the place at which a count is taken */
         uint64_t unwritten;   /* counted besides */
+        uint64_t calls;       /* that each member of a group has counted, */
+        unsigned busy_reads;  /* and so many reads of it meet one between two members */
 } World;
 
 static World w;
@@ -68,6 +71,16 @@ int __wrap_open_read(int fd, uint64_t read_format, ReadCount *ret) {
 
 int __wrap_open_read_patiently(int fd, uint64_t read_format, ReadCount *ret) {
         return __wrap_open_read(fd, read_format, ret);
+}
+
+/* As perf_read_group() does it, one member after the other. */
+int __wrap_open_read_group(int fd, uint64_t read_format, ReadCount *ret, size_t n) {
+        bool is_busy = w.n_reads++ < w.busy_reads;
+
+        assert_int_equal(fd, NUMBERS_FD);
+        for (size_t i = 0; i < n; i++)
+                ret[i] = (ReadCount){ .value = w.calls += is_busy && i > 0 };
+        return 0;
 }
 
 static void world_init(nsec_t guard, size_t n_batches) {
@@ -217,8 +230,96 @@ static void test_cut_at_one_place(void **state) {
         rig_deinit(&w.rig);
 }
 
+/* ---- groups that are read at an interval -------------------------------------------------------------------------- */
+
+#define MEMBERS 3
+
+static void group_init(nsec_t guard, unsigned busy_reads) {
+        SnapshotEvent *e;
+
+        world_init(guard, 2);
+        w.calls = 100;
+        w.busy_reads = busy_reads;
+        e = &w.rig.reader.snapshot->events[RIG_NUMBERS];
+        for (unsigned i = 0; i < MEMBERS; i++)
+                assert_int_equal(event_add_member((Event *)e->event, "member", "", 1), 0);
+        e->closed = calloc(MEMBERS, sizeof(*e->closed));
+        assert_non_null(e->closed);
+        for (unsigned i = 0; i < MEMBERS; i++)
+                e->closed[i].value = 7;
+        e->interval = NSEC_PER_MSEC;
+        ((SnapshotStream *)w.rig.reader.snapshot->cpus[0].streams)[0].read_format = PERF_FORMAT_GROUP;
+        rig_counters(&w.rig, RIG_NUMBERS)->next_read = w.now;
+}
+
+/* What the members have; all 0: nothing was read. */
+static void read_group(uint64_t *ret_values) {
+        Reader *r = &w.rig.reader;
+        nsec_t next;
+        Batch *b;
+
+        memset(ret_values, 0, MEMBERS * sizeof(*ret_values));
+        assert_int_equal(reader_read_intervals(r, &next), 0);
+        assert_int_equal(next, w.now / NSEC_PER_MSEC * NSEC_PER_MSEC + NSEC_PER_MSEC);
+        assert_int_equal(reader_push_batch(r), 0);
+        b = queue_pop(&r->full);
+        assert_in_range(b->n_entries, 0, 1);
+        if (b->n_entries > 0) {
+                Perfd__V1__Packet *p = perfd__v1__packet__unpack(NULL, b->entries[0].length, b->arena + entry_offset(&b->entries[0]));
+                const Perfd__V1__ReadValues *values = p->items[0]->read->values;
+
+                assert_int_equal(values->n_values, MEMBERS);
+                for (size_t i = 0; i < MEMBERS; i++)
+                        ret_values[i] = values->values[i]->value;
+                perfd__v1__packet__free_unpacked(p, NULL);
+        }
+        batch_free(b);
+        rig_deinit(&w.rig);
+}
+
+static void check_group(unsigned n_reads, uint64_t value) {
+        uint64_t values[MEMBERS];
+
+        read_group(values);
+        for (size_t i = 0; i < MEMBERS; i++)
+                assert_int_equal(values[i], value);
+        assert_int_equal(w.n_reads, n_reads);
+}
+
+/* It is read until two reads say the same. */
+static void test_group_is_read_at_one_moment(void **state) {
+        group_init(GUARD, 0);
+        check_group(2, 107);
+        group_init(GUARD, 3);
+        check_group(5, 107 + 3 * (MEMBERS - 1));
+        group_init(0, 0);
+        check_group(1, 107); /* on its CPU the kernel lets nothing in between */
+}
+
+/* One that never stops: who may run in a moment reads it, and who does not has what there is. */
+static void test_group_never_stops(void **state) {
+        uint64_t values[MEMBERS];
+
+        group_init(GUARD, UINT32_MAX);
+        read_group(values);
+        assert_int_equal(w.n_reads, 9);
+        assert_int_equal(values[MEMBERS - 1], 107 + w.calls - 100);
+
+        for (int i = 0; i < 2; i++) {
+                group_init(0, UINT32_MAX);
+                w.rig.reader.away_guard = GUARD;
+                w.rig.reader.is_backup = true;
+                w.rig.reader.failed_over_at = i ? w.now - NSEC_PER_SEC : w.now;
+                read_group(values);
+                assert_int_equal(w.n_reads, 9);
+                assert_int_equal(values[MEMBERS - 1], i ? 107 + w.calls - 100 : 0);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_group_is_read_at_one_moment),
+                cmocka_unit_test(test_group_never_stops),
                 cmocka_unit_test(test_cut_at_one_place),
                 cmocka_unit_test(test_cut_of_a_quiet_cpu),
                 cmocka_unit_test(test_cut_waits_for_what_is_under_way),
