@@ -16,6 +16,7 @@
 #include "daemon/supervisor-quota.h"
 
 #define TRIES 10
+#define GROUP_TRIES 16 /* each finds the leader gone in one of a hundred of them, on a task that makes a thousand children a second */
 
 /* Breakpoints here and now: the next one may need their register. */
 static void close_now(Supervisor *s, Opened *o, uint32_t uid) {
@@ -228,12 +229,12 @@ static int open_attr(const Registration *g, size_t i, bool for_task, OpenPlace p
 }
 
 /* Attr i for one whom on one CPU. Only what can write into the ring is led there. */
-static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, int leader_fd, int *ret_fd,
+static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, int leader_fd, bool may_try_again, int *ret_fd,
                        Explanation *e) {
         const Registration *g = o->registration;
         Supervisor *s = o->supervisor;
         OpenPlace place = { .pid = whom->pid, .is_cgroup = whom->cgroup != NULL, .cpu = (int)s->cpus[slot],
-                            .leader_fd = leader_fd, .config3 = g->plan.config3[i] };
+                            .leader_fd = leader_fd, .may_try_again = may_try_again, .config3 = g->plan.config3[i] };
         bool is_leader = i == 0 || !g->plan.is_group, is_task = whom->pid >= 0 && !whom->cgroup;
         const uint32_t type = g->plan.attrs[i].type;
         int fd = -1;
@@ -261,18 +262,36 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
         return 0;
 }
 
-/* All attrs for one whom on one CPU: a group, or the sites of a probe. */
-static int open_attrs(Opening *o, const Whom *whom, uint32_t slot, Explanation *e) {
+/* Back to the first n. What is closed was never enabled. */
+static void drop_streams(Opening *o, size_t n) {
+        while (o->opened.n > n)
+                (void)open_close(o->opened.streams[--o->opened.n].fd);
+}
+
+/* All attrs for one whom on one CPU: a group, or the sites of a probe. Nothing of a group that is not whole stays. */
+static int try_attrs(Opening *o, const Whom *whom, uint32_t slot, bool may_try_again, Explanation *e) {
         const AttrPlan *plan = &o->registration->plan;
+        const size_t before = o->opened.n;
         int leader = -1, r = 0;
 
         for (size_t i = 0; i < plan->n_attrs && r == 0; i++) {
                 int fd = -1;
 
-                r = open_stream(o, i, whom, slot, plan->is_group ? leader : -1, &fd, e);
+                r = open_stream(o, i, whom, slot, plan->is_group ? leader : -1, may_try_again, &fd, e);
                 if (i == 0)
                         leader = fd;
         }
+        if (r > 0 && plan->is_group)
+                drop_streams(o, before);
+        return r;
+}
+
+static int open_attrs(Opening *o, const Whom *whom, uint32_t slot, Explanation *e) {
+        int r, n = 0;
+
+        do
+                r = try_attrs(o, whom, slot, ++n < GROUP_TRIES, e);
+        while (r == OPEN_E_LEADER_LEFT);
         if (r > 0 && r != REFUSED_CANCELLED && whom->cgroup && cgroup_is_gone(&o->supervisor->cgroups, whom->cgroup))
                 return 0; /* as a task that has exited */
         return r == OPEN_E_OFFLINE || r == OPEN_E_EXITED ? 0 : r;

@@ -164,6 +164,28 @@ static int explain_open(const struct perf_event_attr *attr, const char *what, in
         return explain_unsupported(attr, what, error, place, e);
 }
 
+static bool task_is_gone(OpenPlace place) {
+        struct perf_event_attr dummy = { .type = PERF_TYPE_SOFTWARE, .size = PERF_ATTR_SIZE_VER0, .config = PERF_COUNT_SW_DUMMY,
+                                         .disabled = 1, .exclude_kernel = 1 };
+        _cleanup_(open_closep) int fd = open_perf_event(&dummy, place.pid, place.cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+        return fd < 0 && errno == ESRCH;
+}
+
+/*
+ * A task and its child exchange their contexts where one follows the other on a CPU, if both have the same inherited events
+ * (perf_event_context_sched_out()). A leader that was opened on the task is the child's then, and a member is refused by EINVAL,
+ * or by ENODEV once that child has ended, although the task lives. perf_event_open(2) looks at the leader before it looks for the task,
+ * so that ENODEV is also what it says of one that has ended itself. 0: it is something else.
+ */
+static int look_for_leader(OpenPlace place, int error) {
+        if (place.leader_fd < 0 || place.pid <= 0 || place.is_cgroup || (error != EINVAL && error != ENODEV))
+                return 0;
+        if (task_is_gone(place))
+                return OPEN_E_EXITED;
+        return place.may_try_again ? OPEN_E_LEADER_LEFT : 0;
+}
+
 int open_event(const struct perf_event_attr *attr, const char *what, OpenPlace place, int *ret_fd, Explanation *e) {
         unsigned long flags = PERF_FLAG_FD_CLOEXEC | (place.is_cgroup ? PERF_FLAG_PID_CGROUP : 0);
         LongAttr copy = { .before = { 0 } };
@@ -176,9 +198,11 @@ int open_event(const struct perf_event_attr *attr, const char *what, OpenPlace p
                 copy.attr.size = LONG_ATTR_SIZE;
         fd = open_perf_event(&copy.attr, place.pid, place.cpu, place.leader_fd, flags);
         if (fd < 0) {
-                int error = errno;
+                int error = errno, left = look_for_leader(place, error);
                 long rate = read_sysctl("/proc/sys/kernel/perf_event_max_sample_rate");
 
+                if (left != 0)
+                        return left;
                 if (error == EINVAL && attr->freq && rate >= 0 && attr->sample_freq > (uint64_t)rate)
                         return refuse(e, REFUSED_INVALID, "bad-event", "%s: a frequency of %llu is above "
                                       "kernel.perf_event_max_sample_rate, which is %ld: ask for less or raise it", what,

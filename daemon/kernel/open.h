@@ -35,6 +35,7 @@ enum {
         OPEN_E_OFFLINE = _REFUSED_MAX, /* that CPU is not online (any more) */
         OPEN_E_EXITED,                 /* that pid is gone */
         OPEN_E_APART,                  /* the members of a group can not be read together just now */
+        OPEN_E_LEADER_LEFT,            /* the leader observes another task than the member would, or one that has ended */
 };
 
 /* Whom an fd observes, and where. */
@@ -43,12 +44,13 @@ typedef struct OpenPlace {
         bool is_cgroup; /* pid is the fd of a cgroup's folder */
         int cpu;
         int leader_fd;  /* of the group that it joins, or -1 */
+        bool may_try_again; /* the whole group is opened anew if its leader has left */
         uint64_t config3; /* perf_event_attr.config3, which the header may not have */
 } OpenPlace;
 
 /*
  * One fd, close-on-exec. what: for the explanation, the event's name. Also OPEN_E_OFFLINE and OPEN_E_EXITED, which
- * are no failure of the rest.
+ * are no failure of the rest, and OPEN_E_LEADER_LEFT if it may.
  */
 int open_event(const struct perf_event_attr *attr, const char *what, OpenPlace place, int *ret_fd, Explanation *e);
 /*
