@@ -68,6 +68,19 @@ def daemon_and_tree(**more):
         unchanged(daemon, before, "what is left of removed events")
 
 
+def test_groups_on_a_process_that_makes_children():
+    """A group's leader may be a child's when its member is opened, and end with it: that is no reason to refuse the group."""
+    with Daemon() as daemon, daemon.client() as client, \
+         perfd.Line([os.path.join(perfd.BUILD, "tests", "integration", "serial-load"), str(CPUS[0])]) as load:
+        word, pid = load.hear()
+        equal(word, "ready", "the word of the load")
+        load.say("go 1000000 0 0 2000000")  # a million children: more than there is time for
+        for i in range(60):
+            add(client, {"event": "{" + ",".join(["page-faults"] * 8) + "}", "name": f"g{i}", "interval": 1_000_000_000,
+                         "target": pb.Target(pids=[int(pid)])})
+            client.request(remove=pb.SelectRequest(names=[f"g{i}"]))
+
+
 def test_cgroups_by_path():
     """However the path is written; a cgroup counts once, also if it is named twice or lies in another one."""
     with daemon_and_tree() as (daemon, client, tree):

@@ -374,9 +374,42 @@ static void test_corrupt_one_of_two(void **state) {
         }
 }
 
+/* ---- times ahead of the clock -------------------------------------------------------------------------------------- */
+
+/*
+ * A tracepoint's time is by the kernel's fast clock, which may be ahead of clock_gettime(2) while the clock is adjusted. The merge and
+ * who gets the items have the same times: what follows from another CPU would else be older than what came before it.
+ */
+static void test_times_ahead(void **state) {
+        const nsec_t ahead = clock_now(CLOCK_MONOTONIC) + 1000 * NSEC_PER_SEC;
+        nsec_t before = clock_now(CLOCK_MONOTONIC), given;
+        Batch *b;
+        Rig rig;
+
+        rig_init(&rig, 16 * 1024, 2);
+        rig_put_number(&rig, 1, WHO(7, 71, before), 2, 0);
+        for (unsigned i = 0; i < 4; i++)
+                rig_put_number(&rig, 1, WHO(7, 71, ahead + i), 3, 0); /* two items of each */
+        assert_int_equal(reader_drain(&rig.reader), 0);
+        assert_int_equal(reader_push_batch(&rig.reader), 0);
+        b = queue_pop(&rig.reader.full);
+        check_batch(b);
+        assert_int_equal(b->n_entries, 9);
+        given = b->entries[1].time;
+        assert_in_range(given, before, clock_now(CLOCK_MONOTONIC));
+        check_item(b, &b->entries[0], &(Want){ .time = before, .mask = 1, .event = 11, .pid = 7, .tid = 71, .number = 2 });
+        for (size_t i = 1; i < b->n_entries; i += 2) {
+                check_item(b, &b->entries[i], &(Want){ .time = given, .mask = 1, .event = 11, .pid = 7, .tid = 71, .number = 3 });
+                check_item(b, &b->entries[i + 1], &(Want){ .time = given, .mask = 2, .event = 11, .pid = 7, .tid = 71 });
+        }
+        assert_true(queue_push(&rig.reader.free, b));
+        rig_deinit(&rig);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_batch_ends_in_an_interruption),
+                cmocka_unit_test(test_times_ahead),
                 cmocka_unit_test(test_two_rings),
                 cmocka_unit_test(test_corrupt_one_of_two),
                 cmocka_unit_test(test_short_records),

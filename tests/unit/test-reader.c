@@ -112,36 +112,6 @@ static void test_foreign_times(void **state) {
         rig_deinit(&rig);
 }
 
-/*
- * A tracepoint's time is by the kernel's fast clock, which may be ahead of clock_gettime(2) while the clock is adjusted. The merge and
- * who gets the items have the same times: what follows from another CPU would else be older than what came before it.
- */
-static void test_times_ahead(void **state) {
-        const nsec_t ahead = clock_now(CLOCK_MONOTONIC) + 1000 * NSEC_PER_SEC;
-        nsec_t before = clock_now(CLOCK_MONOTONIC), now;
-        Batch *b;
-        Rig rig;
-
-        rig_init(&rig, 16 * 1024, 2);
-        rig_put_number(&rig, 1, WHO(7, 71, before), 2, 0);
-        for (unsigned i = 0; i < 4; i++)
-                rig_put_number(&rig, 1, WHO(7, 71, ahead + i), 3, 0); /* two items of each */
-        assert_int_equal(reader_drain(&rig.reader), 0);
-        assert_int_equal(reader_push_batch(&rig.reader), 0);
-        b = queue_pop(&rig.reader.full);
-        check_batch(b);
-        assert_int_equal(b->n_entries, 9);
-        now = b->entries[1].time;
-        assert_in_range(now, before, clock_now(CLOCK_MONOTONIC));
-        check_item(b, &b->entries[0], &(Want){ .time = before, .mask = 1, .event = 11, .pid = 7, .tid = 71, .number = 2 });
-        for (size_t i = 1; i < b->n_entries; i += 2) {
-                check_item(b, &b->entries[i], &(Want){ .time = now, .mask = 1, .event = 11, .pid = 7, .tid = 71, .number = 3 });
-                check_item(b, &b->entries[i + 1], &(Want){ .time = now, .mask = 2, .event = 11, .pid = 7, .tid = 71 });
-        }
-        assert_true(queue_push(&rig.reader.free, b));
-        rig_deinit(&rig);
-}
-
 static void test_side_records(void **state) {
         Rig rig;
 
@@ -506,7 +476,6 @@ int main(void) {
                 cmocka_unit_test(test_samples),
                 cmocka_unit_test(test_shared_ids),
                 cmocka_unit_test(test_foreign_times),
-                cmocka_unit_test(test_times_ahead),
                 cmocka_unit_test(test_side_records),
                 cmocka_unit_test(test_surplus),
                 cmocka_unit_test(test_wrap),
