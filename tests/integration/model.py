@@ -29,9 +29,9 @@ import time
 
 import perfd
 from perfd import Daemon, check, equal, pb
-from serials import CPUS, CYCLE, FILTERS, OF_HOST, Event
+from serials import CPUS, CYCLE, FILTERS, LOAD, OF_HOST, PROBE, PROBE_ARGS, Event
+from test_targets import Tree
 
-LOAD = os.path.join(perfd.BUILD, "tests", "integration", "serial-load")
 CHECK = os.path.join(perfd.BUILD, "tests", "integration", "serial-check")
 SLOW = perfd.SANITIZER != "none"
 SEQUENCE = 50  # steps with one daemon
@@ -69,8 +69,9 @@ def row_of(message):
 
 
 class Model:
-    def __init__(self, daemon, client, load, rng, found, reads_elsewhere):
+    def __init__(self, daemon, client, load, rng, found, reads_elsewhere, cgroup):
         self.daemon, self.client, self.load, self.rng, self.found = daemon, client, load, rng, found
+        self.cgroup = cgroup  # of all that the load does, or None
         self.reads_elsewhere = reads_elsewhere
         self.pids = dict(zip(CPUS, load.pids))
         self.events, self.removed, self.streams = {}, {}, []
@@ -142,17 +143,23 @@ class Model:
             return self.remove()
         rng = self.rng
         self.n_names += 1
-        event = rng.choice(list(FILTERS))
+        event = rng.choice([e for e in FILTERS if e != PROBE]) if rng.random() < 0.9 else PROBE
         text = rng.choice(list(FILTERS[event]))
         spec = {"event": event, "name": f"m-{self.n_names}", "filter": self.text(event, text)}
-        pids, cpus, children = None, CPUS, True
-        if event in OF_HOST and rng.random() < 0.4:
+        if event == PROBE:
+            spec["args"] = PROBE_ARGS
+        pids, cpus, children, whom = None, CPUS, True, "the host"
+        if self.cgroup and rng.random() < 0.15:
+            whom = "a cgroup"
+            spec["target"] = pb.Target(cgroups=[self.cgroup])
+        elif event in OF_HOST and rng.random() < 0.4:
             cpus = rng.choice((CPUS, CPUS[:1], CPUS[-1:]))
             spec["target"] = pb.Target(cpus=",".join(map(str, cpus)))
         else:
             pids = rng.choice((list(self.pids.values()), [rng.choice(list(self.pids.values()))]))
             children = rng.random() < 0.7
             spec["target"] = pb.Target(pids=pids, no_inherit=not children)
+            whom = f"{len(pids)} tasks{' and children' if children else ''}"
         if rng.random() < 0.15:
             spec["disabled"] = True
         if rng.random() < 0.3:
@@ -164,8 +171,7 @@ class Model:
         self.events[new.name] = new
         new.changed()
         self.ask(add=pb.AddRequest(events=[pb.EventSpec(**spec)]))
-        where = "on " + ("the host" if pids is None else f"{len(pids)} tasks{' and children' if children else ''}")
-        return f"add {new.name} {event} {where} {spec.get('period', '')} {text!r} {'disabled' if not new.enabled else ''}"
+        return f"add {new.name} {event} on {whom} {spec.get('period', '')} {text!r} {'disabled' if not new.enabled else ''}"
 
     def any(self):
         return self.rng.choice(list(self.events.values())) if self.events else None
@@ -342,6 +348,7 @@ class Model:
 
     # ---- sequences -----------------------------------------------------------------------------------------------------
 
+    # What a step is made of, each as likely as its number says: a kind is a method that gives a line of what it did, or None.
     CHANGES = (("add", 8), ("remove", 4), ("enable", 3), ("disable", 2), ("set_filter", 5), ("set_text", 12), ("set_period", 2),
                ("resize", 5), ("subscribe", 4), ("unsubscribe", 3), ("reload_nothing", 1), ("check_ledger", 3))
 
@@ -401,19 +408,32 @@ def configuration(rng):
     return "\n".join(lines) + "\n"
 
 
+def cgroups():
+    """Those of this run, where perf events can use them."""
+    try:
+        return Tree()
+    except perfd.Skip:
+        return contextlib.nullcontext()
+
+
 def run_sequence(seed, steps, found, trace):
     rng = random.Random(seed)
     config = configuration(rng)
     if trace:
         print(config, end="", flush=True)
     did = []
-    with Daemon(config=config) as daemon, daemon.client() as client, perfd.Line([LOAD, ",".join(map(str, CPUS))]) as load:
+    with cgroups() as tree, Daemon(config=config) as daemon, daemon.client() as client, perfd.Line([LOAD, ",".join(map(str, CPUS))]) as load:
         word, *pids = load.hear()
         equal(word, "ready", "the first word of the load")
         load.pids = list(map(int, pids))
         if len(CPUS) > 1 and rng.random() < 0.5:
             os.sched_setaffinity(daemon.pid, {rng.choice(CPUS)})  # main's own way between two steps of a change
-        model = Model(daemon, client, load, rng, found, "cpus" in config.split("readers:")[1].split("\n")[0])
+        if tree:
+            for pid in load.pids:
+                with open(os.path.join(tree.make("load"), "cgroup.procs"), "w", encoding="ascii") as f:
+                    f.write(str(pid))
+        model = Model(daemon, client, load, rng, found, "cpus" in config.split("readers:")[1].split("\n")[0],
+                      f"{tree.own}/load" if tree else None)
         try:
             for _ in range(steps):
                 did.append(model.step())

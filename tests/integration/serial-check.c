@@ -69,12 +69,12 @@ static bool test_and_set(Serials *s, uint64_t serial) {
         return was;
 }
 
-/* sys_enter_lseek, sys_enter_getpriority, raw sys_enter, in this order. False: its samples carry none. */
+/* sys_enter_lseek, sys_enter_getpriority, raw sys_enter, a probe at mark(), in this order. False: its samples carry none. */
 static bool find_serial(const perfd_item *item, uint64_t *ret) {
         static const struct {
                 const char *name;
                 size_t index;
-        } fields[] = { { "offset", 0 }, { "who", 0 }, { "args", 1 } };
+        } fields[] = { { "offset", 0 }, { "who", 0 }, { "args", 1 }, { "serial", 0 } };
         perfd_value value;
 
         for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)

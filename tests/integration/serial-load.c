@@ -14,6 +14,7 @@
  *
  * Call s: getpriority(2) with which = 1000 + s % 4 and who = s if s is a multiple of 3, else lseek(2) of no file, with whence =
  * 1000 + s % 4 and offset = s. Both are refused, and nothing of this program or of its C library makes such a call otherwise.
+ * Before each twelfth call it calls mark(s), for probes.
  */
 #include <sched.h>
 #include <signal.h>
@@ -36,8 +37,14 @@ typedef struct Order {
         uint64_t n_forks, pace, first, count;
 } Order;
 
+__attribute__((noinline)) static void mark(uint64_t serial) {
+        __asm__ volatile("" : : "r"(serial) : "memory");
+}
+
 static void call(uint64_t first, uint64_t count, uint64_t pace) {
         for (uint64_t s = first; s < first + count; s++) {
+                if (s % 12 == 0)
+                        mark(s);
                 if (s % 3 == 0)
                         syscall(SYS_getpriority, (int)(1000 + s % 4), (int)s);
                 else

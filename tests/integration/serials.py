@@ -6,7 +6,10 @@ import perfd
 
 CPUS = perfd.online_cpus()[:2]
 CYCLE = 12  # what a call is follows from its serial number modulo this
-LSEEK, GETPRIORITY = (8, 140) if os.uname().machine == "x86_64" else (62, 141)
+LSEEK, GETPRIORITY, FIRST_ARGUMENT = (8, 140, "%di") if os.uname().machine == "x86_64" else (62, 141, "%x0")
+LOAD = os.path.join(perfd.BUILD, "tests", "integration", "serial-load")
+PROBE = f"uprobe:{LOAD}:mark"
+PROBE_ARGS = f"serial={FIRST_ARGUMENT}:u64"
 
 
 def those(passes):
@@ -37,8 +40,12 @@ FILTERS = {
         f"id == {LSEEK}": those(lambda s: s % 3 != 0),
         f"(id == {LSEEK} || id == {GETPRIORITY}) && ret < 0": ALL,
     },
+    PROBE: {
+        "serial > 0": those(lambda s: s == 0),
+        "serial < 1": frozenset(),
+    },
 }
-OF_HOST = ("syscalls:sys_enter_lseek", "syscalls:sys_enter_getpriority")  # whose filters nobody else's calls pass
+OF_HOST = ("syscalls:sys_enter_lseek", "syscalls:sys_enter_getpriority", PROBE)  # whose filters nobody else's calls pass
 
 
 def count(first, n, passing):
