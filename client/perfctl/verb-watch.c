@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "client/perfctl/event-words.h"
+#include "client/perfctl/list-text.h"
 #include "client/perfctl/number.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/spec-options.h"
@@ -71,22 +72,6 @@ static int parse_word(const Perfctl *p, const char *option, const Word *words, u
         return text ? find_word(p, option, text, words, ret) : 0;
 }
 
-/* "a,b" to a list in one piece of malloc'ed memory. */
-static const char **split(const char *text, size_t *ret_n) {
-        size_t n = 1, size = strlen(text) + 1;
-        const char **list;
-        char *rest;
-
-        for (const char *comma = text; (comma = strchr(comma, ',')); comma++)
-                n++;
-        list = must_have(malloc(n * sizeof(*list) + size));
-        rest = memcpy(list + n, text, size);
-        for (size_t i = 0; i < n; i++)
-                list[i] = strsep(&rest, ",");
-        *ret_n = n;
-        return list;
-}
-
 static int parse_records(const Perfctl *p, uint32_t *ret) {
         const char *text = perfctl_get(p, "records");
         const char **list;
@@ -95,7 +80,7 @@ static int parse_records(const Perfctl *p, uint32_t *ret) {
 
         if (!text)
                 return 0;
-        list = split(text, &n);
+        list = list_split(text, &n);
         for (size_t i = 0; i < n && r == 0; i++) {
                 unsigned bit = 0;
 
@@ -116,7 +101,7 @@ static int parse_columns(const Perfctl *p, ItemColumns *ret) {
                 return 0;
         if (p->json)
                 return perfctl_fail(p, PERFCTL_USAGE, "--columns is of lines for people: JSON has all of them");
-        list = split(text, &n);
+        list = list_split(text, &n);
         for (size_t i = 0; i < n && r == 0; i++) {
                 unsigned column = 0;
 
@@ -179,7 +164,7 @@ static int parse_options(const Perfctl *p, WatchOptions *o) {
         o->subscription.overflow = (perfd_overflow)overflow;
         o->subscription.payload = o->raw ? PERFD_PAYLOAD_BOTH : PERFD_PAYLOAD_FIELDS;
         if (fields)
-                o->subscription.fields = split(fields, &o->subscription.n_fields);
+                o->subscription.fields = list_split(fields, &o->subscription.n_fields);
         return 0;
 }
 

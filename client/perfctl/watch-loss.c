@@ -15,8 +15,7 @@ void watch_loss_tell_all(WatchLoss *l, const Perfctl *p) {
 
         if (dropped > 0)
                 (void)perfctl_fail(p, PERFCTL_OK, "%" PRIu64 " items were dropped, because they are not read as fast as they "
-                                   "come: --queue SIZE lets more of them wait, --where EXPR and --fields make them fewer or "
-                                   "shorter", dropped);
+                                   "come: --queue SIZE lets more of them wait, %s", dropped, l->advice);
         if (ring > 0)
                 (void)perfctl_fail(p, PERFCTL_OK, "the kernel had no room in its rings for %" PRIu64 " records, of these events "
                                    "or of others: how many of these, is said at the end", ring);

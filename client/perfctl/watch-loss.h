@@ -1,9 +1,10 @@
-/* For `watch`: what was lost, told while it happens and at the end. */
+/* For verbs that read a stream: what was lost, told while it happens and at the end. */
 #pragma once
 
 #include "client/perfctl/perfctl.h"
 
 typedef struct WatchLoss {
+        const char *advice;               /* what else helps who is too slow */
         uint64_t dropped, ring;           /* items of gaps; what LOST records of any ring speak of, whosever they were */
         uint64_t told_dropped, told_ring; /* of these */
         uint64_t told_at;                 /* CLOCK_MONOTONIC, ns; 0: nothing was told yet */

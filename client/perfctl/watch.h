@@ -18,16 +18,3 @@ typedef struct WatchOptions {
 
 /* On a client that is connected. An exit status. */
 int watch_run(Perfctl *p, const WatchOptions *options);
-
-/* A subscription and who hears of it, but for its events. */
-typedef struct WatchSubscription {
-        const perfd_subscription *subscription;
-        const perfd_callbacks *callbacks;
-        void *userdata;
-} WatchSubscription;
-
-/*
- * To the verb's arguments and the values of its option `event`; p->client may be another one afterwards. ret_keeper: set if
- * events were added: they are removed when it is freed. 0, or an exit status after a message.
- */
-int watch_subscribe(Perfctl *p, const WatchSubscription *w, perfd_client **ret_keeper);

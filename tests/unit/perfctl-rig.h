@@ -1,6 +1,8 @@
 /* For tests of perfctl: the program as a process with a command line, whose daemon is played on a socket. */
 #pragma once
 
+#include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -74,11 +77,42 @@ static inline void run_start(Ran *r, const char *const *words) {
         run_start_into(r, words, out);
 }
 
+/* On a terminal that leaves output as it is. */
+static inline void run_on_terminal(Ran *r, const char *const *words) {
+        int fds[2] = { posix_openpt(O_RDWR | O_NOCTTY), -1 };
+        struct termios mode;
+
+        assert_true(fds[0] >= 0);
+        assert_int_equal(grantpt(fds[0]), 0);
+        assert_int_equal(unlockpt(fds[0]), 0);
+        fds[1] = open(ptsname(fds[0]), O_RDWR | O_NOCTTY);
+        assert_true(fds[1] >= 0);
+        assert_int_equal(tcgetattr(fds[1], &mode), 0);
+        cfmakeraw(&mode);
+        assert_int_equal(tcsetattr(fds[1], TCSANOW, &mode), 0);
+        run_start_into(r, words, fds);
+}
+
 /* The connection, greeted. */
 static inline void run_greet(Ran *r) {
         r->daemon = accept(listener, NULL, NULL);
         play_request_free(play_request(r->daemon));
         play_hello(r->daemon, 1);
+}
+
+/* Until it has printed something. */
+static inline void await_output(Ran *r) {
+        struct pollfd p = { .fd = r->out, .events = POLLIN };
+
+        assert_int_equal(poll(&p, 1, 10000), 1);
+}
+
+/* Until it has asked the daemon for the end of its stream. */
+static inline void await_stop(Ran *r) {
+        Perfd__V1__Request *request = play_request(r->daemon);
+
+        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_STOP);
+        play_request_free(request);
 }
 
 static inline void read_all(int fd, char *to, size_t size) {

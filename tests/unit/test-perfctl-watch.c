@@ -1,8 +1,6 @@
 /* `watch` as a process, whose daemon is played on a socket: what it prints, what it says of losses, how it ends. */
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <termios.h>
 
 #include "tests/unit/perfctl-rig.h"
 #include "tests/unit/played-stream.h"
@@ -19,13 +17,6 @@ static void watch_begin(Ran *r, size_t n) {
 static void watch_start(Ran *r, const char *const *words, size_t n) {
         run_start(r, words);
         watch_begin(r, n);
-}
-
-static void await_stop(Ran *r) {
-        Perfd__V1__Request *request = play_request(r->daemon);
-
-        assert_int_equal(request->body_case, PERFD__V1__REQUEST__BODY_STOP);
-        play_request_free(request);
 }
 
 #define JSON_START                                                                                                     \
@@ -64,12 +55,6 @@ static void test_watch_json(void **state) {
 }
 
 #define HEADING "TIME\tCPU\tTASK\tEVENT\tFIELDS\n"
-
-static void await_output(Ran *r) {
-        struct pollfd p = { .fd = r->out, .events = POLLIN };
-
-        assert_int_equal(poll(&p, 1, 10000), 1);
-}
 
 /* SIGINT: what still comes is printed, and the ledger on stderr: of the stream's time, if it was asked for. */
 static void test_watch_text(void **state) {
@@ -170,22 +155,6 @@ static void test_watch_columns(void **state) {
         run_end(&r);
         assert_int_equal(r.code, PERFCTL_OK);
         assert_int_equal(strncmp(r.text, columns, strlen(columns)), 0);
-}
-
-/* On a terminal that leaves output as it is. */
-static void run_on_terminal(Ran *r, const char *const *words) {
-        int fds[2] = { posix_openpt(O_RDWR | O_NOCTTY), -1 };
-        struct termios mode;
-
-        assert_true(fds[0] >= 0);
-        assert_int_equal(grantpt(fds[0]), 0);
-        assert_int_equal(unlockpt(fds[0]), 0);
-        fds[1] = open(ptsname(fds[0]), O_RDWR | O_NOCTTY);
-        assert_true(fds[1] >= 0);
-        assert_int_equal(tcgetattr(fds[1], &mode), 0);
-        cfmakeraw(&mode);
-        assert_int_equal(tcsetattr(fds[1], TCSANOW, &mode), 0);
-        run_start_into(r, words, fds);
 }
 
 static void watch_on_terminal(Ran *r, const char *const *words, uint64_t gap) {

@@ -2,9 +2,11 @@
  * A running event may be called as a user likes, with commas too. So the names are asked for as they were written, and only if
  * one of them is none they are taken for what other tools call an event.
  *
- * What does not run is added for as long as the watch is there, as perf-trace(1) and bpftrace(8) do it; and so is all where an
+ * What does not run is added for as long as the verb runs, as perf-trace(1) and bpftrace(8) do it; and so is all where an
  * option says how it is to be sampled, because what runs is others' too. These events end with a connection of their own.
  */
+#include "client/perfctl/subscribe-events.h"
+
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,18 +15,22 @@
 
 #include "client/perfctl/spec-options.h"
 #include "client/perfctl/target.h"
-#include "client/perfctl/watch.h"
 
-static int subscribe(Perfctl *p, const EventWords *words, const WatchSubscription *w) {
-        perfd_subscription s = *w->subscription;
+#define UNKNOWN_EVENT (-1) /* the daemon's no, of which nothing was said */
 
-        s.events = (const char *const *)words->names;
-        s.n_events = words->n;
-        return perfd_subscribe(p->client, &s, w->callbacks, w->userdata);
-}
+/* 0, UNKNOWN_EVENT, or an exit status after a message. */
+static int subscribe(Perfctl *p, const EventWords *words, const EventSubscription *s) {
+        perfd_subscription chosen = *s->subscription;
+        int r = s->choose ? s->choose(s->userdata, words, &chosen) : 0;
 
-static bool is_unknown(const Perfctl *p, int r) {
-        return r == PERFD_E_REFUSED && strcmp(perfd_client_error(p->client)->reason, "unknown-event") == 0;
+        if (r != 0)
+                return r;
+        chosen.events = (const char *const *)words->names;
+        chosen.n_events = words->n;
+        r = perfd_subscribe(p->client, &chosen, s->callbacks, s->userdata);
+        if (r == PERFD_E_REFUSED && strcmp(perfd_client_error(p->client)->reason, "unknown-event") == 0)
+                return UNKNOWN_EVENT;
+        return r == 0 ? 0 : perfctl_fail_client(p, s->subscription->where);
 }
 
 /* ---- what is added ----------------------------------------------------------------------------------------------- */
@@ -108,7 +114,7 @@ static int add_words(Perfctl *p, EventWords *words, const perfd_result *list, Ev
 
 static int fail_no_event(const Perfctl *p) {
         return perfctl_fail(p, PERFCTL_USAGE, "which event? with options that say how an event is sampled, or whom it observes, it is "
-                            "added for the time of the watch, as in `perfctl watch sched:sched_switch --pid 1`");
+                            "added for the time of this command, as in `perfctl %s sched:sched_switch --pid 1`", p->verb->name);
 }
 
 /* Those of `words` that do not run are added, or all with `is_new`; what is to be subscribed to goes to `names`. */
@@ -126,7 +132,7 @@ static int add_missing(Perfctl *p, const EventWords *words, bool is_new, EventWo
 }
 
 /* The connection on which they were added stays, and the stream gets one of its own. */
-static int subscribe_to_added(Perfctl *p, const EventWords *words, bool is_new, const WatchSubscription *w, perfd_client **ret_keeper) {
+static int subscribe_to_added(Perfctl *p, const EventWords *words, bool is_new, const EventSubscription *s, perfd_client **ret_keeper) {
         __attribute__((cleanup(event_words_deinit))) EventWords names = EVENT_WORDS_NULL;
         int r = add_missing(p, words, is_new, &names);
 
@@ -135,9 +141,9 @@ static int subscribe_to_added(Perfctl *p, const EventWords *words, bool is_new, 
         *ret_keeper = p->client;
         p->client = NULL;
         r = perfctl_connect(p);
-        if (r == 0 && subscribe(p, &names, w) != 0)
-                r = perfctl_fail_client(p, w->subscription->where);
-        return r;
+        if (r == 0)
+                r = subscribe(p, &names, s);
+        return r == UNKNOWN_EVENT ? perfctl_fail_client(p, NULL) : r;
 }
 
 /* ---- what runs --------------------------------------------------------------------------------------------------- */
@@ -154,38 +160,32 @@ static int warn_of_none(Perfctl *p) {
         return 0;
 }
 
-static int tell(const Perfctl *p, const WatchSubscription *w, int r) {
-        return r == 0 ? PERFCTL_OK : perfctl_fail_client(p, w->subscription->where);
-}
-
-static int subscribe_by_names(Perfctl *p, const WatchSubscription *w, perfd_client **ret_keeper) {
+static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_client **ret_keeper) {
         __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL, others = EVENT_WORDS_NULL;
         int r;
 
         event_words_take_all(&words, p);
         r = words.n == 0 && p->human ? warn_of_none(p) : 0;
-        if (r != 0)
+        if (r == 0)
+                r = subscribe(p, &words, s);
+        if (r != UNKNOWN_EVENT)
                 return r;
-        r = subscribe(p, &words, w);
-        if (!is_unknown(p, r))
-                return tell(p, w, r);
         r = event_words_add_all(&others, p);
         if (r == 0)
                 r = event_words_find(&others, p, EVENT_WHERE_RUNNING);
-        if (r != 0)
+        if (r == 0)
+                r = subscribe(p, &others, s);
+        if (r != UNKNOWN_EVENT)
                 return r;
-        r = subscribe(p, &others, w);
-        if (!is_unknown(p, r) || !perfd_client_may_change(p->client))
-                return tell(p, w, r);
-        return subscribe_to_added(p, &others, false, w, ret_keeper);
+        return perfd_client_may_change(p->client) ? subscribe_to_added(p, &others, false, s, ret_keeper) : perfctl_fail_client(p, NULL);
 }
 
-int watch_subscribe(Perfctl *p, const WatchSubscription *w, perfd_client **ret_keeper) {
+int subscribe_to_events(Perfctl *p, const EventSubscription *s, perfd_client **ret_keeper) {
         __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL;
         int r;
 
         if (!spec_options_given(p))
-                return subscribe_by_names(p, w, ret_keeper);
+                return subscribe_by_names(p, s, ret_keeper);
         r = event_words_add_all(&words, p);
-        return r == 0 ? subscribe_to_added(p, &words, true, w, ret_keeper) : r;
+        return r == 0 ? subscribe_to_added(p, &words, true, s, ret_keeper) : r;
 }

@@ -1,0 +1,221 @@
+/*
+ * A stream never ends by itself: whatever says enough (signal, count, time, a reader of our output that goes away) asks the daemon
+ * to stop, and what comes until the end packet is taken too, because only then the closing ledger can be compared with what came,
+ * and says what was lost.
+ */
+#include "client/perfctl/stream-loop.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/perfctl/ledger-rows.h"
+#include "client/perfctl/signals.h"
+
+uint64_t monotonic_now(void) {
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+void put_stream_start(Json *j, const perfd_start *s) {
+        json_begin(j, '{');
+        JSON_STRING(j, "kind", "start");
+        JSON_STRING(j, "clock", s->clock);
+        json_put_name(j, "wall_offset");
+        json_put_signed(j, s->wall_offset);
+        JSON_STRING(j, "host", s->host);
+        JSON_STRING(j, "kernel", s->kernel);
+        JSON_NUMBER(j, "cpus", s->n_cpus);
+        JSON_STRING(j, "order", s->order == PERFD_ORDER_TIME ? "time" : "cpu");
+        JSON_NUMBER(j, "queue_bytes", s->queue_bytes);
+        json_end(j, '}');
+        json_end_line(j);
+}
+
+void put_stream_end(Json *j, const char *counted, uint64_t n, const perfd_end *end) {
+        json_begin(j, '{');
+        JSON_STRING(j, "kind", "end");
+        JSON_STRING(j, "reason", end->reason);
+        JSON_NUMBER(j, counted, n);
+        JSON_NUMBER(j, "received", end->received);
+        JSON_NUMBER(j, "missed", end->missed);
+        json_put_name(j, "lost");
+        json_begin(j, '{');
+        for (size_t i = 0; i < end->n_lost; i++)
+                JSON_NUMBER(j, end->lost[i].reason, end->lost[i].count);
+        json_end(j, '}');
+        JSON_BOOL(j, "loss_exact", perfd_result_is_loss_exact(end->ledger));
+        JSON_BOOL(j, "balanced", perfd_result_is_balanced(end->ledger));
+        json_end(j, '}');
+        json_end_line(j);
+        ledger_print_json(j->out, end->ledger);
+}
+
+/* On stderr: the lines of the stream are stdout's alone. */
+static void print_end(const StreamLoop *l, const perfd_end *end, uint64_t n, const char *what) {
+        static Output err;
+        bool is_text = !l->p->json && !l->p->out.error;
+        uint64_t lost;
+        char *text = watch_loss_text(end, &lost);
+
+        output_init(&err, STDERR_FILENO);
+        output_print(&err, "%s%" PRIu64 " %s, ", is_text ? "\n" : "", n, what);
+        if (lost > 0)
+                output_print(&err, "%s%" PRIu64 " lost: %s%s", perfd_result_is_loss_exact(end->ledger) ? "" : "at least ", lost,
+                             text, watch_loss_is_of_stream(end) ? "" : " (of some events, since they were added)");
+        else
+                output_put_string(&err, "nothing lost");
+        output_print(&err, "; %s\n", end->reason);
+        if (is_text && (lost > 0 || l->has_tables)) {
+                output_put_char(&err, '\n');
+                ledger_print_tables(&err, true, end->ledger);
+        }
+        output_flush(&err);
+        free(text);
+}
+
+/* What gaps stand for. */
+static uint64_t dropped_in_gaps(const perfd_subscriber_ledger *own) {
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < own->n_dropped; i++)
+                if (strcmp(own->dropped[i].reason, "outbox") == 0 || strcmp(own->dropped[i].reason, "memory") == 0)
+                        n += own->dropped[i].count;
+        return n;
+}
+
+/* The daemon's numbers against our own. */
+static int compare(const Perfctl *p, const perfd_end *end) {
+        if (!end->own)
+                return perfctl_fail(p, PERFCTL_FAILED, "the closing ledger has no row of this subscriber");
+        if (end->own->sent != end->received)
+                return perfctl_fail(p, PERFCTL_FAILED,
+                                    "%" PRIu64 " items came, but the daemon says that it sent %" PRIu64
+                                    ": a bug of perfd", end->received, end->own->sent);
+        if (dropped_in_gaps(end->own) != end->missed)
+                return perfctl_fail(p, PERFCTL_FAILED,
+                                    "gaps speak of %" PRIu64 " items, but the daemon says that it dropped %" PRIu64
+                                    ": a bug of perfd", end->missed, dropped_in_gaps(end->own));
+        return PERFCTL_OK;
+}
+
+/* What ended as it was asked to: whether all was there. */
+static int judge_losses(const StreamLoop *l, const perfd_end *end) {
+        return end->n_lost == 0 || l->may_lose ? PERFCTL_OK : PERFCTL_LOST;
+}
+
+/* JSON has all of it in its own lines. But nobody may be looking at these when it says that something is missing. */
+void stream_loop_end(StreamLoop *l, const perfd_end *end, uint64_t n, const char *what) {
+        int ledger, numbers;
+
+        output_flush(&l->p->out);
+        if (end->n_lost > 0 || (!l->p->json && !l->p->out.error))
+                print_end(l, end, n, what);
+        ledger = ledger_judge(l->p, end->ledger);
+        numbers = compare(l->p, end);
+        l->code = ledger != PERFCTL_OK ? ledger : numbers != PERFCTL_OK ? numbers : judge_losses(l, end);
+        if (!l->stopping || strcmp(end->reason, "stopped") != 0)
+                l->code = perfctl_fail(l->p, PERFCTL_FAILED, "the daemon ended the stream: %s", end->reason);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+        return a < b ? a : b;
+}
+
+/* ppoll(2) until the library or we have something to do by ourselves. */
+static int wait_for(struct pollfd *fds, nfds_t n, StreamLoop *l) {
+        uint64_t due = perfd_client_due(l->p->client), t = monotonic_now(), ns;
+
+        due = smaller(due, watch_loss_tell(&l->loss, l->p, t));
+        due = smaller(due, l->next_tick);
+        if (!l->stopping && l->deadline > 0)
+                due = smaller(due, l->deadline);
+        ns = due > t ? due - t : 0;
+        return ppoll(fds, n, due == UINT64_MAX ? NULL : &(struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
+                                                                           .tv_nsec = (long)(ns % 1000000000) }, NULL);
+}
+
+/*
+ * Until something happens. What was printed leaves before we wait, and not while more is there to be read: a pipe gets
+ * large writes from a fast stream and each line at once from a slow one.
+ */
+static int await(StreamLoop *l, bool *ret_signalled) {
+        struct pollfd fds[] = {
+                { .fd = perfd_client_fd(l->p->client), .events = perfd_client_events(l->p->client) },
+                { .fd = signals_fd(), .events = POLLIN },
+                { .fd = l->p->out.error ? -1 : l->p->out.fd }, /* tells when its reader is gone, even if there is nothing to print */
+        };
+        int n = l->p->out.n > 0 ? poll(fds, 2, 0) : 0;
+
+        if (n == 0) {
+                output_flush(&l->p->out);
+                n = wait_for(fds, 3, l);
+        }
+        if (n < 0 && errno != EINTR)
+                return perfctl_fail(l->p, PERFCTL_FAILED, "poll: %s", strerror(errno));
+        if (n > 0 && fds[2].revents & (POLLERR | POLLHUP))
+                l->p->out.error = EPIPE;
+        *ret_signalled = n > 0 && fds[1].revents != 0;
+        return 0;
+}
+
+/* It was enough, or nobody reads it. */
+static bool is_full(const StreamLoop *l) {
+        return l->p->out.error || (l->is_full && l->is_full(l->userdata));
+}
+
+static void tick(StreamLoop *l) {
+        l->next_tick = l->tick ? l->tick(l->userdata, monotonic_now()) : UINT64_MAX;
+}
+
+static int run(StreamLoop *l) {
+        bool enough = false, signalled = false;
+        int r;
+
+        for (;;) {
+                tick(l);
+                r = await(l, &signalled);
+                if (r != 0)
+                        return r;
+                if (l->p->out.error && l->p->out.error != EPIPE)
+                        return PERFCTL_OK; /* main says it */
+                r = perfd_client_process(l->p->client);
+                if (r == PERFD_E_ENDED)
+                        return l->code;
+                if (r != 0) {
+                        output_flush(&l->p->out);
+                        watch_loss_tell_all(&l->loss, l->p);
+                        return perfctl_fail_client(l->p, NULL);
+                }
+                (void)watch_loss_tell(&l->loss, l->p, monotonic_now());
+                enough = signalled || is_full(l) || (l->deadline > 0 && monotonic_now() >= l->deadline);
+                if (!enough || l->stopping)
+                        continue;
+                l->stopping = true;
+                (void)signals_take();
+                if (perfd_stream_stop(l->p->client) != 0)
+                        return perfctl_fail_client(l->p, NULL);
+        }
+}
+
+int stream_loop_run(StreamLoop *l, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
+                    int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription)) {
+        EventSubscription s = { .subscription = subscription, .callbacks = callbacks, .userdata = l->userdata, .choose = choose };
+        perfd_client *keeper = NULL; /* of events that are added for as long as it runs */
+        int r = signals_catch(l->p, false);
+
+        if (r == 0)
+                r = subscribe_to_events(l->p, &s, &keeper);
+        if (r == 0 && l->duration > 0)
+                l->deadline = monotonic_now() + l->duration;
+        if (r == 0)
+                r = run(l);
+        perfd_client_free(keeper);
+        return r;
+}

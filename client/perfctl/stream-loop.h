@@ -1,0 +1,39 @@
+/*
+ * For verbs that read a stream until they are told to end: the loop, and what is said at its end. The verb's own callbacks get what
+ * comes, and give `end` on to stream_loop_end().
+ */
+#pragma once
+
+#include "client/perfctl/json.h"
+#include "client/perfctl/perfctl.h"
+#include "client/perfctl/subscribe-events.h"
+#include "client/perfctl/watch-loss.h"
+
+typedef struct StreamLoop {
+        Perfctl *p;
+        uint64_t duration; /* ns; 0: no limit */
+        bool may_lose;     /* what was lost is told, and is no failure */
+        bool has_tables;   /* the closing ledger as tables, also if nothing was lost */
+        void *userdata;
+        /* Nothing more is wanted. NULL: as long as somebody reads the output. */
+        bool (*is_full)(const void *userdata);
+        /* Does what is due at `now`. When to be called again at the latest: both of CLOCK_MONOTONIC, ns. NULL: nothing ever is. */
+        uint64_t (*tick)(void *userdata, uint64_t now);
+
+        WatchLoss loss; /* counted by the verb */
+        uint64_t deadline, next_tick; /* CLOCK_MONOTONIC, ns; 0: no limit; UINT64_MAX: never */
+        bool stopping;
+        int code; /* of the end */
+} StreamLoop;
+
+/* Subscribes, and runs until the stream has ended. An exit status. */
+int stream_loop_run(StreamLoop *loop, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
+                    int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription));
+/* The output is printed; says on stderr what `n` of `what` ("items") there were and what was lost, and judges it. */
+void stream_loop_end(StreamLoop *loop, const perfd_end *end, uint64_t n, const char *what);
+
+/* Documents of the kinds start, and end with the closing ledger behind it; `counted` is the name of `n`. */
+void put_stream_start(Json *j, const perfd_start *start);
+void put_stream_end(Json *j, const char *counted, uint64_t n, const perfd_end *end);
+
+uint64_t monotonic_now(void);

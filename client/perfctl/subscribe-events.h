@@ -1,0 +1,23 @@
+/* For verbs that read samples: a subscription to events that run, or that are added for the time of the verb. */
+#pragma once
+
+#include "client/perfctl/event-words.h"
+#include "client/perfctl/perfctl.h"
+
+/* A subscription and who hears of it, but for its events. */
+typedef struct EventSubscription {
+        const perfd_subscription *subscription;
+        const perfd_callbacks *callbacks;
+        void *userdata;
+        /*
+         * What else depends on which events these are: may change the subscription, and ask the client. 0, or an exit status after
+         * a message. NULL: nothing does.
+         */
+        int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription);
+} EventSubscription;
+
+/*
+ * To the verb's arguments and the values of its option `event`; p->client may be another one afterwards. ret_keeper: set if
+ * events were added: they are removed when it is freed. 0, or an exit status after a message.
+ */
+int subscribe_to_events(Perfctl *p, const EventSubscription *s, perfd_client **ret_keeper);
