@@ -10,7 +10,6 @@
 #include "client/perfctl/text.h"
 
 #define WIDTH_MAX ((size_t)48)
-#define SHORT_ID ((size_t)12) /* of a container, as docker ps(1) and podman-ps(1) show it; --container takes it */
 
 bool item_columns_add(ItemColumns *c, ItemColumn column) {
         for (size_t i = 0; i < c->n; i++)
@@ -46,7 +45,7 @@ static perfd_text column_text(ItemColumn column, const perfd_process *process, c
         case COLUMN_CGROUP:
                 return process->cgroup;
         case COLUMN_CONTAINER:
-                return (perfd_text){ .bytes = process->container, .length = strnlen(process->container, SHORT_ID) };
+                return (perfd_text){ .bytes = process->container, .length = strnlen(process->container, CONTAINER_ID_SHOWN) };
         case COLUMN_UNIT:
                 return text_of(process->unit);
         case _ITEM_COLUMN_MAX:

@@ -4,6 +4,8 @@
 #include "client/perfctl/output.h"
 #include "client/perfd.h"
 
+#define CONTAINER_ID_SHOWN ((size_t)12) /* letters of it, as docker ps(1) and podman-ps(1) show it; --container takes it */
+
 typedef enum ItemColumn {
         COLUMN_UID,
         COLUMN_EXE,

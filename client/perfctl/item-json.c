@@ -33,7 +33,7 @@ static void put_number(Json *j, const perfd_field *f, uint64_t number) {
                 json_put_number(j, number);
 }
 
-static void put_value(Json *j, const perfd_value *v) {
+void value_put_json(Json *j, const perfd_value *v) {
         switch (v->field->kind) {
         case PERFD_TEXT:
                 json_put_text(j, v->text);
@@ -71,8 +71,7 @@ static void put_name(Json *j, const perfd_field *f, uint64_t number) {
                 free(text);
 }
 
-static void put_names(Json *j, const perfd_value *v) {
-        json_put_name(j, v->field->name);
+void value_put_names_json(Json *j, const perfd_value *v) {
         if (v->field->count == 1) {
                 put_name(j, v->field, v->numbers[0]);
                 return;
@@ -91,7 +90,7 @@ static void put_fields(Json *j, const perfd_item *item) {
         json_begin(j, '{');
         for (size_t i = 0; perfd_item_get(item, i, &v); i++) {
                 json_put_name(j, v.field->name);
-                put_value(j, &v);
+                value_put_json(j, &v);
                 names = names || v.field->n_values > 0;
         }
         json_end(j, '}');
@@ -100,8 +99,10 @@ static void put_fields(Json *j, const perfd_item *item) {
         json_put_name(j, "names");
         json_begin(j, '{');
         for (size_t i = 0; perfd_item_get(item, i, &v); i++)
-                if (v.field->n_values > 0)
-                        put_names(j, &v);
+                if (v.field->n_values > 0) {
+                        json_put_name(j, v.field->name);
+                        value_put_names_json(j, &v);
+                }
         json_end(j, '}');
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "client/perfctl/item-columns.h"
+#include "client/perfctl/json.h"
 #include "client/perfctl/output.h"
 #include "client/perfctl/time-text.h"
 #include "client/perfd.h"
@@ -26,6 +27,10 @@ void item_print_json(Output *o, const perfd_item *item, bool raw);
 void item_print_text(ItemText *t, const perfd_item *item);
 void gap_print_json(Output *o, const perfd_gap *gap);
 void gap_print_text(ItemText *t, const perfd_gap *gap);
+
+/* Of a JSON object: a value by its kind; and what a number of it is called, null if nothing. */
+void value_put_json(Json *j, const perfd_value *v);
+void value_put_names_json(Json *j, const perfd_value *v);
 
 /* "sample", "comm", ..., as in "kind" */
 const char *record_name(perfd_record record);

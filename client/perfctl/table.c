@@ -17,6 +17,9 @@ void table_deinit(Table *t) {
         for (size_t i = 0; i < t->n_cells; i++)
                 free(t->cells[i]);
         free(t->cells);
+        for (size_t i = 0; i < t->n_below; i++)
+                free(t->below[i]);
+        free(t->below);
         *t = (Table){ .cells = NULL };
 }
 
@@ -53,6 +56,18 @@ void table_put_time(Table *t, uint64_t nsec) {
                 table_put_number(t, nsec);
 }
 
+void table_put_below(Table *t, char *lines) {
+        size_t row = t->n_cells / t->n_columns - 1;
+
+        if (row >= t->below_room) {
+                t->below_room = 2 * row + 64;
+                t->below = must_have(reallocarray(t->below, t->below_room, sizeof(*t->below)));
+        }
+        while (t->n_below < row)
+                t->below[t->n_below++] = NULL;
+        t->below[t->n_below++] = must_have(lines);
+}
+
 static bool is_right(const char *column) {
         return *column == '>';
 }
@@ -69,10 +84,17 @@ static void put_cell(const Table *t, Output *o, size_t column, const char *text,
         output_put_string(o, last ? "\n" : "  ");
 }
 
+/* Behind the i-th cell. */
+static void print_below(const Table *t, Output *o, size_t i) {
+        if ((i + 1) % t->n_columns == 0 && i / t->n_columns < t->n_below && t->below[i / t->n_columns])
+                output_put_string(o, t->below[i / t->n_columns]);
+}
+
 static void print_plain(const Table *t, Output *o) {
         for (size_t i = 0; i < t->n_cells; i++) {
                 text_put(o, t->cells[i], strlen(t->cells[i]));
                 output_put_char(o, (i + 1) % t->n_columns == 0 ? '\n' : '\t');
+                print_below(t, o, i);
         }
 }
 
@@ -93,7 +115,9 @@ void table_print(const Table *t, Output *o) {
         }
         for (size_t i = 0; i < t->n_columns; i++)
                 put_cell(t, o, i, t->columns[i] + is_right(t->columns[i]), widths[i]);
-        for (size_t i = 0; i < t->n_cells; i++)
+        for (size_t i = 0; i < t->n_cells; i++) {
                 put_cell(t, o, i % t->n_columns, t->cells[i], widths[i % t->n_columns]);
+                print_below(t, o, i);
+        }
         free(widths);
 }

@@ -12,6 +12,8 @@ typedef struct Table {
         bool human; /* a terminal */
         char **cells;
         size_t n_cells, room;
+        char **below; /* by row, NULL where nothing is */
+        size_t n_below, below_room;
 } Table;
 
 #define TABLE_COLUMNS(...) ((const char *const[]){ __VA_ARGS__ })
@@ -27,5 +29,8 @@ void table_put(Table *t, const char *text);
 void table_put_number(Table *t, uint64_t number);
 void table_put_bytes(Table *t, uint64_t bytes); /* human: with a unit */
 void table_put_time(Table *t, uint64_t nsec);
+
+/* Lines that stand below the row whose last cell was put before: malloc'ed, taken, printed as they are. */
+void table_put_below(Table *t, char *lines);
 
 void table_print(const Table *t, Output *o);

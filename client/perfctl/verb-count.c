@@ -1,0 +1,116 @@
+/* The command line of what is counted here; count.c runs it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/perfctl/count.h"
+#include "client/perfctl/list-text.h"
+#include "client/perfctl/number.h"
+#include "client/perfctl/quantity.h"
+#include "client/perfctl/spec-options.h"
+#include "client/perfctl/target.h"
+
+#define TOP_OF_TERMINAL 20
+
+static int parse_time(const Perfctl *p, const char *option, const char *examples, uint64_t *ret) {
+        const char *text = perfctl_get(p, option);
+
+        if (text && (!quantity_parse_time(text, ret) || *ret == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no time, as in %s", option, text, examples);
+        return 0;
+}
+
+static int parse_size(const Perfctl *p, uint64_t *ret) {
+        const char *text = perfctl_get(p, "queue");
+
+        if (text && (!quantity_parse_size(text, ret) || *ret == 0))
+                return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is no size, as in 64KiB, 4MiB", text);
+        return 0;
+}
+
+static int fail_name(const Perfctl *p, const char *option, const char *text) {
+        return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no field, nor an element of one, as args[2]%s", option, text,
+                            strcmp(option, "by") == 0 ? ", nor any of " KEY_PARTS : "");
+}
+
+static int parse_columns(const Perfctl *p, const char **list, CountOptions *o) {
+        o->columns = must_have(calloc(o->n_columns, sizeof(*o->columns)));
+        for (size_t i = 0; i < o->n_columns; i++) {
+                for (size_t k = 0; k < i; k++)
+                        if (strcmp(list[k], list[i]) == 0)
+                                return perfctl_fail(p, PERFCTL_USAGE, "--by: '%s' is there twice", list[i]);
+                if (!key_name_init(&o->columns[i], list[i]))
+                        return fail_name(p, "by", list[i]);
+        }
+        return 0;
+}
+
+static int parse_options(const Perfctl *p, const char **list, CountOptions *o) {
+        const char *hist = perfctl_get(p, "hist"), *top = perfctl_get(p, "top");
+        size_t n_events;
+        int r;
+
+        (void)perfctl_get_all(p, "event", &n_events);
+        if (p->n_arguments + n_events == 0)
+                return perfctl_fail(p, PERFCTL_USAGE, "which events? as in `perfctl count syscalls:sys_enter_openat --by comm`");
+        if (p->json && top)
+                return perfctl_fail(p, PERFCTL_USAGE, "--top is of tables for people: JSON has all rows, the largest first");
+        o->top = p->human ? TOP_OF_TERMINAL : 0;
+        r = number_parse(p, "--top: ", top, &o->top);
+        if (r == 0)
+                r = parse_columns(p, list, o);
+        if (r == 0 && hist) {
+                o->has_number = true;
+                r = key_name_init(&o->number, hist) && o->number.field ? 0 : fail_name(p, "hist", hist);
+        }
+        if (r == 0)
+                r = parse_time(p, "interval", "500ms, 1s, 1m", &o->interval);
+        if (r == 0)
+                r = parse_time(p, "for", "500ms, 10s, 2m", &o->duration);
+        if (r == 0)
+                r = parse_size(p, &o->subscription.queue_bytes);
+        o->may_lose = perfctl_get(p, "allow-loss");
+        o->subscription.where = perfctl_get(p, "where");
+        o->subscription.order = PERFD_ORDER_CPU;
+        return r;
+}
+
+static int verb_count_run(Perfctl *p) {
+        CountOptions o = { .subscription = PERFD_SUBSCRIPTION_INIT };
+        const char *by = perfctl_get(p, "by");
+        const char **list = list_split(by ? by : "event", &o.n_columns);
+        int r = parse_options(p, list, &o);
+
+        if (r == 0)
+                r = perfctl_connect(p);
+        if (r == 0)
+                r = count_run(p, &o);
+        for (size_t i = 0; o.columns && i < o.n_columns; i++)
+                key_name_deinit(&o.columns[i]);
+        key_name_deinit(&o.number);
+        free(o.columns);
+        free(list);
+        return r;
+}
+
+const Verb verb_count = {
+        .name = "count",
+        .arguments = "EVENT...",
+        .help = "count samples by fields, process or container, until Ctrl-C",
+        .options = {
+                EVENT_OPTION(WORDS_SHOWN),
+                { .name = "by", .argument = "FIELD,...", .help = "a row for each different: a field, comm, pid, cpu, unit, ...",
+                  .choices = "comm pid tid cpu event exe uid cgroup container unit" },
+                { .name = "hist", .argument = "FIELD", .help = "with a histogram of this field by powers of two" },
+                { .name = "interval", .argument = "TIME", .help = "a table every 500ms, 1s, 1m, of that time alone" },
+                { .name = "top", .argument = "N", .help = "only the N largest rows; 20 on a terminal" },
+                { .name = "where", .argument = "EXPR", .help = "only samples for which this holds" },
+                { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },
+                { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
+                { .name = "queue", .argument = "SIZE", .help = "the daemon's memory for what we did not read yet: 4MiB" },
+                TARGET_OPTIONS,
+                SPEC_OPTIONS,
+        },
+        .max_arguments = VERB_ANY_NUMBER,
+        .words = WORDS_SHOWN,
+        .run = verb_count_run,
+};
