@@ -31,8 +31,12 @@ static int dispatcher_answer(Dispatcher *d, DispatcherMail *mail) {
         return dispatcher_ask_answer(ask) ? 0 : dispatcher_say(d, DISPATCHER_ANSWERS, NULL, NULL);
 }
 
+/*
+ * A stalled reader may go on at any time, and can then need more batches than it has before it answers: what it pushes is taken
+ * all the same, or it would wait for its batches, and main for its answer, for ever.
+ */
 static void dispatcher_leave_lane(Dispatcher *d, uint32_t slot, bool is_stalled) {
-        d->live[slot] = false;
+        d->live[slot] = d->live[slot] && is_stalled;
         hearing_answered(&d->hearings[slot]);
         d->watermarks[slot] = DISPATCHER_NOT_WAITED_FOR;
         dispatcher_set_behind(d, slot, is_stalled);

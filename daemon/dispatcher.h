@@ -135,7 +135,7 @@ typedef enum DispatcherOrder {
         DISPATCHER_CLOSE_ALL, /* nobody is waited for any more, but for the last packets of those that are closed */
         DISPATCHER_LANE_ON,   /* the CPU `slot` has a reader, and nothing of it is older than `at`; posts done */
         DISPATCHER_LANE_OFF,  /* its reader has ended; posts done */
-        DISPATCHER_LANE_STALLED, /* its reader does not answer: it is not waited for, and misses cuts */
+        DISPATCHER_LANE_STALLED, /* its reader does not answer: what it pushes is taken, but not waited for, and it misses cuts */
         DISPATCHER_LANE_CUT,  /* it is on again, and what comes from it is behind the last cut */
         DISPATCHER_SPEAK,     /* nothing, but that it answers; posts done */
         DISPATCHER_QUIT,      /* the thread ends */

@@ -373,5 +373,25 @@ def test_debugger_comes_again():
         wait_until(lambda: len(daemon.fds()) <= n_fds, "no more fds than before")
 
 
+def test_more_than_its_batches():
+    """A reader that goes on has far more in its ring than all of its batches have room for, and a cut to take behind that: it gets
+    batches back, and answers."""
+    last, calls = perfd.online_cpus()[-1], 260_000
+    with perfd.Daemon(config="version: 1\nrings: {size: 64MiB}\nbatches: {pool: 256KiB}\n") as daemon, \
+            daemon.client() as control, perfd.Workload("syscalls", calls, cpus=[last]) as load:
+        perfd.add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
+        with perfd.Subscriber(daemon, "--quiet", "--order", "cpu", "calls") as subscriber:
+            with stopped(daemon, last):
+                load.go()
+                load.done()
+                rows(daemon, "calls")  # waits for it, in vain
+                equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
+            answers_again(daemon)
+            row = rows(daemon, "calls")[last]
+            equal((row.occurred, row.delivered, row.balanced), (calls, calls, True), f"the row of its CPU: {row}")
+            subscriber.finish()
+        load.exit()
+
+
 if __name__ == "__main__":
     perfd.main(globals())

@@ -288,11 +288,38 @@ static void test_begins_while_a_reader_misses_the_cut(void **state) {
         }
 }
 
+/* A stalled reader goes on, and has more to push than it has batches: they come back, and it hears of it. It holds nobody up. */
+static void test_takes_what_a_stalled_reader_pushes(void **state) {
+        Rig r;
+
+        rig_init(&r);
+        rig_post(&r, DISPATCHER_LANE_STALLED, 1);
+        rig_turns(&r);
+        rig_push(&r, 0, make_batch(0, 10, (const nsec_t[]){ 10 }, 1));
+        rig_turns(&r);
+        assert_int_equal(queue_count(&r.free[0]), 1);
+        for (unsigned i = 0; i < 3; i++) {
+                atomic_store(&r.starving[1], true);
+                rig_push(&r, 1, make_batch(1, 0, (const nsec_t[]){ 5, 11 + i }, 2));
+                assert_true(dispatcher_has_work(&r.dispatcher));
+                rig_turns(&r);
+                rig_push(&r, 0, make_batch(0, 20 + i, (const nsec_t[]){ 20 + i }, 1));
+                rig_turns(&r);
+                assert_int_equal(queue_count(&r.free[1]), i + 1);
+                assert_false(atomic_load(&r.starving[1]));
+                assert_int_equal(mailbox_take_asks(&r.readers[1]), READER_ASK_BATCHES);
+        }
+        assert_int_equal(queue_count(&r.free[0]), 4);
+        assert_int_equal(r.subscriber->late, 5); /* three of 5; 12 and 13 are behind 20 */
+        rig_deinit(&r);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_ends_and_begins_at_a_cut),
                 cmocka_unit_test(test_end_waits_for_the_merge),
                 cmocka_unit_test(test_begins_while_a_reader_misses_the_cut),
+                cmocka_unit_test(test_takes_what_a_stalled_reader_pushes),
                 cmocka_unit_test(test_last_packet_says_what_went_for_it),
         };
 
