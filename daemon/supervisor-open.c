@@ -19,7 +19,7 @@
 #define GROUP_TRIES 16 /* each finds the leader gone in one of a hundred of them, on a task that makes a thousand children a second */
 
 /* Breakpoints here and now: the next one may need their register. */
-static void close_now(Supervisor *s, Opened *o, uint32_t uid) {
+void opened_close_unknown(Supervisor *s, Opened *o, uint32_t uid) {
         _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
         _Atomic(size_t) *charged = o->n > 0 ? supervisor_closing_of(s, uid) : NULL;
         size_t n = 0;
@@ -45,7 +45,8 @@ static void release_fds(Supervisor *s, void *object) {
         KeptFds *k = object;
 
         s->answering.n_fds -= k->opened.n;
-        close_now(s, &k->opened, k->uid);
+        supervisor_charge_kept(s, k->uid, -(ptrdiff_t)k->opened.n);
+        opened_close_unknown(s, &k->opened, k->uid);
         free(k);
 }
 
@@ -53,13 +54,14 @@ void opened_close_of(Supervisor *s, Opened *o, uint32_t uid) {
         KeptFds *k = NULL;
 
         if (s->answering.n == 0 || o->n == 0) {
-                close_now(s, o, uid);
+                opened_close_unknown(s, o, uid);
                 return;
         }
         k = malloc(sizeof(*k)); /* a reader that does not answer may still read them */
         if (!k)
                 log_print(LOG_ERR, "no memory to remember fds that are kept for a reader: they are never closed");
         s->answering.n_fds += o->n;
+        supervisor_charge_kept(s, uid, (ptrdiff_t)o->n);
         if (k) {
                 *k = (KeptFds){ *o, uid };
                 supervisor_defer(s, release_fds, k);
@@ -331,7 +333,7 @@ int supervisor_open_at(Supervisor *s, const Registration *g, const char *filter,
         r = error_trace_of(open_all(&o, whoms, slots, n_slots, e), "event %s", g->event->spec.name);
         free(o.composed);
         if (r != 0)
-                opened_close(s, &o.opened);
+                opened_close_unknown(s, &o.opened, supervisor_charged_uid(s));
         else
                 *ret = o.opened;
         return r;
@@ -389,7 +391,7 @@ int supervisor_open_on(Supervisor *s, const Registration *g, const char *filter,
                         *ret = o;
                         return 0;
                 }
-                opened_close(s, &o);
+                opened_close_unknown(s, &o, supervisor_charged_uid(s));
                 if (r != 0)
                         return r;
         }
@@ -437,7 +439,7 @@ static int open_for_trial(Supervisor *s, const Registration *g, const char *filt
 
                 r = supervisor_open_at(s, g, filter, &one, slots, 1, &o, e);
                 is_open = o.n > 0; /* it is not gone */
-                opened_close(s, &o);
+                opened_close_unknown(s, &o, supervisor_charged_uid(s));
         }
         return r == 0 && !is_open && n_slots > 0 ? check_gone(g, &whoms, e) : r;
 }

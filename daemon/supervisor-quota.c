@@ -8,25 +8,27 @@
 #define TRIAL_CLOSING_MAX 128 /* fds: the last close of a tracepoint takes tens of ms (closer.h), and who stops waits for all */
 #define TRIAL_WAIT_USEC 20000
 
-/* What the closer has of one uid. */
+/* What of one uid is not closed yet. */
 typedef struct UidCharge {
         struct UidCharge *next;
         uint32_t uid;
-        _Atomic(size_t) n_closing;
+        _Atomic(size_t) n_closing; /* the closer has them */
+        size_t n_kept;             /* for readers that do not answer */
 } UidCharge;
 
 static size_t closing(const UidCharge *c) {
         return atomic_load_explicit(&c->n_closing, memory_order_relaxed);
 }
 
-_Atomic(size_t) *supervisor_closing_of(Supervisor *s, uint32_t uid) {
+/* NULL: of root, or there is no memory. */
+static UidCharge *charge_of(Supervisor *s, uint32_t uid) {
         UidCharge *c = s->charges, *idle = NULL;
 
         thread_assert(THREAD_MAIN);
         if (uid == 0)
                 return NULL;
         for (; c && c->uid != uid; c = c->next)
-                idle = closing(c) == 0 ? c : idle;
+                idle = closing(c) + c->n_kept == 0 ? c : idle;
         if (!c && idle) { /* so there are no more than uids whose fds are being closed */
                 c = idle;
                 c->uid = uid;
@@ -38,7 +40,20 @@ _Atomic(size_t) *supervisor_closing_of(Supervisor *s, uint32_t uid) {
                 *c = (UidCharge){ .next = s->charges, .uid = uid };
                 s->charges = c;
         }
-        return &c->n_closing;
+        return c;
+}
+
+_Atomic(size_t) *supervisor_closing_of(Supervisor *s, uint32_t uid) {
+        UidCharge *c = charge_of(s, uid);
+
+        return c ? &c->n_closing : NULL;
+}
+
+void supervisor_charge_kept(Supervisor *s, uint32_t uid, ptrdiff_t n_fds) {
+        UidCharge *c = charge_of(s, uid);
+
+        if (c) /* without memory it was not charged before */
+                c->n_kept = n_fds < 0 && c->n_kept < (size_t)-n_fds ? 0 : c->n_kept + (size_t)n_fds;
 }
 
 void supervisor_free_charges(Supervisor *s) {
@@ -53,7 +68,7 @@ uint32_t supervisor_charged_uid(const Supervisor *s) {
 }
 
 typedef struct Held {
-        size_t n_events, n_fds; /* fds that are being closed are among them */
+        size_t n_events, n_fds; /* fds that are being closed, or kept for a reader, are among them */
 } Held;
 
 /* Those of a change in its middle are not the client's, and those of a cgroup that is gone are about to be closed. */
@@ -69,7 +84,7 @@ static Held count_held(const Supervisor *s, uint32_t uid) {
         Held held = { .n_events = 0 };
 
         for (const UidCharge *c = s->charges; c; c = c->next)
-                held.n_fds += c->uid == uid ? closing(c) : 0;
+                held.n_fds += c->uid == uid ? closing(c) + c->n_kept : 0;
         for (const Registration *g = s->registrations; g; g = g->next)
                 if (g->event->spec.has_uid && g->event->spec.uid == uid) {
                         held.n_events++;

@@ -8,6 +8,8 @@
  * or there is no memory to count them.
  */
 _Atomic(size_t) *supervisor_closing_of(Supervisor *s, uint32_t uid);
+/* So many fds more, or less, are kept for a reader that does not answer: they are charged as what the closer has. */
+void supervisor_charge_kept(Supervisor *s, uint32_t uid, ptrdiff_t n_fds);
 void supervisor_free_charges(Supervisor *s);
 /* Whom what runs is charged to: 0 is root, or nobody. */
 uint32_t supervisor_charged_uid(const Supervisor *s);

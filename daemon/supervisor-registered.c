@@ -58,7 +58,7 @@ int supervisor_link(Supervisor *s, Registration *list) {
         *(last ? &last->next : &s->registrations) = list;
         for (Registration *g = list; g; last = g, g = g->next) {
                 g->previous = last;
-                g->is_registered = true;
+                g->is_registered = g->was_registered = true;
                 g->position = ++s->last_position;
                 index_add(&s->registered_ids, index_key_of_number(g->event->id), g);
         }

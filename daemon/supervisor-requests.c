@@ -108,7 +108,7 @@ static int handle_status(Asking *a, Explanation *e) {
         reply->ring_size = s->config->ring_size;
         reply->rss = own_rss();
         reply->n_fds = (uint32_t)supervisor_count_fds(s);
-        reply->n_closing = (uint32_t)atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed);
+        reply->n_closing = (uint32_t)(atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed) + s->answering.n_fds);
         reply->n_tasks_forgotten = counter_get(&s->dispatcher.tasks_forgotten);
         reply->loss_exact = s->attr.has_lost;
         reply->version = strdup(PERFD_VERSION);

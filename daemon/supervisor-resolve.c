@@ -35,10 +35,15 @@ Registration *registration_free(Supervisor *s, Registration *r) {
                 return NULL;
         if (uid == 0 && r->event && r->event->spec.has_uid)
                 uid = r->event->spec.uid; /* whoever removes it: who has added it waits until it is closed */
-        opened_close_of(s, &r->opened, uid);
-        opened_close_of(s, &r->pending, uid);
         registration_free_routes(r);
-        supervisor_defer(s, registration_release, r);
+        if (r->was_registered) {
+                opened_close_of(s, &r->opened, uid);
+                opened_close_of(s, &r->pending, uid);
+                supervisor_defer(s, registration_release, r);
+        } else {
+                opened_close_unknown(s, &r->opened, uid);
+                registration_release(s, r);
+        }
         return NULL;
 }
 

@@ -69,6 +69,7 @@ typedef struct Opened {
 struct Registration {
         struct Registration *next, *previous; /* previous: of what is registered */
         bool is_registered; /* else it is about to be, or only looked at */
+        bool was_registered; /* readers may know it, or have known it */
         uint64_t position;  /* in the order of registration */
         Event *event; /* another one from each live change on, with the same id and numbers */
         AttrPlan plan;
@@ -313,6 +314,8 @@ void opened_close(Supervisor *s, Opened *o);
 void supervisor_give_closer(Supervisor *s, bool is_there);
 /* The same as opened_close(), charged to a uid. */
 void opened_close_of(Supervisor *s, Opened *o, uint32_t uid);
+/* The same, of what no reader was ever told of: it waits for none. */
+void opened_close_unknown(Supervisor *s, Opened *o, uint32_t uid);
 /*
  * supervisor-switch.c: all of the list, by the readers. Refused: all are disabled; `what` is for the explanation.
  * Negative: memory.

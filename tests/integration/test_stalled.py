@@ -15,7 +15,8 @@ import time
 
 import doings
 import perfd
-from perfd import check, equal, pb, wait_until
+from perfd import check, equal, pb, refused, wait_until
+from test_quotas import CONFIG, N_CPUS, NOBODY, client_of
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
 WALL = 0x40000000
@@ -391,6 +392,46 @@ def test_more_than_its_batches():
             equal((row.occurred, row.delivered, row.balanced), (calls, calls, True), f"the row of its CPU: {row}")
             subscriber.finish()
         load.exit()
+
+
+def plan_of(n):
+    events = ", ".join(f"{{ event: page-faults, name: faults-{i} }}" for i in range(n))
+    return pb.PlanRequest(yaml=f"version: 1\ngroups: {{ own: {{ events: [ {events} ] }} }}\n")
+
+
+def test_trials_keep_nothing():
+    """What was opened to see whether it can be, and what a refused request had opened, waits for no reader: none was told of it."""
+    last = perfd.online_cpus()[-1]
+    with perfd.Daemon(config="version: 1\n") as daemon, daemon.client() as control:
+        daemon.status()
+        with stopped(daemon, last):
+            daemon.ledger()  # waits for it, in vain
+            equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
+            wait_until(lambda: daemon.status().n_closing == 0, "the trials of the start are closed")
+            fds = daemon.fds()
+            for _ in range(3):
+                equal(len(control.request(plan=plan_of(40)).plan.added), 40, "events that would be added")
+            refused(control, "bad-filter", add=pb.AddRequest(events=[
+                pb.EventSpec(event="page-faults"), pb.EventSpec(event=GETPPID, filter="nothing == 1")]))
+            wait_until(lambda: daemon.fds() == fds, "nothing of them is open any more")
+            equal(daemon.status().n_closing, 0, "fds that wait to be closed")
+
+
+def test_kept_for_it_is_charged():
+    """What a stopped reader may still look at is charged to who has added it, and counted, until it is closed."""
+    last = perfd.online_cpus()[-1]
+    with perfd.Daemon(CONFIG.format(events=100, fds=2 * N_CPUS)) as daemon, client_of(daemon, NOBODY) as nobody:
+        perfd.add(nobody, "context-switches", "page-faults")
+        with stopped(daemon, last):
+            nobody.request(remove=pb.SelectRequest(names=["page-faults"]))
+            equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
+            wait_until(lambda: daemon.status().n_closing == N_CPUS, "all but what is kept is closed")
+            more = pb.AddRequest(events=[pb.EventSpec(event="cpu-migrations")])
+            no = refused(nobody, "too-many-fds", "STATUS_EXHAUSTED", add=more)
+            check(f"uid {NOBODY} have {2 * N_CPUS}" in no.message, no.message)
+        answers_again(daemon)
+        wait_until(lambda: daemon.status().n_closing == 0, "nothing is kept any more")
+        nobody.request(add=more)
 
 
 if __name__ == "__main__":
