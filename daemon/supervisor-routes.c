@@ -126,8 +126,11 @@ int subscription_link(Subscription *u) {
 }
 
 void subscription_unlink(Subscription *u) {
-        for (size_t i = 0; i < u->n_routes; i++)
+        for (size_t i = 0; i < u->n_routes; i++) {
                 registration_remove_route(&u->routes[i]);
+                if (u->routes[i].program) /* a reader has it until it is through what lies in its ring */
+                        match_program_end(u->routes[i].program);
+        }
 }
 
 void registration_unroute(Registration *g) {

@@ -72,7 +72,7 @@ void subscription_route_deinit(SubscriptionRoute *r);
 int subscription_route_encode(SubscriptionRoute *route, const Subscription *u);
 /* The event knows of the route that the subscription has at `at`. -ENOMEM */
 int registration_add_route(Subscription *u, size_t at);
-/* The events that it was compiled for know of it; until it is unlinked. -ENOMEM: none of them does. */
+/* The events that it was compiled for know of it; until it is unlinked, and over. -ENOMEM: none of them does. */
 int subscription_link(Subscription *u);
 void subscription_unlink(Subscription *u);
 /* Who wants the event now, of which the caller gets a reference; NULL: nobody. -ENOMEM */

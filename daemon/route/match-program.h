@@ -86,6 +86,7 @@ typedef struct MatchRange {
 
 struct MatchProgram {
         _Atomic(unsigned) n_refs; /* taken relaxed by who has one; given with acq_rel: the last one sees all that was done */
+        atomic_bool is_over; /* main's; alone: whoever sees it later has asked in vain */
         uint16_t start;
         uint16_t rest;     /* where it goes on behind `ranges`; an answer, if they are all */
         uint32_t n_ranges; /* with which it begins: all must hold, or the answer is no */

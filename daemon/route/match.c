@@ -82,6 +82,8 @@ bool match_run_from(const MatchProgram *p, uint16_t at, const Record *r) {
         uint64_t stack[MATCH_MAX_STACK], number;
         unsigned n = 0;
 
+        if (at > MATCH_YES && atomic_load_explicit(&p->is_over, memory_order_relaxed))
+                return false;
         while (at > MATCH_YES) {
                 const MatchInsn *i = &p->insns[at];
                 bool hit = true;
@@ -172,6 +174,10 @@ MatchProgram *match_program_unref(MatchProgram *p) {
         free(p->insns);
         free(p);
         return NULL;
+}
+
+void match_program_end(MatchProgram *p) {
+        atomic_store_explicit(&p->is_over, true, memory_order_relaxed);
 }
 
 bool match_needs_comm(const MatchProgram *p) {

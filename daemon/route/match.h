@@ -39,5 +39,10 @@ DEFINE_CLEANUP(MatchProgram *, match_program_unref)
  * be NULL. Any thread.
  */
 bool match_run(const MatchProgram *p, const Record *r);
+/*
+ * Nobody wants to know any more: from now on it is not worked through, and what it takes more than a few comparisons to find out does
+ * not match. Any thread.
+ */
+void match_program_end(MatchProgram *p);
 /* Whether r->comm is ever looked at. */
 bool match_needs_comm(const MatchProgram *p);

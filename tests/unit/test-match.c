@@ -267,11 +267,33 @@ static void test_fixed_texts(void **state) {
                 }
 }
 
+/* A condition that nobody waits for any more is not worked through, whatever its answer was. */
+static void test_ended(void **state) {
+        _cleanup_(plan_unrefp) Plan *plan = filter_plan_new();
+        static const char *const expressions[] = { "comm ~ \"*gi*\"", "u8 == 200 && !(comm == \"x\")", "u8 == 1 || u16 == 60000" };
+        SampleBytes bytes;
+        Record r;
+
+        sample_init(&bytes);
+        r = sample_record(&bytes);
+        for (size_t i = 0; i < ARRAY_SIZE(expressions); i++) {
+                _cleanup_(match_program_unrefp) MatchProgram *program = NULL;
+                _cleanup_(filter_freep) Filter *filter = NULL;
+
+                assert_int_equal(filter_parse(expressions[i], &filter, NULL), 0);
+                assert_int_equal(filter_compile(filter, plan, &program, NULL), 0);
+                assert_true(match_ask(program, &r));
+                match_program_end(program);
+                assert_false(match_ask(program, &r));
+                assert_false(match_run(program, &r));
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_numbers),       cmocka_unit_test(test_texts),        cmocka_unit_test(test_alignment),
                 cmocka_unit_test(test_broken_places), cmocka_unit_test(test_short_plan),   cmocka_unit_test(test_without_plan),
-                cmocka_unit_test(test_fixed_texts),
+                cmocka_unit_test(test_fixed_texts),   cmocka_unit_test(test_ended),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
