@@ -16,6 +16,9 @@
 #include "daemon/base/log.h"
 #include "daemon/supervisor.h"
 
+#define CONDITIONS_OF_UID ((size_t)4096) /* some 20 us of each sample */
+#define CONDITIONS_OF_ALL ((size_t)8192)
+
 static size_t at_least_none(int64_t n) {
         return n > 0 ? (size_t)n : 0;
 }
@@ -117,6 +120,30 @@ int supervisor_check_places(const Supervisor *s, uid_t uid, Explanation *e) {
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
                               "uid %u has %zu subscribers, half of what subscribers.max allows: end some", (unsigned)uid, of_uid);
         return 0;
+}
+
+int supervisor_charge_condition(Supervisor *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e) {
+        if (m->uid == 0)
+                return 0;
+        if (cost > CONDITIONS_OF_UID - m->conditions)
+                return refuse(e, REFUSED_EXHAUSTED, "costly-conditions",
+                              "a condition that costs as much as %zu comparisons of numbers: those of the subscriptions of uid %u "
+                              "cost %zu, and %zu are allowed, because each sample is asked all of them; compare less, name what "
+                              "stands at the beginning of texts, or end some", cost, (unsigned)m->uid, m->conditions, CONDITIONS_OF_UID);
+        if (cost > CONDITIONS_OF_ALL - s->memory.conditions)
+                return refuse(e, REFUSED_EXHAUSTED, "costly-conditions",
+                              "a condition that costs as much as %zu comparisons of numbers: those of all subscriptions but root's cost "
+                              "%zu, and %zu are allowed, because each sample is asked all of them; compare less, or try again when "
+                              "others have ended", cost, s->memory.conditions, CONDITIONS_OF_ALL);
+        m->conditions += cost;
+        s->memory.conditions += cost;
+        *ret = cost;
+        return 0;
+}
+
+void supervisor_discharge_condition(Supervisor *s, UidMemory *m, size_t cost) {
+        m->conditions -= cost;
+        s->memory.conditions -= cost;
 }
 
 int supervisor_reserve_memory(Supervisor *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e) {

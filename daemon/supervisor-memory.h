@@ -22,6 +22,7 @@ typedef struct UidMemory {
         uid_t uid;
         size_t n_holders;
         size_t reserved;
+        size_t conditions; /* what those of its subscriptions cost, as filter_cost() says */
         QueueAccount queues;
 } UidMemory;
 
@@ -39,6 +40,7 @@ typedef struct Admission {
 typedef struct SubscriberMemory {
         UidMemory *uids;
         size_t reserved;     /* of all of them */
+        size_t conditions;   /* of all of them but root */
         MemoryLimits limits; /* of the host and of cgroups */
         int events_fd;       /* says that one was reached; -1: nothing does */
 } SubscriberMemory;
@@ -56,6 +58,12 @@ void supervisor_free_memory(struct Supervisor *s);
  * root. REFUSED_EXHAUSTED
  */
 int supervisor_check_places(const struct Supervisor *s, uid_t uid, Explanation *e);
+/*
+ * What a condition costs, for who pays for its subscription: readers ask all of them of each sample, and a reader that asks too much
+ * keeps others waiting. Root is not limited. *ret is what to discharge. REFUSED_EXHAUSTED
+ */
+int supervisor_charge_condition(struct Supervisor *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e);
+void supervisor_discharge_condition(struct Supervisor *s, UidMemory *m, size_t cost);
 /* So many bytes for a uid; refused: it has no more, all have no more, or the host has not. -ENOMEM */
 int supervisor_reserve_memory(struct Supervisor *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e);
 /* They are free again, and perhaps the uid is gone. */

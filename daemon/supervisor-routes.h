@@ -65,6 +65,7 @@ struct Subscription {
         size_t n_routes, n_routes_allocated;
         struct UidMemory *payer; /* of the uid that subscribed first; NULL: nothing is charged yet */
         size_t charged;          /* for the routes that it had then */
+        size_t cost;             /* of its condition, charged to the same; 0: it has none */
 };
 
 void subscription_route_deinit(SubscriptionRoute *r);

@@ -57,13 +57,16 @@ static int supervisor_charge_routes(Supervisor *s, uid_t uid, Subscription *u, E
         int r = supervisor_reserve_memory(s, uid, bytes, &u->payer, e);
 
         u->charged = r == 0 ? bytes : 0;
-        return r;
+        return r == 0 && u->filter ? supervisor_charge_condition(s, u->payer, filter_cost(u->filter), &u->cost, e) : r;
 }
 
 static int supervisor_discharge_routes(Supervisor *s, Subscription *u) {
         struct UidMemory *payer = TAKE_PTR(u->payer);
 
-        return payer ? supervisor_release_memory(s, payer, u->charged) : 0;
+        if (!payer)
+                return 0;
+        supervisor_discharge_condition(s, payer, u->cost);
+        return supervisor_release_memory(s, payer, u->charged);
 }
 
 /* One that is there already, or a new one, which is not published yet. */

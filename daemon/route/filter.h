@@ -31,6 +31,9 @@ int filter_parse(const char *text, Filter **ret, Explanation *e);
 Filter *filter_free(Filter *f);
 DEFINE_CLEANUP(Filter *, filter_free)
 
+/* What it takes at most to ask it of a sample of any event, in comparisons of a number: 1 and more. */
+size_t filter_cost(const Filter *f);
+
 /*
  * The expression in its one normal spelling (ASCII, numbers in decimal, no needless parentheses): expressions with the
  * same spelling mean the same for every event, so that they can share a program. malloc; NULL: no memory. It may be

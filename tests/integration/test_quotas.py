@@ -74,6 +74,40 @@ def test_places_of_subscribers():
         refuse(0, "there are 32 subscribers")
 
 
+def test_costly_conditions():
+    """What each sample is asked for the subscriptions of one uid, and of all but root, is bounded; what is equal is asked once."""
+    config = CONFIG.format(events=3, fds=1000) + "subscribers: {max: 256}\nconnections: {control: 256}\n"
+    with Daemon(config) as daemon, contextlib.ExitStack() as stack:
+        def simple(i):  # 128 comparisons of numbers
+            return dict(events=["sched:sched_process_exec"], where=" || ".join(f"pid == {128 * i + k + 1}" for k in range(128)))
+
+        def costly(i):  # 128 of patterns, of which one counts as eleven
+            return dict(events=["sched:sched_process_exec"], where=" || ".join(f'comm ~ "*{i}{k % 10}?[!z]??*{k}"' for k in range(128)))
+
+        def subscribe(uid, wanted):
+            client = stack.enter_context(client_of(daemon, uid))
+            client.subscribe(**wanted)
+            return client
+
+        def refuse(uid, wanted, text):
+            with client_of(daemon, uid) as client:
+                no = refused(client, "costly-conditions", "STATUS_EXHAUSTED", subscribe=pb.SubscribeRequest(**wanted))
+                check(text in no.message, no.message)
+
+        first = [subscribe(NOBODY, simple(i)) for i in range(32)][0]
+        refuse(NOBODY, simple(32), f"of uid {NOBODY} cost 4096, and 4096 are allowed")
+        subscribe(NOBODY, simple(31))
+        subscribe(NOBODY, dict(events=["sched:sched_process_exec"]))
+        for i in range(2):
+            subscribe(SOMEBODY, costly(i))
+        refuse(SOMEBODY, costly(3), f"as much as 1408 comparisons of numbers: those of the subscriptions of uid {SOMEBODY} cost 2816")
+        refuse(1000, costly(4), "all subscriptions but root's cost 6912, and 8192")
+        subscribe(0, costly(5))
+        first.socket.close()
+        wait_until(lambda: daemon.status().n_subscribers == 36, "the end of the first one")
+        subscribe(NOBODY, simple(32))
+
+
 def test_fds():
     """Each CPU needs one for each event; a live change needs none for good."""
     with Daemon(CONFIG.format(events=100, fds=2 * N_CPUS)) as daemon, daemon.client_of(NOBODY, stream=False) as nobody, \

@@ -216,6 +216,29 @@ static void test_canonical(void **state) {
                 }
 }
 
+/* In comparisons of a number; of a pattern, with its longest part between two stars at each place. */
+static void test_cost(void **state) {
+        static const struct {
+                const char *expression;
+                size_t cost;
+        } costs[] = {
+                { "u8 == 1", 1 }, { "u8", 1 }, { "!u8", 1 }, { "u8 || s8 && args[1]", 3 }, { "u8 & 3 == 1 && s8 >= 0", 2 },
+                { "u8 & s8 == 1", 4 }, { "u8 == s8", 2 }, { "u8 == 'a'", 1 }, { "comm == \"x\"", 2 }, { "\"x\" != comm", 2 },
+                { "comm ~ \"x*\"", 3 }, { "comm ~ \"*x\"", 3 }, { "comm ~ \"*abcdefgh*\"", 3 + 9 },
+                { "comm ~ \"*3e8?[!z]?*0\"", 3 + 11 * 6 / 8 }, { "sample.comm ~ \"*[ab][ab][ab]*c*\"", 3 + 16 },
+                { "comm ~ \"*aaaaaaaaaaaaaaaa[ab]*\"", 1 }, { "path ~ \"*/lib*.so*\"", 3 + 254 },
+                { "path ~ \"/lib*\" || path ~ \"*??*\"", 3 + 3 + 255 * 2 / 8 },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(costs); i++) {
+                _cleanup_(filter_freep) Filter *f = NULL;
+
+                assert_int_equal(filter_parse(costs[i].expression, &f, NULL), 0);
+                if (filter_cost(f) != costs[i].cost)
+                        fail_msg("%s costs %zu instead of %zu", costs[i].expression, filter_cost(f), costs[i].cost);
+        }
+}
+
 static int make(const char *text, const Plan *plan, Filter **ret_filter, MatchProgram **ret_program) {
         int k = filter_parse(text, ret_filter, NULL);
 
@@ -250,7 +273,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_parse_mistakes), cmocka_unit_test(test_compile_mistakes), cmocka_unit_test(test_no_plan),
                 cmocka_unit_test(test_limits),         cmocka_unit_test(test_canonical),        cmocka_unit_test(test_null),
-                cmocka_unit_test(test_no_memory),
+                cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_cost),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
