@@ -170,7 +170,12 @@ int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e
         r = config_load(s->config_path, &mistakes, &c);
         r = refuse_config(r, &mistakes, s->config_path, e);
         config_mistakes_deinit(&mistakes);
-        return r == 0 ? supervisor_change_config(s, c, !c->strict, ret, e) : r;
+        if (r != 0)
+                return r;
+        s->loads_own_config = true;
+        r = supervisor_change_config(s, c, !c->strict, ret, e);
+        s->loads_own_config = false;
+        return r;
 }
 
 int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *e) {

@@ -7,6 +7,7 @@
 #include "config/name.h"
 #include "daemon/supervisor-external.h"
 #include "daemon/supervisor-quota.h"
+#include "daemon/supervisor-sigtrap.h"
 #include "daemon/supervisor-sources.h"
 
 #include <string.h>
@@ -303,6 +304,8 @@ int supervisor_resolve(Supervisor *s, EventSpec *spec, Registration **ret_list, 
         r = is_glob || strcmp(spec->name, spec->event) == 0 ? 0 : name_check("the event's name", spec->name, e);
         if (r == 0)
                 r = check_spec(spec, &names, e);
+        if (r == 0)
+                r = sigtrap_check_client(s, spec, e);
         if (r != 0)
                 return r;
         if (names.is_group)

@@ -11,6 +11,7 @@
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/cpu-list.h"
 #include "daemon/kernel/tasks.h"
+#include "daemon/supervisor-sigtrap.h"
 
 #define GENERATIONS_MAX 32 /* of tasks that events were opened on */
 #define SLACK NSEC_PER_SEC /* of what /proc says of births; so soon no tid is used again */
@@ -285,6 +286,11 @@ int supervisor_find_whoms(Supervisor *s, const Registration *g, Whoms *ret, Expl
                 return r;
         }
         whoms_sort(&w);
+        r = w.n_cgroups == 0 ? sigtrap_check_targets(spec, &w, e) : 0; /* Linux takes it on tasks only */
+        if (r != 0) {
+                whoms_deinit(&w);
+                return r;
+        }
         *ret = w;
         return 0;
 }

@@ -196,6 +196,7 @@ typedef struct Supervisor {
         Operations operations;
         Notes notes;
         struct UidCharge *charges; /* supervisor-quota.c */
+        bool loads_own_config; /* a reload: root's file, whoever asks for it */
         bool stopping;
         int exit_code;
         sd_event_source *feeding, *goodbye; /* while a service manager watches; off until perfd stops */

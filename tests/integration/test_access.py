@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 """What a client of the stream socket learns of files by `plan` and `validate`: nothing that it could not read itself."""
+import json
 import os
 import re
 import shutil
+import signal
 import struct
+import sys
 
 import perfd
-from perfd import Daemon, Refused, check, equal, pb
+from perfd import Daemon, Refused, check, equal, pb, refused
 
 NOBODY, GROUP = 65534, 4711
 CONFIG = "version: 1\naccess: { stream-mode: 0666 }\n"
@@ -178,6 +181,65 @@ def test_no_breakpoint():
                            ("        args: 'a=+0(%sp):u64'\n        filter: a == 1", "")):
             said = plan(client, yaml(constant, "constant_get", more))
             equal(said.reason, word, f"the reason of {said.message!r}")
+
+
+TOUCHES_PAGES = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.readline(); print(len(b'x' * (1 << 24)))"]
+TRAPS = {"sigtrap": "true", "remove-on-exec": "true"}
+
+
+def trap(**target):
+    return pb.EventSpec(event="page-faults", name="trap", target=pb.Target(**target),
+                        attr=[pb.AttrSetting(name=name, value=value) for name, value in TRAPS.items()])
+
+
+def trap_yaml(**target):
+    return f"""{CONFIG}targets: {{ one: {json.dumps(target)} }}
+groups: {{ one: {{ target: one, events: [{{ event: page-faults, name: trap, attr: {json.dumps(TRAPS)} }}] }} }}
+"""
+
+
+def test_sigtrap():
+    """Its signal ends a program: whoever is not root asks for it in vain, by all ways, and nobody has it on perfd's own tasks."""
+    control = CONFIG.replace("{ ", "{ control-mode: 0666, ")
+    with Daemon(control) as daemon, perfd.Line(TOUCHES_PAGES) as victim:
+        own = [int(tid) for tid in os.listdir(f"/proc/{daemon.pid}/task")]
+        victim.hear()
+        with daemon.client_of(NOBODY, stream=False) as client:
+            for keep in False, True:
+                no = refused(client, "bad-attr", "STATUS_INVALID",
+                             add=pb.AddRequest(events=[trap(tids=[victim.process.pid])], keep=keep))
+                check("sigtrap is for clients of root and for the configuration of perfd" in no.message, no.message)
+            for may_wait in False, True:
+                refused(client, "bad-attr", "STATUS_INVALID",
+                        apply=pb.ApplyRequest(yaml=trap_yaml(tids=[victim.process.pid]), may_wait=may_wait))
+            equal([len(client.request(list=pb.ListRequest()).list.events), client.request(status=pb.Empty()).daemon.n_pending],
+                  [0, 0], "events of a client that was refused")
+        with client_of(daemon) as client:
+            text = trap_yaml(tids=[victim.process.pid])
+            equal(plan(client, text).reason, "bad-attr", "plan")
+            equal(len(client.request(validate=pb.ValidateRequest(yaml=text)).validated.mistakes), 1, "validate")
+        with daemon.client() as root:
+            for target in {"pids": [daemon.pid]}, *({"tids": [tid]} for tid in own), {"tids": [victim.process.pid, own[-1]]}, \
+                          {"pids": [os.getpid()]}: # whose child perfd is
+                event = trap(**target)
+                event.include_self = True
+                no = refused(root, "bad-target", "STATUS_INVALID", add=pb.AddRequest(events=[event]))
+                check("attr sigtrap on thread" in no.message and "would end perfd" in no.message, no.message)
+                refused(root, "bad-target", "STATUS_INVALID", apply=pb.ApplyRequest(yaml=trap_yaml(**target)))
+            root.request(add=pb.AddRequest(events=[trap(tids=[victim.process.pid])]))
+            victim.say("word")
+            equal(victim.process.wait(perfd.PATIENCE), -signal.SIGTRAP, "what the signal of root's event does")
+
+
+def test_sigtrap_of_the_configuration():
+    """It is perfd's, also where another client asks for the reload."""
+    with Daemon(CONFIG.replace("{ ", "{ control-mode: 0666, ")) as daemon, perfd.Line(["cat"]) as victim:
+        text = trap_yaml(tids=[victim.process.pid]).replace("name: trap,", "name: trap, enabled: false,")
+        with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="ascii") as f:
+            f.write(text.replace("{ ", "{ control-mode: 0666, ", 1))
+        with daemon.client_of(NOBODY, stream=False) as client:
+            equal(client.request(reload=pb.Empty()).reloaded.added, 1, "events of the configuration")
+            refused(client, "bad-attr", "STATUS_INVALID", apply=pb.ApplyRequest(yaml=text))
 
 
 if __name__ == "__main__":
