@@ -41,6 +41,7 @@ struct Connection {
         const uint8_t *request; /* its bytes, in the buffer of `in` */
         size_t n_request;
         sd_event_source *source, *patience;
+        Precedence precedence;
 };
 
 static int connection_progress(Connection *c);
@@ -277,7 +278,7 @@ static int connection_work(Connection *c) {
                 if (r == FRAME_E_TOO_LONG)
                         r = connection_reject(c, "the frame is longer than HelloReply.max_request");
                 else {
-                        r = request_check_size(message, length, &id, &e);
+                        r = request_check_size(message, length, c->peer.may_change, &id, &e);
                         r = r > 0 ? connection_refuse(c, id, r, &e) : connection_handle(c, message, length);
                 }
                 c->has_asked = true;
@@ -357,8 +358,10 @@ static int connection_progress(Connection *c) {
 
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Connection *c = userdata;
-        int r;
+        int r = precedence_count(&c->precedence, source);
 
+        if (r < 0)
+                return r;
         if (c->runs) {
                 c->closed = true; /* freed when its request has ended */
                 return error_origin(sd_event_source_set_enabled(source, SD_EVENT_OFF));
@@ -393,6 +396,8 @@ void connection_new(Control *control, int fd, const Peer *peer) {
         r = error_origin(sd_event_add_io(control->event, &c->source, fd, EPOLLIN, on_io, c));
         if (r >= 0)
                 r = error_origin(sd_event_source_set_exit_on_failure(c->source, true)); /* otherwise it would never be answered */
+        if (r >= 0 && peer->may_change)
+                r = precedence_set(&c->precedence, c->source);
         if (r >= 0)
                 r = connection_set_patience(c);
         if (r < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */

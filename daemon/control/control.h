@@ -109,12 +109,15 @@ int request_check_texts(const Perfd__V1__Request *request, Explanation *e);
 
 #define REQUEST_VALUES_MAX ((size_t)1 << 16)
 #define REQUEST_EMIT_VALUES_MAX ((size_t)1 << 18)
+#define REQUEST_UNKNOWN_MAX ((size_t)1000)
+#define REQUEST_NUMBERS_MAX ((size_t)1 << 18)
 
 /*
- * request-size.c: whether the bytes of a request may be unpacked. 0, or its id and REFUSED_EXHAUSTED "too-many-values",
- * REFUSED_INVALID "bad-text": a text with a NUL in it, at e->position.
+ * request-size.c: whether the bytes of a request may be unpacked. may_emit: it came by the control socket, where emit may have more
+ * than other requests. 0, or REFUSED_EXHAUSTED "too-many-values", REFUSED_INVALID "bad-text": a text with a NUL in it, at
+ * e->position; then its id too, which is 0 if it stands behind what is too much.
  */
-int request_check_size(const uint8_t *bytes, size_t length, uint64_t *ret_id, Explanation *e);
+int request_check_size(const uint8_t *bytes, size_t length, bool may_emit, uint64_t *ret_id, Explanation *e);
 
 /* status.c: the one place where a Refusal becomes a wire status. */
 Perfd__V1__Status status_of_refusal(int refusal);

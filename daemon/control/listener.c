@@ -150,7 +150,10 @@ static bool listener_waits(Listener *l) {
 
 static int on_connect(sd_event_source *source, int listen_fd, uint32_t revents, void *userdata) {
         Listener *l = userdata;
+        int r = precedence_count(&l->precedence, source);
 
+        if (r < 0)
+                return r;
         for (int i = 0; i < ACCEPTS_PER_WAKEUP; i++) {
                 int fd;
 
@@ -187,6 +190,8 @@ int control_listen_fd(Control *c, int fd, bool may_change) {
                                                : error_origin(sd_event_add_io(c->event, &l->source, fd, EPOLLIN, on_connect, l));
         if (r >= 0)
                 r = error_origin(sd_event_source_set_exit_on_failure(l->source, true));
+        if (r >= 0 && may_change)
+                r = precedence_set(&l->precedence, l->source);
         if (r >= 0)
                 r = error_origin(sd_event_add_time(c->event, &l->pause, CLOCK_MONOTONIC, 0, 0, on_pause_over, l));
         if (r >= 0)

@@ -4,6 +4,22 @@
 #include "daemon/base/clock.h"
 #include "daemon/control/control.h"
 
+/*
+ * Of the control socket and its connections: they are served before those of the stream socket, however many of these are
+ * ready. After some turns a source that is always ready has one among the others, as old as it is, so that nobody starves.
+ */
+typedef struct Precedence {
+        bool is_set;
+        unsigned n_turns; /* that it had before others */
+} Precedence;
+
+#define PRECEDENCE_TURNS 8
+
+/* Negative: fatal. */
+int precedence_set(Precedence *p, sd_event_source *source);
+/* When it has a turn. */
+int precedence_count(Precedence *p, sd_event_source *source);
+
 typedef struct Listener {
         struct Listener *next;
         Control *control;
@@ -15,6 +31,7 @@ typedef struct Listener {
         bool is_paused;
         nsec_t waits_since; /* for a connection that perfd is busy with; 0: it does not */
         sd_event_source *source;
+        Precedence precedence;
         sd_event_source *pause; /* there from the beginning: its timer takes an fd */
 } Listener;
 

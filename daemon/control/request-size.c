@@ -1,6 +1,6 @@
 /*
  * A MiB of protobuf can be half a million empty messages, which take 100 MiB and a tenth of a second to unpack, and as long again
- * to look at. So they are counted first, where they lie, which takes a few milliseconds at most. What is no protobuf is
+ * to look at. So they are counted first, where they lie, up to what is too much: a millisecond at most. What is no protobuf is
  * counted as far as it goes: unpacking it says the rest. Here texts have a length too: unpacked, they end at their first NUL.
  */
 #include "daemon/control/control.h"
@@ -16,7 +16,9 @@ typedef struct Wire {
 } Wire;
 
 typedef struct Counted {
-        size_t n;
+        size_t n, most;    /* texts, messages, and what is unknown */
+        size_t n_unknown;  /* protobuf-c keeps a copy of each, and a newer client has a few */
+        size_t n_numbers;  /* each costs something, also where a later one takes its place */
         uint64_t id;
         const char *text; /* the first one with a NUL in it: its field */
         unsigned position; /* of the NUL, from 1 */
@@ -64,15 +66,24 @@ static void text_look(Counted *c, const char *field, Wire text) {
         c->position = 1 + (unsigned)(nul - text.at);
 }
 
-/* Texts, bytes, messages, and what has no field here, for which protobuf-c allocates too. As deep as perfd.proto nests. */
+static bool is_too_many(const Counted *c) {
+        return c->n > c->most || c->n_unknown > REQUEST_UNKNOWN_MAX || c->n_numbers > REQUEST_NUMBERS_MAX;
+}
+
+/* Until it is too many. As deep as perfd.proto nests. */
 static void count(Counted *c, Wire w, const ProtobufCMessageDescriptor *d) {
         uint64_t tag, number;
         Wire bytes;
 
-        while (w.at < w.end && number_take(&w, &tag) && tag >> 3 <= UINT32_MAX && value_take(&w, tag & 7, &bytes, &number)) {
+        while (!is_too_many(c) && w.at < w.end && number_take(&w, &tag) && tag >> 3 <= UINT32_MAX &&
+               value_take(&w, tag & 7, &bytes, &number)) {
                 const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(d, (unsigned)(tag >> 3));
+                bool is_number = f && f->type != PROTOBUF_C_TYPE_STRING && f->type != PROTOBUF_C_TYPE_BYTES &&
+                                 f->type != PROTOBUF_C_TYPE_MESSAGE;
 
-                c->n += !f || f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_BYTES || f->type == PROTOBUF_C_TYPE_MESSAGE;
+                c->n += !is_number;
+                c->n_unknown += !f;
+                c->n_numbers += is_number;
                 if (f && f->type == PROTOBUF_C_TYPE_STRING)
                         text_look(c, f->name, bytes);
                 if (f && f->type == PROTOBUF_C_TYPE_MESSAGE && bytes.at)
@@ -92,21 +103,30 @@ static bool is_emit(Wire w) {
         return false;
 }
 
+static int refuse_many(const Counted *c, Explanation *e) {
+        if (c->n_unknown > REQUEST_UNKNOWN_MAX)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has more than %zu fields in it that perfd does not "
+                              "know: it is for a newer one, or is no request", REQUEST_UNKNOWN_MAX);
+        if (c->n_numbers > REQUEST_NUMBERS_MAX)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has more than %zu numbers in it that are not packed: "
+                              "make several requests of it", REQUEST_NUMBERS_MAX);
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has more than %zu texts and messages in it: make several "
+                      "requests of it", c->most);
+}
+
 /* Samples come many at a time, are unpacked once, from the control socket only, and the names of their events are only looked for. */
-int request_check_size(const uint8_t *bytes, size_t length, uint64_t *ret_id, Explanation *e) {
+int request_check_size(const uint8_t *bytes, size_t length, bool may_emit, uint64_t *ret_id, Explanation *e) {
         Wire w = { .at = bytes, .end = bytes + length };
-        bool emits = is_emit(w);
-        size_t most = emits ? REQUEST_EMIT_VALUES_MAX : REQUEST_VALUES_MAX;
-        Counted c = { .n = 0 };
+        bool emits = may_emit && is_emit(w);
+        Counted c = { .most = emits ? REQUEST_EMIT_VALUES_MAX : REQUEST_VALUES_MAX };
 
         *ret_id = 0;
-        if (emits && length <= most) /* each has two bytes at least, but for what is no protobuf */
+        if (emits && length <= c.most) /* each has two bytes at least, but for what is no protobuf */
                 return 0;
         count(&c, w, &perfd__v1__request__descriptor);
         *ret_id = c.id;
-        if (c.n > most)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has %zu texts and messages in it, expected at most "
-                              "%zu: make several requests of it", c.n, most);
+        if (is_too_many(&c))
+                return refuse_many(&c, e);
         if (emits || !c.text)
                 return 0;
         (void)refuse(e, REFUSED_INVALID, "bad-text", "%s: has a NUL character in it, where a text would end", c.text);

@@ -46,7 +46,7 @@ typedef struct Daemon {
         char folder[64], path[96];
         sd_event *event;
         Control control;
-        unsigned n_handled, n_given, n_not_given;
+        unsigned n_handled, n_changers, n_given, n_not_given; /* n_changers: of n_handled, by a socket that may change something */
         int given_fd;
         uint8_t *unsent;
         size_t n_unsent;
@@ -66,6 +66,7 @@ static inline int handle(void *userdata, Connection *c, const Perfd__V1__Request
         int r;
 
         d->n_handled++;
+        d->n_changers += connection_peer(c)->may_change;
         if (request->body_case == PERFD__V1__REQUEST__BODY_AVAILABLE && d->defers) {
                 connection_defer(c);
                 d->deferred = c;
@@ -151,12 +152,16 @@ static inline void daemon_run(Daemon *d) {
 
 /* --- a peer's side --- */
 
-/* It waits to be accepted. */
-static inline void peer_connect_first(const Daemon *d, int fd) {
+static inline void connect_to(int fd, const char *path) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-        strcpy(address.sun_path, d->path);
+        strcpy(address.sun_path, path);
         assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+}
+
+/* It waits to be accepted. */
+static inline void peer_connect_first(const Daemon *d, int fd) {
+        connect_to(fd, d->path);
 }
 
 static inline void peer_connect(Daemon *d, int fd) {

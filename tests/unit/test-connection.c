@@ -4,6 +4,7 @@
  * runs the daemon's loop between what they do, so that nothing here waits for time but patience itself, which is cut.
  */
 #include "tests/unit/control-rig.h"
+#include "daemon/control/listener.h"
 
 /* --- requests in any pieces --- */
 
@@ -310,6 +311,63 @@ static void test_limits(void **state) {
         }
 }
 
+/* --- who comes first --- */
+
+/* One turn of the loop; the peer takes what it was answered. */
+static void run_once(Daemon *d, int fd) {
+        uint8_t bytes[4096];
+
+        assert_true(sd_event_run(d->event, 0) > 0);
+        while (recv(fd, bytes, sizeof(bytes), 0) > 0)
+                ;
+}
+
+/* Whatever others have asked before, the control socket is served; one that floods it leaves turns to the others. */
+static void test_precedence(void **state) {
+        enum { N_STREAM = 20, N_FLOOD = 16 * (PRECEDENCE_TURNS + 2) };
+        char path[sizeof(((Daemon *)NULL)->path) + 8];
+        uint8_t bytes[64 * N_FLOOD];
+        Explanation e = EXPLANATION_NULL;
+        int fds[N_STREAM], control;
+        size_t n = 0;
+        Daemon d;
+
+        daemon_init_as(&d, LIMITS, false);
+        for (int i = 0; i < N_STREAM; i++)
+                fds[i] = peer_new(&d);
+        (void)snprintf(path, sizeof(path), "%s.too", d.path);
+        assert_int_equal(control_listen(&d.control, path, 0600, NULL, true, &e), 0);
+        for (int i = 0; i < N_STREAM; i++)
+                peer_write(fds[i], bytes, put_simple(bytes, 1, PERFD__V1__REQUEST__BODY_STATUS));
+        control = peer_socket();
+        connect_to(control, path);
+        peer_write(control, bytes, put_simple(bytes, 1, PERFD__V1__REQUEST__BODY_STATUS));
+        assert_true(sd_event_run(d.event, 0) > 0); /* it is accepted */
+        assert_int_equal(d.n_handled, 0);
+        assert_true(sd_event_run(d.event, 0) > 0);
+        assert_int_equal(d.n_changers, 1);
+        assert_int_equal(d.n_handled, 1);
+
+        for (int i = 0; i < N_FLOOD; i++)
+                n += put_simple(bytes + n, 2 + (uint64_t)i, PERFD__V1__REQUEST__BODY_STATUS);
+        peer_write(control, bytes, n);
+        for (unsigned before = 0; d.n_handled == d.n_changers; before = d.n_changers) {
+                assert_true(d.n_changers - before <= 16);
+                run_once(&d, control);
+        }
+        assert_true(d.n_changers <= 16 * PRECEDENCE_TURNS);
+        while (d.n_handled - d.n_changers < N_STREAM) /* all of them, before it has another turn */
+                run_once(&d, control);
+        assert_true(d.n_changers <= 16 * PRECEDENCE_TURNS);
+        while (d.n_changers < 1 + N_FLOOD)
+                run_once(&d, control);
+        assert_int_equal(d.n_changers, 1 + N_FLOOD);
+        close_fd(control);
+        for (int i = 0; i < N_STREAM; i++)
+                close_fd(fds[i]);
+        daemon_deinit(&d);
+}
+
 /* --- requests that wait for their turn --- */
 
 static void resume(const Daemon *d) {
@@ -396,6 +454,7 @@ int main(void) {
                 cmocka_unit_test(test_does_not_read),
                 cmocka_unit_test(test_give),
                 cmocka_unit_test(test_limits),
+                cmocka_unit_test(test_precedence),
                 cmocka_unit_test(test_deferred),
                 cmocka_unit_test(test_gone_while_deferred),
                 cmocka_unit_test(test_gone_in_the_middle),

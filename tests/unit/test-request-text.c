@@ -134,7 +134,7 @@ static void check_size(const Perfd__V1__Request *q, int expected) {
         Explanation e = EXPLANATION_NULL;
         uint64_t id;
 
-        assert_int_equal(request_check_size(bytes, n, &id, &e), expected);
+        assert_int_equal(request_check_size(bytes, n, true, &id, &e), expected);
         if (expected == 0)
                 return;
         assert_int_equal(id, 77);
@@ -152,10 +152,7 @@ static void test_size(void **state) {
         Perfd__V1__ExternalSample sample = PERFD__V1__EXTERNAL_SAMPLE__INIT;
         _cleanup_free_ char **texts = calloc(REQUEST_VALUES_MAX, sizeof(*texts));
         _cleanup_free_ void **items = calloc(REQUEST_EMIT_VALUES_MAX, sizeof(*items));
-        _cleanup_free_ uint8_t *unknown = malloc(3 * (REQUEST_VALUES_MAX + 1));
         Perfd__V1__EventSpec *specs[] = { &spec };
-        Explanation e = EXPLANATION_NULL;
-        uint64_t id;
 
         q.id = 77;
         q.body_case = PERFD__V1__REQUEST__BODY_SUBSCRIBE;
@@ -190,11 +187,49 @@ static void test_size(void **state) {
         emit.n_samples++;
         check_size(&q, REFUSED_EXHAUSTED);
 
-        for (size_t i = 0; i <= REQUEST_VALUES_MAX; i++)
-                memcpy(unknown + 3 * i, (const uint8_t[]){ 0xa0, 0x06, 1 }, 3); /* field 100: protobuf-c keeps what it does not know */
-        assert_int_equal(request_check_size(unknown, 3 * REQUEST_VALUES_MAX, &id, &e), 0);
-        assert_int_equal(request_check_size(unknown, 3 * (REQUEST_VALUES_MAX + 1), &id, &e), REFUSED_EXHAUSTED);
-        assert_int_equal(id, 0);
+}
+
+/* protobuf-c keeps what it does not know, and looks at each number of a field, of which the last one is taken. */
+static void test_size_of_fields(void **state) {
+        static const struct {
+                uint8_t field[3];
+                size_t size, most;
+                const char *text;
+        } cases[] = {
+                { { 0xa0, 0x06, 1 }, 3, REQUEST_UNKNOWN_MAX, "the request has more than 1000 fields in it that perfd does not know: it is "
+                  "for a newer one, or is no request" }, /* field 100 */
+                { { 0x08, 77 }, 2, REQUEST_NUMBERS_MAX, "the request has more than 262144 numbers in it that are not packed: make several "
+                  "requests of it" }, /* Request.id */
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                const size_t size = cases[i].size, n = size * (cases[i].most + 1);
+                _cleanup_free_ uint8_t *bytes = malloc(2 + n);
+                Explanation e = EXPLANATION_NULL;
+                uint64_t id;
+
+                memcpy(bytes, (const uint8_t[]){ 0x08, 77 }, 2);
+                for (size_t k = 0; k <= cases[i].most; k++)
+                        memcpy(bytes + 2 + size * k, cases[i].field, size);
+                assert_int_equal(request_check_size(bytes + 2, n - size, true, &id, &e), 0);
+                assert_int_equal(request_check_size(bytes, 2 + n, true, &id, &e), REFUSED_EXHAUSTED);
+                assert_int_equal(id, 77);
+                assert_string_equal(e.reason, "too-many-values");
+                assert_string_equal(e.text, cases[i].text);
+        }
+}
+
+/* What may not emit may not have what it takes to emit either. */
+static void test_size_of_emit(void **state) {
+        uint8_t bytes[3 + 3 * (REQUEST_UNKNOWN_MAX + 1)] = { 0x80 | (PERFD__V1__REQUEST__BODY_EMIT << 3 & 0x7f) | 2,
+                                                              PERFD__V1__REQUEST__BODY_EMIT >> 4, 0 }; /* an empty EmitRequest */
+        Explanation e = EXPLANATION_NULL;
+        uint64_t id;
+
+        for (size_t i = 0; i <= REQUEST_UNKNOWN_MAX; i++)
+                memcpy(bytes + 3 + 3 * i, (const uint8_t[]){ 0xa0, 0x06, 1 }, 3);
+        assert_int_equal(request_check_size(bytes, sizeof(bytes), true, &id, &e), 0);
+        assert_int_equal(request_check_size(bytes, sizeof(bytes), false, &id, &e), REFUSED_EXHAUSTED);
 }
 
 /* Unpacked, a text ends there, and what is behind it would be looked at by nobody. */
@@ -211,9 +246,9 @@ static void test_nul(void **state) {
         q.validate = &validate;
         validate.yaml = (char *)"version: 1\nQzzz: [";
         bytes = packed(&q, &n);
-        assert_int_equal(request_check_size(bytes, n, &id, &e), 0);
+        assert_int_equal(request_check_size(bytes, n, true, &id, &e), 0);
         *(uint8_t *)memchr(bytes, 'Q', n) = '\0';
-        assert_int_equal(request_check_size(bytes, n, &id, &e), REFUSED_INVALID);
+        assert_int_equal(request_check_size(bytes, n, true, &id, &e), REFUSED_INVALID);
         assert_int_equal(id, 77);
         assert_string_equal(e.reason, "bad-text");
         assert_string_equal(e.text, "yaml: has a NUL character in it, where a text would end");
@@ -233,12 +268,13 @@ static void test_size_of_anything(void **state) {
                         dice = dice * 6364136223846793005 + 1442695040888963407;
                         bytes[i] = round % 2 ? (uint8_t)(dice >> 56) : (uint8_t[]){ 0x0a, 0x22, 0x80, 0xff, 0, 1, 2, 0x82 }[dice >> 61];
                 }
-                (void)request_check_size(bytes, n - (size_t)round, &id, &e);
+                (void)request_check_size(bytes, n - (size_t)round, true, &id, &e);
         }
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_text), cmocka_unit_test(test_position), cmocka_unit_test(test_size),
+                                            cmocka_unit_test(test_size_of_fields), cmocka_unit_test(test_size_of_emit),
                                             cmocka_unit_test(test_nul),
                                             cmocka_unit_test(test_size_of_anything) };
 
