@@ -53,6 +53,13 @@ static int list_pending(const Supervisor *s, const char *pattern, Perfd__V1__Lis
         return r;
 }
 
+/* Of a probe by address its name says which, and the place would say of which function: where the kernel lies. */
+static bool may_see_place(const Asking *a, const Probe *probe) {
+        const Peer *peer = connection_peer(a->connection);
+
+        return peer->may_change || peer->uid == 0 || strncmp(probe_text(probe), "0x", 2) != 0;
+}
+
 int handle_list(Asking *a, Explanation *e) {
         const char *glob = a->request->list->glob && *a->request->list->glob ? a->request->list->glob : "*";
         Supervisor *s = a->supervisor;
@@ -90,7 +97,7 @@ int handle_list(Asking *a, Explanation *e) {
                         m->lost += t.lost[i];
                 m->fallen_back = g->fallen_back;
                 m->n_targets = registration_count_whoms(g);
-                if (g->probe && (r = string_set(&m->place, probe_text(g->probe))) < 0)
+                if (g->probe && may_see_place(a, g->probe) && (r = string_set(&m->place, probe_text(g->probe))) < 0)
                         return r;
                 if (a->request->list->fields && (r = field_descriptors_new(g->event->plan, &m->fields, &m->n_fields)) < 0)
                         return r;

@@ -77,13 +77,42 @@ static bool is_known_once(const ProbePlace *place, const KernelSymbolIndex *inde
                kernel_symbol_index_has(index, modules, place->symbols[0]);
 }
 
-static int find_in_kernel(const ProbePlace *place, KernelSymbolIndex *index, ProbePlaces *p, Explanation *e) {
+/*
+ * Where the kernel lies is hidden from who may not read it in /proc/kallsyms (kernel.kptr_restrict), whatever perfd may: what would
+ * differ with it has one answer. Names of functions are in every kernel's package.
+ */
+static int refuse_address(Explanation *e) {
+        return refuse(e, REFUSED_DENIED, "no-permission", "a probe by an address of the kernel, or at an offset that is not known to "
+                      "be within its function, is for clients of the control socket: name a function, such as kprobe:vfs_read");
+}
+
+static int check_client(const ProbePlace *place, const Credentials *client, Explanation *e) {
+        return client && place->n_symbols == 0 ? refuse_address(e) : 0;
+}
+
+/* What reading the list has said, for the client: no address is in it. */
+static int refuse_to_client(int r, const ProbePlace *place, const Credentials *client, Explanation *e) {
+        if (!client || r < 0 || (r == KERNEL_SYMBOLS_E_HIDDEN && place->offset == 0))
+                return r;
+        if (r == KERNEL_SYMBOLS_E_HIDDEN || (e && strcmp(e->reason, "bad-address") == 0))
+                return refuse_address(e);
+        if (e && strcmp(e->reason, "ambiguous-symbol") == 0)
+                return refuse(e, r, "ambiguous-symbol", "several functions of this kernel go by the name %s: name the one that is meant "
+                              "by its whole name", QUOTE(place->symbols[0]));
+        return r;
+}
+
+static int find_in_kernel(const ProbePlace *place, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *p, Explanation *e) {
         char symbol[KERNEL_SYMBOL_SIZE], inside[KERNEL_SYMBOL_TEXT_SIZE] = "";
         const char *found = place->n_symbols > 0 ? symbol : NULL;
         _cleanup_free_ char *list = NULL;
         uint64_t modules = index ? kernel_symbol_index_modules("") : 0;
         size_t length;
-        int r = add_site(p, found ? place->offset : place->address, 0, NULL);
+        int r = check_client(place, client, e);
+
+        if (r != 0)
+                return r;
+        r = add_site(p, found ? place->offset : place->address, 0, NULL);
 
         if (r < 0)
                 return r;
@@ -102,6 +131,8 @@ static int find_in_kernel(const ProbePlace *place, KernelSymbolIndex *index, Pro
                 r = strings_add(&p->symbols, symbol);
         if (r == 0 && (!found || place->offset > 0))
                 r = kernel_symbols_check(list, length, found, p->sites[0].offset, inside, e);
+        if (r != 0)
+                r = refuse_to_client(r, place, client, e);
         if (r != 0 && r != KERNEL_SYMBOLS_E_HIDDEN) /* then only the kernel knows */
                 return r;
         if (!p->is_known) {
@@ -296,7 +327,7 @@ int probe_places_find(const EventName *name, KernelSymbolIndex *index, const Cre
         int r;
 
         if (name->kind == EVENT_NAME_KPROBE)
-                r = find_in_kernel(&name->place, index, &p, e);
+                r = find_in_kernel(&name->place, index, client, &p, e);
         else {
                 p.path = strdup(name->path);
                 if (!p.path)

@@ -31,7 +31,7 @@ typedef struct ProbeRequest {
         unsigned maxactive;     /* kretprobe; 0: the kernel's default */
         bool inherits;          /* will be opened with attr.inherit */
         uint32_t id;            /* perfd's event id: for the name in tracefs */
-        const Credentials *client; /* user: who has to be able to read the file; NULL: perfd has to */
+        const Credentials *client; /* who has to be able to read the file, and may not learn of the kernel's addresses; NULL: perfd */
         KernelSymbolIndex *index; /* of the kernel's functions, used and filled; NULL: /proc/kallsyms is read */
 } ProbeRequest;
 

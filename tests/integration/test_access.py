@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """What a client of the stream socket learns of files by `plan` and `validate`: nothing that it could not read itself."""
+import collections
 import json
 import os
 import re
@@ -183,6 +184,36 @@ def test_no_breakpoint():
             equal(said.reason, word, f"the reason of {said.message!r}")
 
 
+def test_kernel_addresses():
+    """Where the kernel lies: a client of the stream socket gets one answer, whatever is there; root is told."""
+    with open("/proc/kallsyms", encoding="ascii") as f:
+        symbols = [line.split() for line in f]
+    text = next(line[0] for line in symbols if line[2] == "vfs_read")
+    functions = collections.Counter(line[2] for line in symbols if line[1] in "tT" and len(line) == 3)
+    twice = next(name for name, n in functions.items() if n > 1 and name.isidentifier())
+    names = [f"0x{text}", "0x1000", "0xffffffffffffffff", "vfs_read+999999", "vfs_read+0x7fffffff"]
+
+    def asked(client, name):
+        configuration = yaml("/bin/true").replace("uprobe:/bin/true:none", f"kprobe:{name}")
+        planned = plan(client, configuration)
+        mistakes = client.request(validate=pb.ValidateRequest(yaml=configuration)).validated.mistakes
+        return planned.reason, re.sub(r"^.*?events\[0\]: |^[^ ]*: ", "", planned.message), *(m.text for m in mistakes)
+
+    with Daemon(CONFIG) as daemon:
+        with daemon.client_of(NOBODY) as client:
+            said = {asked(client, name) for name in names}
+            equal(len(said), 1, f"answers: {said}")
+            equal(said.pop()[0], "no-permission", "the reason")
+            check("0x" not in str(asked(client, "vfs_read+1")), "an address")
+            check(asked(client, "vfs_read")[0] in ("", "no-kprobes"), "a function by its name")
+            reason, *texts = asked(client, twice)
+            equal((reason, "0x" in str(texts)), ("ambiguous-symbol", False), f"{texts}")
+        for root in daemon.client(stream=True), daemon.client():
+            with root as client:
+                if int(text, 16) != 0:  # kernel.kptr_restrict
+                    equal(asked(client, "vfs_read+999999")[0], "bad-address", "beyond its function, for root")
+
+
 TOUCHES_PAGES = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.readline(); print(len(b'x' * (1 << 24)))"]
 TRAPS = {"sigtrap": "true", "remove-on-exec": "true"}
 
@@ -214,7 +245,7 @@ def test_sigtrap():
                         apply=pb.ApplyRequest(yaml=trap_yaml(tids=[victim.process.pid]), may_wait=may_wait))
             equal([len(client.request(list=pb.ListRequest()).list.events), client.request(status=pb.Empty()).daemon.n_pending],
                   [0, 0], "events of a client that was refused")
-        with client_of(daemon) as client:
+        with daemon.client_of(NOBODY) as client:
             text = trap_yaml(tids=[victim.process.pid])
             equal(plan(client, text).reason, "bad-attr", "plan")
             equal(len(client.request(validate=pb.ValidateRequest(yaml=text)).validated.mistakes), 1, "validate")

@@ -14,6 +14,7 @@
 #include "daemon/kernel/kernel-symbols.h"
 #include "daemon/kernel/probe-dynamic.h"
 #include "daemon/kernel/probe-names.h"
+#include "daemon/kernel/probe-place.h"
 
 static void check_line(const char *line, char kind, unsigned maxactive, const char *group, const char *name) {
         ProbeLine l;
@@ -375,6 +376,27 @@ static void test_profile(void **state) {
         assert_int_equal(hits, 5);
 }
 
+/* With and without addresses in /proc/kallsyms: where the kernel lies is in no answer, and no answer differs with it. */
+static void test_client_sees_no_addresses(void **state) {
+        static const char *const names[] = {
+                "kprobe:0xffffffff81000000", "kprobe:0x10", "kretprobe:0xffffffffffffffff", "kprobe:vfs_read+999999",
+                "kprobe:vfs_read+0x7fffffff",
+        };
+        const Credentials client = { .uid = 65534, .gid = 65534 };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                _cleanup_(probe_places_deinit) ProbePlaces p = PROBE_PLACES_NULL;
+                _cleanup_(event_name_deinit) EventName name = EVENT_NAME_NULL;
+                Explanation e = EXPLANATION_NULL;
+
+                assert_int_equal(event_name_parse(names[i], &name, &e), 0);
+                assert_int_equal(probe_places_find(&name, NULL, &client, &p, &e), REFUSED_DENIED);
+                assert_string_equal(e.reason, "no-permission");
+                assert_string_equal(e.text, "a probe by an address of the kernel, or at an offset that is not known to be within its "
+                                    "function, is for clients of the control socket: name a function, such as kprobe:vfs_read");
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_line),
@@ -385,6 +407,7 @@ int main(void) {
                 cmocka_unit_test(test_args),
                 cmocka_unit_test(test_complaint),
                 cmocka_unit_test(test_symbols),
+                cmocka_unit_test(test_client_sees_no_addresses),
                 cmocka_unit_test(test_symbols_restricted),
                 cmocka_unit_test(test_symbols_place),
                 cmocka_unit_test(test_profile),
