@@ -192,7 +192,7 @@ int main(int argc, char **argv) {
         if (!s.config)
                 return EXIT_FAILURE;
         if (o.check) {
-                r = o.any_host ? 0 : state_file_check_kind(s.config->state_path, &e);
+                r = o.any_host ? 0 : state_file_check_place(s.config->state_path, &e);
                 if (r != 0)
                         fprintf(stderr, "%s: state: %s\n", o.config, e.text);
                 config_unref(s.config);

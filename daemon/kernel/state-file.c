@@ -3,7 +3,7 @@
  * never cuts anything, but disks and people do.
  *
  * perfd may be root, and the path is whatever somebody wrote: so the folder has to be one in which nobody else can make or
- * move anything, and then what is there has to be a regular file, or nothing. Everything goes by the folder's fd, so that
+ * move anything, and then what is there has to be a regular file that begins as one of perfd's, or nothing. Everything goes by the folder's fd, so that
  * what was looked at is what is changed.
  */
 #include "daemon/kernel/state-file.h"
@@ -62,10 +62,24 @@ static int refuse_kind(const char *path, mode_t mode, Explanation *e) {
                       "its configuration", path, kind_name(mode));
 }
 
-int state_file_check_kind(const char *path, Explanation *e) {
+/* How far it was written is no matter: a file that was cut in its first word is still one of perfd's. */
+static int begin_check(int folder, const char *name, const char *path, Explanation *e) {
+        _cleanup_close_ int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        char begin[sizeof(WORDS) - 1];
+        ssize_t n = fd < 0 ? -1 : pread(fd, begin, sizeof(begin), 0);
+
+        if (n < 0 || memcmp(begin, WORDS, (size_t)n) == 0) /* reading it says why it can not be read */
+                return 0;
+        return refuse(e, REFUSED_DENIED, "state-file", "%s does not begin as perfd's state file does, and is left alone as another "
+                      "program's: set the key `state` of its configuration to a file of perfd's own, or remove this one", path);
+}
+
+int state_file_check_place(const char *path, Explanation *e) {
         struct stat st;
 
-        return lstat(path, &st) < 0 || S_ISREG(st.st_mode) ? 0 : refuse_kind(path, st.st_mode, e);
+        if (lstat(path, &st) < 0)
+                return 0;
+        return S_ISREG(st.st_mode) ? begin_check(AT_FDCWD, path, path, e) : refuse_kind(path, st.st_mode, e);
 }
 
 static int folder_check(const Place *p, Explanation *e) {
@@ -111,13 +125,13 @@ static int place_open(const char *path, bool make, Place *ret, Explanation *e) {
         return 0;
 }
 
-/* Of a name in the folder. STATE_FILE_E_MISSING. */
+/* Of a name in the folder: whether it may be read, replaced or renamed. STATE_FILE_E_MISSING. */
 static int kind_check(const Place *p, const char *name, const char *path, Explanation *e) {
         struct stat st;
 
         if (fstatat(p->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return errno == ENOENT ? STATE_FILE_E_MISSING : refuse_place(p->path, errno, path, e);
-        return S_ISREG(st.st_mode) ? 0 : refuse_kind(path, st.st_mode, e);
+        return S_ISREG(st.st_mode) ? begin_check(p->fd, name, path, e) : refuse_kind(path, st.st_mode, e);
 }
 
 static int write_all(int fd, const uint8_t *bytes, size_t n) {

@@ -4,8 +4,8 @@
  *
  *     "perfd events 1 LENGTH\n" | LENGTH bytes
  *
- * It is a regular file in a folder that belongs to perfd's uid or to root, and to which nobody else may write; nothing else
- * is read, written or renamed: REFUSED_DENIED "state-file".
+ * It is a regular file that begins with these words, or is cut in them, in a folder that belongs to perfd's uid or to root, and
+ * to which nobody else may write; nothing else is read, written or renamed: REFUSED_DENIED "state-file".
  */
 #pragma once
 
@@ -28,8 +28,8 @@ int state_file_write(const char *path, const uint8_t *bytes, size_t n, Explanati
  * not be read; STATE_FILE_E_MISSING. Negative: memory.
  */
 int state_file_read(const char *path, uint8_t **ret_bytes, size_t *ret_n, Explanation *e);
-/* For who only checks a configuration, and need not be who uses it: REFUSED_DENIED if what is there is no regular file. */
-int state_file_check_kind(const char *path, Explanation *e);
+/* For who only checks a configuration, and need not be who uses it: REFUSED_DENIED if what is there, as far as it can be seen, is none. */
+int state_file_check_place(const char *path, Explanation *e);
 /* Its contents begin at *ret_begin. REFUSED_INVALID as above. Pure. */
 int state_file_check(const char *path, const uint8_t *file, size_t length, size_t *ret_begin, Explanation *e);
 /* Gives the file another name, in malloc'ed memory, that nothing has yet. REFUSED_DENIED. Negative: memory. */

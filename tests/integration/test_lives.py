@@ -2,11 +2,13 @@
 """How long events live: what is removed is gone everywhere, whoever removes it, and takes nothing of others with it."""
 import os
 import signal
+import subprocess
+import tempfile
 import time
 
 import perfd
 from checker import Checker
-from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, wait_until
+from perfd import Daemon, Subscriber, Workload, add, check, equal, pb, refused, wait_until
 from test_errors import state, unchanged
 from test_promises import lost, rows_of
 from test_sources import CPUS, FIRE, SLOW, Fire, call_args, define, definitions, probe, samples, symbols, total
@@ -119,6 +121,30 @@ def test_lost_words_of_cpus():
         check("offline" not in daemon.stderr(), f"a CPU that was there all the time is taken for gone: {daemon.stderr()}")
     equal(seen["items"], total(rows, "delivered"), "items beside it")
     equal(sum(lost(row) for row in rows.values()), 0, "lost")
+
+
+def test_a_state_file_of_another_program():
+    """It stays as it is; nothing is kept, and that is said, at the start and by --check."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        path = os.path.join(directory, "state")
+        text = "words = of another program\n"
+        with open(path, "w", encoding="ascii") as f:
+            f.write(text)
+        configuration = f"version: 1\nstate: {path}\nlisten: {{ control: {directory}/control.sock, stream: {directory}/stream.sock }}\n"
+        with open(os.path.join(directory, "perfd.yaml"), "w", encoding="ascii") as f:
+            f.write(configuration)
+        words = f"{path} does not begin as perfd's state file does, and is left alone"
+        checked = subprocess.run([perfd.PERFD, "--check", "--config", os.path.join(directory, "perfd.yaml")], stderr=subprocess.PIPE, text=True,
+                                 timeout=perfd.PATIENCE, check=False)
+        equal(checked.returncode, 1, "status of --check")
+        check(words in checked.stderr, checked.stderr)
+        os.rename(path, os.path.join(directory, "events"))  # where --runtime-directory has it
+        with Daemon(directory=directory) as daemon, daemon.client() as client:
+            check("none can be kept" in daemon.stderr() and "is left alone" in daemon.stderr(), daemon.stderr())
+            refused(client, "state-file", "STATUS_DENIED", add=pb.AddRequest(events=[pb.EventSpec(event="page-faults", name="kept")], keep=True))
+            with open(os.path.join(directory, "events"), encoding="ascii") as f:
+                equal(f.read(), text, "the file of another program")
+            equal([name for name in os.listdir(directory) if "broken" in name or "new" in name], [], "what is beside it")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,6 @@ static void test_broken(void **state) {
                 const char *file, *text;
         } cases[] = {
                 { "", "does not begin as perfd's state file does" },
-                { "\n", "does not begin" },
                 { "perfd events 1 0", "does not begin" },
                 { "perfd events 1\n", "does not begin" },
                 { "perfd events 1 0 \n", "does not begin" },
@@ -121,7 +121,7 @@ static void test_set_aside(void **state) {
         for (int i = 1; i <= 3; i++) {
                 _cleanup_free_ char *name = NULL, *expected = NULL;
 
-                put("x", 1);
+                put("perfd eve", 9);
                 assert_int_equal(state_file_set_aside(path, &name, NULL), 0);
                 assert_true(asprintf(&expected, "%s.broken-%d", path, i) > 0);
                 assert_string_equal(name, expected);
@@ -129,6 +129,36 @@ static void test_set_aside(void **state) {
                 assert_int_equal(access(name, F_OK), 0);
         }
         assert_int_equal(state_file_set_aside(path, &(char *){ NULL }, NULL), REFUSED_DENIED); /* there is none */
+}
+
+/* A configuration, or whatever else somebody wrote as `state`: not read, replaced, renamed or removed. */
+static void test_file_of_others(void **state) {
+        static const char *const files[] = { "\n", "version: 1\n", "perfd event", "perfd eventS 1 0\n", "# perfd events 1 0\n" };
+        _cleanup_free_ char *beside = NULL;
+
+        assert_true(asprintf(&beside, "%s.new", path) > 0);
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+                bool is_cut = strncmp(files[i], "perfd events ", strlen(files[i])) == 0;
+                _cleanup_free_ char *name = NULL, *whole = NULL;
+                Explanation e = EXPLANATION_NULL;
+                size_t length;
+
+                put(files[i], strlen(files[i]));
+                assert_int_equal(state_file_read(path, &(uint8_t *){ NULL }, &length, &e), is_cut ? REFUSED_INVALID : REFUSED_DENIED);
+                assert_non_null(strstr(e.text, is_cut ? "does not begin as" : "left alone as another program's"));
+                assert_int_equal(state_file_check_place(path, NULL), is_cut ? 0 : REFUSED_DENIED);
+                if (is_cut)
+                        continue;
+                assert_int_equal(state_file_set_aside(path, &name, &e), REFUSED_DENIED);
+                assert_int_equal(state_file_write(path, (const uint8_t *)"new", 3, &e), REFUSED_DENIED);
+                assert_int_equal(whole_file_read(path, &whole, &length), 0);
+                assert_string_equal(whole, files[i]);
+                assert_int_equal(rename(path, beside), 0); /* where it would be written first */
+                assert_int_equal(state_file_write(path, (const uint8_t *)"new", 3, &e), REFUSED_DENIED);
+                assert_non_null(strstr(e.text, ".new does not begin"));
+                assert_int_equal(rename(beside, path), 0);
+        }
+        assert_int_equal(unlink(path), 0);
 }
 
 static const mode_t kinds[] = { S_IFIFO, S_IFSOCK, S_IFLNK, S_IFDIR };
@@ -221,6 +251,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_written_and_read),
                 cmocka_unit_test(test_broken),
+                cmocka_unit_test(test_file_of_others),
                 cmocka_unit_test(test_what_can_not_be_written),
                 cmocka_unit_test(test_set_aside),
                 cmocka_unit_test(test_no_regular_file),
