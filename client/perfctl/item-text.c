@@ -126,7 +126,7 @@ void pair_begin(ItemText *t, const char *name) {
                 column_end(t, 0, 0);
         t->has_pair = true;
         colour_begin(t, NAME);
-        output_put_string(t->out, name);
+        text_put_string(t->out, name);
         colour_end(t);
         output_put_char(t->out, '=');
 }
@@ -184,7 +184,7 @@ static void put_event(ItemText *t, const perfd_event *event) {
         size_t length = strlen(name);
 
         colour_begin(t, EVENT);
-        output_put_string(t->out, name);
+        text_put(t->out, name, length);
         colour_end(t);
         if (t->is_padded)
                 put_padding(t->out, length < t->event_width ? t->event_width - length : 0);
@@ -247,11 +247,15 @@ void gap_print_text(ItemText *t, const perfd_gap *gap) {
         time_text_put(&t->time, o, gap->from, t->is_padded);
         column_end(t, 0, 0);
         colour_begin(t, MISSING);
-        output_print(o, "--- %" PRIu64 " items are missing here (%s), until ", gap->items, gap->reason);
+        output_print(o, "--- %" PRIu64 " items are missing here (", gap->items);
+        text_put_string(o, gap->reason);
+        output_put_string(o, "), until ");
         time_text_put(&t->time, o, gap->to, false);
-        for (size_t i = 0; i < gap->n_events; i++)
-                output_print(o, "%s%s %" PRIu64, i > 0 ? ", " : ": ",
-                             *gap->events[i].name ? gap->events[i].name : "side records", gap->events[i].items);
+        for (size_t i = 0; i < gap->n_events; i++) {
+                output_put_string(o, i > 0 ? ", " : ": ");
+                text_put_string(o, *gap->events[i].name ? gap->events[i].name : "side records");
+                output_print(o, " %" PRIu64, gap->events[i].items);
+        }
         colour_end(t);
         output_put_char(o, '\n');
 }

@@ -15,6 +15,7 @@
 
 #include "client/perfctl/ledger-rows.h"
 #include "client/perfctl/signals.h"
+#include "client/perfctl/text.h"
 
 uint64_t monotonic_now(void) {
         struct timespec ts;
@@ -66,12 +67,15 @@ static void print_end(const StreamLoop *l, const perfd_end *end, uint64_t n, con
 
         output_init(&err, STDERR_FILENO);
         output_print(&err, "%s%" PRIu64 " %s, ", is_text ? "\n" : "", n, what);
-        if (lost > 0)
-                output_print(&err, "%s%" PRIu64 " lost: %s%s", perfd_result_is_loss_exact(end->ledger) ? "" : "at least ", lost,
-                             text, watch_loss_is_of_stream(end) ? "" : " (of some events, since they were added)");
-        else
+        if (lost > 0) {
+                output_print(&err, "%s%" PRIu64 " lost: ", perfd_result_is_loss_exact(end->ledger) ? "" : "at least ", lost);
+                text_put_string(&err, text);
+                output_put_string(&err, watch_loss_is_of_stream(end) ? "" : " (of some events, since they were added)");
+        } else
                 output_put_string(&err, "nothing lost");
-        output_print(&err, "; %s\n", end->reason);
+        output_put_string(&err, "; ");
+        text_put_string(&err, end->reason);
+        output_put_char(&err, '\n');
         if (is_text && (lost > 0 || l->has_tables)) {
                 output_put_char(&err, '\n');
                 ledger_print_tables(&err, true, end->ledger);

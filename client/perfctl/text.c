@@ -93,6 +93,10 @@ void text_put(Output *o, const char *bytes, size_t n) {
         }
 }
 
+void text_put_string(Output *o, const char *string) {
+        text_put(o, string, strlen(string));
+}
+
 size_t text_width(const char *bytes, size_t n) {
         size_t width = 0;
 

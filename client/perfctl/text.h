@@ -20,6 +20,8 @@ size_t text_printable_length(const char *at, size_t n);
  * backslash is doubled.
  */
 void text_put(Output *o, const char *bytes, size_t n);
+/* The same up to a NUL: whatever comes from the daemon goes through one of these, or through a table, JSON or perfctl_fail(). */
+void text_put_string(Output *o, const char *string);
 /* Characters, not bytes, that text_put() makes of it. */
 size_t text_width(const char *bytes, size_t n);
 /* The same as text_put(), in double quotes if it is empty or has spaces, quotes or an equals sign. */

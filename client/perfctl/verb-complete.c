@@ -6,13 +6,17 @@
 #include <string.h>
 
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/text.h"
 
 static void offer(Perfctl *p, const char *word, const char *prefix, const char *candidate) {
         size_t n = strlen(prefix);
 
         if (strncmp(prefix, word, strlen(word) < n ? strlen(word) : n) == 0 &&
-            (strlen(word) <= n || strncmp(candidate, word + n, strlen(word) - n) == 0))
-                output_print(&p->out, "%s%s\n", prefix, candidate);
+            (strlen(word) <= n || strncmp(candidate, word + n, strlen(word) - n) == 0)) {
+                output_put_string(&p->out, prefix);
+                text_put_string(&p->out, candidate);
+                output_put_char(&p->out, '\n');
+        }
 }
 
 static void offer_options(Perfctl *p, const char *word, const Option *options) {

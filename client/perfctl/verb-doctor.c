@@ -17,10 +17,19 @@ static void print_json(Perfctl *p, const perfd_doctor_row *row) {
         json_end_line(&j);
 }
 
+static void put_padded(Output *o, const char *text, size_t width) {
+        size_t n = text_width(text, strlen(text));
+
+        text_put_string(o, text);
+        output_print(o, "%*s", n < width ? (int)(width - n) + 1 : 1, "");
+}
+
 /* A remedy has a line of its own: a column of them would push the rest off the screen. */
 static void print_human(Perfctl *p, const perfd_doctor_row *row) {
-        output_print(&p->out, "%-8s %-3s %-27s ", row->topic, row->works ? "yes" : "NO", row->what);
-        text_put(&p->out, row->found, strlen(row->found));
+        put_padded(&p->out, row->topic, 8);
+        output_print(&p->out, "%-3s ", row->works ? "yes" : "NO");
+        put_padded(&p->out, row->what, 27);
+        text_put_string(&p->out, row->found);
         output_put_char(&p->out, '\n');
         if (!*row->remedy)
                 return;

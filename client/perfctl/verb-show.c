@@ -11,6 +11,7 @@
 #include "client/perfctl/near.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/table.h"
+#include "client/perfctl/text.h"
 
 static void put_values(Table *t, const perfd_field *f) {
         char *text;
@@ -50,18 +51,31 @@ static void print_fields(Perfctl *p, const perfd_field *fields, size_t n_fields)
 }
 
 static void print_running(Perfctl *p, const perfd_event_row *e) {
-        if (p->human)
-                output_print(&p->out, "%s (#%" PRIu32 ", %s)%s%s%s%s%s\n", e->spec->name, e->id,
-                             e->enabled ? "enabled" : "disabled", strcmp(e->spec->name, e->spec->event) == 0 ? "" : " is ",
-                             strcmp(e->spec->name, e->spec->event) == 0 ? "" : e->spec->event, *e->place ? " at " : "", e->place,
-                             e->n_fields > 0 ? "" : ": no fields of its own");
+        bool is_named = strcmp(e->spec->name, e->spec->event) != 0;
+        Output *o = &p->out;
+
+        if (p->human) {
+                text_put_string(o, e->spec->name);
+                output_print(o, " (#%" PRIu32 ", %s)%s", e->id, e->enabled ? "enabled" : "disabled", is_named ? " is " : "");
+                text_put_string(o, is_named ? e->spec->event : "");
+                output_put_string(o, *e->place ? " at " : "");
+                text_put_string(o, e->place);
+                output_put_string(o, e->n_fields > 0 ? "\n" : ": no fields of its own\n");
+        }
         print_fields(p, e->fields, e->n_fields);
 }
 
 static void print_offered(Perfctl *p, const perfd_available_row *a) {
-        if (p->human && a->n_fields == 0)
-                output_print(&p->out, "%s is a %s event and has no fields of its own%s%s\n", a->event, a->kind,
-                             *a->help ? ": " : "", a->help);
+        Output *o = &p->out;
+
+        if (p->human && a->n_fields == 0) {
+                text_put_string(o, a->event);
+                output_put_string(o, " is a ");
+                text_put_string(o, a->kind);
+                output_print(o, " event and has no fields of its own%s", *a->help ? ": " : "");
+                text_put_string(o, a->help);
+                output_put_char(o, '\n');
+        }
         print_fields(p, a->fields, a->n_fields);
 }
 

@@ -1,6 +1,7 @@
 /* Ours, and that of the daemon, which connecting has told. */
 #include "client/perfctl/json.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/text.h"
 
 static int version_run(Perfctl *p) {
         Json j = json_of(&p->out);
@@ -9,8 +10,11 @@ static int version_run(Perfctl *p) {
 
         if (!p->json) {
                 output_print(&p->out, "perfctl %s\n", PERFD_VERSION);
-                if (daemon)
-                        output_print(&p->out, "perfd %s\n", daemon);
+                if (daemon) {
+                        output_put_string(&p->out, "perfd ");
+                        text_put_string(&p->out, daemon);
+                        output_put_char(&p->out, '\n');
+                }
                 return r;
         }
         json_begin(&j, '{');

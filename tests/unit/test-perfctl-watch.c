@@ -129,11 +129,11 @@ static void test_watch_times(void **state) {
 }
 
 /* What the daemon dropped, in a packet of its own that says so. */
-static void watch_gap(Ran *r, uint64_t first, uint64_t items) {
+static void watch_gap_of(Ran *r, uint64_t first, uint64_t items, const char *reason) {
         Perfd__V1__Gap gap = PERFD__V1__GAP__INIT, *gaps[] = { &gap };
         Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
 
-        gap.reason = (char *)"outbox";
+        gap.reason = (char *)reason;
         gap.first_sequence = gap.last_sequence = first;
         gap.items = items;
         gap.from = gap.to = 5000000200;
@@ -141,6 +141,25 @@ static void watch_gap(Ran *r, uint64_t first, uint64_t items) {
         p.gap = gaps;
         p.n_gap = 1;
         play_packet(r->daemon, &p);
+}
+
+static void watch_gap(Ran *r, uint64_t first, uint64_t items) {
+        watch_gap_of(r, first, items, "outbox");
+}
+
+/* A daemon is believed, but it does not write to the terminal. */
+static void test_watch_hostile_daemon(void **state) {
+        Ran r;
+
+        run_start(&r, WORDS("watch", "--time", "clock"));
+        watch_begin(&r, 1);
+        watch_gap_of(&r, 3, 7, "\033]0;title\a\xe2\x80\xae");
+        kill(r.pid, SIGINT);
+        await_stop(&r);
+        play_end(r.daemon, 5, 1, 0);
+        run_end(&r);
+        assert_non_null(strstr(r.text, "--- 7 items are missing here (\\x1b]0;title\\x07\\xe2\\x80\\xae), until 5.000000200\n"));
+        assert_null(strpbrk(r.text, "\033\a"));
 }
 
 /* What the stream says of the process, in the order that was asked for. */
@@ -349,7 +368,7 @@ int main(void) {
                 cmocka_unit_test(test_watch_json),
                 cmocka_unit_test(test_watch_text),
                 cmocka_unit_test(test_watch_times),
-                cmocka_unit_test(test_watch_columns),
+                cmocka_unit_test(test_watch_columns), cmocka_unit_test(test_watch_hostile_daemon),
                 cmocka_unit_test(test_watch_terminal),
                 cmocka_unit_test(test_watch_nothing_runs),
                 cmocka_unit_test(test_watch_one_line),
