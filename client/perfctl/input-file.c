@@ -1,39 +1,56 @@
-/* Read to its end, whatever it is: a pipe has no size. */
+/* Read to its end, which a pipe tells only there; but to no more than a request has room for. */
 #include "client/perfctl/input-file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#define LENGTH_MAX ((size_t)1 << 20) /* HelloReply.max_request */
+
+/* Without opening it: to open a device can be to do something with it. What stdin is, the shell has opened. */
+static int check_kind(const Perfctl *p, const char *path) {
+        struct stat st;
+
+        if (stat(path, &st) < 0 || S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) /* open(2) says what is wrong */
+                return 0;
+        return perfctl_fail(p, PERFCTL_FAILED, "%s: this is no regular file and no pipe", path);
+}
+
+/* Into room for one byte more than there may be. False: read(2) has said why not. */
+static bool read_all(int fd, char *bytes, size_t *ret_n) {
+        ssize_t part = 1;
+
+        for (*ret_n = 0; part > 0 && *ret_n <= LENGTH_MAX; *ret_n += part > 0 ? (size_t)part : 0)
+                do
+                        part = read(fd, bytes + *ret_n, LENGTH_MAX + 1 - *ret_n);
+                while (part < 0 && errno == EINTR);
+        return part >= 0;
+}
+
 int input_file_read(const Perfctl *p, const char *path, char **ret_bytes, size_t *ret_n) {
-        int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-        size_t room = 1 << 16, n = 0;
-        char *bytes = must_have(malloc(room));
-        ssize_t part = fd < 0 ? -1 : 1;
+        bool is_stdin = strcmp(path, "-") == 0;
+        int fd, r = is_stdin ? 0 : check_kind(p, path), error = 0;
+        char *bytes;
 
-        while (part > 0) {
-                if (n == room) {
-                        room *= 2;
-                        bytes = must_have(realloc(bytes, room));
-                }
-                part = read(fd, bytes + n, room - n);
-                if (part < 0 && errno == EINTR)
-                        part = 1;
-                else if (part > 0)
-                        n += (size_t)part;
-        }
-        if (part < 0) {
-                int error = errno;
-
+        if (r != 0)
+                return r;
+        fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+        bytes = must_have(malloc(LENGTH_MAX + 1));
+        if (fd < 0 || !read_all(fd, bytes, ret_n))
+                error = errno;
+        if (fd >= 0)
+                close(fd);
+        if (error != 0)
+                r = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, strerror(error));
+        else if (*ret_n > LENGTH_MAX)
+                r = perfctl_fail(p, PERFCTL_FAILED, "%s: it is longer than the %zu bytes that a request can have", path,
+                                 LENGTH_MAX);
+        if (r != 0)
                 free(bytes);
-                if (fd >= 0)
-                        close(fd);
-                return perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, strerror(error));
-        }
-        close(fd);
-        *ret_bytes = bytes;
-        *ret_n = n;
-        return 0;
+        else
+                *ret_bytes = bytes;
+        return r;
 }

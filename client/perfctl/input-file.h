@@ -3,5 +3,8 @@
 
 #include "client/perfctl/perfctl.h"
 
-/* All of its bytes, malloc; "-" is stdin. 0, or PERFCTL_FAILED after a message. */
+/*
+ * All of its bytes, malloc, of a regular file, a pipe, or "-", which is stdin. 0, or PERFCTL_FAILED after a message, also if
+ * there are more than a request can have.
+ */
 int input_file_read(const Perfctl *p, const char *path, char **ret_bytes, size_t *ret_n);

@@ -211,6 +211,38 @@ static void test_validate(void **state) {
         unlink(path);
 }
 
+/* Nothing of it is read, or no more than can be sent; no daemon is asked. */
+static void test_no_file(void **state) {
+        static const char *const readers[] = { "validate", "plan", "apply" };
+        char path[80], expected[240];
+        FILE *f;
+
+        (void)snprintf(path, sizeof(path), "%s/c.yaml", directory);
+        f = fopen(path, "w");
+        for (int i = 0; i < (1 << 20) + 1; i++)
+                fputc('#', f);
+        fclose(f);
+        for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
+                const struct {
+                        const char *path, *text;
+                } cases[] = {
+                        { "/dev/zero", "this is no regular file and no pipe" },
+                        { directory, "this is no regular file and no pipe" },
+                        { path, "it is longer than the 1048576 bytes that a request can have" },
+                };
+
+                for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+                        Ran r;
+
+                        run_start(&r, WORDS(readers[i], cases[k].path));
+                        run_end(&r);
+                        (void)snprintf(expected, sizeof(expected), "perfctl: %s: %s: %s\n", readers[i], cases[k].path, cases[k].text);
+                        assert_ran(&r, PERFCTL_FAILED, "", expected);
+                }
+        }
+        unlink(path);
+}
+
 static void test_complete(void **state) {
         Ran r;
 
@@ -317,7 +349,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_usage),         cmocka_unit_test(test_unreachable),
                 cmocka_unit_test(test_caret),         cmocka_unit_test(test_list),
-                cmocka_unit_test(test_validate),      cmocka_unit_test(test_complete),
+                cmocka_unit_test(test_validate),      cmocka_unit_test(test_no_file),      cmocka_unit_test(test_complete),
                 cmocka_unit_test(test_quantities),    cmocka_unit_test(test_utf8),
                 cmocka_unit_test(test_json_text),     cmocka_unit_test(test_text),
         };
