@@ -122,6 +122,7 @@ static int counters_build(Build *b, const ConfigGroup *g, ConfigPlace at) {
 /* A group has events or counters. */
 static int group_check(Build *b, const ConfigGroup *g, const Node *section) {
         const Node *counters = section->kind == NODE_MAP ? node_find(section, "counters") : NULL;
+        const Node *list = section->kind == NODE_MAP ? node_find(section, "events") : NULL;
         ConfigPlace events = map_place(section, "events"), interval = map_place(section, "interval");
 
         if (!counters && !events.path && section->kind != NODE_BROKEN)
@@ -136,6 +137,9 @@ static int group_check(Build *b, const ConfigGroup *g, const Node *section) {
         if (counters && (node_is_empty(counters) || (counters->kind == NODE_LIST && counters->n_children == 0)))
                 config_mistakes_add(b->mistakes, counters->at, "counters: found nothing, expected %s",
                                     key_find("groups.NAME", "counters")->range);
+        if (list && list->kind == NODE_LIST && list->n_children == 0)
+                config_mistakes_add(b->mistakes, list->at, "events: found nothing, expected %s",
+                                    key_find("groups.NAME", "events")->range);
         return g->counters.n > 0 ? counters_build(b, g, counters->at) : 0;
 }
 

@@ -125,8 +125,7 @@ static int groups_check(Build *b) {
 static void external_check(Build *b, const ConfigEvent *e) {
         const ConfigTarget *t = &b->config->targets[e->target];
 
-        if (strncmp(e->event, "external:", strlen("external:")) == 0 &&
-            (t->pids.n_ids || t->tids.n_ids || t->cgroups.n || t->containers.n || t->units.n || t->cpus))
+        if (strncmp(e->event, "external:", strlen("external:")) == 0 && strcmp(t->name, "host") != 0)
                 config_mistakes_add(b->mistakes, e->at, "%s is emitted by clients and has no target, but its group has "
                                     "%s; move it to a group without one", QUOTE(e->event), QUOTE(t->name));
 }
@@ -175,6 +174,31 @@ static void state_check(Build *b, ConfigPlace at) {
                 }
 }
 
+/* Behind what says nothing: slashes, and "." as a folder. */
+static const char *path_skip(const char *path) {
+        while (path[0] == '/' && (path[1] == '/' || (path[1] == '.' && path[2] == '/')))
+                path += path[1] == '/' ? 1 : 2;
+        return path;
+}
+
+/* As far as it can be told by what is written. */
+static bool path_is_same(const char *a, const char *b) {
+        for (;; a++, b++) {
+                a = path_skip(a);
+                b = path_skip(b);
+                if (*a != *b || !*a)
+                        return *a == *b;
+        }
+}
+
+static void socket_check(Build *b, const char *key, const char *path) {
+        const char *name = strrchr(path, '/');
+        ConfigPlace at = last_set(b, "listen", key);
+
+        if (at.path && name && (strcmp(name, "/..") == 0 || strcmp(name, "/.") == 0))
+                config_mistakes_add(b->mistakes, at, "listen.%s: %s is a folder, expected the path of a socket", key, QUOTE(path));
+}
+
 /* Contradictions are said where the later of both was written; the defaults do not contradict each other. */
 static void settings_check(Build *b) {
         ConfigPlace socket = config_place_later(last_set(b, "listen", "stream"), last_set(b, "listen", "control"));
@@ -183,7 +207,9 @@ static void settings_check(Build *b) {
         ConfigPlace state = config_place_later(last_set(b, "", "state"), socket);
         Config *c = b->config;
 
-        if (strcmp(c->control_path, c->stream_path) == 0 && socket.path)
+        socket_check(b, "control", c->control_path);
+        socket_check(b, "stream", c->stream_path);
+        if (path_is_same(c->control_path, c->stream_path) && socket.path)
                 config_mistakes_add(b->mistakes, socket,
                                     "listen: control and stream are the same path %s, expected one for each",
                                     QUOTE(c->control_path));

@@ -103,7 +103,12 @@ static int term_parse(const char *text, size_t from, size_t to, EventTerm *term,
                 return term->name ? event_take(text, from + 1, to, &term->text) : error_origin(-ENOMEM);
         }
         r = event_take(text, from, end, &term->name);
-        return r == 0 && equals ? value_parse(text, end + 1, to, term, e) : r;
+        if (r == 0 && equals)
+                r = value_parse(text, end + 1, to, term, e);
+        if (r == 0 && term->text && strcmp(term->name, "name") == 0 && strpbrk(term->text, "*?["))
+                return event_refuse_at(e, text, end + 1 + strcspn(text + end + 1, "*?["), "a name that has * ? or [ in it would be a "
+                                       "glob wherever it is named");
+        return r;
 }
 
 /* Where the term that begins at `from` ends: a comma in quotes does not end it. */

@@ -25,10 +25,10 @@ int supervisor_resolve_external(Supervisor *s, uint32_t id, EventSpec *spec, Reg
         Registration *g;
         int r;
 
-        if (!event_spec_is_host(spec) || spec->cpus || spec->period || spec->frequency || spec->callchain ||
+        if (!event_spec_is_host(spec) || spec->target || spec->no_inherit || spec->include_self || spec->cpus || spec->period || spec->frequency || spec->callchain ||
             spec->filter || spec->interval || spec->attr.n)
                 return refuse(e, REFUSED_INVALID, "bad-event", "%s is emitted by clients: it has fields, and no target, period, "
-                              "frequency, callchain, filter, interval or attr", spec->event);
+                              "frequency, callchain, filter, interval, attr or include-self", spec->event);
         r = external_plan_new(spec->name, &spec->fields, &plan, e);
         if (r != 0)
                 return r;

@@ -107,6 +107,14 @@ int plan_layout_new(const AttrPlan *plan, SampleLayout **ret) {
         return 0;
 }
 
+/* perf_event_enable_on_exec() looks at a task's events only: on whole CPUs it would never be enabled. */
+static int check_exec(const EventSpec *spec, const struct perf_event_attr *attr, Explanation *e) {
+        if (!attr->enable_on_exec || spec->n_pids || spec->n_tids)
+                return 0;
+        return refuse(e, REFUSED_INVALID, "bad-attr", "%s: attr enable-on-exec is for events on pids or tids: whole CPUs and cgroups "
+                      "have no exec", spec->name);
+}
+
 /*
  * `spec` moves, and probe and CPU list of the first source do. With n above 1, or is_group, they are the members of one
  * group. Nothing is registered.
@@ -135,6 +143,8 @@ static int registration_new(Supervisor *s, uint32_t id, EventSpec *spec, Source 
                 r = add_members(g, sources, n);
         if (r == 0)
                 r = attr_plan(&s->attr, g->event, &g->plan, g->can_sample, e);
+        if (r == 0)
+                r = check_exec(&g->event->spec, &g->plan.attrs[0], e);
         if (r == 0)
                 r = plan_layout_new(&g->plan, &g->layout);
         g->probe = TAKE_PTR(sources[0].probe);

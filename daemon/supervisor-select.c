@@ -54,7 +54,8 @@ static int refuse_unknown(const Supervisor *s, const char *name, Explanation *e)
                 return refuse(e, REFUSED_NOT_FOUND, "unknown-group",
                               "no running event is in a group called %s: `perfctl list` shows them%s", name + 1, HINT(&near));
         return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
-                      "no running event is called %s: `perfctl list` shows them%s", name, HINT(&near));
+                      *name ? "no running event is called %s: `perfctl list` shows them%s" : "an empty name is no event's", name,
+                      HINT(&near));
 }
 
 /* A name or "#ID", which mean one event at most and are looked up; else it is a pattern, for which all are looked at. */

@@ -325,7 +325,8 @@ static int check_pattern(const Supervisor *s, const char *pattern, Explanation *
                 return refuse(e, REFUSED_NOT_FOUND, "pending", "%s is pending, because it can not be opened now: %s", pattern,
                               pending->why);
         return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
-                      "no running event matches %s: `perfctl list` shows what runs, `perfctl add %s` adds it", pattern, pattern);
+                      *pattern ? "no running event matches %s: `perfctl list` shows what runs, `perfctl add %s` adds it"
+                               : "an empty name is no event's: `perfctl list` shows what runs", pattern, pattern);
 }
 
 /* One walk over the fields of all events, until each that is asked for was seen. */

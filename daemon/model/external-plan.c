@@ -98,13 +98,13 @@ static bool fits(const PlanField *f, const ExternalInput *v) {
         int64_t number = (int64_t)v->number;
 
         if (f->kind == FIELD_BOOL)
-                return v->number <= 1;
+                return !v->is_signed && v->number <= 1;
         if (f->kind == FIELD_SIGNED) {
                 if (!v->is_signed && v->number > INT64_MAX)
                         return false;
                 return bits == 64 || (number >= -((int64_t)1 << (bits - 1)) && number < (int64_t)1 << (bits - 1));
         }
-        return !(v->is_signed && number < 0) && (bits == 64 || v->number < (uint64_t)1 << bits);
+        return !v->is_signed && (bits == 64 || v->number < (uint64_t)1 << bits);
 }
 
 static int refuse_number(const PlanField *f, const ExternalInput *v, Explanation *e) {
@@ -113,6 +113,9 @@ static int refuse_number(const PlanField *f, const ExternalInput *v, Explanation
 
         if (f->kind == FIELD_SIGNED)
                 most /= 2;
+        if (v->is_signed && !is_negative && f->kind != FIELD_SIGNED)
+                return refuse(e, REFUSED_INVALID, "bad-value", "field %s is of the type %s, for which there is `number`, and a "
+                              "`signed_number` was given", f->name, f->type);
         return refuse(e, REFUSED_INVALID, "bad-value", "field %s is of the type %s, from %s%llu to %llu, and %s%llu was given",
                       f->name, f->type, f->kind == FIELD_SIGNED ? "-" : "",
                       f->kind == FIELD_SIGNED ? (unsigned long long)most + 1 : 0, (unsigned long long)most,

@@ -8,6 +8,7 @@ import shutil
 import signal
 import struct
 import sys
+import time
 
 import perfd
 from perfd import Daemon, Refused, check, equal, pb, refused
@@ -271,6 +272,26 @@ def test_sigtrap_of_the_configuration():
         with daemon.client_of(NOBODY, stream=False) as client:
             equal(client.request(reload=pb.Empty()).reloaded.added, 1, "events of the configuration")
             refused(client, "bad-attr", "STATUS_INVALID", apply=pb.ApplyRequest(yaml=text))
+
+
+def test_what_can_not_be_right():
+    """Refused with what is expected, where it was taken and meant nothing."""
+    with Daemon(CONFIG) as daemon, daemon.client() as client:
+        for event in pb.EventSpec(event="external:x", include_self=True), pb.EventSpec(event="external:x", target=pb.Target(no_inherit=True)):
+            no = refused(client, "bad-event", "STATUS_INVALID", add=pb.AddRequest(events=[event]))
+            check("no target" in no.message and "include-self" in no.message, no.message)
+        on_exec = pb.EventSpec(event="page-faults", attr=[pb.AttrSetting(name="enable-on-exec", value="true")])
+        no = refused(client, "bad-attr", "STATUS_INVALID", add=pb.AddRequest(events=[on_exec]))
+        check("enable-on-exec is for events on pids or tids" in no.message, no.message)
+        on_exec.target.pids.append(os.getpid())
+        client.request(add=pb.AddRequest(events=[on_exec]))
+        no = refused(client, "unknown-event", "STATUS_NOT_FOUND", remove=pb.SelectRequest(names=[""]))
+        equal(no.message, "an empty name is no event's", "the message")
+        client.request(add=pb.AddRequest(events=[pb.EventSpec(event="external:x", fields=[pb.ExternalField(name="n", type="u8")])]))
+        sample = pb.ExternalSample(event="external:x", time=time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+                                   values=[pb.ExternalValue(signed_number=5)])
+        no = refused(client, "bad-value", "STATUS_INVALID", emit=pb.EmitRequest(samples=[sample]))
+        check("field n is of the type u8" in no.message and "signed_number" in no.message, no.message)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ static void test_unreadable_files(void **state) {
         check("perfd.yaml", "perfd.yaml: the file can not be opened: No such file or directory\n");
         check("perfd.d", "perfd.d: this is no regular file\n");
 
-        write_file("perfd.yaml", "version: 1\nclok: 1\ngroups: {g: {target: t, events: []}}\n");
+        write_file("perfd.yaml", "version: 1\nclok: 1\ngroups: {g: {target: t, events: [cs]}}\n");
         write_file("perfd.d/1.yaml", "targets: {t: {}}\nclock: [\n");
         assert_int_equal(mkdir("perfd.d/2.yaml", 0700), 0);
         assert_int_equal(mkfifo("perfd.d/3.yaml", 0600), 0);

@@ -159,7 +159,13 @@ static void test_targets(void **state) {
                 { "targets: {host: {}, 'a b': {}}\n",
                   "f:2:23: name of a target: found 'a b', expected a name of ASCII letters, digits and signs such as "
                   ". : _ - / without spaces and any of ,*?[]\"'\\, not beginning with #, - or @\n" },
-                { "targets: {web: {}}\ngroups:\n  g: {target: wbe, events: []}\n",
+                { "groups: {g: {events: []}}\n", "f:2:22: events: found nothing, expected a list of events\n" },
+                { "listen: {control: /a/b, stream: /a//./b}\n",
+                  "f:2:33: listen: control and stream are the same path '/a/b', expected one for each\n" },
+                { "listen: {control: /a/..}\n", "f:2:19: listen.control: '/a/..' is a folder, expected the path of a socket\n" },
+                { "targets: {t: {}}\ngroups: {g: {target: t, events: ['external:x']}}\n",
+                  "f:3:34: 'external:x' is emitted by clients and has no target, but its group has 't'; move it to a group without one\n" },
+                { "targets: {web: {}}\ngroups:\n  g: {target: wbe, events: [cs]}\n",
                   "f:4:15: target: found 'wbe', which no target under 'targets' is called; did you mean 'web'?\n" },
         };
 

@@ -371,6 +371,7 @@ static void test_refusals(void **state) {
                 { "L1-icache-store-misses", BAD, 11, ": L1-icache has no store events" },
                 { "r00000000000000001", BAD, 2, ": a raw event has at most 16 hexadecimal digits" },
                 { "cpu/event=1", BAD, 12, ": the slash behind the PMU's terms is missing" },
+                { "software/config=2,name=x*/", BAD, 25, ": a name that has * ? or [ in it would be a glob wherever it is named" },
                 { "/event/", BAD, 1, ": the PMU's name is missing before the slash" },
                 { "cpu/event=1,/", BAD, 13, ": a term's name is missing" },
                 { "cpu/=1/", BAD, 5, ": a term's name is missing" },
