@@ -85,12 +85,12 @@ def test_costly_conditions():
             return dict(events=["sched:sched_process_exec"], where=" || ".join(f'comm ~ "*{i}{k % 10}?[!z]??*{k}"' for k in range(128)))
 
         def subscribe(uid, wanted):
-            client = stack.enter_context(client_of(daemon, uid))
+            client = stack.enter_context(daemon.client_of(uid, stream=False))
             client.subscribe(**wanted)
             return client
 
         def refuse(uid, wanted, text):
-            with client_of(daemon, uid) as client:
+            with daemon.client_of(uid, stream=False) as client:
                 no = refused(client, "costly-conditions", "STATUS_EXHAUSTED", subscribe=pb.SubscribeRequest(**wanted))
                 check(text in no.message, no.message)
 

@@ -16,7 +16,7 @@ import time
 import doings
 import perfd
 from perfd import check, equal, pb, refused, wait_until
-from test_quotas import CONFIG, N_CPUS, NOBODY, client_of
+from test_quotas import CONFIG, N_CPUS, NOBODY
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
 WALL = 0x40000000
@@ -420,7 +420,7 @@ def test_trials_keep_nothing():
 def test_kept_for_it_is_charged():
     """What a stopped reader may still look at is charged to who has added it, and counted, until it is closed."""
     last = perfd.online_cpus()[-1]
-    with perfd.Daemon(CONFIG.format(events=100, fds=2 * N_CPUS)) as daemon, client_of(daemon, NOBODY) as nobody:
+    with perfd.Daemon(CONFIG.format(events=100, fds=2 * N_CPUS)) as daemon, daemon.client_of(NOBODY, stream=False) as nobody:
         perfd.add(nobody, "context-switches", "page-faults")
         with stopped(daemon, last):
             nobody.request(remove=pb.SelectRequest(names=["page-faults"]))
