@@ -161,7 +161,7 @@ class Daemon:
             with os.fdopen(ready, "rb", buffering=0) as f:
                 if self.process:
                     check(select.select([f], [], [], PATIENCE)[0], f"not ready within {PATIENCE} s: {self.stderr()}")
-                    is_ready = f.read(1) == b"\n" and f.read(1) == b""  # it has closed its end
+                    is_ready = f.read(1) == b"\n" and (bool(prefix) or f.read(1) == b"")  # it has closed its end; a prefix has one too
         if not is_ready:
             status = self.wait()
             raise NotStarted(status, self.stderr())
