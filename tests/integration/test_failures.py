@@ -22,8 +22,10 @@ from test_errors import state, unchanged
 from test_sources import Fire, call_args, probe
 from test_targets import Tree
 
-# One event of the host that never comes, one of this process for the stream, one that is not enabled.
+# One event of the host that never comes, one of this process for the stream, one that is not enabled; all of them or none, or
+# what a failed call is about would be pending, and opened a second later.
 CONFIG = f"""version: 1
+strict: true
 rings: {{ size: 64KiB }}
 targets: {{ test: {{ pids: [{os.getpid()}], inherit: false }} }}
 groups:
