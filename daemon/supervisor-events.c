@@ -48,8 +48,9 @@ static int check_name(const Supervisor *s, const Index *names, const Registratio
         const char *name = g->event->spec.name;
 
         if (supervisor_find(s, name))
-                return refuse(e, REFUSED_EXISTS, "exists",
-                              "there is an event called %s already: remove it, or give this one a --name", name);
+                return refuse(e, REFUSED_EXISTS, "exists", "there is an event called %s already: %s", name,
+                              g->of_glob ? "remove it, or name the others one by one, because what a pattern means has no names of its own"
+                                         : "remove it, or give this one a --name");
         return names_find(names, name) == g ? 0 : refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", name);
 }
 

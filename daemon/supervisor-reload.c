@@ -137,18 +137,28 @@ int supervisor_apply_config(Supervisor *s, Explanation *e) {
         return reload_may_come(r) && !s->config->strict ? add_one_by_one(s) : r;
 }
 
+#define MORE_MISTAKES_SIZE 80 /* of a list, for what it has no room for */
+
 static int refuse_mistakes(const ConfigMistakes *m, const char *path, Explanation *e) {
-        size_t used = 0;
+        size_t used = 0, n_left = 0;
+        char line[sizeof(e->text)];
 
         (void)refuse(e, REFUSED_INVALID, "bad-config", "%s is not valid", path);
-        for (size_t i = 0; i < m->n_items && used + 1 < sizeof(e->text); i++) {
+        for (size_t i = 0; i < m->n_items; i++) {
+                size_t n = m->items[i].warning ? 0 : config_mistake_text(&m->items[i], line, sizeof(line) - MORE_MISTAKES_SIZE);
+
                 if (m->items[i].warning)
                         continue;
-                if (used > 0)
-                        e->text[used++] = '\n';
-                used += config_mistake_text(&m->items[i], e->text + used, sizeof(e->text) - used);
+                if (n_left > 0 || used + n + 1 + MORE_MISTAKES_SIZE > sizeof(e->text)) { /* whole ones, and how many there is no room for */
+                        n_left++;
+                        continue;
+                }
+                used += (size_t)snprintf(e->text + used, sizeof(e->text) - used, "%s%s", used > 0 ? "\n" : "", line);
         }
-        utf8_mend(e->text); /* the last one may be cut in a character */
+        if (n_left > 0)
+                (void)snprintf(e->text + used, sizeof(e->text) - used, "%sand %zu mistakes more: `perfctl validate` lists all",
+                               used > 0 ? "\n" : "", n_left);
+        utf8_mend(e->text); /* one that is longer than all the room is cut, perhaps in a character */
         return REFUSED_INVALID;
 }
 

@@ -53,6 +53,47 @@ static bool is_running(const char *word, const perfd_result *list) {
         return false;
 }
 
+/* "@GROUP" and "#ID" are what runs; a stream knows names only. */
+static bool is_reference(const char *word) {
+        return word[0] == '@' || word[0] == '#';
+}
+
+/* What runs and is called so, of a reference by the names that it means; else the word itself. */
+static void take_running(EventWords *names, const char *word, const perfd_result *list) {
+        const perfd_event_row *row;
+
+        if (!is_reference(word)) {
+                event_words_take(names, word);
+                return;
+        }
+        for (size_t i = 0; (row = perfd_result_event(list, i)); i++)
+                if (!*row->waiting && selects(word, row))
+                        event_words_take(names, row->spec->name);
+}
+
+/* References become names. */
+static int expand_references(Perfctl *p, EventWords *words) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
+        __attribute__((cleanup(event_words_deinit))) EventWords before = EVENT_WORDS_NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < words->n; i++)
+                n += is_reference(words->names[i]);
+        if (n == 0)
+                return 0;
+        if (perfd_list(p->client, NULL, &list) != 0)
+                return perfctl_fail_client(p, NULL);
+        before = *words;
+        *words = EVENT_WORDS_NULL;
+        for (size_t i = 0; i < before.n; i++) {
+                if (is_reference(before.names[i]) && !is_running(before.names[i], list))
+                        return perfctl_fail(p, PERFCTL_FAILED, "no running event is %s %s: `perfctl list` shows them",
+                                            before.names[i][0] == '@' ? "in a group called" : "of the id", before.names[i] + 1);
+                take_running(words, before.names[i], list);
+        }
+        return 0;
+}
+
 /* An event of this name is another one's. */
 static bool has_name(const char *name, const perfd_result *list) {
         const perfd_event_row *row;
@@ -127,7 +168,10 @@ static int add_missing(Perfctl *p, const EventWords *words, bool is_new, EventWo
         if (perfd_list(p->client, NULL, &list) != 0)
                 return perfctl_fail_client(p, NULL);
         for (size_t i = 0; i < words->n; i++)
-                event_words_take(is_new || !is_running(words->names[i], list) ? &missing : names, words->names[i]);
+                if (is_new || !is_running(words->names[i], list))
+                        event_words_take(&missing, words->names[i]);
+                else
+                        take_running(names, words->names[i], list);
         return missing.n > 0 ? add_words(p, &missing, list, names) : 0;
 }
 
@@ -165,7 +209,7 @@ static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_clie
         int r;
 
         event_words_take_all(&words, p);
-        r = words.n == 0 && p->human ? warn_of_none(p) : 0;
+        r = words.n == 0 && p->human ? warn_of_none(p) : expand_references(p, &words);
         if (r == 0)
                 r = subscribe(p, &words, s);
         if (r != UNKNOWN_EVENT)

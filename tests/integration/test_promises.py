@@ -167,7 +167,7 @@ def test_filter_change_loses_and_doubles_nothing():
 def test_ring_size_changes_lose_and_double_nothing():
     """The rings change their size under the flood, and go back when the rest of the configuration is refused."""
     def config(size, event="context-switches"):
-        return f"version: 1\nrings: {{ size: {size} }}\ngroups: {{ all: {{ events: [{event}] }} }}\n"
+        return f"version: 1\nstrict: true\nrings: {{ size: {size} }}\ngroups: {{ all: {{ events: [{event}] }} }}\n"
 
     sizes = [8, 2, 4, 16, 1]
     rounds = 1 if SLOW else 4
@@ -400,7 +400,7 @@ def test_enable_disable_and_globs():
 
 
 def test_reload():
-    config = "version: 1\ngroups:\n  g:\n    events:\n      - sched:sched_process_exec\n      - {event: %s, name: calls, filter: %s}\n"
+    config = "version: 1\nstrict: true\ngroups:\n  g:\n    events:\n      - sched:sched_process_exec\n      - {event: %s, name: calls, filter: %s}\n"
     with Daemon(config=config % (SYS_ENTER, f"id == {GETPPID}")) as daemon, daemon.client() as client:
         before = {e.spec.name: e.id for e in client.request(list=pb.ListRequest()).list.events}
         add(client, "sched:sched_process_fork")
@@ -416,7 +416,7 @@ def test_reload():
         with open(path, "a", encoding="utf-8") as f:
             f.write("      - sched:no_such_event\n")
         no = perfd.refused(client, "unknown-event", reload=pb.Empty())
-        check("perfd.yaml:8:" in no.message, f"no place in {no.message!r}")
+        check("perfd.yaml:9:" in no.message, f"no place in {no.message!r}")
         equal({e.spec.name: e.id for e in client.request(list=pb.ListRequest()).list.events},
               {name: e.id for name, e in after.items()}, "the list after a refused reload")
 

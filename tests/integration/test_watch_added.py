@@ -73,6 +73,20 @@ def test_with_options():
         wait_until(lambda: names(daemon) == [CALLS], "what was added to go")
 
 
+def test_references():
+    """@GROUP and #ID mean what runs, as in all other verbs; one that means nothing is refused."""
+    with Daemon() as daemon, daemon.client() as client, Fire() as fire:
+        mine = add(client, {"event": CALLS, "name": "mine", "group": "g", "filter": f"id == {GETPPID}", "target": fire.target},
+                   {"event": "page-faults", "name": "other"})[0]
+        for word in "@g", f"#{mine.id}":
+            with watching(daemon, word) as process:
+                fire.fire("syscalls", 10)
+                samples, rows = finish(process)
+            equal([row["event"] for row in samples], ["mine"] * 10, f"samples of {word}")
+        check("in a group called none" in perfctl(daemon, "watch", "@none", status=1).stderr, "a group that is none")
+        check("of the id 9" in perfctl(daemon, "watch", "#9", status=1).stderr, "an id that is none")
+
+
 def test_killed():
     """kill -9 of perfctl leaves no event, and no probe in tracefs."""
     with Daemon() as daemon:
