@@ -382,12 +382,6 @@ def test_reload():
             response = refused(client, reason, reload=pb.Empty())
             check(re.search(word, response.message), f"no {word!r} in {response.message!r}")
             unchanged(daemon, before, f"what the reload of {text!r} left")
-        with open(path, "w", encoding="ascii") as f:
-            f.write("version: 1\n" + "".join(f"no-such-key-{i}: 1\n" for i in range(100)))
-        lines = refused(client, "bad-config", reload=pb.Empty()).message.splitlines()
-        for i, line in enumerate(lines[:-1]):
-            equal(line, f"{path}:{i + 2}:1: unknown key 'no-such-key-{i}'", "a whole line")
-        equal(lines[-1], f"and {101 - len(lines)} mistakes more: `perfctl validate` lists all", "the last line")
         os.unlink(path)
         no = refused(client, "bad-config", reload=pb.Empty())
         equal(no.message, f"{path}: the file can not be opened: No such file or directory", "what is said of a file that is gone")

@@ -168,6 +168,18 @@ def test_strict():
         check("pending 1" in done.stdout and "1 events can not be opened now" in done.stderr, (done.stdout, done.stderr))
 
 
+def test_list_of_mistakes():
+    """What a refusal has no room for is counted; no line is cut."""
+    with Daemon(config="version: 1\n") as daemon, daemon.client() as client:
+        path = os.path.join(daemon.directory, "perfd.yaml")
+        with open(path, "w", encoding="ascii") as f:
+            f.write("version: 1\n" + "".join(f"no-such-key-{i}: 1\n" for i in range(100)))
+        lines = refused(client, "bad-config", reload=pb.Empty()).message.splitlines()
+        for i, line in enumerate(lines[:-1]):
+            equal(line, f"{path}:{i + 2}:1: unknown key 'no-such-key-{i}'", "a whole line")
+        equal(lines[-1], f"and {101 - len(lines)} mistakes more: `perfctl validate` lists all", "the last line")
+
+
 def test_apply():
     """It is all or nothing, unless its client allows that events are pending; another one ends what was pending."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f, Daemon() as daemon:
