@@ -191,7 +191,7 @@ static int load_file(Supervisor *s, const uint8_t *bytes, size_t n) {
         for (size_t i = q->n_events; i > 0 && r == 0; i--) { /* from the end, so that each is put before the others */
                 PendingEvent *behind = TAKE_PTR(list);
 
-                r = pending_add(&list, q->events[i - 1], NULL, "");
+                r = pending_add(&list, q->events[i - 1], NULL, NULL);
                 if (r == 0)
                         list->next = behind;
                 else

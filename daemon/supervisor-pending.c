@@ -31,9 +31,10 @@ void pending_free_list(PendingEvent *list) {
         }
 }
 
-static int fill(PendingEvent *p, const ConfigPlace *place, const char *why) {
+static int fill(PendingEvent *p, const ConfigPlace *place, const Explanation *why) {
         p->is_configured = place != NULL;
-        p->why = strdup(why);
+        p->reason = why ? why->reason : NULL;
+        p->why = strdup(why ? why->text : "");
         if (!place || !place->path)
                 p->place = strdup("");
         else if (asprintf(&p->place, "%s:%u:%u: ", place->path, place->line, place->column) < 0)
@@ -41,7 +42,7 @@ static int fill(PendingEvent *p, const ConfigPlace *place, const char *why) {
         return p->why && p->place ? 0 : error_origin(-ENOMEM);
 }
 
-int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPlace *place, const char *why) {
+int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPlace *place, const Explanation *why) {
         PendingEvent *p = calloc(1, sizeof(*p));
         int r;
 
@@ -159,7 +160,9 @@ static int try_to_add(Supervisor *s, PendingEvent *const *list, size_t n, Explan
         return r;
 }
 
+/* The log hears of another reason, not of each other number in its text. */
 static int stay_pending(PendingEvent *p, const Explanation *e) {
+        bool is_another = !p->reason || strcmp(p->reason, e->reason ? e->reason : "") != 0;
         char *why;
 
         if (strcmp(p->why, e->text) == 0)
@@ -169,7 +172,9 @@ static int stay_pending(PendingEvent *p, const Explanation *e) {
                 return error_origin(-ENOMEM);
         free(p->why);
         p->why = why;
-        pending_log(p);
+        p->reason = e->reason ? e->reason : "";
+        if (is_another)
+                pending_log(p);
         return 0;
 }
 
@@ -190,7 +195,7 @@ static int retry(Supervisor *s, PendingEvent *const *list, size_t n) {
         if (r > 0)
                 return stay_pending(list[0], &e);
         for (size_t i = 0; i < n; i++) {
-                if (list[i]->why[0])
+                if (list[i]->reason)
                         log_print(LOG_NOTICE, "%s is not pending any more: it is open", list[i]->spec->name);
                 take_out(&s->pending, list[i]);
         }

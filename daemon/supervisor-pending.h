@@ -21,6 +21,7 @@ typedef struct PendingEvent {
         bool is_configured; /* else it stands in the state file */
         char *place;        /* "PATH:LINE:COLUMN: " of the configuration, or "" */
         char *why;          /* it can not be opened, for people */
+        const char *reason; /* the same for programs, with static lifetime; NULL: it was not tried yet */
 } PendingEvent;
 
 typedef struct PendingEvents {
@@ -29,8 +30,11 @@ typedef struct PendingEvents {
         unsigned n_tries;       /* since one came */
 } PendingEvents;
 
-/* Takes the message. -ENOMEM: it is freed. place: where the configuration has it; NULL: the state file does. */
-int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPlace *place, const char *why);
+/*
+ * Takes the message. -ENOMEM: it is freed. place: where the configuration has it; NULL: the state file does. why: it was refused;
+ * NULL: it was not tried yet.
+ */
+int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPlace *place, const Explanation *why);
 /* With the reason, in one line. */
 void pending_log(const PendingEvent *p);
 void pending_free_list(PendingEvent *list);

@@ -154,7 +154,7 @@ static bool reload_keeps_running(Supervisor *s, Reload *w, const EventSpec *spec
         return true;
 }
 
-static int add_pending(const EventSpec *spec, const ConfigPlace *place, const char *why, PendingEvent **list) {
+static int add_pending(const EventSpec *spec, const ConfigPlace *place, const Explanation *why, PendingEvent **list) {
         Perfd__V1__EventSpec *message = NULL;
         int r = spec_message_to_keep(spec, &message);
 
@@ -178,7 +178,7 @@ static int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent 
                 return 0;
         }
         at = place_of(c, from, e);
-        return add_pending(&spec, &at, e->text, &w->pending);
+        return add_pending(&spec, &at, e, &w->pending);
 }
 
 int reload_all_pending(Supervisor *s, const Config *c, PendingEvent **list) {
@@ -189,7 +189,7 @@ int reload_all_pending(Supervisor *s, const Config *c, PendingEvent **list) {
 
                 r = spec_from_config(s, c, &c->events[i], &spec);
                 if (r == 0)
-                        r = add_pending(&spec, &c->events[i].at, "", list);
+                        r = add_pending(&spec, &c->events[i].at, NULL, list);
         }
         return r;
 }
