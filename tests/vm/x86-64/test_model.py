@@ -36,8 +36,8 @@ class Load:
 
 
 class HotplugModel(model.Model):
-    def __init__(self, daemon, client, load, rng, found, reads_elsewhere):
-        super().__init__(daemon, client, load, rng, found, reads_elsewhere)
+    def __init__(self, daemon, client, load, *more):
+        super().__init__(daemon, client, load, *more)
         self.load, self.is_online, self.n_said = Load(load, self), True, collections.Counter()
 
     def toggle(self):
