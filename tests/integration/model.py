@@ -153,7 +153,7 @@ class Model:
             whom = "a cgroup"
             spec["target"] = pb.Target(cgroups=[self.cgroup])
         elif event in OF_HOST and rng.random() < 0.4:
-            cpus = rng.choice((CPUS, CPUS[:1], CPUS[-1:]))
+            cpus = rng.choice(self.cpus_of_events())
             spec["target"] = pb.Target(cpus=",".join(map(str, cpus)))
         else:
             pids = rng.choice((list(self.pids.values()), [rng.choice(list(self.pids.values()))]))
@@ -172,6 +172,10 @@ class Model:
         new.changed()
         self.ask(add=pb.AddRequest(events=[pb.EventSpec(**spec)]))
         return f"add {new.name} {event} on {whom} {spec.get('period', '')} {text!r} {'disabled' if not new.enabled else ''}"
+
+    def cpus_of_events(self):
+        """Lists of which an event may have one."""
+        return CPUS, CPUS[:1], CPUS[-1:]
 
     def any(self):
         return self.rng.choice(list(self.events.values())) if self.events else None

@@ -51,6 +51,10 @@ class HotplugModel(model.Model):
         self.found[f"CPU {word}"] += 1
         return f"CPU {CPU} {word}"
 
+    def cpus_of_events(self):
+        """An event that could be on no CPU now is refused."""
+        return [cpus for cpus in super().cpus_of_events() if self.is_online or cpus != [CPU]]
+
     def change(self):
         """Never beside a load, whose process would go on elsewhere."""
         return self.toggle() if not self.run and self.rng.random() < TOGGLES else super().change()
