@@ -34,6 +34,21 @@ def folder_name():
             os.rmdir(path)
 
 
+def move(pid, path):
+    with open(f"{path}/cgroup.procs", "w", encoding="ascii") as f:
+        f.write(str(pid))
+
+
+@contextlib.contextmanager
+def inside(path, pid):
+    """The process is in the cgroup meanwhile, and in the root of the hierarchy afterwards."""
+    move(pid, path)
+    try:
+        yield
+    finally:
+        move(pid, hierarchy())
+
+
 def states(daemon):
     """{name: (does it run, why not, what of its target is not there, is it configured)}"""
     return {row["name"]: (row["enabled"], row["waiting"], row["absent"], row["configured"]) for row in documents(daemon, "list")}
@@ -95,11 +110,8 @@ groups:
             items = stream.subscribe(events=["calls"], queue_bytes=1 << 26)
             os.mkdir(path)
             wait_until(lambda: not states(daemon)["calls"][2], "the cgroup to be observed")
-            with open(f"{path}/cgroup.procs", "w", encoding="ascii") as f:
-                f.write(str(fire.pid))
-            fire.fire("syscalls", 1000)
-            with open(f"{hierarchy()}/cgroup.procs", "w", encoding="ascii") as f:
-                f.write(str(fire.pid))
+            with inside(path, fire.pid):
+                fire.fire("syscalls", 1000)
             shutil.copy(FIRE, program)
             wait_until(lambda: not reasons(daemon), "the probe to be there")
             check("hits is not pending any more" in daemon.stderr(), daemon.stderr())
@@ -123,11 +135,8 @@ def test_anew_under_its_name():
         wait_until(lambda: states(daemon)["calls"][2] == f"there is no cgroup {name} now", "the cgroup to be missed")
         os.mkdir(path)
         wait_until(lambda: not states(daemon)["calls"][2], "the new cgroup to be observed")
-        with open(f"{path}/cgroup.procs", "w", encoding="ascii") as f:
-            f.write(str(fire.pid))
-        fire.fire("syscalls", 500)
-        with open(f"{hierarchy()}/cgroup.procs", "w", encoding="ascii") as f:
-            f.write(str(fire.pid))
+        with inside(path, fire.pid):
+            fire.fire("syscalls", 500)
         rows = daemon.ledger("calls").events
         equal(sum(row.occurred for row in rows), 500, "occurrences in the new cgroup")
 
