@@ -10,12 +10,14 @@
  *   > subscribed        the stream has begun
  *   SIGTERM             asks for the end
  *   > {"items":N,"records":N,"backwards":N,"gaps":N,"missed":N,"matched":N,"sent":N,"outbox":N,"memory":N,"late":N,"queued":N,
- *      "balanced":BOOL,"gap_last":BOOL,"reason":"stopped","looks":N,"cpus":[N,...],"steps":["...",...]}
+ *      "balanced":BOOL,"gap_last":BOOL,"reason":"stopped","looks":N,"cpus":[N,...],"steps":["...",...],
+ *      "unbalanced":["...",...],"stalled":BOOL}
  * records: the items that are no samples. cpus: samples of each CPU. looks: how often it had to wait for no bell.
  * backwards: items older than their predecessor, in the whole stream or, with ORDER cpu, on their own CPU; and, with ORDER
  * time, gaps that are not from between the items that they stand between, or whose events do not add up. balanced: the
- * whole closing ledger. gap_last: the last that came was a gap. steps: the first items that went backwards, and what came
- * before them. Status 0 if the stream ended with its closing ledger.
+ * whole closing ledger; unbalanced: its rows that are not, stalled: all of these are of readers that did not answer.
+ * gap_last: the last that came was a gap. steps: the first items that went backwards, and what came before them. Status 0
+ * if the stream ended with its closing ledger.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -111,6 +113,43 @@ static uint64_t dropped(const perfd_subscriber_ledger *own, const char *reason) 
         return 0;
 }
 
+/* The rows of a closing ledger that do not balance; gives back whether each of them is of a reader that did not answer. */
+static bool print_unbalanced(const perfd_result *ledger) {
+        const perfd_event_ledger *event;
+        const perfd_ring_ledger *ring;
+        const perfd_subscriber_ledger *own;
+        const char *comma = "";
+        bool is_stalled = true;
+
+        for (size_t i = 0; (event = perfd_result_event_ledger(ledger, i)); i++) {
+                if (event->balanced)
+                        continue;
+                printf("%s\"event %u on CPU %u: %llu occurred, %llu delivered, %llu filtered%s\"", comma, event->id, event->cpu,
+                       (unsigned long long)event->occurred, (unsigned long long)event->delivered,
+                       (unsigned long long)event->filtered, event->stalled ? ", stalled" : "");
+                is_stalled = is_stalled && event->stalled;
+                comma = ",";
+        }
+        for (size_t i = 0; (ring = perfd_result_ring_ledger(ledger, i)); i++) {
+                if (ring->balanced)
+                        continue;
+                printf("%s\"ring of CPU %u: %llu records, %llu samples, %llu side records%s\"", comma, ring->cpu,
+                       (unsigned long long)ring->records, (unsigned long long)ring->samples,
+                       (unsigned long long)ring->side_records, ring->stalled ? ", stalled" : "");
+                is_stalled = is_stalled && ring->stalled;
+                comma = ",";
+        }
+        for (size_t i = 0; (own = perfd_result_subscriber_ledger(ledger, i)); i++) {
+                if (own->balanced)
+                        continue;
+                printf("%s\"subscriber %llu: %llu matched, %llu sent, %llu queued\"", comma, (unsigned long long)own->id,
+                       (unsigned long long)own->matched, (unsigned long long)own->sent, (unsigned long long)own->queued);
+                is_stalled = false;
+                comma = ",";
+        }
+        return is_stalled;
+}
+
 static void on_end(void *userdata, const perfd_end *end) {
         Seen *s = userdata;
 
@@ -130,7 +169,8 @@ static void on_end(void *userdata, const perfd_end *end) {
                 printf("%s%llu", i ? "," : "", (unsigned long long)s->cpus[i]);
         printf("],\"steps\":[");
         print_steps(s);
-        puts("]}");
+        printf("],\"unbalanced\":[");
+        printf("],\"stalled\":%s}\n", print_unbalanced(end->ledger) ? "true" : "false");
 }
 
 static int fail(const perfd_client *c, const char *what) {

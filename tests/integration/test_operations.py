@@ -16,7 +16,8 @@ from subscriber import Client, Refused, pb
 from test_errors import state, unchanged
 from test_quotas import NOBODY, SOMEBODY
 
-BOUND = 1.0  # s: the promise is 50 ms, which the figures show; other programs of a busy machine may keep all of perfd waiting
+# s. The promise is 50 ms, which the figures show, but other programs may keep all of perfd waiting; what kept main did for minutes.
+BOUND = 15.0
 CPU_BOUND = 0.25  # s of main's own time, which other programs do not lengthen; sanitizers do, so there it is only told
 EVERYTHING = "version: 1\ngroups: {all: {events: ['*:*']}}\n"
 

@@ -117,7 +117,7 @@ def test_changes_go_on():
             listed = sorted(e.spec.name for e in control.request(list=pb.ListRequest()).list.events)
             equal(listed, ["changes", "comes", "stays"], "what is listed")
             took = time.monotonic() - begin
-            check(took < 5, f"five changes took {took} s while one reader is known not to answer")
+            check(took < 20, f"five changes took {took} s while one reader is known not to answer")
             check(len(daemon.fds()) > len(fds), "what the stopped reader knows was closed")
             call(first, 1000)
             call(last, 1000)
