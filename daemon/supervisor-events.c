@@ -21,21 +21,26 @@
 #include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-removed.h"
 
-/* The carriers write side records only while something is traced. */
+/* Who inherits it has to be known when it is enabled again, and is told by births only. */
+static bool is_inherited(const EventSpec *spec) {
+        return !spec->no_inherit && (spec->n_pids > 0 || spec->n_tids > 0);
+}
+
+/* The carriers write side records only while something is traced, or will be by those who are born meanwhile. */
 static int supervisor_update_active(Supervisor *s, Explanation *e) {
         bool active = false;
         int error;
 
         for (const Registration *r = s->registrations; r; r = r->next)
-                active |= r->enabled && !r->event->external;
+                active |= !r->event->external && (r->enabled || is_inherited(&r->event->spec));
         supervisor_update_window(s);
         if (active == s->active)
                 return 0;
         kin_table_forget(&s->kin); /* who is born while the carriers are off is not noticed, nor who ends */
         if (active)
-                error = opened_enable(s, (const Opened *const[]){ &s->carrier_streams }, 1, "the ring's carrier", e);
+                error = opened_enable(s, (Opened *const[]){ &s->carrier_streams }, 1, "the ring's carrier", e);
         else
-                error = opened_disable(s, (const Opened *const[]){ &s->carrier_streams }, 1);
+                error = opened_disable(s, (Opened *const[]){ &s->carrier_streams }, 1);
         if (error != 0)
                 return error;
         s->active = active;
@@ -84,7 +89,7 @@ static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration *
 
 /* All of them, or none. What `enabled` says of them is the caller's. */
 static int list_switch(Supervisor *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
-        _cleanup_free_ const Opened **list = calloc(n + 1, sizeof(*list));
+        _cleanup_free_ Opened **list = calloc(n + 1, sizeof(*list));
 
         if (!list)
                 return error_origin(-ENOMEM);

@@ -47,8 +47,8 @@ static int split(Registration *g, Opened *ret) {
 }
 
 /* Disabled by their readers; where a CPU has none any more they are off already. */
-static int disable_parts(Supervisor *s, const Part *parts, size_t n, bool to_heirs) {
-        _cleanup_free_ const Opened **list = calloc(n + 1, sizeof(*list));
+static int disable_parts(Supervisor *s, Part *parts, size_t n, bool to_heirs) {
+        _cleanup_free_ Opened **list = calloc(n + 1, sizeof(*list));
 
         if (!list)
                 return error_origin(-ENOMEM);
@@ -114,8 +114,8 @@ static void append(Opened *opened, const Opened *more) {
         opened->n += more->n;
 }
 
-static int enable(Supervisor *s, const Extension *list, size_t n, Explanation *e) {
-        _cleanup_free_ const Opened **more = calloc(n + 1, sizeof(*more));
+static int enable(Supervisor *s, Extension *list, size_t n, Explanation *e) {
+        _cleanup_free_ Opened **more = calloc(n + 1, sizeof(*more));
         size_t n_more = 0;
 
         if (!more)

@@ -39,7 +39,7 @@ static int disable_slot(Supervisor *s, uint32_t slot) {
                 for (size_t i = 0; i < g->opened.n; i++)
                         if (g->opened.streams[i].slot == slot)
                                 of_slot.streams[of_slot.n++] = g->opened.streams[i];
-        r = opened_disable(s, (const Opened *const[]){ &of_slot }, 1);
+        r = opened_disable(s, (Opened *const[]){ &of_slot }, 1);
         free(of_slot.streams);
         return r;
 }
@@ -202,7 +202,7 @@ static int observe_cpu(Supervisor *s, uint32_t slot) {
                 r = supervisor_publish(s);
         carrier.n = supervisor_list_carrier(s, slot, streams);
         if (r == 0 && s->active)
-                r = opened_enable(s, (const Opened *const[]){ &carrier }, 1, "the ring's carrier", &e);
+                r = opened_enable(s, (Opened *const[]){ &carrier }, 1, "the ring's carrier", &e);
         if (r > 0) {
                 log_print(LOG_WARNING, "CPU %u has no side records: %s", s->cpus[slot], e.text);
                 r = 0;

@@ -321,6 +321,8 @@ static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_
         for (size_t i = 0; i < whoms->n && r == 0; i++)
                 for (size_t k = 0; k < n_slots && r == 0; k++)
                         r = open_attrs(o, &whoms->list[i], slots[k], e);
+        o->opened.event = o->registration->event->origin ? o->registration->event->origin : o->registration->event;
+        o->opened.whole = o->opened.listed = clock_now(o->supervisor->attr.clock);
         return r;
 }
 

@@ -298,8 +298,10 @@ int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot) {
 int supervisor_cut(Supervisor *s) {
         int r = order_all(s, READER_CUT, NULL, ++s->n_cuts);
 
-        if (r == 0)
+        if (r == 0) {
+                supervisor_judge_births(s);
                 supervisor_cut_external(s);
+        }
         return r;
 }
 
@@ -331,6 +333,7 @@ int supervisor_cut_at_once(Supervisor *s) {
         while (r >= 0 && !all_acknowledged(s) && !patience_is_over(s, &p, LOOK_MOST))
                 r = wait_once(s, &p);
         find_stalled(s);
+        supervisor_judge_births(s);
         supervisor_cut_external(s);
         return r < 0 ? r : 0;
 }

@@ -170,7 +170,7 @@ int replacement_prepare(Supervisor *s, Registration *r, const EventSpec *wanted,
 /* ---- the change-over --------------------------------------------------------------------------------------------- */
 
 /* `pending` of those that have one; with `only_enabled` of those that are to count. */
-static size_t list_pending(const Replacement *list, size_t n, bool only_enabled, const Opened **ret) {
+static size_t list_pending(const Replacement *list, size_t n, bool only_enabled, Opened **ret) {
         size_t n_pending = 0;
 
         for (size_t i = 0; i < n; i++)
@@ -186,7 +186,7 @@ static void release_layout(Supervisor *s, void *layout) {
 
 /* The readers forget what is pending, replaced or refused, and it is closed. */
 static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_replaced) {
-        _cleanup_free_ const Opened **pending = calloc(n + 1, sizeof(*pending));
+        _cleanup_free_ Opened **pending = calloc(n + 1, sizeof(*pending));
         _cleanup_free_ Opened *old = calloc(n + 1, sizeof(*old));
         size_t n_pending;
         int error;
@@ -216,7 +216,7 @@ static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_repl
 
 /* Nothing is changed yet but what can be taken back. Refused: it was. */
 static int make(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
-        _cleanup_free_ const Opened **pending = calloc(n + 1, sizeof(*pending));
+        _cleanup_free_ Opened **pending = calloc(n + 1, sizeof(*pending));
         int error;
 
         if (!pending)

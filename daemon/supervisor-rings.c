@@ -131,7 +131,7 @@ static int lead_moves(Supervisor *s) {
 }
 
 static int switch_pending(Supervisor *s, bool on, Explanation *e) {
-        _cleanup_free_ const Opened **list = calloc(s->n_registrations + 1, sizeof(*list));
+        _cleanup_free_ Opened **list = calloc(s->n_registrations + 1, sizeof(*list));
         size_t n = 0;
         int r = 0;
 

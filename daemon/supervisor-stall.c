@@ -196,9 +196,9 @@ static int switch_slot(Supervisor *s, uint32_t slot, bool on) {
                 return error_origin(-ENOMEM);
         of_slot.n = collect(s, slot, on, of_slot.streams);
         if (on)
-                r = opened_enable(s, (const Opened *const[]){ &of_slot }, 1, "one of the events", &e);
+                r = opened_enable(s, (Opened *const[]){ &of_slot }, 1, "one of the events", &e);
         else
-                r = opened_disable(s, (const Opened *const[]){ &of_slot }, 1);
+                r = opened_disable(s, (Opened *const[]){ &of_slot }, 1);
         if (r > 0)
                 log_print(LOG_WARNING, "not all is counted on CPU %u: %s", s->cpus[slot], e.text);
         free(of_slot.streams);

@@ -22,7 +22,7 @@ static int has_begun(const Stream *stream, bool *ret) {
  * The fds of all of `list` by slot, but those that are on with their leader, and those that an exec is to enable; where those
  * of a slot begin is in ret_first, which has n_cpus + 1 entries.
  */
-static int collect_fds(const Supervisor *s, const Opened *const *list, size_t n, bool on, int **ret_fds, size_t *ret_first) {
+static int collect_fds(const Supervisor *s, Opened *const *list, size_t n, bool on, int **ret_fds, size_t *ret_first) {
         int *fds, error = 0;
         size_t n_fds = 0;
 
@@ -56,17 +56,13 @@ static int collect_fds(const Supervisor *s, const Opened *const *list, size_t n,
 }
 
 /* ret_error: what the kernel said of one of them, 0 or -errno; what is returned is our own. */
-static int switch_all(Supervisor *s, const Opened *const *list, size_t n, ReaderOrder order, bool on, int *ret_error) {
+static int order_switch(Supervisor *s, int *fds, const size_t *first, ReaderOrder order, bool on, int *ret_error) {
         _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
-        _cleanup_free_ size_t *first = calloc(s->n_cpus + 1, sizeof(*first));
-        _cleanup_free_ int *errors = calloc(s->n_cpus + 1, sizeof(*errors)), *fds = NULL;
+        _cleanup_free_ int *errors = calloc(s->n_cpus + 1, sizeof(*errors));
         int r;
 
-        if (!each || !first || !errors)
+        if (!each || !errors)
                 return error_origin(-ENOMEM);
-        r = collect_fds(s, list, n, on, &fds, first);
-        if (r < 0)
-                return r;
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 each[slot] = (ReaderMail){ .order = order, .fds = fds + first[slot], .on = on,
                                            .n_fds = first[slot + 1] - first[slot], .ret_error = &errors[slot] };
@@ -78,7 +74,33 @@ static int switch_all(Supervisor *s, const Opened *const *list, size_t n, Reader
         return r;
 }
 
-int opened_enable(Supervisor *s, const Opened *const *list, size_t n, const char *what, Explanation *e) {
+/*
+ * Where children inherit, it is done once more, after a look at who may be in a fork: who is not has made known to the fds
+ * whatever children it has by then, and gives later ones what the first time has left.
+ */
+static int switch_all(Supervisor *s, Opened *const *list, size_t n, ReaderOrder order, bool on, int *ret_error) {
+        _cleanup_free_ size_t *first = calloc(s->n_cpus + 1, sizeof(*first));
+        _cleanup_free_ int *fds = NULL;
+        BirthDoubt *doubt = NULL;
+        nsec_t second;
+        int r;
+
+        if (!first)
+                return error_origin(-ENOMEM);
+        r = collect_fds(s, list, n, on, &fds, first);
+        if (r == 0)
+                r = order_switch(s, fds, first, order, on, ret_error);
+        if (r == 0 && *ret_error == 0)
+                r = supervisor_doubt_births(s, list, n, &doubt);
+        if (r < 0 || !doubt)
+                return r;
+        second = clock_now(s->attr.clock);
+        r = order_switch(s, fds, first, READER_SWITCH, on, ret_error);
+        supervisor_watch_births(s, doubt, second);
+        return r;
+}
+
+int opened_enable(Supervisor *s, Opened *const *list, size_t n, const char *what, Explanation *e) {
         int error, r = switch_all(s, list, n, READER_SWITCH, true, &error), undone;
 
         if (r < 0 || error == 0)
@@ -87,7 +109,7 @@ int opened_enable(Supervisor *s, const Opened *const *list, size_t n, const char
         return undone < 0 ? undone : open_explain_switch(error, what, e);
 }
 
-int opened_disable(Supervisor *s, const Opened *const *list, size_t n) {
+int opened_disable(Supervisor *s, Opened *const *list, size_t n) {
         int error, r = switch_all(s, list, n, READER_SWITCH, false, &error);
 
         return r < 0 ? r : error;
@@ -124,7 +146,7 @@ int opened_follow_exec(Opened *o, const Opened *before) {
         return 0;
 }
 
-int opened_hand_over(Supervisor *s, const Opened *const *list, size_t n) {
+int opened_hand_over(Supervisor *s, Opened *const *list, size_t n) {
         int error, r = switch_all(s, list, n, READER_HAND_OVER, false, &error);
 
         for (Registration *g = s->registrations; g; g = g->next)

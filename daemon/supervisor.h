@@ -26,6 +26,7 @@
 #include "daemon/reader.h"
 #include "daemon/route/match.h"
 #include "daemon/stall-monitor.h"
+#include "daemon/supervisor-births.h"
 #include "daemon/supervisor-memory.h"
 #include "daemon/supervisor-notes.h"
 #include "daemon/supervisor-notify.h"
@@ -61,6 +62,8 @@ typedef struct Stream {
 typedef struct Opened {
         Stream *streams;
         size_t n;
+        Event *event;         /* whose they are, by its origin, which lives as long as these; NULL: carriers */
+        nsec_t whole, listed; /* when all were open, and when it was looked whether that is everybody; 0: long ago */
 } Opened;
 
 #define OPENED_NULL ((Opened){ .streams = NULL })
@@ -181,6 +184,7 @@ typedef struct Supervisor {
         char *state_path;     /* of kept events */
         char *state_unusable; /* why it must not be written; NULL: it may */
         PendingEvents pending;
+        BirthDoubts births;
         uint32_t last_event_id;
         Subscription *subscriptions;
         Subscription *by_number[SUBSCRIPTIONS_MAX]; /* the same; NULL: the number is free */
@@ -321,8 +325,8 @@ void opened_close_unknown(Supervisor *s, Opened *o, uint32_t uid);
  * supervisor-switch.c: all of the list, by the readers. Refused: all are disabled; `what` is for the explanation.
  * Negative: memory.
  */
-int opened_enable(Supervisor *s, const Opened *const *list, size_t n, const char *what, Explanation *e);
-int opened_disable(Supervisor *s, const Opened *const *list, size_t n);
+int opened_enable(Supervisor *s, Opened *const *list, size_t n, const char *what, Explanation *e);
+int opened_disable(Supervisor *s, Opened *const *list, size_t n);
 /* Fds that are to replace others, before anything is published of them. */
 void opened_set_heir(Opened *o, bool is_heir);
 /* What is opened beside `before`, and not enabled yet, awaits no exec of a task that had its exec. -errno */
@@ -331,7 +335,7 @@ int opened_follow_exec(Opened *o, const Opened *before);
  * Disables `list`, whose heirs are known to the readers: what these have counted until then, which the others have counted
  * too, is never sent. They are heirs no more, but for the snapshot, up to the next one.
  */
-int opened_hand_over(Supervisor *s, const Opened *const *list, size_t n);
+int opened_hand_over(Supervisor *s, Opened *const *list, size_t n);
 /* Fds that perfd needs on so many CPUs before it traces anything. */
 size_t supervisor_own_fds(size_t n_cpus);
 size_t supervisor_count_fds(const Supervisor *s);

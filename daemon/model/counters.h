@@ -56,7 +56,7 @@ typedef struct EventCounters {
         Counter closed_lost; /* a reader whose cut main does not wait for looks at these two */
         Counter closed_owed;
         uint64_t closed_standby_lost, closed_standby_owed; /* of those that were on standby in the end */
-        bool unsure; /* changes were made while its reader did not answer: it is not known behind which record */
+        bool unsure; /* changes were made while its reader did not answer, or a child was born in the middle of one */
 } EventCounters;
 
 _Static_assert(sizeof(EventCounters) == 5 * 64, "there is one for each event and CPU");

@@ -1,0 +1,42 @@
+/*
+ * Children that are born in the middle of a change. Where one may have been passed by (model/births.h), the rows of the events
+ * that were changed say from then on that they are not exact. Main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <systemd/sd-event.h>
+
+#include "daemon/model/births.h"
+#include "daemon/model/event.h"
+
+struct Opened;
+
+/* Of one switch. */
+typedef struct BirthDoubt {
+        struct BirthDoubt *next;
+        BirthWatch watch;
+        nsec_t until; /* who is in a fork now has ended it by then */
+        size_t n_events;
+        Event *events[]; /* references */
+} BirthDoubt;
+
+typedef struct BirthDoubts {
+        BirthDoubt *first; /* the newest */
+        size_t n;
+        sd_event_source *timer;
+} BirthDoubts;
+
+struct Supervisor;
+
+int supervisor_start_births(struct Supervisor *s);
+void supervisor_free_births(struct Supervisor *s);
+/*
+ * Between two switches of the same fds: who may be in a fork now. *ret is NULL where nobody inherits any of them. -ENOMEM
+ */
+int supervisor_doubt_births(struct Supervisor *s, struct Opened *const *list, size_t n, BirthDoubt **ret);
+/* Behind the second one, which began at `second`; takes it. */
+void supervisor_watch_births(struct Supervisor *s, BirthDoubt *doubt, nsec_t second);
+/* By what records have told until now. */
+void supervisor_judge_births(struct Supervisor *s);

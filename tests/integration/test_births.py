@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+"""Children that are born while an inherited event changes: the row says that it is not exact where one may have been passed
+by, and is exact where none can have been. Needs root."""
+import mmap
+import os
+import sys
+
+import perfd
+from perfd import Daemon, add, check, equal, pb
+
+EVENT, BIG = "syscalls:sys_enter_getppid", 512 << 20
+TURNS = 200
+
+
+def births(n=0):
+    """Forks that take a while: of each page there is something to do."""
+    memory = mmap.mmap(-1, BIG)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    for at in range(0, BIG, mmap.PAGESIZE):
+        memory[at] = 1
+    print("ready", flush=True)
+    done = 0
+    while n == 0 or done < n:
+        pid = os.fork()
+        if pid == 0:
+            os.getppid()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        done += 1
+        if n == 0:
+            print(done, flush=True)
+
+
+def parent():
+    """Starts, on "family", a child that forks on "births" until its stdin ends, and waits in between."""
+    print(os.getpid(), flush=True)
+    while sys.stdin.readline().strip() == "family":
+        if os.fork() == 0:
+            print("asleep", os.getpid(), flush=True)
+            word = sys.stdin.readline().strip()
+            if word:
+                births(5 if word == "few" else 0)
+            os._exit(0)
+        os.wait()
+        print("over", flush=True)
+
+
+def family():
+    return perfd.Line([sys.executable, os.path.abspath(__file__), "parent"])
+
+
+def exact(daemon):
+    return all(row.exact for row in daemon.ledger("calls").events)
+
+
+def switch(control):
+    control.request(disable=pb.SelectRequest(names=["calls"]))
+    control.request(enable=pb.SelectRequest(names=["calls"]))
+
+
+def begin(daemon, control, line):
+    add(control, {"event": EVENT, "name": "calls", "target": pb.Target(pids=[int(line.hear()[0])])})
+    line.say("family")
+    equal(line.hear()[0], "asleep", "the child")
+    check(exact(daemon), "an event that nobody has changed is not exact")
+
+
+def test_asleep():
+    """A child that waited during the changes, and has children of its own afterwards: nothing can have been missed."""
+    with Daemon(config="version: 1\n") as daemon, daemon.client() as control, family() as line:
+        begin(daemon, control, line)
+        for _ in range(10):
+            switch(control)
+        line.say("few")
+        equal(line.hear(), ["ready"], "the child")
+        equal(line.hear(), ["over"], "the child")
+        rows = daemon.ledger("calls").events
+        equal(sum(row.occurred for row in rows), 5, "calls of five children")
+        check(exact(daemon), f"no birth met a change: {rows}")
+
+
+def test_in_a_fork():
+    """A child whose forks take long is in the middle of one when the event changes: what is to be said is said."""
+    with Daemon(config="version: 1\n") as daemon, daemon.client() as control, family() as line:
+        begin(daemon, control, line)
+        line.say("births")
+        equal(line.hear(), ["ready"], "the child")
+        for _ in range(TURNS):
+            switch(control)
+            line.hear()
+            if not exact(daemon):
+                break
+        check(not exact(daemon), f"{TURNS} changes beside forks that take a while, and the rows are exact")
+        for row in daemon.ledger("calls").events:
+            check(row.balanced, f"not balanced: {row}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["parent"]:
+        parent()
+        sys.exit()
+    perfd.need_root()
+    perfd.main(globals())
