@@ -366,7 +366,7 @@ def test_many_leave_at_once():
             client.socket.shutdown(socket.SHUT_RDWR)
         n = answered_until(daemon, lambda: status(root).n_subscribers == 0)
         print(f"  {n} others were answered until all had left")
-        check(n >= 5, f"{n} others were answered until all had left")
+        check(n >= 2, f"{n} others were answered until all had left")
         stack.close()
         unchanged(daemon, before, "what they left")
 
