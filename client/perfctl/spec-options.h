@@ -9,8 +9,8 @@
         { .name = "filter", .argument = "F", .help = "the kernel's filter, events with fields only" },                 \
         { .name = "args", .argument = "ARGS", .help = "probes: what they fetch, as in 'file=$arg1:x64'" },             \
         { .name = "maxactive", .argument = "N", .help = "kretprobe: calls at the same time that are followed" },       \
-        { .name = "period", .argument = "N", .help = "a sample each N events" },                                       \
-        { .name = "frequency", .argument = "HZ", .help = "so many samples a second" },                                 \
+        { .name = "period", .letter = 'c', .argument = "N", .help = "a sample each N events" },                        \
+        { .name = "frequency", .letter = 'F', .argument = "HZ", .help = "so many samples a second" },                  \
         { .name = "fallback", .argument = "EVENT", .help = "taken if this machine can not count it: cpu-clock",        \
           .choices = "cpu-clock" },                                                                                    \
         { .name = "callchain", .argument = "kernel,user", .help = "with callchains of one or both",                    \

@@ -3,14 +3,15 @@
 
 #include "client/perfctl/perfctl.h"
 
-/* Rows of a verb's table of options. */
+/* Rows of a verb's table of options; their letters are those of perf-record(1) and perf-stat(1). */
 #define TARGET_OPTIONS                                                                                                 \
-        { .name = "pid", .argument = "P,...", .help = "only these processes, with all their threads" },                \
-        { .name = "tid", .argument = "T,...", .help = "only these threads" },                                          \
-        { .name = "cgroup", .argument = "PATH", .help = "only this cgroup; globs are followed", .repeats = true },     \
+        { .name = "pid", .letter = 'p', .argument = "P,...", .help = "only these processes, their threads and children" }, \
+        { .name = "tid", .letter = 't', .argument = "T,...", .help = "only these threads" },                           \
+        { .name = "cgroup", .letter = 'G', .argument = "PATH", .help = "only this cgroup; globs are followed",          \
+          .repeats = true },                                                                                           \
         { .name = "container", .argument = "ID", .help = "only this container", .repeats = true },                     \
         { .name = "unit", .argument = "UNIT", .help = "only this unit of systemd", .repeats = true },                  \
-        { .name = "cpu", .argument = "LIST", .help = "only these CPUs, as in 0-3,8" },                                 \
+        { .name = "cpu", .letter = 'C', .argument = "LIST", .help = "only these CPUs, as in 0-3,8" },                   \
         { .name = "target", .argument = "NAME", .help = "a target of the configuration" },                             \
         { .name = "no-inherit", .help = "without the children and new threads of --pid and --tid" }
 

@@ -216,6 +216,20 @@ def test_show():
             equal(process.returncode, 1, "the status")
 
 
+def test_letters_of_perf():
+    """-p, -t, -C, -G, -c and -F mean what they mean to perf record and perf stat."""
+    with perfd.Daemon(config="version: 1\n") as daemon:
+        pid = str(os.getpid())
+        run(daemon, "add", "-e", "cpu-clock", "-p", pid, "-F", "99", "--name", "by-pid")
+        run(daemon, "add", "-e", "task-clock", "-t" + pid, "-c1000000", "--name", "by-tid")
+        run(daemon, "add", "-e", "cpu-clock", "-C", "0", "--name", "by-cpu")
+        events = {row["name"]: row for row in run(daemon, "--json", "list")}
+        equal((events["by-pid"]["pids"], events["by-pid"]["frequency"]), ([int(pid)], 99), "-p and -F")
+        equal((events["by-tid"]["tids"], events["by-tid"]["period"]), ([int(pid)], 1000000), "-t and -c")
+        equal(events["by-cpu"]["cpus"], "0", "-C")
+        run(daemon, "add", "-e", "cpu-clock", "-G", "no-such", status=1)
+
+
 def test_emit():
     """What is emitted arrives, typed, merged by time; what can not be is refused and nothing is sent."""
     with perfd.Daemon() as daemon:
