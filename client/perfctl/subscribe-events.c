@@ -193,14 +193,42 @@ static int subscribe_to_added(Perfctl *p, const EventWords *words, bool is_new, 
 /* ---- what runs --------------------------------------------------------------------------------------------------- */
 
 /* All that runs is asked for: somebody at a terminal may wait for nothing. */
-static int warn_of_none(Perfctl *p) {
-        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
-
-        if (perfd_list(p->client, NULL, &list) != 0)
-                return perfctl_fail_client(p, NULL);
+static void warn_of_none(const Perfctl *p, const perfd_result *list) {
         if (!perfd_result_event(list, 0))
                 (void)perfctl_fail(p, PERFCTL_OK, "no event runs: this shows what others add from now on. `perfctl watch EVENT` adds one "
                                    "for as long as it runs, as `perfctl watch sched:sched_process_exec`; `perfctl available` lists them");
+}
+
+/* Of a pattern it is easily thought that it means all that the kernel has, and an event that is disabled looks quiet. */
+static void warn_of_word(const Perfctl *p, const char *word, const perfd_result *list) {
+        const perfd_event_row *row;
+        size_t n = 0, n_enabled = 0;
+
+        for (size_t i = 0; (row = perfd_result_event(list, i)); i++) {
+                if (*row->waiting || !selects(word, row))
+                        continue;
+                n++;
+                n_enabled += row->enabled;
+        }
+        if (n > 0 && n_enabled == 0)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s is disabled: nothing comes of it until somebody enables it, as by `perfctl enable "
+                                   "'%s'`", word, word);
+        else if (n > 0 && p->human && strpbrk(word, "*?[") && !is_reference(word))
+                (void)perfctl_fail(p, PERFCTL_OK, "of '%s' these are the %zu that run, and not all that `perfctl available '%s'` lists",
+                                   word, n, word);
+}
+
+static int warn_of_silence(Perfctl *p, const EventWords *words) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
+
+        if (words->n == 0 && !p->human)
+                return 0;
+        if (perfd_list(p->client, NULL, &list) != 0)
+                return perfctl_fail_client(p, NULL);
+        if (words->n == 0)
+                warn_of_none(p, list);
+        for (size_t i = 0; i < words->n; i++)
+                warn_of_word(p, words->names[i], list);
         return 0;
 }
 
@@ -209,7 +237,9 @@ static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_clie
         int r;
 
         event_words_take_all(&words, p);
-        r = words.n == 0 && p->human ? warn_of_none(p) : expand_references(p, &words);
+        r = warn_of_silence(p, &words);
+        if (r == 0)
+                r = expand_references(p, &words);
         if (r == 0)
                 r = subscribe(p, &words, s);
         if (r != UNKNOWN_EVENT)
