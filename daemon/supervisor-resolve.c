@@ -237,11 +237,19 @@ static int resolve_glob(Supervisor *s, EventSpec *spec, const EventName *name, R
                 return refuse_name(spec, e);
         r = tracing_match(&s->tracing, name->group, name->name, &names, &n, e);
         for (size_t i = 0; i < n && r == 0; i++) {
-                r = resolve_match(s, spec, names[i], end, e);
+                Explanation why = EXPLANATION_NULL;
+
+                r = resolve_match(s, spec, names[i], end, &why);
+                if (r == REFUSED_NOT_FOUND && (list || i + 1 < n)) { /* gone since it was listed: a probe of somebody's, a module */
+                        r = 0;
+                        continue;
+                }
+                if (r > 0 && e)
+                        *e = why;
                 if (r != 0)
                         break;
                 (*end)->of_glob = true;
-                (*end)->like_first = i > 0;
+                (*end)->like_first = end != &list;
                 end = &(*end)->next;
         }
         if (r != 0)

@@ -213,7 +213,7 @@ int tracing_load(const Tracing *t, const char *group, const char *name, Plan **r
         if (asprintf(&path, "%s/events/%s/%s/format", t->root, group, name) < 0)
                 return error_origin(-ENOMEM);
         r = read_file(path, &text, &length);
-        if (r == -ENOENT)
+        if (r == -ENOENT || r == -ENODEV || r == -EIO) /* the latter two: it goes in the middle of that */
                 return tracing_refuse_unknown(t, group, name, e);
         if (r < 0)
                 return explain_unreadable(path, -r, e);

@@ -29,6 +29,41 @@ def test_plan_of_everything():
         unchanged(daemon, before, "what looking at everything left")
 
 
+def define(line):
+    fd = os.open(f"{perfd.TRACING}/uprobe_events", os.O_WRONLY | os.O_APPEND)  # without that everybody's would go
+    try:
+        os.write(fd, line.encode())
+    finally:
+        os.close(fd)
+
+
+def come_and_go(group, stop):
+    """In a process of its own: a user probe that is defined, and taken away, again and again."""
+    while not stop.is_set():
+        for line in f"p:{group}/comes /bin/sh:0x1000\n", f"-:{group}/comes\n":
+            define(line)
+
+
+def test_what_goes_meanwhile():
+    """A pattern means what is there: what goes between the list and the look at it is left out, and refuses nothing."""
+    group = f"perfd_test_goes_{os.getpid()}"
+    context = multiprocessing.get_context("fork")
+    with Daemon("version: 1\n") as daemon, daemon.client_of(NOBODY) as nobody, contextlib.ExitStack() as stack:
+        for i in range(50):
+            define(f"p:{group}/stays{i} /bin/sh:0x1000\n")
+            stack.callback(define, f"-:{group}/stays{i}\n")
+        stop = context.Event()
+        others = context.Process(target=come_and_go, args=(group, stop))
+        others.start()
+        try:
+            for _ in range(100):
+                planned = nobody.request(plan=pb.PlanRequest(yaml=f"version: 1\ngroups: {{g: {{events: ['{group}:*']}}}}\n")).plan
+                check(len(planned.added) in (50, 51), f"{len(planned.added)} events")
+        finally:
+            stop.set()
+            others.join()
+
+
 def named_tracepoints(n, text=""):
     """A configuration of n events, each of which a plan opens."""
     events = perfd.subprocess.check_output(["ls", f"{perfd.TRACING}/events/syscalls"], text=True).split()
