@@ -1,5 +1,7 @@
 /* What this machine offers. Without --fields names only: thousands of formats are much to read for a list of names. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "client/perfctl/fields.h"
 #include "client/perfctl/perfctl.h"
@@ -47,6 +49,28 @@ static void print_table(Perfctl *p, const perfd_result *result, bool fields) {
         table_deinit(&t);
 }
 
+/* A word without a colon or a star is not a pattern that a tracepoint can match: what it may have been meant as. */
+static int fail_nothing(Perfctl *p, const char *glob) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        const char *const around[][2] = { { "", ":*" }, { "*:", "" }, { "*", "*" } };
+        char *form = NULL;
+        int r;
+
+        for (size_t i = 0; i < sizeof(around) / sizeof(*around) && !strpbrk(glob, ":*?["); i++) {
+                must_have(asprintf(&form, "%s%s%s", around[i][0], glob, around[i][1]) < 0 ? NULL : form);
+                perfd_result_freep(&result);
+                result = NULL;
+                if (perfd_available(p->client, form, false, &result) == 0 && perfd_result_available(result, 0))
+                        break;
+                free(form);
+                form = NULL;
+        }
+        r = perfctl_fail(p, PERFCTL_OK, "nothing that this machine offers matches '%s'%s%s%s", glob, form ? ", but there is '" : "",
+                         form ? form : "", form ? "'" : "");
+        free(form);
+        return r;
+}
+
 static int available_run(Perfctl *p) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
         bool fields = perfctl_get(p, "fields");
@@ -62,8 +86,7 @@ static int available_run(Perfctl *p) {
         for (size_t i = 0; p->json && (a = perfd_result_available(result, i)); i++)
                 print_json(p, a, fields);
         if (!perfd_result_available(result, 0))
-                return perfctl_fail(p, PERFCTL_OK, "nothing that this machine offers matches '%s'",
-                                    p->n_arguments > 0 ? p->arguments[0] : "*");
+                return fail_nothing(p, p->n_arguments > 0 ? p->arguments[0] : "*");
         if (perfd_result_is_truncated(result))
                 return perfctl_fail(p, PERFCTL_FAILED, "more events match than fit in an answer: use a narrower glob");
         return PERFCTL_OK;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/event-words.h"
 #include "client/perfctl/fields.h"
 #include "client/perfctl/near.h"
 #include "client/perfctl/perfctl.h"
@@ -167,26 +168,37 @@ static const perfd_available_row *find_offered(const perfd_result *result, const
         return NULL;
 }
 
-static int show_run(Perfctl *p) {
+static int show(Perfctl *p, const char *event, bool *ret_known) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL, *result = NULL;
         const perfd_available_row *a;
         const perfd_event_row *e;
+
+        if (perfd_list_with_fields(p->client, event, &list) != 0 || perfd_available(p->client, event, true, &result) != 0)
+                return perfctl_fail_client(p, NULL);
+        e = find_running(list, event);
+        a = find_offered(result, event);
+        *ret_known = e || a;
+        if (e || a)
+                (p->json ? print_json : print_text)(p, e, a);
+        return PERFCTL_OK;
+}
+
+/* As it is; or as other tools call it, or without its group. */
+static int show_run(Perfctl *p) {
+        __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL;
+        bool is_known = false;
         int r = perfctl_connect(p);
 
-        if (r != 0)
+        if (r == 0)
+                r = show(p, p->arguments[0], &is_known);
+        if (r != 0 || is_known)
                 return r;
-        if (perfd_list_with_fields(p->client, p->arguments[0], &list) != 0 ||
-            perfd_available(p->client, p->arguments[0], true, &result) != 0)
-                return perfctl_fail_client(p, NULL);
-        e = find_running(list, p->arguments[0]);
-        a = find_offered(result, p->arguments[0]);
-        if (!e && !a)
-                return fail_unknown(p, p->arguments[0]);
-        if (p->json)
-                print_json(p, e, a);
-        else
-                print_text(p, e, a);
-        return PERFCTL_OK;
+        r = event_words_add(&words, p, p->arguments[0]);
+        if (r == 0)
+                r = event_words_find(&words, p, EVENT_WHERE_OFFERED);
+        if (r == 0 && words.n == 1 && strcmp(words.names[0], p->arguments[0]) != 0)
+                r = show(p, words.names[0], &is_known);
+        return r != 0 || is_known ? r : fail_unknown(p, p->arguments[0]);
 }
 
 const Verb verb_show = {

@@ -141,7 +141,11 @@ def test_nothing_matches():
     """That there is nothing is said on stderr, and no failure; stdout is as empty as the list."""
     with perfd.Daemon() as daemon:
         for words, message in ((("list",), "no event runs"), (("list", "x*"), "no running event matches 'x*'"),
-                               (("available", "nosuch:*"), "nothing that this machine offers matches 'nosuch:*'")):
+                               (("available", "nosuch:*"), "nothing that this machine offers matches 'nosuch:*'"),
+                               (("available", "nosuch"), "nothing that this machine offers matches 'nosuch'"),
+                               (("available", "sched"), "nothing that this machine offers matches 'sched', but there is 'sched:*'"),
+                               (("available", "sched_switch"),
+                                "nothing that this machine offers matches 'sched_switch', but there is '*:sched_switch'")):
             for more in ((), ("--json",)):
                 process = start(daemon, *words, *more)
                 equal(process.communicate(timeout=perfd.PATIENCE), ("", f"perfctl: {words[0]}: {message}\n"), words)
@@ -184,6 +188,8 @@ def test_show():
     with perfd.Daemon() as daemon:
         run(daemon, "show", "external:deploy", status=1)
         offered, = run(daemon, "show", "--json", "sched:sched_switch")
+        equal(run(daemon, "show", "--json", "sched_switch"), [offered], "without its group")
+        equal(run(daemon, "show", "--json", "tracepoint:sched:sched_switch"), [offered], "as bpftrace calls it")
         equal(offered["running"], None, "what runs")
         run(daemon, "add", "external:deploy", "--field", "user:text", "--field", "code:s16")
         run(daemon, "add", f"uprobe:{PERFCTL}:main", "--args", "n=%di:s32 all=%si:x64", "--name", "start")
