@@ -101,8 +101,13 @@ bool doctor_has_uprobes(const char *tracing) {
 }
 
 /* Linux 6.16, and what took its patch, asks for more where a probe is written into the memory of programs. */
-static int pmu_capability(const Doctor *d, bool is_kernel) {
-        return !is_kernel && doctor_has(d, CAP_PERFMON) ? CAP_SYS_ADMIN : CAP_PERFMON;
+static int pmu_capability(Doctor *d, bool is_kernel) {
+        unsigned major = 0, minor = 0;
+        char release[64];
+        bool is_new = doctor_read(d, "/proc/sys/kernel/osrelease", release, sizeof(release)) == 0 &&
+                      sscanf(release, "%u.%u", &major, &minor) == 2 && (major > 6 || (major == 6 && minor >= 16));
+
+        return !is_kernel && (is_new || doctor_has(d, CAP_PERFMON)) ? CAP_SYS_ADMIN : CAP_PERFMON;
 }
 
 static void examine_pmu(Doctor *d, bool is_kernel) {
@@ -143,7 +148,7 @@ static void refuse_writing(Doctor *d, const char *what, const char *path, int r)
                           r == -EROFS ? *what == 'k' ? "ProtectKernelTunables=no in perfd's unit; probes without arguments "
                                                        "work without"
                                                      : "ProtectKernelTunables=no in perfd's unit"
-                                      : doctor_permit(d, CAP_DAC_OVERRIDE, "let its group write that file"),
+                                      : doctor_permit_writing(d, path, "let its group write that file"),
                           "%s can not be written: %s%s", path, strerror(-r),
                           *what == 'u' ? "; user probes are those of the PMU, which may count a hit twice" : "");
 }
@@ -190,14 +195,10 @@ static void examine_symbols(Doctor *d) {
                                             "without",
                           "/proc/kallsyms %s%s: the kernel is asked whether a name exists, similar ones are not known",
                           error ? "can not be read: " : "is empty", error ? strerror(error) : "");
-        else if (address != 0)
-                doctor_yes(d, "kernel symbols", "/proc/kallsyms has names and addresses; kernel.kptr_restrict is %ld",
-                           restricted);
         else
-                doctor_no(d, "kernel symbols",
-                          restricted > 0 ? "sysctl kernel.kptr_restrict=0; only addresses need it"
-                                         : "give perfd CAP_SYSLOG; only addresses need it",
-                          "/proc/kallsyms has names, but no addresses; kernel.kptr_restrict is %ld", restricted);
+                doctor_yes(d, "kernel symbols", "/proc/kallsyms has names%s; kernel.kptr_restrict is %ld",
+                           address != 0 ? " and addresses" : ", but no addresses, which only probes at an address and some messages need",
+                           restricted);
 }
 
 static void examine_btf(Doctor *d) {

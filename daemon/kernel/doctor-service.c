@@ -79,7 +79,7 @@ static void list_capabilities(uint64_t capabilities, char *to, size_t size) {
 
 /* The sum of what the other rows missed, for one line in a unit. */
 static void examine_capabilities(Doctor *d) {
-        char have[192], missed[192], remedy[320];
+        char have[192], missed[192], settings[448], remedy[512];
 
         list_capabilities(d->capabilities, have, sizeof(have));
         list_capabilities(d->missed, missed, sizeof(missed));
@@ -87,8 +87,8 @@ static void examine_capabilities(Doctor *d) {
                 doctor_yes(d, "capabilities", "%s: nothing was refused for want of one", *have ? have : "none");
                 return;
         }
-        (void)snprintf(remedy, sizeof(remedy), "AmbientCapabilities=%s in perfd's unit, for all that is refused here",
-                       missed);
+        doctor_list_settings(d, d->missed, missed, settings, sizeof(settings));
+        (void)snprintf(remedy, sizeof(remedy), "%s in perfd's unit, for all that is refused here", settings);
         doctor_no(d, "capabilities", remedy, "%s; refused for want of %s", *have ? have : "none", missed);
 }
 
@@ -129,13 +129,15 @@ static void examine_admin(Doctor *d) {
 
 /* Without, perfd is as exact: streams in the order of time cost more. */
 static void examine_idle(Doctor *d) {
+        const uint64_t wanted = 1ULL << CAP_BPF | 1ULL << CAP_PERFMON;
         const char *why = d->wants->no_idle;
+        char settings[128], remedy[256];
 
+        doctor_list_settings(d, wanted, "CAP_BPF CAP_PERFMON", settings, sizeof(settings));
+        (void)snprintf(remedy, sizeof(remedy), "%s%s in perfd's unit, on Linux 6.0 or later that describes itself (BTF)",
+                       d->has_seccomp ? "SystemCallFilter=bpf and " : "", settings);
         if (why && why[0])
-                doctor_no(d, "idle CPUs",
-                          "Linux 6.0 that describes itself (BTF), and when perfd starts bpf(2) (SystemCallFilter=bpf in its unit) "
-                          "with CAP_BPF and CAP_PERFMON or with CAP_SYS_ADMIN",
-                          "%s: streams in the order of time wake them", why);
+                doctor_no(d, "idle CPUs", remedy, "%s: streams in the order of time wake them", why);
         else if (why)
                 doctor_yes(d, "idle CPUs", "they are seen to be idle, and not woken by streams in the order of time");
 }

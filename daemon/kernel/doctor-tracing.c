@@ -184,10 +184,12 @@ static void examine_complaints(Doctor *d) {
         if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0)
                 doctor_yes(d, "filter complaints",
                            "%s can be written: a refused filter is explained in the kernel's words", path);
-        else
-                doctor_no(d, "filter complaints",
-                          "run perfd as root, or do without: a refused filter is only called refused",
-                          "%s can not be written: %s", path, strerror(errno));
+        else {
+                int error = errno;
+
+                doctor_no(d, "filter complaints", error == ENOENT ? "see tracefs" : doctor_permit_writing(d, path, NULL),
+                          "%s can not be written: %s; a refused filter is only called refused", path, strerror(error));
+        }
 }
 
 void doctor_examine_tracing(Doctor *d) {

@@ -10,6 +10,7 @@
 
 #ifndef CAP_PERFMON /* Linux 5.8 */
 #define CAP_PERFMON 38
+#define CAP_BPF 39
 #endif
 
 typedef struct Doctor {
@@ -21,7 +22,7 @@ typedef struct Doctor {
         /* asked once, at the beginning */
         uint32_t *cpus; /* online */
         size_t n_cpus;
-        uint64_t capabilities; /* effective */
+        uint64_t capabilities, bounding; /* effective, and what they may be given */
         bool has_seccomp; /* a filter that perfd has not made itself */
         bool is_user_namespace; /* not the first one: capabilities there do not count for perf events */
         long paranoid;          /* kernel.perf_event_paranoid; -2: there is none */
@@ -47,7 +48,13 @@ bool doctor_has(const Doctor *d, int capability);
  * stands in the way. `otherwise` is an easier way, as in "sysctl kernel.perf_event_paranoid=1", or NULL.
  */
 const char *doctor_permit(Doctor *d, int capability, const char *otherwise);
+/* The same for a file of root's; below ProtectKernelTunables= a capability alone does not help. */
+const char *doctor_permit_writing(Doctor *d, const char *path, const char *otherwise);
 const char *doctor_capability_name(int capability);
+/*
+ * "AmbientCapabilities=A B", which changes nothing for what CapabilityBoundingSet= leaves out: then both. names: "A B".
+ */
+void doctor_list_settings(const Doctor *d, uint64_t capabilities, const char *names, char *to, size_t size);
 
 /* A file below the root: its first bytes, ended by a zero and without the newline. -errno. */
 int doctor_read(Doctor *d, const char *path, char *to, size_t size);

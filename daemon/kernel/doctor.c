@@ -18,6 +18,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 static DoctorRow *doctor_add(Doctor *d, const char *what) {
         DoctorRow *rows = reallocarray(d->report->rows, d->report->n + 1, sizeof(*rows));
@@ -88,6 +89,13 @@ const char *doctor_capability_name(int capability) {
         }
 }
 
+void doctor_list_settings(const Doctor *d, uint64_t capabilities, const char *names, char *to, size_t size) {
+        if (capabilities & ~d->bounding)
+                (void)snprintf(to, size, "AmbientCapabilities=%s and CapabilityBoundingSet=%s", names, names);
+        else
+                (void)snprintf(to, size, "AmbientCapabilities=%s", names);
+}
+
 const char *doctor_permit(Doctor *d, int capability, const char *otherwise) {
         char *remedy = d->remedy;
         const size_t size = sizeof(d->remedy);
@@ -96,10 +104,12 @@ const char *doctor_permit(Doctor *d, int capability, const char *otherwise) {
                 (void)snprintf(remedy, size, "perfd --keep-capabilities, in ExecStart= of its unit: it has CAP_SYS_ADMIN, "
                                "and gave it up at its start");
         else if (!doctor_has(d, capability)) {
+                char settings[128];
+
                 d->missed |= 1ULL << capability;
-                (void)snprintf(remedy, size, "give perfd %s (AmbientCapabilities= of its unit)%s%s",
-                               doctor_capability_name(capability), otherwise ? ", or " : "",
-                               otherwise ? otherwise : "");
+                doctor_list_settings(d, 1ULL << capability, doctor_capability_name(capability), settings, sizeof(settings));
+                (void)snprintf(remedy, size, "give perfd %s (%s in its unit)%s%s", doctor_capability_name(capability), settings,
+                               otherwise ? ", or " : "", otherwise ? otherwise : "");
         } else if (capability == CAP_PERFMON && d->paranoid > 2 && !doctor_has(d, CAP_SYS_ADMIN)) {
                 bool has_given_up = d->wants->privileges->has_given_up; /* the level was another one then */
 
@@ -108,9 +118,9 @@ const char *doctor_permit(Doctor *d, int capability, const char *otherwise) {
                                "sysctl kernel.perf_event_paranoid=2, or %s CAP_SYS_ADMIN, which this kernel asks for above 2",
                                has_given_up ? "restart perfd, which gave up" : "give perfd");
         } else if (d->has_seccomp)
-                (void)snprintf(remedy, size,
-                               "allow the call in the seccomp filter that this process has: "
-                               "SystemCallFilter= of the unit, or the profile of the container");
+                (void)snprintf(remedy, size, "allow the call in the seccomp filter that this process has: SystemCallFilter=%s in "
+                               "perfd's unit, or the profile of the container",
+                               capability == CAP_PERFMON || capability == CAP_SYS_ADMIN ? "perf_event_open" : "@system-service");
         else if (d->is_user_namespace)
                 (void)snprintf(remedy, size, "run perfd in the host's own user namespace: %s counts nowhere else",
                                doctor_capability_name(capability));
@@ -118,6 +128,23 @@ const char *doctor_permit(Doctor *d, int capability, const char *otherwise) {
                 (void)snprintf(remedy, size,
                                "a security module forbids it: see dmesg, and "
                                "/sys/kernel/security/lockdown");
+        return remedy;
+}
+
+const char *doctor_permit_writing(Doctor *d, const char *path, const char *otherwise) {
+        struct statvfs fs;
+        bool is_read_only = statvfs(path, &fs) == 0 && fs.f_flag & ST_RDONLY;
+        const char *remedy;
+        size_t n;
+
+        if (is_read_only && doctor_has(d, CAP_DAC_OVERRIDE)) {
+                (void)snprintf(d->remedy, sizeof(d->remedy), "ProtectKernelTunables=no in perfd's unit");
+                return d->remedy;
+        }
+        remedy = doctor_permit(d, CAP_DAC_OVERRIDE, is_read_only ? NULL : otherwise);
+        n = strlen(remedy);
+        if (is_read_only)
+                (void)snprintf(d->remedy + n, sizeof(d->remedy) - n, ", and ProtectKernelTunables=no in its unit");
         return remedy;
 }
 
@@ -227,6 +254,7 @@ static int doctor_learn(Doctor *d) {
                 return r;
         if (status && (text = status_find(status, "\nCapEff:")))
                 d->capabilities = strtoull(text, NULL, 16);
+        d->bounding = status && (text = status_find(status, "\nCapBnd:")) ? strtoull(text, NULL, 16) : UINT64_MAX;
         d->has_seccomp = status && has_foreign_filter(d, status);
         d->is_user_namespace = !is_first_namespace(d, "/proc/self/ns/user",
                                                    "user:[4026531837]"); /* PROC_USER_INIT_INO */

@@ -18,7 +18,7 @@ typedef struct DoctorRow {
         const char *what;  /* "kprobes", "PERF_FORMAT_LOST" */
         bool works;
         char found[320];  /* what was tried and what Linux said */
-        char remedy[320]; /* the smallest one; "" if it works */
+        char remedy[512]; /* the smallest one; "" if it works */
 } DoctorRow;
 
 /* What perfd needs, as its configuration says. */

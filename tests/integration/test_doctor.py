@@ -134,8 +134,8 @@ def test_as_nobody():
         fails(rows, "capabilities", "^none; refused for want of CAP_PERFMON", "AmbientCapabilities=CAP_PERFMON")
 
         wanted = []
-        for _ in range(3):  # uprobes first ask for CAP_PERFMON and then, on newer kernels, for CAP_SYS_ADMIN
-            missed = re.search(r"AmbientCapabilities=([A-Z_ ]+?) in", rows["capabilities"]["remedy"])
+        for _ in range(3):  # what could not be looked at before may want more
+            missed = re.search(r"AmbientCapabilities=([A-Z_ ]+?) (in|and)", rows["capabilities"]["remedy"])
             wanted += missed.group(1).split() if missed else []
             names = ",".join("+" + name.removeprefix("CAP_").lower() for name in wanted)
             rows = examine(prefix=[*NOBODY, "--inh-caps", names, "--ambient-caps", names], program=program, config=CONFIG)
@@ -157,9 +157,9 @@ def test_as_the_service():
         works(rows, "host-wide events", "opens")
         works(rows, "tracepoints", "opens")
         works(rows, "kernel filters", "takes a filter")
-        fails(rows, "filter complaints", "can not be written", "root")
+        fails(rows, "filter complaints", "can not be written", "CAP_DAC_OVERRIDE")
         fails(rows, "uprobe_events", "can not be written", "CAP_DAC_OVERRIDE")
-        fails(rows, "idle CPUs", "BPF .*not permitted", "SystemCallFilter=bpf.*CAP_BPF")
+        fails(rows, "idle CPUs", "BPF .*not permitted", "AmbientCapabilities=CAP_BPF CAP_PERFMON")
         works(rows, "seccomp", "perfd's own filter alone|a filter is in force")  # of what it could do with bpf(2) nevertheless
 
 
@@ -284,7 +284,8 @@ def test_of_a_daemon():
         equal(sum(e.occurred for e in ledger.events), sum(load.counts), "what occurred")
         for event in ledger.events:
             check(event.balanced and event.exact, f"not balanced: {event}")
-            equal(event.delivered + event.filtered, event.occurred, f"what was delivered of {event}")
+            late = sum(count.count for count in event.lost if count.reason == "late")  # where an emulated CPU stood still
+            equal(event.delivered + event.filtered + late, event.occurred, f"what was delivered of {event}")
 
 
 def test_breakpoints_again():
