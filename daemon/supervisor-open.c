@@ -460,6 +460,19 @@ int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Op
         return r == 0 ? supervisor_open_on(s, g, filter, slots, n_slots, ret, e) : r;
 }
 
+/* One of a pattern's: its tracepoint went since it was listed, as a probe of somebody's, or it is another one by now. */
+static bool is_gone(Supervisor *s, const Registration *g) {
+        const Plan *plan = g->event->plan;
+        Plan *now = NULL;
+        bool is;
+
+        if (!g->of_glob || !plan)
+                return false;
+        is = tracing_load(&s->tracing, plan->group, plan->name, &now, NULL) == REFUSED_NOT_FOUND || (now && now->type != plan->type);
+        plan_unref(now);
+        return is;
+}
+
 int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e) {
         Registration **p = list;
         int r = supervisor_check_room(s, *list, e);
@@ -469,8 +482,11 @@ int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e) {
                 Explanation why = EXPLANATION_NULL;
 
                 r = supervisor_open(s, g, g->event->spec.filter, &g->opened, &why);
-                if (r == REFUSED_DENIED && g->of_glob && strcmp(why.reason, "not-sampled") == 0) {
+                bool is_left_out = r == REFUSED_DENIED && g->of_glob && strcmp(why.reason, "not-sampled") == 0;
+
+                if (is_left_out)
                         notes_add_left_out(s, why.text);
+                if (is_left_out || (r > 0 && r != REFUSED_CANCELLED && is_gone(s, g))) {
                         *p = g->next;
                         registration_free(s, g);
                         r = 0;

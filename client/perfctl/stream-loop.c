@@ -219,7 +219,8 @@ static int run(StreamLoop *l) {
 
 int stream_loop_run(StreamLoop *l, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
                     int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription)) {
-        EventSubscription s = { .subscription = subscription, .callbacks = callbacks, .userdata = l->userdata, .choose = choose };
+        EventSubscription s = { .subscription = subscription, .callbacks = callbacks, .userdata = l->userdata, .choose = choose,
+                                .is_watched = l->is_watched };
         perfd_client *keeper = NULL; /* of events that are added for as long as it runs */
         int r = signals_catch(l->p, false);
 

@@ -213,15 +213,16 @@ static void warn_of_word(const Perfctl *p, const char *word, const perfd_result 
         if (n > 0 && n_enabled == 0)
                 (void)perfctl_fail(p, PERFCTL_OK, "%s is disabled: nothing comes of it until somebody enables it, as by `perfctl enable "
                                    "'%s'`", word, word);
-        else if (n > 0 && p->human && strpbrk(word, "*?[") && !is_reference(word))
+        else if (n > 0 && strpbrk(word, "*?[") && !is_reference(word))
                 (void)perfctl_fail(p, PERFCTL_OK, "of '%s' these are the %zu that run, and not all that `perfctl available '%s'` lists",
                                    word, n, word);
 }
 
+/* Who looks at a terminal and sees nothing. */
 static int warn_of_silence(Perfctl *p, const EventWords *words) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
 
-        if (words->n == 0 && !p->human)
+        if (!p->human)
                 return 0;
         if (perfd_list(p->client, NULL, &list) != 0)
                 return perfctl_fail_client(p, NULL);
@@ -237,7 +238,7 @@ static int subscribe_by_names(Perfctl *p, const EventSubscription *s, perfd_clie
         int r;
 
         event_words_take_all(&words, p);
-        r = warn_of_silence(p, &words);
+        r = s->is_watched ? warn_of_silence(p, &words) : 0;
         if (r == 0)
                 r = expand_references(p, &words);
         if (r == 0)

@@ -97,7 +97,7 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         Watch w = { .p = p, .options = options,
                     .loop = { .p = p, .duration = options->duration, .may_lose = options->may_lose, .has_tables = options->has_tables,
-                              .is_full = is_enough, .loss.advice = "--where EXPR and --fields make them fewer or shorter" },
+                              .is_watched = true, .is_full = is_enough, .loss.advice = "--where EXPR and --fields make them fewer or shorter" },
                     .text = { .out = &p->out, .time.form = options->time, .raw = options->raw, .columns = options->columns, .is_padded = p->human,
                               .has_colours = p->human && wants_colours(), .has_kernels = options->subscription.n_fields > 0 } };
 

@@ -4,7 +4,10 @@ import contextlib
 import multiprocessing
 import os
 import select
+import shutil
 import signal
+import struct
+import tempfile
 
 import perfd
 from perfd import Daemon, add, check, equal, refused, wait_until
@@ -37,26 +40,42 @@ def define(line):
         os.close(fd)
 
 
-def come_and_go(group, stop):
+def come_and_go(group, program, stop):
     """In a process of its own: a user probe that is defined, and taken away, again and again."""
     while not stop.is_set():
-        for line in f"p:{group}/comes /bin/sh:0x1000\n", f"-:{group}/comes\n":
-            define(line)
+        define(f"p:{group}/comes {program}\n")
+        take_away(f"{group}/comes")
+
+
+def take_away(probe):
+    """As soon as nobody has it open any more."""
+    def is_gone():
+        with contextlib.suppress(OSError):
+            define(f"-:{probe}\n")
+        return not os.path.exists(f"{perfd.TRACING}/events/{probe}")
+    wait_until(is_gone, f"{probe} to go")
 
 
 def test_what_goes_meanwhile():
     """A pattern means what is there: what goes between the list and the look at it is left out, and refuses nothing."""
     group = f"perfd_test_goes_{os.getpid()}"
     context = multiprocessing.get_context("fork")
-    with Daemon("version: 1\n") as daemon, daemon.client_of(NOBODY) as nobody, contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
+        program = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), "program")
+        shutil.copy("/bin/true", program)  # which nobody runs: a breakpoint is written into it
+        with open(program, "rb") as f:
+            entry, = struct.unpack_from("<Q", f.read(64), 24)  # there is an instruction
+        program += f":{entry:#x}"
         for i in range(50):
-            define(f"p:{group}/stays{i} /bin/sh:0x1000\n")
-            stack.callback(define, f"-:{group}/stays{i}\n")
+            define(f"p:{group}/stays{i} {program}\n")
+            stack.callback(take_away, f"{group}/stays{i}")
+        daemon = stack.enter_context(Daemon("version: 1\n"))
+        nobody = stack.enter_context(daemon.client_of(NOBODY))
         stop = context.Event()
-        others = context.Process(target=come_and_go, args=(group, stop))
+        others = context.Process(target=come_and_go, args=(group, program, stop))
         others.start()
         try:
-            for _ in range(100):
+            for _ in range(40):
                 planned = nobody.request(plan=pb.PlanRequest(yaml=f"version: 1\ngroups: {{g: {{events: ['{group}:*']}}}}\n")).plan
                 check(len(planned.added) in (50, 51), f"{len(planned.added)} events")
         finally:

@@ -316,6 +316,7 @@ static void test_newer_kernel(void **state) {
         put_file("/proc/sys/kernel/osrelease", "6.16.1\n");
         put_file("/proc/self/status", "CapEff:\t0000000000000000\nSeccomp:\t0\n");
         kernel.host = kernel.probes = EACCES;
+        strcat(tracing, "/nowhere");
         r = examine();
         check_no(&r, "capabilities", "none; refused for want of CAP_PERFMON CAP_SYS_ADMIN",
                  "AmbientCapabilities=CAP_PERFMON CAP_SYS_ADMIN in perfd's unit, for all that is refused here");

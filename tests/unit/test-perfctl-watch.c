@@ -6,17 +6,28 @@
 #include "tests/unit/played-stream.h"
 
 /* Subscribed, with the start and `n` items on their way. */
-static void watch_begin(Ran *r, size_t n) {
+/* On a terminal it has asked before what runs. */
+static void watch_begin(Ran *r, size_t n, bool is_terminal) {
+        Perfd__V1__EventState event = PERFD__V1__EVENT_STATE__INIT;
+        Perfd__V1__EventSpec spec = PERFD__V1__EVENT_SPEC__INIT;
+
+        spec.name = spec.event = (char *)"mine";
+        event.id = 7;
+        event.spec = &spec;
         run_greet(r);
         play_request_free(play_request(r->daemon));
-        play_ok(r->daemon, 2);
+        if (is_terminal) {
+                play_listed(r, 2, &event);
+                play_request_free(play_request(r->daemon));
+        }
+        play_ok(r->daemon, is_terminal ? 3 : 2);
         play_start(r->daemon);
         play_items(r->daemon, 2, 5000000100, n);
 }
 
 static void watch_start(Ran *r, const char *const *words, size_t n) {
         run_start(r, words);
-        watch_begin(r, n);
+        watch_begin(r, n, false);
 }
 
 #define JSON_START                                                                                                     \
@@ -152,7 +163,7 @@ static void test_watch_hostile_daemon(void **state) {
         Ran r;
 
         run_start(&r, WORDS("watch", "--time", "clock"));
-        watch_begin(&r, 1);
+        watch_begin(&r, 1, false);
         watch_gap_of(&r, 3, 7, "\033]0;title\a\xe2\x80\xae");
         kill(r.pid, SIGINT);
         await_stop(&r);
@@ -178,7 +189,7 @@ static void test_watch_columns(void **state) {
 
 static void watch_on_terminal(Ran *r, const char *const *words, uint64_t gap) {
         run_on_terminal(r, words);
-        watch_begin(r, 1);
+        watch_begin(r, 1, true);
         if (gap > 0)
                 watch_gap(r, 3, gap);
         kill(r->pid, SIGINT);
