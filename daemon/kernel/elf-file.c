@@ -7,10 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-
-#define FILE_SIZE_MAX (UINT64_C(1) << 36) /* address space that a file may ask of us */
 
 DEFINE_CLEANUP(ElfFile *, elf_file_close)
 
@@ -67,21 +64,11 @@ int elf_file_open_fd(int fd, const char *path, ElfFile **ret, Explanation *e) {
         f->fd = reopen(fd);
         if (f->fd < 0 || fstat(f->fd, &status) < 0)
                 return explain_open(path, errno, e);
-        if (status.st_size == 0 || (uint64_t)status.st_size > FILE_SIZE_MAX)
+        if (status.st_size == 0)
                 return elf_file_refuse(f, e, "is no ELF file: it has %jd bytes", (intmax_t)status.st_size);
         f->device = status.st_dev;
         f->inode = status.st_ino;
-        f->image = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (f->image == MAP_FAILED) {
-                f->image = NULL;
-                return refuse(e, REFUSED_EXHAUSTED, "no-memory", "no address space is left for %s of %jd bytes",
-                              QUOTE(path), (intmax_t)status.st_size);
-        }
-        f->size = (size_t)status.st_size;
-        f->pages = calloc((f->size - 1) / ELF_PAGE_SIZE + 1, sizeof(*f->pages));
-        if (!f->pages)
-                return error_origin(-ENOMEM);
+        f->size = (uint64_t)status.st_size;
         r = elf_file_load_all(f, e);
         if (r == 0)
                 *ret = TAKE_PTR(f);
@@ -94,7 +81,7 @@ int elf_file_open_memory(const void *bytes, size_t size, const char *path, ElfFi
 
         if (!f)
                 return error_origin(-ENOMEM);
-        f->image = (char *)bytes; /* elf_memory() does not write to it */
+        f->memory = bytes;
         f->size = size;
         r = elf_file_load_all(f, e);
         if (r == 0)
@@ -107,12 +94,8 @@ ElfFile *elf_file_close(ElfFile *f) {
                 return NULL;
         for (size_t i = 0; i < ARRAY_SIZE(f->tables); i++)
                 elf_table_deinit(&f->tables[i]);
-        if (f->elf)
-                (void)elf_end(f->elf);
-        if (f->fd >= 0 && f->image)
-                (void)munmap(f->image, f->size);
+        elf_file_free_views(f);
         f->fd = close_fd(f->fd);
-        free(f->pages);
         free(f->segments);
         free(f->path);
         free(f);

@@ -1,6 +1,7 @@
 /*
- * For probes: where a symbol of an ELF file lies, by libelf. A file is foreign data: whatever it says is checked, and
- * what can not be right is refused with where and what. Blocking reads; no global state, any thread.
+ * For probes: where a symbol of an ELF file lies. A file is foreign data: whatever it says is checked, and what can not be right
+ * is refused with where and what. However large its tables are, an open one takes some 9 MiB at most. Blocking reads, which have
+ * checkpoints; no global state, any thread, one at a time.
  */
 #pragma once
 
@@ -48,9 +49,10 @@ typedef struct ElfPlace {
 int elf_file_find(const ElfFile *f, const char *symbol, uint64_t offset, ElfPlace *ret, Explanation *e);
 /* An address in the file's own terms (as nm prints it). REFUSED_INVALID "bad-address": no executable segment has it. */
 int elf_file_find_address(const ElfFile *f, uint64_t address, ElfPlace *ret, Explanation *e);
-/* All function names that match a glob, sorted, once each, for completion and `available`; free each and the list.
- * What elf_file_find() takes: "name", or "name@VERSION" where the name alone means another one. -ENOMEM. */
-int elf_file_match(const ElfFile *f, const char *glob, char ***ret_names, size_t *ret_n);
+/* All function names that match a glob, sorted, once each; free each and the list.
+ * What elf_file_find() takes: "name", or "name@VERSION" where the name alone means another one.
+ * As many as there are: nothing that a client asks for may come here. Refusals of reading; -ENOMEM. */
+int elf_file_match(const ElfFile *f, const char *glob, char ***ret_names, size_t *ret_n, Explanation *e);
 
 /* One site of a static probe (.note.stapsdt). */
 typedef struct ElfProbe {
@@ -64,7 +66,10 @@ typedef struct ElfProbe {
         uint16_t machine;          /* EM_X86_64, ...: what the arguments are written for */
 } ElfProbe;
 
-/* All sites that match (globs; NULL: all). REFUSED_NOT_FOUND "unknown-probe" with near names. */
+/*
+ * All sites that match (globs; NULL: all). REFUSED_NOT_FOUND "unknown-probe" with near names; REFUSED_INVALID "bad-elf": also if
+ * there are more of them, or longer ones, than in any program.
+ */
 int elf_file_probes(const ElfFile *f, const char *provider, const char *name, ElfProbe **ret, size_t *ret_n,
                     Explanation *e);
 void elf_probes_free(ElfProbe *probes, size_t n);

@@ -1,10 +1,6 @@
 /*
- * What of an ELF file is read, and what has to be true of it before libelf sees it.
- *
- * libelf trusts a header enough to allocate whatever it asks for, and a mapped file that someone cuts would kill us
- * with SIGBUS. So libelf only ever sees memory: an empty private mapping of the file's size, into which the few ranges
- * that are needed are read, after their bounds were checked. A program of gigabytes costs its symbol tables, and nobody
- * who writes to the file while we look can change what we checked.
+ * What of an ELF file has to be true before it is looked into: its headers, its segments, where its tables are. Their entries are
+ * checked when they are read, by who walks them.
  */
 #include "daemon/kernel/elf-layout.h"
 
@@ -12,151 +8,87 @@
 #include "daemon/base/checkpoint.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PROGRAM_HEADERS_SIZE_MAX 65536 /* as the kernel's load_elf_phdrs() */
 #define NOTES_SIZE_MAX (UINT64_C(1) << 20)
-#define READ_AT_ONCE (UINT64_C(1) << 20) /* bytes, between two checkpoints */
 #define NATIVE_BYTE_ORDER (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
 
-int elf_file_refuse(const ElfFile *f, Explanation *e, const char *format, ...) {
-        char what[512];
-        va_list ap;
+/* Behind n bytes of a note whose next part is aligned to 8 bytes or, by almost all, to 4; how far that is from its header. */
+static uint64_t pad(uint64_t n, uint64_t alignment) {
+        uint64_t to = alignment == 8 ? 8 : 4;
 
-        va_start(ap, format);
-        (void)vsnprintf(what, sizeof(what), format, ap);
-        va_end(ap);
-        return refuse(e, REFUSED_INVALID, "bad-elf", "%s: %s", QUOTE(f->path), what);
+        return (n + to - 1) / to * to;
 }
 
-/* Whole pages, each once: what was read stays as it was when it was checked. */
-static int load_page_run(const ElfFile *f, size_t first, size_t end, const char *what, Explanation *e) {
-        uint64_t offset = (uint64_t)first * ELF_PAGE_SIZE, stop = (uint64_t)end * ELF_PAGE_SIZE;
+int elf_note_next(const ElfFile *f, const ElfRange *notes, uint64_t alignment, uint64_t *at, ElfNote *ret, bool *ret_is_note,
+                  Explanation *e) {
+        uint64_t left = notes->size - *at, bytes, end;
+        Elf64_Nhdr header; /* the same for 32 bits */
+        int r = checkpoint(e);
 
-        if (stop > f->size)
-                stop = f->size;
-        while (offset < stop) {
-                size_t most = stop - offset < READ_AT_ONCE ? stop - offset : READ_AT_ONCE;
-                ssize_t n;
-                int r = checkpoint(e);
-
-                if (r != 0)
-                        return r;
-                n = pread(f->fd, f->image + offset, most, (off_t)offset);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return elf_file_refuse(f, e, "%s can not be read: %s", what, strerror(errno));
-                if (n == 0)
-                        return elf_file_refuse(f, e, "was cut off while it was read");
-                offset += (uint64_t)n;
-        }
-        memset(f->pages + first, true, end - first);
+        *ret_is_note = false;
+        if (r != 0 || left < sizeof(header))
+                return r;
+        r = elf_file_read(f, ELF_VIEW_ENTRIES, notes->offset + *at, &header, sizeof(header), e);
+        if (r != 0)
+                return r;
+        bytes = pad(sizeof(header) + (uint64_t)header.n_namesz, alignment);
+        end = pad(bytes + header.n_descsz, alignment);
+        if (bytes + header.n_descsz > left)
+                return 0;
+        *ret = (ElfNote){ .type = header.n_type, .owner = notes->offset + *at + sizeof(header), .n_owner = header.n_namesz,
+                          .bytes = notes->offset + *at + bytes, .size = header.n_descsz };
+        *at += end < left ? end : left; /* nothing is aligned behind the last one */
+        *ret_is_note = true;
         return 0;
 }
 
-int elf_file_load(const ElfFile *f, uint64_t offset, uint64_t size, const char *what, Explanation *e) {
-        size_t page = offset / ELF_PAGE_SIZE, end;
-        int r = 0;
+int elf_note_is(const ElfFile *f, const ElfNote *n, const char *owner, uint32_t type, bool *ret, Explanation *e) {
+        char found[16];
+        int r;
 
-        if (offset > f->size || size > f->size - offset)
-                return elf_file_refuse(f, e, "is cut off: %s of %" PRIu64 " bytes at %" PRIu64
-                                       " would end behind the file's %zu bytes", what, size, offset, f->size);
-        if (size > ELF_TABLE_SIZE_MAX)
-                return elf_file_refuse(f, e, "%s of %" PRIu64 " bytes is larger than any of a real program", what,
-                                       size);
-        if (!f->pages || size == 0)
+        *ret = n->type == type && n->n_owner == strlen(owner) + 1 && n->n_owner <= sizeof(found);
+        if (!*ret)
                 return 0;
-        end = (offset + size - 1) / ELF_PAGE_SIZE + 1;
-        while (page < end && r == 0) {
-                size_t first = page;
+        r = elf_file_read(f, ELF_VIEW_ENTRIES, n->owner, found, n->n_owner, e);
+        *ret = r == 0 && memcmp(found, owner, n->n_owner) == 0;
+        return r;
+}
 
-                while (page < end && !f->pages[page])
-                        page++;
-                if (page > first)
-                        r = load_page_run(f, first, page, what, e);
-                while (page < end && f->pages[page])
-                        page++;
+/* As the kernel does for PERF_RECORD_MMAP2: the first one in a PT_NOTE, unless it is longer than it would say. */
+static int load_build_id(ElfFile *f, const Elf64_Phdr *segment, Explanation *e) {
+        ElfRange notes = { segment->p_offset, segment->p_filesz };
+        uint64_t at = 0;
+        int r;
+
+        if (f->n_build_id > 0 || notes.size == 0 || notes.size > NOTES_SIZE_MAX)
+                return 0;
+        r = elf_file_check_range(f, notes.offset, notes.size, "the notes", e);
+        while (r == 0 && f->n_build_id == 0) {
+                bool is_note, is_id = false;
+                ElfNote note;
+
+                r = elf_note_next(f, &notes, segment->p_align, &at, &note, &is_note, e);
+                if (r != 0 || !is_note)
+                        break;
+                r = elf_note_is(f, &note, "GNU", NT_GNU_BUILD_ID, &is_id, e);
+                if (!is_id || note.size == 0 || note.size > BUILD_ID_SIZE_MAX)
+                        continue;
+                r = elf_file_read(f, ELF_VIEW_ENTRIES, note.bytes, f->build_id, note.size, e);
+                f->n_build_id = note.size;
         }
         return r;
 }
 
-int elf_file_load_section(const ElfFile *f, size_t index, Elf_Data **ret, GElf_Shdr *ret_header, Explanation *e) {
-        Elf_Scn *section = elf_getscn(f->elf, index);
-        Elf_Data *bytes = NULL;
-        GElf_Shdr header;
-        char what[48];
-        int r;
-
-        if (!section || !gelf_getshdr(section, &header))
-                return elf_file_refuse(f, e, "names a section %zu that it does not have", index);
-        (void)snprintf(what, sizeof(what), "section %zu", index);
-        if (header.sh_type == SHT_NOBITS || (header.sh_flags & SHF_COMPRESSED))
-                return elf_file_refuse(f, e, "%s, which is needed, has no plain bytes here", what);
-        if (header.sh_size > 0) {
-                r = elf_file_load(f, header.sh_offset, header.sh_size, what, e);
-                if (r != 0)
-                        return r;
-                bytes = elf_getdata(section, NULL);
-                if (!bytes || !bytes->d_buf || bytes->d_size != header.sh_size)
-                        return elf_file_refuse(f, e, "%s can not be right: %s", what, elf_errmsg(-1));
-        }
-        *ret = bytes;
-        *ret_header = header;
-        return 0;
-}
-
-bool elf_note_next(Elf_Data *notes, size_t *offset, ElfNote *ret) {
-        size_t owner, bytes, next;
-        GElf_Nhdr header;
-
-        next = gelf_getnote(notes, *offset, &header, &owner, &bytes);
-        if (next == 0)
-                return false;
-        *ret = (ElfNote){ .type = header.n_type, .owner = (const char *)notes->d_buf + owner,
-                          .n_owner = header.n_namesz, .bytes = (const uint8_t *)notes->d_buf + bytes,
-                          .size = header.n_descsz };
-        *offset = next;
-        return true;
-}
-
-bool elf_note_is(const ElfNote *n, const char *owner, uint32_t type) {
-        return n->type == type && n->n_owner == strlen(owner) + 1 && memcmp(n->owner, owner, n->n_owner) == 0;
-}
-
-/* As the kernel does for PERF_RECORD_MMAP2: the first one in a PT_NOTE, unless it is longer than it would say. */
-static int load_build_id(ElfFile *f, const GElf_Phdr *segment, Explanation *e) {
-        size_t offset = 0;
-        Elf_Data *notes;
-        ElfNote note;
-        int r;
-
-        if (f->n_build_id > 0 || segment->p_filesz == 0 || segment->p_filesz > NOTES_SIZE_MAX)
-                return 0;
-        r = elf_file_load(f, segment->p_offset, segment->p_filesz, "the notes", e);
-        if (r != 0)
-                return r;
-        notes = elf_getdata_rawchunk(f->elf, (int64_t)segment->p_offset, segment->p_filesz,
-                                     segment->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-        while (notes && elf_note_next(notes, &offset, &note))
-                if (elf_note_is(&note, "GNU", NT_GNU_BUILD_ID) && note.size > 0 && note.size <= BUILD_ID_SIZE_MAX) {
-                        memcpy(f->build_id, note.bytes, note.size);
-                        f->n_build_id = note.size;
-                        break;
-                }
-        return 0;
-}
-
 /* What maps one byte twice would give two answers to one question. */
-static int load_segment(ElfFile *f, const GElf_Phdr *p, Explanation *e) {
+static int load_segment(ElfFile *f, const Elf64_Phdr *p, Explanation *e) {
         if (p->p_filesz > p->p_memsz || p->p_vaddr + p->p_memsz < p->p_vaddr)
                 return elf_file_refuse(f, e, "segment at 0x%" PRIx64 " has sizes that can not be right", p->p_vaddr);
         if (p->p_offset > f->size || p->p_filesz > f->size - p->p_offset)
                 return elf_file_refuse(f, e, "is cut off, or holds debug symbols only: its segment at 0x%" PRIx64
-                                       " would end behind the file's %zu bytes", p->p_vaddr, f->size);
+                                       " would end behind the file's %" PRIu64 " bytes", p->p_vaddr, f->size);
         for (size_t i = 0; i < f->n_segments; i++)
                 if (p->p_vaddr < f->segments[i].address + f->segments[i].size &&
                     f->segments[i].address < p->p_vaddr + p->p_filesz)
@@ -175,14 +107,13 @@ static int load_segments(ElfFile *f, Explanation *e) {
         f->segments = calloc((size_t)f->header.e_phnum + 1, sizeof(*f->segments));
         if (!f->segments)
                 return error_origin(-ENOMEM);
-        for (int i = 0; i < f->header.e_phnum && r == 0; i++) {
-                GElf_Phdr p;
+        for (size_t i = 0; i < f->header.e_phnum && r == 0; i++) {
+                Elf64_Phdr p;
 
-                if (!gelf_getphdr(f->elf, i, &p))
-                        return elf_file_refuse(f, e, "program header %d can not be read: %s", i, elf_errmsg(-1));
-                if (p.p_type == PT_LOAD)
+                r = elf_file_program_header(f, i, &p, e);
+                if (r == 0 && p.p_type == PT_LOAD)
                         r = load_segment(f, &p, e);
-                else if (p.p_type == PT_NOTE)
+                else if (r == 0 && p.p_type == PT_NOTE)
                         r = load_build_id(f, &p, e);
         }
         return r;
@@ -192,12 +123,12 @@ static int load_tables(ElfFile *f, Explanation *e) {
         int r = 0;
 
         for (size_t i = 1; i < f->header.e_shnum && r == 0; i++) {
-                Elf_Scn *section = elf_getscn(f->elf, i);
-                GElf_Shdr header;
+                Elf64_Shdr header;
                 ElfTable *t;
 
-                if (!section || !gelf_getshdr(section, &header))
-                        return elf_file_refuse(f, e, "section header %zu can not be read: %s", i, elf_errmsg(-1));
+                r = elf_file_section_header(f, i, &header, e);
+                if (r != 0)
+                        return r;
                 if (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM)
                         continue;
                 t = &f->tables[header.sh_type == SHT_DYNSYM];
@@ -207,55 +138,66 @@ static int load_tables(ElfFile *f, Explanation *e) {
         return r;
 }
 
-/* All that elf_memory() would believe: how many headers there are, and where. */
-static int check_header(ElfFile *f, Explanation *e) {
-        const unsigned char *ident = (const unsigned char *)f->image;
-        bool is_64 = false;
-        union {
-                Elf32_Ehdr narrow;
-                Elf64_Ehdr wide;
-        } h;
+/* Of a file for 32 bits or for 64. */
+static void widen(ElfFile *f, const Elf32_Ehdr *h) {
+        f->header = (Elf64_Ehdr){ .e_type = h->e_type, .e_machine = h->e_machine, .e_phoff = h->e_phoff, .e_shoff = h->e_shoff,
+                                  .e_phentsize = h->e_phentsize, .e_phnum = h->e_phnum, .e_shentsize = h->e_shentsize,
+                                  .e_shnum = h->e_shnum, .e_shstrndx = h->e_shstrndx };
+}
+
+static int load_header(ElfFile *f, Explanation *e) {
+        unsigned char ident[EI_NIDENT] = { 0 };
+        Elf32_Ehdr narrow;
+        size_t size;
         int r = 0;
 
         if (f->size >= EI_NIDENT)
-                r = elf_file_load(f, 0, f->size < sizeof(h) ? f->size : sizeof(h), "the header", e);
+                r = elf_file_read(f, ELF_VIEW_HEADERS, 0, ident, sizeof(ident), e);
         if (r != 0)
                 return r;
         if (f->size < EI_NIDENT || memcmp(ident, ELFMAG, SELFMAG) != 0)
                 return elf_file_refuse(f, e, "is no ELF file");
-        is_64 = ident[EI_CLASS] == ELFCLASS64;
-        if (ident[EI_DATA] != NATIVE_BYTE_ORDER || (!is_64 && ident[EI_CLASS] != ELFCLASS32))
+        f->is_64 = ident[EI_CLASS] == ELFCLASS64;
+        if (ident[EI_DATA] != NATIVE_BYTE_ORDER || (!f->is_64 && ident[EI_CLASS] != ELFCLASS32))
                 return elf_file_refuse(f, e, "is for a machine of another byte order or word size than this one");
-        if (f->size < (is_64 ? sizeof(h.wide) : sizeof(h.narrow)))
+        size = f->is_64 ? sizeof(f->header) : sizeof(narrow);
+        if (f->size < size)
                 return elf_file_refuse(f, e, "is cut off in its header");
-        memcpy(&h, f->image, is_64 ? sizeof(h.wide) : sizeof(h.narrow));
-#define HEADER(field) (is_64 ? h.wide.field : h.narrow.field)
-        if (HEADER(e_type) != ET_EXEC && HEADER(e_type) != ET_DYN)
-                return elf_file_refuse(f, e, "is neither a program nor a shared library (ELF type %u)", HEADER(e_type));
-        if ((HEADER(e_phnum) && HEADER(e_phentsize) != (is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr))) ||
-            (HEADER(e_shnum) && HEADER(e_shentsize) != (is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr))))
+        r = elf_file_read(f, ELF_VIEW_HEADERS, 0, f->is_64 ? (void *)&f->header : &narrow, size, e);
+        if (r == 0 && !f->is_64)
+                widen(f, &narrow);
+        return r;
+}
+
+/* How many other headers there are, and where. */
+static int check_header(const ElfFile *f, Explanation *e) {
+        const Elf64_Ehdr *h = &f->header;
+        int r;
+
+        if (h->e_type != ET_EXEC && h->e_type != ET_DYN)
+                return elf_file_refuse(f, e, "is neither a program nor a shared library (ELF type %u)", h->e_type);
+        if ((h->e_phnum && h->e_phentsize != (f->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr))) ||
+            (h->e_shnum && h->e_shentsize != (f->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr))))
                 return elf_file_refuse(f, e, "has headers of a size that ELF does not know");
-        if (HEADER(e_phnum) == 0 || HEADER(e_phnum) * HEADER(e_phentsize) > PROGRAM_HEADERS_SIZE_MAX)
-                return elf_file_refuse(f, e, "has %u program headers, with which nothing can run", HEADER(e_phnum));
-        if (HEADER(e_shnum) == 0 && HEADER(e_shoff) != 0)
+        if (h->e_phnum == 0 || h->e_phnum * h->e_phentsize > PROGRAM_HEADERS_SIZE_MAX)
+                return elf_file_refuse(f, e, "has %u program headers, with which nothing can run", h->e_phnum);
+        if (h->e_shnum == 0 && h->e_shoff != 0)
                 return elf_file_refuse(f, e, "has section headers but no number of them");
-        r = elf_file_load(f, HEADER(e_phoff), HEADER(e_phnum) * HEADER(e_phentsize), "its program headers", e);
+        r = elf_file_check_range(f, h->e_phoff, (uint64_t)h->e_phnum * h->e_phentsize, "its program headers", e);
         if (r == 0)
-                r = elf_file_load(f, HEADER(e_shoff), HEADER(e_shnum) * HEADER(e_shentsize), "its section headers", e);
-#undef HEADER
+                r = elf_file_check_range(f, h->e_shoff, (uint64_t)h->e_shnum * h->e_shentsize, "its section headers", e);
         return r;
 }
 
 int elf_file_load_all(ElfFile *f, Explanation *e) {
-        int r = check_header(f, e);
+        int r = elf_file_make_views(f);
 
-        if (r != 0)
-                return r;
-        (void)elf_version(EV_CURRENT);
-        f->elf = elf_memory(f->image, f->size);
-        if (!f->elf || elf_kind(f->elf) != ELF_K_ELF || !gelf_getehdr(f->elf, &f->header))
-                return elf_file_refuse(f, e, "can not be read as ELF: %s", elf_errmsg(-1));
-        r = load_segments(f, e);
+        if (r == 0)
+                r = load_header(f, e);
+        if (r == 0)
+                r = check_header(f, e);
+        if (r == 0)
+                r = load_segments(f, e);
         if (r == 0)
                 r = load_tables(f, e);
         return r;

@@ -50,17 +50,18 @@ static size_t sort_names(char **names, size_t n) {
         return to;
 }
 
-int elf_file_match(const ElfFile *f, const char *glob, char ***ret_names, size_t *ret_n) {
+int elf_file_match(const ElfFile *f, const char *glob, char ***ret_names, size_t *ret_n, Explanation *e) {
         char **names = NULL;
         size_t n = 0, n_room = 0;
         int r = 0;
 
         for (size_t t = 0; t < ARRAY_SIZE(f->tables); t++)
                 for (size_t i = 0; i < f->tables[t].n && r == 0; i++) {
-                        ElfSymbol s = elf_table_symbol(&f->tables[t], i);
                         _cleanup_free_ char *name = NULL;
+                        ElfSymbol s;
 
-                        if (!s.is_defined || s.type != STT_FUNC || memmem(s.name, s.n_name, ".cold", 5))
+                        r = elf_table_symbol(f, &f->tables[t], i, NULL, 0, &s, e);
+                        if (r != 0 || !s.is_defined || s.type != STT_FUNC || memmem(s.name, s.n_name, ".cold", 5))
                                 continue; /* an IFUNC has no code; .cold is the middle of a function */
                         name = name_of(&s);
                         if (!name)

@@ -19,6 +19,8 @@
 #define NOTE_OWNER "stapsdt"
 #define NOTE_TYPE 3
 #define NEAR_MAX 10000
+#define NOTE_SIZE_MAX 65536            /* of one site */
+#define SITES_SIZE_MAX (4 << 20)       /* of what is kept of those that match, for each some 100 bytes and its texts */
 
 /* A note as it lies in the file; texts are terminated. */
 typedef struct Site {
@@ -29,69 +31,80 @@ typedef struct Site {
 typedef struct Sites {
         ElfProbe *items;
         size_t n, n_room;
+        size_t n_bytes; /* of them and their texts */
 } Sites;
 
 typedef struct Walk {
         const ElfFile *file;
         const char *provider, *name; /* globs, NULL: all */
         uint64_t base;               /* where .stapsdt.base is now, 0 unknown */
+        ElfRange section_names;
+        uint64_t n_walked;           /* bytes of notes */
+        uint8_t *bytes;              /* of the note that was read last */
         Sites found;
         Nearest nearest;
         char nearest_name[96];
         size_t n_seen;
 } Walk;
 
-static bool section_is(const ElfFile *f, size_t index, const char *name, GElf_Shdr *ret) {
-        Elf_Scn *section = elf_getscn(f->elf, index);
-        const char *found;
+static int section_is(const Walk *w, size_t index, const char *name, Elf64_Shdr *ret, bool *ret_is, Explanation *e) {
+        int r = elf_file_section_header(w->file, index, ret, e);
 
-        if (!section || !gelf_getshdr(section, ret))
-                return false;
-        found = elf_strptr(f->elf, f->header.e_shstrndx, ret->sh_name);
-        return found && strcmp(found, name) == 0;
+        *ret_is = false;
+        return r == 0 ? elf_file_text_begins(w->file, &w->section_names, ret->sh_name, name, strlen(name) + 1, ret_is, e) : r;
 }
 
-static int load_names(const ElfFile *f, Explanation *e) {
-        GElf_Shdr header;
-        Elf_Data *names;
+static int load_names(Walk *w, Explanation *e) {
+        Elf64_Shdr header;
+        int r;
 
-        if (f->header.e_shstrndx == SHN_UNDEF)
+        if (w->file->header.e_shstrndx == SHN_UNDEF)
                 return 0;
-        return elf_file_load_section(f, f->header.e_shstrndx, &names, &header, e);
+        r = elf_file_section(w->file, w->file->header.e_shstrndx, &header, e);
+        if (r == 0)
+                w->section_names = (ElfRange){ header.sh_offset, header.sh_size };
+        return r;
 }
 
-static uint64_t find_base(const ElfFile *f) {
-        GElf_Shdr header;
+static int find_base(Walk *w, Explanation *e) {
+        for (size_t i = 1; i < w->file->header.e_shnum; i++) {
+                Elf64_Shdr header;
+                bool is_base;
+                int r = section_is(w, i, ".stapsdt.base", &header, &is_base, e);
 
-        for (size_t i = 1; i < f->header.e_shnum; i++)
-                if (section_is(f, i, ".stapsdt.base", &header))
-                        return header.sh_addr;
+                if (r != 0)
+                        return r;
+                if (is_base) {
+                        w->base = header.sh_addr;
+                        return 0;
+                }
+        }
         return 0;
 }
 
-static bool read_site(const ElfFile *f, const ElfNote *note, Site *ret) {
-        size_t n_word = f->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4, at = 3 * n_word;
+static bool parse_site(const uint8_t *bytes, size_t size, size_t n_word, Site *ret) {
+        size_t at = 3 * n_word;
         uint64_t words[3] = { 0 };
         const char *texts[3];
 
-        if (note->size < at)
+        if (size < at)
                 return false;
         for (size_t i = 0; i < ARRAY_SIZE(words); i++)
                 if (n_word == 8)
-                        memcpy(&words[i], note->bytes + i * n_word, n_word);
+                        memcpy(&words[i], bytes + i * n_word, n_word);
                 else {
                         uint32_t narrow;
 
-                        memcpy(&narrow, note->bytes + i * n_word, n_word);
+                        memcpy(&narrow, bytes + i * n_word, n_word);
                         words[i] = narrow;
                 }
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-                const uint8_t *end = memchr(note->bytes + at, '\0', note->size - at);
+                const uint8_t *end = memchr(bytes + at, '\0', size - at);
 
                 if (!end)
                         return false;
-                texts[i] = (const char *)note->bytes + at;
-                at = (size_t)(end - note->bytes) + 1;
+                texts[i] = (const char *)bytes + at;
+                at = (size_t)(end - bytes) + 1;
         }
         *ret = (Site){ .address = words[0], .base = words[1], .semaphore = words[2], .provider = texts[0],
                        .name = texts[1], .arguments = texts[2] };
@@ -148,6 +161,11 @@ static int add_site(Walk *w, const Site *s, Explanation *e) {
         if (semaphore && !counter)
                 return elf_file_refuse(w->file, e, "the note of %s:%s has its semaphore at 0x%" PRIx64
                                        ", where the file holds nothing", QUOTE(s->provider), QUOTE(s->name), semaphore);
+        w->found.n_bytes += sizeof(p) + 100 + strlen(s->provider) + strlen(s->name) + strlen(s->arguments);
+        if (w->found.n_bytes > SITES_SIZE_MAX)
+                return elf_file_refuse(w->file, e, "more sites of static probes, or longer ones, match than any program has:"
+                                       " %zu of them, to %s:%s, have too many bytes", w->found.n + 1, QUOTE(s->provider),
+                                       QUOTE(s->name));
         if (w->found.n == w->found.n_room) {
                 size_t n_room = w->found.n_room ? w->found.n_room * 2 : 8;
                 ElfProbe *more = reallocarray(w->found.items, n_room, sizeof(*more));
@@ -167,55 +185,69 @@ static int add_site(Walk *w, const Site *s, Explanation *e) {
         return p.provider && p.name && p.arguments ? 0 : error_origin(-ENOMEM);
 }
 
-static int walk_notes(Walk *w, Elf_Data *notes, size_t section, Explanation *e) {
-        size_t offset = 0;
-        ElfNote note;
-        int r;
+static int take_note(Walk *w, const ElfNote *note, uint64_t end, size_t section, Explanation *e) {
+        const ElfFile *f = w->file;
+        Site s;
+        int r = 0;
 
-        while (elf_note_next(notes, &offset, &note)) {
-                Site s;
+        if (note->size <= NOTE_SIZE_MAX)
+                r = elf_file_read(f, ELF_VIEW_ENTRIES, note->bytes, w->bytes, note->size, e);
+        if (r != 0)
+                return r;
+        if (note->size > NOTE_SIZE_MAX || !parse_site(w->bytes, note->size, f->is_64 ? 8 : 4, &s))
+                return elf_file_refuse(f, e, "the note before byte %" PRIu64 " of section %zu is no static probe", end, section);
+        if (glob_fits(w->provider, s.provider) && glob_fits(w->name, s.name))
+                return add_site(w, &s, e);
+        compare_names(w, &s);
+        return 0;
+}
 
-                r = checkpoint(e);
-                if (r != 0)
-                        return r;
+static int walk_notes(Walk *w, const Elf64_Shdr *header, size_t section, Explanation *e) {
+        ElfRange notes = { header->sh_offset, header->sh_size };
+        const ElfFile *f = w->file;
+        uint64_t at = 0;
 
-                if (!elf_note_is(&note, NOTE_OWNER, NOTE_TYPE))
-                        continue;
-                if (!read_site(w->file, &note, &s))
-                        return elf_file_refuse(w->file, e, "the note before byte %zu of section %zu is no static probe",
-                                               offset, section);
-                if (!glob_fits(w->provider, s.provider) || !glob_fits(w->name, s.name)) {
-                        compare_names(w, &s);
-                        continue;
-                }
-                r = add_site(w, &s, e);
+        w->n_walked += notes.size;
+        if (w->n_walked > ELF_TABLE_SIZE_MAX)
+                return elf_file_refuse(f, e, "its notes of static probes, to section %zu, are larger than any of a real program",
+                                       section);
+        for (;;) {
+                bool is_note, is_site = false;
+                ElfNote note;
+                int r = elf_note_next(f, &notes, header->sh_addralign, &at, &note, &is_note, e);
+
+                if (r == 0 && !is_note)
+                        break;
+                if (r == 0)
+                        r = elf_note_is(f, &note, NOTE_OWNER, NOTE_TYPE, &is_site, e);
+                if (r == 0 && is_site)
+                        r = take_note(w, &note, at, section, e);
                 if (r != 0)
                         return r;
         }
-        if (offset != notes->d_size)
-                return elf_file_refuse(w->file, e, "the note at byte %zu of section %zu ends behind the section",
-                                       offset, section);
+        if (at != notes.size)
+                return elf_file_refuse(f, e, "the note at byte %" PRIu64 " of section %zu ends behind the section", at, section);
         return 0;
 }
 
 static int walk(Walk *w, Explanation *e) {
         const ElfFile *f = w->file;
-        int r = load_names(f, e);
+        int r = load_names(w, e);
 
-        if (r != 0)
-                return r;
-        w->base = find_base(f);
+        if (r == 0)
+                r = find_base(w, e);
         for (size_t i = 1; i < f->header.e_shnum && r == 0; i++) {
-                Elf_Data *notes = NULL;
-                GElf_Shdr header;
+                Elf64_Shdr header;
+                bool is_notes;
 
-                if (!section_is(f, i, ".note.stapsdt", &header))
+                r = section_is(w, i, ".note.stapsdt", &header, &is_notes, e);
+                if (r != 0 || !is_notes)
                         continue;
                 if (header.sh_type != SHT_NOTE)
                         return elf_file_refuse(f, e, "section %zu, .note.stapsdt, holds no notes", i);
-                r = elf_file_load_section(f, i, &notes, &header, e);
-                if (r == 0 && notes)
-                        r = walk_notes(w, notes, i, e);
+                r = elf_file_section(f, i, &header, e);
+                if (r == 0)
+                        r = walk_notes(w, &header, i, e);
         }
         return r;
 }
@@ -223,8 +255,13 @@ static int walk(Walk *w, Explanation *e) {
 int elf_file_probes(const ElfFile *f, const char *provider, const char *name, ElfProbe **ret, size_t *ret_n,
                     Explanation *e) {
         Walk w = { .file = f, .provider = provider, .name = name, .nearest = NEAREST_NULL };
-        int r = walk(&w, e);
+        int r;
 
+        w.bytes = malloc(NOTE_SIZE_MAX);
+        if (!w.bytes)
+                return error_origin(-ENOMEM);
+        r = walk(&w, e);
+        free(w.bytes);
         if (r == 0 && w.found.n == 0)
                 r = w.n_seen == 0 ? refuse(e, REFUSED_NOT_FOUND, "unknown-probe",
                                            "%s has no static probes (.note.stapsdt)", QUOTE(f->path))

@@ -18,6 +18,7 @@
 #define SHOWN_MAX 6            /* places or names in a message */
 #define NEAR_MAX 200000        /* symbols that are compared with a misspelled name: some 50 ms */
 #define LIST_TEXT_SIZE 320
+#define PLAIN_SIZE_MAX 96      /* of a name in a message */
 
 /* From the worst to the best. The name itself, before the copies that a compiler made of it. */
 typedef enum Rank {
@@ -42,12 +43,14 @@ typedef struct Wanted {
 /* The candidates of the best rank in one table. */
 typedef struct Found {
         Rank rank;
-        ElfSymbol symbol;
+        ElfSymbol symbol; /* without its texts */
+        char name[sizeof(((ElfPlace *)0)->symbol)]; /* a longer one is cut */
         uint64_t addresses[SHOWN_MAX];
         char names[SHOWN_MAX][64];
         size_t n; /* distinct addresses; one more than SHOWN_MAX: too many */
         bool is_imported;
-        ElfSymbol hidden; /* a version of the name that was not asked for; name NULL: none */
+        bool is_hidden, has_version; /* the name has a version that was not asked for, or none but one was */
+        char version[PLAIN_SIZE_MAX + 1]; /* that one, cut when it is not plain anyway */
 } Found;
 
 /* One or more of .isra.N, .constprop.N, .part.N, .lto_priv.N and nothing else. */
@@ -103,6 +106,8 @@ static void found_add(Found *found, Rank rank, const ElfSymbol *s) {
         if (rank > found->rank) {
                 found->rank = rank;
                 found->symbol = *s;
+                found->symbol.name = found->symbol.version = NULL;
+                (void)snprintf(found->name, sizeof(found->name), "%.*s", (int)s->n_name, s->name);
                 found->n = 0;
         }
         for (size_t i = 0; i < found->n && i < SHOWN_MAX; i++)
@@ -116,23 +121,27 @@ static void found_add(Found *found, Rank rank, const ElfSymbol *s) {
                 found->n++;
 }
 
-static int search(const ElfTable *t, const Wanted *w, Found *found, Explanation *e) {
-        int r = 0;
+static int search(const ElfFile *f, const ElfTable *t, const Wanted *w, Found *found, Explanation *e) {
+        for (size_t i = 0; i < t->n; i++) {
+                ElfSymbol s;
+                int r = elf_table_symbol(f, t, i, w->name, w->n_name, &s, e);
+                Rank rank = r == 0 ? rank_of(&s, w) : RANK_NONE;
 
-        for (size_t i = 0; i < t->n && (r = elf_table_checkpoint(i, e)) == 0; i++) {
-                ElfSymbol s = elf_table_symbol(t, i);
-                Rank rank = rank_of(&s, w);
-
+                if (r != 0)
+                        return r;
                 if (rank == RANK_NONE)
                         continue;
                 if (!s.is_defined)
                         found->is_imported = found->is_imported || s.n_name == w->n_name;
                 else if (version_fits(&s, w))
                         found_add(found, rank, &s);
-                else if (rank > RANK_COPY)
-                        found->hidden = s;
+                else if (rank > RANK_COPY) {
+                        found->is_hidden = true;
+                        found->has_version = s.version;
+                        (void)snprintf(found->version, sizeof(found->version), "%s", s.version ?: "");
+                }
         }
-        return r;
+        return 0;
 }
 
 /* "0x1136, 0x1150, ..." or, for copies, "f.isra.0 at 0x1136, ...". */
@@ -160,66 +169,83 @@ static bool is_plain(const char *name) {
         for (size_t i = 0; i < n; i++)
                 if (!isgraph((unsigned char)name[i]))
                         return false;
-        return n > 0 && n < 96;
+        return n > 0 && n < PLAIN_SIZE_MAX;
 }
 
-static int refuse_unknown(const ElfFile *f, const char *symbol, const Wanted *w, const Found *found, Explanation *e) {
-        Nearest nearest = NEAREST_NULL;
-        size_t n_compared = 0;
+/* The function whose name is nearest to what was asked for. Its text is in `name`. */
+static int find_nearest(const ElfFile *f, const char *symbol, char name[static PLAIN_SIZE_MAX], Nearest *nearest, Explanation *e) {
+        size_t n = strlen(symbol), n_compared = 0;
 
-        if (f->tables[0].n == 0 && f->tables[1].n == 0)
-                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no symbol table, so %s can not be found;"
-                              " give an address, or a file that is not stripped", QUOTE(f->path), QUOTE(symbol));
-        for (size_t i = 0; i < ARRAY_SIZE(f->tables); i++) {
-                const char *version = found[i].hidden.version;
-
-                if (found[i].hidden.name && version && is_plain(version))
-                        return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has %s only in other versions; did"
-                                      " you mean '%.*s@%s'?", QUOTE(f->path), QUOTE(symbol), (int)w->n_name, w->name,
-                                      version);
-                if (found[i].hidden.name)
-                        return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has %s only %s", QUOTE(f->path),
-                                      QUOTE(symbol), version ? "in other versions" : "without a version");
-        }
-        if (found[0].is_imported || found[1].is_imported)
-                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s only calls %s: it is in one of the libraries"
-                              " that the file is linked with", QUOTE(f->path), QUOTE(symbol));
         for (size_t t = 0; t < ARRAY_SIZE(f->tables); t++)
                 for (size_t i = 0; i < f->tables[t].n && n_compared < NEAR_MAX; i++) {
-                        ElfSymbol s = elf_table_symbol(&f->tables[t], i);
-                        size_t n = strlen(symbol);
-                        int r = s.is_defined ? checkpoint(e) : elf_table_checkpoint(i, e);
+                        Nearest other = *nearest;
+                        ElfSymbol s;
+                        int r = elf_table_symbol(f, &f->tables[t], i, NULL, 0, &s, e);
 
+                        if (r == 0 && s.is_defined)
+                                r = checkpoint(e);
                         if (r != 0)
                                 return r;
                         if (!s.is_defined || s.type != STT_FUNC || s.n_name > 2 * n || n > 2 * s.n_name ||
                             !is_plain(s.name))
                                 continue;
-                        nearest_add(&nearest, symbol, s.name);
                         n_compared++;
+                        nearest_add(&other, symbol, s.name);
+                        if (other.word != s.name)
+                                continue;
+                        (void)snprintf(name, PLAIN_SIZE_MAX, "%s", s.name);
+                        *nearest = (Nearest){ .word = name, .distance = other.distance };
                 }
+        return 0;
+}
+
+static int refuse_unknown(const ElfFile *f, const char *symbol, const Wanted *w, const Found *found, Explanation *e) {
+        Nearest nearest = NEAREST_NULL;
+        char name[PLAIN_SIZE_MAX];
+        int r;
+
+        if (f->tables[0].n == 0 && f->tables[1].n == 0)
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no symbol table, so %s can not be found;"
+                              " give an address, or a file that is not stripped", QUOTE(f->path), QUOTE(symbol));
+        for (size_t i = 0; i < ARRAY_SIZE(f->tables); i++) {
+                if (found[i].is_hidden && is_plain(found[i].version))
+                        return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has %s only in other versions; did"
+                                      " you mean '%.*s@%s'?", QUOTE(f->path), QUOTE(symbol), (int)w->n_name, w->name,
+                                      found[i].version);
+                if (found[i].is_hidden)
+                        return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has %s only %s", QUOTE(f->path),
+                                      QUOTE(symbol), found[i].has_version ? "in other versions" : "without a version");
+        }
+        if (found[0].is_imported || found[1].is_imported)
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s only calls %s: it is in one of the libraries"
+                              " that the file is linked with", QUOTE(f->path), QUOTE(symbol));
+        r = find_nearest(f, symbol, name, &nearest, e);
+        if (r != 0)
+                return r;
         return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no function %s%s", QUOTE(f->path), QUOTE(symbol),
                       HINT(&nearest));
 }
 
 /* glibc calls the candidates of memcpy __memcpy_NAME, compilers those of f f.NAME.N; f.resolver only chooses. */
-static int refuse_ifunc(const ElfFile *f, const char *symbol, const ElfSymbol *ifunc, Explanation *e) {
+static int refuse_ifunc(const ElfFile *f, const char *symbol, const char *ifunc, Explanation *e) {
         char text[LIST_TEXT_SIZE] = "";
-        size_t at = 0, n = 0, skip = strspn(ifunc->name, "_");
+        size_t at = 0, n = 0;
 
+        ifunc += strspn(ifunc, "_");
         for (size_t i = 0; i < f->tables[0].n && n < SHOWN_MAX; i++) {
-                ElfSymbol s = elf_table_symbol(&f->tables[0], i);
+                ElfSymbol s;
                 const char *name, *rest;
-                int r = elf_table_checkpoint(i, e);
+                int r = elf_table_symbol(f, &f->tables[0], i, NULL, 0, &s, e);
 
                 if (r != 0)
                         return r;
                 if (!s.is_defined || s.type != STT_FUNC)
                         continue;
                 name = s.name + strspn(s.name, "_");
-                rest = name + ifunc->n_name - skip;
-                if (!is_plain(s.name) || strchr(s.name, '@') ||
-                    strncmp(name, ifunc->name + skip, ifunc->n_name - skip) != 0 || (*rest != '_' && *rest != '.') ||
+                if (!is_plain(s.name) || strchr(s.name, '@') || strncmp(name, ifunc, strlen(ifunc)) != 0)
+                        continue;
+                rest = name + strlen(ifunc);
+                if ((*rest != '_' && *rest != '.') ||
                     strcmp(rest, ".resolver") == 0 || strstr(rest, ".cold") || at + strlen(s.name) + 8 > sizeof(text))
                         continue;
                 at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", n++ ? ", " : "", s.name);
@@ -258,7 +284,7 @@ int elf_file_find(const ElfFile *f, const char *symbol, uint64_t offset, ElfPlac
                 wanted.version = at + 1 + wanted.is_default;
         }
         for (size_t i = 0; i < ARRAY_SIZE(found) && wanted.n_name > 0 && r == 0; i++)
-                r = search(&f->tables[i], &wanted, &found[i], e);
+                r = search(f, &f->tables[i], &wanted, &found[i], e);
         if (r != 0)
                 return r;
         best = better(&found[0], &found[1]);
@@ -268,7 +294,7 @@ int elf_file_find(const ElfFile *f, const char *symbol, uint64_t offset, ElfPlac
         if (best->n > 1)
                 return refuse_ambiguous(f, symbol, best, e);
         if (s->type == STT_GNU_IFUNC)
-                return refuse_ifunc(f, symbol, s, e);
+                return refuse_ifunc(f, symbol, best->name, e);
         if (s->size > 0 && offset >= s->size)
                 return refuse(e, REFUSED_INVALID, "bad-address", "%s has %" PRIu64 " bytes in %s, so +0x%" PRIx64
                               " is behind its end", QUOTE(symbol), s->size, QUOTE(f->path), offset);
@@ -279,7 +305,7 @@ int elf_file_find(const ElfFile *f, const char *symbol, uint64_t offset, ElfPlac
         if (r != 0)
                 return r;
         place.size = s->size;
-        (void)snprintf(place.symbol, sizeof(place.symbol), "%.*s", (int)s->n_name, s->name); /* a longer one is cut */
+        memcpy(place.symbol, best->name, sizeof(place.symbol));
         *ret = place;
         return 0;
 }

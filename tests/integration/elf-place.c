@@ -36,7 +36,7 @@ static void print_names(const ElfFile *f, const char *glob) {
         Explanation e = EXPLANATION_NULL;
         char **names = NULL;
         size_t n = 0;
-        int r = elf_file_match(f, glob, &names, &n);
+        int r = elf_file_match(f, glob, &names, &n, &e);
 
         if (r != 0)
                 return print_refusal(r, &e);

@@ -82,16 +82,31 @@ static void test_own_functions(void **state) {
         assert_true(device == status.st_dev && inode == status.st_ino);
 }
 
-/* Opens bytes that can not be right; `words` stand in what is said about it. */
+/* Of bytes that can not be right; `words` stand in what is said about it. */
+static void check_said(const Explanation *e, const char *words) {
+        assert_string_equal(e->reason, "bad-elf");
+        if (!strstr(e->text, words) || strncmp(e->text, "'made': ", 8) != 0)
+                fail_msg("no \"%s\" in \"%s\"", words, e->text);
+}
+
 static void check_refused(const void *bytes, size_t size, const char *words) {
         Explanation e = EXPLANATION_NULL;
         ElfFile *f = NULL;
 
         assert_int_equal(elf_file_open_memory(bytes, size, "made", &f, &e), REFUSED_INVALID);
-        assert_string_equal(e.reason, "bad-elf");
-        if (!strstr(e.text, words) || strncmp(e.text, "'made': ", 8) != 0)
-                fail_msg("no \"%s\" in \"%s\"", words, e.text);
+        check_said(&e, words);
         assert_null(f);
+}
+
+/* What no header says is found when a function is looked for. */
+static void check_refused_later(const void *bytes, size_t size, const char *words) {
+        _cleanup_(elf_file_closep) ElfFile *f = NULL;
+        Explanation e = EXPLANATION_NULL;
+        ElfPlace place;
+
+        assert_int_equal(elf_file_open_memory(bytes, size, "made", &f, &e), 0);
+        assert_int_equal(elf_file_find(f, "elf_file_open", 0, &place, &e), REFUSED_INVALID);
+        check_said(&e, words);
 }
 
 static void test_cut_off(void **state) {
@@ -202,7 +217,6 @@ static void test_lies(void **state) {
                 { linked_nowhere, "names a section 60000" },
                 { linked_elsewhere, "should hold names" },
                 { open_strings, "should hold names" },
-                { far_name, "symbol 3 of section" },
                 { few_versions, "one version for each of" },
         };
 
@@ -213,6 +227,14 @@ static void test_lies(void **state) {
                 check_refused(c.bytes, n_own, rows[i].words);
                 free(c.bytes);
         }
+}
+
+static void test_lies_of_symbols(void **state) {
+        Copy c = copy_own();
+
+        far_name(&c);
+        check_refused_later(c.bytes, n_own, "symbol 3 of section");
+        free(c.bytes);
 }
 
 static void test_no_file(void **state) {
@@ -294,6 +316,7 @@ int main(void) {
                 cmocka_unit_test(test_own_functions),
                 cmocka_unit_test(test_cut_off),
                 cmocka_unit_test(test_lies),
+                cmocka_unit_test(test_lies_of_symbols),
                 cmocka_unit_test(test_no_file),
                 cmocka_unit_test(test_fetch_args),
         };
