@@ -18,7 +18,7 @@ uint32_t supervisor_charged_uid(const Supervisor *s);
  * for them. Refused: it does not, or REFUSED_CANCELLED.
  */
 int supervisor_wait_for_trial_room(Supervisor *s, const char *what, size_t n_fds, Explanation *e);
-/* What a trial plans for is within what its uid may have. */
+/* What a trial plans for, or something needs at least, is within what the uid of what runs may have. */
 int supervisor_check_trial_quota(const Supervisor *s, const char *what, size_t n_fds, Explanation *e);
 /* A list, all of it of the same uid, that is not registered yet. Refused: it would be more than the configuration allows. */
 int supervisor_check_quota(Supervisor *s, const Registration *list, Explanation *e);

@@ -7,13 +7,18 @@
 
 #include <string.h>
 
+#include "daemon/base/checkpoint.h"
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/pmu.h"
+#include "daemon/supervisor-quota.h"
+
+#define TRIAL_SITES_MAX 64 /* of a probe that are tried: the kernel takes longer for each than for the one before */
 
 void source_deinit(Source *o) {
         free(o->attrs);
         plan_unref(o->fields);
-        probe_free(o->probe);
+        if (o->probe)
+                closer_remove_probe(o->closer, o->probe);
         free(o->cpus);
         free(o->event);
         free(o->unit);
@@ -183,10 +188,24 @@ static int add_site(Supervisor *s, const SourceRequest *q, Source *o, const Prob
         return 0;
 }
 
+typedef struct SitesOf {
+        const Supervisor *supervisor;
+        const char *what;
+} SitesOf;
+
+/* Each takes an fd at least. */
+static int check_sites(void *userdata, size_t n, Explanation *e) {
+        const SitesOf *o = userdata;
+
+        return supervisor_check_trial_quota(o->supervisor, o->what, n, e);
+}
+
 static int find_probe(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
         const EventSpec *spec = q->spec;
+        SitesOf sites = { .supervisor = s, .what = q->text };
         ProbeRequest request = { .name = q->name, .args = spec->args, .maxactive = spec->maxactive, .id = q->id,
-                                 .index = &s->kernel_symbols,
+                                 .index = &s->kernel_symbols, .check_sites = check_sites, .userdata = &sites,
+                                 .sites_max = operations_is_trial(s) ? TRIAL_SITES_MAX : 0,
                                  .inherits = (spec->n_pids > 0 || spec->n_tids > 0) && !spec->no_inherit };
         _cleanup_(credentials_deinit) Credentials own = CREDENTIALS_NULL;
         struct perf_event_attr *more;
@@ -196,22 +215,23 @@ static int find_probe(Supervisor *s, const SourceRequest *q, Sources *list, Expl
 
         if (r == 0)
                 r = probe_define(&s->tracing, &request, &probe, e);
-        if (r != 0)
-                return r;
-        o = sources_add(list, q->text, (struct perf_event_attr){ 0 });
+        o = r == 0 ? sources_add(list, q->text, (struct perf_event_attr){ 0 }) : NULL;
         more = o ? reallocarray(o->attrs, probe_n_attrs(probe) + 1, sizeof(*more)) : NULL;
         if (!more) {
-                probe_free(probe);
-                return error_origin(-ENOMEM);
+                closer_remove_probe(&s->closer, probe);
+                return r != 0 ? r : error_origin(-ENOMEM);
         }
         o->attrs = more;
         o->n_attrs = 0;
         o->probe = probe;
+        o->closer = &s->closer;
         for (size_t i = 0; i < probe_n_attrs(probe) && r == 0; i++) {
                 ProbeAttr site = probe_attr(probe, i);
 
                 o->is_pmu_probe = !site.is_dynamic;
-                r = add_site(s, q, o, &site, e);
+                r = i > 0 ? checkpoint(e) : 0;
+                if (r == 0)
+                        r = add_site(s, q, o, &site, e);
         }
         return r;
 }

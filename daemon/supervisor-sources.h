@@ -10,6 +10,7 @@ typedef struct Source {
         uint64_t config3;
         Plan *fields;    /* a reference, or NULL */
         Probe *probe;    /* or NULL */
+        Closer *closer;  /* of the probe: who removes it */
         bool is_pmu_probe;
         char *cpus;      /* CPU list; NULL: all */
         bool can_sample, is_uncore;

@@ -7,6 +7,7 @@
 #include "daemon/kernel/probe-place.h"
 
 #include "config/words.h"
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/elf-file.h"
 #include "daemon/kernel/file-access.h"
@@ -44,6 +45,26 @@ static int add_site(ProbePlaces *p, uint64_t offset, uint64_t semaphore, char *a
         p->sites = more;
         more[p->n_sites++] = (ProbeSite){ .offset = offset, .semaphore = semaphore, .args = args };
         return 0;
+}
+
+static bool is_known_site(const ProbePlaces *p, const ProbeSite *s) {
+        for (size_t i = 0; i < p->n_sites; i++)
+                if (strcmp(p->sites[i].args ?: "", s->args ?: "") == 0)
+                        return true;
+        return false;
+}
+
+void probe_places_keep_different(ProbePlaces *p, size_t most) {
+        size_t n = p->n_sites;
+
+        if (n <= most)
+                return;
+        p->n_sites = 0;
+        for (size_t i = 0; i < n; i++)
+                if (p->n_sites < most && !is_known_site(p, &p->sites[i]))
+                        p->sites[p->n_sites++] = p->sites[i];
+                else
+                        free(p->sites[i].args);
 }
 
 int probe_places_take_symbol(ProbePlaces *p, const char *symbol, const char *inside) {
@@ -268,11 +289,14 @@ static int find_symbol(const EventName *name, const ElfFile *f, ProbePlaces *p, 
         return 0;
 }
 
-static int take_sites(const ElfProbe *probes, size_t n, ProbePlaces *p, Explanation *ret_left_out) {
+static int take_sites(const ElfProbe *probes, size_t n, ProbePlaces *p, Explanation *ret_left_out, Explanation *e) {
         for (size_t i = 0; i < n; i++) {
                 Explanation said = EXPLANATION_NULL;
-                char *args = elf_probe_fetch_args(&probes[i], &said);
+                int r = checkpoint(e);
+                char *args = r == 0 ? elf_probe_fetch_args(&probes[i], &said) : NULL;
 
+                if (r != 0)
+                        return r;
                 if (!args)
                         return error_origin(-ENOMEM);
                 if (said.text[0])
@@ -296,9 +320,9 @@ static int find_static(const EventName *name, const ElfFile *f, ProbePlaces *p, 
 
         if (r != 0)
                 return r;
-        r = take_sites(probes, n, p, &left_out);
+        r = take_sites(probes, n, p, &left_out, e);
         elf_probes_free(probes, n);
-        if (r < 0)
+        if (r != 0)
                 return r;
         describe_file(f, n, file, sizeof(file));
         if (asprintf(&p->label, "%s_%s", name->group, name->name) < 0) {

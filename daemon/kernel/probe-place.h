@@ -39,6 +39,8 @@ typedef struct ProbePlaces {
  */
 int probe_places_find(const EventName *name, KernelSymbolIndex *index, const Credentials *client, ProbePlaces *ret, Explanation *e);
 void probe_places_deinit(ProbePlaces *p);
+/* Of more than `most` sites only so many stay, each with other arguments. */
+void probe_places_keep_different(ProbePlaces *p, size_t most);
 /*
  * Says what a kernel's place is: "vfs_read+0x10", "0xffffffff812009c0 (kzalloc_noprof+0x0)". symbol NULL: it is an
  * address; inside: the function that it is in, or NULL. -ENOMEM.

@@ -10,6 +10,7 @@
  */
 #include "daemon/kernel/probe.h"
 
+#include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/log.h"
 #include "daemon/base/thread.h"
@@ -83,8 +84,10 @@ static int define(Probe *p, const ProbeRequest *q, const char *symbol, const Pro
                 return r == 0 && p->is_kernel && !p->places.is_known ? probe_pmu_try_symbol(p, e) : r;
         }
         for (size_t i = 0; i < p->places.n_sites; i++) {
-                int r = define_site(p, q, i, symbol, args, e);
+                int r = i > 0 ? checkpoint(e) : 0;
 
+                if (r == 0)
+                        r = define_site(p, q, i, symbol, args, e);
                 if (r != 0)
                         return r;
         }
@@ -200,14 +203,21 @@ int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanati
         p->is_kernel = q->name->kind == EVENT_NAME_KPROBE;
         p->is_return = q->name->is_return;
         r = probe_places_find(q->name, q->index, q->client, &p->places, e);
+        if (r == 0 && q->check_sites)
+                r = q->check_sites(q->userdata, p->places.n_sites, e);
         if (r != 0)
                 return r;
+        if (q->sites_max > 0)
+                probe_places_keep_different(&p->places, q->sites_max);
         if (has_to_be_defined(p, q, &args))
                 r = define_in_tracefs(p, t, q, &args, e);
         else
                 r = p->is_kernel ? define_kernel(p, t, q, &args, e) : define_user(p, t, q, &args, e);
-        if (r != 0)
+        if (r != 0) {
+                if (p->n_defined > 0)
+                        *ret = TAKE_PTR(p);
                 return r;
+        }
         if (p->is_dynamic)
                 p->places.fd = close_fd(p->places.fd); /* tracefs holds the file now */
         *ret = TAKE_PTR(p);

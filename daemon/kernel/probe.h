@@ -33,11 +33,15 @@ typedef struct ProbeRequest {
         uint32_t id;            /* perfd's event id: for the name in tracefs */
         const Credentials *client; /* who has to be able to read the file, and may not learn of the kernel's addresses; NULL: perfd */
         KernelSymbolIndex *index; /* of the kernel's functions, used and filled; NULL: /proc/kallsyms is read */
+        int (*check_sites)(void *userdata, size_t n, Explanation *e); /* before the first of n is defined; NULL: nobody is asked */
+        void *userdata;
+        size_t sites_max;       /* 0: all are defined; else, for who only tries them: of more, so many with different arguments */
 } ProbeRequest;
 
 /*
  * Resolves symbols (alternates: the first one that resolves; kernel symbols by kallsyms where it is readable, else by
- * trying) and defines the probe. Nothing is left behind on failure. Explanations: REFUSED_NOT_FOUND "unknown-symbol"
+ * trying) and defines the probe, with a checkpoint() between two sites. What was defined until then is given on failure too, to
+ * be removed, which takes as long; otherwise *ret is untouched then. Explanations: REFUSED_NOT_FOUND "unknown-symbol"
  * with near names, "no-file"; REFUSED_INVALID "bad-args" with the kernel's own text and position from tracefs error_log
  * (only the entry that our own write caused), "bad-probe" for what it has against the place, "ambiguous-symbol",
  * "bad-maxactive"; REFUSED_UNSUPPORTED "no-kprobes", "no-uprobes", "ifunc"; REFUSED_DENIED "no-permission".

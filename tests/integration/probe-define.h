@@ -224,7 +224,7 @@ static inline void check_refused(const char *event, const char *args, unsigned m
 
         if (r != refusal || strcmp(e.reason, reason) != 0 || e.position != position || !strstr(e.text, text))
                 fail_msg("%s %s: %d %s, position %u: %s", event, args, r, e.reason, e.position, e.text);
-        assert_null(p);
+        probe_free(p); /* what was defined before the site that is refused */
         assert_nothing_left();
 }
 

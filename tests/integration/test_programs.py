@@ -8,7 +8,7 @@ import perfd
 from perfd import Daemon, check, equal, refused
 from subscriber import pb
 from test_errors import state, unchanged
-from test_operations import others_are_served
+from test_operations import CPU_BOUND, others_are_served
 from test_quotas import NOBODY, SOMEBODY
 
 MIB = 1 << 20
@@ -164,6 +164,23 @@ def test_sites_without_end():
             with memory_is_bounded(daemon):
                 no = refused(nobody, "bad-elf", "STATUS_INVALID", **plan_of(f"usdt:{path}:some:probe"))
             check(words in no.message and path in no.message, no.message)
+        unchanged(daemon, before, "what plans left")
+
+
+def test_many_sites():
+    """So many that uid 65534 may have an fd for each: a plan tries a few. One more is refused before anything is defined."""
+    with Daemon("version: 1\nfds: {per-uid: 5000}\n") as daemon, daemon.client_of(NOBODY) as nobody:
+        before, path, name = state(daemon), f"{daemon.directory}/program", "usdt:{}:some:probe"
+        for n in 5000, 5001:
+            notes = b"".join(note_of_site(b"some", b"probe", b"8@$%d" % (i % 100)) for i in range(n))
+            put_program(path, [(".note.stapsdt", NOTES, MIB, len(notes), 0, 0)], pieces=[(MIB, notes)])
+            with memory_is_bounded(daemon), others_are_served(daemon, f"a probe with {n} sites", CPU_BOUND):
+                if n == 5000:
+                    equal([e.name for e in nobody.request(**plan_of(name.format(path))).plan.added], [name.format(path)], "added")
+                else:
+                    no = refused(nobody, "too-many-fds", "STATUS_EXHAUSTED", **plan_of(name.format(path)))
+                    for words in "needs 5001 fds", f"uid {NOBODY}", "fds.per-uid allows 5000":
+                        check(words in no.message, no.message)
         unchanged(daemon, before, "what plans left")
 
 
