@@ -186,6 +186,16 @@ int perfd_ledger(perfd_client *client, perfd_result **ret_result);
 int perfd_ledger_of(perfd_client *client, const char *const *events, size_t n_events, perfd_result **ret_result);
 /* Mistakes are rows of the result, not an error. A zero byte in the text is PERFD_E_INVALID with its position. */
 int perfd_validate(perfd_client *client, const char *yaml, size_t length, perfd_result **ret_result);
+typedef struct perfd_config_text {
+        const char *path; /* how messages call it */
+        const char *yaml;
+        size_t length;
+} perfd_config_text;
+/*
+ * The same of a configuration with its drop-ins, in the order in which they are read; the first of n is the main file.
+ * PERFD_E_PROTOCOL too: the daemon is older, and looks at the main file only.
+ */
+int perfd_validate_all(perfd_client *client, const perfd_config_text *texts, size_t n, perfd_result **ret_result);
 int perfd_reload(perfd_client *client, perfd_result **ret_result);
 /*
  * A text as the daemon's configuration until the next reload, and what that would do. `path` is how messages call it. What is
@@ -289,6 +299,7 @@ typedef struct perfd_mistake_row {
         const char *path;
         uint32_t line, column;
         const char *text;
+        const char *reason; /* of a warning: why an event would be pending, for programs; else "" */
 } perfd_mistake_row;
 
 typedef struct perfd_reload_row {
@@ -412,6 +423,7 @@ const perfd_event_row *perfd_result_event(const perfd_result *result, size_t i);
 const perfd_available_row *perfd_result_available(const perfd_result *result, size_t i);
 const perfd_ref_row *perfd_result_ref(const perfd_result *result, size_t i);                     /* what was changed */
 const perfd_mistake_row *perfd_result_mistake(const perfd_result *result, size_t i);
+const perfd_mistake_row *perfd_result_warning(const perfd_result *result, size_t i);             /* valid all the same */
 const perfd_reload_row *perfd_result_reload(const perfd_result *result);
 const perfd_event_ledger *perfd_result_event_ledger(const perfd_result *result, size_t i);
 const perfd_ring_ledger *perfd_result_ring_ledger(const perfd_result *result, size_t i);

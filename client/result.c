@@ -129,20 +129,23 @@ static int add_refs(perfd_result *result, Perfd__V1__EventRef *const *refs, size
         return 0;
 }
 
-static int add_mistakes(perfd_result *result, const Perfd__V1__ValidateReply *m) {
-        perfd_mistake_row *rows = arena_push(&result->arena, m->n_mistakes, sizeof(*rows));
+static const perfd_mistake_row *mistakes_new(Arena *arena, Perfd__V1__ConfigMistake *const *m, size_t n) {
+        perfd_mistake_row *rows = arena_push(arena, n, sizeof(*rows));
 
-        if (!rows)
-                return -ENOMEM;
-        for (size_t i = 0; i < m->n_mistakes; i++)
+        for (size_t i = 0; rows && i < n; i++)
                 rows[i] = (perfd_mistake_row){
-                        .path = m->mistakes[i]->path,
-                        .line = m->mistakes[i]->line,
-                        .column = m->mistakes[i]->column,
-                        .text = m->mistakes[i]->text,
+                        .path = m[i]->path, .line = m[i]->line, .column = m[i]->column, .text = m[i]->text, .reason = m[i]->reason
                 };
-        result->mistakes = rows;
+        return rows;
+}
+
+static int add_mistakes(perfd_result *result, const Perfd__V1__ValidateReply *m) {
+        result->mistakes = mistakes_new(&result->arena, m->mistakes, m->n_mistakes);
+        result->warnings = mistakes_new(&result->arena, m->warnings, m->n_warnings);
+        if (!result->mistakes || !result->warnings)
+                return -ENOMEM;
         result->n_mistakes = m->n_mistakes;
+        result->n_warnings = m->n_warnings;
         return 0;
 }
 
@@ -280,6 +283,7 @@ ROW(event, perfd_event_row, events)
 ROW(available, perfd_available_row, available)
 ROW(ref, perfd_ref_row, refs)
 ROW(mistake, perfd_mistake_row, mistakes)
+ROW(warning, perfd_mistake_row, warnings)
 ROW(event_ledger, perfd_event_ledger, event_ledgers)
 ROW(ring_ledger, perfd_ring_ledger, ring_ledgers)
 ROW(subscriber_ledger, perfd_subscriber_ledger, subscriber_ledgers)

@@ -30,15 +30,20 @@ Config *config_default(void) {
 }
 
 int config_parse(const char *path, const char *bytes, size_t length, ConfigMistakes *m, Config **ret) {
-        _cleanup_(build_deinit) Build b = BUILD_NULL;
-        ConfigPlace file;
-        int r;
+        return config_parse_all(&(ConfigText){ .path = path, .bytes = bytes, .length = length }, 1, m, ret);
+}
 
-        r = build_init(&b, m);
-        if (r == 0)
-                r = build_add_file(&b, path, &file);
-        if (r == 0)
-                r = build_feed(&b, bytes, length);
+int config_parse_all(const ConfigText *texts, size_t n, ConfigMistakes *m, Config **ret) {
+        _cleanup_(build_deinit) Build b = BUILD_NULL;
+        int r = build_init(&b, m);
+
+        for (size_t i = 0; i < n && r == 0; i++) {
+                ConfigPlace file;
+
+                r = build_add_file(&b, texts[i].path, &file);
+                if (r == 0)
+                        r = build_feed(&b, texts[i].bytes, texts[i].length);
+        }
         return r != 0 ? r : build_finish(&b, ret);
 }
 

@@ -139,6 +139,13 @@ typedef struct Config {
 int config_load(const char *path, ConfigMistakes *m, Config **ret);
 /* The same for the bytes of one main file; `path` is only for messages. */
 int config_parse(const char *path, const char *bytes, size_t length, ConfigMistakes *m, Config **ret);
+typedef struct ConfigText {
+        const char *path; /* only for messages */
+        const char *bytes;
+        size_t length;
+} ConfigText;
+/* The same with its drop-ins; the first one is the main file. */
+int config_parse_all(const ConfigText *texts, size_t n, ConfigMistakes *m, Config **ret);
 /* What holds without any file: the defaults of the table of keys, the host, no events. NULL: no memory. */
 Config *config_default(void);
 

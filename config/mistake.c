@@ -13,7 +13,7 @@
 #include "daemon/base/error-trail.h"
 #include "daemon/base/printable.h"
 
-static void mistakes_add(ConfigMistakes *m, ConfigPlace at, bool warning, const char *format, va_list ap) {
+static void mistakes_add(ConfigMistakes *m, ConfigPlace at, bool warning, const char *reason, const char *format, va_list ap) {
         _cleanup_free_ char *raw = NULL, *text = NULL, *path = NULL;
 
         if (config_mistakes_is_full(m) || (warning && m->n_items - m->n_errors >= CONFIG_WARNINGS_MAX)) {
@@ -30,7 +30,7 @@ static void mistakes_add(ConfigMistakes *m, ConfigPlace at, bool warning, const 
                 return;
         }
         m->items[m->n_items] = (ConfigMistake){ .path = TAKE_PTR(path), .text = TAKE_PTR(text), .line = at.line,
-                                                .column = at.column, .warning = warning, .file = at.file,
+                                                .column = at.column, .warning = warning, .reason = reason, .file = at.file,
                                                 .order = (unsigned)m->n_items };
         m->n_items++;
         m->n_errors += !warning;
@@ -40,7 +40,7 @@ void config_mistakes_add(ConfigMistakes *m, ConfigPlace at, const char *format, 
         va_list ap;
 
         va_start(ap, format);
-        mistakes_add(m, at, false, format, ap);
+        mistakes_add(m, at, false, NULL, format, ap);
         va_end(ap);
 }
 
@@ -48,8 +48,21 @@ void config_mistakes_add_warning(ConfigMistakes *m, ConfigPlace at, const char *
         va_list ap;
 
         va_start(ap, format);
-        mistakes_add(m, at, true, format, ap);
+        mistakes_add(m, at, true, NULL, format, ap);
         va_end(ap);
+}
+
+__attribute__((format(printf, 4, 5)))
+static void add_pending(ConfigMistakes *m, ConfigPlace at, const char *reason, const char *format, ...) {
+        va_list ap;
+
+        va_start(ap, format);
+        mistakes_add(m, at, true, reason, format, ap);
+        va_end(ap);
+}
+
+void config_mistakes_add_pending(ConfigMistakes *m, ConfigPlace at, const char *reason, const char *text) {
+        add_pending(m, at, reason, "%s", text);
 }
 
 ConfigPlace config_place_later(ConfigPlace a, ConfigPlace b) {
@@ -117,6 +130,12 @@ void config_mistakes_deinit(ConfigMistakes *m) {
         *m = CONFIG_MISTAKES_NULL;
 }
 
+static const char *kind_text(const ConfigMistake *mistake) {
+        if (!mistake->warning)
+                return "";
+        return mistake->reason ? "note: " : "warning: ";
+}
+
 #define PLACE_SIZE sizeof(":4294967295:4294967295")
 
 /* "" of the file as a whole. */
@@ -131,11 +150,11 @@ size_t config_mistake_text(const ConfigMistake *mistake, char *to, size_t size) 
         char place[PLACE_SIZE];
 
         return (size_t)snprintf(to, size, "%s%s: %s%s", mistake->path, place_text(mistake, place),
-                                mistake->warning ? "warning: " : "", mistake->text);
+                                kind_text(mistake), mistake->text);
 }
 
 void config_mistake_print(const ConfigMistake *mistake, FILE *to) {
         char place[PLACE_SIZE];
 
-        fprintf(to, "%s%s: %s%s\n", mistake->path, place_text(mistake, place), mistake->warning ? "warning: " : "", mistake->text);
+        fprintf(to, "%s%s: %s%s\n", mistake->path, place_text(mistake, place), kind_text(mistake), mistake->text);
 }

@@ -24,6 +24,7 @@ typedef struct ConfigMistake {
         unsigned line, column; /* as in ConfigPlace */
         char *text;            /* what was found, what was expected; printable, so one line */
         bool warning;          /* said, but the configuration is valid */
+        const char *reason;    /* of a warning: why the host can not open an event now, static; NULL: it is about the text */
         unsigned file, order;
 } ConfigMistake;
 
@@ -49,11 +50,14 @@ static inline bool config_mistakes_is_full(const ConfigMistakes *m) {
         return m->n_items >= CONFIG_MISTAKES_MAX;
 }
 
+/* Why an event could not be opened now, which would be pending; for who asks the host. */
+void config_mistakes_add_pending(ConfigMistakes *m, ConfigPlace at, const char *reason, const char *text);
+
 /* Puts them in order, says each only once, and how many were left out. 0 or -ENOMEM. */
 int config_mistakes_finish(ConfigMistakes *m);
 
 /*
- * "PATH:LINE:COLUMN: [warning: ]TEXT", or "PATH: [warning: ]TEXT" of the file as a whole. As snprintf(3): the length that it has,
+ * "PATH:LINE:COLUMN: [warning: |note: ]TEXT", or "PATH: [warning: ]TEXT" of the file as a whole. As snprintf(3): the length that it has,
  * of which what `size` has room for is written.
  */
 size_t config_mistake_text(const ConfigMistake *mistake, char *to, size_t size);

@@ -111,10 +111,53 @@ int handle_set_filter(Asking *a, Explanation *e) {
         return r == 0 ? supervisor_set_filter(a->supervisor, q->name ? q->name : "", filter, e) : r;
 }
 
+static int mistake_message(const ConfigMistake *from, Perfd__V1__ConfigMistake **ret) {
+        Perfd__V1__ConfigMistake *m = malloc(sizeof(*m));
+        int r;
+
+        if (!m)
+                return error_origin(-ENOMEM);
+        perfd__v1__config_mistake__init(m);
+        *ret = m;
+        m->line = from->line;
+        m->column = from->column;
+        if ((r = string_set(&m->path, from->path)) < 0 || (r = string_set(&m->text, from->text)) < 0)
+                return r;
+        return string_set(&m->reason, from->reason ? from->reason : "");
+}
+
+static int mistakes_message(const ConfigMistakes *from, Perfd__V1__ValidateReply *to) {
+        int r = 0;
+
+        to->mistakes = calloc(from->n_items + 1, sizeof(*to->mistakes));
+        to->warnings = calloc(from->n_items + 1, sizeof(*to->warnings));
+        if (!to->mistakes || !to->warnings)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < from->n_items && r == 0; i++) {
+                Perfd__V1__ConfigMistake *m = NULL;
+
+                r = mistake_message(&from->items[i], &m);
+                if (m && from->items[i].warning)
+                        to->warnings[to->n_warnings++] = m;
+                else if (m)
+                        to->mistakes[to->n_mistakes++] = m;
+        }
+        return r;
+}
+
+static const char *path_or_yaml(const char *path) {
+        return path && *path ? path : "<yaml>";
+}
+
+static ConfigText config_text(const char *path, const char *yaml) {
+        return (ConfigText){ .path = path_or_yaml(path), .bytes = yaml ? yaml : "", .length = yaml ? strlen(yaml) : 0 };
+}
+
 int handle_validate(Asking *a, Explanation *e) {
+        const Perfd__V1__ValidateRequest *q = a->request->validate;
         ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
         Perfd__V1__ValidateReply *reply = malloc(sizeof(*reply));
-        const char *yaml = a->request->validate->yaml ? a->request->validate->yaml : "";
+        _cleanup_free_ ConfigText *texts = NULL;
         int r;
 
         if (!reply)
@@ -122,36 +165,20 @@ int handle_validate(Asking *a, Explanation *e) {
         perfd__v1__validate_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_VALIDATED;
         a->response->validated = reply;
-        r = supervisor_validate(a->supervisor, yaml, &mistakes);
-        if (r == REFUSED_CANCELLED) {
-                config_mistakes_deinit(&mistakes);
-                return r;
-        }
-        reply->mistakes = calloc(mistakes.n_items + 1, sizeof(*reply->mistakes));
-        if (!reply->mistakes)
-                r = error_origin(-ENOMEM);
-        for (size_t i = 0; i < mistakes.n_items && r >= 0; i++) {
-                const ConfigMistake *from = &mistakes.items[i];
-                Perfd__V1__ConfigMistake *m;
-
-                if (from->warning)
-                        continue;
-                m = malloc(sizeof(*m));
-                if (!m) {
-                        r = error_origin(-ENOMEM);
-                        break;
-                }
-                perfd__v1__config_mistake__init(m);
-                reply->mistakes[reply->n_mistakes++] = m;
-                m->line = from->line;
-                m->column = from->column;
-                m->path = strdup(from->path ? from->path : "");
-                m->text = strdup(from->text);
-                if (!m->path || !m->text)
-                        r = error_origin(-ENOMEM);
-        }
+        if (q->n_drop_ins > CONFIG_DROP_INS_MAX)
+                return refuse(e, REFUSED_INVALID, "bad-config", "%zu drop-ins, expected at most %d", q->n_drop_ins, CONFIG_DROP_INS_MAX);
+        texts = calloc(q->n_drop_ins + 1, sizeof(*texts));
+        if (!texts)
+                return error_origin(-ENOMEM);
+        texts[0] = config_text(q->path, q->yaml);
+        for (size_t i = 0; i < q->n_drop_ins; i++)
+                texts[i + 1] = config_text(q->drop_ins[i]->path, q->drop_ins[i]->yaml);
+        reply->n_files = (uint32_t)q->n_drop_ins + 1;
+        r = supervisor_validate(a->supervisor, texts, q->n_drop_ins + 1, &mistakes);
+        if (r >= 0 && r != REFUSED_CANCELLED)
+                r = mistakes_message(&mistakes, reply);
         config_mistakes_deinit(&mistakes);
-        return r < 0 ? r : 0;
+        return r;
 }
 
 int handle_set_period(Asking *a, Explanation *e) {
@@ -160,10 +187,6 @@ int handle_set_period(Asking *a, Explanation *e) {
         int r = rate_check(q->period, q->frequency, e);
 
         return r == 0 ? supervisor_set_period(a->supervisor, q->name ? q->name : "", q->period, q->frequency, e) : r;
-}
-
-static const char *path_or_yaml(const char *path) {
-        return path && *path ? path : "<yaml>";
 }
 
 int handle_plan(Asking *a, Explanation *e) {

@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LENGTH_MAX ((size_t)1 << 20) /* HelloReply.max_request */
-
 /* Without opening it: to open a device can be to do something with it. What stdin is, the shell has opened. */
 static int check_kind(const Perfctl *p, const char *path) {
         struct stat st;
@@ -23,9 +21,9 @@ static int check_kind(const Perfctl *p, const char *path) {
 static bool read_all(int fd, char *bytes, size_t *ret_n) {
         ssize_t part = 1;
 
-        for (*ret_n = 0; part > 0 && *ret_n <= LENGTH_MAX; *ret_n += part > 0 ? (size_t)part : 0)
+        for (*ret_n = 0; part > 0 && *ret_n <= INPUT_LENGTH_MAX; *ret_n += part > 0 ? (size_t)part : 0)
                 do
-                        part = read(fd, bytes + *ret_n, LENGTH_MAX + 1 - *ret_n);
+                        part = read(fd, bytes + *ret_n, INPUT_LENGTH_MAX + 1 - *ret_n);
                 while (part < 0 && errno == EINTR);
         return part >= 0;
 }
@@ -38,16 +36,16 @@ int input_file_read(const Perfctl *p, const char *path, char **ret_bytes, size_t
         if (r != 0)
                 return r;
         fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-        bytes = must_have(malloc(LENGTH_MAX + 1));
+        bytes = must_have(malloc(INPUT_LENGTH_MAX + 1));
         if (fd < 0 || !read_all(fd, bytes, ret_n))
                 error = errno;
         if (fd >= 0)
                 close(fd);
         if (error != 0)
                 r = perfctl_fail(p, PERFCTL_FAILED, "%s: %s", path, strerror(error));
-        else if (*ret_n > LENGTH_MAX)
+        else if (*ret_n > INPUT_LENGTH_MAX)
                 r = perfctl_fail(p, PERFCTL_FAILED, "%s: it is longer than the %zu bytes that a request can have", path,
-                                 LENGTH_MAX);
+                                 INPUT_LENGTH_MAX);
         if (r != 0)
                 free(bytes);
         else

@@ -35,11 +35,17 @@ groups:
 {more}"""
 
 
+def said_of(client, text):
+    """By validate: what is wrong, and what can not be opened now."""
+    reply = client.request(validate=pb.ValidateRequest(yaml=text)).validated
+    return [*reply.mistakes, *reply.warnings]
+
+
 def answer(client, path, **words):
     """What plan says, and validate: the reason, and the text without the path."""
     text = yaml(path, **words)
     planned = plan(client, text)
-    mistakes = client.request(validate=pb.ValidateRequest(yaml=text)).validated.mistakes
+    mistakes = said_of(client, text)
     equal(len(mistakes), 0 if planned.status == pb.STATUS_OK else 1, f"mistakes of {path}")
     said = [re.sub(r"^.*?events\[0\]: ", "", planned.message), *(m.text for m in mistakes)]
     check(planned.status == pb.STATUS_OK or said[0].endswith(said[1]), f"{said}")
@@ -174,7 +180,7 @@ def test_no_breakpoint():
         equal(program.hear(), ["ready"], "the first word of the program")
         for _ in range(10):
             equal(plan(client, text).status, pb.STATUS_OK, "the plan")
-            equal(list(client.request(validate=pb.ValidateRequest(yaml=text)).validated.mistakes), [], "mistakes")
+            equal(said_of(client, text), [], "mistakes")
         program.say("enough")
         calls, wrong = map(int, program.hear())
         check(calls > 0, "the program has made no call")
@@ -197,7 +203,7 @@ def test_kernel_addresses():
     def asked(client, name):
         configuration = yaml("/bin/true").replace("uprobe:/bin/true:none", f"kprobe:{name}")
         planned = plan(client, configuration)
-        mistakes = client.request(validate=pb.ValidateRequest(yaml=configuration)).validated.mistakes
+        mistakes = said_of(client, configuration)
         return planned.reason, re.sub(r"^.*?events\[0\]: |^[^ ]*: ", "", planned.message), *(m.text for m in mistakes)
 
     with Daemon(CONFIG) as daemon:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 
 import perfd
@@ -187,6 +188,57 @@ def test_list_of_mistakes():
         for i, line in enumerate(lines[:-1]):
             equal(line, f"{path}:{i + 2}:1: unknown key 'no-such-key-{i}'", "a whole line")
         equal(lines[-1], f"and {101 - len(lines)} mistakes more: `perfctl validate` lists all", "the last line")
+
+
+def test_validate():
+    """What a start would see: drop-ins, in their order, with their places; what would be pending is no mistake."""
+    with Daemon(config="version: 1\n") as daemon, tempfile.TemporaryDirectory(prefix="perfd-test.") as folder:
+        path, drop_ins = f"{folder}/perfd.yaml", f"{folder}/perfd.d"
+
+        def put(name, text):
+            with open(f"{drop_ins}/{name}" if name else path, "w", encoding="utf-8") as f:
+                f.write(text)
+
+        def said(*options, status=0):
+            return perfctl(daemon, "validate", *options, path, status=status).stdout.splitlines()
+
+        put("", "version: 1\ngroups: {a: {events: ['sched:sched_switch']}}\n")
+        equal(said(), [], "a configuration without drop-ins")
+        os.mkdir(drop_ins)
+        put("20-b.yaml", "groups:\n  b: {events: ['nosuch:event']}\n")
+        put("10-a.yaml", "groups: {c: {target: job, events: [page-faults]}}\n")
+        put("90.yaml", "targets: {job: {cgroups: [perfd-test/absent]}}\n")
+        put("no.yml", "nonsense: true\n")
+        lines = said()
+        for line, words in zip(lines, (f"{drop_ins}/no.yml: warning: ", f"{drop_ins}/20-b.yaml:2:16: note: this kernel has no tracepoint nosuch:event",
+                                       f"{drop_ins}/90.yaml:1:27: note: there is no cgroup 'perfd-test/absent'")):
+            check(line.startswith(words), f"no {words!r} in {line!r}")
+        equal(len(lines), 3, f"lines: {lines}")
+        rows = documents(daemon, "validate", path)
+        equal([(row["kind"], row["reason"]) for row in rows], [("warning", ""), ("note", "unknown-event"), ("note", "unknown-cgroup")], "rows")
+        equal([line.replace("note: ", "") for line in lines], said("--strict", status=1), "what is strict")
+        equal(said("--no-drop-ins"), [], "the main file alone")
+        status, started = config_said(path)
+        equal((status, len(started)), (0, 1), f"perfd --check: {started}")
+        put("20-b.yaml", "groups:\n  b: {events: ['sched:sched_wakeup'], intervall: 1s, events: []}\n")
+        status, started = config_said(path)
+        equal(status, 1, f"perfd --check: {started}")
+        equal([line for line in said(status=1) if "no.yml" not in line], [line for line in started if "no.yml" not in line], "mistakes")
+        put("20-b.yaml", "strict: true\ngroups: {b: {events: ['nosuch:event']}}\n")
+        check(any(line.startswith(f"{drop_ins}/20-b.yaml:2:") and "note" not in line for line in said(status=1)), "strict")
+        put("20-b.yaml", "#" * 600_000 + "\n")
+        put("30.yaml", "#" * 600_000 + "\n")
+        check("perfd --check" in perfctl(daemon, "validate", path, status=1).stderr, "more than a request can have")
+        os.rename(drop_ins, f"{folder}/elsewhere")
+        put("", "version: 1\n")
+        with open(drop_ins, "w", encoding="utf-8"):
+            check(drop_ins in perfctl(daemon, "validate", path, status=1).stderr, "what is no folder")
+
+
+def config_said(path):
+    """The status of perfd --check, and its lines."""
+    ran = subprocess.run([perfd.PERFD, "--check", "--config", path], capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
+    return ran.returncode, ran.stderr.splitlines()
 
 
 def test_apply():

@@ -356,11 +356,16 @@ groups:
         filter: 'no_such_field == 1'
 """
     with Daemon() as daemon, daemon.client() as client:
-        mistakes = client.request(validate=pb.ValidateRequest(yaml=yaml)).validated.mistakes
-        places = [(m.line, m.column) for m in mistakes]
+        said = client.request(validate=pb.ValidateRequest(yaml=yaml)).validated
+        strict = client.request(validate=pb.ValidateRequest(yaml=f"strict: true\n{yaml}")).validated
         first = refused(client, "gone", apply=pb.ApplyRequest(yaml=yaml, path="new.yaml")).message
-    print("\n".join(f"  {m.line}:{m.column}: {m.text}" for m in mistakes))
-    equal(places, [(9, 13), (12, 9), (15, 14), (16, 38), (18, 7), (29, 17)], "the places of what is not there")
+    print("\n".join(f"  {m.line}:{m.column}: {m.text}" for m in [*said.warnings, *said.mistakes]))
+    absent, wrong = [(9, 13), (12, 9), (15, 14), (16, 38), (18, 7)], [(29, 17)]
+    equal([(m.line, m.column) for m in said.warnings if m.reason], absent, "the places of what is not there")
+    equal([(m.line, m.column) for m in said.warnings if not m.reason], [(6, 9), (8, 22)], "the places of what stands there twice")
+    equal([(m.line, m.column) for m in said.mistakes], wrong, "the places of mistakes")
+    equal([(m.line - 1, m.column) for m in strict.mistakes], absent + wrong, "the same of a strict configuration")
+    equal([m.text for m in strict.warnings if m.reason], [], "what a strict configuration lets be pending")
     equal(first, "new.yaml:9:13: there is no process 4194304", "what apply says")
 
 

@@ -178,37 +178,93 @@ static void test_list(void **state) {
                    "");
 }
 
+static void write_file(const char *path, const char *text) {
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        fputs(text, f);
+        assert_int_equal(fclose(f), 0);
+}
+
 static void test_validate(void **state) {
         Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__ValidateReply reply = PERFD__V1__VALIDATE_REPLY__INIT;
         Perfd__V1__ConfigMistake mistake = PERFD__V1__CONFIG_MISTAKE__INIT, *mistakes[] = { &mistake };
-        Perfd__V1__Request *request;
-        char path[80], expected[160];
-        FILE *f;
-        Ran r;
+        Perfd__V1__ConfigMistake warning = PERFD__V1__CONFIG_MISTAKE__INIT, note = PERFD__V1__CONFIG_MISTAKE__INIT;
+        Perfd__V1__ConfigMistake *warnings[] = { &warning, &note };
+        char path[80], drop_in[100], other[100], expected[600], folder[80];
+        const struct {
+                const char *option;
+                size_t n_mistakes;
+                uint32_t n_files; /* that the daemon says */
+                int status;
+                const char *lines; /* of what the daemon says, in order */
+        } rows[] = {
+                { NULL, 1, 2, PERFCTL_FAILED, "mwn" },
+                { NULL, 0, 2, PERFCTL_OK, "wn" },
+                { "--strict", 0, 2, PERFCTL_FAILED, "wN" },
+                { "--no-drop-ins", 0, 1, PERFCTL_OK, "wn" },
+                { "--no-drop-ins", 0, 0, PERFCTL_OK, "wn" }, /* an older daemon */
+                { NULL, 0, 0, PERFCTL_FAILED, "" },
+        };
 
         (void)snprintf(path, sizeof(path), "%s/c.yaml", directory);
-        f = fopen(path, "w");
-        fputs("version: 2\n", f);
-        fclose(f);
-        mistake.line = 1;
-        mistake.column = 10;
-        mistake.text = (char *)"expected 1";
+        (void)snprintf(folder, sizeof(folder), "%s/c.d", directory);
+        (void)snprintf(drop_in, sizeof(drop_in), "%s/a.yaml", folder);
+        (void)snprintf(other, sizeof(other), "%s/b.yml", folder);
+        assert_int_equal(mkdir(folder, 0755), 0);
+        write_file(path, "version: 2\n");
+        write_file(drop_in, "groups: {}\n");
+        write_file(other, "");
+        mistake = (Perfd__V1__ConfigMistake){ .base = mistake.base, .path = path, .line = 1, .column = 10,
+                                              .text = (char *)"expected 1", .reason = (char *)"" };
+        warning = (Perfd__V1__ConfigMistake){ .base = mistake.base, .path = path, .text = (char *)"it is odd", .reason = (char *)"" };
+        note = (Perfd__V1__ConfigMistake){ .base = mistake.base, .path = drop_in, .line = 2, .column = 3, .text = (char *)"not here",
+                                           .reason = (char *)"unknown-event" };
         reply.mistakes = mistakes;
-        reply.n_mistakes = 1;
+        reply.warnings = warnings;
+        reply.n_warnings = 2;
         yes.id = 2;
         yes.body_case = PERFD__V1__RESPONSE__BODY_VALIDATED;
         yes.validated = &reply;
-        run_start(&r, WORDS("validate", path));
-        run_greet(&r);
-        request = play_request(r.daemon);
-        assert_string_equal(request->validate->yaml, "version: 2\n");
-        play_request_free(request);
-        play_response(r.daemon, &yes);
-        run_end(&r);
-        (void)snprintf(expected, sizeof(expected), "%s:1:10: expected 1\n", path);
-        assert_ran(&r, PERFCTL_FAILED, expected, "");
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                bool has_drop_ins = !rows[i].option || strcmp(rows[i].option, "--no-drop-ins") != 0;
+                Perfd__V1__Request *request;
+                int n = 0;
+                Ran r;
+
+                reply.n_mistakes = rows[i].n_mistakes;
+                reply.n_files = rows[i].n_files;
+                run_start(&r, rows[i].option ? WORDS("validate", rows[i].option, path) : WORDS("validate", path));
+                run_greet(&r);
+                request = play_request(r.daemon);
+                assert_string_equal(request->validate->yaml, "version: 2\n");
+                assert_string_equal(request->validate->path, path);
+                assert_int_equal(request->validate->n_drop_ins, has_drop_ins);
+                if (has_drop_ins) {
+                        assert_string_equal(request->validate->drop_ins[0]->path, drop_in);
+                        assert_string_equal(request->validate->drop_ins[0]->yaml, "groups: {}\n");
+                        n += snprintf(expected + n, sizeof(expected) - n, "%s: warning: it is not read: only names that end with .yaml are\n",
+                                      other);
+                }
+                play_request_free(request);
+                play_response(r.daemon, &yes);
+                run_end(&r);
+                for (const char *line = rows[i].lines; *line; line++)
+                        if (*line == 'm')
+                                n += snprintf(expected + n, sizeof(expected) - n, "%s:1:10: expected 1\n", path);
+                        else if (*line == 'w')
+                                n += snprintf(expected + n, sizeof(expected) - n, "%s: warning: it is odd\n", path);
+                        else
+                                n += snprintf(expected + n, sizeof(expected) - n, "%s:2:3: %snot here\n", drop_in,
+                                              *line == 'n' ? "note: " : "");
+                assert_ran(&r, rows[i].status, n > 0 ? expected : "",
+                           *rows[i].lines ? "" : "perfctl: validate: the daemon is older, and has looked at the main file only\n");
+        }
         unlink(path);
+        unlink(drop_in);
+        unlink(other);
+        rmdir(folder);
 }
 
 /* Nothing of it is read, or no more than can be sent; no daemon is asked. */
