@@ -13,19 +13,21 @@
 #include "daemon/kernel/state-file.h"
 #include "daemon/kernel/tasks.h"
 #include "daemon/supervisor-doctor.h"
+#include "daemon/supervisor-names.h"
 #include "daemon/supervisor.h"
 
 #define EXIT_USAGE 2
 
 static const char usage[] =
         "usage: perfd [--config FILE] [--runtime-directory DIR] [--ready-fd N] [--keep-capabilities]\n"
-        "       perfd --check [--any-host] --config FILE\n"
+        "       perfd --check [--any-host | --names] --config FILE\n"
         "       perfd --check-host [--json] [--config FILE] [--keep-capabilities]\n"
         "       perfd --version | --help\n"
         "\n"
         "  --config FILE            configuration; perfd.yaml(5)\n"
         "  --check                  only say whether it is valid\n"
         "  --any-host               the same for another host: CPUs that this one can not have are none of its mistakes\n"
+        "  --names                  the same, and which events this kernel does not have now\n"
         "  --check-host             only say what this host, these privileges and limits allow\n"
         "  --json                   the same, one JSON document on each line\n"
         "  --runtime-directory DIR  sockets are DIR/control.sock and DIR/stream.sock, kept events in DIR/events\n"
@@ -35,7 +37,7 @@ static const char usage[] =
 typedef struct Options {
         const char *config, *runtime_directory;
         int ready_fd;
-        bool check, check_host, any_host, json, keep_capabilities;
+        bool check, check_host, any_host, names, json, keep_capabilities;
 } Options;
 
 /*
@@ -73,6 +75,7 @@ static int parse_options(int argc, char **argv, Options *o) {
                 { "check", no_argument, NULL, 'k' },
                 { "check-host", no_argument, NULL, 'd' },
                 { "any-host", no_argument, NULL, 'a' },
+                { "names", no_argument, NULL, 'n' },
                 { "json", no_argument, NULL, 'j' },
                 { "runtime-directory", required_argument, NULL, 'r' },
                 { "ready-fd", required_argument, NULL, 'f' },
@@ -96,6 +99,9 @@ static int parse_options(int argc, char **argv, Options *o) {
                         break;
                 case 'd':
                         o->check_host = true;
+                        break;
+                case 'n':
+                        o->names = true;
                         break;
                 case 'j':
                         o->json = true;
@@ -139,6 +145,10 @@ static int parse_options(int argc, char **argv, Options *o) {
                 fprintf(stderr, "perfd: --any-host is for --check\n");
                 return EXIT_USAGE;
         }
+        if (o->names && (!o->check || o->any_host)) {
+                fprintf(stderr, "perfd: --names is for --check of this host\n");
+                return EXIT_USAGE;
+        }
         if (o->check && o->check_host) {
                 fprintf(stderr, "perfd: --check and --check-host exclude each other\n");
                 return EXIT_USAGE;
@@ -162,6 +172,21 @@ static Config *load_config(const char *path) {
         if (r < 0 || (r == 0 && !c))
                 fprintf(stderr, "perfd: %s\n", r ? error_text(r) : strerror(ENOMEM));
         return c;
+}
+
+/* Notes are no failure, but what would refuse a start is. */
+static int check_names(const Config *c) {
+        ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
+        int r = supervisor_check_names(c, &mistakes);
+
+        for (size_t i = 0; i < mistakes.n_items; i++)
+                config_mistake_print(&mistakes.items[i], stderr);
+        if (r < 0)
+                fprintf(stderr, "perfd: %s\n", error_text(r));
+        if (r == 0 && mistakes.n_errors > 0)
+                r = REFUSED_INVALID;
+        config_mistakes_deinit(&mistakes);
+        return r;
 }
 
 static int fail(int r, const Explanation *e) {
@@ -195,6 +220,8 @@ int main(int argc, char **argv) {
                 r = o.any_host ? 0 : state_file_check_place(s.config->state_path, &e);
                 if (r != 0)
                         fprintf(stderr, "%s: state: %s\n", o.config, e.text);
+                if (o.names && check_names(s.config) != 0)
+                        r = -1;
                 config_unref(s.config);
                 return r != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         }

@@ -94,16 +94,6 @@ static int prepare(Supervisor *s, const Config *c, const ConfigEvent *from, Regi
         return 0;
 }
 
-/* As a start would take it: what may come is no mistake, unless the configuration is strict. */
-static void add_refusal(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigMistakes *m) {
-        ConfigPlace at = place_of(c, event, e);
-
-        if (c->strict || !reload_may_come(refusal))
-                config_mistakes_add(m, at, "%s", e->text);
-        else
-                config_mistakes_add_pending(m, at, e->reason, e->text);
-}
-
 int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, ConfigMistakes *m) {
         _cleanup_(config_unrefp) Config *c = NULL;
         int r = config_parse_all(texts, n, m, &c);
@@ -117,7 +107,7 @@ int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, Config
                 if (found < 0 || found == REFUSED_CANCELLED)
                         r = found;
                 else if (found > 0)
-                        add_refusal(c, &c->events[i], found, &e, m);
+                        reload_add_refusal(c, &c->events[i], found, &e, m);
         }
         return r == 0 ? config_mistakes_finish(m) : r;
 }

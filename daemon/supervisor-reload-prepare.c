@@ -198,6 +198,15 @@ bool reload_may_come(int r) {
         return r == REFUSED_NOT_FOUND || r == REFUSED_DENIED || r == REFUSED_EXHAUSTED || r == REFUSED_UNSUPPORTED;
 }
 
+void reload_add_refusal(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigMistakes *m) {
+        ConfigPlace at = place_of(c, event, e);
+
+        if (c->strict || !reload_may_come(refusal))
+                config_mistakes_add(m, at, "%s", e->text);
+        else
+                config_mistakes_add_pending(m, at, e->reason, e->text);
+}
+
 /* Everything configured that is not kept goes. */
 static void reload_find_removed(const Supervisor *s, Reload *w) {
         for (size_t i = 0; i < w->n_kept; i++)

@@ -39,5 +39,7 @@ void reload_deinit(Supervisor *s, Reload *w);
 int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *e);
 /* Refused with this: it may be another answer when the host has changed. A mistake stays one. */
 bool reload_may_come(int r);
+/* Into a list: a note of what would be pending, or a mistake, which everything is of a strict configuration. */
+void reload_add_refusal(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigMistakes *m);
 /* Every event of the configuration as one that is pending, for no reason yet. The list grows also when it fails: -ENOMEM. */
 int reload_all_pending(Supervisor *s, const Config *c, PendingEvent **list);

@@ -2,6 +2,7 @@
 """What is configured or kept and not there now keeps perfd from nothing, is said, and is opened when it comes. Needs root."""
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import perfd
 from perfd import Daemon, add, check, equal, fail_to_start, refused, wait_until
 from subscriber import pb
 from test_control import documents, perfctl
+from test_errors import NOBODY
 from test_sources import FIRE, GETPPID, Fire
 
 NOWHERE = 4194304  # PID_MAX_LIMIT: no task ever has it
@@ -239,6 +241,49 @@ def config_said(path):
     """The status of perfd --check, and its lines."""
     ran = subprocess.run([perfd.PERFD, "--check", "--config", path], capture_output=True, text=True, check=False, timeout=perfd.PATIENCE)
     return ran.returncode, ran.stderr.splitlines()
+
+
+def test_names():
+    """--check --names says what this kernel does not have, of all kinds, and that it is no mistake; nobody has to be root for it."""
+    def said(config, *arguments, user=(), status=0):
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o755)
+            path = os.path.join(directory, "perfd.yaml")
+            os.mkdir(os.path.join(directory, "perfd.d"))
+            with open(os.path.join(directory, "perfd.d", "a.yaml"), "w", encoding="utf-8") as f:
+                f.write(config)
+            with open(path, "w", encoding="ascii") as f:
+                f.write("version: 1\n")
+            done = subprocess.run([*user, perfd.PERFD, "--check", *arguments, "--config", path], capture_output=True, text=True,
+                                  timeout=perfd.PATIENCE, check=False)
+            equal((done.returncode, done.stdout), (status, ""), f"the status of {arguments}: {done.stderr}")
+            return [line.replace(os.path.join(directory, "perfd.d", "a.yaml"), "a.yaml") for line in done.stderr.splitlines()]
+
+    events = {"sched:sched_switch": "", "sched:sched_*": "", "page-faults": "", "external:mine": "",
+              "nosuch:event": "no tracepoint nosuch:event", "nosuch:*": "nosuch", "nosuch/event=1/": "no PMU", "uprobe:/nosuch:main": "no file",
+              f"uprobe:{perfd.WORKLOAD}:nosuch": "no function", f"usdt:{perfd.WORKLOAD}:some:probe": "static probe",
+              "kprobe:no_such_function": "no_such_function"}
+    config = "groups:\n  a:\n    events:\n" + "".join(f"    - '{event}'\n" for event in events)
+    equal(said(config), [], "without --names")
+    before = os.listdir(f"{perfd.TRACING}/events"), contents(f"{perfd.TRACING}/uprobe_events")
+    lines = said(config, "--names")
+    equal((os.listdir(f"{perfd.TRACING}/events"), contents(f"{perfd.TRACING}/uprobe_events")), before, "what it left")
+    absent = [(4 + i, words) for i, words in enumerate(events.values()) if words]
+    equal(len(lines), len(absent), f"lines: {lines}")
+    for line, (number, words) in zip(lines, absent):
+        check(line.startswith(f"a.yaml:{number}:7: note: ") and words in line, f"no {words!r} of line {number} in {line!r}")
+    strict = said("strict: true\n" + config, "--names", status=1)
+    equal([line.split(": ", 1)[1] for line in strict], [line.split(": note: ", 1)[1] for line in lines], "of a strict configuration")
+    for line in said(config, "--names", user=NOBODY):
+        check(re.match(r"a\.yaml:\d+:7: note: ", line), f"as somebody else: {line!r}")
+    check("no address" in said("groups: { a: { events: ['uprobe:/bin/true:0x7fffffff0000'] } }\n", "--names", status=1)[0], "a mistake")
+    done = subprocess.run([perfd.PERFD, "--names"], capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
+    equal((done.returncode, done.stderr), (2, "perfd: --names is for --check of this host\n"), "--names alone")
+
+
+def contents(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
 
 
 def test_apply():
