@@ -202,6 +202,9 @@ int perfd_reload(perfd_client *client, perfd_result **ret_result);
  * wrong with it is PERFD_E_REFUSED; a zero byte is as for perfd_validate().
  */
 int perfd_plan(perfd_client *client, const char *yaml, size_t length, const char *path, perfd_result **ret_result);
+/* What perfd_apply() with the same arguments would do. */
+int perfd_plan_apply(perfd_client *client, const char *yaml, size_t length, const char *path, bool may_wait,
+                     perfd_result **ret_result);
 /* may_wait: events that can not be opened now are pending, instead of PERFD_E_REFUSED for all. */
 int perfd_apply(perfd_client *client, const char *yaml, size_t length, const char *path, bool may_wait,
                 perfd_result **ret_result);
@@ -319,6 +322,7 @@ typedef enum perfd_change {
         PERFD_CHANGE_REMOVED,
         PERFD_CHANGE_CHANGED,
         PERFD_CHANGE_KEPT,
+        PERFD_CHANGE_PENDING, /* it can not be opened now */
 } perfd_change;
 
 typedef struct perfd_planned_row {
@@ -330,6 +334,7 @@ typedef struct perfd_planned_row {
         bool replaced;  /* changed by a new event with a new id, whose counts begin at 0 */
         const perfd_difference *differences;
         size_t n_differences;
+        const char *why, *reason; /* of a pending one: for people, with its place, and for programs; else "" */
 } perfd_planned_row;
 
 typedef struct perfd_emitted_row {

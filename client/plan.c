@@ -1,4 +1,4 @@
-/* A plan has four lists of one kind: for the caller they are one, in this order, and each row says of which it is. */
+/* A plan has five lists of one kind: for the caller they are one, in this order, and each row says of which it is. */
 #include <errno.h>
 
 #include "client/result.h"
@@ -27,6 +27,8 @@ static int add_list(perfd_result *result, perfd_planned_row *rows, perfd_change 
                         .event = m[i]->event,
                         .group = m[i]->group,
                         .replaced = m[i]->replaced,
+                        .why = m[i]->why,
+                        .reason = m[i]->reason,
                         .differences = differences,
                         .n_differences = m[i]->n_differences,
                 };
@@ -35,7 +37,7 @@ static int add_list(perfd_result *result, perfd_planned_row *rows, perfd_change 
 }
 
 int result_add_plan(perfd_result *result, const Perfd__V1__PlanReply *m) {
-        size_t n = m->n_added + m->n_removed + m->n_changed + m->n_kept;
+        size_t n = m->n_added + m->n_removed + m->n_changed + m->n_kept + m->n_pending;
         perfd_planned_row *rows = arena_push(&result->arena, n, sizeof(*rows));
         int r = rows ? 0 : -ENOMEM;
 
@@ -48,6 +50,8 @@ int result_add_plan(perfd_result *result, const Perfd__V1__PlanReply *m) {
                 r = add_list(result, rows, PERFD_CHANGE_CHANGED, m->changed, m->n_changed);
         if (r == 0)
                 r = add_list(result, rows, PERFD_CHANGE_KEPT, m->kept, m->n_kept);
+        if (r == 0)
+                r = add_list(result, rows, PERFD_CHANGE_PENDING, m->pending, m->n_pending);
         if (r == 0 && !(result->settings = differences_new(&result->arena, m->settings, m->n_settings)))
                 r = -ENOMEM;
         result->n_settings = r == 0 ? m->n_settings : 0;

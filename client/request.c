@@ -259,6 +259,11 @@ static int copy_yaml(perfd_client *c, const char *yaml, size_t length, char **re
 }
 
 int perfd_plan(perfd_client *c, const char *yaml, size_t length, const char *path, perfd_result **ret_result) {
+        return perfd_plan_apply(c, yaml, length, path, false, ret_result);
+}
+
+int perfd_plan_apply(perfd_client *c, const char *yaml, size_t length, const char *path, bool may_wait,
+                     perfd_result **ret_result) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         Perfd__V1__PlanRequest plan = PERFD__V1__PLAN_REQUEST__INIT;
         char *text;
@@ -268,6 +273,7 @@ int perfd_plan(perfd_client *c, const char *yaml, size_t length, const char *pat
                 return r;
         plan.yaml = text;
         plan.path = wire_string(path);
+        plan.may_wait = may_wait;
         request.body_case = PERFD__V1__REQUEST__BODY_PLAN;
         request.plan = &plan;
         r = client_ask(c, &request, PERFD__V1__RESPONSE__BODY_PLAN, ret_result);

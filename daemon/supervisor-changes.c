@@ -198,7 +198,7 @@ int handle_plan(Asking *a, Explanation *e) {
         perfd__v1__plan_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_PLAN;
         a->response->plan = reply;
-        return supervisor_plan(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), reply, e);
+        return supervisor_plan(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
 }
 
 int handle_apply(Asking *a, Explanation *e) {

@@ -115,6 +115,31 @@ static int plan_removed(const Reload *w, Perfd__V1__PlanReply *ret) {
         return r;
 }
 
+static int plan_pending(const Reload *w, Perfd__V1__PlanReply *ret) {
+        int r = 0;
+
+        for (const PendingEvent *p = w->pending; p && r == 0; p = p->next) {
+                Perfd__V1__PlannedEvent **more = reallocarray(ret->pending, ret->n_pending + 1, sizeof(*more)), *m;
+                _cleanup_free_ char *why = NULL;
+
+                if (more)
+                        ret->pending = more;
+                m = more ? malloc(sizeof(*m)) : NULL;
+                if (!m)
+                        return error_origin(-ENOMEM);
+                perfd__v1__planned_event__init(m);
+                more[ret->n_pending++] = m;
+                if (asprintf(&why, "%s%s", p->place, p->why) < 0) {
+                        why = NULL;
+                        return error_origin(-ENOMEM);
+                }
+                if ((r = string_set(&m->name, p->spec->name)) == 0 && (r = string_set(&m->event, p->spec->event)) == 0 &&
+                    (r = string_set(&m->group, p->spec->group)) == 0 && (r = string_set(&m->why, why)) == 0)
+                        r = string_set(&m->reason, p->reason ? p->reason : "");
+        }
+        return r;
+}
+
 static int plan_settings(const Config *before, const Config *after, Perfd__V1__PlanReply *ret) {
         ConfigDifference d;
         int r = 0;
@@ -135,8 +160,17 @@ typedef struct Tried {
         bool as_new, as_change;
 } Tried;
 
+/* What would be pending. */
+typedef struct TriedInVain {
+        const ConfigEvent *from;
+        Explanation why;
+} TriedInVain;
+
 typedef struct Trial {
         const Config *config;
+        bool may_wait;
+        TriedInVain *pending;
+        size_t n_pending, n_pending_allocated;
         Tried *list;
         size_t n, n_allocated;
         Index names;
@@ -146,7 +180,39 @@ static void trial_deinit(Supervisor *s, Trial *t) {
         for (size_t i = 0; i < t->n; i++)
                 registration_free(s, t->list[i].fresh);
         free(t->list);
+        free(t->pending);
         index_deinit(&t->names);
+}
+
+/*
+ * An event of the configuration was refused, one of whose registrations is or would be at i. Where it may wait, nothing of it stays,
+ * as in a reload; else all is refused, with its place.
+ */
+static int trial_refuse(Supervisor *s, Trial *t, size_t i, const ConfigEvent *from, int refusal, Explanation *e) {
+        if (refusal < 0 || !t->may_wait || !reload_may_come(refusal)) {
+                if (refusal > 0)
+                        place_explanation(t->config, from, e);
+                return refusal;
+        }
+        if (t->n_pending == t->n_pending_allocated) {
+                size_t n = 2 * t->n_pending + 16;
+                TriedInVain *more = reallocarray(t->pending, n, sizeof(*more));
+
+                if (!more)
+                        return error_origin(-ENOMEM);
+                t->pending = more;
+                t->n_pending_allocated = n;
+        }
+        t->pending[t->n_pending++] = (TriedInVain){ .from = from, .why = *e };
+        *e = EXPLANATION_NULL;
+        while (i > 0 && t->list[i - 1].from == from)
+                i--;
+        for (; i < t->n && t->list[i].from == from; i++)
+                if (t->list[i].fresh) {
+                        index_remove(&t->names, index_key_of_name(t->list[i].fresh->event->spec.name), t->list[i].fresh);
+                        t->list[i].fresh = registration_free(s, t->list[i].fresh);
+                }
+        return 0;
 }
 
 /* `fresh` moves. */
@@ -221,8 +287,6 @@ static int try_one(Supervisor *s, Trial *t, Tried *one, bool *ret_tried, Explana
                 *ret_tried = true;
                 r = try_change(s, one, e);
         }
-        if (r > 0)
-                place_explanation(t->config, one->from, e);
         return r;
 }
 
@@ -235,16 +299,16 @@ static int trial_add_event(Supervisor *s, Trial *t, const ConfigEvent *from, Exp
         for (Registration *g = list; g; g = next) {
                 next = g->next;
                 g->next = NULL;
+                if (t->may_wait)
+                        registration_allow_absence(g);
                 if (r == 0)
                         r = trial_add(s, t, g, from, e);
                 else
                         registration_free(s, g);
         }
-        if (r > 0)
-                place_explanation(t->config, from, e);
         for (size_t i = first; i < t->n && r == 0; i++)
                 r = try_one(s, t, &t->list[i], &tried, e);
-        return r;
+        return r == 0 ? 0 : trial_refuse(s, t, first, from, r, e);
 }
 
 /* Until a look at all of them finds nothing to try. So nothing changes any more until there is another checkpoint. */
@@ -256,8 +320,11 @@ static int trial_run(Supervisor *s, Trial *t, Explanation *e) {
                 r = trial_add_event(s, t, &t->config->events[i], e);
         while (tried && r == 0) {
                 tried = false;
-                for (size_t i = 0; i < t->n && r == 0; i++)
+                for (size_t i = 0; i < t->n && r == 0; i++) {
                         r = try_one(s, t, &t->list[i], &tried, e);
+                        if (r != 0)
+                                r = trial_refuse(s, t, i, t->list[i].from, r, e);
+                }
         }
         return r;
 }
@@ -273,6 +340,8 @@ static int take_all(Supervisor *s, Trial *t, Reload *w, Explanation *e) {
                 if (r > 0)
                         place_explanation(t->config, t->list[i].from, e);
         }
+        for (size_t i = 0; i < t->n_pending && r == 0; i++)
+                r = reload_add_pending(s, t->config, t->pending[i].from, w, &t->pending[i].why);
         return r == 0 ? reload_end(s, w, e) : r;
 }
 
@@ -283,13 +352,15 @@ static int plan_all(Supervisor *s, const Config *c, const Reload *w, Perfd__V1__
                 r = plan_kept(w, ret);
         if (r == 0)
                 r = plan_removed(w, ret);
+        if (r == 0)
+                r = plan_pending(w, ret);
         return r == 0 ? plan_settings(s->config, c, ret) : r;
 }
 
-int supervisor_plan(Supervisor *s, const char *yaml, const char *path, Perfd__V1__PlanReply *ret, Explanation *e) {
+int supervisor_plan(Supervisor *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
-        Trial trial = { .names = INDEX_NULL };
-        Reload w = { .end = &w.added };
+        Trial trial = { .names = INDEX_NULL, .may_wait = may_wait };
+        Reload w = { .end = &w.added, .may_wait = may_wait };
         int r;
 
         thread_assert(THREAD_MAIN);

@@ -37,6 +37,8 @@ int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e);
 void reload_deinit(Supervisor *s, Reload *w);
 /* The text as a Config. Refused: with every mistake in it. */
 int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *e);
+/* It is part of the change, though it was refused with this. -ENOMEM */
+int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, Reload *w, const Explanation *e);
 /* Refused with this: it may be another answer when the host has changed. A mistake stays one. */
 bool reload_may_come(int r);
 /* Into a list: a note of what would be pending, or a mistake, which everything is of a strict configuration. */

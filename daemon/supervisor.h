@@ -293,7 +293,7 @@ int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e
  */
 int supervisor_apply(Supervisor *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e);
 /* What that would do. The reply's strings and arrays are malloc'ed, for free_unpacked(), also when it fails. */
-int supervisor_plan(Supervisor *s, const char *yaml, const char *path, Perfd__V1__PlanReply *ret, Explanation *e);
+int supervisor_plan(Supervisor *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret, Explanation *e);
 
 /*
  * supervisor-open.c: the fds of one registration, disabled, filtered, in their rings. All or none. There may be none for an

@@ -7,7 +7,7 @@
 #include "client/perfctl/table.h"
 
 static const char *change_name(const perfd_planned_row *e) {
-        static const char *const names[] = { "added", "removed", "changed", "kept" };
+        static const char *const names[] = { "added", "removed", "changed", "kept", "pending" };
 
         return e->replaced ? "replaced" : names[e->change];
 }
@@ -21,6 +21,8 @@ static void put_differences(Table *t, const perfd_planned_row *e) {
         size_t size;
         FILE *f = must_have(open_memstream(&text, &size));
 
+        if (e->why)
+                fputs(e->why, f);
         for (size_t i = 0; i < e->n_differences; i++) {
                 fputs(i > 0 ? "; " : "", f);
                 write_difference(f, &e->differences[i]);
@@ -78,6 +80,8 @@ static void print_event_json(Perfctl *p, const perfd_planned_row *e) {
         JSON_NUMBER(&j, "id", e->id);
         JSON_STRING(&j, "event", e->event);
         JSON_STRING(&j, "group", e->group);
+        JSON_STRING(&j, "why", e->why);
+        JSON_STRING(&j, "reason", e->reason);
         json_put_name(&j, "differences");
         json_begin(&j, '[');
         for (size_t i = 0; i < e->n_differences; i++) {
@@ -109,7 +113,7 @@ static int plan_bytes(Perfctl *p, const char *bytes, size_t n) {
 
         if (r != 0)
                 return r;
-        if (perfd_plan(p->client, bytes, n, p->arguments[0], &result) != 0)
+        if (perfd_plan_apply(p->client, bytes, n, p->arguments[0], perfctl_get(p, "allow-pending") != NULL, &result) != 0)
                 return perfctl_fail_client(p, NULL);
         if (!p->json)
                 print_table(p, result);
@@ -136,6 +140,9 @@ const Verb verb_plan = {
         .name = "plan",
         .arguments = "FILE",
         .help = "what `apply` would add, remove, change and keep",
+        .options = {
+                { .name = "allow-pending", .help = "what can not be opened now refuses nothing, as in `apply`" },
+        },
         .min_arguments = 1,
         .max_arguments = 1,
         .words = WORDS_FILES,

@@ -307,6 +307,44 @@ def test_apply():
         equal(states(daemon), {}, "what is left of all")
 
 
+def test_plan():
+    """With --allow-pending it says what an apply with it does, events that run and can not be found any more too; nothing is left."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
+        program, path = f"{directory}/program", f"{directory}/new.yaml"
+        shutil.copy(FIRE, program)
+        kept = f"{{event: 'uprobe:{program}:fire_call', name: hits}}"
+        with Daemon(config=f"version: 1\ngroups: {{a: {{events: [{kept}, {{event: cpu-clock, period: 1000000, name: cc}}]}}}}\n") as daemon:
+            os.unlink(program)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(f"version: 1\ntargets: {{gone: {{cgroup: perfd-test/absent}}, none: {{pids: [{NOWHERE}]}}}}\ngroups:\n"
+                        f"  a: {{events: [{kept}, 'sched:sched_switch', 'nosuch:*']}}\n"
+                        "  b: {target: none, events: [{event: cpu-clock, period: 1000000, name: cc}]}\n"
+                        "  c: {target: gone, events: [page-faults]}\n  d: {events: ['kprobe:no_such_function']}\n")
+            before = states(daemon)
+            check("nothing" not in perfctl(daemon, "plan", path, status=1).stdout, "a plan that is refused")
+            rows = documents(daemon, "plan", "--allow-pending", path)
+            equal(states(daemon), before, "what a plan left")
+            planned = {row["name"]: row["change"] for row in rows if row["change"] != "removed"}
+            equal(planned, {"hits": "kept", "sched:sched_switch": "added", "nosuch:*": "pending", "cc": "pending",
+                            "page-faults": "added", "kprobe:no_such_function": "pending"}, "the plan")
+            equal([row["name"] for row in rows if row["change"] == "removed"], ["cc"], "what would be removed")
+            for row in rows:
+                equal(bool(row["why"] and row["reason"]), row["change"] == "pending", f"why {row}")
+                check(row["change"] != "pending" or row["why"].startswith(f"{path}:"), f"the place of {row}")
+            text = perfctl(daemon, "plan", "--allow-pending", path).stdout
+            check("pending\tnosuch:*\t\tnosuch:*\ta\t" in text, text)
+            perfctl(daemon, "apply", "--allow-pending", path)
+            after = states(daemon)
+            equal({name: after[name][0] for name in after}, {name: change != "pending" for name, change in planned.items()}, "the apply")
+            equal({name for name in after if not after[name][0]}, {row["name"] for row in rows if row["change"] == "pending"}, "pending")
+        with Daemon(config="version: 1\n") as daemon, daemon.client_of(65534) as nobody:
+            many = ", ".join(f"'nosuch:event{i}'" for i in range(200))
+            plan = nobody.request(plan=pb.PlanRequest(yaml=f"version: 1\ngroups: {{a: {{events: [{many}]}}}}\n", may_wait=True)).plan
+            equal((len(plan.pending), len(plan.added)), (200, 0), "of many")
+            refused(nobody, "bad-filter", plan=pb.PlanRequest(
+                yaml="version: 1\ngroups: {a: {events: [{event: 'sched:sched_switch', filter: 'no == 1'}]}}\n", may_wait=True))
+
+
 def test_unchanged_stays():
     """A reload leaves a probe alone that runs and whose file is gone, and says so; a changed one becomes pending."""
     with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:

@@ -173,18 +173,19 @@ static void test_set_period(void **state) {
         pair_free(&p);
 }
 
-/* Four lists are one, in their order; and what would change beside events. */
+/* Five lists are one, in their order; and what would change beside events. */
 static void test_plan(void **state) {
-        static const perfd_change changes[] = { PERFD_CHANGE_ADDED, PERFD_CHANGE_REMOVED, PERFD_CHANGE_CHANGED, PERFD_CHANGE_KEPT };
+        static const perfd_change changes[] = { PERFD_CHANGE_ADDED, PERFD_CHANGE_REMOVED, PERFD_CHANGE_CHANGED, PERFD_CHANGE_KEPT,
+                                                PERFD_CHANGE_PENDING };
         Perfd__V1__Response r = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__PlanReply reply = PERFD__V1__PLAN_REPLY__INIT;
-        Perfd__V1__PlannedEvent events[4], *lists[4];
+        Perfd__V1__PlannedEvent events[5], *lists[5];
         Perfd__V1__Difference d = PERFD__V1__DIFFERENCE__INIT, *ds[] = { &d };
         perfd_result *result;
         Perfd__V1__Request *request;
         Pair p = pair_new();
 
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < 5; i++) {
                 perfd__v1__planned_event__init(&events[i]);
                 events[i].id = (uint32_t)i;
                 lists[i] = &events[i];
@@ -200,24 +201,31 @@ static void test_plan(void **state) {
         reply.removed = &lists[1];
         reply.changed = &lists[2];
         reply.kept = &lists[3];
-        reply.n_added = reply.n_removed = reply.n_changed = reply.n_kept = 1;
+        reply.pending = &lists[4];
+        events[4].why = (char *)"not here";
+        events[4].reason = (char *)"unknown-event";
+        reply.n_added = reply.n_removed = reply.n_changed = reply.n_kept = reply.n_pending = 1;
         reply.settings = ds;
         reply.n_settings = 1;
         r.id = 2;
         r.body_case = PERFD__V1__RESPONSE__BODY_PLAN;
         r.plan = &reply;
         play_response(p.daemon, &r);
-        assert_int_equal(perfd_plan(p.client, "yaml, but longer", 4, "f.yaml", &result), 0);
+        assert_int_equal(perfd_plan_apply(p.client, "yaml, but longer", 4, "f.yaml", true, &result), 0);
         request = play_request(p.daemon);
+        assert_true(request->plan->may_wait);
         assert_string_equal(request->plan->yaml, "yaml");
         assert_string_equal(request->plan->path, "f.yaml");
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < 5; i++) {
                 const perfd_planned_row *row = perfd_result_planned(result, i);
 
                 assert_true(row->change == changes[i] && row->id == i && row->replaced == (i == 2));
                 assert_int_equal(row->n_differences, i == 2);
         }
-        assert_null(perfd_result_planned(result, 4));
+        assert_null(perfd_result_planned(result, 5));
+        assert_string_equal(perfd_result_planned(result, 4)->why, "not here");
+        assert_string_equal(perfd_result_planned(result, 4)->reason, "unknown-event");
+        assert_string_equal(perfd_result_planned(result, 0)->why, "");
         assert_string_equal(perfd_result_planned(result, 2)->differences[0].before, "a");
         assert_string_equal(perfd_result_planned(result, 2)->differences[0].after, "");
         assert_true(perfd_result_setting(result, 0)->restart && !perfd_result_setting(result, 1));
