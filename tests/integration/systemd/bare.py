@@ -23,7 +23,7 @@ NOT_OURS = re.compile(r"/(etc/(passwd|group|g?shadow|subuid|subgid)-?|etc/\.pwd\
 
 def call(*command, status=0, **more):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=110, **more)
+                          text=True, errors="backslashreplace", timeout=110, **more)
     assert status is None or done.returncode == status, f"{' '.join(command)}: {done.returncode}: {done.stdout}"
     return done.stdout
 
