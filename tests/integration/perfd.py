@@ -99,9 +99,9 @@ class NotStarted(Exception):
 class Asking(Client):
     """Fails the test in bounded time; .pid is that of its perfd."""
 
-    def receive_bytes(self):
+    def receive_bytes(self, deadline=None):
         try:
-            return super().receive_bytes()
+            return super().receive_bytes(deadline)
         except TimeoutError:
             raise AssertionError(f"perfd says nothing for {PATIENCE} s, its threads:\n{doings.of_process(self.pid)}") from None
 

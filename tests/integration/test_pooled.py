@@ -89,8 +89,6 @@ def test_alone():
             for client, blocks in ((first, 0), (second, POOL // 512)):
                 client.request(subscribe=request)
                 equal(os.fstat(first.fds[2]).st_blocks, blocks, "blocks of 512 bytes of the pool's file")
-            for fd in first.fds + second.fds:
-                os.close(fd)
 
 
 def test_who_does_not_read():
@@ -185,8 +183,6 @@ def test_file():
                 except PermissionError:
                     pass
             wait_until(lambda: len([fd for fd in daemon.fds() if "memfd:perfd" in fd]) == 1, "one file that the daemon keeps")
-            for fd in client.fds + other.fds:
-                os.close(fd)
         wait_until(lambda: daemon.fds() == before, "as before")
         load.go()
         load.done()

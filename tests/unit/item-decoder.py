@@ -4,7 +4,7 @@ With --canonical behind the file, that is all that it says."""
 import struct
 import sys
 
-sys.path.insert(0, sys.argv[1])  # where protoc put perfd_pb2.py
+sys.path.insert(0, sys.argv[1])  # where perfd_pb2.py is, the messages alone
 import perfd_pb2  # noqa: E402
 
 data = open(sys.argv[2], "rb").read()

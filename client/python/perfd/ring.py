@@ -1,32 +1,47 @@
-"""Shared memory that a stream comes by, as proto/PROTOCOL.md has it."""
+"""Shared memory that a stream comes by, as PROTOCOL.md has it in "Shared memory"."""
 import mmap
 import os
+import stat
 
-from promise import require
+from .errors import ProtocolError, require
+
+SIZE_MIN, SIZE_MAX, POOL_MAX = 64 << 10, 16 << 20, 2 << 20
+WORDS = 128  # bytes of either file, at least, before the ring
+
+
+def _map(fd, size, protection):
+    status = os.fstat(fd)
+    require(stat.S_ISREG(status.st_mode) and status.st_size == size, f"a file of {status.st_size} bytes where {size} were said")
+    return mmap.mmap(fd, size, mmap.MAP_SHARED, protection)
 
 
 class Ring:
-    """The bytes of a stream in memory that the daemon shares with us."""
+    """The bytes of a stream in memory that the daemon shares with us. Owns the fds, also if it can not be made."""
 
     def __init__(self, fds, size, offset, pool_bytes=0):
-        self.size = size
+        self.size, self.pool = size, b""
         try:
-            self.pool = mmap.mmap(fds[2], pool_bytes, mmap.MAP_SHARED, mmap.PROT_READ) if pool_bytes else b""
-            self.theirs = mmap.mmap(fds[0], offset + size, mmap.MAP_SHARED, mmap.PROT_READ)
-            self.ours = mmap.mmap(fds[1], offset, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+            is_possible = SIZE_MIN <= size <= SIZE_MAX and not size & (size - 1) and WORDS <= offset <= SIZE_MIN
+            require(is_possible and pool_bytes <= POOL_MAX, f"a ring of {size} bytes behind {offset}, a pool of {pool_bytes}")
+            if pool_bytes:
+                self.pool = _map(fds[2], pool_bytes, mmap.PROT_READ)
+            theirs = _map(fds[0], offset + size, mmap.PROT_READ)
+            self.ours = _map(fds[1], offset, mmap.PROT_READ | mmap.PROT_WRITE)
+        except OSError as error:
+            raise ProtocolError(f"a ring that can not be mapped: {error}") from error
         finally:
             for fd in fds:
                 os.close(fd)
-        self.bytes = memoryview(self.theirs)[offset:]
+        self.bytes = memoryview(theirs)[offset:]
         # words are read and written whole: head, and tail; in 32 bits, 64 bytes behind these, who waits
-        self.head, self.daemon_waits = memoryview(self.theirs)[:8].cast("Q"), memoryview(self.theirs)[64:68].cast("I")
+        self.head, self.daemon_waits = memoryview(theirs)[:8].cast("Q"), memoryview(theirs)[64:68].cast("I")
         self.tail, self.waits = memoryview(self.ours)[:8].cast("Q"), memoryview(self.ours)[64:68].cast("I")
         self.sleeps, self.told = 1, 0  # we were asleep until the response came
 
     def look(self):
         """All that is there, as bytes, which are not given back yet, nor what they tell of in the pool."""
         head, tail = self.head[0], self.tail[0]
-        require(head - tail <= self.size, f"a head of {head} with a tail of {tail}")
+        require(0 <= head - tail <= self.size, f"a head of {head} with a tail of {tail}")
         at, n = tail % self.size, head - tail
         return bytes(self.bytes[at:at + n]) + bytes(self.bytes[:max(0, at + n - self.size)])
 
@@ -47,10 +62,11 @@ class Ring:
     def sleep(self):
         """The daemon rings for what comes from now on: to be looked at once more before the wait.
 
-        Another language needs a full fence behind this store; Python does more in between than a CPU can hold back.
+        Another language needs a full fence behind this store; Python stores more in between than a CPU can hold back.
         """
         self.sleeps = self.sleeps % 0xffffffff + 1
         self.waits[0] = self.sleeps
 
     def wake(self):
+        """It need not ring."""
         self.waits[0] = 0
