@@ -8,7 +8,10 @@
 #include <time.h>
 
 #include "client/perfctl/stream-loop.h"
+#include "client/perfctl/terminal.h"
 #include "client/perfctl/time-text.h"
+
+#define AROUND_TABLE 6 /* lines: time, heading, further keys, others, the cursor's, and an empty one behind another table */
 
 typedef struct Count {
         StreamLoop loop;
@@ -23,6 +26,9 @@ typedef struct Count {
         bool has_table;      /* one was printed */
         bool is_complete;    /* the last one was */
         bool has_told_others;
+        size_t lines;        /* on the terminal, of the last table; 0: there is something below it */
+        TerminalSize size;   /* of it, then; 0: nothing is live */
+        uint64_t told_at;    /* loop.loss.told_at, then */
 } Count;
 
 static uint64_t wall_now(void) {
@@ -53,17 +59,48 @@ static void put_time(Count *c) {
         output_put_char(&c->p->out, '\n');
 }
 
-static void print(Count *c) {
+static void print(Count *c, const CountOptions *options) {
         if (c->options->interval > 0)
                 put_time(c);
-        count_print(c->p, c->options, &c->keys, &c->map);
+        count_print(c->p, options, &c->keys, &c->map);
         count_map_reset(&c->map);
         c->has_table = true;
 }
 
+/*
+ * Over the table before, unless something was said below it, or lines may have been wrapped since: then below that. The whole of it
+ * is less than what `out` holds, so it is written at once.
+ */
+static void print_live(Count *c) {
+        TerminalSize size = terminal_size();
+        CountOptions options = *c->options;
+        Output *o = &c->p->out;
+        size_t top = size.rows > AROUND_TABLE ? size.rows - AROUND_TABLE : 1;
+
+        options.width = size.columns;
+        options.top = options.top > 0 && options.top < top ? options.top : top;
+        output_flush(o);
+        if (c->lines > 0 && c->told_at == c->loop.loss.told_at && c->size.rows == size.rows && c->size.columns == size.columns) {
+                output_print(o, "\r\033[%zuA\033[J", c->lines);
+                c->has_table = false;
+        }
+        c->lines = 0;
+        print(c, &options);
+        for (size_t i = 0; i < o->n; i++)
+                c->lines += o->bytes[i] == '\n';
+        c->size = size;
+        c->told_at = c->loop.loss.told_at;
+        output_flush(o);
+}
+
+/* The live table of an interval stays if there is less than half of another one. */
 static void print_last(Count *c) {
-        if (!c->is_complete && !c->p->out.error)
-                print(c);
+        if (!c->is_complete && !c->p->out.error) {
+                if (!c->options->is_live)
+                        print(c, c->options);
+                else if (!c->has_table || monotonic_now() >= c->next - c->options->interval / 2)
+                        print_live(c);
+        }
         c->is_complete = true;
 }
 
@@ -77,7 +114,10 @@ static uint64_t on_tick(void *userdata, uint64_t now) {
         if (c->next == 0)
                 c->next = now + interval;
         if (now >= c->next) {
-                print(c);
+                if (c->options->is_live)
+                        print_live(c);
+                else
+                        print(c, c->options);
                 output_flush(&c->p->out);
                 c->next += (now - c->next) / interval * interval + interval;
         }
@@ -99,6 +139,7 @@ static void on_event(void *userdata, const perfd_event *event) {
 
 static void tell_others(Count *c) {
         c->has_told_others = true;
+        c->lines = 0;
         (void)perfctl_fail(c->p, PERFCTL_OK, "there is room for %zu keys, and %zu MiB of them: samples of further ones are counted "
                            "together, as (others)", COUNT_KEYS_MAX, COUNT_BYTES_MAX >> 20);
 }
@@ -132,6 +173,7 @@ static void on_end(void *userdata, const perfd_end *end) {
         Json j = json_of(&c->p->out);
 
         print_last(c);
+        c->loop.width = c->size.columns;
         if (c->p->json)
                 put_stream_end(&j, "counted", c->counted, end);
         stream_loop_end(&c->loop, end, c->counted, "samples");
@@ -153,7 +195,8 @@ static int choose(void *userdata, const EventWords *words, perfd_subscription *s
 int count_run(Perfctl *p, const CountOptions *options) {
         perfd_callbacks callbacks = PERFD_CALLBACKS_INIT;
         Count c = { .p = p, .options = options,
-                    .loop = { .p = p, .duration = options->duration, .may_lose = options->may_lose, .tick = on_tick,
+                    .loop = { .p = p, .duration = options->duration, .may_lose = options->may_lose, .has_tables = options->has_tables,
+                              .tick = on_tick,
                               .loss.advice = "--where EXPR makes them fewer" } };
         int r;
 

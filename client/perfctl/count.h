@@ -15,6 +15,9 @@ typedef struct CountOptions {
         uint64_t interval; /* ns; 0: one table, at the end */
         uint64_t duration; /* ns; 0: no limit */
         uint64_t top;      /* rows; 0: all */
+        size_t width;      /* of lines; 0: no limit */
+        bool is_live;      /* each table in the place of the one before, as large as the terminal */
+        bool has_tables;   /* the closing ledger, also if nothing was lost */
         bool may_lose;     /* what was lost is told, and is no failure */
 } CountOptions;
 

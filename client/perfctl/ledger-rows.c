@@ -146,11 +146,12 @@ static void put_balanced(Table *t, bool balanced, bool stalled) {
 }
 
 /* At the end of a stream: what happened while it was there. */
-static void print_events(Output *o, bool human, const perfd_result *ledger) {
+static void print_events(Output *o, bool human, size_t width, const perfd_result *ledger) {
         const perfd_event_ledger *e;
         Table t;
 
         TABLE_INIT(&t, human, "EVENT", ">CPU", ">OCCURRED", ">DELIVERED", ">FILTERED", "LOST", "EXACT", "BALANCED");
+        t.width = width;
         for (size_t i = 0; (e = perfd_result_event_ledger(ledger, i)); i++) {
                 table_put(&t, e->name);
                 if (e->external)
@@ -168,11 +169,12 @@ static void print_events(Output *o, bool human, const perfd_result *ledger) {
         table_deinit(&t);
 }
 
-static void print_rings(Output *o, bool human, const perfd_result *ledger) {
+static void print_rings(Output *o, bool human, size_t width, const perfd_result *ledger) {
         const perfd_ring_ledger *r;
         Table t;
 
         TABLE_INIT(&t, human, "RING", ">CPU", ">RECORDS", ">SAMPLES", ">SIDE RECORDS", "LOST", "BALANCED");
+        t.width = width;
         for (size_t i = 0; (r = perfd_result_ring_ledger(ledger, i)); i++) {
                 table_put(&t, "ring");
                 table_put_number(&t, r->cpu);
@@ -186,11 +188,12 @@ static void print_rings(Output *o, bool human, const perfd_result *ledger) {
         table_deinit(&t);
 }
 
-static void print_subscribers(Output *o, bool human, const perfd_result *ledger) {
+static void print_subscribers(Output *o, bool human, size_t width, const perfd_result *ledger) {
         const perfd_subscriber_ledger *s;
         Table t;
 
         TABLE_INIT(&t, human, "SUBSCRIBER", ">ID", "ORDER", ">MATCHED", ">SENT", "DROPPED", ">QUEUED", "BALANCED", "PEER");
+        t.width = width;
         for (size_t i = 0; (s = perfd_result_subscriber_ledger(ledger, i)); i++) {
                 table_put(&t, "subscriber");
                 table_put_number(&t, s->id);
@@ -207,11 +210,12 @@ static void print_subscribers(Output *o, bool human, const perfd_result *ledger)
 }
 
 /* What the kernel does not count for a kind of probe is not 0. */
-static void print_probes(Output *o, bool human, const perfd_result *ledger) {
+static void print_probes(Output *o, bool human, size_t width, const perfd_result *ledger) {
         const perfd_probe_ledger *b;
         Table t;
 
         TABLE_INIT(&t, human, "PROBE", ">ID", ">HITS", ">MISSED", "EVENT");
+        t.width = width;
         for (size_t i = 0; (b = perfd_result_probe_ledger(ledger, i)); i++) {
                 table_put(&t, "probe");
                 table_put_number(&t, b->id);
@@ -228,10 +232,10 @@ static void print_probes(Output *o, bool human, const perfd_result *ledger) {
         table_deinit(&t);
 }
 
-void ledger_print_tables(Output *o, bool human, const perfd_result *ledger) {
+void ledger_print_tables(Output *o, bool human, size_t width, const perfd_result *ledger) {
         const struct {
                 const void *first;
-                void (*print)(Output *o, bool human, const perfd_result *ledger);
+                void (*print)(Output *o, bool human, size_t width, const perfd_result *ledger);
         } tables[] = {
                 { perfd_result_event_ledger(ledger, 0), print_events },
                 { perfd_result_ring_ledger(ledger, 0), print_rings },
@@ -245,7 +249,7 @@ void ledger_print_tables(Output *o, bool human, const perfd_result *ledger) {
                         continue;
                 if (human && any)
                         output_put_char(o, '\n');
-                tables[i].print(o, human, ledger);
+                tables[i].print(o, human, width, ledger);
                 any = true;
         }
         if (perfd_result_is_truncated(ledger))

@@ -87,7 +87,7 @@ static void print_end(const StreamLoop *l, const perfd_end *end, uint64_t n, con
         explain_unwritten(&err, end);
         if (is_text && (lost > 0 || l->has_tables)) {
                 output_put_char(&err, '\n');
-                ledger_print_tables(&err, true, end->ledger);
+                ledger_print_tables(&err, true, l->width, end->ledger);
         }
         output_flush(&err);
         free(text);

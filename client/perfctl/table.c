@@ -73,15 +73,38 @@ static bool is_right(const char *column) {
 }
 
 static void put_cell(const Table *t, Output *o, size_t column, const char *text, size_t width) {
-        size_t missing = width - text_width(text, strlen(text));
+        size_t used = text_width(text, strlen(text));
         bool right = is_right(t->columns[column]), last = column + 1 == t->n_columns;
 
-        for (size_t i = 0; right && i < missing; i++)
+        for (size_t i = used; right && i < width; i++)
                 output_put_char(o, ' ');
-        text_put(o, text, strlen(text));
-        for (size_t i = 0; !right && !last && i < missing; i++)
+        used = text_put_cut(o, text, strlen(text), width);
+        for (size_t i = used; !right && !last && i < width; i++)
                 output_put_char(o, ' ');
         output_put_string(o, last ? "\n" : "  ");
+}
+
+static size_t heading_width(const Table *t, size_t column) {
+        return strlen(t->columns[column]) - is_right(t->columns[column]);
+}
+
+/* From the widest column of text, again and again; each keeps room for its heading. */
+static void fit(const Table *t, size_t *widths) {
+        size_t all = 2 * (t->n_columns - 1);
+
+        for (size_t i = 0; i < t->n_columns; i++)
+                all += widths[i];
+        for (; t->width > 0 && all > t->width; all--) {
+                size_t widest = SIZE_MAX;
+
+                for (size_t i = 0; i < t->n_columns; i++)
+                        if (!is_right(t->columns[i]) && widths[i] > heading_width(t, i) &&
+                            (widest == SIZE_MAX || widths[i] > widths[widest]))
+                                widest = i;
+                if (widest == SIZE_MAX)
+                        return;
+                widths[widest]--;
+        }
 }
 
 /* Behind the i-th cell. */
@@ -107,12 +130,13 @@ void table_print(const Table *t, Output *o) {
         }
         widths = must_have(calloc(t->n_columns, sizeof(*widths)));
         for (size_t i = 0; i < t->n_columns; i++)
-                widths[i] = strlen(t->columns[i]) - is_right(t->columns[i]);
+                widths[i] = heading_width(t, i);
         for (size_t i = 0; i < t->n_cells; i++) {
                 size_t width = text_width(t->cells[i], strlen(t->cells[i])), *column = &widths[i % t->n_columns];
 
                 *column = width > *column ? width : *column;
         }
+        fit(t, widths);
         for (size_t i = 0; i < t->n_columns; i++)
                 put_cell(t, o, i, t->columns[i] + is_right(t->columns[i]), widths[i]);
         for (size_t i = 0; i < t->n_cells; i++) {

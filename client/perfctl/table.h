@@ -9,7 +9,8 @@
 typedef struct Table {
         const char *const *columns; /* headings; one that begins with '>' is of numbers, and right-aligned */
         size_t n_columns;
-        bool human; /* a terminal */
+        bool human;   /* a terminal */
+        size_t width; /* of it: the widest columns of text are cut until lines are no longer; 0: they are not */
         char **cells;
         size_t n_cells, room;
         char **below; /* by row, NULL where nothing is */

@@ -97,16 +97,34 @@ void text_put_string(Output *o, const char *string) {
         text_put(o, string, strlen(string));
 }
 
+/* Of the first character, and how many bytes that is. */
+static size_t first_width(const char *bytes, size_t n, size_t *ret_length) {
+        size_t length = text_printable_length(bytes, n);
+
+        *ret_length = length > 0 ? length : 1;
+        return length == 0 ? strlen("\\xHH") : *bytes == '\\' ? 2 : 1;
+}
+
 size_t text_width(const char *bytes, size_t n) {
         size_t width = 0;
 
-        for (size_t i = 0; i < n;) {
-                size_t length = text_printable_length(bytes + i, n - i);
-
-                width += length == 0 ? strlen("\\xHH") : bytes[i] == '\\' ? 2 : 1;
-                i += length > 0 ? length : 1;
-        }
+        for (size_t i = 0, length; i < n; i += length)
+                width += first_width(bytes + i, n - i, &length);
         return width;
+}
+
+size_t text_put_cut(Output *o, const char *bytes, size_t n, size_t width) {
+        size_t left = text_width(bytes, n), i = 0, length;
+
+        if (left <= width) {
+                text_put(o, bytes, n);
+                return left;
+        }
+        for (; i < n && left + 1 > width; i += length)
+                left -= first_width(bytes + i, n - i, &length);
+        output_put_char(o, '+');
+        text_put(o, bytes + i, n - i);
+        return left + 1;
 }
 
 void text_put_value(Output *o, perfd_text text) {

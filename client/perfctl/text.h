@@ -24,6 +24,11 @@ void text_put(Output *o, const char *bytes, size_t n);
 void text_put_string(Output *o, const char *string);
 /* Characters, not bytes, that text_put() makes of it. */
 size_t text_width(const char *bytes, size_t n);
+/*
+ * text_put() of as much of the end as fits into `width`, behind a plus sign if that is not all: it is their ends that tell paths and
+ * names of events from each other. Gives the width that this is.
+ */
+size_t text_put_cut(Output *o, const char *bytes, size_t n, size_t width);
 /* The same as text_put(), in double quotes if it is empty or has spaces, quotes or an equals sign. */
 void text_put_value(Output *o, perfd_text text);
 /* For messages: to stderr, line breaks and tabs stay. */

@@ -44,6 +44,21 @@ static int parse_columns(const Perfctl *p, const char **list, CountOptions *o) {
         return 0;
 }
 
+static int parse_live(const Perfctl *p, CountOptions *o) {
+        o->is_live = perfctl_get(p, "live");
+        if (!o->is_live)
+                return 0;
+        if (!p->human)
+                return perfctl_fail(p, PERFCTL_USAGE, "--live: the output is no terminal; --interval TIME prints one table below the other");
+        if (o->has_number)
+                return perfctl_fail(p, PERFCTL_USAGE, "--live: histograms are more than a terminal has room for");
+        if (o->interval == 0)
+                o->interval = 1000000000;
+        if (!perfctl_get(p, "top"))
+                o->top = 0; /* as many as there is room for */
+        return 0;
+}
+
 static int parse_options(const Perfctl *p, const char **list, CountOptions *o) {
         const char *hist = perfctl_get(p, "hist"), *top = perfctl_get(p, "top");
         size_t n_events;
@@ -65,9 +80,12 @@ static int parse_options(const Perfctl *p, const char **list, CountOptions *o) {
         if (r == 0)
                 r = parse_time(p, "interval", "500ms, 1s, 1m", &o->interval);
         if (r == 0)
+                r = parse_live(p, o);
+        if (r == 0)
                 r = parse_time(p, "for", "500ms, 10s, 2m", &o->duration);
         if (r == 0)
                 r = parse_size(p, &o->subscription.queue_bytes);
+        o->has_tables = perfctl_get(p, "ledger");
         o->may_lose = perfctl_get(p, "allow-loss");
         o->subscription.where = perfctl_get(p, "where");
         o->subscription.order = PERFD_ORDER_CPU;
@@ -102,9 +120,11 @@ const Verb verb_count = {
                   .choices = "comm pid tid cpu event exe uid cgroup container unit" },
                 { .name = "hist", .argument = "FIELD", .help = "with a histogram of this field by powers of two" },
                 { .name = "interval", .argument = "TIME", .help = "a table every 500ms, 1s, 1m, of that time alone" },
+                { .name = "live", .help = "each table in the place of the one before, as large as the terminal; every second" },
                 { .name = "top", .argument = "N", .help = "only the N largest rows; 20 on a terminal" },
                 { .name = "where", .argument = "EXPR", .help = "only samples for which this holds" },
                 { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },
+                { .name = "ledger", .help = "the closing ledger as tables, also if nothing was lost" },
                 { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
                 { .name = "queue", .argument = "SIZE", .help = "the daemon's memory for what we did not read yet: 4MiB" },
                 TARGET_OPTIONS,

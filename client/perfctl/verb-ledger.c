@@ -12,7 +12,7 @@ static int ledger_run(Perfctl *p) {
         if (p->json)
                 ledger_print_json(&p->out, result);
         else
-                ledger_print_tables(&p->out, p->human, result);
+                ledger_print_tables(&p->out, p->human, 0, result);
         if (p->human && !p->json && perfd_result_is_balanced(result))
                 output_print(&p->out, "\nall rows balance%s\n",
                              perfd_result_is_loss_exact(result) ? "" : "; the kernel's own losses are a lower bound");
