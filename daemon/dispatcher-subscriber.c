@@ -57,6 +57,28 @@ int dispatcher_say_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at) {
         return dispatcher_post_word(d, (DispatcherWord){ .kind = DISPATCHER_LANE_SILENT, .slot = slot, .at = asked_at });
 }
 
+/* What it was sent, and what it was not: each loss that was its own, by reason. */
+static void log_end(const Subscriber *s, const char *why) {
+        const uint64_t dropped = outbox_dropped(&s->outbox), lost = dropped + s->late;
+        const LogCause before = log_charge(s->cause);
+        char losses[128] = "";
+
+        if (lost > 0)
+                (void)snprintf(losses, sizeof(losses), ", %llu lost (%s %llu, %s %llu, late %llu)", (unsigned long long)lost,
+                               gap_reason_name(GAP_OUTBOX), (unsigned long long)s->outbox.dropped_items[GAP_OUTBOX],
+                               gap_reason_name(GAP_MEMORY), (unsigned long long)s->outbox.dropped_items[GAP_MEMORY],
+                               (unsigned long long)s->late);
+        log_print_with(why || lost > 0 ? LOG_NOTICE : LOG_INFO, MESSAGE_SUBSCRIPTION_ENDED,
+                       LOG_FIELDS({ "SUBSCRIBER", LOG_NUMBER(s->id) }, { "REASON", why ? "dropped" : s->close_reason },
+                                  { "SENT", LOG_NUMBER(s->outbox.sent_items) }, { "LOST", LOG_NUMBER(lost) },
+                                  { "LOST_OUTBOX", LOG_NUMBER(s->outbox.dropped_items[GAP_OUTBOX]) },
+                                  { "LOST_MEMORY", LOG_NUMBER(s->outbox.dropped_items[GAP_MEMORY]) },
+                                  { "LOST_LATE", LOG_NUMBER(s->late) }),
+                       "subscriber %llu (%s) %s: %s; %llu items sent%s", (unsigned long long)s->id, s->peer,
+                       why ? "dropped" : "ended", why ? why : s->close_reason, (unsigned long long)s->outbox.sent_items, losses);
+        (void)log_charge(before);
+}
+
 void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
         size_t most = s->outbox.most_bytes;
 
@@ -72,12 +94,7 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
                 d->n_closing--;
         if (!s->ended)
                 subscriber_forget_edges(d, s);
-        if (why) {
-                uint64_t charged = log_charge(s->uid);
-
-                log_print(LOG_NOTICE, "subscriber %llu (%s) dropped: %s", (unsigned long long)s->id, s->peer, why);
-                (void)log_charge(charged);
-        }
+        log_end(s, why);
         outbox_deinit(&s->outbox); /* the account is gone when main has heard of this */
         if (dispatcher_say(d, DISPATCHER_GONE, s, NULL) < 0)
                 abort(); /* main would keep its subscription for ever: better a restart */

@@ -93,7 +93,8 @@ void dispatcher_look_around(Dispatcher *d) {
                         d->hearings[i].along /= 2;
                 }
         if (r < 0) {
-                log_print(LOG_WARNING, "idle CPUs can not be seen any more, and are woken instead: %s", error_text(r));
+                log_print(LOG_WARNING, MESSAGE_CPUS_WOKEN,
+                          "idle CPUs can not be seen any more, and are woken instead: %s", error_text(r));
                 d->idle = NULL;
         }
 }

@@ -191,13 +191,15 @@ static int dispatcher_run(void *userdata) {
         int r = thread_set_priority(d->priority, DISPATCHER_NICE);
 
         if (r == THREAD_E_LOWERED)
-                log_print(LOG_NOTICE, "the dispatcher runs at a nice value of %d instead of SCHED_FIFO at %d", DISPATCHER_NICE,
+                log_print(LOG_NOTICE, MESSAGE_THREAD_PRIORITY,
+                          "the dispatcher runs at a nice value of %d instead of SCHED_FIFO at %d", DISPATCHER_NICE,
                           d->priority.value);
         else if (r < 0)
-                log_print(LOG_NOTICE, "the dispatcher runs at normal priority: %s", error_text(r));
+                log_print(LOG_NOTICE, MESSAGE_THREAD_PRIORITY, "the dispatcher runs at normal priority: %s", error_text(r));
         r = dispatcher_loop(d);
         if (r < 0) {
-                log_print(LOG_CRIT, "the dispatcher can not go on, perfd ends to be restarted: %s", error_text(r));
+                log_print(LOG_CRIT, MESSAGE_THREAD_FAILED,
+                          "the dispatcher can not go on, perfd ends to be restarted: %s", error_text(r));
                 abort();
         }
         return 0;

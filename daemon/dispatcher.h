@@ -13,6 +13,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/doorbell.h"
 #include "daemon/base/heartbeat.h"
+#include "daemon/base/log.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/idle-cpus.h"
@@ -43,7 +44,7 @@ typedef struct Subscriber {
         uint64_t id;
         int fd;
         char peer[SUBSCRIBER_PEER_SIZE];
-        uint32_t uid; /* of the peer */
+        LogCause cause; /* the peer */
         uint32_t number; /* of its subscription: a group and a bit of BatchEntry.mask */
         StreamOrder order;
         uint64_t since; /* first snapshot generation whose masks have the number for this subscription */

@@ -156,6 +156,19 @@ static int parse_options(int argc, char **argv, Options *o) {
         return -1;
 }
 
+/* What only goes to stderr would be no error in the journal. */
+static void say_mistake(const ConfigMistake *mistake) {
+        char text[900];
+
+        if (!log_is_journal()) {
+                config_mistake_print(mistake, stderr);
+                return;
+        }
+        (void)config_mistake_text(mistake, text, sizeof(text));
+        log_print_with(mistake->warning ? LOG_WARNING : LOG_ERR, MESSAGE_BAD_CONFIG, LOG_FIELDS({ "REASON", "bad-config" }), "%s",
+                       text);
+}
+
 /* NULL: said why. */
 static Config *load_config(const char *path) {
         ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
@@ -167,10 +180,10 @@ static Config *load_config(const char *path) {
         else
                 c = config_default();
         for (size_t i = 0; i < mistakes.n_items; i++)
-                config_mistake_print(&mistakes.items[i], stderr);
+                say_mistake(&mistakes.items[i]);
         config_mistakes_deinit(&mistakes);
         if (r < 0 || (r == 0 && !c))
-                fprintf(stderr, "perfd: %s\n", r ? error_text(r) : strerror(ENOMEM));
+                log_print(LOG_ERR, MESSAGE_FAILED, "%s", r ? error_text(r) : strerror(ENOMEM));
         return c;
 }
 
@@ -191,9 +204,9 @@ static int check_names(const Config *c) {
 
 static int fail(int r, const Explanation *e) {
         if (r > 0 || e->text[0])
-                log_print(LOG_ERR, "%s", e->text);
+                log_print_with(LOG_ERR, MESSAGE_FAILED, LOG_FIELDS({ "REASON", e->reason }), "%s", e->text);
         else
-                log_print(LOG_ERR, "a system call failed that perfd can not do without: %s", error_text(r));
+                log_print(LOG_ERR, MESSAGE_FAILED, "a system call failed that perfd can not do without: %s", error_text(r));
         return EXIT_FAILURE;
 }
 

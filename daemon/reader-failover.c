@@ -97,15 +97,17 @@ static void reader_say_away(Reader *r) {
                 return;
         r->has_said = true;
         r->said_at = now;
-        log_print(LOG_NOTICE, "the reader of CPU %u does not run, because %s: its ring is read from another CPU", r->cpu,
-                  reader_why(r));
+        log_print_with(LOG_NOTICE, MESSAGE_READER_AWAY, LOG_FIELDS({ "CPU", LOG_NUMBER(r->cpu) }),
+                       "the reader of CPU %u does not run, because %s: its ring is read from another CPU", r->cpu,
+                       reader_why(r));
 }
 
 static void reader_come_back(Reader *r) {
         r->backup_state = BACKUP_DISMISSED;
         if (r->has_said)
-                log_print(LOG_NOTICE, "the reader of CPU %u runs again, after %.1f s", r->cpu,
-                          (double)(clock_now(CLOCK_MONOTONIC) - r->failed_over_at) / (double)NSEC_PER_SEC);
+                log_print_with(LOG_NOTICE, MESSAGE_READER_BACK, LOG_FIELDS({ "CPU", LOG_NUMBER(r->cpu) }),
+                               "the reader of CPU %u runs again, after %.1f s", r->cpu,
+                               (double)(clock_now(CLOCK_MONOTONIC) - r->failed_over_at) / (double)NSEC_PER_SEC);
         r->has_said = false;
 }
 

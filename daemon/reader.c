@@ -420,11 +420,13 @@ void reader_set_priority(const Reader *r) {
         if (error == 0 || atomic_flag_test_and_set(&said))
                 return;
         if (error == THREAD_E_LOWERED)
-                log_print(LOG_NOTICE, "readers run at a nice value of %d instead of SCHED_FIFO at %d, and may lose samples when "
+                log_print(LOG_NOTICE, MESSAGE_THREAD_PRIORITY,
+                          "readers run at a nice value of %d instead of SCHED_FIFO at %d, and may lose samples when "
                           "their CPUs are busy: LimitRTPRIO=%d in perfd's unit, or CAP_SYS_NICE, permits it", READER_NICE,
                           r->priority.value, r->priority.value);
         else
-                log_print(LOG_NOTICE, "readers run at normal priority, and may lose samples when their CPUs are busy: %s",
+                log_print(LOG_NOTICE, MESSAGE_THREAD_PRIORITY,
+                          "readers run at normal priority, and may lose samples when their CPUs are busy: %s",
                           error_text(error));
 }
 
@@ -432,7 +434,8 @@ void reader_abort(const Reader *r, int error) {
         if (atomic_load_explicit(&r->is_abandoned, memory_order_relaxed)) /* pairs with reader_abandon(); it orders nothing */
                 for (;;)
                         pause(); /* the process is about to end */
-        log_print(LOG_CRIT, "reader of CPU %u can not go on, perfd ends to be restarted: %s", r->cpu, error_text(error));
+        log_print(LOG_CRIT, MESSAGE_THREAD_FAILED,
+                  "reader of CPU %u can not go on, perfd ends to be restarted: %s", r->cpu, error_text(error));
         abort(); /* a host half watched, and a ledger that does not say so, would be worse */
 }
 

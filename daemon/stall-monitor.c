@@ -28,8 +28,9 @@ typedef struct Stall {
 
 static void say_once(StallMonitor *m, const Reader *r, const char *what, int error) {
         if (!m->has_said)
-                log_print(LOG_WARNING, "the reader of CPU %u does not run, and %s: %s; what its ring has no room for is lost, and "
-                          "counted", r->cpu, what, error_text(error));
+                log_print_with(LOG_WARNING, MESSAGE_READER_AWAY, LOG_FIELDS({ "CPU", LOG_NUMBER(r->cpu) }),
+                               "the reader of CPU %u does not run, and %s: %s; what its ring has no room for is lost, and "
+                               "counted", r->cpu, what, error_text(error));
         m->has_said = true;
 }
 

@@ -105,9 +105,11 @@ static int set_absent(Registration *g, const Whoms *now) {
                     : now->n_absent > 0 && asprintf(&text, "there is no %s %s now", kinds[now->absent_by], now->absent) < 0)
                 return error_origin(-ENOMEM);
         if (text && (!g->absent || strcmp(text, g->absent) != 0))
-                log_print(LOG_NOTICE, "%s: %s; it is observed as soon as it is there", g->event->spec.name, text);
+                log_print_with(LOG_NOTICE, MESSAGE_TARGET_ABSENT, LOG_FIELDS({ "EVENT", g->event->spec.name }),
+                               "%s: %s; it is observed as soon as it is there", g->event->spec.name, text);
         else if (!text && g->absent)
-                log_print(LOG_NOTICE, "%s observes all that it names again", g->event->spec.name);
+                log_print_with(LOG_NOTICE, MESSAGE_TARGET_PRESENT, LOG_FIELDS({ "EVENT", g->event->spec.name }),
+                               "%s observes all that it names again", g->event->spec.name);
         free(g->absent);
         g->absent = text;
         return 0;
@@ -142,7 +144,8 @@ static int follow_event(Supervisor *s, Following *f, Registration *g, Explanatio
 }
 
 static void say_refused(const Supervisor *s, const Registration *g, const Explanation *e, const void *userdata) {
-        log_print(LOG_WARNING, "%s does not follow its cgroups: %s", g->event->spec.name, e->text);
+        log_print_with(LOG_WARNING, MESSAGE_TARGET_ABSENT, LOG_FIELDS({ "EVENT", g->event->spec.name }, { "REASON", e->reason }),
+                       "%s does not follow its cgroups: %s", g->event->spec.name, e->text);
 }
 
 /* Those of the list that follow cgroups. Refused: nothing has changed, or with `each` only the others have. */

@@ -135,8 +135,11 @@ static int cpu_gone(Supervisor *s, uint32_t slot) {
 
 /* That an event can not be counted there is said, and is no reason to do without the others. */
 static void say_refused(const Supervisor *s, const Registration *g, const Explanation *e, const void *userdata) {
-        log_print(LOG_WARNING, "%s is not counted on CPU %u: %s", g->event->spec.name, s->cpus[*(const uint32_t *)userdata],
-                  e->text);
+        log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
+                       LOG_FIELDS({ "EVENT", g->event->spec.name }, { "REASON", e->reason },
+                                  { "CPU", LOG_NUMBER(s->cpus[*(const uint32_t *)userdata]) }),
+                       "%s is not counted on CPU %u: %s", g->event->spec.name, s->cpus[*(const uint32_t *)userdata],
+                       e->text);
 }
 
 /* One event on a CPU that came, disabled. */
@@ -191,7 +194,9 @@ static int observe_cpu(Supervisor *s, uint32_t slot) {
         if (r != 0) {
                 supervisor_close_ring(s, slot);
                 if (r > 0)
-                        log_print(LOG_WARNING, "CPU %u is not observed: %s", s->cpus[slot], e.text);
+                        log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
+                                       LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }, { "REASON", e.reason }),
+                                       "CPU %u is not observed: %s", s->cpus[slot], e.text);
                 return r < 0 ? r : 0;
         }
         s->online[slot] = true;
@@ -204,7 +209,9 @@ static int observe_cpu(Supervisor *s, uint32_t slot) {
         if (r == 0 && s->active)
                 r = opened_enable(s, (Opened *const[]){ &carrier }, 1, "the ring's carrier", &e);
         if (r > 0) {
-                log_print(LOG_WARNING, "CPU %u has no side records: %s", s->cpus[slot], e.text);
+                log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
+                               LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }, { "REASON", e.reason }),
+                               "CPU %u has no side records: %s", s->cpus[slot], e.text);
                 r = 0;
         }
         s->knows_tasks = false; /* who has run there meanwhile was not noticed */
@@ -220,7 +227,8 @@ static int cpu_came(Supervisor *s, uint32_t slot) {
         config_set_host_cpu_online(s->cpus[slot], true);
         r = observe_cpu(s, slot);
         if (r == 0)
-                log_print(LOG_NOTICE, "CPU %u came online", s->cpus[slot]);
+                log_print_with(LOG_NOTICE, MESSAGE_CPU_ONLINE, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                               "CPU %u came online", s->cpus[slot]);
         return r;
 }
 
@@ -230,7 +238,8 @@ static int cpu_went(Supervisor *s, uint32_t slot) {
         config_set_host_cpu_online(s->cpus[slot], false);
         r = cpu_gone(s, slot);
         if (r == 0)
-                log_print(LOG_NOTICE, "CPU %u went offline", s->cpus[slot]);
+                log_print_with(LOG_NOTICE, MESSAGE_CPU_OFFLINE, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                               "CPU %u went offline", s->cpus[slot]);
         return r;
 }
 
@@ -259,11 +268,12 @@ static bool has_stayed(const Supervisor *s, uint32_t slot) {
 static int doubt_cpus(Supervisor *s) {
         int r = 0;
 
-        log_print(LOG_NOTICE, "what the kernel said of CPUs was lost: each is looked at");
+        log_print(LOG_NOTICE, MESSAGE_CPUS_UNKNOWN, "what the kernel said of CPUs was lost: each is looked at");
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {
                 if (!s->online[slot] || has_stayed(s, slot))
                         continue;
-                log_print(LOG_NOTICE, "CPU %u may have been offline: what was open on it is closed", s->cpus[slot]);
+                log_print_with(LOG_NOTICE, MESSAGE_CPU_OFFLINE, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                               "CPU %u may have been offline: what was open on it is closed", s->cpus[slot]);
                 r = cpu_gone(s, slot);
         }
         return r;
@@ -280,7 +290,7 @@ static int compare_cpus(Supervisor *s) {
         r = cpus_online(&online, &n, &e);
         fd_reserve_leave();
         if (r > 0)
-                log_print(LOG_WARNING, "the online CPUs are not known: %s", e.text);
+                log_print(LOG_WARNING, MESSAGE_CPUS_UNKNOWN, "the online CPUs are not known: %s", e.text);
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {
                 bool is_online = false;
 
@@ -329,7 +339,8 @@ int supervisor_follow_cpus(Supervisor *s) {
         int r = hotplug_open(&s->hotplug_fd);
 
         if (r < 0) {
-                log_print(LOG_NOTICE, "the kernel does not tell of CPUs that come or go, so they are not followed: %s",
+                log_print(LOG_NOTICE, MESSAGE_CPUS_UNKNOWN,
+                          "the kernel does not tell of CPUs that come or go, so they are not followed: %s",
                           error_text(r));
                 return 0;
         }

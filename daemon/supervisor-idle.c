@@ -16,7 +16,8 @@ void supervisor_find_idle(Supervisor *s, uint32_t slot) {
         int r = is_wanted ? idle_cpus_find(s->idle, s->cpus[slot]) : 0;
 
         if (r < 0)
-                log_print(LOG_NOTICE, "CPU %u is woken where others could be seen to be idle: %s", s->cpus[slot], error_text(r));
+                log_print_with(LOG_NOTICE, MESSAGE_CPUS_WOKEN, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                               "CPU %u is woken where others could be seen to be idle: %s", s->cpus[slot], error_text(r));
 }
 
 int supervisor_open_idle(IdleCpus **ret, Explanation *why) {

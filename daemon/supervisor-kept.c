@@ -155,7 +155,8 @@ int kept_restore(Supervisor *s, const KeptChange *change) {
         int r = change_is_kept(s, change) ? write_file(s, &none, &e) : 0;
 
         if (r > 0)
-                log_print(LOG_ERR, "the state file has a change that was refused, and stays so until the next one: %s", e.text);
+                log_print(LOG_ERR, MESSAGE_KEPT_EVENTS,
+                          "the state file has a change that was refused, and stays so until the next one: %s", e.text);
         return r < 0 ? r : 0;
 }
 
@@ -168,10 +169,11 @@ static int give_up_file(Supervisor *s, const char *why) {
         int r = state_file_set_aside(s->state_path, &name, &e);
 
         if (r == 0)
-                log_print(LOG_ERR, "no event that was kept is added: %s; the file is called %s now", why, name);
+                log_print(LOG_ERR, MESSAGE_KEPT_EVENTS,
+                          "no event that was kept is added: %s; the file is called %s now", why, name);
         if (r <= 0)
                 return r;
-        log_print(LOG_ERR, "no event that was kept is added, and none can be kept: %s; %s", why, e.text);
+        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no event that was kept is added, and none can be kept: %s; %s", why, e.text);
         s->state_unusable = strdup(why);
         return s->state_unusable ? 0 : error_origin(-ENOMEM);
 }
@@ -224,7 +226,7 @@ int supervisor_load_kept(Supervisor *s) {
                 return give_up_file(s, e.text);
         if (r < 0)
                 return r;
-        log_print(LOG_ERR, "no event that was kept is added, and none can be kept: %s", e.text);
+        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no event that was kept is added, and none can be kept: %s", e.text);
         s->state_unusable = strdup(e.text);
         return s->state_unusable ? 0 : error_origin(-ENOMEM);
 }

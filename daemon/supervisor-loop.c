@@ -19,7 +19,7 @@
 static int on_goodbye_over(sd_event_source *source, uint64_t usec, void *userdata) {
         Supervisor *s = userdata;
 
-        log_print(LOG_NOTICE, "%zu subscribers did not take their closing ledger in time", s->n_subscribers);
+        log_print(LOG_NOTICE, MESSAGE_NO_LEDGER, "%zu subscribers did not take their closing ledger in time", s->n_subscribers);
         return sd_event_exit(s->event, s->exit_code);
 }
 
@@ -33,7 +33,8 @@ int supervisor_say_goodbye(Supervisor *s) {
         supervisor_notify(s, "STOPPING=1");
         r = supervisor_disable_all(s);
         if (r < 0) {
-                log_print(LOG_ERR, "an event can not be disabled, so that streams end without a ledger: %s", error_text(r));
+                log_print(LOG_ERR, MESSAGE_NO_LEDGER,
+                          "an event can not be disabled, so that streams end without a ledger: %s", error_text(r));
                 return sd_event_exit(s->event, s->exit_code ? s->exit_code : 1);
         }
         if (s->n_subscribers == 0)
@@ -46,7 +47,7 @@ int supervisor_say_goodbye(Supervisor *s) {
 }
 
 static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
-        log_print(LOG_INFO, "stopping on signal %u", si->ssi_signo);
+        log_print(LOG_INFO, MESSAGE_STOPPING, "stopping on signal %u", si->ssi_signo);
         operations_set_due(userdata, CHANGE_STOP);
         return 0;
 }
@@ -68,10 +69,12 @@ int supervisor_reload_on_signal(Supervisor *s) {
         r = supervisor_reload(s, &reply, &e);
         notes_say(s, "the configuration");
         if (r == 0)
-                log_print(LOG_INFO, "reloaded: %u added, %u removed, %u changed, %u kept", reply.added, reply.removed,
+                log_print(LOG_INFO, MESSAGE_RELOADED,
+                          "reloaded: %u added, %u removed, %u changed, %u kept", reply.added, reply.removed,
                           reply.changed, reply.kept);
         else if (r > 0)
-                log_print_lines(LOG_ERR, "not reloaded, everything is as it was", e.text);
+                log_print_lines(LOG_ERR, MESSAGE_RELOAD_REFUSED, LOG_FIELDS({ "REASON", e.reason }),
+                                "not reloaded, everything is as it was", e.text);
         supervisor_notify(s, "READY=1");
         return r < 0 ? r : 0;
 }
@@ -106,7 +109,8 @@ static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
         if (threads_are_alive(s))
                 feed();
         else
-                log_print(LOG_ERR, "the dispatcher (tid %d) neither moves nor sleeps: the watchdog is not fed",
+                log_print(LOG_ERR, MESSAGE_DISPATCHER_STALLED,
+                          "the dispatcher (tid %d) neither moves nor sleeps: the watchdog is not fed",
                           (int)s->dispatcher.thread.tid);
         if (sd_watchdog_enabled(0, &interval) <= 0)
                 return 0;

@@ -190,7 +190,8 @@ static int on_memory_events(sd_event_source *source, int fd, uint32_t revents, v
         ssize_t n = pread(fd, text, sizeof(text), 0);
 
         if (n < 0 && errno != EINTR && errno != EAGAIN) { /* the cgroup is gone, and we are in another one */
-                log_print(LOG_NOTICE, "the kernel tells no longer when perfd's cgroup has no memory left: %m");
+                log_print(LOG_NOTICE, MESSAGE_MEMORY_UNWATCHED,
+                          "the kernel tells no longer when perfd's cgroup has no memory left: %m");
                 return error_origin(sd_event_source_set_enabled(source, SD_EVENT_OFF));
         }
         return supervisor_update_memory(userdata);

@@ -68,7 +68,7 @@ void notes_say(Supervisor *s, const char *who) {
         else if (n.n_left_out > 0)
                 add(line, sizeof(line), "; left out: %s", n.left_out);
         if (*line)
-                log_print(LOG_NOTICE, "%s: %s", who, line + 2);
+                log_print(LOG_NOTICE, MESSAGE_NOTE, "%s: %s", who, line + 2);
         notes_forget(s);
 }
 

@@ -54,12 +54,13 @@ void supervisor_notify(Supervisor *s, const char *state) {
         if (u->n == 0 && notify_send(state))
                 return;
         if (u->n == 0)
-                log_print(LOG_WARNING, "the service manager does not read $NOTIFY_SOCKET: it is told the state of perfd when it does");
+                log_print(LOG_WARNING, MESSAGE_NOTIFY_UNREAD,
+                          "the service manager does not read $NOTIFY_SOCKET: it is told the state of perfd when it does");
         if (u->n == UNTOLD_MAX)
                 forget_first(u);
         copy = strdup(state);
         if (copy)
                 u->states[u->n++] = copy;
         if (!copy || come_again(u) < 0)
-                log_print(LOG_ERR, "the service manager is not told \"%s\": no memory", state);
+                log_print(LOG_ERR, MESSAGE_NO_MEMORY, "the service manager is not told \"%s\": no memory", state);
 }

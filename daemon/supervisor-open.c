@@ -59,7 +59,7 @@ void opened_close_of(Supervisor *s, Opened *o, uint32_t uid) {
         }
         k = malloc(sizeof(*k)); /* a reader that does not answer may still read them */
         if (!k)
-                log_print(LOG_ERR, "no memory to remember fds that are kept for a reader: they are never closed");
+                log_print(LOG_ERR, MESSAGE_NO_MEMORY, "no memory to remember fds that are kept for a reader: never closed");
         s->answering.n_fds += o->n;
         supervisor_charge_kept(s, uid, (ptrdiff_t)o->n);
         if (k) {

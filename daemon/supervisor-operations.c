@@ -247,7 +247,7 @@ static int answer_glances(Operations *o) {
 /* What is ready in the loop, for a while; usec: how long to wait until something is. */
 static int serve(Supervisor *s, uint64_t usec) {
         nsec_t end = clock_now(CLOCK_MONOTONIC) + TURN_NSEC;
-        uint64_t charged = log_charge(LOG_OF_NOBODY);
+        LogCause charged = log_charge(LOG_CAUSE_NOBODY);
         int r = 1;
 
         s->operations.is_serving = true; /* what is answered in between has no checkpoints: sd_event_run(3) does not nest */
@@ -302,7 +302,7 @@ static int run_between(Supervisor *s, int kind) {
         Operation *trial = o->running;
         const Notes notes = s->notes;
         size_t n_planned = o->n_planned;
-        uint64_t charged = log_charge(LOG_OF_NOBODY);
+        LogCause charged = log_charge(LOG_CAUSE_NOBODY);
         Connection *served = NULL;
         int r;
 

@@ -63,7 +63,8 @@ int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPla
 }
 
 void pending_log(const PendingEvent *p) {
-        log_print(LOG_WARNING, "%s%s is pending, and is opened as soon as it can be: %s", p->place, p->spec->name, p->why);
+        log_print_with(LOG_WARNING, MESSAGE_EVENT_PENDING, LOG_FIELDS({ "EVENT", p->spec->name }, { "REASON", p->reason }),
+                       "%s%s is pending, and is opened as soon as it can be: %s", p->place, p->spec->name, p->why);
 }
 
 bool pending_is_selected(const PendingEvent *p, const char *pattern) {
@@ -196,7 +197,8 @@ static int retry(Supervisor *s, PendingEvent *const *list, size_t n) {
                 return stay_pending(list[0], &e);
         for (size_t i = 0; i < n; i++) {
                 if (list[i]->reason)
-                        log_print(LOG_NOTICE, "%s is not pending any more: it is open", list[i]->spec->name);
+                        log_print_with(LOG_NOTICE, MESSAGE_EVENT_OPENED, LOG_FIELDS({ "EVENT", list[i]->spec->name }),
+                                       "%s is not pending any more: it is open", list[i]->spec->name);
                 take_out(&s->pending, list[i]);
         }
         return 0;

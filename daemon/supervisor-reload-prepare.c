@@ -174,7 +174,9 @@ int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, 
                 return r;
         if (reload_keeps_running(s, w, &spec)) {
                 if (!operations_is_trial(s))
-                        log_print(LOG_WARNING, "%s goes on as it is: %s", spec.name, e->text);
+                        log_print_with(LOG_WARNING, MESSAGE_EVENT_UNCHANGED,
+                                       LOG_FIELDS({ "EVENT", spec.name }, { "REASON", e->reason }), "%s goes on as it is: %s",
+                                       spec.name, e->text);
                 return 0;
         }
         at = place_of(c, from, e);

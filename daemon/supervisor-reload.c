@@ -51,9 +51,9 @@ static void log_restart_needed(const Config *started_with, const Config *c) {
                 (void)snprintf(text, sizeof(text), "%s%s needs a restart: it is %s%s until then and %s%s afterwards",
                                d.key->pattern, d.at.path ? "" : ", which is not set any more,", d.before, unit, d.after, unit);
                 if (d.at.path)
-                        log_print(LOG_WARNING, "%s:%u:%u: %s", d.at.path, d.at.line, d.at.column, text);
+                        log_print(LOG_WARNING, MESSAGE_NEEDS_RESTART, "%s:%u:%u: %s", d.at.path, d.at.line, d.at.column, text);
                 else
-                        log_print(LOG_WARNING, "%s", text);
+                        log_print(LOG_WARNING, MESSAGE_NEEDS_RESTART, "%s", text);
         }
 }
 
@@ -105,7 +105,7 @@ static int supervisor_change_config(Supervisor *s, Config *c, bool may_wait, Per
                 int undone = supervisor_resize_rings(s, before, NULL);
 
                 if (undone > 0)
-                        log_print(LOG_ERR, "the rings keep their new size: the old one is refused now");
+                        log_print(LOG_ERR, MESSAGE_RINGS_RESIZED, "the rings keep their new size: the old one is refused now");
                 r = undone < 0 ? undone : r;
         }
         if (r == 0) {

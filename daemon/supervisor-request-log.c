@@ -1,7 +1,9 @@
-/* What a request has changed, for the line of the log that says who changed it: names, as many as fit, and numbers. */
+/* What a request has changed, or subscribed to, for the line of the log that says who did: names, as many as fit, and numbers. */
 #include "daemon/supervisor-requests.h"
 
 #include <stdio.h>
+
+#include "daemon/base/log.h"
 
 #define NAMES_MAX 4
 
@@ -77,4 +79,62 @@ void request_outcome(const Asking *a, char *text, size_t size) {
         default:
                 add(&l, "done");
         }
+}
+
+void request_events(const Asking *a, char *text, size_t size) {
+        const Perfd__V1__Response *response = a->response;
+        Perfd__V1__EventRef *const *refs = NULL;
+        Line l = { .text = text, .size = size };
+        size_t n = 0;
+
+        text[0] = '\0';
+        if (response->body_case == PERFD__V1__RESPONSE__BODY_ADDED) {
+                refs = response->added->events;
+                n = response->added->n_events;
+        } else if (response->body_case == PERFD__V1__RESPONSE__BODY_SELECTED) {
+                refs = response->selected->events;
+                n = response->selected->n_events;
+        } else if (a->request->body_case == PERFD__V1__REQUEST__BODY_SET_FILTER)
+                add(&l, "%s", a->request->set_filter->name);
+        else if (a->request->body_case == PERFD__V1__REQUEST__BODY_SET_PERIOD)
+                add(&l, "%s", a->request->set_period->name);
+        for (size_t i = 0; i < n; i++)
+                add(&l, "%s%s", i > 0 ? ", " : "", refs[i]->name);
+}
+
+static void subscription_events(const Perfd__V1__SubscribeRequest *q, char *text, size_t size) {
+        Line l = { .text = text, .size = size };
+
+        text[0] = '\0';
+        for (size_t i = 0; i < q->n_events; i++)
+                add(&l, "%s%s", i > 0 ? ", " : "", q->events[i]);
+        if (q->n_events == 0)
+                add(&l, "*");
+}
+
+static void subscription_outline(const Perfd__V1__SubscribeRequest *q, char *text, size_t size) {
+        Line l = { .text = text, .size = size };
+
+        text[0] = '\0';
+        for (size_t i = 0; i < q->n_events && i < NAMES_MAX; i++)
+                add(&l, "%s%.100s", i > 0 ? ", " : "", q->events[i]);
+        if (q->n_events > NAMES_MAX)
+                add(&l, " and %zu more", q->n_events - NAMES_MAX);
+        if (q->n_events == 0)
+                add(&l, "all events");
+        if (*q->where)
+                add(&l, ", where '%.200s'", q->where);
+        if (q->order == PERFD__V1__ORDER__ORDER_CPU)
+                add(&l, ", by CPU");
+}
+
+void log_subscribed(uint64_t id, const char *peer, const Perfd__V1__SubscribeRequest *q) {
+        char outline[700], events[512];
+
+        subscription_outline(q, outline, sizeof(outline));
+        subscription_events(q, events, sizeof(events));
+        log_print_with(LOG_INFO, MESSAGE_SUBSCRIBED,
+                       LOG_FIELDS({ "SUBSCRIBER", LOG_NUMBER(id) }, { "EVENT", events },
+                                  { "PREDICATE", *q->where ? q->where : NULL }),
+                       "subscriber %llu: %s: %s", (unsigned long long)id, peer, outline);
 }

@@ -184,12 +184,17 @@ static const RequestKind requests[] = {
         { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, EMITTING, handle_emit },
 };
 
-static void log_change(const Asking *a, const char *what, int r, const Explanation *e) {
-        char outcome[640];
+static void log_change(const Asking *a, const char *kind, const char *what, int r, const Explanation *e) {
+        char outcome[640], events[512];
 
-        if (r == 0)
+        if (r == 0) {
                 request_outcome(a, outcome, sizeof(outcome));
-        log_print_lines(LOG_INFO, what, r == 0 ? outcome : e->text); /* an invalid configuration has a line for each mistake */
+                request_events(a, events, sizeof(events));
+                log_print_with(LOG_INFO, MESSAGE_CHANGED, LOG_FIELDS({ "REQUEST", kind }, { "EVENT", *events ? events : NULL }),
+                               "%s: %s", what, outcome);
+        } else /* an invalid configuration has a line for each mistake */
+                log_print_lines(LOG_ERR, MESSAGE_CHANGE_REFUSED, LOG_FIELDS({ "REQUEST", kind }, { "REASON", e->reason }), what,
+                                e->text);
 }
 
 /* NULL, and refused: there is none, or not for this peer. */
@@ -265,7 +270,7 @@ static int dispatch(Asking *a, Explanation *e) {
         if (r == REFUSED_CANCELLED) /* there is nobody else to read it */
                 (void)refuse(e, r, "shutting-down", "perfd is stopping");
         if (kind->changes && r >= 0 && kind->handle != handle_emit) /* samples are no change */
-                log_change(a, what, r, e);
+                log_change(a, kind->name, what, r, e);
         return r;
 }
 
@@ -277,14 +282,14 @@ int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Reques
         Perfd__V1__Response *response = malloc(sizeof(*response));
         Asking a = { .supervisor = userdata, .connection = c, .request = request, .response = response };
         Explanation e = EXPLANATION_NULL;
-        uint64_t before;
+        LogCause before;
         int r;
 
         if (!response)
                 return error_origin(-ENOMEM);
         perfd__v1__response__init(response);
         response->id = request->id;
-        before = log_charge(connection_peer(c)->uid);
+        before = log_charge(connection_cause(c));
         r = is_stopping(a.supervisor) ? refuse(&e, REFUSED_EXHAUSTED, "shutting-down", "perfd is stopping") : dispatch(&a, &e);
         (void)log_charge(before);
         if (r >= 0 && !a.answered) {

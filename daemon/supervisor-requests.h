@@ -19,6 +19,10 @@ typedef int (*Handler)(Asking *a, Explanation *e);
 
 /* supervisor-request-log.c: what one that succeeded has changed, in one line. */
 void request_outcome(const Asking *a, char *text, size_t size);
+/* The events that it has changed: their names alone, as many as fit; or "". */
+void request_events(const Asking *a, char *text, size_t size);
+/* Who is subscribed to which events, on which condition. */
+void log_subscribed(uint64_t id, const char *peer, const Perfd__V1__SubscribeRequest *q);
 
 /* supervisor-lists.c */
 int handle_list(Asking *a, Explanation *e);

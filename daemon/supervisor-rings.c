@@ -247,7 +247,7 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         if (r == 0) {
                 keep_side_losses(s, z);
                 supervisor_list_carriers(s);
-                log_print(LOG_INFO, "rings have %zu KiB now", size / 1024);
+                log_print(LOG_INFO, MESSAGE_RINGS_RESIZED, "rings have %zu KiB now", size / 1024);
         }
         supervisor_defer(s, resizing_release, z);
         return r;

@@ -28,7 +28,8 @@ void supervisor_defer(Supervisor *s, void (*release)(Supervisor *s, void *object
         }
         d = malloc(sizeof(*d));
         if (!d) { /* better kept for ever than freed too early */
-                log_print(LOG_ERR, "no memory to remember what is kept for a reader that does not answer: it is never freed");
+                log_print(LOG_ERR, MESSAGE_NO_MEMORY,
+                          "no memory to remember what is kept for a reader that does not answer: it is never freed");
                 return;
         }
         *d = (Deferred){ .release = release, .object = object };
@@ -104,7 +105,8 @@ static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) 
  */
 static void leave_lane(Supervisor *s, uint32_t slot) {
         if (tell_dispatcher(s, DISPATCHER_LANE_STALLED, slot) < 0)
-                log_print(LOG_ERR, "no memory to say so to the dispatcher: streams in the order of time wait for CPU %u", s->cpus[slot]);
+                log_print(LOG_ERR, MESSAGE_NO_MEMORY,
+                          "no memory to say so to the dispatcher: streams in the order of time wait for CPU %u", s->cpus[slot]);
 }
 
 static void set_stalled(Supervisor *s, uint32_t slot, const char *asked) {
@@ -114,10 +116,11 @@ static void set_stalled(Supervisor *s, uint32_t slot, const char *asked) {
         a->stalled_since = a->sent;
         a->n_missed = 0;
         s->answering.n++;
-        log_print(LOG_ERR, "the reader of CPU %u (%s, tid %d) has not answered for %llu s, when it was asked %s; it is %s. perfd goes "
-                  "on without it: its ring is not read, and changes reach CPU %u when it answers again", r->cpu, r->thread.name,
-                  (int)r->thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->sent) / NSEC_PER_SEC),
-                  asked, supervisor_thread_state(r->thread.tid), r->cpu);
+        log_print_with(LOG_ERR, MESSAGE_READER_STALLED, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                       "the reader of CPU %u (%s, tid %d) has not answered for %llu s, when it was asked %s; it is %s. perfd goes "
+                       "on without it: its ring is not read, and changes reach CPU %u when it answers again", r->cpu, r->thread.name,
+                       (int)r->thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->sent) / NSEC_PER_SEC),
+                       asked, supervisor_thread_state(r->thread.tid), r->cpu);
         if (sd_event_get_state(s->event) != SD_EVENT_FINISHED) /* at the end nobody hears of it */
                 must(sd_event_source_set_io_events(s->answering.source, EPOLLIN)); /* epoll_ctl(2), MOD: needs no memory */
         leave_lane(s, slot);
@@ -200,7 +203,9 @@ static int switch_slot(Supervisor *s, uint32_t slot, bool on) {
         else
                 r = opened_disable(s, (Opened *const[]){ &of_slot }, 1);
         if (r > 0)
-                log_print(LOG_WARNING, "not all is counted on CPU %u: %s", s->cpus[slot], e.text);
+                log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
+                               LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }, { "REASON", e.reason }),
+                               "not all is counted on CPU %u: %s", s->cpus[slot], e.text);
         free(of_slot.streams);
         return r < 0 ? r : 0;
 }
@@ -236,8 +241,9 @@ static int catch_up(Supervisor *s, uint32_t slot) {
         Answering *a = &s->answering.readers[slot];
         int r = 0;
 
-        log_print(LOG_NOTICE, "the reader of CPU %u answers again, after %llu s; it missed %u changes", s->cpus[slot],
-                  (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->stalled_since) / NSEC_PER_SEC), a->n_missed);
+        log_print_with(LOG_NOTICE, MESSAGE_READER_ANSWERS, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                       "the reader of CPU %u answers again, after %llu s; it missed %u changes", s->cpus[slot],
+                       (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->stalled_since) / NSEC_PER_SEC), a->n_missed);
         r = supervisor_ask_lane(s, DISPATCHER_LANE_ON, slot);
         if (r < 0)
                 return r;

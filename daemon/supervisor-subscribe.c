@@ -15,6 +15,7 @@
 #include "daemon/supervisor-ledger-base.h"
 #include "daemon/supervisor-ledger.h"
 #include "daemon/supervisor-removed.h"
+#include "daemon/supervisor-requests.h"
 #include "daemon/supervisor-wait.h"
 
 #define QUEUE_MIN ((size_t)64 * 1024)
@@ -239,13 +240,13 @@ static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1_
 }
 
 /* The response leaves before the first packet; then the socket is the dispatcher's. */
-static int supervisor_hand_over(Supervisor *s, Connection *c, uint64_t request_id, Subscriber **sub, Explanation *e) {
+static int supervisor_hand_over(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Subscriber **sub, Explanation *e) {
         Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__StreamRing ring = PERFD__V1__STREAM_RING__INIT;
         DispatcherMail *mail;
         int r;
 
-        response.id = request_id;
+        response.id = request->id;
         if ((*sub)->ring) {
                 ring.bytes = (*sub)->ring->size;
                 ring.offset = (*sub)->ring->offset;
@@ -260,12 +261,12 @@ static int supervisor_hand_over(Supervisor *s, Connection *c, uint64_t request_i
         if (!mail)
                 return error_origin(-ENOMEM);
         (void)snprintf((*sub)->peer, sizeof((*sub)->peer), "%s", connection_peer(c)->text);
-        (*sub)->uid = connection_peer(c)->uid;
+        (*sub)->cause = connection_cause(c);
         if (!connection_give(c, &(*sub)->fd, &(*sub)->prelude, &(*sub)->n_prelude)) {
                 free(mail);
                 return -EPROTO;
         }
-        log_print(LOG_INFO, "subscriber %llu: %s", (unsigned long long)(*sub)->id, (*sub)->peer);
+        log_subscribed((*sub)->id, (*sub)->peer, request->subscribe);
         mail->order = DISPATCHER_SUBSCRIBE;
         mail->subscriber = TAKE_PTR(*sub);
         dispatcher_post(&s->dispatcher, mail);
@@ -363,7 +364,8 @@ static void supervisor_share_pool(Supervisor *s, Subscription *u, const Admissio
         if (r == 0 && !shared_ring_share(ring, u->pool))
                 r = error_origin(-errno);
         if (r < 0)
-                log_print(LOG_NOTICE, "a subscriber has no packets in common with others, and gets copies: %s", error_text(r));
+                log_print(LOG_NOTICE, MESSAGE_SUBSCRIBER_COPIES,
+                          "a subscriber has no packets in common with others, and gets copies: %s", error_text(r));
 }
 
 /* What is reserved for it is the caller's to give back, if this fails. */
@@ -385,7 +387,7 @@ static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Per
         if (r == 0) {
                 supervisor_share_pool(s, u, a, request->subscribe, ring);
                 sub->ring = TAKE_PTR(ring);
-                r = supervisor_hand_over(s, c, request->id, &sub, e);
+                r = supervisor_hand_over(s, c, request, &sub, e);
         }
         if (r == 0)
                 r = is_new ? supervisor_publish_at_cut(s) : supervisor_cut(s);

@@ -209,7 +209,8 @@ static void tell_removal(Supervisor *s, const Removal *removal) {
                 if (bytes)
                         perfd__v1__packet__pack(&packet, bytes);
                 if (!bytes || supervisor_tell(s, said, bytes, n) < 0)
-                        log_print(LOG_WARNING, "no memory to tell subscribers that %s is removed", ref.name);
+                        log_print_with(LOG_WARNING, MESSAGE_NO_MEMORY, LOG_FIELDS({ "EVENT", ref.name }),
+                                       "no memory to tell subscribers that %s is removed", ref.name);
         }
 }
 
@@ -228,7 +229,8 @@ void supervisor_tell_removed(Supervisor *s, const Registration *g) {
         Removal *removal = malloc(sizeof(*removal));
 
         if (!removal) {
-                log_print(LOG_WARNING, "no memory to tell subscribers that %s is removed", g->event->spec.name);
+                log_print_with(LOG_WARNING, MESSAGE_NO_MEMORY, LOG_FIELDS({ "EVENT", g->event->spec.name }),
+                               "no memory to tell subscribers that %s is removed", g->event->spec.name);
                 return;
         }
         *removal = (Removal){ .event = event_ref(g->event), .at = g->latest > now ? g->latest : now, .cut = s->n_cuts };

@@ -132,7 +132,7 @@ int supervisor_learn_tasks(Supervisor *s) {
                 return r;
         s->knows_tasks = true;
         if (r > 0) {
-                log_print(LOG_WARNING, "tasks that are there already have no names: %s", e.text);
+                log_print(LOG_WARNING, MESSAGE_TASKS_UNNAMED, "tasks that are there already have no names: %s", e.text);
                 return 0;
         }
         learn_comms(s, scan);

@@ -69,7 +69,8 @@ static void set_unanswered(Supervisor *s, nsec_t since, const char *what) {
                 return;
         s->unanswered.since = since;
         supervisor_say_stalled(s, stalled, sizeof(stalled)); /* one may have been stopped in the dispatcher's work */
-        log_print(LOG_ERR, "the dispatcher (tid %d) has not answered for %llu s, when it was asked %s; it is %s%s%s. perfd goes on, and "
+        log_print(LOG_ERR, MESSAGE_DISPATCHER_STALLED,
+                  "the dispatcher (tid %d) has not answered for %llu s, when it was asked %s; it is %s%s%s. perfd goes on, and "
                   "what needs the dispatcher is refused: streams stand still until it answers again",
                   (int)s->dispatcher.thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - since) / NSEC_PER_SEC), what,
                   supervisor_thread_state(s->dispatcher.thread.tid), stalled[0] ? "; " : "", stalled);
@@ -78,7 +79,7 @@ static void set_unanswered(Supervisor *s, nsec_t since, const char *what) {
 void supervisor_on_dispatcher_answers(Supervisor *s) {
         if (s->unanswered.since == 0)
                 return;
-        log_print(LOG_NOTICE, "the dispatcher answers again, after %llu s",
+        log_print(LOG_NOTICE, MESSAGE_DISPATCHER_ANSWERS, "the dispatcher answers again, after %llu s",
                   (unsigned long long)((clock_now(CLOCK_MONOTONIC) - s->unanswered.since) / NSEC_PER_SEC));
         s->unanswered.since = 0;
 }

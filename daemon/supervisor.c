@@ -47,9 +47,9 @@ static void remove_leftovers(Supervisor *s) {
         int r = probe_remove_leftovers(&s->tracing, &n, &e);
 
         if (n > 0)
-                log_print(LOG_NOTICE, "%zu probes of a perfd that is no more are removed", n);
+                log_print(LOG_NOTICE, MESSAGE_PROBES_LEFT, "%zu probes of a perfd that is no more are removed", n);
         if (r != 0)
-                log_print(LOG_WARNING, "probes of a perfd that is no more can not be removed: %s",
+                log_print(LOG_WARNING, MESSAGE_PROBES_LEFT, "probes of a perfd that is no more can not be removed: %s",
                           r > 0 ? e.text : error_text(r));
 }
 
@@ -57,12 +57,13 @@ static int reduce_privileges(Supervisor *s) {
         int r = privileges_reduce(&s->privileges);
 
         if (r == 0 && s->privileges.text[0])
-                log_print(s->privileges.is_wrong ? LOG_WARNING : LOG_INFO, "%s", s->privileges.text);
+                log_print(s->privileges.is_wrong ? LOG_WARNING : LOG_INFO, MESSAGE_PRIVILEGES, "%s", s->privileges.text);
         if (r == 0) {
                 int error = system_calls_reduce(); /* tracefs is mounted by now, if it may be */
 
                 if (error < 0)
-                        log_print(LOG_WARNING, "system calls that perfd does not need can not be given up: %s", error_text(error));
+                        log_print(LOG_WARNING, MESSAGE_PRIVILEGES,
+                                  "system calls that perfd does not need can not be given up: %s", error_text(error));
         }
         return r;
 }
@@ -74,7 +75,8 @@ static int start_tracing(Supervisor *s) {
 
         if (r <= 0)
                 return r;
-        log_print(LOG_WARNING, "until there is tracefs, tracepoints are refused, and so are probes that need it: %s", e.text);
+        log_print_with(LOG_WARNING, MESSAGE_NO_TRACEFS, LOG_FIELDS({ "REASON", e.reason }),
+                       "until there is tracefs, tracepoints are refused, and so are probes that need it: %s", e.text);
         return tracing_open_missing(&s->tracing, e.text);
 }
 
@@ -91,7 +93,8 @@ static int start_kernel(Supervisor *s, Explanation *e) {
         if (r == 0)
                 r = supervisor_open_idle(&s->idle, &s->no_idle);
         if (r == 0 && !s->idle)
-                log_print(LOG_INFO, "idle CPUs are woken by streams in the order of time: %s", s->no_idle.text);
+                log_print(LOG_INFO, MESSAGE_CPUS_WOKEN,
+                          "idle CPUs are woken by streams in the order of time: %s", s->no_idle.text);
         if (r == 0)
                 r = reduce_privileges(s);
         if (r == 0)
@@ -186,7 +189,8 @@ static ControlLimits connection_limits(const Supervisor *s) {
                             .sockets = least(UINT_MAX, room / 2) };
 
         if (l.connections < c->connections_max || l.changers < c->connections_control)
-                log_print(LOG_NOTICE, "there may be %u connections to the stream socket and %u to the control socket, because "
+                log_print(LOG_NOTICE, MESSAGE_NO_CONNECTIONS,
+                          "there may be %u connections to the stream socket and %u to the control socket, because "
                           "perfd may have only %llu fds: raise LimitNOFILE= (RLIMIT_NOFILE) for connections.max and "
                           "connections.control", l.connections, l.changers, (unsigned long long)all);
         return l;
@@ -282,10 +286,11 @@ int supervisor_start(Supervisor *s, Explanation *e) {
                 ssize_t n = write(s->ready_fd, "\n", 1);
 
                 if (n != 1)
-                        log_print(LOG_WARNING, "nobody reads the fd of --ready-fd: %m");
+                        log_print(LOG_WARNING, MESSAGE_NOTIFY_UNREAD, "nobody reads the fd of --ready-fd: %m");
                 s->ready_fd = close_fd(s->ready_fd);
         }
-        log_print(LOG_INFO, "ready: %zu CPUs, %zu events, %zu pending", supervisor_count_online(s), s->n_registrations,
+        log_print(LOG_INFO, MESSAGE_READY,
+                  "ready: %zu CPUs, %zu events, %zu pending", supervisor_count_online(s), s->n_registrations,
                   supervisor_count_pending(s));
         return 0;
 }
@@ -326,7 +331,8 @@ static bool stop_dispatcher(Supervisor *s) {
         dispatcher_post(&s->dispatcher, quit);
         if (dispatcher_ends(s))
                 return true;
-        log_print(LOG_ERR, "perfd ends with a dispatcher (tid %d) that does not answer; it is %s. What streams have not sent is lost",
+        log_print(LOG_ERR, MESSAGE_THREAD_LEFT,
+                  "perfd ends with a dispatcher (tid %d) that does not answer; it is %s. What streams have not sent is lost",
                   (int)s->dispatcher.thread.tid, supervisor_thread_state(s->dispatcher.thread.tid));
         return false;
 }
@@ -339,7 +345,7 @@ bool supervisor_stop(Supervisor *s) {
         control_deinit(&s->control);
         supervisor_stop_readers(s);
         if (!stall_monitor_end(&s->stalls)) {
-                log_print(LOG_ERR, "perfd ends with a stall monitor (tid %d) that does not; it is %s",
+                log_print(LOG_ERR, MESSAGE_THREAD_LEFT, "perfd ends with a stall monitor (tid %d) that does not; it is %s",
                           (int)s->stalls.thread.tid, supervisor_thread_state(s->stalls.thread.tid));
                 has_ended = false;
         }
@@ -347,7 +353,8 @@ bool supervisor_stop(Supervisor *s) {
         if (s->dispatcher_started)
                 has_ended = stop_dispatcher(s) && has_ended;
         if (s->answering.n > 0)
-                log_print(LOG_ERR, "perfd ends with a reader that does not answer: what is in its ring is lost");
+                log_print(LOG_ERR, MESSAGE_THREAD_LEFT,
+                          "perfd ends with a reader that does not answer: what is in its ring is lost");
         if (s->answering.n > 0 || !has_ended) {
                 abandon_threads(s);
                 return false;

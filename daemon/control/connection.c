@@ -128,6 +128,10 @@ int connection_credentials(const Connection *c, Credentials *ret, Explanation *e
         return 0;
 }
 
+LogCause connection_cause(const Connection *c) {
+        return (LogCause){ .uid = c->peer.uid, .pid = c->peer.pid, .connection = c->id };
+}
+
 void connection_set_program(Connection *c, const char *program) {
         char shown[24];
 
@@ -293,10 +297,11 @@ static int connection_work(Connection *c) {
 
 static int on_impatience(sd_event_source *source, uint64_t usec, void *userdata) {
         Connection *c = userdata;
-        uint64_t charged = log_charge(c->peer.uid);
+        LogCause charged = log_charge(connection_cause(c));
         bool asked = c->has_asked || !frame_reader_is_empty(&c->in);
 
-        log_print(LOG_NOTICE, asked ? "closed %s: half a request, or a response not taken, for %d s" : "closed %s: no request for %d s",
+        log_print(LOG_NOTICE, MESSAGE_CONNECTION_CLOSED,
+                  asked ? "closed %s: half a request, or a response not taken, for %d s" : "closed %s: no request for %d s",
                   c->peer.text, PATIENCE_USEC / 1000000);
         (void)log_charge(charged);
         if (!asked) {
@@ -401,9 +406,9 @@ void connection_new(Control *control, int fd, const Peer *peer) {
         if (r >= 0)
                 r = connection_set_patience(c);
         if (r < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
-                uint64_t charged = log_charge(peer->uid);
+                LogCause charged = log_charge(connection_cause(c));
 
-                log_print(LOG_NOTICE, "a connection of %s is refused: %s", peer->text, error_text(r));
+                log_print(LOG_NOTICE, MESSAGE_CONNECTION_REFUSED, "a connection of %s is refused: %s", peer->text, error_text(r));
                 (void)log_charge(charged);
                 peer_tell(fd, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no-memory", "there is no room for this connection now: try again");
                 connection_free(c);

@@ -14,6 +14,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/credentials.h"
 #include "daemon/base/error.h"
+#include "daemon/base/log.h"
 #include "proto/frame.h"
 #include "proto/perfd.pb-c.h"
 
@@ -72,6 +73,8 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
 int control_listen_fd(Control *c, int fd, bool may_change);
 
 const Peer *connection_peer(const Connection *c);
+/* What its peer is the cause of, in the log. */
+LogCause connection_cause(const Connection *c);
 /* The same with its groups, to be deinit'ed. Refused: they are not known. -ENOMEM */
 int connection_credentials(const Connection *c, Credentials *ret, Explanation *e);
 /* Of this connection, from 1, never used again. */

@@ -164,7 +164,7 @@ static int on_connect(sd_event_source *source, int listen_fd, uint32_t revents, 
                         return 0;
                 if (fd < 0) {
                         if (!l->is_paused) /* once, until one is accepted again */
-                                log_print(LOG_WARNING, "no new connections for now: accept4(2) says %m");
+                                log_print(LOG_WARNING, MESSAGE_NO_CONNECTIONS, "no new connections for now: accept4(2) says %m");
                         l->is_paused = true;
                         return listener_pause(l, PAUSE_USEC);
                 }
@@ -245,7 +245,8 @@ static int set_access(const char *path, mode_t mode, const char *group, Explanat
         gid_t gid = 0;
 
         if (is_wanted && !group_find(group, &gid)) { /* on a machine where nobody has installed perfd: less access, never more */
-                log_print(LOG_WARNING, "%s is for %s alone: the group %s does not exist; `groupadd --system %s` makes it, for the "
+                log_print(LOG_WARNING, MESSAGE_SOCKET_ACCESS,
+                          "%s is for %s alone: the group %s does not exist; `groupadd --system %s` makes it, for the "
                           "next start of perfd", path, geteuid() == 0 ? "root" : "perfd's own user", group, group);
                 is_wanted = false;
                 mode &= ~(mode_t)070;

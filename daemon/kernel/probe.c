@@ -231,7 +231,7 @@ Probe *probe_free(Probe *p) {
                 int r = probe_definition_remove(p->root, p->is_kernel, p->group, p->names[i]);
 
                 if (r < 0)
-                        log_print(LOG_WARNING, "the probe %s/%s (%s) stays in %s/%s_events: %s%s", p->group,
+                        log_print(LOG_WARNING, MESSAGE_PROBES_LEFT, "the probe %s/%s (%s) stays in %s/%s_events: %s%s", p->group,
                                   p->names[i], p->places.text, p->root, p->is_kernel ? "kprobe" : "uprobe",
                                   strerror(-r),
                                   r == -EBUSY ? "; someone else uses it. The next perfd that starts removes it" : "");

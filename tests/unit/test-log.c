@@ -43,11 +43,11 @@ static void clear(int fd) {
 }
 
 static void say(uint64_t uid, size_t n) {
-        uint64_t before = log_charge(uid);
+        LogCause before = log_charge((LogCause){ .uid = uid, .pid = 7, .connection = 12 });
 
         for (size_t i = 0; i < n; i++)
-                log_print(LOG_NOTICE, "by %llu", (unsigned long long)uid);
-        assert_int_equal(log_charge(before), uid == 0 ? LOG_OF_NOBODY : uid);
+                log_print(LOG_NOTICE, MESSAGE_NOTE, "by %llu", (unsigned long long)uid);
+        assert_int_equal(log_charge(before).uid, uid);
 }
 
 static void test_lines(void **state) {

@@ -151,8 +151,8 @@ static void test_log(void **state) {
 
         assert_int_equal(pipe(pipes), 0);
         dup2(pipes[1], STDERR_FILENO);
-        log_print(LOG_INFO, "add by %s: done", "x\nperfd: stopping\x1b]0;\xe2\x80\xae");
-        log_print_lines(LOG_INFO, "not reloaded", "one\ntwo\x1b");
+        log_print(LOG_INFO, MESSAGE_CHANGED, "add by %s: done", "x\nperfd: stopping\x1b]0;\xe2\x80\xae");
+        log_print_lines(LOG_INFO, MESSAGE_RELOAD_REFUSED, NULL, "not reloaded", "one\ntwo\x1b");
         dup2(before, STDERR_FILENO);
         close(before);
         close(pipes[1]);
