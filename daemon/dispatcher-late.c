@@ -63,6 +63,7 @@ static int dispatcher_begin_late(Dispatcher *d, const Batch *b, const BatchEntry
                 return 0;
         }
         counter_add(&d->n_late_samples, 1);
+        loss_bell_note(d->losses);
         if (row) {
                 late_row_add(row, b->cut);
                 return 0;

@@ -21,6 +21,7 @@
 #include "daemon/model/counters.h"
 #include "daemon/model/dispatching.h"
 #include "daemon/model/lane.h"
+#include "daemon/model/loss-bell.h"
 #include "daemon/model/task-table.h"
 #include "daemon/route/merge.h"
 #include "daemon/stream/outbox.h"
@@ -282,6 +283,7 @@ typedef struct Dispatcher {
         ThreadPriority priority;
         const uint32_t *cpus; /* that it may run on, borrowed; none: wherever main may */
         size_t n_cpus;
+        LossBell *losses; /* borrowed; NULL: nobody says what came too late */
         IdleCpus *idle; /* borrowed; NULL: only who runs on a CPU can say that it is quiet */
         bool *live;      /* by slot: the lane has somebody at its other end; the thread's own afterwards */
 

@@ -212,7 +212,7 @@ static int fail(int r, const Explanation *e) {
 
 int main(int argc, char **argv) {
         Options o = { .ready_fd = -1 };
-        Supervisor s = { .ready_fd = -1, .acknowledge_fd = -1, .hotplug_fd = -1, .memory = SUBSCRIBER_MEMORY_NULL, .tracing = TRACING_NULL, .closer = CLOSER_NULL };
+        Supervisor s = { .ready_fd = -1, .acknowledge_fd = -1, .hotplug_fd = -1, .memory = SUBSCRIBER_MEMORY_NULL, .losses = LOSSES_NULL, .tracing = TRACING_NULL, .closer = CLOSER_NULL };
         Explanation e = EXPLANATION_NULL;
         int r;
 

@@ -17,6 +17,7 @@
 #include "daemon/decode/record-plain.h"
 #include "daemon/reader-route.h"
 
+#define FULL_SHARE 8 /* of a ring: with less than that free, something may have found no room */
 #define PUBLISH_EACH ((uint64_t)64 * 1024) /* bytes of ring that are given back at a time */
 
 /*
@@ -38,6 +39,7 @@ static inline const SnapshotStream *reader_take_common(Reader *r, const Snapshot
                 return NULL;
         if (record_decode_plain(bytes, length, stream->min_raw_size, &r->plain) != 0) {
                 counter_add(&stream->counters->lost[LOSS_UNDECODABLE], 1);
+                loss_bell_note(r->losses);
                 return stream;
         }
         n_entries = b->n_entries;
@@ -83,6 +85,8 @@ static int drain_ring(Reader *r, Ring *ring, uint64_t head) {
         size_t length;
         int n, taken = 0;
 
+        if (head - ring->tail > ring->size - ring->size / FULL_SHARE)
+                loss_bell_note(r->losses); /* the kernel says that it had no room only when it writes again, if ever */
         while ((n = ring_peek(ring, head, &bytes, &length)) == 0) {
                 bool is_sample = true;
                 uint64_t run, until;

@@ -38,6 +38,7 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
         }
         if (reader_decode(stream, bytes, length, &record) != 0) {
                 counter_add(&stream->counters->lost[LOSS_UNDECODABLE], 1);
+                loss_bell_note(r->losses);
                 return 0;
         }
         record.cpu = r->cpu;
@@ -74,6 +75,8 @@ static int reader_take_side(Reader *r, const SnapshotStream *stream, const uint8
                 return 0;
         }
         record.cpu = r->cpu;
+        if (record.type == PERF_RECORD_LOST)
+                loss_bell_note(r->losses);
         if (record.time > r->began)
                 record.time = reader_mend_time(r, false, record.time);
         reader_learn_comm(r, &record);
@@ -235,6 +238,7 @@ void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_sample)
                 return;
         }
         counter_add(&stream->counters->lost[LOSS_BATCH_POOL], 1);
+        loss_bell_note(r->losses);
         if (stream->is_sampling)
                 counter_add(&stream->counters->sampled, 1);
 }

@@ -20,6 +20,7 @@
 #include "daemon/model/dispatching.h"
 #include "daemon/model/kin-table.h"
 #include "daemon/model/lane.h"
+#include "daemon/model/loss-bell.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/ring/ring.h"
 #include "daemon/ring/ring-sight.h"
@@ -114,6 +115,7 @@ typedef struct Reader {
         CommTable *comms;
         KinTable *kin; /* NULL: nobody asks who descends from whom */
         Dispatching *dispatching; /* what becomes of batches that were queued */
+        LossBell *losses;      /* for who says what was lost; NULL: nobody does */
         int acknowledge_fd;    /* eventfd of main, written after an acknowledgement */
         SampleLayout side_layout;
         MoveFields moves;

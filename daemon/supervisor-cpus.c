@@ -143,7 +143,7 @@ static int make_slots(Supervisor *s) {
                 s->carriers[slot] = -1;
                 s->readers[slot] = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock,
                                              .own_pid = (uint32_t)getpid(), .flush = READER_FLUSH, .comms = &s->comms, .kin = &s->kin,
-                                             .dispatching = &s->dispatcher.dispatching,
+                                             .dispatching = &s->dispatcher.dispatching, .losses = &s->losses.bell,
                                              .acknowledge_fd = s->acknowledge_fd, .ring = RING_NULL,
                                              .mailbox = MAILBOX_NULL, .overdue_fd = -1, .stall_fd = -1 };
                 s->lanes[slot] = reader_lane(&s->readers[slot]);
@@ -171,7 +171,7 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
                 r = supervisor_find_moves(s);
         if (r != 0)
                 return r;
-        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .tick = READER_FLUSH };
+        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .tick = READER_FLUSH, .losses = &s->losses.bell };
         s->subscribers_max = s->config->subscribers_max;
         r = supervisor_place_threads(s, e);
         if (r != 0)

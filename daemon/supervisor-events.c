@@ -243,6 +243,8 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const Adding *addi
 int supervisor_remove_selected(Supervisor *s, Registration *const *selected, size_t n, Explanation *e) {
         int r = list_switch(s, selected, n, false, e);
 
+        if (r == 0)
+                r = supervisor_say_last_losses(s, selected, n);
         if (r != 0)
                 return r;
         for (size_t i = 0; i < n; i++) {

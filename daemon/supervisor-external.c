@@ -248,6 +248,8 @@ static int take_sample(Supervisor *s, Registration *g, const Record *record, boo
         c->closed_count++;
         counter_add(&c->closed_owed, 1);
         counter_add(n == 0 ? &c->filtered : r == OWN_E_LOST ? &c->lost[LOSS_BATCH_POOL] : &c->delivered, 1);
+        if (r == OWN_E_LOST)
+                loss_bell_note(&s->losses.bell);
         *ret_is_late = n > 0 && r == 0 && record->time < atomic_load_explicit(&s->dispatcher.released_until, memory_order_relaxed);
         return r;
 }

@@ -37,6 +37,9 @@ int supervisor_say_goodbye(Supervisor *s) {
                           "an event can not be disabled, so that streams end without a ledger: %s", error_text(r));
                 return sd_event_exit(s->event, s->exit_code ? s->exit_code : 1);
         }
+        r = supervisor_say_last_losses(s, NULL, 0);
+        if (r < 0)
+                return r;
         if (s->n_subscribers == 0)
                 return sd_event_exit(s->event, s->exit_code);
         r = supervisor_close_all_streams(s, "shutdown");

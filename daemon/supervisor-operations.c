@@ -31,6 +31,7 @@ static const struct {
         [CHANGE_ORPHANS] = { supervisor_remove_orphans },
         [CHANGE_RELOAD] = { supervisor_reload_on_signal },
         [CHANGE_PENDING] = { supervisor_retry_pending },
+        [CHANGE_LOSSES] = { supervisor_on_losses },
 };
 
 /* ---- who waits --------------------------------------------------------------------------------------------------- */

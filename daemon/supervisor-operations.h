@@ -26,6 +26,7 @@ typedef enum ChangeKind {
         CHANGE_ORPHANS,   /* events whose connection is gone */
         CHANGE_RELOAD,    /* SIGHUP */
         CHANGE_PENDING,   /* what could not be opened is tried again */
+        CHANGE_LOSSES,    /* something was lost, which the log is to say */
         _CHANGE_KIND_MAX,
 } ChangeKind;
 
@@ -119,3 +120,4 @@ int supervisor_on_notices(Supervisor *s);       /* supervisor-subscribe.c */
 int supervisor_on_cgroups(Supervisor *s);       /* supervisor-follow.c */
 int supervisor_remove_orphans(Supervisor *s);   /* supervisor-events.c */
 int supervisor_retry_pending(Supervisor *s);    /* supervisor-pending.c */
+int supervisor_on_losses(Supervisor *s);        /* supervisor-losses.c */

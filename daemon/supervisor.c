@@ -269,6 +269,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         if ((r = start_limits(e)) != 0 ||        /* fds */
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
             (r = supervisor_start_pending(s)) != 0 || /* its timer */
+            (r = supervisor_start_losses(s)) != 0 ||  /* who is told of them */
             (r = supervisor_start_births(s)) != 0 ||  /* the same */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
             (r = supervisor_start_cpus(s, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
@@ -374,6 +375,7 @@ bool supervisor_stop(Supervisor *s) {
         supervisor_free_registered(s);
         supervisor_free_removed(s);
         supervisor_free_pending(s);
+        supervisor_free_losses(s);
         supervisor_free_births(s);
         supervisor_free_kept(s);
         supervisor_give_closer(s, false);

@@ -27,6 +27,7 @@
 #include "daemon/route/match.h"
 #include "daemon/stall-monitor.h"
 #include "daemon/supervisor-births.h"
+#include "daemon/supervisor-losses.h"
 #include "daemon/supervisor-memory.h"
 #include "daemon/supervisor-notes.h"
 #include "daemon/supervisor-notify.h"
@@ -95,6 +96,7 @@ struct Registration {
         bool is_selected;  /* while a change is prepared: it is in the change's list already */
         bool is_planned;   /* the configuration that is looked at has it: supervisor-reload.c */
         bool exclude_self; /* by the reader */
+        uint64_t said_lost[_LOSS_MAX]; /* in the log: supervisor-losses.c */
         nsec_t latest;     /* of the times of what clients emitted for it: they may be ahead of the clock */
         EventRoute *routes; /* of all subscriptions that select it, in no order */
         size_t n_routes, n_routes_allocated;
@@ -193,6 +195,7 @@ typedef struct Supervisor {
         uint64_t last_subscriber_id;
         Admission *admissions; /* of every subscriber */
         SubscriberMemory memory;
+        Losses losses;
         size_t base_bytes;     /* that these have in `base` */
         RemovedEvents removed; /* since the oldest stream began */
         size_t n_subscribers, subscribers_max; /* what the dispatcher was made for */

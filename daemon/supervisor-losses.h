@@ -1,0 +1,27 @@
+/*
+ * For the supervisor: what the log says of losses, for each event at most once a second while it loses, and once more when it is
+ * removed or perfd ends. Main is not woken while nothing is lost. Main thread only.
+ */
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/model/loss-bell.h"
+
+typedef struct Supervisor Supervisor;
+typedef struct Registration Registration;
+
+typedef struct Losses {
+        LossBell bell;
+        sd_event_source *timer; /* on for a second behind a look, and no longer if nothing was lost in it */
+        uint64_t n_late;        /* of the dispatcher, at the last look */
+} Losses;
+
+#define LOSSES_NULL { .bell = LOSS_BELL_NULL }
+
+/* Before any other thread; and when all have ended. Negative. */
+int supervisor_start_losses(Supervisor *s);
+void supervisor_free_losses(Supervisor *s);
+/* Events are about to be removed, or, with none, perfd ends: what of their losses was not said yet. They are disabled. Negative. */
+int supervisor_say_last_losses(Supervisor *s, Registration *const *list, size_t n);
