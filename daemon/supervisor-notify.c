@@ -1,6 +1,7 @@
 /* A full queue is looked at again by time: it is rare, and to poll(2) for it would take an fd. */
 #include "daemon/supervisor-notify.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,4 +64,14 @@ void supervisor_notify(Supervisor *s, const char *state) {
                 u->states[u->n++] = copy;
         if (!copy || come_again(u) < 0)
                 log_print(LOG_ERR, MESSAGE_NO_MEMORY, "the service manager is not told \"%s\": no memory", state);
+}
+
+void supervisor_notify_status(Supervisor *s, const char *text) {
+        char state[640];
+
+        if (!text && !s->untold.has_status)
+                return;
+        s->untold.has_status = text;
+        (void)snprintf(state, sizeof(state), "STATUS=%s", text ? text : "");
+        supervisor_notify(s, state);
 }

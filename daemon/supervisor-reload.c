@@ -169,7 +169,7 @@ static int refuse_config(int r, const ConfigMistakes *m, const char *path, Expla
         return r > 0 ? refuse_mistakes(m, path, e) : r;
 }
 
-int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
+static int reload_file(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
         int r;
@@ -185,6 +185,23 @@ int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e
         s->loads_own_config = true;
         r = supervisor_change_config(s, c, !c->strict, ret, e);
         s->loads_own_config = false;
+        return r;
+}
+
+/* `systemctl status` shows it until a reload succeeds, whoever asked for this one. */
+static void tell_outcome(Supervisor *s, int r, const Explanation *e) {
+        char text[600];
+
+        if (r < 0 || r == REFUSED_CANCELLED)
+                return;
+        (void)snprintf(text, sizeof(text), "not reloaded, everything is as it was: %.*s", (int)strcspn(e->text, "\n"), e->text);
+        supervisor_notify_status(s, r == 0 ? NULL : text);
+}
+
+int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        int r = reload_file(s, ret, e);
+
+        tell_outcome(s, r, e);
         return r;
 }
 

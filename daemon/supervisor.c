@@ -21,6 +21,7 @@
 #include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-removed.h"
 #include "daemon/supervisor-wait.h"
+#include "daemon/supervisor-sockets.h"
 
 #define DISPATCHER_END_MOST (10 * NSEC_PER_SEC) /* what is in its queues goes first */
 #define SELF_FILTER_MAX 2048 /* of the page that PERF_EVENT_IOC_SET_FILTER takes */
@@ -227,6 +228,8 @@ static int start_listening(Supervisor *s, Explanation *e) {
                         r = refuse(e, REFUSED_INVALID, "bad-config",
                                    "systemd passed a socket called %s: FileDescriptorName= has to be control or stream",
                                    names[i]);
+                if (r == 0)
+                        supervisor_say_unused_access(s, fd, control);
                 if (r == 0)
                         r = control_listen_fd(&s->control, fd, control);
                 free(names[i]);
