@@ -7,7 +7,7 @@
 
 #include "client/result.h"
 
-static int counts_new(Arena *arena, Perfd__V1__Count *const *messages, size_t n, const perfd_count **ret) {
+int result_counts_new(Arena *arena, Perfd__V1__Count *const *messages, size_t n, const perfd_count **ret) {
         perfd_count *counts = arena_push(arena, n, sizeof(*counts));
 
         if (!counts)
@@ -45,7 +45,7 @@ static int since_new(Arena *arena, const Perfd__V1__LedgerSince *m, const perfd_
                 return -ENOMEM;
         *since = (perfd_ledger_since){ .occurred = m->occurred, .delivered = m->delivered, .filtered = m->filtered,
                                        .n_lost = m->n_lost };
-        if (counts_new(arena, m->lost, m->n_lost, &since->lost) < 0)
+        if (result_counts_new(arena, m->lost, m->n_lost, &since->lost) < 0)
                 return -ENOMEM;
         *ret_right = since->occurred == since->delivered + since->filtered + counts_sum(since->lost, since->n_lost);
         *ret = since;
@@ -77,7 +77,7 @@ static int add_events(perfd_result *result, const Perfd__V1__Ledger *ledger) {
                         .removed = m->removed,
                         .stalled = m->stalled,
                 };
-                if (counts_new(&result->arena, m->lost, m->n_lost, &row->lost) < 0 ||
+                if (result_counts_new(&result->arena, m->lost, m->n_lost, &row->lost) < 0 ||
                     since_new(&result->arena, m->since, &row->since, &is_right) < 0)
                         return -ENOMEM;
                 row->balanced = m->balanced && is_right &&
@@ -108,8 +108,8 @@ static int add_rings(perfd_result *result, const Perfd__V1__Ledger *ledger) {
                         .n_lost_since = m->n_lost_since,
                         .stalled = m->stalled,
                 };
-                if (counts_new(&result->arena, m->lost, m->n_lost, &row->lost) < 0 ||
-                    counts_new(&result->arena, m->lost_since, m->n_lost_since, &row->lost_since) < 0)
+                if (result_counts_new(&result->arena, m->lost, m->n_lost, &row->lost) < 0 ||
+                    result_counts_new(&result->arena, m->lost_since, m->n_lost_since, &row->lost_since) < 0)
                         return -ENOMEM;
                 row->balanced = m->balanced && row->records == row->samples + row->side_records +
                                                                        counts_get(row->lost, row->n_lost, "unknown_id") +
@@ -139,7 +139,7 @@ static int add_subscribers(perfd_result *result, const Perfd__V1__Ledger *ledger
                         .queued = m->queued,
                         .order = m->order,
                 };
-                if (counts_new(&result->arena, m->dropped, m->n_dropped, &row->dropped) < 0)
+                if (result_counts_new(&result->arena, m->dropped, m->n_dropped, &row->dropped) < 0)
                         return -ENOMEM;
                 row->balanced = m->balanced &&
                                 row->matched == row->sent + counts_sum(row->dropped, row->n_dropped) + row->queued;

@@ -237,6 +237,11 @@ typedef struct perfd_field {
         size_t index;      /* in the list of fields that it comes from */
 } perfd_field;
 
+typedef struct perfd_count {
+        const char *reason;
+        uint64_t count;
+} perfd_count;
+
 typedef struct perfd_status_row {
         const char *version;
         uint32_t pid;
@@ -255,6 +260,8 @@ typedef struct perfd_status_row {
         uint32_t n_pending;         /* events that are to run and can not be opened now */
         uint64_t n_tasks_forgotten; /* tasks without a name, for lack of room */
         uint64_t dispatcher_stalled; /* ns since when the dispatcher does not answer; 0: it does */
+        const perfd_count *losses;   /* what n_lost is the sum of; those that are not 0 */
+        size_t n_losses;
 } perfd_status_row;
 
 typedef struct perfd_cpu_row {
@@ -282,6 +289,8 @@ typedef struct perfd_event_row {
         size_t n_fields;
         bool has_uid;       /* a client has added it */
         uint32_t uid;       /* the client's, whose quota it counts for */
+        const perfd_count *losses; /* what lost is the sum of; those that are not 0 */
+        size_t n_losses;
 } perfd_event_row;
 
 typedef struct perfd_available_row {
@@ -308,6 +317,7 @@ typedef struct perfd_mistake_row {
 typedef struct perfd_reload_row {
         uint32_t added, removed, changed, kept;
         uint32_t pending; /* that can not be opened now: perfd_event_row.waiting */
+        uint64_t ring_size; /* bytes that each ring has now, if that was changed; 0: it is as before */
 } perfd_reload_row;
 
 /* What differs between an event that runs and what it would be; or a setting of the configuration. */
@@ -350,11 +360,6 @@ typedef struct perfd_doctor_row {
         const char *found;  /* what was tried and what Linux said */
         const char *remedy; /* the smallest one; "" if it works */
 } perfd_doctor_row;
-
-typedef struct perfd_count {
-        const char *reason;
-        uint64_t count;
-} perfd_count;
 
 /* At the end of a stream: what of a row's numbers was from where the stream began to where it ended. The same sum. */
 typedef struct perfd_ledger_since {

@@ -38,7 +38,10 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                 .n_pending = m->n_pending,
                 .dispatcher_stalled = m->dispatcher_stalled,
                 .n_tasks_forgotten = m->n_tasks_forgotten,
+                .n_losses = m->n_losses,
         };
+        if (result_counts_new(&result->arena, m->losses, m->n_losses, &row->losses) < 0)
+                return -ENOMEM;
         for (size_t i = 0; i < m->n_cpus; i++)
                 cpus[i] = (perfd_cpu_row){
                         .cpu = m->cpus[i]->cpu,
@@ -83,8 +86,9 @@ static int add_events(perfd_result *result, const Perfd__V1__ListReply *m) {
                         .n_fields = e->n_fields,
                         .has_uid = e->spec && e->spec->added_by_case == PERFD__V1__EVENT_SPEC__ADDED_BY_UID,
                         .uid = e->spec ? e->spec->uid : 0,
+                        .n_losses = e->n_losses,
                 };
-                if (!rows[i].spec)
+                if (!rows[i].spec || result_counts_new(&result->arena, e->losses, e->n_losses, &rows[i].losses) < 0)
                         return -ENOMEM;
                 r = fields_new(&result->arena, e->fields, e->n_fields, &rows[i].fields);
                 if (r != 0)
@@ -156,7 +160,7 @@ static int add_reload(perfd_result *result, const Perfd__V1__ReloadReply *m) {
                 return -ENOMEM;
         *row = (perfd_reload_row){
                 .added = m->added, .removed = m->removed, .changed = m->changed, .kept = m->kept,
-                .pending = m->pending,
+                .pending = m->pending, .ring_size = m->ring_size,
         };
         result->reload = row;
         return 0;

@@ -39,5 +39,7 @@ int result_add_plan(perfd_result *result, const Perfd__V1__PlanReply *m);
 
 /* ledger.c: fills the four kinds of ledger rows and balances them. -ENOMEM. */
 int result_add_ledger(perfd_result *result, const Perfd__V1__Ledger *ledger);
+/* The reasons stay the messages'. -ENOMEM. */
+int result_counts_new(Arena *arena, Perfd__V1__Count *const *messages, size_t n, const perfd_count **ret);
 /* Of a closing one: what its stream did not get. -ENOMEM. */
 int result_sum_losses(perfd_result *result, const perfd_count **ret, size_t *ret_n);

@@ -126,6 +126,19 @@ bool ledger_numbers(const Supervisor *s, const DispatcherReport *report, const E
         return cut->settled && ret->occurred == sum;
 }
 
+int ledger_some_losses_new(const uint64_t *lost, Perfd__V1__Count ***ret, size_t *ret_n) {
+        const char *names[_LOSS_EVENT_MAX];
+        uint64_t counts[_LOSS_EVENT_MAX];
+        size_t n = 0;
+
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
+                if (lost[i] > 0) {
+                        names[n] = loss_name((Loss)i);
+                        counts[n++] = lost[i];
+                }
+        return ledger_counts_new(counts, names, n, ret, ret_n);
+}
+
 static int ledger_losses_new(const uint64_t *lost, Perfd__V1__Count ***ret, size_t *ret_n) {
         const char *names[_LOSS_MAX];
 

@@ -14,3 +14,5 @@ int ledger_add_removed_event(const Supervisor *s, const LedgerScope *scope, cons
 bool ledger_numbers(const Supervisor *s, const DispatcherReport *report, const Event *event, uint32_t slot, LedgerNumbers *ret);
 /* n counts with their names. -ENOMEM: as many as *ret_n says. */
 int ledger_counts_new(const uint64_t *values, const char *const *names, size_t n, Perfd__V1__Count ***ret, size_t *ret_n);
+/* Of EventCut.lost, those that are not 0. Likewise. */
+int ledger_some_losses_new(const uint64_t *lost, Perfd__V1__Count ***ret, size_t *ret_n);

@@ -5,6 +5,7 @@
 
 #include "daemon/encode/descriptor.h"
 #include "daemon/supervisor-kept.h"
+#include "daemon/supervisor-ledger-events.h"
 #include "daemon/supervisor-ledger.h"
 
 /* Tasks or cgroups with fds: each has one for the event on the same CPUs, so those of one CPU are counted. */
@@ -95,6 +96,9 @@ int handle_list(Asking *a, Explanation *e) {
                 m->delivered = t.delivered;
                 for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                         m->lost += t.lost[i];
+                r = ledger_some_losses_new(t.lost, &m->losses, &m->n_losses);
+                if (r < 0)
+                        return r;
                 m->fallen_back = g->fallen_back;
                 m->n_targets = registration_count_whoms(g);
                 if (g->probe && may_see_place(a, g->probe) && (r = string_set(&m->place, probe_text(g->probe))) < 0)

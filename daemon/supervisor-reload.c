@@ -112,8 +112,10 @@ static int supervisor_change_config(Supervisor *s, Config *c, bool may_wait, Per
                 operations_set_final(s); /* what can not be opened stays pending; what the change is about has been done */
                 r = supervisor_retry_kept(s);
         }
-        if (r == 0)
+        if (r == 0) {
                 ret->pending = (uint32_t)supervisor_count_pending(s);
+                ret->ring_size = after != before ? after : 0;
+        }
         return r;
 }
 

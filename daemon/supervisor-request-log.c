@@ -75,6 +75,8 @@ void request_outcome(const Asking *a, char *text, size_t size) {
         case PERFD__V1__REQUEST__BODY_RELOAD:
                 add(&l, "added %u, removed %u, changed %u, kept %u, pending %u", reloaded->added, reloaded->removed,
                     reloaded->changed, reloaded->kept, reloaded->pending);
+                if (reloaded->ring_size > 0)
+                        add(&l, ", rings of %llu KiB", (unsigned long long)(reloaded->ring_size / 1024));
                 break;
         default:
                 add(&l, "done");

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
+#include "daemon/supervisor-ledger-events.h"
 #include "daemon/supervisor-ledger.h"
 #include "daemon/supervisor-wait.h"
 
@@ -73,6 +74,7 @@ static int status_add_cpus(const Supervisor *s, Perfd__V1__StatusReply *reply) {
 static int handle_status(Asking *a, Explanation *e) {
         Supervisor *s = a->supervisor;
         Perfd__V1__StatusReply *reply = malloc(sizeof(*reply));
+        uint64_t lost[_LOSS_EVENT_MAX] = { 0 };
         struct utsname uts;
         int r;
 
@@ -101,8 +103,10 @@ static int handle_status(Asking *a, Explanation *e) {
                 reply->n_enabled += g->enabled;
                 reply->n_fallen_back += g->fallen_back;
                 for (int i = 0; i < _LOSS_EVENT_MAX; i++)
-                        reply->n_lost += t.lost[i];
+                        lost[i] += t.lost[i];
         }
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
+                reply->n_lost += lost[i];
         reply->n_subscribers = (uint32_t)s->n_subscribers;
         reply->n_connections = s->control.n_connections;
         reply->ring_size = s->config->ring_size;
@@ -117,7 +121,8 @@ static int handle_status(Asking *a, Explanation *e) {
         reply->config = strdup(s->config_path ? s->config_path : "");
         if (!reply->version || !reply->clock || !reply->kernel || !reply->config)
                 return error_origin(-ENOMEM);
-        return status_add_cpus(s, reply);
+        r = ledger_some_losses_new(lost, &reply->losses, &reply->n_losses);
+        return r < 0 ? r : status_add_cpus(s, reply);
 }
 
 static int handle_ledger(Asking *a, Explanation *e) {

@@ -4,11 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "client/perfctl/json.h"
-#include "client/perfctl/table.h"
-
-static void put_counts_json(Json *j, const char *name, const perfd_count *counts, size_t n) {
+void ledger_put_counts_json(Json *j, const char *name, const perfd_count *counts, size_t n) {
         json_put_name(j, name);
         json_begin(j, '{');
         for (size_t i = 0; i < n; i++)
@@ -22,7 +20,7 @@ static void put_since_json(Json *j, const perfd_ledger_since *since) {
         JSON_NUMBER(j, "occurred", since->occurred);
         JSON_NUMBER(j, "delivered", since->delivered);
         JSON_NUMBER(j, "filtered", since->filtered);
-        put_counts_json(j, "lost", since->lost, since->n_lost);
+        ledger_put_counts_json(j, "lost", since->lost, since->n_lost);
         json_end(j, '}');
 }
 
@@ -37,7 +35,7 @@ static void print_event_json(Output *o, const perfd_event_ledger *e) {
         JSON_NUMBER(&j, "occurred", e->occurred);
         JSON_NUMBER(&j, "delivered", e->delivered);
         JSON_NUMBER(&j, "filtered", e->filtered);
-        put_counts_json(&j, "lost", e->lost, e->n_lost);
+        ledger_put_counts_json(&j, "lost", e->lost, e->n_lost);
         JSON_BOOL(&j, "balanced", e->balanced);
         JSON_BOOL(&j, "exact", e->exact);
         JSON_NUMBER(&j, "count", e->count);
@@ -60,13 +58,13 @@ static void print_ring_json(Output *o, const perfd_ring_ledger *r) {
         JSON_NUMBER(&j, "records", r->records);
         JSON_NUMBER(&j, "samples", r->samples);
         JSON_NUMBER(&j, "side_records", r->side_records);
-        put_counts_json(&j, "lost", r->lost, r->n_lost);
+        ledger_put_counts_json(&j, "lost", r->lost, r->n_lost);
         JSON_BOOL(&j, "balanced", r->balanced);
         JSON_BOOL(&j, "stalled", r->stalled);
         if (r->foreign_times > 0)
                 JSON_NUMBER(&j, "foreign_times", r->foreign_times);
         if (r->n_lost_since > 0)
-                put_counts_json(&j, "lost_since", r->lost_since, r->n_lost_since);
+                ledger_put_counts_json(&j, "lost_since", r->lost_since, r->n_lost_since);
         json_end(&j, '}');
         json_end_line(&j);
 }
@@ -81,7 +79,7 @@ static void print_subscriber_json(Output *o, const perfd_subscriber_ledger *s) {
         JSON_STRING(&j, "order", s->order);
         JSON_NUMBER(&j, "matched", s->matched);
         JSON_NUMBER(&j, "sent", s->sent);
-        put_counts_json(&j, "dropped", s->dropped, s->n_dropped);
+        ledger_put_counts_json(&j, "dropped", s->dropped, s->n_dropped);
         JSON_NUMBER(&j, "queued", s->queued);
         JSON_BOOL(&j, "balanced", s->balanced);
         json_end(&j, '}');
@@ -124,8 +122,7 @@ void ledger_print_json(Output *o, const perfd_result *ledger) {
                 output_put_string(o, "{\"kind\":\"truncated\"}\n");
 }
 
-/* "kernel_ring 12, late 3", or "-" for none. */
-static void put_counts(Table *t, const perfd_count *counts, size_t n) {
+void ledger_put_counts(Table *t, const perfd_count *counts, size_t n) {
         char *text;
         size_t size;
         FILE *f = must_have(open_memstream(&text, &size));
@@ -139,6 +136,15 @@ static void put_counts(Table *t, const perfd_count *counts, size_t n) {
         must_have(fclose(f) == 0 ? text : NULL);
         table_put(t, any ? text : "-");
         free(text);
+}
+
+/* Whoever loses so has nothing to make larger. */
+const char *ledger_explain_unwritten(const perfd_count *counts, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(counts[i].reason, "kernel_unwritten") == 0 && counts[i].count > 0)
+                        return "kernel_unwritten: the kernel counted these and wrote no record of them, as where an event is changed or "
+                               "its own rules forbid it; larger rings or queues do not help";
+        return NULL;
 }
 
 static void put_balanced(Table *t, bool balanced, bool stalled) {
@@ -161,7 +167,7 @@ static void print_events(Output *o, bool human, size_t width, const perfd_result
                 table_put_number(&t, e->since ? e->since->occurred : e->occurred);
                 table_put_number(&t, e->since ? e->since->delivered : e->delivered);
                 table_put_number(&t, e->since ? e->since->filtered : e->filtered);
-                put_counts(&t, e->since ? e->since->lost : e->lost, e->since ? e->since->n_lost : e->n_lost);
+                ledger_put_counts(&t, e->since ? e->since->lost : e->lost, e->since ? e->since->n_lost : e->n_lost);
                 table_put(&t, e->exact ? "yes" : "no");
                 put_balanced(&t, e->balanced, e->stalled);
         }
@@ -181,7 +187,7 @@ static void print_rings(Output *o, bool human, size_t width, const perfd_result 
                 table_put_number(&t, r->records);
                 table_put_number(&t, r->samples);
                 table_put_number(&t, r->side_records);
-                put_counts(&t, r->lost, r->n_lost);
+                ledger_put_counts(&t, r->lost, r->n_lost);
                 put_balanced(&t, r->balanced, r->stalled);
         }
         table_print(&t, o);
@@ -200,7 +206,7 @@ static void print_subscribers(Output *o, bool human, size_t width, const perfd_r
                 table_put(&t, s->order);
                 table_put_number(&t, s->matched);
                 table_put_number(&t, s->sent);
-                put_counts(&t, s->dropped, s->n_dropped);
+                ledger_put_counts(&t, s->dropped, s->n_dropped);
                 table_put_number(&t, s->queued);
                 put_balanced(&t, s->balanced, false);
                 table_put(&t, s->peer);

@@ -58,18 +58,11 @@ void put_stream_end(Json *j, const char *counted, uint64_t n, const perfd_end *e
         ledger_print_json(j->out, end->ledger);
 }
 
-/* Whoever loses so has nothing to make larger. */
-static void explain_unwritten(Output *err, const perfd_end *end) {
-        for (size_t i = 0; i < end->n_lost; i++)
-                if (strcmp(end->lost[i].reason, "kernel_unwritten") == 0 && end->lost[i].count > 0)
-                        output_put_string(err, "kernel_unwritten: the kernel counted these and wrote no record of them, as where an event "
-                                               "is changed or its own rules forbid it; larger rings or queues do not help\n");
-}
-
 /* On stderr: the lines of the stream are stdout's alone. */
 static void print_end(const StreamLoop *l, const perfd_end *end, uint64_t n, const char *what) {
         static Output err;
         bool is_text = !l->p->json && !l->p->out.error;
+        const char *unwritten = ledger_explain_unwritten(end->lost, end->n_lost);
         uint64_t lost;
         char *text = watch_loss_text(end, &lost);
 
@@ -84,7 +77,8 @@ static void print_end(const StreamLoop *l, const perfd_end *end, uint64_t n, con
         output_put_string(&err, "; ");
         text_put_string(&err, end->reason);
         output_put_char(&err, '\n');
-        explain_unwritten(&err, end);
+        if (unwritten)
+                output_print(&err, "%s\n", unwritten);
         if (is_text && (lost > 0 || l->has_tables)) {
                 output_put_char(&err, '\n');
                 ledger_print_tables(&err, true, l->width, end->ledger);

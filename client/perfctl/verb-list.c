@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "client/perfctl/json.h"
+#include "client/perfctl/ledger-rows.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/table.h"
@@ -85,11 +86,12 @@ static void put_event(Table *t, const perfd_event_row *e) {
 }
 
 static void print_table(Perfctl *p, const perfd_result *result) {
+        const char *unwritten = NULL;
         const perfd_event_row *e;
         Table t;
 
         TABLE_INIT(&t, p->human, "NAME", ">ID", "EVENT", "GROUP", "STATE", "TARGET", "RATE", "CALLCHAIN", "FROM", ">FDS",
-                   ">DELIVERED", ">LOST", "FILTER", "PLACE");
+                   ">DELIVERED", ">LOST", "LOSSES", "FILTER", "PLACE");
         for (size_t i = 0; (e = perfd_result_event(result, i)); i++) {
                 table_put(&t, e->spec->name);
                 if (*e->waiting)
@@ -106,11 +108,18 @@ static void print_table(Perfctl *p, const perfd_result *result) {
                 table_put_number(&t, e->n_fds);
                 table_put_number(&t, e->delivered);
                 table_put_number(&t, e->lost);
+                if (e->n_losses > 0)
+                        ledger_put_counts(&t, e->losses, e->n_losses);
+                else
+                        put_word(&t, "");
+                unwritten = unwritten ? unwritten : ledger_explain_unwritten(e->losses, e->n_losses);
                 put_word(&t, e->spec->filter);
                 put_word(&t, *e->waiting ? e->waiting : *e->absent ? e->absent : e->place);
         }
         table_print(&t, &p->out);
         table_deinit(&t);
+        if (unwritten)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s", unwritten);
 }
 
 static void put_ids_json(Json *j, const char *name, const uint32_t *ids, size_t n) {
@@ -172,6 +181,7 @@ static void print_json(Perfctl *p, const perfd_event_row *e) {
         JSON_NUMBER(&j, "fds", e->n_fds);
         JSON_NUMBER(&j, "delivered", e->delivered);
         JSON_NUMBER(&j, "lost", e->lost);
+        ledger_put_counts_json(&j, "losses", e->losses, e->n_losses);
         json_end(&j, '}');
         json_end_line(&j);
 }

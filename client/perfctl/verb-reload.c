@@ -1,16 +1,20 @@
 /* The daemon reads its configuration again; the whole of it comes to hold, or nothing does. */
 #include "client/perfctl/json.h"
+#include "client/perfctl/quantity.h"
 #include "client/perfctl/reload.h"
 
 void reload_print(Perfctl *p, const perfd_result *result) {
         const perfd_reload_row *row = perfd_result_reload(result);
         Json j = json_of(&p->out);
+        char size[QUANTITY_SIZE];
 
         if (!p->json) {
                 output_print(&p->out, "added %u, removed %u, changed %u, kept %u", row->added, row->removed, row->changed,
                              row->kept);
                 if (row->pending > 0)
                         output_print(&p->out, ", pending %u", row->pending);
+                if (row->ring_size > 0)
+                        output_print(&p->out, ", rings of %s now", quantity_show_size(row->ring_size, size));
                 output_print(&p->out, "\n");
                 if (row->pending > 0)
                         (void)perfctl_fail(p, PERFCTL_OK, "%u events can not be opened now: `perfctl list` says why", row->pending);
@@ -22,6 +26,8 @@ void reload_print(Perfctl *p, const perfd_result *result) {
         JSON_NUMBER(&j, "changed", row->changed);
         JSON_NUMBER(&j, "kept", row->kept);
         JSON_NUMBER(&j, "pending", row->pending);
+        if (row->ring_size > 0)
+                JSON_NUMBER(&j, "ring_size", row->ring_size);
         json_end(&j, '}');
         json_end_line(&j);
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "client/perfctl/json.h"
+#include "client/perfctl/ledger-rows.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/table.h"
 
@@ -25,6 +26,7 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
         JSON_NUMBER(&j, "fds", s->n_fds);
         JSON_NUMBER(&j, "samples", s->n_samples);
         JSON_NUMBER(&j, "lost", s->n_lost);
+        ledger_put_counts_json(&j, "losses", s->losses, s->n_losses);
         JSON_BOOL(&j, "loss_exact", s->loss_exact);
         JSON_NUMBER(&j, "closing", s->n_closing);
         JSON_NUMBER(&j, "fallen_back", s->n_fallen_back);
@@ -86,6 +88,8 @@ static void print_facts(Perfctl *p, const perfd_status_row *s) {
         put_number(&t, "fds", s->n_fds);
         put_number(&t, "samples", s->n_samples);
         put_number(&t, "lost", s->n_lost);
+        table_put(&t, "losses");
+        ledger_put_counts(&t, s->losses, s->n_losses);
         put_fact(&t, "loss-exact", s->loss_exact ? "yes" : "no");
         put_number(&t, "closing", s->n_closing);
         put_number(&t, "fallen-back", s->n_fallen_back);
@@ -130,6 +134,7 @@ static void print_cpus(Perfctl *p, const perfd_result *result) {
 
 static int status_run(Perfctl *p) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        const char *unwritten;
         int r = perfctl_connect(p);
 
         if (r != 0)
@@ -141,6 +146,9 @@ static int status_run(Perfctl *p) {
         else {
                 print_facts(p, perfd_result_status(result));
                 print_cpus(p, result);
+                unwritten = ledger_explain_unwritten(perfd_result_status(result)->losses, perfd_result_status(result)->n_losses);
+                if (unwritten)
+                        (void)perfctl_fail(p, PERFCTL_OK, "%s", unwritten);
         }
         return PERFCTL_OK;
 }

@@ -163,8 +163,8 @@ def test_plan_says_the_truth_and_changes_nothing():
             equal(len(other.request(plan=pb.PlanRequest(yaml=AFTER)).plan.changed), 4, "a plan for one who may not change")
             refused(other, "read-only", apply=pb.ApplyRequest(yaml=AFTER))
 
-        equal(documents(daemon, "apply", "-", data=AFTER), [{"added": 1, "removed": 0, "changed": 4, "kept": 1, "pending": 0}],
-              "what the apply did")
+        equal(documents(daemon, "apply", "-", data=AFTER),
+              [{"added": 1, "removed": 0, "changed": 4, "kept": 1, "pending": 0, "ring_size": 1 << 20}], "what the apply did")
         after = events(client)
         equal({name: after[name].id for name in ids if name != "page-faults"},
               {name: ids[name] for name in ids if name != "page-faults"}, "ids of events that go on")

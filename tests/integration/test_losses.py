@@ -4,12 +4,13 @@ nothing is said, and nobody woken, where nothing is lost. Needs root."""
 import os
 import re
 import signal
+import tempfile
 import time
 
 import perfd
 from asleep import wait_until_asleep
 from perfd import Daemon, Family, Workload, add, check, equal, pb
-from test_perfctl import GETPPID
+from test_perfctl import GETPPID, run
 from test_promises import CPUS
 
 CALLS = 20_000
@@ -95,6 +96,34 @@ def test_once_a_second():
         control.request(remove=pb.SelectRequest(names=["calls"]))
         equal(sum_of(daemon, "calls"), lost, f"what {len(losses(daemon, 'calls'))} lines say of the loss, of the ledger's")
         load.exit()
+
+
+def test_list_and_status_say_why():
+    """By reason, of the event and of all; a line of the table has it too."""
+    with Daemon(config=SMALL) as daemon, daemon.client() as control, Workload("syscalls", CALLS, cpus=CPUS) as load:
+        add(control, {"event": GETPPID, "name": "calls", "target": pb.Target(pids=load.pids)})
+        equal([row["losses"] for row in run(daemon, "list", "--json")], [{}], "losses before")
+        lose(daemon, load)
+        lost = in_ledger(control, "calls")
+        check(lost > 0, "nothing is lost: the test shows nothing")
+        row, = run(daemon, "list", "--json")
+        status, = run(daemon, "status", "--json")
+        equal((row["lost"], row["losses"]), (lost, {"kernel_ring": lost}), "of the event")
+        equal((status["lost"], status["losses"]), (lost, {"kernel_ring": lost}), "of all")
+        check(f"kernel_ring {lost}" in run(daemon, "list") and f"kernel_ring {lost}" in run(daemon, "status"), "in tables")
+        load.exit()
+
+
+def test_apply_says_the_size_of_rings():
+    """If it has changed; so does the log."""
+    with Daemon(config=SMALL) as daemon, tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write("version: 1\nrings: { size: 128KiB }\n")
+        file.flush()
+        equal(run(daemon, "apply", file.name), "added 0, removed 0, changed 0, kept 0, rings of 128.0 KiB now\n", "a new size")
+        equal(run(daemon, "apply", file.name), "added 0, removed 0, changed 0, kept 0\n", "the same")
+        answer, = run(daemon, "reload", "--json")
+        equal(answer["ring_size"], 65536, "the one of before")
+        check("pending 0, rings of 128 KiB" in daemon.stderr(), daemon.stderr())
 
 
 def test_many_events_have_few_lines():

@@ -108,7 +108,7 @@ static void test_list(void **state) {
         run_end(&r);
         assert_ran(
                 &r, PERFCTL_OK,
-                "mine\t4\tcycles -> cpu-clock\tcpu\tdisabled\tunit nginx.service (2)\tevery 1.0 s\t\tclient\t0\t0\t0\t\t"
+                "mine\t4\tcycles -> cpu-clock\tcpu\tdisabled\tunit nginx.service (2)\tevery 1.0 s\t\tclient\t0\t0\t0\t\t\t"
                 "vfs_read+0x0\n",
                 "");
 }

@@ -140,9 +140,14 @@ static void test_list(void **state) {
         Perfd__V1__EventState event = PERFD__V1__EVENT_STATE__INIT, *events[] = { &event };
         Perfd__V1__EventSpec spec = PERFD__V1__EVENT_SPEC__INIT;
         Perfd__V1__Target target = PERFD__V1__TARGET__INIT;
+        Perfd__V1__Count ring = PERFD__V1__COUNT__INIT, unwritten = PERFD__V1__COUNT__INIT, *losses[] = { &ring, &unwritten };
         uint32_t pids[] = { 5, 6 };
         Ran r;
 
+        ring.reason = (char *)"kernel_ring";
+        ring.count = 5;
+        unwritten.reason = (char *)"kernel_unwritten";
+        unwritten.count = 2;
         target.pids = pids;
         target.n_pids = 2;
         spec.event = spec.name = (char *)"a:b";
@@ -153,6 +158,9 @@ static void test_list(void **state) {
         event.enabled = true;
         event.spec = &spec;
         event.delivered = UINT64_MAX;
+        event.lost = 7;
+        event.losses = losses;
+        event.n_losses = 2;
         list.events = events;
         list.n_events = 1;
         yes.id = 2;
@@ -163,7 +171,9 @@ static void test_list(void **state) {
         play_response(r.daemon, &yes);
         run_end(&r);
         assert_ran(&r, PERFCTL_OK,
-                   "a:b\t4\ta:b\tio\tenabled\tpid 5,6\t\t\tclient\t0\t18446744073709551615\t0\tx > 1\t\n", "");
+                   "a:b\t4\ta:b\tio\tenabled\tpid 5,6\t\t\tclient\t0\t18446744073709551615\t7\tkernel_ring 5, kernel_unwritten 2\tx > 1\t\n",
+                   "perfctl: list: kernel_unwritten: the kernel counted these and wrote no record of them, as where an event is changed or its "
+                   "own rules forbid it; larger rings or queues do not help\n");
         run_start(&r, WORDS("list", "--json"));
         run_greet(&r);
         play_response(r.daemon, &yes);
@@ -174,7 +184,7 @@ static void test_list(void **state) {
                    "\"no_inherit\":false,\"filter\":\"x > 1\",\"period\":0,\"frequency\":0,\"callchain\":\"\","
                    "\"include_self\":false,\"args\":\"\",\"maxactive\":0,\"interval\":0,\"fallback\":\"\",\"attr\":[],"
                    "\"fields\":[],\"fallen_back\":false,\"place\":\"\",\"targets\":0,\"fds\":0,"
-                   "\"delivered\":18446744073709551615,\"lost\":0}\n",
+                   "\"delivered\":18446744073709551615,\"lost\":7,\"losses\":{\"kernel_ring\":5,\"kernel_unwritten\":2}}\n",
                    "");
 }
 
