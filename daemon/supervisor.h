@@ -203,6 +203,7 @@ typedef struct Supervisor {
         Operations operations;
         Notes notes;
         struct UidCharge *charges; /* supervisor-quota.c */
+        UncountedSaid uncounted_said;
         bool loads_own_config; /* a reload: root's file, whoever asks for it */
         bool stopping;
         int exit_code;

@@ -206,6 +206,8 @@ def test_what_can_not_be_counted():
         if run(daemon, "available", "--json", "cycles"):
             print("  this machine counts cycles: nothing to see here of one that does not")
             return
+        stat(daemon, "--", "true")
+        equal(daemon.stderr().count("can not count"), 1, "lines of the log of four events that this machine can not count")
         out, err = stat(daemon, "cycles", "--", "echo", "hello", status=1)
         equal((out, "can not count cycles" in err), ("", True), "the only one")
         out, err = stat(daemon, "-x,", "-e", "{cycles,instructions}", "branches", "--", "sh", "-c", "echo hello; exit 3", status=3)
@@ -213,6 +215,10 @@ def test_what_can_not_be_counted():
               "a list")
         _, err = stat(daemon, "-x,", "--fallback", "cpu-clock", "cycles", "page-faults", "--", "true")
         equal([row[1:] for row in fields(err)], [["msec", "cpu-clock"], ["", "page-faults"]], "with a fallback")
+        said = daemon.stderr().count("can not count")
+        for _ in range(2):
+            stat(daemon, "--", "true")
+        equal(daemon.stderr().count("can not count"), said, "lines of the log of what it can not count, which it has said")
         equal(stat(daemon, "-d", status=2)[1].splitlines()[0], "perfctl: stat: unknown option '-d'", "an option that is none")
 
 
