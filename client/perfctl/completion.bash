@@ -1,13 +1,36 @@
 # bash completion for perfctl(1): all candidates come from the tool itself. Names have colons and groups begin with @, at
-# which bash splits words: they are joined for the tool, and what stands before the last one is taken off its answers.
+# which bash splits words: they are joined for the tool, and what stands before the last one is taken off its answers. A word in
+# quotes that are still open, as an expression is, bash does not split.
+
+# The words of $1 as the tool would have them, into `words`, and the quote that is open at its end into `quote`.
+_perfctl_split() {
+  local text=$1 word="" c i has_word=""
+  words=() quote=""
+  for ((i = 0; i < ${#text}; i++)); do
+    c=${text:i:1}
+    if [[ $c == "\\" && $quote != "'" ]]; then
+      word+=${text:++i:1} has_word=yes
+    elif [[ -n $quote && $c == "$quote" ]]; then
+      quote=""
+    elif [[ -z $quote && ($c == "'" || $c == '"') ]]; then
+      quote=$c has_word=yes
+    elif [[ -z $quote && $c == [[:space:]] ]]; then
+      [[ -z $has_word ]] || words+=("$word")
+      word="" has_word=""
+    else
+      word+=$c has_word=yes
+    fi
+  done
+  words+=("$word")
+}
+
 _perfctl() {
-  local line=${COMP_LINE:0:COMP_POINT} words=() word current stem="" breaks="" candidate
-  read -ra words <<<"$line"
-  [[ $line == *[[:space:]] || ${#words[@]} -eq 0 ]] && words+=("")
+  local words quote current stem="" breaks="" candidate word
+  _perfctl_split "${COMP_LINE:0:COMP_POINT}"
   current=${words[-1]}
   [[ $COMP_WORDBREAKS == *:* ]] && breaks+=:
   [[ $COMP_WORDBREAKS == *@* ]] && breaks+=@
-  [[ -n $breaks ]] && stem=${current%"${current##*[$breaks]}"}
+  [[ -n $breaks && -z $quote ]] && stem=${current%"${current##*[$breaks]}"}
   COMPREPLY=()
   while IFS= read -r candidate; do
     if [[ $candidate == "<file>" ]]; then
@@ -17,6 +40,6 @@ _perfctl() {
     fi
     COMPREPLY+=("${candidate#"$stem"}")
   done < <("${words[0]}" complete "${words[@]:1}" 2>/dev/null)
-  [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *: ]] && compopt -o nospace
+  [[ -n $quote || (${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[:/]) ]] && compopt -o nospace
 }
 complete -F _perfctl perfctl

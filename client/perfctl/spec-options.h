@@ -6,7 +6,8 @@
 
 /* Rows of a verb's table of options, beside TARGET_OPTIONS. */
 #define SPEC_OPTIONS                                                                                                   \
-        { .name = "filter", .argument = "F", .help = "the kernel's filter, events with fields only" },                 \
+        { .name = "filter", .argument = "F", .help = "the kernel's filter, events with fields only",      \
+          .words = WORDS_FIELDS_ALONE },                 \
         { .name = "args", .argument = "ARGS", .help = "probes: what they fetch, as in 'file=$arg1:x64'" },             \
         { .name = "maxactive", .argument = "N", .help = "kretprobe: calls at the same time that are followed" },       \
         { .name = "period", .letter = 'c', .argument = "N", .help = "a sample each N events" },                        \

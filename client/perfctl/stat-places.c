@@ -11,7 +11,7 @@
 #include "client/perfctl/stat.h"
 
 /* Where cgroup v2 is mounted, in malloc'ed memory, or NULL. */
-static char *find_mount(void) {
+char *stat_places_mount(void) {
         FILE *f = setmntent("/proc/self/mounts", "re");
         char buffer[4096], *found = NULL;
         struct mntent mount;
@@ -45,7 +45,7 @@ static void add_matches(char ***places, size_t *n, const char *mount, const char
 }
 
 char **stat_places_find(const char *const *cgroups, size_t n, size_t *ret_n) {
-        char *mount = find_mount(), **places = must_have(calloc(1, sizeof(*places)));
+        char *mount = stat_places_mount(), **places = must_have(calloc(1, sizeof(*places)));
 
         *ret_n = 0;
         for (size_t i = 0; i < n; i++)

@@ -106,6 +106,8 @@ void stat_events_free(char **events, size_t n);
 /* A name of cycles, with modifiers: what alone can have a fallback. */
 bool stat_event_is_cycles(const char *event);
 
+/* stat-places.c: where cgroup v2 is mounted, malloc; NULL: nowhere. */
+char *stat_places_mount(void);
 /* stat-places.c: the cgroups that are there now instead of globs, in malloc'ed memory, each and all. */
 char **stat_places_find(const char *const *cgroups, size_t n, size_t *ret_n);
 

@@ -8,9 +8,11 @@
         { .name = "pid", .letter = 'p', .argument = "P,...", .help = "only these processes, their threads and children" }, \
         { .name = "tid", .letter = 't', .argument = "T,...", .help = "only these threads" },                           \
         { .name = "cgroup", .letter = 'G', .argument = "PATH", .help = "only this cgroup; globs are followed",          \
-          .repeats = true },                                                                                           \
-        { .name = "container", .argument = "ID", .help = "only this container", .repeats = true },                     \
-        { .name = "unit", .argument = "UNIT", .help = "only this unit of systemd", .repeats = true },                  \
+          .repeats = true, .words = WORDS_CGROUPS },                                                                                           \
+        { .name = "container", .argument = "ID", .help = "only this container", .repeats = true,       \
+          .words = WORDS_CONTAINERS },                     \
+        { .name = "unit", .argument = "UNIT", .help = "only this unit of systemd", .repeats = true,      \
+          .words = WORDS_UNITS },                  \
         { .name = "cpu", .letter = 'C', .argument = "LIST", .help = "only these CPUs, as in 0-3,8" },                   \
         { .name = "target", .argument = "NAME", .help = "a target of the configuration" },                             \
         { .name = "no-inherit", .help = "without the children and new threads of --pid and --tid" }

@@ -3,12 +3,15 @@
  * A line "<file>" says that it is a file's name. Nothing here fails: without a daemon there are fewer candidates.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/complete.h"
 #include "client/perfctl/perfctl.h"
+#include "client/perfctl/stat.h"
 #include "client/perfctl/text.h"
 
-static void offer(Perfctl *p, const char *word, const char *prefix, const char *candidate) {
+void complete_offer(Perfctl *p, const char *word, const char *prefix, const char *candidate) {
         size_t n = strlen(prefix);
 
         if (strncmp(prefix, word, strlen(word) < n ? strlen(word) : n) == 0 &&
@@ -21,13 +24,13 @@ static void offer(Perfctl *p, const char *word, const char *prefix, const char *
 
 static void offer_options(Perfctl *p, const char *word, const Option *options) {
         for (; options->name; options++)
-                offer(p, word, "--", options->name);
+                complete_offer(p, word, "--", options->name);
 }
 
 static void offer_verbs(Perfctl *p, const char *word) {
         for (size_t i = 0; verbs[i]; i++)
                 if (!verbs[i]->hidden)
-                        offer(p, word, "", verbs[i]->name);
+                        complete_offer(p, word, "", verbs[i]->name);
 }
 
 /* Each group once, before the names, which can not begin with a '@'. */
@@ -40,7 +43,7 @@ static void offer_groups(Perfctl *p, const char *word, const perfd_result *resul
                 while ((before = perfd_result_event(result, k)) != e && strcmp(before->spec->group, e->spec->group) != 0)
                         k++;
                 if (before == e)
-                        offer(p, word, "@", e->spec->group);
+                        complete_offer(p, word, "@", e->spec->group);
         }
 }
 
@@ -53,7 +56,7 @@ static void offer_running(Perfctl *p, const char *word, bool with_groups) {
         if (with_groups)
                 offer_groups(p, word, result);
         for (size_t i = 0; (e = perfd_result_event(result, i)); i++)
-                offer(p, word, "", e->spec->name);
+                complete_offer(p, word, "", e->spec->name);
 }
 
 /* Thousands of tracepoints are offered group by group: "sched:" first. */
@@ -70,18 +73,42 @@ static void offer_offered(Perfctl *p, const char *word) {
                 size_t n = colon ? (size_t)(colon - a->event) + 1 : 0;
 
                 if (in_group || !colon || n >= sizeof(group)) {
-                        offer(p, word, "", a->event);
+                        complete_offer(p, word, "", a->event);
                         continue;
                 }
                 if (strncmp(group, a->event, n) == 0 && group[n] == '\0')
                         continue;
                 memcpy(group, a->event, n);
                 group[n] = '\0';
-                offer(p, word, "", group);
+                complete_offer(p, word, "", group);
         }
 }
 
-static void offer_words(Perfctl *p, const char *word, Words words) {
+/* The file of a probe in a program; false: the word is none, or the file is there already. */
+static bool offer_path(Perfctl *p, const char *word) {
+        static const char *const kinds[] = { "uprobe:", "uretprobe:", "usdt:" };
+
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+                const size_t n = strlen(kinds[i]);
+
+                if (strncmp(word, kinds[i], n) != 0)
+                        continue;
+                if (!strchr(word + n, ':'))
+                        complete_path(p, word, n);
+                return true;
+        }
+        return false;
+}
+
+/* A command line up to the word that is completed. */
+typedef struct Line {
+        const Verb *verb;
+        const Option *waiting; /* for its value */
+        const char **events;   /* that it names */
+        size_t n_events;
+} Line;
+
+static void offer_words(Perfctl *p, const char *word, Words words, const Line *l) {
         switch (words) {
         case WORDS_VERBS:
                 offer_verbs(p, word);
@@ -91,14 +118,26 @@ static void offer_words(Perfctl *p, const char *word, Words words) {
                 offer_running(p, word, words == WORDS_SELECTED);
                 break;
         case WORDS_OFFERED:
-                offer_offered(p, word);
+                if (!offer_path(p, word))
+                        offer_offered(p, word);
                 break;
         case WORDS_SHOWN:
-                offer_running(p, word, false);
-                offer_offered(p, word);
+                if (!offer_path(p, word)) {
+                        offer_running(p, word, false);
+                        offer_offered(p, word);
+                }
                 break;
         case WORDS_FILES:
                 output_put_string(&p->out, "<file>\n");
+                break;
+        case WORDS_FIELDS:
+        case WORDS_FIELDS_ALONE:
+                complete_fields(p, word, words, l->events, l->n_events);
+                break;
+        case WORDS_CGROUPS:
+        case WORDS_UNITS:
+        case WORDS_CONTAINERS:
+                complete_places(p, word, words);
                 break;
         case WORDS_NONE:
                 break;
@@ -111,7 +150,7 @@ static void offer_choices(Perfctl *p, const char *word, const char *choices) {
                 char choice[64];
 
                 (void)snprintf(choice, sizeof(choice), "%.*s", (int)n, choices);
-                offer(p, word, "", choice);
+                complete_offer(p, word, "", choice);
                 choices += n + strspn(choices + n, " ");
         }
 }
@@ -124,47 +163,69 @@ static const Option *find_option(const Option *options, const char *word) {
         return NULL;
 }
 
-/* The verb of the words before the last one, and the option that waits for its value. */
-static const Option *read_words(Perfctl *p, const Verb **ret_verb) {
-        const Verb *verb = NULL;
-        const Option *waiting = NULL;
+static void add_event(Line *l, const char *event) {
+        l->events = must_have(reallocarray(l->events, l->n_events + 1, sizeof(*l->events)));
+        l->events[l->n_events++] = event;
+}
 
+/* A value, of which two are of use here: -e A,B, whose parts are borrowed from a copy that lives as long as the process. */
+static void take_value(Perfctl *p, Line *l, const char *value) {
+        char **list;
+        size_t n;
+
+        if (strcmp(l->waiting->name, "socket") == 0)
+                p->socket = value;
+        if (strcmp(l->waiting->name, "event") != 0)
+                return;
+        list = stat_events_split(value, &n);
+        for (size_t i = 0; i < n; i++)
+                add_event(l, list[i]);
+}
+
+/* The words before the last one. */
+static void read_words(Perfctl *p, Line *l) {
         for (size_t i = 0; i + 1 < p->n_arguments; i++) {
                 const char *word = p->arguments[i];
 
-                if (waiting) {
-                        if (strcmp(waiting->name, "socket") == 0)
-                                p->socket = word;
-                        waiting = NULL;
+                if (l->waiting) {
+                        take_value(p, l, word);
+                        l->waiting = NULL;
                         continue;
                 }
-                waiting = find_option(verb ? verb->options : NULL, word);
-                if (!waiting)
-                        waiting = find_option(global_options, word);
-                if (waiting && !waiting->argument)
-                        waiting = NULL;
-                if (!verb && *word != '-')
-                        verb = verb_find(word);
+                l->waiting = find_option(l->verb ? l->verb->options : NULL, word);
+                if (!l->waiting)
+                        l->waiting = find_option(global_options, word);
+                if (l->waiting && !l->waiting->argument)
+                        l->waiting = NULL;
+                else if (!l->waiting && *word != '-' && l->verb)
+                        add_event(l, word);
+                if (!l->verb && *word != '-')
+                        l->verb = verb_find(word);
         }
-        *ret_verb = verb;
-        return waiting;
+}
+
+static Words words_of_argument(const Line *l) {
+        if (!l->verb)
+                return WORDS_VERBS;
+        return l->n_events > 0 && l->verb->words_behind != WORDS_NONE ? l->verb->words_behind : l->verb->words;
 }
 
 static int complete_run(Perfctl *p) {
         const char *word = p->n_arguments > 0 ? p->arguments[p->n_arguments - 1] : "";
-        const Verb *verb;
-        const Option *waiting = read_words(p, &verb);
+        Line l = { .verb = NULL };
 
-        if (waiting && waiting->choices)
-                offer_choices(p, word, waiting->choices);
-        else if (waiting)
-                offer_words(p, word, waiting->words);
+        read_words(p, &l);
+        if (l.waiting && l.waiting->choices)
+                offer_choices(p, word, l.waiting->choices);
+        else if (l.waiting)
+                offer_words(p, word, l.waiting->words, &l);
         else if (*word == '-') {
-                if (verb)
-                        offer_options(p, word, verb->options);
+                if (l.verb)
+                        offer_options(p, word, l.verb->options);
                 offer_options(p, word, global_options);
         } else
-                offer_words(p, word, verb ? verb->words : WORDS_VERBS);
+                offer_words(p, word, words_of_argument(&l), &l);
+        free(l.events);
         return PERFCTL_OK;
 }
 

@@ -122,7 +122,7 @@ const Verb verb_count = {
                 { .name = "interval", .argument = "TIME", .help = "a table every 500ms, 1s, 1m, of that time alone" },
                 { .name = "live", .help = "each table in the place of the one before, as large as the terminal; every second" },
                 { .name = "top", .argument = "N", .help = "only the N largest rows; 20 on a terminal" },
-                { .name = "where", .argument = "EXPR", .help = "only samples for which this holds" },
+                { .name = "where", .argument = "EXPR", .help = "only samples for which this holds", .words = WORDS_FIELDS },
                 { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },
                 { .name = "ledger", .help = "the closing ledger as tables, also if nothing was lost" },
                 { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },

@@ -18,5 +18,6 @@ const Verb verb_filter = {
         .min_arguments = 2,
         .max_arguments = 2,
         .words = WORDS_RUNNING,
+        .words_behind = WORDS_FIELDS_ALONE,
         .run = filter_run,
 };

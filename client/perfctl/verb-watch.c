@@ -186,7 +186,7 @@ const Verb verb_watch = {
         .help = "print samples as they come, of events that run or that it adds; Ctrl-C stops",
         .options = {
                 EVENT_OPTION(WORDS_SHOWN),
-                { .name = "where", .argument = "EXPR", .help = "only samples for which this holds" },
+                { .name = "where", .argument = "EXPR", .help = "only samples for which this holds", .words = WORDS_FIELDS },
                 { .name = "fields", .argument = "A,B", .help = "only these fields" },
                 { .name = "columns", .argument = "A,B", .help = "of the process too: uid, exe, cgroup, container, unit",
                   .choices = "uid exe cgroup container unit" },

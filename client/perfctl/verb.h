@@ -17,6 +17,11 @@ typedef enum Words {
         WORDS_OFFERED, /* events that the kernel offers */
         WORDS_SHOWN,   /* both */
         WORDS_FILES,
+        WORDS_FIELDS,       /* of the events that the command line names, and what every sample has; in an expression */
+        WORDS_FIELDS_ALONE, /* the fields alone: what the kernel's filters know */
+        WORDS_CGROUPS,
+        WORDS_UNITS,
+        WORDS_CONTAINERS,
 } Words;
 
 typedef struct Option {
@@ -36,6 +41,7 @@ typedef struct Verb {
         Option options[VERB_OPTIONS_MAX]; /* ended by one without a name */
         size_t min_arguments, max_arguments;
         Words words;           /* of arguments */
+        Words words_behind;    /* of those behind the first; WORDS_NONE: the same */
         bool hidden;
         bool has_command;      /* what stands behind "--" is somebody else's command line */
         int (*run)(Perfctl *p); /* gives the exit status */
