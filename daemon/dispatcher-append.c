@@ -184,10 +184,10 @@ static int dispatcher_append_group(Dispatcher *d, const Way *way, unsigned noted
         return r;
 }
 
-static size_t count_same_group(const BatchEntry *e, size_t n) {
+static size_t count_same_way(const BatchEntry *e, size_t n) {
         size_t i = 1;
 
-        while (i < n && entry_group(&e[i]) == entry_group(e))
+        while (i < n && entry_way(&e[i]) == entry_way(e))
                 i++;
         return i;
 }
@@ -199,7 +199,9 @@ int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, const Ba
                 Way way = { .order = order, .group = entry_group(e) };
 
                 way.bits = dispatcher_live_bits(d, order, way.group, b->generation);
-                n_same = b->is_uniform ? n : count_same_group(e, n);
+                n_same = b->is_uniform ? n : count_same_way(e, n);
+                if (b->n_grouped > 0 && entry_is_conditional(e))
+                        dispatcher_decide(d, order, b, e, n_same);
                 if (b->n_grouped > 0 && n_same < FEW) {
                         const Pass pass = pass_of(d, order, way.group, way.bits);
                         size_t passed = pass_few(&pass, b->arena, e, n_same);
@@ -233,6 +235,7 @@ static void dispatcher_remove_channel(Dispatcher *d, Channel *c) {
         group->bits &= ~BATCH_BIT(c->number);
         d->n_channels[c->order]--;
         d->n_channel_changes++;
+        process_condition_free(c->condition);
         free(c);
 }
 

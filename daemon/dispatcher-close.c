@@ -42,7 +42,7 @@ void dispatcher_count_pending(Dispatcher *d) {
 
 /* in_merge: entries that wait there for it. */
 static void subscriber_row(const Subscriber *s, uint64_t in_merge, SubscriberRow *ret) {
-        *ret = (SubscriberRow){ .id = s->id, .matched = s->matched, .sent = s->outbox.sent_items,
+        *ret = (SubscriberRow){ .id = s->id, .matched = s->matched - s->filtered, .sent = s->outbox.sent_items,
                                 .queued = s->outbox.queued_items + in_merge, .late = s->late, .order = s->order };
         memcpy(ret->peer, s->peer, sizeof(ret->peer));
         memcpy(ret->dropped, s->outbox.dropped_items, sizeof(ret->dropped));

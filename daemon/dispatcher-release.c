@@ -70,14 +70,14 @@ static uint64_t group_count_matched(Dispatcher *d, StreamOrder order, const Batc
 /* Entries of other groups, which are not counted yet. */
 static void dispatcher_count_grouped(Dispatcher *d, Batch *b, bool *wants) {
         const BatchEntry *e = b->entries, *end = e + b->n_entries, *first;
-        const uint32_t group = entry_group(e);
+        const uint32_t way = entry_way(e);
 
         while (e < end) {
                 first = e;
                 do
                         e++;
-                while (e < end && entry_group(e) == entry_group(first) && e->mask == first->mask);
-                b->is_uniform &= entry_group(first) == group;
+                while (e < end && entry_way(e) == entry_way(first) && e->mask == first->mask);
+                b->is_uniform &= entry_way(first) == way;
                 if (entry_group(first) == 0)
                         continue;
                 for (int order = 0; order < _STREAM_ORDER_MAX; order++)

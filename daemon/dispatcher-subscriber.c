@@ -30,6 +30,7 @@ Subscriber *subscriber_free(Subscriber *s) {
         free(s->packets);
         free(s->prelude);
         free(s->closing_ledger);
+        process_condition_free(s->condition);
         close_fd(s->fd);
         free(s);
         return NULL;
@@ -289,6 +290,9 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         task_table_forget_channel(&d->tasks[s->order], s->number); /* the newcomer knows nobody */
         if (!c->subscribers)
                 c->since = s->since;
+        if (!c->condition)
+                c->condition = TAKE_PTR(s->condition);
+        s->condition = process_condition_free(s->condition); /* equal ones have one */
         d->n_channel_changes++;
         s->channel = c;
         s->next = c->subscribers;

@@ -229,6 +229,7 @@ void dispatcher_deinit(Dispatcher *d) {
                 }
                 packet_unref(c->tasks);
                 packet_unref(c->open);
+                process_condition_free(c->condition);
                 free(c);
         }
         while (d->mailbox.mails.slots && (mail = mailbox_pop(&d->mailbox)))

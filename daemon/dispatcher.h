@@ -24,6 +24,7 @@
 #include "daemon/model/loss-bell.h"
 #include "daemon/model/task-table.h"
 #include "daemon/route/merge.h"
+#include "daemon/route/process-condition.h"
 #include "daemon/stream/outbox.h"
 #include "proto/frame.h"
 #include "proto/perfd.pb-c.h"
@@ -52,6 +53,7 @@ typedef struct Subscriber {
         uint64_t from;  /* the cut at which it begins: what is before it is not its own. 0: there is nothing of that any more */
         Overflow overflow;
         size_t queue_bytes;
+        ProcessCondition *condition; /* that decides which samples it gets; moves to its channel. NULL: readers decide that alone */
         QueueAccount *account; /* of its uid; main's, as long as this lives */
         SharedRing *ring; /* the way of all packets; NULL: the socket */
         uint8_t *prelude; /* frames that leave before the first packet, by the socket, malloc */
@@ -68,6 +70,7 @@ typedef struct Subscriber {
         size_t prelude_sent;
         bool owes_bell;   /* it sleeps beside a ring that is not empty: until the turn ends, or the kernel has memory to wake it */
         uint64_t matched; /* as counted by the readers */
+        uint64_t filtered; /* of these, what its condition has kept from it since */
         uint64_t late;
         uint64_t began;   /* the cut at which it begins, for as long as it lives */
         bool held;        /* nothing is sent yet */
@@ -100,6 +103,7 @@ struct Channel {
         Packet *tasks; /* who is named by `open`, being filled: leaves before it */
         Packet *open;  /* being filled; perhaps where its subscribers read it: none is when a turn is over */
         Subscriber *subscribers;
+        ProcessCondition *condition; /* of its subscription; or NULL */
         uint64_t pending; /* dispatcher_count_pending() */
 };
 
@@ -424,6 +428,8 @@ int subscriber_refer(Dispatcher *d, Subscriber *s, const Packet *p);
 /* It leaves; the subscriber may be gone afterwards. Negative: memory. */
 int channel_send_placed(Dispatcher *d, Channel *c, Packet *p);
 
+/* dispatcher-condition.c: takes those channels of this order out of the masks of n conditional entries whose conditions do not hold. */
+void dispatcher_decide(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e, size_t n);
 /* dispatcher-tasks.c: who did what items say. */
 int dispatcher_init_tasks(Dispatcher *d);
 void dispatcher_deinit_tasks(Dispatcher *d);

@@ -9,7 +9,7 @@
 
 int reader_finish_routes(RouteTable *t) {
         route_table_finish(t);
-        if (!t->is_grouped && !t->needs_comm)
+        if (!t->is_grouped && !t->needs_comm) /* those of conditional groups are grouped */
                 return 0;
         t->first = calloc(t->n_routes, sizeof(*t->first));
         if (!t->first)
@@ -39,8 +39,35 @@ static void routes_ask(const RouteTable *t, size_t first, size_t end, const Reco
         }
 }
 
-static int reader_encode_set(Batch *b, const EncodePlan *plan, const Record *record, const SubscriptionSet *set, bool is_first) {
-        const size_t at = b->n_entries;
+/* In how many of them the dispatcher has to decide. */
+static size_t count_conditional(const RouteTable *t, const SubscriptionSet *set) {
+        size_t n = 0;
+
+        FOR_EACH_BIT(group, set->groups & t->conditional_groups)
+                n += (size_t)__builtin_popcountll(set->masks[group]);
+        return n;
+}
+
+/* Routes from `first` on are of one encoding, by number. */
+static void batch_add_words(Batch *b, const RouteTable *t, size_t first, const Record *record, const SubscriptionSet *set) {
+        size_t i = first;
+
+        FOR_EACH_BIT(group, set->groups & t->conditional_groups)
+                FOR_EACH_BIT(bit, set->masks[group]) {
+                        const uint32_t number = (uint32_t)(group * BATCH_BITS + bit);
+                        ConditionWord word;
+
+                        while (t->routes[i].number != number)
+                                i++;
+                        word = match_run_parts(t->routes[i].program, record, number);
+                        batch_add_word(b, &word);
+                }
+}
+
+static int reader_encode_set(Batch *b, const RouteTable *t, size_t encoding, size_t first, const Record *record,
+                             const SubscriptionSet *set, bool is_first) {
+        const size_t at = b->n_entries, n_words = t->conditional_groups ? count_conditional(t, set) : 0;
+        const EncodePlan *plan = t->encodings[encoding];
         size_t room, length = 0;
         uint8_t *to;
 
@@ -49,7 +76,13 @@ static int reader_encode_set(Batch *b, const EncodePlan *plan, const Record *rec
         to = batch_room(b, &room);
         if (item_encode_simple(plan, record, to, room, &length) != 0)
                 return READER_E_NO_ROOM; /* its plan was checked */
+        if (room - length < n_words * sizeof(ConditionWord))
+                return READER_E_NO_ROOM;
         batch_append_set(b, record->time, set, plan->event_id, record->tid, length);
+        if (n_words > 0) {
+                batch_mark_conditional(b, at, t->conditional_groups);
+                batch_add_words(b, t, first, record, set);
+        }
         b->entries[at].place |= is_first ? 0 : BATCH_MORE;
         return 0;
 }
@@ -64,6 +97,7 @@ int reader_route_special(Reader *r, const SnapshotStream *stream, Record *record
         if (t->needs_comm)
                 record->comm = reader_comm(r, record->tid, record->time);
         for (size_t i = 0; i < t->n_encodings; i++) {
+                const size_t begin = first;
                 SubscriptionSet set;
                 int n;
 
@@ -73,7 +107,7 @@ int reader_route_special(Reader *r, const SnapshotStream *stream, Record *record
                 first = t->ends[i];
                 if (set.groups == 0)
                         continue;
-                n = reader_encode_set(r->batch, t->encodings[i], record, &set, !any);
+                n = reader_encode_set(r->batch, t, i, begin, record, &set, !any);
                 if (n != 0)
                         return n;
                 any = true;

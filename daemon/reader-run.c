@@ -123,7 +123,7 @@ uint64_t reader_take_run(Reader *r, Ring *ring, uint64_t until, const SnapshotSt
         const SnapshotEvent *e = stream->of;
         Run s;
 
-        if (e->needs_comm || !r->batch || !run_begin(&s, ring, until, stream, length))
+        if (e->is_special || !r->batch || !run_begin(&s, ring, until, stream, length))
                 return 0;
         if (e->n_routes == 0)
                 return run_skip(&s, ring);

@@ -156,10 +156,32 @@ typedef struct Wanted {
 
 #define WANTED_MAX (ENCODINGS_MAX + _PAYLOAD_MAX)
 
+/* Of all that is wanted: what the dispatcher is to decide, in the order of numbers. */
+typedef struct Words {
+        ConditionWord words[CONDITIONAL_MAX];
+        size_t n;
+        uint64_t groups; /* conditional ones */
+} Words;
+
+static int compare_words(const void *a, const void *b) {
+        const ConditionWord *x = a, *y = b;
+
+        return (x->number > y->number) - (x->number < y->number);
+}
+
+static void words_add(Words *w, const Subscription *u, const MatchProgram *program, const Record *record) {
+        if (!u->asks_process)
+                return;
+        assert(w->n < CONDITIONAL_MAX); /* each has a number of its own */
+        w->words[w->n++] = match_run_parts(program, record, u->number);
+        w->groups |= 1ULL << BATCH_GROUP(u->number);
+}
+
 /* Who wants it, by encoding. */
-static size_t find_wanted(const Registration *g, const Record *record, Wanted *ret) {
+static size_t find_wanted(const Registration *g, const Record *record, Wanted *ret, Words *words) {
         size_t n = 0;
 
+        words->n = words->groups = 0;
         for (size_t i = 0; i < g->n_routes; i++) {
                 const Subscription *u = g->routes[i].subscription;
                 const SubscriptionRoute *route = &u->routes[g->routes[i].at];
@@ -175,12 +197,31 @@ static size_t find_wanted(const Registration *g, const Record *record, Wanted *r
                         ret[n++].set.groups = 0;
                 }
                 subscription_set_add(&ret[k].set, u->number);
+                words_add(words, u, route->program, record);
         }
+        qsort(words->words, words->n, sizeof(*words->words), compare_words);
         return n;
 }
 
+/* Behind an item for this set, of `words`. */
+static size_t words_of(const Words *words, const SubscriptionSet *set) {
+        size_t n = 0;
+
+        FOR_EACH_BIT(group, set->groups & words->groups)
+                n += (size_t)__builtin_popcountll(set->masks[group]);
+        return n;
+}
+
+static void batch_put_words(Batch *b, size_t at, const Words *words, const SubscriptionSet *set) {
+        batch_mark_conditional(b, at, words->groups);
+        for (size_t i = 0; i < words->n; i++)
+                if (subscription_set_has(set, words->words[i].number))
+                        batch_add_word(b, &words->words[i]);
+}
+
 /* All of these items, in one batch; is_first: there are none before. False: there is no room for them, and none was appended. */
-static bool batch_put(Batch *b, const Registration *g, const Record *record, const Wanted *wanted, size_t n, bool is_first) {
+static bool batch_put(Batch *b, const Registration *g, const Record *record, const Wanted *wanted, size_t n, const Words *words,
+                      bool is_first) {
         size_t lengths[WANTED_MAX], room, used = 0, n_entries = 0;
         uint8_t *to = batch_room(b, &room);
 
@@ -189,21 +230,25 @@ static bool batch_put(Batch *b, const Registration *g, const Record *record, con
         if (!batch_has_entry_room(b) || !batch_has_room_for_more(b, n_entries))
                 return false;
         for (size_t i = 0; i < n; i++) {
-                if (item_encode(wanted[i].encoding, record, to + used, room - used, &lengths[i]) != 0)
+                if (used > room || item_encode(wanted[i].encoding, record, to + used, room - used, &lengths[i]) != 0)
                         return false;
-                used += lengths[i];
+                used += lengths[i] + words_of(words, &wanted[i].set) * sizeof(ConditionWord);
         }
+        if (used > room)
+                return false;
         for (size_t i = 0; i < n; i++) {
                 size_t at = b->n_entries;
 
                 batch_append_set(b, record->time, &wanted[i].set, g->event->id, record->tid, lengths[i]);
+                batch_put_words(b, at, words, &wanted[i].set);
                 b->entries[at].place |= is_first && i == 0 ? 0 : BATCH_MORE;
         }
         return true;
 }
 
 /* Items that are too long for one batch together: each of them fits into one (EXTERNAL_RAW_MAX). */
-static int own_put_apart(Supervisor *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n) {
+static int own_put_apart(Supervisor *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n,
+                         const Words *words) {
         if (OWN_BATCHES - own_away(&s->own) < n)
                 return OWN_E_LOST;
         for (size_t i = 0; i < n; i++) {
@@ -215,31 +260,33 @@ static int own_put_apart(Supervisor *s, const Registration *g, const Record *rec
                 assert(r != OWN_E_LOST); /* counted above */
                 if (r < 0)
                         return r;
-                put = batch_put(s->own.batch, g, record, &wanted[i], 1, i == 0);
+                put = batch_put(s->own.batch, g, record, &wanted[i], 1, words, i == 0);
                 assert(put);
         }
         return 0;
 }
 
 /* One item for each encoding, or, OWN_E_LOST, none at all; a batch that is full goes first. */
-static int own_put(Supervisor *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n) {
+static int own_put(Supervisor *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n,
+                   const Words *words) {
         int r = own_need_batch(s);
 
-        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n, true))
+        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n, words, true))
                 return r;
         supervisor_flush_external(s);
         r = own_need_batch(s);
-        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n, true))
+        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n, words, true))
                 return r;
-        return own_put_apart(s, g, record, wanted, n);
+        return own_put_apart(s, g, record, wanted, n, words);
 }
 
 /* OWN_E_LOST: it is counted so, and nobody gets it. Late is only what somebody wants. */
 static int take_sample(Supervisor *s, Registration *g, const Record *record, bool *ret_is_late) {
         EventCounters *c = &g->event->counters[s->n_cpus];
         Wanted wanted[WANTED_MAX];
-        size_t n = find_wanted(g, record, wanted);
-        int r = n > 0 ? own_put(s, g, record, wanted, n) : 0;
+        Words words;
+        size_t n = find_wanted(g, record, wanted, &words);
+        int r = n > 0 ? own_put(s, g, record, wanted, n, &words) : 0;
 
         if (r < 0)
                 return r;

@@ -10,6 +10,60 @@ void subscription_route_deinit(SubscriptionRoute *r) {
         encode_plan_unref(r->encoding);
 }
 
+static bool group_is(const Supervisor *s, uint32_t group, bool is_conditional) {
+        for (uint32_t number = group * BATCH_BITS; number < (group + 1) * BATCH_BITS; number++)
+                if (s->by_number[number])
+                        return s->by_number[number]->asks_process == is_conditional;
+        return true;
+}
+
+static int take_number_of(const Supervisor *s, uint32_t group, uint32_t *ret) {
+        for (uint32_t bit = 0; bit < BATCH_BITS; bit++)
+                if (!s->by_number[group * BATCH_BITS + bit]) {
+                        *ret = group * BATCH_BITS + bit;
+                        return 0;
+                }
+        return REFUSED_EXHAUSTED;
+}
+
+/* There are few of them: half are root's, or anybody's who has few. */
+static int check_conditional(const Supervisor *s, uid_t uid, Explanation *e) {
+        const size_t of_others = CONDITIONAL_MAX / 2, of_uid = CONDITIONAL_MAX / 4;
+        size_t n = 0, own = 0;
+
+        if (uid == 0)
+                return 0;
+        for (const Subscription *u = s->subscriptions; u; u = u->next)
+                if (u->asks_process && u->payer && u->payer->uid != 0) {
+                        n++;
+                        own += u->payer->uid == uid;
+                }
+        if (own < of_uid && n < of_others)
+                return 0;
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
+                      "uid %u has %zu different subscriptions whose conditions ask for the process, and all but root %zu: %zu and "
+                      "%zu are allowed; equal ones share", (unsigned)uid, own, n, of_uid, of_others);
+}
+
+int supervisor_take_number(const Supervisor *s, Subscription *u, uid_t uid, Explanation *e) {
+        int r = u->asks_process ? check_conditional(s, uid, e) : 0;
+
+        if (r != 0)
+                return r;
+        for (uint32_t i = 0; i < (u->asks_process ? CONDITIONAL_GROUPS : BATCH_GROUPS); i++) {
+                uint32_t group = u->asks_process ? BATCH_GROUPS - 1 - i : i;
+
+                if (group_is(s, group, u->asks_process) && take_number_of(s, group, &u->number) == 0)
+                        return 0;
+        }
+        if (u->asks_process)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
+                              "%d different subscriptions whose conditions ask for the process are all that can be told apart, and "
+                              "fewer if there are thousands of others; equal ones share", CONDITIONAL_MAX);
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
+                      "%d different subscriptions are all that can be told apart; equal ones share", SUBSCRIPTIONS_MAX);
+}
+
 /* Of those that the event has, by what they write: two lists of fields may mean the same ones of this event. */
 static EncodePlan *registration_find_equal(const Registration *g, const EncodePlan *plan) {
         for (size_t i = 0; i < g->n_encodings; i++)
@@ -196,6 +250,8 @@ int registration_route_table(Registration *g, RouteTable **ret) {
                 const SubscriptionRoute *route = &u->routes[g->routes[t->n_routes].at];
 
                 t->needs_comm |= route->program && match_needs_comm(route->program);
+                if (u->asks_process)
+                        t->conditional_groups |= 1ULL << BATCH_GROUP(u->number);
                 t->latency = lesser_latency(t->latency, u->latency);
                 t->routes[t->n_routes] = (Route){ .number = u->number, .program = match_program_ref(route->program),
                                                   .encoding = table_find_encoding(t, route->encoding) };

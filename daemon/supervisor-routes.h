@@ -19,6 +19,7 @@
 #define FIELDS_MAX 1024    /* of one subscription */
 #define ENCODINGS_MAX 64 /* of one event: choices of payload and fields, and one more for all fields with each payload */
 
+typedef struct Supervisor Supervisor;
 typedef struct Registration Registration; /* supervisor.h */
 typedef struct Subscription Subscription;
 
@@ -55,6 +56,7 @@ struct Subscription {
         NameSet patterns; /* of event names; none: every event */
         size_t n_globs;   /* how many of them are more than a name */
         Filter *filter;
+        bool asks_process; /* it does: the dispatcher decides which samples it gets, and its number is of a conditional group */
         Payload payload;
         NameSet fields;   /* none: all */
         uint32_t records; /* bits of RecordKind */
@@ -78,6 +80,11 @@ int subscription_link(Subscription *u);
 void subscription_unlink(Subscription *u);
 /* Who wants the event now, of which the caller gets a reference; NULL: nobody. -ENOMEM */
 int registration_route_table(Registration *g, RouteTable **ret);
+/*
+ * For one that is not linked yet. As long as there are few subscriptions, all that readers decide are of group 0; those that the
+ * dispatcher decides have groups of their own, from the other end. REFUSED_EXHAUSTED.
+ */
+int supervisor_take_number(const Supervisor *s, Subscription *u, uid_t uid, Explanation *e);
 /* Nobody wants it any more. */
 void registration_unroute(Registration *g);
 /* Without a word to the subscriptions, which are gone, or never knew of it. */

@@ -26,19 +26,6 @@
 #define NAMES_FREE ((size_t)(4 << 10)) /* of the names: SUBSCRIBER_COST has so much for them */
 #define SUBSCRIBER_COST (OUTBOX_FLOOR + (size_t)(8 << 10)) /* what each has beside a ring: a queue that is never refused, itself */
 
-/* The least one: as long as there are few subscriptions, all are of group 0. */
-static int supervisor_take_number(const Supervisor *s, uint32_t *ret_number, Explanation *e) {
-        uint32_t number = 0;
-
-        while (number < SUBSCRIPTIONS_MAX && s->by_number[number])
-                number++;
-        if (number == SUBSCRIPTIONS_MAX)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
-                              "%d different subscriptions are all that can be told apart; equal ones share", SUBSCRIPTIONS_MAX);
-        *ret_number = number;
-        return 0;
-}
-
 static size_t cost_of_routes(const Subscription *u) {
         size_t bytes = 0;
 
@@ -52,11 +39,24 @@ static size_t cost_of_routes(const Subscription *u) {
         return bytes;
 }
 
+/* What the dispatcher has of a condition that asks for the process. */
+static int cost_of_condition(const Subscription *u, size_t *ret, Explanation *e) {
+        ProcessCondition *c = NULL;
+        int r = u->asks_process ? process_condition_new(u->filter, &c, e) : 0;
+
+        *ret = c ? process_condition_size(c) : 0;
+        process_condition_free(c);
+        return r;
+}
+
 /* For a program, and a place in the tables, of each event that is selected now; and for its names, if they are many. */
 static int supervisor_charge_routes(Supervisor *s, uid_t uid, Subscription *u, Explanation *e) {
-        size_t bytes = cost_of_routes(u) + (u->n_bytes > NAMES_FREE ? u->n_bytes - NAMES_FREE : 0);
-        int r = supervisor_reserve_memory(s, uid, bytes, &u->payer, e);
+        size_t bytes = cost_of_routes(u) + (u->n_bytes > NAMES_FREE ? u->n_bytes - NAMES_FREE : 0), more;
+        int r = cost_of_condition(u, &more, e);
 
+        bytes += more;
+        if (r == 0)
+                r = supervisor_reserve_memory(s, uid, bytes, &u->payer, e);
         u->charged = r == 0 ? bytes : 0;
         return r == 0 && u->filter ? supervisor_charge_condition(s, u->payer, filter_cost(u->filter), &u->cost, e) : r;
 }
@@ -97,7 +97,7 @@ static int supervisor_subscription(Supervisor *s, uid_t uid, const Perfd__V1__Su
         if (r == 0)
                 r = subscription_compile(s, u, e);
         if (r == 0)
-                r = supervisor_take_number(s, &u->number, e);
+                r = supervisor_take_number(s, u, uid, e);
         if (r == 0)
                 r = supervisor_charge_routes(s, uid, u, e);
         if (r == 0)
@@ -231,6 +231,8 @@ static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1_
         sub->queue_bytes = a->queue_bytes;
         sub->account = &a->memory->queues;
         r = subscriber_add_packets(s, sub, u, q);
+        if (r == 0 && u->asks_process)
+                r = process_condition_new(u->filter, &sub->condition, e);
         if (r == 0)
                 r = subscriber_check_packets(s, sub, e);
         if (r != 0)

@@ -260,13 +260,15 @@ static int subscription_take_names(Subscription *u, const Perfd__V1__SubscribeRe
         return r;
 }
 
-static int subscription_make_key(Subscription *u, const char *filter) {
+static int subscription_make_key(Subscription *u, StreamOrder order, const char *filter) {
         const Strings *patterns = &u->patterns.list, *fields = &u->fields.list;
         size_t size = 0;
         FILE *f = open_memstream(&u->key, &size);
 
         if (!f)
                 return error_origin(-ENOMEM);
+        if (u->asks_process) /* what streams of the two orders know of a process differs */
+                fprintf(f, "o%d ", (int)order);
         fprintf(f, "%d %u %llu %s", (int)u->payload, u->records, (unsigned long long)u->latency, filter);
         for (size_t i = 0; i < patterns->n; i++)
                 fprintf(f, "\x1f" "e%s", patterns->items[i]);
@@ -296,13 +298,14 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
                         return r;
                 if (!(canonical = filter_canonical(u->filter)))
                         return error_origin(-ENOMEM);
+                u->asks_process = filter_asks_process(u->filter);
         }
         u->payload = (Payload)q->payload;
         u->records = q->records;
         u->latency = q->latency;
         r = subscription_take_names(u, q, e);
         if (r == 0)
-                r = subscription_make_key(u, canonical ? canonical : "");
+                r = subscription_make_key(u, (StreamOrder)q->order, canonical ? canonical : "");
         if (r != 0)
                 return r;
         *ret = TAKE_PTR(u);

@@ -84,6 +84,18 @@ void batch_seal(Batch *b) {
         b->sorted = true;
 }
 
+/* The words of an entry, behind those of the entries before it that share its item. */
+static void batch_copy_words(const Batch *b, const BatchEntry *e, Batch *to) {
+        size_t at = 0;
+
+        FOR_EACH_BIT(bit, entry_is_conditional(e) ? e->mask : 0) {
+                ConditionWord word = batch_find_word(b, e, entry_group(e) * BATCH_BITS + (uint32_t)bit, &at);
+
+                batch_add_word(to, &word);
+        }
+        to->entries[to->n_entries - 1].place |= e->place & BATCH_CONDITIONAL;
+}
+
 void batch_move_last(Batch *b, size_t n, Batch *to) {
         size_t n_left = b->n_entries - n, length = 0;
 
@@ -96,6 +108,7 @@ void batch_move_last(Batch *b, size_t n, Batch *to) {
                 if (i > 0 && entry_shares(e)) {
                         if (i > n_left) {
                                 batch_share(to, entry_group(e), e->mask);
+                                batch_copy_words(b, e, to);
                                 continue;
                         }
                 } else
@@ -104,6 +117,7 @@ void batch_move_last(Batch *b, size_t n, Batch *to) {
                 memcpy(at, b->arena + entry_offset(e), e->length);
                 batch_append_of(to, e->time, entry_group(e), e->mask, e->event, e->tid, e->length);
                 to->entries[to->n_entries - 1].place |= e->place & BATCH_MORE;
+                batch_copy_words(b, e, to);
         }
         batch_take_back(b, n_left, b->used - length); /* they were anywhere in the arena, of which no more is written */
 }

@@ -10,6 +10,10 @@
  * the offset, so that entries of group 0, which are all there are up to BATCH_BITS subscriptions, are as if there were none.
  * Of a sample in several encodings there are several items, one behind the other, and all but the first say that they are more.
  *
+ * Subscriptions whose condition asks what only the dispatcher knows, whose process it was, have groups of their own. Their
+ * entries say so, and behind the item lies a ConditionWord for each of them, in the order of their numbers: what the reader
+ * found out. It is no part of the item.
+ *
  * Between them, in the same order of time, lie notes for the dispatcher itself (task-note.h): entries of BATCH_NOTE that
  * no subscription wants.
  */
@@ -18,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
@@ -31,6 +36,8 @@
 #define BATCH_ENTRIES_MAX (BATCH_ENTRIES + SUBSCRIPTIONS_MAX)
 #define BATCH_GROUP(number) ((uint32_t)(number) / BATCH_BITS)
 #define BATCH_BIT(number) (1ULL << (number) % BATCH_BITS)
+#define CONDITIONAL_GROUPS 4 /* at most, and the highest: so many words of a sample leave room for the longest item */
+#define CONDITIONAL_MAX (CONDITIONAL_GROUPS * BATCH_BITS)
 #define BATCH_NOTE UINT32_MAX /* as BatchEntry.event: a note, whose mask is 0 */
 
 typedef struct BatchEntry {
@@ -44,8 +51,15 @@ typedef struct BatchEntry {
 
 #define BATCH_PLACE(group, offset) ((uint32_t)(group) << 16 | (uint32_t)(offset))
 #define BATCH_MORE ((uint32_t)1 << 31) /* in the place of an item: one more of the sample of the item before it */
-_Static_assert(BATCH_ARENA <= (size_t)1 << 16 && BATCH_GROUPS <= 1 << 15 && (BATCH_GROUPS & (BATCH_GROUPS - 1)) == 0,
-               "an offset, a group and BATCH_MORE are in 32 bits");
+#define BATCH_CONDITIONAL ((uint32_t)1 << 30) /* in the place: whether its subscriptions get it is still to be found out */
+_Static_assert(BATCH_ARENA <= (size_t)1 << 16 && BATCH_GROUPS <= 1 << 14 && (BATCH_GROUPS & (BATCH_GROUPS - 1)) == 0,
+               "an offset, a group and two flags are in 32 bits");
+
+/* What a reader has found out about a condition, a bit for each part of it: those that are known, and hold (route/match.h). */
+typedef struct ConditionWord {
+        uint32_t number; /* of the subscription */
+        uint32_t known, holds;
+} ConditionWord;
 
 static inline uint32_t entry_offset(const BatchEntry *e) {
         return (uint16_t)e->place;
@@ -53,6 +67,15 @@ static inline uint32_t entry_offset(const BatchEntry *e) {
 
 static inline uint32_t entry_group(const BatchEntry *e) {
         return e->place >> 16 & (BATCH_GROUPS - 1);
+}
+
+static inline bool entry_is_conditional(const BatchEntry *e) {
+        return e->place & BATCH_CONDITIONAL;
+}
+
+/* Equal of entries that go the same way: of one group, all of them still to be decided or none. */
+static inline uint32_t entry_way(const BatchEntry *e) {
+        return e->place & (BATCH_PLACE(BATCH_GROUPS - 1, 0) | BATCH_CONDITIONAL);
 }
 
 /* Another item of a sample, in another encoding than that before it. */
@@ -85,6 +108,10 @@ static inline void subscription_set_add(SubscriptionSet *s, uint32_t number) {
         subscription_set_add_mask(s, BATCH_GROUP(number), BATCH_BIT(number));
 }
 
+static inline bool subscription_set_has(const SubscriptionSet *s, uint32_t number) {
+        return (s->groups >> BATCH_GROUP(number) & 1) && (s->masks[BATCH_GROUP(number)] & BATCH_BIT(number));
+}
+
 static inline void subscription_set_add_set(SubscriptionSet *s, const SubscriptionSet *more) {
         FOR_EACH_BIT(group, more->groups)
                 subscription_set_add_mask(s, (uint32_t)group, more->masks[group]);
@@ -109,7 +136,7 @@ typedef struct Batch {
 
         /* written by the dispatcher */
         size_t next; /* first entry that is not yet released by the merge */
-        bool is_uniform;      /* all entries are of one group */
+        bool is_uniform;      /* all entries go one way */
         size_t place;         /* in Merge.batches */
         struct Batch *behind; /* in the merge: the next one of its CPU, or NULL */
 
@@ -140,6 +167,31 @@ static inline bool batch_has_entry_room(const Batch *b) {
 static inline uint8_t *batch_room(const Batch *b, size_t *ret_room) {
         *ret_room = BATCH_ARENA - b->used;
         return b->arena + b->used;
+}
+
+/* Behind the last item, which is for the word's subscription; there is room for it. */
+static inline void batch_add_word(Batch *b, const ConditionWord *word) {
+        memcpy(b->arena + b->used, word, sizeof(*word));
+        b->used += sizeof(*word);
+}
+
+/* Entries from `from` on are of one item: those of these groups are conditional. */
+static inline void batch_mark_conditional(Batch *b, size_t from, uint64_t groups) {
+        for (size_t i = from; i < b->n_entries; i++)
+                if (groups >> entry_group(&b->entries[i]) & 1)
+                        b->entries[i].place |= BATCH_CONDITIONAL;
+}
+
+/* That of a subscription which wants the entry, looked for from `*at` words behind its item on: they are in order. */
+static inline ConditionWord batch_find_word(const Batch *b, const BatchEntry *e, uint32_t number, size_t *at) {
+        const uint8_t *words = b->arena + entry_offset(e) + e->length;
+        ConditionWord word;
+
+        do {
+                memcpy(&word, words + *at * sizeof(word), sizeof(word));
+                (*at)++;
+        } while (word.number != number);
+        return word;
 }
 
 /* n entries of group 0 have, or will have, this mask. */

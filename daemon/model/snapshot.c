@@ -118,7 +118,7 @@ void snapshot_set_routes(SnapshotEvent *e, RouteTable *table) {
         e->table = table;
         e->routes = table ? table->routes : NULL;
         e->n_routes = table ? table->n_routes : 0;
-        e->needs_comm = table && table->needs_comm;
+        e->is_special = table && (table->needs_comm || table->conditional_groups);
         e->latency = table ? table->latency : 0;
         e->has_fixed_plan = true;
         for (size_t i = 0; plan && i < plan->n_fields; i++)
@@ -139,11 +139,11 @@ static void stream_finish(SnapshotStream *stream, const SnapshotEvent *e, uint32
         stream->is_common = stream->is_plain && !stream->muted && !stream->is_sampling && stream->period <= 1 &&
                             e->has_fixed_plan;
         stream->exclude_self = e->exclude_self;
-        stream->is_special = e->needs_comm || (e->table && e->table->is_grouped);
+        stream->is_special = e->is_special || (e->table && e->table->is_grouped);
         assert(e->n_routes <= SUBSCRIPTIONS_MAX); /* one for each */
         stream->n_routes = (uint16_t)e->n_routes;
         stream->routes = e->routes;
-        stream->is_single = stream->is_common && e->n_routes <= 1 && !e->needs_comm;
+        stream->is_single = stream->is_common && e->n_routes <= 1 && !e->is_special;
         if (e->n_routes == 1) {
                 stream->only = e->routes[0];
                 stream->routes = &stream->only;

@@ -38,6 +38,7 @@ typedef struct RouteTable {
         size_t *ends; /* of each encoding: where the routes behind its own begin */
         struct MatchRange *first; /* reader_finish_routes(); of each route: what it asks first, if the table is not common */
         bool needs_comm; /* some condition asks for the thread's name */
+        uint64_t conditional_groups; /* a bit for each: of subscriptions whose conditions the dispatcher has to decide */
         bool is_grouped; /* somebody is in another group than 0 */
         bool is_of_one_group; /* all are in one */
         nsec_t latency;  /* how long its samples may lie in a ring, by who asked for least; 0: nobody did */
@@ -52,7 +53,7 @@ typedef struct SnapshotEvent {
         size_t n_routes;
         bool has_fixed_plan; /* nothing in its samples is at a place that they say themselves, or it has no plan */
         bool exclude_self; /* drop what our own threads did */
-        bool needs_comm;   /* as the table */
+        bool is_special;   /* names are to be found for a condition, or the dispatcher has to decide one */
         nsec_t interval;   /* its counts are read and sent so often; 0: never, or not enabled */
         nsec_t latency;    /* how long its samples may lie in a ring, by who asked for least; 0: nobody did, or not enabled */
         ReadCount *closed; /* with an interval: what closed fds have counted, n_members for each slot */
@@ -73,7 +74,7 @@ typedef struct SnapshotStream {
         bool is_common : 1;      /* each occurrence is a plain sample of its own that speaks, at fixed places */
         bool is_single : 1;      /* that too, with at most one route, and no names to be found for its condition */
         bool exclude_self : 1; /* as its event */
-        bool is_special : 1;   /* names are to be found for a condition, or somebody is in another group than 0 */
+        bool is_special : 1;   /* as its event, or somebody is in another group than 0 */
         Route only;
 
         const SnapshotEvent *of;

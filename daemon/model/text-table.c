@@ -65,7 +65,8 @@ int text_table_take(TextTable *t, const char *bytes, size_t length, Text **ret) 
                 return error_origin(-ENOMEM);
         if (t->n > t->mask)
                 text_table_grow(t);
-        *text = (Text){ .next = t->buckets[hash & t->mask], .n_refs = 1, .hash = hash, .length = (uint32_t)length };
+        *text = (Text){ .next = t->buckets[hash & t->mask], .n_refs = 1, .hash = hash, .length = (uint32_t)length,
+                        .serial = ++t->last_serial };
         memcpy(text->bytes, bytes, length);
         text->bytes[length] = '\0';
         t->buckets[hash & t->mask] = text;

@@ -11,12 +11,14 @@ typedef struct Text {
         struct Text *next; /* in its bucket */
         uint32_t n_refs, hash;
         uint32_t length;
+        uint64_t serial; /* that no other text of the table has, or had; not 0 */
         char bytes[]; /* terminated, and may hold zeros before */
 } Text;
 
 typedef struct TextTable {
         Text **buckets;
         uint32_t n, mask;
+        uint64_t last_serial;
 } TextTable;
 
 #define TEXT_TABLE_NULL ((TextTable){ .buckets = NULL })

@@ -3,10 +3,12 @@
  * comparison of a number, some nanoseconds. What clients may ask is limited in these units, so no condition may take much longer
  * than it counts.
  *
+ * A condition that asks for the process is asked twice, as a whole by readers and part by part: by them, and by the dispatcher.
+ *
  * A pattern is searched in a text, at worst with a part of it at each place (match-pattern.c). The name of a thread is short; other
  * texts are taken to be as long as a path is. A longer one costs more, but it also takes more room in the ring.
  */
-#include "daemon/route/filter-tree.h"
+#include "daemon/route/filter-process.h"
 
 #include <string.h>
 
@@ -85,5 +87,5 @@ size_t filter_cost(const Filter *f) {
                 else if (n->kind == FILTER_AND || n->kind == FILTER_OR)
                         cost += (size_t)!filter_is_condition(f->nodes[n->left].kind) + !filter_is_condition(f->nodes[n->right].kind);
         }
-        return cost > 0 ? cost : 1;
+        return (cost > 0 ? cost : 1) * (filter_asks_process(f) ? 2 : 1);
 }

@@ -14,6 +14,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "daemon/base/cleanup.h"
 #include "daemon/base/error.h"
 
@@ -30,6 +32,9 @@ typedef struct Filter Filter;
 int filter_parse(const char *text, Filter **ret, Explanation *e);
 Filter *filter_free(Filter *f);
 DEFINE_CLEANUP(Filter *, filter_free)
+
+/* Whether it compares what is known of the process: then the dispatcher has a part in it (process-condition.h). */
+bool filter_asks_process(const Filter *f);
 
 /* What it takes at most to ask it of a sample of any event, in comparisons of a number: 1 and more. */
 size_t filter_cost(const Filter *f);

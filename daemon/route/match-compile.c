@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "daemon/model/field.h"
-#include "daemon/route/filter-tree.h"
+#include "daemon/route/filter-process.h"
 #include "daemon/route/match-program.h"
 #include "daemon/route/match-resolve.h"
 
@@ -19,6 +19,7 @@ typedef struct Compiler {
         const Filter *filter;
         const Operand *operands;
         MatchProgram *program;
+        bool is_denied; /* below an odd number of ! */
         int error;
 } Compiler;
 
@@ -152,21 +153,6 @@ static uint16_t emit_push(Compiler *c, uint16_t node, uint16_t next, uint16_t no
         return emit(c, i);
 }
 
-static FilterKind swap_sides(FilterKind relation) {
-        switch (relation) {
-        case FILTER_LESS:
-                return FILTER_GREATER;
-        case FILTER_LESS_EQUAL:
-                return FILTER_GREATER_EQUAL;
-        case FILTER_GREATER:
-                return FILTER_LESS;
-        case FILTER_GREATER_EQUAL:
-                return FILTER_LESS_EQUAL;
-        default:
-                return relation;
-        }
-}
-
 static bool is_constant(const Operand *o) {
         return o->is_simple && !o->has_source;
 }
@@ -185,7 +171,7 @@ static uint16_t emit_numbers(Compiler *c, const FilterNode *n, uint16_t yes, uin
         if (is_constant(b) && a->is_simple)
                 return emit_test(c, n->kind, a, b, yes, no);
         if (is_constant(a) && b->is_simple)
-                return emit_test(c, swap_sides(n->kind), b, a, yes, no);
+                return emit_test(c, filter_mirror(n->kind), b, a, yes, no);
         assert(a->depth < MATCH_MAX_STACK && b->depth < MATCH_MAX_STACK); /* 2^depth terms: FILTER_MAX_TERMS is 2^8 */
         yes = emit(c, (MatchInsn){ .op = MATCH_COMPARE, .relation = (uint8_t)n->kind, .left_signed = a->is_signed,
                                    .right_signed = b->is_signed, .yes = yes, .no = no });
@@ -268,18 +254,30 @@ static uint16_t emit_texts(Compiler *c, const FilterNode *n, uint16_t yes, uint1
         return emit(c, i);
 }
 
+/* The reader can not answer it: what may be true is taken for true, and what is denied for false. */
+static bool is_of_process(const Compiler *c, uint16_t node) {
+        const FilterNode *n = &c->filter->nodes[node];
+
+        return filter_is_comparison(n->kind) && (c->operands[n->left].process || c->operands[n->right].process);
+}
+
 static uint16_t emit_condition(Compiler *c, uint16_t node, uint16_t yes, uint16_t no) {
         const FilterNode *n = &c->filter->nodes[node];
 
         if (yes == no)
                 return yes;
+        if (is_of_process(c, node))
+                return c->is_denied ? no : yes;
         switch (n->kind) {
         case FILTER_OR:
                 return emit_condition(c, n->left, yes, emit_condition(c, n->right, yes, no));
         case FILTER_AND:
                 return emit_condition(c, n->left, emit_condition(c, n->right, yes, no), no);
         case FILTER_NOT:
-                return emit_condition(c, n->left, no, yes);
+                c->is_denied = !c->is_denied;
+                no = emit_condition(c, n->left, no, yes);
+                c->is_denied = !c->is_denied;
+                return no;
         default:
                 if (!filter_is_comparison(n->kind))
                         return emit_number(c, node, yes, no);
@@ -287,10 +285,31 @@ static uint16_t emit_condition(Compiler *c, uint16_t node, uint16_t yes, uint16_
         }
 }
 
-/* Room for the most that the filter can need. */
+/* Of an expression that asks for the process somewhere, if not of this event: what the dispatcher has to know. */
+static int emit_parts(Compiler *c, Explanation *e) {
+        FilterSplit split;
+        int r;
+
+        if (!filter_asks_process(c->filter))
+                return 0;
+        r = filter_split(c->filter, &split, e);
+        if (r != 0)
+                return r;
+        c->program->parts = calloc(split.n, sizeof(*c->program->parts));
+        if (!c->program->parts)
+                return error_origin(-ENOMEM);
+        for (unsigned i = 0; i < split.n; i++)
+                if (!is_of_process(c, split.parts[i].node)) {
+                        c->program->parts[i] = emit_condition(c, split.parts[i].node, MATCH_YES, MATCH_NO);
+                        c->program->known |= 1U << i;
+                }
+        return 0;
+}
+
+/* Room for the most that the filter can need: twice as much, if what is asked is also asked part by part. */
 static MatchProgram *program_new(const Filter *f) {
         _cleanup_(match_program_unrefp) MatchProgram *p = calloc(1, sizeof(*p));
-        size_t n_names = 0, n_texts = 0;
+        size_t n_names = 0, n_texts = 0, times = filter_asks_process(f) ? 2 : 1;
 
         if (!p)
                 return NULL;
@@ -299,16 +318,16 @@ static MatchProgram *program_new(const Filter *f) {
                 n_names += f->nodes[i].kind == FILTER_NAME;
                 n_texts += f->nodes[i].kind == FILTER_TEXT;
         }
-        p->insns = calloc(MATCH_YES + 1 + 3 * (size_t)f->n_nodes + MAX_TESTS * n_texts, sizeof(*p->insns));
-        p->fields = calloc(n_names + 1, sizeof(*p->fields));
-        p->patterns = calloc(n_texts + 1, sizeof(*p->patterns));
+        p->insns = calloc(MATCH_YES + 1 + times * (3 * (size_t)f->n_nodes + MAX_TESTS * n_texts), sizeof(*p->insns));
+        p->fields = calloc(times * n_names + 1, sizeof(*p->fields));
+        p->patterns = calloc(times * n_texts + 1, sizeof(*p->patterns));
         if (!p->insns || !p->fields || !p->patterns)
                 return NULL;
         return TAKE_PTR(p);
 }
 
 size_t match_program_size(const MatchProgram *p) {
-        size_t size = sizeof(*p) + malloc_usable_size(p->insns) + malloc_usable_size(p->fields) + malloc_usable_size(p->patterns);
+        size_t size = sizeof(*p) + malloc_usable_size(p->parts) + malloc_usable_size(p->insns) + malloc_usable_size(p->fields) + malloc_usable_size(p->patterns);
 
         for (uint32_t i = 0; i < p->n_patterns; i++)
                 size += malloc_usable_size(p->patterns[i]);
@@ -333,8 +352,9 @@ int filter_compile(const Filter *f, const Plan *plan, MatchProgram **ret, Explan
         emit(&c, (MatchInsn){ .op = MATCH_NO });
         emit(&c, (MatchInsn){ .op = MATCH_YES });
         p->start = emit_condition(&c, (uint16_t)(f->n_nodes - 1), MATCH_YES, MATCH_NO);
-        if (c.error != 0)
-                return c.error;
+        k = emit_parts(&c, e) ?: c.error;
+        if (k != 0)
+                return k;
         insns = reallocarray(p->insns, p->n_insns, sizeof(*insns));
         if (insns)
                 p->insns = insns;

@@ -95,6 +95,8 @@ struct MatchProgram {
         MatchInsn *insns;
         PlanField *fields; /* shapes only: without names and values */
         Pattern **patterns;
+        uint16_t *parts; /* where each part of the condition begins that readers know; NULL: the program is the whole of it */
+        uint32_t known;  /* which these are */
 };
 
 static inline bool match_in_range(const MatchInsn *i, uint64_t number) {

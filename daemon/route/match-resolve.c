@@ -108,6 +108,8 @@ static int refuse_name(const Resolver *r, uint16_t node, const PlanField *contex
         for (size_t i = 0; i < ARRAY_SIZE(sample_parts); i++)
                 if (!r->plan || !sample_parts[i].without_plan)
                         list_add(&list, name, sample_parts[i].name);
+        for (ProcessPart p = PROCESS_UID; p < _PROCESS_PART_MAX; p++)
+                list_add(&list, name, process_part_name(p));
         for (size_t i = 0; context && i < context->n_values; i++)
                 nearest_add(&list.nearest, name, context->values[i].name);
 
@@ -172,6 +174,10 @@ static int resolve_name(const Resolver *r, uint16_t node) {
                 o->is_certain = true;
                 return resolve_element(r, node, NULL, false);
         }
+        if (o->process) {
+                o->is_text = o->process != PROCESS_UID;
+                return resolve_element(r, node, NULL, false);
+        }
         context = find_context(r, node);
         if (n->element < 0 && resolve_value(o, context, n->name))
                 return 0;
@@ -200,7 +206,18 @@ static int refuse_text(const Resolver *r, uint16_t node, const char *what) {
         return refuse_kind(r, node, r->filter->nodes[node].name, what);
 }
 
+/* Where the process at `node` is no side of a comparison that the dispatcher knows. */
+static int refuse_process(const Resolver *r, uint16_t node) {
+        bool is_text = r->operands[node].is_text;
+
+        return refuse_kind(r, node, r->filter->nodes[node].name, is_text ?
+                "is what is known of the process, and is compared with a text in quotes only" :
+                "is what is known of the process, and is compared with a number only, as in uid == 0");
+}
+
 static int resolve_number(const Resolver *r, uint16_t node, const char *what) {
+        if (r->operands[node].process && !r->operands[node].is_text)
+                return refuse_process(r, node);
         if (!r->operands[node].is_text)
                 return 0;
         return r->filter->nodes[node].kind == FILTER_TEXT ? resolve_text(r, node) : refuse_text(r, node, what);
@@ -266,6 +283,14 @@ static int resolve_comparison(const Resolver *r, uint16_t node) {
         return left_text ? resolve_text(r, n->left) : right_text ? resolve_text(r, n->right) : 0;
 }
 
+static int resolve_process(const Resolver *r, uint16_t node) {
+        const FilterNode *n = &r->filter->nodes[node];
+        uint16_t at = r->operands[n->left].process ? n->left : n->right;
+        ProcessAtom atom;
+
+        return r->operands[at].process && !filter_process_atom(r->filter, node, &atom) ? refuse_process(r, at) : 0;
+}
+
 static const char lone[] = "is a text: compare it with another, as in comm == \"bash\"";
 
 static int resolve_node(const Resolver *r, uint16_t node) {
@@ -288,7 +313,7 @@ static int resolve_node(const Resolver *r, uint16_t node) {
         case FILTER_OR:
                 return resolve_number(r, n->left, lone) ?: resolve_number(r, n->right, lone);
         default:
-                return resolve_comparison(r, node);
+                return resolve_comparison(r, node) ?: resolve_process(r, node);
         }
 }
 
@@ -321,6 +346,8 @@ int match_resolve(const Filter *f, const Plan *plan, Operand *operands, Explanat
                 operands[i].field = plan_find(plan, f->nodes[i].name);
                 if (!operands[i].field)
                         operands[i].sample = sample_find(plan, f->nodes[i].name);
+                if (!operands[i].field && !operands[i].sample)
+                        operands[i].process = process_part_find(f->nodes[i].name);
         }
         for (uint32_t i = 0; i < f->n_nodes && k == 0; i++)
                 k = resolve_node(&r, (uint16_t)i);

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "daemon/model/plan.h"
-#include "daemon/route/filter-tree.h"
+#include "daemon/route/filter-process.h"
 
 /* A part of every sample: `size` bytes at `offset` of a Record; comm, the only text, is a pointer. */
 typedef struct SamplePart {
@@ -20,6 +20,7 @@ typedef struct Operand {
         bool is_text;
         const PlanField *field;   /* NAME of the event's own, or NULL */
         const SamplePart *sample; /* NAME of every sample's, or NULL */
+        ProcessPart process;      /* NAME of what only the dispatcher knows: compared with constants, and nothing else */
         bool is_certain;          /* what the leaf names lies in every record */
 
         /* Numbers: what values it can have: below 0, and 2^63 or more. Never both. */

@@ -158,6 +158,19 @@ bool match_run(const MatchProgram *p, const Record *r) {
         return match_run_from(p, p->start, r);
 }
 
+bool match_is_partial(const MatchProgram *p) {
+        return p->parts;
+}
+
+ConditionWord match_run_parts(const MatchProgram *p, const Record *r, uint32_t number) {
+        ConditionWord word = { .number = number, .known = p->known };
+
+        FOR_EACH_BIT(part, p->known)
+                if (match_run_from(p, p->parts[part], r))
+                        word.holds |= 1U << part;
+        return word;
+}
+
 MatchProgram *match_program_ref(MatchProgram *p) {
         if (p)
                 atomic_fetch_add_explicit(&p->n_refs, 1, memory_order_relaxed);
@@ -170,6 +183,7 @@ MatchProgram *match_program_unref(MatchProgram *p) {
         for (uint32_t i = 0; i < p->n_patterns; i++)
                 pattern_free(p->patterns[i]);
         free(p->patterns);
+        free(p->parts);
         free(p->fields);
         free(p->insns);
         free(p);

@@ -3,7 +3,8 @@
  * allocation, no system call, a bounded number of steps.
  *
  * Names, in this order: the event's own fields; `sample.NAME`, and NAME if the event has no such field, of what each
- * sample has: pid, tid, cpu, comm, time (and ip, addr, period where there is no Plan); then, the value names of the
+ * sample has: pid, tid, cpu, comm, time (and ip, addr, period where there is no Plan); the same of its process: exe, uid,
+ * cgroup, container, unit, which are compared with constants only; then, the value names of the
  * nearest field in the same comparison that has such, to the left before to the right.
  *
  * Numbers are compared as the integers that they are, whatever their widths and signs. A comparison whose element or
@@ -15,6 +16,7 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/error.h"
+#include "daemon/model/batch.h"
 #include "daemon/model/plan.h"
 #include "daemon/model/record.h"
 #include "daemon/route/filter.h"
@@ -44,5 +46,11 @@ bool match_run(const MatchProgram *p, const Record *r);
  * not match. Any thread.
  */
 void match_program_end(MatchProgram *p);
+/*
+ * Whether match_run() only says that the sample may match, because the expression asks for the process (process-condition.h).
+ * Then what of it is known, and holds, goes to who knows the rest. Not of a program that is over: nobody decides that any more.
+ */
+bool match_is_partial(const MatchProgram *p);
+ConditionWord match_run_parts(const MatchProgram *p, const Record *r, uint32_t number);
 /* Whether r->comm is ever looked at. */
 bool match_needs_comm(const MatchProgram *p);

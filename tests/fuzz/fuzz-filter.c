@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/route/match-program.h"
+#include "daemon/route/process-condition.h"
 #include "tests/unit/filter-plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -27,6 +28,19 @@ static int parse(const char *text, Filter **ret) {
         return k;
 }
 
+/* What only the dispatcher can decide: what it gives to a stream, a reader has given to it. */
+static bool decide(const Filter *f, const MatchProgram *p, const Record *r) {
+        const Process process = { .uid = 33, .has_origin = true };
+        const ConditionWord word = match_run_parts(p, r, 0);
+        _cleanup_(process_condition_freep) ProcessCondition *c = NULL;
+        bool holds;
+
+        MUST(process_condition_new(f, &c, NULL) == 0);
+        holds = process_condition_holds(c, &word, &process);
+        MUST(match_run(p, r) || (!holds && !process_condition_holds(c, &word, NULL)));
+        return holds;
+}
+
 /* 0, 1, or 2: refused; which of several mistakes is found first depends on the spelling */
 static int run(const char *text, const Filter *f, const Plan *plan, const Record *r) {
         _cleanup_(match_program_unrefp) MatchProgram *p = NULL;
@@ -36,6 +50,9 @@ static int run(const char *text, const Filter *f, const Plan *plan, const Record
         MUST(k >= 0);
         if (k == 0) {
                 MUST(match_ask(p, r) == match_run(p, r));
+                MUST(match_is_partial(p) == filter_asks_process(f));
+                if (match_is_partial(p))
+                        return decide(f, p, r);
                 return match_run(p, r);
         }
         MUST(e.text[0] && e.position >= 1 && e.position <= strlen(text));

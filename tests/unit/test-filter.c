@@ -143,7 +143,7 @@ static void test_no_plan(void **state) {
         assert_int_equal(filter_parse("perod == 1", &f, &e), 0);
         assert_int_equal(filter_compile(f, NULL, &p, &e), REFUSED_NOT_FOUND);
         assert_string_equal(e.text, "'perod' is no field of this event; did you mean 'period'? "
-                                    "It has: pid, tid, cpu, time, ip, addr, period, comm");
+                                    "It has: pid, tid, cpu, time, ip, addr, period, comm, uid, exe, cgroup, container, unit");
         assert_int_equal(e.position, 1);
 }
 

@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+"""Conditions that ask for the process, --where 'exe == ...': a stream with one has exactly those samples of a stream without it
+that this says of, although the process is gone before anybody could look at it; in both orders, with accounts that add up."""
+import contextlib
+import os
+import time
+
+import perfd
+from perfd import Daemon, Subscriber, add, check, equal, pb, refused
+from test_tasks import CALLS, GETPPID, N, Lives, cgroups, lost, programs
+
+SOMEBODY = 65534
+CONFIG = "version: 1\naccess: {control-mode: 0666}\nsubscribers: {max: 256}\nconnections: {control: 256}\n"
+MOST_OF_UID = 64  # CONDITIONAL_MAX / 4
+
+
+def samples(lines):
+    return [line for line in lines if "kind" not in line and line["event"]]
+
+
+def whose(lines, pids, holds):
+    """(time, pid) of those that this holds of."""
+    return [(line["time"], line["pid"]) for line in samples(lines) if line["pid"] in pids and
+            holds(line["process"].get("executable"), line["process"].get("cgroup", ""), line["comm"])]
+
+
+def rows_of(lines):
+    """The last row of the subscriber, and of its events."""
+    own, = [line for line in lines if line.get("kind") == "subscriber"]
+    return own, [line for line in lines if line.get("since")]
+
+
+def check_accounts(lines):
+    own, events = rows_of(lines)
+    check(own["balanced"] and all(row["balanced"] for row in events), f"accounts: {own}, {events}")
+    equal(own["matched"], len(samples(lines)), "what matched, and what came")
+    check(sum(row["since"]["delivered"] for row in events) >= own["matched"], f"delivered: {own}, {events}")
+
+
+def test_short_lives():
+    """Processes of 1 ms that change cgroup and program in the middle of it, told apart by these."""
+    with Daemon() as daemon, daemon.client() as client, cgroups("x", "y", "z.service") as folders, \
+         programs("life-a", "life-b", "life-c") as paths, Lives(N, list(folders.values()), paths) as lives:
+        (path_x, _, path_z), (a, b, _) = folders, paths
+        unit = os.path.basename(path_z)
+        add(client, {"event": "raw_syscalls:sys_enter", "filter": f'id == {GETPPID} && comm ~ "*life-*"'})
+        conditions = {
+            f'exe == "{a}"': lambda exe, cgroup, comm: exe == a,
+            f'exe != "{a}" && uid == 0': lambda exe, cgroup, comm: exe not in (a, None),
+            f'!(exe == "{a}") && !(cgroup == "{path_x}")': lambda exe, cgroup, comm: exe != a and cgroup != path_x,
+            f'id == {GETPPID} && (unit == "{unit}" || exe ~ "*/life-b")':
+                lambda exe, cgroup, comm: cgroup.endswith(unit) or exe == b,
+            f'comm == "life-c" && cgroup == "{path_z}" || id == 1000000':
+                lambda exe, cgroup, comm: comm == "life-c" and cgroup == path_z,
+            'id != id || uid == 1': lambda exe, cgroup, comm: False,
+            'container == "3dcb1a9f0e4c"': lambda exe, cgroup, comm: False,
+        }
+        streams = [(order, where) for order in ("time", "cpu") for where in ["", *conditions]]
+        subscribers = [Subscriber(daemon, "--order", order, "--where", where, "raw_syscalls:sys_enter") for order, where in streams]
+        ends = lives.go()
+        seen = {key: subscriber.finish() for key, subscriber in zip(streams, subscribers)}
+    pids = {pid for pid, _ in ends}
+    for (order, where), lines in seen.items():
+        equal(lost(lines), [], f"lost of {where}")
+        check_accounts(lines)
+        if where:
+            everything, holds = (seen["time", ""], conditions[where])
+            equal(sorted(whose(lines, pids, holds)), sorted((line["time"], line["pid"]) for line in samples(lines)
+                                                            if line["pid"] in pids), f"those of {where} that are in {order}")
+            if order == "time":
+                equal(whose(lines, pids, holds), whose(everything, pids, holds), f"what {where} wants")
+    for order in ("time", "cpu"):
+        n = {where: len(whose(seen[order, where], pids, lambda *_: True)) for where in ["", *conditions]}
+        equal(n[""], N * CALLS, "calls")
+        print(f"  {order}: {list(n.values())}")
+    check(all(0 < n for n in [len(whose(seen["time", ""], pids, holds)) for holds in list(conditions.values())[:5]]),
+          "a condition holds of nothing: the test shows nothing")
+
+
+def test_others_in_the_same_ring():
+    """Conditions that ask for the process beside others, with and without shared memory, equal ones and different ones."""
+    with Daemon() as daemon, daemon.client() as client, programs("life-a", "life-b") as paths, cgroups("x") as folders, \
+         Lives(N, list(folders.values()), paths) as lives:
+        add(client, {"event": "raw_syscalls:sys_enter", "filter": f'id == {GETPPID} && comm ~ "*life-*"'})
+        wanted = [("", ""), ("id == 1", ""), (f'exe == "{paths[0]}"', "life-a"), (f'exe == "{paths[0]}"', "life-a"),
+                  (f'exe == "{paths[1]}"', "life-b"), ('comm == "life-b"', "life-b")]
+        subscribers = [Subscriber(daemon, *(["--ring", "1048576"] if i % 2 else []), "--where", where, "raw_syscalls:sys_enter")
+                       for i, (where, _) in enumerate(wanted)]
+        ends = lives.go()
+        seen = [subscriber.finish() for subscriber in subscribers]
+        equal(daemon.status().n_subscribers, 0, "subscribers")
+    pids = {pid for pid, _ in ends}
+    for (where, name), lines in zip(wanted, seen):
+        expected = [] if where == "id == 1" else [(line["time"], line["pid"]) for line in samples(seen[0])
+                                                  if line["pid"] in pids and name in line["comm"]]
+        equal([(line["time"], line["pid"]) for line in samples(lines) if line["pid"] in pids], expected, f"what {where} wants")
+        equal(lost(lines), [], f"lost of {where}")
+
+
+def test_external():
+    """Samples of clients are asked too: of the process that they name, if perfd has heard of any."""
+    with Daemon() as daemon, daemon.client() as client:
+        add(client, "sched:sched_process_exec", {"event": "external:deploy", "fields": [pb.ExternalField(name="n", type="u32")]})
+        with Subscriber(daemon, "--where", 'exe ~ "*python*" && n >= 2 || n == 0', "external:deploy") as some, \
+             Subscriber(daemon, "external:deploy") as everything:
+            for n in range(4):
+                client.request(emit=pb.EmitRequest(samples=[pb.ExternalSample(
+                    event="external:deploy", time=time.monotonic_ns(), pid=os.getpid() if n < 3 else 1, tid=os.getpid() if n < 3 else 1,
+                    values=[pb.ExternalValue(number=n)])]))
+            seen = [some.finish(), everything.finish()]
+    equal([[line["fields"]["n"] for line in samples(lines)] for lines in seen], [[0, 2], [0, 1, 2, 3]], "what came")
+    check_accounts(seen[0])
+
+
+def test_hostile():
+    """As many as one uid may have, each another one, and nobody else pays for that; then no more, but equal ones."""
+    with Daemon(CONFIG) as daemon, daemon.client() as client, programs("life-a") as paths, cgroups("x") as folders, \
+         Lives(N, list(folders.values()), paths) as lives, contextlib.ExitStack() as stack:
+        add(client, {"event": "raw_syscalls:sys_enter", "filter": f'id == {GETPPID} && comm ~ "*life-*"'})
+
+        def wanted(i):
+            return {"events": ["raw_syscalls:sys_enter"], "where": f'uid != {i} || exe == "{paths[0]}"'}
+
+        def subscribe(uid, i):
+            stack.enter_context(daemon.client_of(uid, stream=False)).subscribe(**wanted(i))
+
+        def refuse(uid, i, text):
+            with daemon.client_of(uid, stream=False) as one:
+                no = refused(one, "too-many-subscribers", "STATUS_EXHAUSTED", subscribe=pb.SubscribeRequest(**wanted(i)))
+                check(text in no.message, no.message)
+
+        for i in range(MOST_OF_UID):
+            subscribe(SOMEBODY, i)
+        refuse(SOMEBODY, MOST_OF_UID, f"uid {SOMEBODY} has {MOST_OF_UID} different subscriptions")
+        subscribe(SOMEBODY, 0)
+        for i in range(MOST_OF_UID):
+            subscribe(1000, 1000 + i)
+        refuse(1001, 2000, f"all but root {2 * MOST_OF_UID}")
+        subscribe(1001, 0)
+        with Subscriber(daemon, "--where", f'exe == "{paths[0]}"', "raw_syscalls:sys_enter") as one, \
+             Subscriber(daemon, "raw_syscalls:sys_enter") as everything:
+            ends = lives.go()
+            seen = [one.finish(), everything.finish()]
+    pids = {pid for pid, _ in ends}
+    for lines in seen:
+        equal(lost(lines), [], "lost")
+        check_accounts(lines)
+        equal(len(whose(lines, pids, lambda *_: True)), N * CALLS, "calls")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
