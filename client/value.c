@@ -52,7 +52,6 @@ static const char *field_value_name(const perfd_field *f, uint64_t number) {
 }
 
 static bool render_flags(Render *r, const perfd_field *f, uint64_t number) {
-        const char *delimiter = *f->delimiter ? f->delimiter : "|";
         uint64_t left = number;
 
         for (size_t i = 0; i < f->n_values && left != 0; i++) {
@@ -61,14 +60,14 @@ static bool render_flags(Render *r, const perfd_field *f, uint64_t number) {
                 if (bits == 0 || (left & bits) != bits)
                         continue;
                 if (left != number)
-                        render_string(r, delimiter);
+                        render_string(r, f->delimiter);
                 render_string(r, f->values[i].name);
                 left &= ~bits;
         }
         if (left == number)
                 return false;
         if (left != 0) {
-                render_string(r, delimiter);
+                render_string(r, f->delimiter);
                 render_number(r, "0x%" PRIx64, left);
         }
         return true;
@@ -95,7 +94,7 @@ static bool render_name(Render *r, const perfd_field *f, uint64_t number) {
 }
 
 static void render_plain(Render *r, const perfd_field *f, uint64_t number) {
-        if (f->kind == PERFD_POINTER || f->hex)
+        if (f->kind == PERFD_POINTER || f->hex || (f->flags && number != 0))
                 render_number(r, "0x%" PRIx64, number_of_size(f, number));
         else if (f->kind == PERFD_SIGNED)
                 render_number(r, "%" PRId64, (int64_t)number);

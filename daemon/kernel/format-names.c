@@ -17,10 +17,10 @@
 #include <string.h>
 
 #include "daemon/base/error-trail.h"
+#include "daemon/kernel/format-choice.h"
 #include "daemon/kernel/format-number.h"
 
-/* The text of adjacent string literals. NULL: it is something else, or there is no memory, which *ret_error says. */
-static char *unquote(Span s, int *ret_error) {
+char *format_unquote(Span s, int *ret_error) {
         _cleanup_free_ char *text = NULL;
         char *to;
 
@@ -100,11 +100,7 @@ static PlanField *shown_member(Plan *p, Span s) {
         return find_field(p, name);
 }
 
-/*
- * The field that an expression shows: itself, cast, masked, one element of it, or handed over as an array. NULL for all
- * else.
- */
-static PlanField *shown_field(Plan *p, Span s) {
+PlanField *format_shown_field(Plan *p, Span s) {
         const char *mask;
         PlanField *f;
 
@@ -114,7 +110,7 @@ static PlanField *shown_field(Plan *p, Span s) {
         while ((mask = span_find_outside(s, '&'))) {
                 if (mask + 1 < s.end && mask[1] == '&')
                         return NULL;
-                f = shown_field(p, (Span){ s.at, mask });
+                f = format_shown_field(p, (Span){ s.at, mask });
                 if (f)
                         return f;
                 s = bare((Span){ mask + 1, s.end });
@@ -142,7 +138,7 @@ static int add_value(PlanField *f, Span s) {
         s = (Span){ s.at + 1, s.end - 1 };
         if (!span_next_argument(&s, &value) || !format_number(value, &number))
                 return 0;
-        name = unquote(s, &error);
+        name = format_unquote(s, &error);
         return name ? plan_field_add_value(f, field_value(f, number), name) : error;
 }
 
@@ -155,13 +151,13 @@ static int add_values(Plan *p, Span arguments, bool flags, PlanField **ret_field
 
         if (!span_next_argument(&arguments, &argument))
                 return 0;
-        f = shown_field(p, argument);
+        f = format_shown_field(p, argument);
         if (!f || f->n_values > 0 || !field_is_number(f))
                 return 0; /* the first list of a field stays: a second one shows it from another side */
         if (flags) {
                 if (!span_next_argument(&arguments, &argument))
                         return 0;
-                delimiter = unquote(argument, &error);
+                delimiter = format_unquote(argument, &error);
                 if (!delimiter)
                         return error;
         }
@@ -184,17 +180,17 @@ static int add_zero(Plan *p, PlanField *f, Span before, Span behind) {
         behind = span_trim(behind);
         if (span_is_empty(before) || before.end[-1] != '?' || !span_skip(&behind, ":"))
                 return 0;
-        if (shown_field(p, (Span){ before.at, before.end - 1 }) != f)
+        if (format_shown_field(p, (Span){ before.at, before.end - 1 }) != f)
                 return 0;
         for (size_t i = 0; i < f->n_values; i++)
                 if (f->values[i].value == 0)
                         return 0;
-        name = unquote(behind, &error);
+        name = format_unquote(behind, &error);
         return name && *name ? plan_field_add_value(f, 0, name) : error;
 }
 
 static void set_hex(Plan *p, Span expression) {
-        PlanField *f = shown_field(p, expression);
+        PlanField *f = format_shown_field(p, expression);
 
         if (f)
                 f->hex = true;
@@ -202,7 +198,7 @@ static void set_hex(Plan *p, Span expression) {
 
 /* __print_hex() and %pU: a char array that is shown so is no text (uuids), and a zero does not end it. */
 static void set_hex_bytes(Plan *p, Span expression) {
-        PlanField *f = shown_field(p, expression);
+        PlanField *f = format_shown_field(p, expression);
 
         if (!f)
                 return;
@@ -301,10 +297,12 @@ int format_add_names(Plan *p, Span print) {
 
         if (!span_next_argument(&arguments, &argument))
                 return 0;
-        format = unquote(argument, &error);
+        format = format_unquote(argument, &error);
         if (format)
                 add_hex(p, format, arguments);
-        while (error == 0 && span_next_argument(&arguments, &argument))
+        for (Span rest = arguments; error == 0 && span_next_argument(&rest, &argument);)
                 error = read_argument(p, argument);
+        while (error == 0 && span_next_argument(&arguments, &argument))
+                error = format_add_choice(p, argument);
         return error;
 }

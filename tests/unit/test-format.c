@@ -74,10 +74,12 @@ static void test_flags_under_a_condition(void **state) {
         f = check(p, "prev_state", "long prev_state", FIELD_SIGNED, PLACE_FIXED, 32, 8, 1);
         assert_true(f->flags);
         assert_string_equal(f->delimiter, "|");
-        assert_int_equal(f->n_values, 9);
+        assert_int_equal(f->n_values, 18);
         check_value(f, 0, 1, "S");
         check_value(f, 7, 0x80, "I");
         check_value(f, 8, 0, "R"); /* what the format prints instead of no flags */
+        check_value(f, 9, 0x101, "S+"); /* each of them with what it prints behind them */
+        check_value(f, 17, 0x100, "R+");
 }
 
 static void test_flags_as_expressions(void **state) {

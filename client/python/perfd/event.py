@@ -59,4 +59,4 @@ def render(field, number):
         if value.value and left & value.value == value.value:
             words.append(value.name)
             left &= ~value.value
-    return (field.delimiter or "|").join(words + [hex(left)] * (left > 0)) if words else None
+    return field.delimiter.join(words + [hex(left)] * (left > 0)) if words else None
