@@ -1,6 +1,8 @@
 /*
  * PERF_SAMPLE_PERIOD is only asked for together with a frequency: on software events and tracepoints with a fixed
- * period above 1 it makes the kernel write a sample for every occurrence (perf_swevent_event()), period or not.
+ * period above 1 it makes the kernel write a sample for every occurrence (perf_swevent_event()), period or not. Just that is
+ * wanted of the tracepoints that count nanoseconds (TP_perf_assign() with __perf_count()): without it one occurrence of 4 ms
+ * is 4,000,000 samples.
  *
  * PERF_FORMAT_GROUP lets one read(2) of a leader, or each of its samples, have the counts of all members at one moment. The
  * members themselves are read alone. A leader with inherited children may have it too, but not for samples, and not with
@@ -40,6 +42,14 @@ static bool is_occurrence(const AttrPlan *plan) {
 
         return plan->is_probe || a->type == PERF_TYPE_TRACEPOINT || a->type == PERF_TYPE_BREAKPOINT ||
                (a->type == PERF_TYPE_SOFTWARE && !is_clock(a) && !is_dummy(a));
+}
+
+/* __perf_count() in include/trace/events/sched.h; no format says it. */
+static bool counts_time(const Event *event) {
+        static const char prefix[] = "sched_stat_";
+        const Plan *plan = event->plan;
+
+        return plan && strcmp(plan->group, "sched") == 0 && strncmp(plan->name, prefix, sizeof(prefix) - 1) == 0;
 }
 
 static bool has_address(const struct perf_event_attr *a) {
@@ -102,16 +112,17 @@ static void plan_period(Event *event, const AttrPlan *plan, bool can_sample) {
         EventSpec *s = &event->spec;
         bool only_counts = s->interval || (plan->is_group && !plan->group_sample) || !can_sample || is_dummy(leader);
 
-        event->in_ns = is_clock(leader);
+        event->in_ns = is_clock(leader) || counts_time(event);
         if (!s->period && !s->frequency && !only_counts && !is_occurrence(plan))
                 s->frequency = DEFAULT_FREQUENCY;
         event->period = s->frequency ? 0 : s->period ? s->period : only_counts ? 0 : 1;
         if (!event->period && !s->frequency && !s->interval && !is_dummy(leader))
                 s->interval = DEFAULT_INTERVAL;
-        event->exact = event->period == 1 && is_occurrence(plan);
+        event->exact = event->period == 1 && is_occurrence(plan) && !counts_time(event);
 }
 
-static uint64_t sample_type_of(const EventSpec *s, const struct perf_event_attr *a, const AttrPlan *plan) {
+static uint64_t sample_type_of(const Event *event, const struct perf_event_attr *a, const AttrPlan *plan) {
+        const EventSpec *s = &event->spec;
         uint64_t type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 
         type |= a->type == PERF_TYPE_TRACEPOINT ? PERF_SAMPLE_RAW : PERF_SAMPLE_IP;
@@ -119,7 +130,7 @@ static uint64_t sample_type_of(const EventSpec *s, const struct perf_event_attr 
                 type |= PERF_SAMPLE_IP;
         if (has_address(a))
                 type |= PERF_SAMPLE_ADDR;
-        if (s->frequency)
+        if (s->frequency || (counts_time(event) && event->period == 1))
                 type |= PERF_SAMPLE_PERIOD;
         if (s->callchain)
                 type |= PERF_SAMPLE_CALLCHAIN;
@@ -143,7 +154,7 @@ static void plan_leader(const AttrBase *base, const Event *event, const AttrPlan
         const EventSpec *s = &event->spec;
 
         attr_start(base, attr);
-        attr->sample_type = sample_type_of(s, attr, plan);
+        attr->sample_type = sample_type_of(event, attr, plan);
         attr->freq = s->frequency != 0;
         if (attr->freq)
                 attr->sample_freq = s->frequency;
