@@ -12,6 +12,7 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/fd-limit.h"
+#include "daemon/base/log.h"
 #include "daemon/base/thread.h"
 
 #include <errno.h>
@@ -22,7 +23,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include "daemon/base/log.h"
+
+#ifndef SO_PASSRIGHTS /* Linux 6.16; a connection has it from its listener */
+#define SO_PASSRIGHTS 83
+#endif
 
 #define BACKLOG 128
 #define PAUSE_USEC 200000 /* without a free fd */
@@ -185,6 +189,8 @@ int control_listen_fd(Control *c, int fd, bool may_change) {
         }
         *l = (Listener){ .control = c, .fd = fd, .may_change = may_change, .next = c->listeners };
         c->listeners = l;
+        /* Files that a peer sends would be closed by recv(2), which may take seconds of main's; before Linux 6.16 they are */
+        (void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
         /* systemd's sockets block, and on_connect() accepts until there is nobody left */
         r = fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? error_origin(-errno)
                                                : error_origin(sd_event_add_io(c->event, &l->source, fd, EPOLLIN, on_connect, l));
@@ -246,10 +252,12 @@ static int set_access(const char *path, mode_t mode, const char *group, Explanat
 
         if (is_wanted && !group_find(group, &gid)) { /* on a machine where nobody has installed perfd: less access, never more */
                 log_print(LOG_WARNING, MESSAGE_SOCKET_ACCESS,
-                          "%s is for %s alone: the group %s does not exist; `groupadd --system %s` makes it, for the "
-                          "next start of perfd", path, geteuid() == 0 ? "root" : "perfd's own user", group, group);
+                          "%s is for %s: the group %s does not exist; `groupadd --system %s` makes it, for the next start of perfd",
+                          path, mode & 07 ? "all users, by its mode" : geteuid() == 0 ? "root alone" : "perfd's own user alone",
+                          group, group);
                 is_wanted = false;
-                mode &= ~(mode_t)070;
+                if (!(mode & 07)) /* else root's group would be the only one that it is not for */
+                        mode &= ~(mode_t)070;
         }
         if (is_wanted && chown(path, (uid_t)-1, gid) < 0)
                 return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be given to the group %s: %m", path, group);

@@ -159,7 +159,7 @@ static int names_add_folders(Names *l, const Tracing *t, const char *group_glob,
         if (!groups && errno != 0)
                 return explain_unreadable(t->root, errno, e);
         for (char **group = groups; group && *group && r == 0; group++)
-                if (fnmatch(group_glob, *group, 0) == 0) {
+                if (strcmp(*group, "ftrace") != 0 && fnmatch(group_glob, *group, 0) == 0) {
                         r = checkpoint(e);
                         if (r == 0)
                                 r = names_add_group(l, t->root, *group, name_glob, e);
@@ -189,7 +189,7 @@ static int names_add_lines(Names *l, char *text, const char *group_glob, const c
 
 /*
  * Linux 6.18 is seen to end who reads a folder of events/ while a probe there is taken away (an oops in eventfs_iterate()), so
- * that is done only for what is never taken away, and is not in the file.
+ * the file is read, where there is one. It leaves out the group ftrace, whose events are the function tracer's own.
  */
 static int tracing_list(const Tracing *t, const char *group_glob, const char *name_glob, Names *ret, Explanation *e) {
         _cleanup_free_ char *path = NULL, *text = NULL;
@@ -202,13 +202,10 @@ static int tracing_list(const Tracing *t, const char *group_glob, const char *na
         r = whole_file_read(path, &text, &length);
         if (r == -ENOMEM)
                 return r;
-        if (r < 0) {
+        if (r < 0)
                 r = names_add_folders(&l, t, group_glob, name_glob, e);
-        } else {
+        else
                 r = names_add_lines(&l, text, group_glob, name_glob, e);
-                if (r == 0 && fnmatch(group_glob, "ftrace", 0) == 0)
-                        r = names_add_group(&l, t->root, "ftrace", name_glob, e);
-        }
         if (r != 0) {
                 tracing_names_free(l.names);
                 return r;

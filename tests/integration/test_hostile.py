@@ -8,6 +8,7 @@ three times more: the daemon may hold no fd and no connection of it afterwards, 
 import contextlib
 import os
 import random
+import re
 import resource
 import select
 import signal
@@ -16,7 +17,7 @@ import struct
 import time
 
 import perfd
-from perfd import Client, check, equal, pb, refused, wait_until
+from perfd import Client, Daemon, Skip, check, equal, pb, refused, wait_until
 
 RATE = 4000        # calls a second of each process of the load, one for each CPU
 GROWTH = 1 << 20   # bytes of its own memory that the daemon may have more after three more of the same attacks
@@ -357,6 +358,22 @@ def read_nothing(daemon):
 
 def test_slow_readers():
     survive(read_nothing)
+
+
+def test_files_that_are_sent():
+    """Files of a peer are not taken: to close them in recv(2) may take main seconds. Before Linux 6.16 nothing can refuse them."""
+    if tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups())) < (6, 16):
+        raise Skip("this kernel lets nobody refuse files that are sent (SO_PASSRIGHTS)")
+    with Daemon() as daemon:
+        for path in daemon.control, daemon.stream:
+            with Client(path, program="sends") as client:
+                frame = pb.Request(id=client.last_id + 1, status=pb.Empty()).SerializeToString()
+                try:
+                    socket.send_fds(client.socket, [struct.pack("<I", len(frame)) + frame], [0])
+                    raise AssertionError("a file was taken")
+                except PermissionError:
+                    pass
+                client.request(status=pb.Empty())
 
 
 def test_stop_with_slow_reader():
