@@ -116,7 +116,7 @@ int supervisor_say_goodbye(Supervisor *s);      /* supervisor-loop.c */
 int supervisor_reload_on_signal(Supervisor *s);
 int supervisor_on_answers(Supervisor *s);       /* supervisor-stall.c */
 int supervisor_on_hotplug(Supervisor *s);       /* supervisor-hotplug.c */
-int supervisor_on_notices(Supervisor *s);       /* supervisor-subscribe.c */
+int supervisor_on_notices(Supervisor *s);       /* supervisor-notices.c */
 int supervisor_on_cgroups(Supervisor *s);       /* supervisor-follow.c */
 int supervisor_remove_orphans(Supervisor *s);   /* supervisor-events.c */
 int supervisor_retry_pending(Supervisor *s);    /* supervisor-pending.c */

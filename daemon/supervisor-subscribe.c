@@ -2,7 +2,7 @@
  * How streams begin and end. The order of a beginning keeps "delivered" true: the dispatcher gets the subscriber first,
  * the readers the new programs afterwards, so that no item is matched for somebody whom the dispatcher does not know.
  */
-#include "daemon/supervisor.h"
+#include "daemon/supervisor-subscribe.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,6 @@
 #include "daemon/supervisor-wait.h"
 
 #define QUEUE_MIN ((size_t)64 * 1024)
-#define ENDS_AT_ONCE 64
 #define PAGES_OF_RING 2 /* beside its bytes: the words of each side */
 #define ROUTE_COST ((size_t)1 << 10) /* at least; measured: 820 bytes, of an event with one field and a short condition */
 #define ROUTE_COST_WITHOUT_PROGRAM ((size_t)128)
@@ -348,7 +347,7 @@ static int supervisor_fill_pool(Supervisor *s, Subscription *u, uid_t uid) {
 }
 
 /* Fds that streams hold, for the share of them that clients may have: sockets, and pools. */
-static void supervisor_count_given(Supervisor *s) {
+void supervisor_count_given(Supervisor *s) {
         s->control.n_given = (unsigned)s->n_subscribers;
         for (const Subscription *u = s->subscriptions; u; u = u->next)
                 s->control.n_given += u->pool != NULL;
@@ -436,7 +435,7 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
 }
 
 /* Readers hear of subscriptions that end when all words are heard: many may end at once. */
-static int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
+int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
         Subscription *u = s->by_number[number];
         int r;
 
@@ -447,56 +446,5 @@ static int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
                 return r;
         r = supervisor_end_subscription(s, u);
         s->owes_snapshot = true;
-        return r;
-}
-
-/* Those that want to end now end at one cut. */
-int supervisor_on_notices(Supervisor *s) {
-        StreamEnd ends[ENDS_AT_ONCE];
-        DispatcherWord *word;
-        size_t n_ends = 0;
-        int r = 0;
-
-        mailbox_quiet(&s->dispatcher.words);
-        while (r >= 0 && (word = mailbox_pop(&s->dispatcher.words))) {
-                switch (word->kind) {
-                case DISPATCHER_WANTS_CLOSE:
-                        ends[n_ends++] = (StreamEnd){ .id = word->id, .reason = word->reason };
-                        break;
-                case DISPATCHER_GONE:
-                        r = supervisor_on_gone(s, word->id, word->number);
-                        break;
-                case DISPATCHER_QUEUES_GREW:
-                        atomic_store_explicit(&s->dispatcher.queues_told, false, memory_order_relaxed);
-                        atomic_thread_fence(memory_order_seq_cst); /* before their sizes: dispatcher_tell_growth() */
-                        r = supervisor_update_memory(s);
-                        break;
-                case DISPATCHER_ANSWERS:
-                        supervisor_on_dispatcher_answers(s);
-                        break;
-                case DISPATCHER_HAS_ROOM:
-                        s->dispatcher.expects_room = false;
-                        dispatcher_post_rest(&s->dispatcher);
-                        break;
-                case DISPATCHER_LANE_SILENT:
-                        atomic_store_explicit(&s->dispatcher.silent_told, false, memory_order_release); /* dispatcher_doubt_lane() */
-                        if (word->slot < s->n_cpus) /* else it is main's own, which is here */
-                                supervisor_doubt_reader(s, word->slot, word->at, "how far it is");
-                        break;
-                }
-                free(word);
-                if (r >= 0 && (n_ends == ENDS_AT_ONCE || (n_ends > 0 && queue_is_empty(&s->dispatcher.words.mails)))) {
-                        r = supervisor_close_streams(s, ends, n_ends);
-                        n_ends = 0;
-                }
-                if (r >= 0 && n_ends == 0)
-                        r = checkpoint(NULL);
-        }
-        supervisor_count_given(s);
-        supervisor_forget_removed(s);
-        if (r >= 0 && s->owes_snapshot)
-                r = supervisor_publish(s);
-        if (r >= 0 && s->stopping && s->n_subscribers == 0)
-                r = sd_event_exit(s->event, s->exit_code);
         return r;
 }

@@ -253,11 +253,10 @@ static int set_access(const char *path, mode_t mode, const char *group, Explanat
         if (is_wanted && !group_find(group, &gid)) { /* on a machine where nobody has installed perfd: less access, never more */
                 log_print(LOG_WARNING, MESSAGE_SOCKET_ACCESS,
                           "%s is for %s: the group %s does not exist; `groupadd --system %s` makes it, for the next start of perfd",
-                          path, mode & 07 ? "all users, by its mode" : geteuid() == 0 ? "root alone" : "perfd's own user alone",
+                          path, mode & 07 ? "all users, but not by a group" : geteuid() == 0 ? "root alone" : "perfd's own user alone",
                           group, group);
                 is_wanted = false;
-                if (!(mode & 07)) /* else root's group would be the only one that it is not for */
-                        mode &= ~(mode_t)070;
+                mode &= ~(mode_t)070;
         }
         if (is_wanted && chown(path, (uid_t)-1, gid) < 0)
                 return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be given to the group %s: %m", path, group);
