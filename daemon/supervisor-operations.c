@@ -18,6 +18,7 @@
 
 #define TRIALS_PER_UID 16  /* that wait; each may take seconds */
 #define TURN_MAX 64        /* sources of the loop that are served at one checkpoint */
+#define TRIAL_NSEC (10 * NSEC_PER_SEC) /* of one that others wait for, who want to try something too */
 #define TURN_NSEC (10 * NSEC_PER_MSEC)
 
 static const struct {
@@ -214,6 +215,22 @@ void operations_set_pinned(Supervisor *s, bool on) {
         s->operations.is_pinned = on;
 }
 
+bool operations_is_overdue(const Supervisor *s) {
+        return s->operations.is_overdue;
+}
+
+static bool has_trial_of_others(const Operations *o) {
+        for (const Operation *p = o->waiting; p; p = p->next)
+                if (p->is_trial && p->uid != o->running->uid)
+                        return true;
+        return false;
+}
+
+/* Root's own are not bounded. */
+static bool is_overdue(const Operations *o) {
+        return o->running && o->running->is_trial && o->running->uid != 0 && o->worked > TRIAL_NSEC && has_trial_of_others(o);
+}
+
 static int check_cancelled(Supervisor *s, Explanation *e) {
         Operations *o = &s->operations;
 
@@ -221,7 +238,8 @@ static int check_cancelled(Supervisor *s, Explanation *e) {
                 return refuse(e, REFUSED_CANCELLED, "shutting-down", "perfd is stopping");
         if (o->running && connection_is_gone(o->running->connection))
                 return refuse(e, REFUSED_CANCELLED, "cancelled", "the connection is gone");
-        return 0;
+        o->is_overdue = o->is_overdue || is_overdue(o);
+        return o->is_overdue ? refuse(e, REFUSED_CANCELLED, "cancelled", "others wait") : 0;
 }
 
 /* Those that came before what runs had its turn. */
@@ -288,6 +306,8 @@ static int run_one(Supervisor *s, int kind, Connection **ret_served) {
         o->running = NULL;
         o->is_final = kind >= 0 && kind < CHANGE_RELOAD; /* the host has changed already */
         o->n_planned = 0;
+        o->worked = 0;
+        o->is_overdue = false;
         o->resumed = clock_now(CLOCK_MONOTONIC);
         return kind >= 0 ? make_change(s, (ChangeKind)kind) : run_request(s, next, ret_served);
 }
@@ -303,6 +323,7 @@ static int run_between(Supervisor *s, int kind) {
         Operation *trial = o->running;
         const Notes notes = s->notes;
         size_t n_planned = o->n_planned;
+        nsec_t worked = o->worked;
         LogCause charged = log_charge(LOG_CAUSE_NOBODY);
         Connection *served = NULL;
         int r;
@@ -312,6 +333,8 @@ static int run_between(Supervisor *s, int kind) {
         o->running = trial;
         o->is_final = false;
         o->n_planned = n_planned;
+        o->worked = worked;
+        o->is_overdue = false;
         s->notes = notes;
         o->is_serving = true; /* as answer_glances() */
         r = go_on(served, r);
@@ -332,8 +355,11 @@ static bool has_other_than_trial(const Operations *o) {
 static int give_way(Supervisor *s, Explanation *e) {
         Operations *o = &s->operations;
         nsec_t began = clock_now(CLOCK_MONOTONIC), had = began - o->resumed;
-        int r = check_cancelled(s, e);
+        int r;
 
+        o->worked += had;
+        o->resumed = began;
+        r = check_cancelled(s, e);
         if (r != 0 || !o->running || !o->running->is_trial || o->is_pinned)
                 return r;
         while (r == 0 && has_other_than_trial(o)) {

@@ -55,6 +55,8 @@ typedef struct Operations {
         bool is_final;       /* what runs has begun something that can not be undone */
         bool is_pinned;      /* the trial that runs is not to be suspended */
         nsec_t resumed;      /* when what runs began, or went on behind another one */
+        nsec_t worked;       /* of the trial that runs, until then */
+        bool is_overdue;     /* it has worked for TRIAL_NSEC, and others wait to try something: it is cancelled */
         bool is_due[_CHANGE_KIND_MAX];
         sd_event_source *sources[_CHANGE_KIND_MAX]; /* off while their change is due or runs; NULL: none */
 } Operations;
@@ -84,6 +86,8 @@ int operations_client(const Supervisor *s, Credentials *own, const Credentials *
  * For what is short.
  */
 void operations_set_pinned(Supervisor *s, bool on);
+/* The trial that ran was cancelled because it took too long, and somebody else waited for it. */
+bool operations_is_overdue(const Supervisor *s);
 /* What runs can not be undone from here on: it is cancelled no more. */
 void operations_set_final(Supervisor *s);
 /*

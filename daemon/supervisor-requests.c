@@ -295,7 +295,10 @@ static int dispatch(Asking *a, Explanation *e) {
         r = error_trace_of(kind->handle(a, e), "request %s", kind->name);
         if (operations_has_turn(s, a->connection)) /* what is answered in the middle of an operation has none of its own */
                 notes_say(s, what);
-        if (r == REFUSED_CANCELLED) /* there is nobody else to read it */
+        if (r == REFUSED_CANCELLED && operations_is_overdue(s))
+                r = refuse(e, REFUSED_EXHAUSTED, "too-long", "it has taken 10 s of perfd's time, and others wait to look at the whole host: "
+                           "ask for less at once");
+        else if (r == REFUSED_CANCELLED) /* there is nobody else to read it */
                 (void)refuse(e, r, "shutting-down", "perfd is stopping");
         if (kind->changes && r >= 0 && kind->handle != handle_emit) /* samples are no change */
                 log_change(a, kind->name, what, r, e);

@@ -3,9 +3,10 @@
 import contextlib
 import os
 import struct
+import tempfile
 
 import perfd
-from perfd import Daemon, check, equal, refused
+from perfd import Daemon, check, equal, refused, wait_until
 from subscriber import pb
 from test_errors import state, unchanged
 from test_operations import CPU_BOUND, others_are_served
@@ -108,6 +109,25 @@ def test_function_of_a_huge_program():
             equal([e.name for e in plan.added], [f"uprobe:{path}:the_last_one"], "added")
             no = refused(nobody, "unknown-symbol", "STATUS_NOT_FOUND", **plan_of(f"uprobe:{path}:the_last_two"))
             check("did you mean 'the_last_one'" in no.message, no.message)
+
+
+def test_look_without_end():
+    """A look for hundreds of names that a huge program does not have is ended, once somebody else waits to try something."""
+    with tempfile.TemporaryDirectory() as folder, Daemon() as daemon, daemon.client() as root, daemon.client_of(NOBODY) as nobody:
+        os.chmod(folder, 0o755)
+        path, n = os.path.join(folder, "program"), 20 << 20
+        put_program(path, [(".symtab", SYMTAB, 1 << 20, n * SYMBOL.size, 2, SYMBOL.size), (".strtab", STRTAB, 4096, 4096, 0, 0)])
+        nobody.send(validate=pb.ValidateRequest(yaml=plan_of(*(f"uprobe:{path}:no_such_{i}" for i in range(1000)))["plan"].yaml))
+        wait_until(lambda: is_busy(daemon), "the look is on its way")
+        root.request(**plan_of("sched:sched_switch"))
+        no = nobody.receive().response
+        equal((no.reason, pb.Status.Name(no.status)), ("too-long", "STATUS_EXHAUSTED"), no.message)
+
+
+def is_busy(daemon):
+    """Main has used CPU time for a while."""
+    with open(f"/proc/{daemon.pid}/task/{daemon.pid}/schedstat", encoding="ascii") as f:
+        return int(f.read().split()[0]) > 10 ** 9
 
 
 def test_tables_that_can_not_be():
