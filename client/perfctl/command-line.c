@@ -55,9 +55,24 @@ static int fail_unknown_option(const Perfctl *p, const char *name) {
                           near.best ? near.best : "", near.best ? "'?" : "");
 }
 
+/* What perf(1) and others call it. */
+static const char *verb_of_others(const char *name) {
+        static const char *const words[][2] = {
+                { "record", "watch" }, { "script", "watch" }, { "trace", "watch" }, { "top", "count --live" }, { "report", "count" },
+        };
+
+        for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+                if (strcmp(name, words[i][0]) == 0)
+                        return words[i][1];
+        return NULL;
+}
+
 static int fail_unknown_verb(const Perfctl *p, const char *name) {
+        const char *ours = verb_of_others(name);
         Near near = near_of(name);
 
+        if (ours)
+                return fail_usage(p, "there is no verb '%s': what comes near to it is `perfctl %s`", name, ours);
         for (size_t i = 0; verbs[i]; i++)
                 if (!verbs[i]->hidden)
                         near_add(&near, verbs[i]->name);

@@ -89,8 +89,14 @@ static int add_one(Perfctl *p, StatCounters *c, const char *event, const perfd_e
                 add_missing(c, event, place);
                 return 0;
         }
-        if (r != 0)
-                return perfctl_fail_client(p, event);
+        if (r != 0) {
+                bool is_no_name = !p->command && !strpbrk(event, ":/") && p->n_arguments > 0;
+
+                r = perfctl_fail_client(p, event);
+                if (is_no_name) /* perf stat needs no "--" */
+                        (void)perfctl_fail(p, r, "a command that is to be counted stands behind --, as in `perfctl stat -- sleep 1`");
+                return r;
+        }
         for (size_t k = 0; (ref = perfd_result_ref(result, k)); k++)
                 add_event(c, ref, is_glob(event) ? ref->name : event, place);
         return 0;

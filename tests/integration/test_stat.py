@@ -222,5 +222,13 @@ def test_what_can_not_be_counted():
         equal(stat(daemon, "-d", status=2)[1].splitlines()[0], "perfctl: stat: unknown option '-d'", "an option that is none")
 
 
+def test_command_without_dashes():
+    """As perf stat takes it: what is meant is said."""
+    with perfd.Daemon() as daemon:
+        process = subprocess.run([PERFCTL, "--socket", daemon.control, "stat", "-a", "sleep", "1"], stdin=subprocess.DEVNULL,
+                                 capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
+        check(process.returncode == 1 and "stands behind --, as in `perfctl stat -- sleep 1`" in process.stderr, process)
+
+
 if __name__ == "__main__":
     perfd.main(globals())

@@ -33,6 +33,8 @@ static void test_usage(void **state) {
                 const char *message; /* its beginning */
         } cases[] = {
                 { { "wtach" }, "perfctl: unknown verb 'wtach', did you mean 'watch'?\n" },
+                { { "record" }, "perfctl: there is no verb 'record': what comes near to it is `perfctl watch`\n" },
+                { { "top" }, "perfctl: there is no verb 'top': what comes near to it is `perfctl count --live`\n" },
                 { { "watch", "--wehre", "x" }, "perfctl: watch: unknown option '--wehre', did you mean '--where'?\n" },
                 { { "--jsno", "list" }, "perfctl: unknown option '--jsno', did you mean '--json'?\n" },
                 { { "show" }, "perfctl: show: its argument is missing\nusage: perfctl [--socket PATH] [--json] show EVENT\n" },
