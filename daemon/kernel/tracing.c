@@ -200,8 +200,8 @@ static int tracing_list(const Tracing *t, const char *group_glob, const char *na
         if (asprintf(&path, "%s/available_events", t->root) < 0)
                 return error_origin(-ENOMEM);
         r = whole_file_read(path, &text, &length);
-        if (r == -ENOMEM)
-                return r;
+        if (r < 0 && r != -ENOENT)
+                return explain_unreadable(path, -r, e);
         if (r < 0)
                 r = names_add_folders(&l, t, group_glob, name_glob, e);
         else
@@ -254,7 +254,9 @@ int tracing_load(const Tracing *t, const char *group, const char *name, Plan **r
         if (asprintf(&path, "%s/events/%s/%s/format", t->root, group, name) < 0)
                 return error_origin(-ENOMEM);
         r = read_file(path, &text, &length);
-        if (r == -ENOENT || r == -ENODEV || r == -EIO) /* the latter two: it goes in the middle of that */
+        if ((r == -ENODEV || r == -EIO) && faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
+                r = -ENOENT; /* it went in the middle of that */
+        if (r == -ENOENT)
                 return tracing_refuse_unknown(t, group, name, e);
         if (r < 0)
                 return explain_unreadable(path, -r, e);
