@@ -35,10 +35,6 @@ static bool has_tid(const uint32_t *tids, size_t n, uint32_t tid) {
         return n > 0 && bsearch(&tid, tids, n, sizeof(tid), births_compare_tids);
 }
 
-bool births_has_root(const BirthWatch *w, uint32_t tid) {
-        return has_tid(w->roots, w->n_roots, tid);
-}
-
 bool births_concern(const KinTable *t, const BirthWatch *w, uint32_t tid) {
         Kin k;
 

@@ -27,7 +27,6 @@ typedef struct BirthWatch {
 #define BIRTH_WATCH_NULL ((BirthWatch){ .roots = NULL })
 
 void birth_watch_deinit(BirthWatch *w);
-bool births_has_root(const BirthWatch *w, uint32_t tid);
 /* Has inherited what was opened on one of the roots, or is one of them. */
 bool births_concern(const KinTable *t, const BirthWatch *w, uint32_t tid);
 /* Whether a birth until then may have been passed by. True also for want of memory to find out. */
