@@ -192,6 +192,8 @@ static int check_header(const ElfFile *f, Explanation *e) {
 int elf_file_load_all(ElfFile *f, Explanation *e) {
         int r = elf_file_make_views(f);
 
+        if (r == -ENOMEM)
+                return refuse_kernel_memory(e, f->path);
         if (r == 0)
                 r = load_header(f, e);
         if (r == 0)
