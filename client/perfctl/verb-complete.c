@@ -104,7 +104,7 @@ static bool offer_path(Perfctl *p, const char *word) {
 typedef struct Line {
         const Verb *verb;
         const Option *waiting; /* for its value */
-        const char **events;   /* that it names */
+        char **events;         /* that it names */
         size_t n_events;
 } Line;
 
@@ -132,7 +132,7 @@ static void offer_words(Perfctl *p, const char *word, Words words, const Line *l
                 break;
         case WORDS_FIELDS:
         case WORDS_FIELDS_ALONE:
-                complete_fields(p, word, words, l->events, l->n_events);
+                complete_fields(p, word, words, (const char *const *)l->events, l->n_events);
                 break;
         case WORDS_CGROUPS:
         case WORDS_UNITS:
@@ -165,10 +165,10 @@ static const Option *find_option(const Option *options, const char *word) {
 
 static void add_event(Line *l, const char *event) {
         l->events = must_have(reallocarray(l->events, l->n_events + 1, sizeof(*l->events)));
-        l->events[l->n_events++] = event;
+        l->events[l->n_events++] = must_have(strdup(event));
 }
 
-/* A value, of which two are of use here: -e A,B, whose parts are borrowed from a copy that lives as long as the process. */
+/* A value, of which two are of use here; of -e A,B the parts. */
 static void take_value(Perfctl *p, Line *l, const char *value) {
         char **list;
         size_t n;
@@ -180,6 +180,7 @@ static void take_value(Perfctl *p, Line *l, const char *value) {
         list = stat_events_split(value, &n);
         for (size_t i = 0; i < n; i++)
                 add_event(l, list[i]);
+        stat_events_free(list, n);
 }
 
 /* The words before the last one. */
@@ -225,7 +226,7 @@ static int complete_run(Perfctl *p) {
                 offer_options(p, word, global_options);
         } else
                 offer_words(p, word, words_of_argument(&l), &l);
-        free(l.events);
+        stat_events_free(l.events, l.n_events);
         return PERFCTL_OK;
 }
 
