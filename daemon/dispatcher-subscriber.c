@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include "daemon/base/log.h"
 
+#include "daemon/base/peer-socket.h"
 #include "proto/perfd.pb-c.h"
 
 #define STREAM_MAX_REQUEST 4096 /* only `stop` and `room` may come */
@@ -31,7 +32,7 @@ Subscriber *subscriber_free(Subscriber *s) {
         free(s->prelude);
         free(s->closing_ledger);
         process_condition_free(s->condition);
-        close_fd(s->fd);
+        peer_socket_close(s->fd);
         free(s);
         return NULL;
 }
@@ -211,11 +212,11 @@ static int on_readable(Dispatcher *d, Subscriber *s) {
 
         if (r < 0)
                 return r;
-        n = recv(s->fd, room, size, MSG_DONTWAIT);
+        n = peer_socket_receive(s->fd, room, size);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return 0;
         if (n <= 0) {
-                subscriber_drop(d, s, s->ended ? NULL : "the peer closed");
+                subscriber_drop(d, s, s->ended ? NULL : n < 0 && errno == EBADMSG ? "the peer sent files" : "the peer closed");
                 return 0;
         }
         frame_reader_fed(&s->in, (size_t)n);

@@ -12,6 +12,7 @@
 
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
+#include "daemon/base/peer-socket.h"
 #include "daemon/kernel/open.h"
 #include "daemon/kernel/system-calls.h"
 #include "daemon/kernel/tasks.h"
@@ -383,6 +384,7 @@ bool supervisor_stop(Supervisor *s) {
         supervisor_free_kept(s);
         supervisor_give_closer(s, false);
         closer_stop(&s->closer);
+        peer_socket_stop();
         supervisor_free_charges(s);
         watchdog_stop(&s->watchdog);
         comm_table_deinit(&s->comms);

@@ -18,6 +18,7 @@ typedef enum ThreadKind {
         THREAD_READER,
         THREAD_DISPATCHER,
         THREAD_CLOSER,
+        THREAD_SOCKET_CLOSER,
         THREAD_WATCHDOG,
         THREAD_STALL_MONITOR,
         _THREAD_KIND_MAX,

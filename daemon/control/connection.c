@@ -9,6 +9,7 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/fd-limit.h"
+#include "daemon/base/peer-socket.h"
 #include "daemon/base/printable.h"
 
 #include <stdio.h>
@@ -58,7 +59,7 @@ Connection *connection_free(Connection *c) {
         sd_event_source_disable_unref(c->source);
         sd_event_source_disable_unref(c->patience);
         frame_reader_deinit(&c->in);
-        close_fd(c->fd);
+        peer_socket_close(c->fd);
         free(c->out);
         free(c);
         return NULL;
@@ -335,10 +336,13 @@ static int connection_read(Connection *c) {
         r = frame_reader_room(&c->in, &room, &size);
         if (r < 0)
                 return r;
-        n = recv(c->fd, room, size, MSG_DONTWAIT);
+        n = peer_socket_receive(c->fd, room, size);
         if (n > 0)
                 frame_reader_fed(&c->in, (size_t)n);
-        else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        else if (n < 0 && errno == EBADMSG) {
+                peer_tell(c->fd, PERFD__V1__STATUS__STATUS_INVALID, "files", "files came with a request: send frames alone");
+                c->closed = true;
+        } else if (n == 0 || (errno != EAGAIN && errno != EINTR))
                 c->ended = true;
         return 0;
 }
@@ -382,6 +386,10 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userda
                 if (r < 0)
                         return r;
         }
+        if (c->closed) {
+                connection_free(c);
+                return 0;
+        }
         return connection_progress(c);
 }
 
@@ -390,7 +398,7 @@ void connection_new(Control *control, int fd, const Peer *peer) {
         int r;
 
         if (!c) {
-                close_fd(fd);
+                peer_socket_close(fd);
                 return;
         }
         *c = (Connection){ .control = control, .id = ++control->last_id, .fd = fd, .peer = *peer,

@@ -5,7 +5,7 @@
  * Where there is no fd for a peer it is accepted with one of the reserve and told so, or served, if it is root on the control
  * socket. Only where that fails too, accepting stops for a moment, instead of spinning on a socket that stays readable. It also
  * stops, for a second at most, where root could only be served by ending what perfd is busy with: who waits in the queue of the
- * socket needs no fd.
+ * socket needs no fd; and on the stream socket while too many sockets wait to be closed (peer-socket.h).
  */
 #include "daemon/control/listener.h"
 
@@ -13,6 +13,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
+#include "daemon/base/peer-socket.h"
 #include "daemon/base/thread.h"
 
 #include <errno.h>
@@ -23,10 +24,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-
-#ifndef SO_PASSRIGHTS /* Linux 6.16; a connection has it from its listener */
-#define SO_PASSRIGHTS 83
-#endif
 
 #define BACKLOG 128
 #define PAUSE_USEC 200000 /* without a free fd */
@@ -107,7 +104,7 @@ void peer_tell(int fd, Perfd__V1__Status status, const char *reason, const char 
 }
 
 static void listener_take(Listener *l, int connection_fd) {
-        _cleanup_close_ int fd = connection_fd;
+        _cleanup_(peer_socket_closep) int fd = connection_fd;
         Explanation e = EXPLANATION_NULL;
         struct ucred cred;
         socklen_t size = sizeof(cred);
@@ -161,7 +158,7 @@ static int on_connect(sd_event_source *source, int listen_fd, uint32_t revents, 
         for (int i = 0; i < ACCEPTS_PER_WAKEUP; i++) {
                 int fd;
 
-                if (listener_waits(l))
+                if (listener_waits(l) || (!l->may_change && peer_socket_is_behind()))
                         return listener_pause(l, BUSY_USEC);
                 fd = listener_accept(l);
                 if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
@@ -189,11 +186,12 @@ int control_listen_fd(Control *c, int fd, bool may_change) {
         }
         *l = (Listener){ .control = c, .fd = fd, .may_change = may_change, .next = c->listeners };
         c->listeners = l;
-        /* Files that a peer sends would be closed by recv(2), which may take seconds of main's; before Linux 6.16 they are */
-        (void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
+        r = peer_socket_refuse_files(fd);
         /* systemd's sockets block, and on_connect() accepts until there is nobody left */
-        r = fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? error_origin(-errno)
-                                               : error_origin(sd_event_add_io(c->event, &l->source, fd, EPOLLIN, on_connect, l));
+        if (r >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+                r = error_origin(-errno);
+        if (r >= 0)
+                r = error_origin(sd_event_add_io(c->event, &l->source, fd, EPOLLIN, on_connect, l));
         if (r >= 0)
                 r = error_origin(sd_event_source_set_exit_on_failure(l->source, true));
         if (r >= 0 && may_change)
