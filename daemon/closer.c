@@ -141,12 +141,15 @@ void closer_remove_probe(Closer *c, Probe *probe) {
         }
 }
 
-void closer_stop(Closer *c) {
+void closer_stop(Closer *c, void (*goes_on)(void *userdata, size_t n_left), void *userdata) {
         if (c->thread.started) {
                 closer_go(c);
                 while (!closer_post(c, NULL, 0, NULL, NULL))
                         sched_yield(); /* it is busy with what is in its mailbox, or memory comes back from there */
-                (void)thread_join(&c->thread);
+                do {
+                        if (goes_on)
+                                goes_on(userdata, atomic_load_explicit(&c->n_pending, memory_order_relaxed));
+                } while (!thread_join_within(&c->thread, NSEC_PER_SEC));
         }
         mailbox_deinit(&c->mailbox);
 }

@@ -46,5 +46,8 @@ void closer_remove_probe(Closer *c, Probe *probe);
 void closer_hold(Closer *c);
 /* Main, before it sleeps. */
 void closer_go(Closer *c);
-/* Main: closes what is pending and ends. Accepts one that was never started. */
-void closer_stop(Closer *c);
+/*
+ * Main: closes what is pending and ends. Accepts one that was never started. goes_on: called when it begins, and once a second,
+ * with the number of fds that are not closed yet; or NULL.
+ */
+void closer_stop(Closer *c, void (*goes_on)(void *userdata, size_t n_left), void *userdata);

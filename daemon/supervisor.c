@@ -300,6 +300,29 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         return 0;
 }
 
+typedef struct Closing {
+        Supervisor *supervisor;
+        size_t n_left;
+} Closing;
+
+/*
+ * Linux waits for RCU at the last close of each tracepoint, for whoever is killed too: a thousand of them take half a minute. The
+ * service manager is asked for time as long as they become fewer.
+ */
+static void ask_for_time(void *userdata, size_t n_left) {
+        Closing *c = userdata;
+
+        if (n_left < c->n_left)
+                supervisor_notify(c->supervisor, "EXTEND_TIMEOUT_USEC=15000000");
+        c->n_left = n_left;
+}
+
+static void stop_closer(Supervisor *s) {
+        Closing closing = { s, SIZE_MAX };
+
+        closer_stop(&s->closer, ask_for_time, &closing);
+}
+
 /* A thread never answered: all that it may look at is left to the end of the process, but for what would outlive that. */
 static void abandon_threads(Supervisor *s) {
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
@@ -310,7 +333,7 @@ static void abandon_threads(Supervisor *s) {
                 opened_close(s, &g->pending);
                 closer_remove_probe(&s->closer, TAKE_PTR(g->probe)); /* behind its fds */
         }
-        closer_stop(&s->closer);
+        stop_closer(s);
         watchdog_stop(&s->watchdog);
 }
 
@@ -383,7 +406,7 @@ bool supervisor_stop(Supervisor *s) {
         supervisor_free_births(s);
         supervisor_free_kept(s);
         supervisor_give_closer(s, false);
-        closer_stop(&s->closer);
+        stop_closer(s);
         peer_socket_stop();
         supervisor_free_charges(s);
         watchdog_stop(&s->watchdog);

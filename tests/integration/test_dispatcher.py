@@ -88,6 +88,23 @@ def test_notify_socket():
             fill(path)  # and nobody reads the end
 
 
+def test_time_to_end():
+    """The service manager is asked for time while what was opened is closed."""
+    with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        path = os.path.join(directory, "notify")
+        manager.bind(path)
+        manager.settimeout(perfd.PATIENCE)
+        os.chmod(directory, 0o755)
+        os.chmod(path, 0o666)
+        config = "version: 1\ngroups: {own: {events: [page-faults]}}\n"
+        with perfd.Daemon(config=config, env={**os.environ, "NOTIFY_SOCKET": path}) as daemon:
+            equal(manager.recv(200), b"READY=1", "state")
+            with stopped_thread(daemon, "closer"):
+                os.kill(daemon.pid, signal.SIGTERM)
+                told = [manager.recv(200).split(b"=")[0] for _ in range(2)]
+            equal(told, [b"STOPPING", b"EXTEND_TIMEOUT_USEC"], "states")
+
+
 def test_dispatcher():
     """A dispatcher that is stopped: it is said, what needs it is refused, all else goes on, and streams afterwards."""
     first = perfd.online_cpus()[0]

@@ -66,7 +66,7 @@ static void open_shop(Shop *s, nsec_t held_most) {
 }
 
 static void close_shop(Shop *s) {
-        closer_stop(&s->closer);
+        closer_stop(&s->closer, NULL, NULL);
         close_fd(s->peers[0]);
         close_fd(s->peers[1]);
 }
@@ -112,7 +112,7 @@ static void test_stopped_while_held(void **state) {
         open_shop(&s, EVER);
         closer_hold(&s.closer);
         (void)give_fd(&s, 0);
-        closer_stop(&s.closer);
+        closer_stop(&s.closer, NULL, NULL);
         assert_true(is_closed(&s, 0));
         close_fd(s.peers[0]);
 }
