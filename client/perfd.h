@@ -242,6 +242,19 @@ typedef struct perfd_count {
         uint64_t count;
 } perfd_count;
 
+/* What the daemon's access.rules grant to this client. */
+typedef struct perfd_access {
+        bool is_limited;   /* false: no rule decides, and it may what its socket allows */
+        uint32_t rule;     /* that decides, from 1; 0: none is for it */
+        const char *place; /* of the rule: "PATH:LINE" */
+        bool status;       /* all that perfd_status_row has, lists, ledgers and what the host offers */
+        char *const *subscribe; /* names of events and globs */
+        size_t n_subscribe;
+        const char *where; /* joined to the condition of a subscription; "": none */
+        char *const *emit; /* names of external events and globs */
+        size_t n_emit;
+} perfd_access;
+
 typedef struct perfd_status_row {
         const char *version;
         uint32_t pid;
@@ -262,6 +275,7 @@ typedef struct perfd_status_row {
         uint64_t dispatcher_stalled; /* ns since when the dispatcher does not answer; 0: it does */
         const perfd_count *losses;   /* what n_lost is the sum of; those that are not 0 */
         size_t n_losses;
+        const perfd_access *access; /* without its `status` only version and clock are set; NULL: a daemon that has no rules yet */
 } perfd_status_row;
 
 typedef struct perfd_cpu_row {

@@ -10,11 +10,34 @@
 #include "client/descriptor.h"
 #include "client/event-spec.h"
 
+/* NULL in *ret: the daemon is older. */
+static int add_access(perfd_result *result, const Perfd__V1__Access *m, const perfd_access **ret) {
+        perfd_access *row = arena_push(&result->arena, 1, sizeof(*row));
+
+        if (!row)
+                return -ENOMEM;
+        if (m)
+                *row = (perfd_access){
+                        .is_limited = m->limited,
+                        .rule = m->rule,
+                        .place = m->place,
+                        .status = m->status,
+                        .subscribe = m->subscribe,
+                        .n_subscribe = m->n_subscribe,
+                        .where = m->where,
+                        .emit = m->emit,
+                        .n_emit = m->n_emit,
+                };
+        *ret = m ? row : NULL;
+        return 0;
+}
+
 static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
         perfd_status_row *row = arena_push(&result->arena, 1, sizeof(*row));
         perfd_cpu_row *cpus = arena_push(&result->arena, m->n_cpus, sizeof(*cpus));
+        const perfd_access *access = NULL;
 
-        if (!row || !cpus)
+        if (!row || !cpus || add_access(result, m->access, &access) < 0)
                 return -ENOMEM;
         *row = (perfd_status_row){
                 .version = m->version,
@@ -39,6 +62,7 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                 .dispatcher_stalled = m->dispatcher_stalled,
                 .n_tasks_forgotten = m->n_tasks_forgotten,
                 .n_losses = m->n_losses,
+                .access = access,
         };
         if (result_counts_new(&result->arena, m->losses, m->n_losses, &row->losses) < 0)
                 return -ENOMEM;

@@ -22,6 +22,9 @@ int group_build(Build *b, const Node *key, const Node *section);
 /* The list of events of the group that is the last one. -ENOMEM. */
 int events_build(Build *b, const Key *k, const Node *list);
 
+/* access.rules, in the place of those that an earlier file has. -ENOMEM. */
+int rules_build(Build *b, const Key *k, const Node *list);
+
 /* Lists of an event whose items have names. -ENOMEM. */
 int attr_build(Build *b, const Key *k, const Node *map, void *object);
 int fields_build(Build *b, const Key *k, const Node *node, void *object);

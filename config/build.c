@@ -124,11 +124,11 @@ static int list_build(Build *b, const Key *k, const Node *n, void *object) {
 }
 
 /* Keys that must be there and are not. Without an item of its own, such a key is missing at the start of the map. */
-static void section_check_required(Build *b, const char *pattern, const Node *map, uint64_t seen) {
+static void section_check_required(Build *b, const char *pattern, const Node *map, const bool *seen) {
         for (size_t i = 0; i < n_config_keys; i++) {
                 const char *last = key_below(&config_keys[i], pattern);
 
-                if (last && config_keys[i].required && !(seen & (uint64_t)1 << i))
+                if (last && config_keys[i].required && !seen[i])
                         config_mistakes_add(b->mistakes, map->at, "key '%s' is missing, expected %s", last,
                                             config_keys[i].range);
         }
@@ -137,7 +137,7 @@ static void section_check_required(Build *b, const char *pattern, const Node *ma
 static int value_build(Build *b, const Key *k, const Node *key, const Node *value, void *object);
 
 int section_build(Build *b, const char *pattern, const Node *map, void *object) {
-        uint64_t seen = 0;
+        bool seen[KEYS_MAX] = { false };
         int r = 0;
 
         if (map->kind != NODE_MAP && !node_is_empty(map)) {
@@ -153,7 +153,7 @@ int section_build(Build *b, const char *pattern, const Node *map, void *object) 
                         continue;
                 }
                 if (r == 0) {
-                        seen |= (uint64_t)1 << key_index(k);
+                        seen[key_index(k)] = true;
                         r = value_build(b, k, map->children[i], map->children[i + 1], object);
                 }
         }
@@ -199,6 +199,8 @@ static int value_build(Build *b, const Key *k, const Node *key, const Node *valu
                 return named_build(b, k, value);
         case KEY_EVENTS:
                 return events_build(b, k, value);
+        case KEY_RULES:
+                return rules_build(b, k, value);
         case KEY_ATTR:
                 return attr_build(b, k, value, object);
         case KEY_FIELDS:
@@ -207,6 +209,7 @@ static int value_build(Build *b, const Key *k, const Node *key, const Node *valu
         case KEY_CHOICES:
         case KEY_CGROUPS:
         case KEY_WORDS:
+        case KEY_ACCOUNTS:
         case KEY_COUNTERS:
                 return list_build(b, k, value, object);
         default:

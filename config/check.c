@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/build.h"
+#include "config/rule.h"
 #include "config/words.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/error-trail.h"
@@ -235,5 +236,7 @@ int build_check_references(Build *b) {
                 r = groups_check(b);
         if (r == 0)
                 r = events_check(b);
+        if (r == 0)
+                r = rules_resolve(b);
         return r;
 }

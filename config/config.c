@@ -9,6 +9,7 @@
 
 #include "config/array.h"
 #include "config/build.h"
+#include "config/rule.h"
 #include "config/target.h"
 #include "config/value.h"
 
@@ -67,6 +68,7 @@ Config *config_unref(Config *c) {
         for (size_t i = 0; i < c->n_targets; i++)
                 target_deinit(&c->targets[i]);
         free(c->targets);
+        rules_free(c);
         for (size_t i = 0; i < c->n_paths; i++)
                 free(c->paths[i]);
         free(c->paths);

@@ -24,6 +24,8 @@ enum {
         CONFIG_NAMES_MAX = 1024,        /* different cgroups, containers or units of a target */
         CONFIG_DROP_INS_MAX = 1000,
         CONFIG_FIELDS_MAX = 64, /* of an external event */
+        CONFIG_RULES_MAX = 256,
+        CONFIG_GRANTS_MAX = 256, /* names and globs of one list of a rule */
 };
 
 /* The values of CALLCHAIN_KERNEL and CALLCHAIN_USER in daemon/model/event.h. */
@@ -95,6 +97,18 @@ typedef struct ConfigGroup {
         ConfigPlace at, target_at; /* path NULL: not written */
 } ConfigGroup;
 
+/* What clients of the stream socket may that it is for; none of users and groups: everybody. */
+typedef struct ConfigRule {
+        Strings users, groups; /* as they are written */
+        uint32_t *uids, *gids; /* what they mean on this host: host.h; a name that nobody has here is left out */
+        size_t n_uids, n_gids;
+        bool status;
+        Strings subscribe; /* names or globs */
+        char *where;       /* for all of them; NULL: none */
+        Strings emit;
+        ConfigPlace at, where_at;
+} ConfigRule;
+
 typedef struct Config {
         _Atomic(unsigned) n_refs;
         uint64_t version;
@@ -116,6 +130,8 @@ typedef struct Config {
         uint64_t events_per_uid, fds_per_uid; /* of events that clients add */
         mode_t control_mode, stream_mode;
         char *stream_group; /* name or number of the stream socket's group; whether it exists is not checked here */
+        ConfigRule *rules;     /* in their order: the first that matches decides; of the last file that has any */
+        size_t n_rules;
         ConfigTarget *targets; /* [0] is the built-in "host" */
         size_t n_targets;
         ConfigGroup *groups;

@@ -38,7 +38,7 @@ static const char *setting_text(const Key *k, const Config *c, char buffer[stati
 }
 
 static bool is_setting(const Key *k) {
-        return key_owner(k) == OWNER_CONFIG && k->type != KEY_SECTION && k->type != KEY_NAMED;
+        return key_owner(k) == OWNER_CONFIG && k->type != KEY_SECTION && k->type != KEY_NAMED && k->type != KEY_RULES;
 }
 
 bool config_difference_next(const Config *before, const Config *after, size_t *row, ConfigDifference *ret) {

@@ -52,6 +52,10 @@ void config_set_host_cpu_online(uint32_t cpu, bool is_online) {
                 found->is_online = is_online;
 }
 
+bool config_has_host(void) {
+        return n_cpus > 0;
+}
+
 HostCpu config_host_cpu(uint32_t cpu) {
         const Cpu *found = cpu_find(cpu);
 

@@ -23,6 +23,8 @@ typedef enum HostCpu {
         HOST_CPU_ONLINE,
 } HostCpu;
 
+/* One was set. */
+bool config_has_host(void);
 HostCpu config_host_cpu(uint32_t cpu);
 #define HOST_CPUS_SIZE 64
 /* "0-3,8", as far as it fits. */

@@ -42,6 +42,7 @@ static const KeyChoice fallbacks[] = {
 #define IN_TARGET(field) .offset = offsetof(ConfigTarget, field)
 #define IN_GROUP(field) .offset = offsetof(ConfigGroup, field)
 #define IN_EVENT(field) .offset = offsetof(ConfigEvent, field)
+#define IN_RULE(field) .offset = offsetof(ConfigRule, field)
 
 const Key config_keys[] = {
         { "version", KEY_COUNT, NULL, "1, the only version of this format",
@@ -65,6 +66,20 @@ const Key config_keys[] = {
           IN_CONFIG(stream_mode), .restart = true },
         { "access.stream-group", KEY_ACCOUNT, "perfd", "the name or number of a group", "group of listen.stream",
           IN_CONFIG(stream_group), .restart = true },
+        { "access.rules", KEY_RULES, NULL, "a list of rules",
+          "what clients of the stream socket may, by who they are; the first rule that is for a client decides" },
+        { "access.rules[].users", KEY_ACCOUNTS, NULL, "names or numbers of users in a list, such as [ann, 1001]",
+          "for these users", IN_RULE(users) },
+        { "access.rules[].groups", KEY_ACCOUNTS, NULL, "names or numbers of groups in a list, such as [developers]",
+          "for members of these groups", IN_RULE(groups) },
+        { "access.rules[].status", KEY_BOOL, "false", "true or false", "state, events, ledger and metrics, and no samples",
+          IN_RULE(status) },
+        { "access.rules[].subscribe", KEY_WORDS, NULL, "names of events or globs in a list, such as [\"sched:*\"]",
+          "samples of these events", IN_RULE(subscribe) },
+        { "access.rules[].where", KEY_FILTER, NULL, "a predicate of at most 4000 bytes, such as 'sample.pid == 17'",
+          "only samples of which this is true, whatever a client asks for", IN_RULE(where) },
+        { "access.rules[].emit", KEY_WORDS, NULL, "names of external events or globs in a list, such as [\"external:deploy\"]",
+          "samples of one's own of these external events", IN_RULE(emit) },
 
         { "state", KEY_PATH, "/var/lib/perfd/events", "an absolute path of at most 107 bytes",
           "file of the events that clients want to be kept", IN_CONFIG(state_path), .restart = true },
@@ -191,7 +206,7 @@ const Key config_keys[] = {
 };
 
 const size_t n_config_keys = ARRAY_SIZE(config_keys);
-_Static_assert(ARRAY_SIZE(config_keys) <= KEYS_MAX, "a set of keys is a uint64_t");
+_Static_assert(ARRAY_SIZE(config_keys) <= KEYS_MAX, "more keys than a set of them has room for: raise KEYS_MAX");
 
 const char *key_below(const Key *k, const char *pattern) {
         size_t n = strlen(pattern);
@@ -217,6 +232,8 @@ const Key *key_find(const char *pattern, const char *key) {
 KeyOwner key_owner(const Key *k) {
         if (strncmp(k->pattern, "targets.NAME.", strlen("targets.NAME.")) == 0)
                 return OWNER_TARGET;
+        if (strncmp(k->pattern, "access.rules[].", strlen("access.rules[].")) == 0)
+                return OWNER_RULE;
         if (strstr(k->pattern, "[]."))
                 return OWNER_EVENT;
         return strncmp(k->pattern, "groups.NAME.", strlen("groups.NAME.")) == 0 ? OWNER_GROUP : OWNER_CONFIG;

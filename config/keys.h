@@ -14,6 +14,7 @@ typedef enum KeyType {
         KEY_EVENTS,     /* list of sections; an item may be the event's text alone */
         KEY_ATTR,       /* mapping: Strings "name=value", see attr-setting.h */
         KEY_FIELDS,     /* mapping, or list of names and types: Strings "name:type" */
+        KEY_RULES,      /* list of sections; what an earlier file has of it goes */
         KEY_COUNT,      /* uint64_t, from min to max */
         KEY_SIZE,       /* uint64_t, bytes, from min to max */
         KEY_RING_SIZE,  /* the same, a power of two of pages */
@@ -34,6 +35,7 @@ typedef enum KeyType {
         KEY_CGROUP,     /* Strings, one path or glob */
         KEY_CGROUPS,    /* list: the same */
         KEY_WORDS,      /* list: Strings, ids or names without spaces */
+        KEY_ACCOUNTS,   /* list: Strings, names or numbers of users or groups */
         KEY_COUNTERS,   /* list: Strings, each may be a member of a group, see event_names_parse() */
         _KEY_TYPE_MAX,
 } KeyType;
@@ -44,6 +46,7 @@ typedef enum KeyOwner {
         OWNER_TARGET,
         OWNER_GROUP,
         OWNER_EVENT,
+        OWNER_RULE,
         _KEY_OWNER_MAX,
 } KeyOwner;
 
@@ -60,7 +63,7 @@ typedef struct Key {
         const char *help;
         bool required;
         bool restart; /* of OWNER_CONFIG: what perfd was started with holds until it ends */
-        size_t offset; /* of the value in its owner: Config, ConfigTarget, ConfigGroup, ConfigEvent */
+        size_t offset; /* of the value in its owner: Config, ConfigTarget, ConfigGroup, ConfigEvent, ConfigRule */
         uint64_t min, max;
         const KeyChoice *choices;
 } Key;
@@ -69,7 +72,7 @@ typedef struct Key {
 extern const Key config_keys[];
 extern const size_t n_config_keys;
 
-#define KEYS_MAX 64 /* a set of keys fits into a uint64_t by index */
+#define KEYS_MAX 128
 
 static inline size_t key_index(const Key *k) {
         return (size_t)(k - config_keys);

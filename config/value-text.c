@@ -16,7 +16,7 @@
 
 #define CPUS_MAX 8192 /* NR_CPUS of the largest kernels */
 #define FILTER_MAX 4000
-#define GROUP_MAX (UINT32_MAX - 1) /* (gid_t)-1 is none: chown(2) leaves the group as it is */
+#define ACCOUNT_MAX (UINT32_MAX - 1) /* (gid_t)-1 is none: chown(2) leaves the group as it is; and (uid_t)-1 */
 #define WORD_MAX 255    /* NAME_MAX */
 #define SPACE " \t\r\n"
 
@@ -113,7 +113,7 @@ int path_decode(const Key *k, const char *text, char **to, Explanation *e) {
         return r != 0 ? r : text_set(text, to);
 }
 
-int account_decode(const Key *k, const char *text, char **to, Explanation *e) {
+static int account_check(const Key *k, const char *text, Explanation *e) {
         static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
         size_t length = strlen(text);
         const char *end;
@@ -121,9 +121,15 @@ int account_decode(const Key *k, const char *text, char **to, Explanation *e) {
 
         if (length == 0 || length > 32 || strspn(text, letters) != length || text[0] == '-' || text[0] == '.')
                 return refuse_value(k, text, e, "");
-        if (strspn(text, "0123456789") == length && (!number_decode(text, &id, &end) || id > GROUP_MAX))
-                return refuse_value_at(k, text, 0, e, "which is above 4294967294, the last number of a group");
-        return text_set(text, to);
+        if (strspn(text, "0123456789") == length && (!number_decode(text, &id, &end) || id > ACCOUNT_MAX))
+                return refuse_value_at(k, text, 0, e, "which is above 4294967294, the last number of users and groups");
+        return 0;
+}
+
+int account_decode(const Key *k, const char *text, char **to, Explanation *e) {
+        int r = account_check(k, text, e);
+
+        return r != 0 ? r : text_set(text, to);
 }
 
 int name_decode(const Key *k, const char *text, char **to, Explanation *e) {
@@ -267,6 +273,12 @@ int words_add(const Key *k, const char *text, Strings *to, Index *known, Explana
         if (text[space])
                 return refuse_value_at(k, text, space, e, "which has a space in it");
         return list_add(k, text, to, known, e);
+}
+
+int accounts_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e) {
+        int r = account_check(k, text, e);
+
+        return r != 0 ? r : list_add(k, text, to, known, e);
 }
 
 int counters_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e) {

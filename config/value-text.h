@@ -27,4 +27,5 @@ int cpus_decode(const Key *k, const char *text, char **to, Explanation *e);
 /* One more item of a list; known: value.h, or NULL. */
 int cgroup_name_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e);
 int words_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e);
+int accounts_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e);
 int counters_add(const Key *k, const char *text, Strings *to, Index *known, Explanation *e);

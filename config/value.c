@@ -267,11 +267,14 @@ static int decode(const Key *k, const char *text, void *to, Index *known, Explan
                 return cgroup_name_add(k, text, to, known, e);
         case KEY_WORDS:
                 return words_add(k, text, to, known, e);
+        case KEY_ACCOUNTS:
+                return accounts_add(k, text, to, known, e);
         case KEY_COUNTERS:
                 return counters_add(k, text, to, known, e);
         case KEY_SECTION:
         case KEY_NAMED:
         case KEY_EVENTS:
+        case KEY_RULES:
         case KEY_ATTR:
         case KEY_FIELDS:
         case _KEY_TYPE_MAX:
@@ -340,6 +343,7 @@ static void value_deinit(const Key *k, void *object) {
         case KEY_CGROUP:
         case KEY_CGROUPS:
         case KEY_WORDS:
+        case KEY_ACCOUNTS:
         case KEY_COUNTERS:
         case KEY_ATTR:
         case KEY_FIELDS:

@@ -9,7 +9,7 @@
 #include "daemon/base/error.h"
 
 /*
- * Sets the value of `k` in `object` (a Config, ConfigTarget, ConfigGroup or ConfigEvent, as the pattern says), or adds
+ * Sets the value of `k` in `object` (a Config, ConfigTarget, ConfigGroup, ConfigEvent or ConfigRule, as the pattern says), or adds
  * one item to it if it is a list. 0; REFUSED_INVALID: `e` says what was found and what is expected, and at which byte;
  * negative: -ENOMEM. With 0 and a text in `e` the value was repeated, which changes nothing and is worth a warning.
  */

@@ -12,6 +12,7 @@
 #include "daemon/base/log.h"
 #include "daemon/kernel/state-file.h"
 #include "daemon/kernel/tasks.h"
+#include "daemon/supervisor-access.h"
 #include "daemon/supervisor-doctor.h"
 #include "daemon/supervisor-names.h"
 #include "daemon/supervisor.h"
@@ -179,10 +180,12 @@ static Config *load_config(const char *path) {
                 r = config_load(path, &mistakes, &c);
         else
                 c = config_default();
+        if (r == 0 && c && (r = access_check(c, &mistakes)) == 0 && (r = config_mistakes_finish(&mistakes)) == 0 && mistakes.n_errors > 0)
+                c = config_unref(c);
         for (size_t i = 0; i < mistakes.n_items; i++)
                 say_mistake(&mistakes.items[i]);
         config_mistakes_deinit(&mistakes);
-        if (r < 0 || (r == 0 && !c))
+        if (r < 0 || (r == 0 && !c && !path))
                 log_print(LOG_ERR, MESSAGE_FAILED, "%s", r ? error_text(r) : strerror(ENOMEM));
         return c;
 }

@@ -98,6 +98,8 @@ int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, Config
         _cleanup_(config_unrefp) Config *c = NULL;
         int r = config_parse_all(texts, n, m, &c);
 
+        if (r == 0)
+                r = access_check(c, m);
         for (size_t i = 0; r == 0 && i < c->n_events; i++) {
                 Explanation e = EXPLANATION_NULL;
                 Registration *list = NULL;

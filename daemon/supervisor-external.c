@@ -6,8 +6,10 @@
 
 #include <assert.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/printable.h"
 #include "daemon/model/external-plan.h"
 #include "daemon/supervisor-requests.h"
 
@@ -326,6 +328,17 @@ static int values_from_message(const Perfd__V1__ExternalSample *m, ExternalInput
         return 0;
 }
 
+/* Before anything is said of the event: whether there is one is not for everybody. */
+static int check_emitter(const Access *access, const Perfd__V1__ExternalSample *m, Explanation *e) {
+        char what[128];
+
+        if (access_may_emit(access, m->event))
+                return access_check_emitter(access, m->pid, m->tid, e);
+        (void)snprintf(what, sizeof(what), "to emit %.80s", m->event);
+        printable_make(what, sizeof(what)); /* it may be cut in a character */
+        return access_refuse(access, what, e);
+}
+
 /* A message as a record, whose raw bytes are in `raw`. Refused: nothing was taken. */
 static int sample_from_message(Supervisor *s, const Perfd__V1__ExternalSample *m, uint8_t *raw,
                                Registration **ret_registration, Record *ret, Explanation *e) {
@@ -376,8 +389,11 @@ int handle_emit(Asking *a, Explanation *e) {
         perfd__v1__emit_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_EMITTED;
         a->response->emitted = reply;
-        for (size_t i = 0; i < q->n_samples && r == 0; i++)
-                r = sample_from_message(s, q->samples[i], raw, &g, &record, e);
+        for (size_t i = 0; i < q->n_samples && r == 0; i++) {
+                r = check_emitter(&a->access, q->samples[i], e);
+                if (r == 0)
+                        r = sample_from_message(s, q->samples[i], raw, &g, &record, e);
+        }
         if (r != 0)
                 return r;
         for (size_t i = 0; i < q->n_samples && r == 0; i++) {

@@ -32,13 +32,19 @@ static int spec_message_copy(const Perfd__V1__EventSpec *from, Perfd__V1__EventS
         return *ret ? 0 : error_origin(-ENOMEM);
 }
 
-static int list_pending(const Supervisor *s, const char *pattern, Perfd__V1__ListReply *reply) {
+/* What one may have samples of, or emit. */
+static bool may_see(const Asking *a, const char *name) {
+        return access_has_status(&a->access) || access_has_samples(&a->access, name) || access_may_emit(&a->access, name);
+}
+
+static int list_pending(const Asking *a, const char *pattern, Perfd__V1__ListReply *reply) {
+        const Supervisor *s = a->supervisor;
         int r = 0;
 
         for (const PendingEvent *w = s->pending.first; w && r == 0; w = w->next) {
                 Perfd__V1__EventState *m;
 
-                if (!pending_is_selected(w, pattern))
+                if (!pending_is_selected(w, pattern) || !may_see(a, w->spec->name))
                         continue;
                 m = malloc(sizeof(*m));
                 if (!m)
@@ -80,7 +86,7 @@ int handle_list(Asking *a, Explanation *e) {
                 Perfd__V1__EventState *m;
                 EventCut t;
 
-                if (!name_selects(glob, g->event))
+                if (!name_selects(glob, g->event) || !may_see(a, g->event->spec.name))
                         continue;
                 m = malloc(sizeof(*m));
                 if (!m)
@@ -109,5 +115,5 @@ int handle_list(Asking *a, Explanation *e) {
                 if (r == 0)
                         r = spec_message(&g->event->spec, &m->spec);
         }
-        return r >= 0 ? list_pending(s, glob, reply) : r;
+        return r >= 0 ? list_pending(a, glob, reply) : r;
 }

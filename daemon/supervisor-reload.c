@@ -17,6 +17,7 @@
 #include "config/difference.h"
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
+#include "daemon/supervisor-access.h"
 #include "daemon/supervisor-kept.h"
 
 static int reload_commit(Supervisor *s, Reload *w, Explanation *e) {
@@ -171,6 +172,32 @@ static int refuse_config(int r, const ConfigMistakes *m, const char *path, Expla
         return r > 0 ? refuse_mistakes(m, path, e) : r;
 }
 
+/* What only the daemon knows of a configuration that is right else: its rules. */
+static int check_rules(int r, const Config *c, ConfigMistakes *m) {
+        if (r == 0)
+                r = access_check(c, m);
+        if (r == 0)
+                r = config_mistakes_finish(m);
+        return r == 0 && m->n_errors > 0 ? REFUSED_INVALID : r;
+}
+
+static void log_warning(const ConfigMistake *m) {
+        char line[1024];
+
+        (void)config_mistake_text(m, line, sizeof(line));
+        utf8_mend(line);
+        log_print(LOG_WARNING, MESSAGE_BAD_CONFIG, "%s", line);
+}
+
+/* Of what is applied rules are left alone: without any, all that the socket allows would be everybody's. */
+static int supervisor_change_access(Supervisor *s, Config *c) {
+        Config *before = s->access;
+
+        s->access = config_ref(c);
+        config_unref(before);
+        return 0;
+}
+
 static int reload_file(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
@@ -180,14 +207,17 @@ static int reload_file(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *
         if (!s->config_path)
                 return refuse(e, REFUSED_INVALID, "bad-config", "perfd runs without a configuration: start it with --config");
         r = config_load(s->config_path, &mistakes, &c);
+        r = check_rules(r, c, &mistakes);
         r = refuse_config(r, &mistakes, s->config_path, e);
+        for (size_t i = 0; i < mistakes.n_items && r == 0; i++)
+                log_warning(&mistakes.items[i]);
         config_mistakes_deinit(&mistakes);
         if (r != 0)
                 return r;
         s->loads_own_config = true;
         r = supervisor_change_config(s, c, !c->strict, ret, e);
         s->loads_own_config = false;
-        return r;
+        return r == 0 ? supervisor_change_access(s, c) : r;
 }
 
 /* `systemctl status` shows it until a reload succeeds, whoever asked for this one. */
@@ -211,6 +241,9 @@ int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *
         ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
         int r = config_parse(path, yaml, strlen(yaml), &mistakes, ret);
 
+        r = check_rules(r, r == 0 ? *ret : NULL, &mistakes);
+        if (r > 0)
+                *ret = config_unref(*ret);
         r = refuse_config(r, &mistakes, path, e);
         config_mistakes_deinit(&mistakes);
         return r;

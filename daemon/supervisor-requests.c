@@ -71,6 +71,15 @@ static int status_add_cpus(const Supervisor *s, Perfd__V1__StatusReply *reply) {
         return 0;
 }
 
+/* What everybody is told. */
+static int status_say_access(const Supervisor *s, const Access *access, Perfd__V1__StatusReply *reply) {
+        reply->version = strdup(PERFD_VERSION);
+        reply->clock = strdup(config_clock_name(s->started_with));
+        if (!reply->version || !reply->clock)
+                return error_origin(-ENOMEM);
+        return access_message(access, &reply->access);
+}
+
 static int handle_status(Asking *a, Explanation *e) {
         Supervisor *s = a->supervisor;
         Perfd__V1__StatusReply *reply = malloc(sizeof(*reply));
@@ -83,6 +92,9 @@ static int handle_status(Asking *a, Explanation *e) {
         perfd__v1__status_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_DAEMON;
         a->response->daemon = reply;
+        r = status_say_access(s, &a->access, reply);
+        if (r < 0 || !access_has_status(&a->access))
+                return r;
         if (!operations_is_between(s)) {
                 r = supervisor_cut_at_once(s); /* losses as of now */
                 if (r == 0)
@@ -115,11 +127,9 @@ static int handle_status(Asking *a, Explanation *e) {
         reply->n_closing = (uint32_t)(atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed) + s->answering.n_fds);
         reply->n_tasks_forgotten = counter_get(&s->dispatcher.tasks_forgotten);
         reply->loss_exact = s->attr.has_lost;
-        reply->version = strdup(PERFD_VERSION);
-        reply->clock = strdup(config_clock_name(s->started_with));
         reply->kernel = strdup(uts.release);
         reply->config = strdup(s->config_path ? s->config_path : "");
-        if (!reply->version || !reply->clock || !reply->kernel || !reply->config)
+        if (!reply->kernel || !reply->config)
                 return error_origin(-ENOMEM);
         r = ledger_some_losses_new(lost, &reply->losses, &reply->n_losses);
         return r < 0 ? r : status_add_cpus(s, reply);
@@ -158,35 +168,43 @@ typedef enum RequestTurn {
         TRIAL,     /* an operation that changes nothing, and may take as long as one that does */
 } RequestTurn;
 
+/* What access.rules have to grant on the stream socket. */
+typedef enum RequestNeed {
+        NEEDS_NOTHING, /* or the handler looks at what it is about */
+        NEEDS_STATUS,
+        NEEDS_CONTROL, /* nothing grants it */
+} RequestNeed;
+
 typedef struct RequestKind {
         Perfd__V1__Request__BodyCase kind;
         const char *name;
-        bool changes; /* only on the control socket, and logged */
+        bool changes; /* only on the control socket, unless rules grant it, and logged */
+        RequestNeed need;
         RequestTurn turn;
         Handler handle;
 } RequestKind;
 
 static const RequestKind requests[] = {
-        { PERFD__V1__REQUEST__BODY_HELLO, "hello", false, AT_ONCE, handle_hello },
-        { PERFD__V1__REQUEST__BODY_STATUS, "status", false, LOOK, handle_status },
-        { PERFD__V1__REQUEST__BODY_LIST, "list", false, LOOK, handle_list },
-        { PERFD__V1__REQUEST__BODY_AVAILABLE, "available", false, TRIAL, handle_available },
-        { PERFD__V1__REQUEST__BODY_ADD, "add", true, OPERATION, handle_add },
-        { PERFD__V1__REQUEST__BODY_REMOVE, "remove", true, OPERATION, handle_remove },
-        { PERFD__V1__REQUEST__BODY_ENABLE, "enable", true, OPERATION, handle_enable },
-        { PERFD__V1__REQUEST__BODY_DISABLE, "disable", true, OPERATION, handle_enable },
-        { PERFD__V1__REQUEST__BODY_SET_FILTER, "set-filter", true, OPERATION, handle_set_filter },
-        { PERFD__V1__REQUEST__BODY_SUBSCRIBE, "subscribe", false, OPERATION, handle_subscribe },
-        { PERFD__V1__REQUEST__BODY_STOP, "stop", false, AT_ONCE, handle_stop },
-        { PERFD__V1__REQUEST__BODY_ROOM, "room", false, AT_ONCE, handle_stop },
-        { PERFD__V1__REQUEST__BODY_LEDGER, "ledger", false, ALONE, handle_ledger },
-        { PERFD__V1__REQUEST__BODY_DOCTOR, "doctor", false, TRIAL, handle_doctor },
-        { PERFD__V1__REQUEST__BODY_VALIDATE, "validate", false, TRIAL, handle_validate },
-        { PERFD__V1__REQUEST__BODY_PLAN, "plan", false, TRIAL, handle_plan },
-        { PERFD__V1__REQUEST__BODY_APPLY, "apply", true, OPERATION, handle_apply },
-        { PERFD__V1__REQUEST__BODY_SET_PERIOD, "set-period", true, OPERATION, handle_set_period },
-        { PERFD__V1__REQUEST__BODY_RELOAD, "reload", true, OPERATION, handle_reload },
-        { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, EMITTING, handle_emit },
+        { PERFD__V1__REQUEST__BODY_HELLO, "hello", false, NEEDS_NOTHING, AT_ONCE, handle_hello },
+        { PERFD__V1__REQUEST__BODY_STATUS, "status", false, NEEDS_NOTHING, LOOK, handle_status },
+        { PERFD__V1__REQUEST__BODY_LIST, "list", false, NEEDS_NOTHING, LOOK, handle_list },
+        { PERFD__V1__REQUEST__BODY_AVAILABLE, "available", false, NEEDS_STATUS, TRIAL, handle_available },
+        { PERFD__V1__REQUEST__BODY_ADD, "add", true, NEEDS_CONTROL, OPERATION, handle_add },
+        { PERFD__V1__REQUEST__BODY_REMOVE, "remove", true, NEEDS_CONTROL, OPERATION, handle_remove },
+        { PERFD__V1__REQUEST__BODY_ENABLE, "enable", true, NEEDS_CONTROL, OPERATION, handle_enable },
+        { PERFD__V1__REQUEST__BODY_DISABLE, "disable", true, NEEDS_CONTROL, OPERATION, handle_enable },
+        { PERFD__V1__REQUEST__BODY_SET_FILTER, "set-filter", true, NEEDS_CONTROL, OPERATION, handle_set_filter },
+        { PERFD__V1__REQUEST__BODY_SUBSCRIBE, "subscribe", false, NEEDS_NOTHING, OPERATION, handle_subscribe },
+        { PERFD__V1__REQUEST__BODY_STOP, "stop", false, NEEDS_NOTHING, AT_ONCE, handle_stop },
+        { PERFD__V1__REQUEST__BODY_ROOM, "room", false, NEEDS_NOTHING, AT_ONCE, handle_stop },
+        { PERFD__V1__REQUEST__BODY_LEDGER, "ledger", false, NEEDS_STATUS, ALONE, handle_ledger },
+        { PERFD__V1__REQUEST__BODY_DOCTOR, "doctor", false, NEEDS_STATUS, TRIAL, handle_doctor },
+        { PERFD__V1__REQUEST__BODY_VALIDATE, "validate", false, NEEDS_STATUS, TRIAL, handle_validate },
+        { PERFD__V1__REQUEST__BODY_PLAN, "plan", false, NEEDS_STATUS, TRIAL, handle_plan },
+        { PERFD__V1__REQUEST__BODY_APPLY, "apply", true, NEEDS_CONTROL, OPERATION, handle_apply },
+        { PERFD__V1__REQUEST__BODY_SET_PERIOD, "set-period", true, NEEDS_CONTROL, OPERATION, handle_set_period },
+        { PERFD__V1__REQUEST__BODY_RELOAD, "reload", true, NEEDS_CONTROL, OPERATION, handle_reload },
+        { PERFD__V1__REQUEST__BODY_EMIT, "emit", true, NEEDS_NOTHING, EMITTING, handle_emit },
 };
 
 /*
@@ -225,8 +243,14 @@ static void log_change(const Asking *a, const char *kind, const char *what, int 
                                 e->text);
 }
 
+static int check_need(const Access *access, const RequestKind *kind, Explanation *e) {
+        bool granted = kind->need == NEEDS_NOTHING || (kind->need == NEEDS_STATUS && access_has_status(access));
+
+        return granted ? 0 : access_refuse(access, kind->name, e);
+}
+
 /* NULL, and refused: there is none, or not for this peer. */
-static const RequestKind *find_kind(const Asking *a, int *ret_refusal, Explanation *e) {
+static const RequestKind *find_kind(Asking *a, int *ret_refusal, Explanation *e) {
         const RequestKind *kind = NULL;
 
         for (size_t i = 0; i < ARRAY_SIZE(requests) && !kind; i++)
@@ -234,6 +258,10 @@ static const RequestKind *find_kind(const Asking *a, int *ret_refusal, Explanati
                         kind = &requests[i];
         if (!kind)
                 *ret_refusal = refuse(e, REFUSED_INVALID, "bad-request", "the request has no body that this daemon knows");
+        else if ((*ret_refusal = access_of(a->supervisor, a->connection, &a->access, e)) != 0)
+                kind = NULL;
+        else if (a->access.is_limited)
+                kind = (*ret_refusal = check_need(&a->access, kind, e)) == 0 ? kind : NULL;
         else if (kind->changes && !connection_peer(a->connection)->may_change) {
                 *ret_refusal = refuse(e, REFUSED_DENIED, "read-only",
                                       "%s changes what perfd does: that is for the control socket, this is the stream "

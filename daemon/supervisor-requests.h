@@ -1,6 +1,7 @@
 /* Inside the supervisor: one request on its way to its response. Main thread only. */
 #pragma once
 
+#include "daemon/supervisor-access.h"
 #include "daemon/supervisor.h"
 
 typedef struct Asking {
@@ -8,6 +9,7 @@ typedef struct Asking {
         Connection *connection;
         const Perfd__V1__Request *request;
         Perfd__V1__Response *response; /* what it points to is freed as by free_unpacked() */
+        Access access;                 /* what rules grant; until others are served */
         bool answered;                 /* the handler has done it itself */
 } Asking;
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "daemon/base/name-set.h"
+#include "daemon/base/strings.h"
 #include "daemon/encode/item.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/route/match.h"
@@ -22,6 +23,12 @@
 typedef struct Supervisor Supervisor;
 typedef struct Registration Registration; /* supervisor.h */
 typedef struct Subscription Subscription;
+
+/* What access.rules grant of a subscription; its `filter` has the predicate in it already. */
+typedef struct SubscriptionGrant {
+        Strings events; /* names and globs */
+        char *where;    /* as the rule has it; NULL: none */
+} SubscriptionGrant;
 
 /* Of an event: who wants it. */
 typedef struct EventRoute {
@@ -54,6 +61,7 @@ struct Subscription {
         uint64_t key_hash; /* of it: most of them differ far behind their beginning */
         size_t n_bytes;   /* that its texts take, as they are charged */
         NameSet patterns; /* of event names; none: every event */
+        SubscriptionGrant *grant; /* NULL: all */
         size_t n_globs;   /* how many of them are more than a name */
         Filter *filter;
         bool asks_process; /* it does: the dispatcher decides which samples it gets, and its number is of a conditional group */
@@ -69,6 +77,10 @@ struct Subscription {
         size_t charged;          /* for the routes that it had then */
         size_t cost;             /* of its condition, charged to the same; 0: it has none */
 };
+
+/* supervisor-access.c */
+bool subscription_grants(const Subscription *u, const Event *event);
+SubscriptionGrant *subscription_grant_free(SubscriptionGrant *g);
 
 void subscription_route_deinit(SubscriptionRoute *r);
 /* One that another subscription has for this event already, or a new one. -ENOMEM */

@@ -12,6 +12,7 @@
 #include "config/value.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
+#include "daemon/supervisor-access.h"
 #include "daemon/supervisor-ledger-base.h"
 #include "daemon/supervisor-ledger.h"
 #include "daemon/supervisor-removed.h"
@@ -70,8 +71,8 @@ static int supervisor_discharge_routes(Supervisor *s, Subscription *u) {
 }
 
 /* One that is there already, or a new one, which is not published yet. */
-static int supervisor_subscription(Supervisor *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Subscription **ret,
-                                   bool *ret_new, Explanation *e) {
+static int supervisor_subscription(Supervisor *s, uid_t uid, const Access *access, const Perfd__V1__SubscribeRequest *q,
+                                   Subscription **ret, bool *ret_new, Explanation *e) {
         _cleanup_(subscription_freep) Subscription *u = NULL;
         int r;
 
@@ -83,7 +84,7 @@ static int supervisor_subscription(Supervisor *s, uid_t uid, const Perfd__V1__Su
                 e->reason = "bad-latency";
                 return REFUSED_INVALID;
         }
-        r = subscription_parse(q, &u, e);
+        r = subscription_parse(q, access, &u, e);
         if (r != 0)
                 return r;
         for (Subscription *known = s->subscriptions; known; known = known->next)
@@ -372,16 +373,17 @@ static void supervisor_share_pool(Supervisor *s, Subscription *u, const Admissio
 /* What is reserved for it is the caller's to give back, if this fails. */
 static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Admission *a,
                                          Explanation *e) {
+        Access access;
         _cleanup_(subscriber_freep) Subscriber *sub = NULL;
         _cleanup_(shared_ring_freep) SharedRing *ring = NULL;
         Subscription *u = NULL;
         bool is_new = false;
-        int r = 0;
+        int r = access_of(s, c, &access, e);
 
-        if (a->ring_bytes)
+        if (r == 0 && a->ring_bytes)
                 r = shared_ring_new(a->ring_bytes, &ring, e);
         if (r == 0)
-                r = supervisor_subscription(s, a->memory->uid, request->subscribe, &u, &is_new, e);
+                r = supervisor_subscription(s, a->memory->uid, &access, request->subscribe, &u, &is_new, e);
         if (r != 0)
                 return r;
         r = subscriber_new(s, u, request->subscribe, a, &sub, e);

@@ -11,6 +11,7 @@
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
 #include "daemon/encode/descriptor.h"
+#include "daemon/supervisor-access.h"
 
 #define NAME_COST ((size_t)128) /* of each name that a subscription has, beside its bytes: copy, place in a list, place in an index */
 #define DESCRIPTORS_SIZE ((size_t)256 * 1024) /* bytes of descriptors in one packet */
@@ -23,6 +24,7 @@ Subscription *subscription_free(Subscription *u) {
         free(u->routes);
         name_set_deinit(&u->patterns);
         name_set_deinit(&u->fields);
+        subscription_grant_free(u->grant);
         filter_free(u->filter);
         buffer_pool_unref(u->pool);
         free(u->key);
@@ -51,7 +53,7 @@ bool subscription_selects(const Subscription *u, const Event *event) {
 
         for (size_t i = 0; i < u->patterns.list.n && u->n_globs > 0 && !any; i++)
                 any = pattern_selects(u->patterns.list.items[i], event->spec.name);
-        return any;
+        return any && subscription_grants(u, event);
 }
 
 /* A refusal: the expression does not fit this event. */
@@ -260,20 +262,29 @@ static int subscription_take_names(Subscription *u, const Perfd__V1__SubscribeRe
         return r;
 }
 
-static int subscription_make_key(Subscription *u, StreamOrder order, const char *filter) {
+static int subscription_make_key(Subscription *u, StreamOrder order) {
+        _cleanup_free_ char *filter = u->filter ? filter_canonical(u->filter) : NULL;
         const Strings *patterns = &u->patterns.list, *fields = &u->fields.list;
         size_t size = 0;
         FILE *f = open_memstream(&u->key, &size);
 
         if (!f)
                 return error_origin(-ENOMEM);
+        if (u->filter && !filter) {
+                fclose(f);
+                return error_origin(-ENOMEM);
+        }
         if (u->asks_process) /* what streams of the two orders know of a process differs */
                 fprintf(f, "o%d ", (int)order);
-        fprintf(f, "%d %u %llu %s", (int)u->payload, u->records, (unsigned long long)u->latency, filter);
+        fprintf(f, "%d %u %llu %s", (int)u->payload, u->records, (unsigned long long)u->latency, filter ? filter : "");
         for (size_t i = 0; i < patterns->n; i++)
                 fprintf(f, "\x1f" "e%s", patterns->items[i]);
         for (size_t i = 0; i < fields->n; i++)
                 fprintf(f, "\x1f" "f%s", fields->items[i]);
+        for (size_t i = 0; u->grant && i < u->grant->events.n; i++)
+                fprintf(f, "\x1f" "g%s", u->grant->events.items[i]);
+        if (u->grant)
+                fprintf(f, "\x1f" "w%s", u->grant->where ? u->grant->where : "");
         if (fclose(f) != 0)
                 return error_origin(-ENOMEM);
         u->key_hash = index_key_of_name(u->key);
@@ -281,9 +292,8 @@ static int subscription_make_key(Subscription *u, StreamOrder order, const char 
         return 0;
 }
 
-int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret, Explanation *e) {
+int subscription_parse(const Perfd__V1__SubscribeRequest *q, const Access *access, Subscription **ret, Explanation *e) {
         _cleanup_(subscription_freep) Subscription *u = calloc(1, sizeof(*u));
-        _cleanup_free_ char *canonical = NULL;
         int r;
 
         if (!u)
@@ -296,16 +306,16 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
                 r = filter_parse(q->where, &u->filter, e);
                 if (r != 0)
                         return r;
-                if (!(canonical = filter_canonical(u->filter)))
-                        return error_origin(-ENOMEM);
-                u->asks_process = filter_asks_process(u->filter);
         }
         u->payload = (Payload)q->payload;
         u->records = q->records;
         u->latency = q->latency;
         r = subscription_take_names(u, q, e);
         if (r == 0)
-                r = subscription_make_key(u, (StreamOrder)q->order, canonical ? canonical : "");
+                r = access_limit(access, q->records, u, e);
+        u->asks_process = u->filter && filter_asks_process(u->filter);
+        if (r == 0)
+                r = subscription_make_key(u, (StreamOrder)q->order);
         if (r != 0)
                 return r;
         *ret = TAKE_PTR(u);
@@ -313,14 +323,14 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret,
 }
 
 /* A name is looked up; a glob is matched with the names of events until it matches one. */
-static int check_pattern(const Supervisor *s, const char *pattern, Explanation *e) {
+static int check_pattern(const Supervisor *s, const Subscription *u, const char *pattern, Explanation *e) {
         const bool walks = is_glob(pattern);
         bool any = supervisor_find(s, pattern);
         const PendingEvent *pending;
         int r = checkpoint(e);
 
         for (const Registration *g = s->registrations; g && r == 0 && !any && walks; g = g->next) {
-                any = pattern_selects(pattern, g->event->spec.name);
+                any = pattern_selects(pattern, g->event->spec.name) && subscription_grants(u, g->event);
                 r = checkpoint(e);
         }
         if (r != 0 || any)
@@ -368,7 +378,7 @@ int subscription_check(const Supervisor *s, const Subscription *u, Explanation *
         int r = 0;
 
         for (size_t i = 0; i < u->patterns.list.n && r == 0; i++)
-                r = check_pattern(s, u->patterns.list.items[i], e);
+                r = check_pattern(s, u, u->patterns.list.items[i], e);
         return r == 0 ? check_fields(s, u, e) : r;
 }
 
@@ -398,6 +408,8 @@ int subscription_compile(const Supervisor *s, Subscription *u, Explanation *e) {
         }
         if (refused && u->n_routes == 0) { /* it fits none of them */
                 *e = first;
+                if (u->grant && u->grant->where)
+                        e->position = 0; /* in a condition that the client has not written */
                 return refused;
         }
         return 0;

@@ -270,6 +270,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
         (void)mallopt(M_ARENA_MAX, 1); /* packets come from whoever has the turn: no thread is left with what others could use */
         s->started = clock_now(CLOCK_MONOTONIC);
         s->started_with = config_ref(s->config);
+        s->access = config_ref(s->config);
         if ((r = start_limits(e)) != 0 ||        /* fds */
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
             (r = supervisor_start_pending(s)) != 0 || /* its timer */
@@ -423,6 +424,7 @@ bool supervisor_stop(Supervisor *s) {
         s->event = sd_event_unref(s->event);
         config_unref(s->config);
         config_unref(s->started_with);
+        config_unref(s->access);
         free(s->config_path);
         free(s->runtime_directory);
         close_fd(s->ready_fd);

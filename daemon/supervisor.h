@@ -134,6 +134,7 @@ typedef struct Moves {
 typedef struct Supervisor {
         sd_event *event;
         Config *config;
+        Config *access;       /* whose access.rules hold: of perfd's own file, whatever was applied since */
         Config *started_with; /* what its keys with .restart say holds until the end */
         char *config_path; /* NULL: defaults */
         char *runtime_directory; /* overrides the paths of the sockets */
@@ -458,7 +459,9 @@ int plan_layout_new(const AttrPlan *plan, SampleLayout **ret);
 
 /* supervisor-subscription.c */
 bool subscription_selects(const Subscription *u, const Event *event); /* by its patterns: it need not have a route */
-int subscription_parse(const Perfd__V1__SubscribeRequest *q, Subscription **ret, Explanation *e);
+struct Access;
+/* Refused: access.rules do not grant it (supervisor-access.h). */
+int subscription_parse(const Perfd__V1__SubscribeRequest *q, const struct Access *access, Subscription **ret, Explanation *e);
 /* Each pattern and each field has to mean something now, or it is a mistake; later events may add to it. */
 int subscription_check(const Supervisor *s, const Subscription *u, Explanation *e);
 /* Compiles it for every event that it selects. Refused if it fits none of them. */

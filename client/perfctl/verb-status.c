@@ -6,6 +6,27 @@
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/table.h"
 
+static void print_list_json(Json *j, const char *name, char *const *list, size_t n) {
+        json_put_name(j, name);
+        json_begin(j, '[');
+        for (size_t i = 0; i < n; i++)
+                json_put_string(j, list[i]);
+        json_end(j, ']');
+}
+
+static void print_access_json(Json *j, const perfd_access *a) {
+        json_put_name(j, "access");
+        json_begin(j, '{');
+        JSON_BOOL(j, "limited", a->is_limited);
+        JSON_NUMBER(j, "rule", a->rule);
+        JSON_STRING(j, "place", a->place);
+        JSON_BOOL(j, "status", a->status);
+        print_list_json(j, "subscribe", a->subscribe, a->n_subscribe);
+        JSON_STRING(j, "where", a->where);
+        print_list_json(j, "emit", a->emit, a->n_emit);
+        json_end(j, '}');
+}
+
 static void print_json(Perfctl *p, const perfd_result *result, const perfd_status_row *s) {
         Json j = json_of(&p->out);
         const perfd_cpu_row *cpu;
@@ -33,6 +54,8 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
         JSON_NUMBER(&j, "pending", s->n_pending);
         JSON_NUMBER(&j, "dispatcher_stalled", s->dispatcher_stalled);
         JSON_NUMBER(&j, "tasks_forgotten", s->n_tasks_forgotten);
+        if (s->access)
+                print_access_json(&j, s->access);
         json_put_name(&j, "cpus");
         json_begin(&j, '[');
         for (size_t i = 0; (cpu = perfd_result_cpu(result, i)); i++) {
@@ -67,12 +90,40 @@ static void put_bytes(Table *t, const char *name, uint64_t value) {
         table_put_bytes(t, value);
 }
 
+static void put_list(Table *t, const char *name, char *const *list, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                put_fact(t, name, list[i]);
+        if (n == 0)
+                put_fact(t, name, "no");
+}
+
+/* What rules grant, which is all that somebody may see who has no more. */
+static void put_access(Table *t, const perfd_access *a) {
+        char rule[24];
+
+        (void)snprintf(rule, sizeof(rule), "rule %u", a->rule);
+        put_fact(t, "access", a->rule ? rule : "no rule");
+        put_fact(t, "rule-at", a->place);
+        put_fact(t, "may-status", a->status ? "yes" : "no");
+        put_list(t, "may-subscribe", a->subscribe, a->n_subscribe);
+        put_fact(t, "where", a->where);
+        put_list(t, "may-emit", a->emit, a->n_emit);
+}
+
 static void print_facts(Perfctl *p, const perfd_status_row *s) {
         Table t;
 
         TABLE_INIT(&t, p->human, "PERFD", s->version);
         if (!p->human)
                 put_fact(&t, "version", s->version);
+        if (s->access && s->access->is_limited)
+                put_access(&t, s->access);
+        if (s->access && !s->access->status) {
+                put_fact(&t, "clock", s->clock);
+                table_print(&t, &p->out);
+                table_deinit(&t);
+                return;
+        }
         put_number(&t, "pid", s->pid);
         table_put(&t, "uptime");
         table_put_time(&t, s->uptime);
@@ -145,7 +196,8 @@ static int status_run(Perfctl *p) {
                 print_json(p, result, perfd_result_status(result));
         else {
                 print_facts(p, perfd_result_status(result));
-                print_cpus(p, result);
+                if (perfd_result_cpu(result, 0))
+                        print_cpus(p, result);
                 unwritten = ledger_explain_unwritten(perfd_result_status(result)->losses, perfd_result_status(result)->n_losses);
                 if (unwritten)
                         (void)perfctl_fail(p, PERFCTL_OK, "%s", unwritten);

@@ -52,6 +52,39 @@ static Config *check(const char *path, const char *expected) {
         return c;
 }
 
+/* In a list of which the first match decides, rules of two files would have no order: the last file that has any has all. */
+static void test_rules(void **state) {
+        _cleanup_(config_unrefp) Config *c = NULL;
+
+        write_file("perfd.yaml", "version: 1\naccess: {rules: [{users: [1, 2], status: true}, {groups: [3]}]}\n");
+        write_file("perfd.d/20-b.yaml", "clock: realtime\n");
+        c = check("perfd.yaml", "");
+        assert_int_equal(c->n_rules, 2);
+        assert_int_equal(c->rules[0].n_uids, 2);
+        assert_int_equal(c->rules[0].uids[1], 2);
+        assert_true(c->rules[0].status);
+        assert_int_equal(c->rules[1].n_gids, 1);
+        assert_int_equal(c->rules[1].gids[0], 3);
+        assert_false(c->rules[1].status);
+        config_unref(c);
+        write_file("perfd.d/10-a.yaml", "access: {rules: [{subscribe: ['a*', b], where: 'x == 1', emit: [c]}]}\n");
+        c = check("perfd.yaml", "");
+        assert_int_equal(c->n_rules, 1);
+        assert_int_equal(c->rules[0].users.n + c->rules[0].groups.n, 0);
+        assert_int_equal(c->rules[0].subscribe.n, 2);
+        assert_string_equal(c->rules[0].where, "x == 1");
+        assert_string_equal(c->rules[0].emit.items[0], "c");
+        assert_string_equal(c->rules[0].at.path, "perfd.d/10-a.yaml");
+        config_unref(c);
+        write_file("perfd.d/10-a.yaml", "access: {rules: [{users: [x, y, x], groups: []}, {users: z, where: a, stat: true}]}\n");
+        c = check("perfd.yaml",
+                  "perfd.d/10-a.yaml:1:33: warning: users: 'x' stands here twice\n"
+                  "perfd.d/10-a.yaml:1:45: groups: found nothing, expected names or numbers of groups in a list, such as [developers]\n"
+                  "perfd.d/10-a.yaml:1:58: users: found 'z', expected names or numbers of users in a list, such as [ann, 1001]\n"
+                  "perfd.d/10-a.yaml:1:68: where: the rule has no 'subscribe', whose samples it would be asked of\n"
+                  "perfd.d/10-a.yaml:1:71: unknown key 'stat'; did you mean 'status'?\n");
+}
+
 /* Later files add and override, in the order of their names; what does not end with .yaml is not read. */
 static void test_drop_ins(void **state) {
         _cleanup_(config_unrefp) Config *c = NULL;
@@ -177,6 +210,7 @@ static void test_shipped(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_rules, folder_make, folder_remove),
                 cmocka_unit_test_setup_teardown(test_drop_ins, folder_make, folder_remove),
                 cmocka_unit_test_setup_teardown(test_mistakes_of_all_files, folder_make, folder_remove),
                 cmocka_unit_test_setup_teardown(test_unreadable_files, folder_make, folder_remove),
