@@ -14,7 +14,9 @@
 #include <sys/stat.h>
 
 #include "daemon/base/fd-limit.h"
+#include "daemon/base/log.h"
 #include "daemon/base/printable.h"
+#include "daemon/supervisor-ledger.h"
 #include "daemon/supervisor-requests.h"
 
 static bool ids_have(const uint32_t *ids, size_t n, uint32_t id) {
@@ -33,28 +35,34 @@ static bool rule_is_for(const ConfigRule *rule, const Credentials *c) {
         return is_for;
 }
 
+static Access access_for(const Config *config, const Credentials *who) {
+        Access a = { .is_limited = config->n_rules > 0, .uid = who->uid };
+
+        for (size_t i = 0; i < config->n_rules && !a.rule; i++)
+                if (rule_is_for(&config->rules[i], who)) {
+                        a.rule = &config->rules[i];
+                        a.number = i + 1;
+                }
+        return a;
+}
+
+static bool peer_is_ruled(const Peer *peer) {
+        return !peer->may_change && peer->uid != 0;
+}
+
 int access_of(const Supervisor *s, const Connection *c, Access *ret, Explanation *e) {
         _cleanup_(credentials_deinit) Credentials own = CREDENTIALS_NULL;
-        const Peer *peer = connection_peer(c);
-        const Config *config = s->access;
-        Access a = { .is_limited = true, .uid = peer->uid };
         int r;
 
         thread_assert(THREAD_MAIN);
-        if (config->n_rules == 0 || peer->may_change || peer->uid == 0) {
+        if (s->access->n_rules == 0 || !peer_is_ruled(connection_peer(c))) {
                 *ret = ACCESS_ALL;
                 return 0;
         }
         r = connection_credentials(c, &own, e);
-        if (r != 0)
-                return r;
-        for (size_t i = 0; i < config->n_rules && !a.rule; i++)
-                if (rule_is_for(&config->rules[i], &own)) {
-                        a.rule = &config->rules[i];
-                        a.number = i + 1;
-                }
-        *ret = a;
-        return 0;
+        if (r == 0)
+                *ret = access_for(s->access, &own);
+        return r;
 }
 
 static bool list_has(const Strings *list, const char *name) {
@@ -225,6 +233,92 @@ int access_limit(const Access *a, uint32_t records, Subscription *u, Explanation
         if (r == 0)
                 r = string_set(&u->grant->where, a->rule->where);
         return r == 0 && a->rule->where ? join_filter(a->rule->where, u, e) : r;
+}
+
+/* ---- behind a reload --------------------------------------------------------------------------------------------- */
+
+int access_remember(const Connection *c, Admission *a, Explanation *e) {
+        a->is_ruled = peer_is_ruled(connection_peer(c));
+        return a->is_ruled ? connection_credentials(c, &a->peer, e) : 0;
+}
+
+static bool strings_have(const Strings *list, const char *text) {
+        for (size_t i = 0; i < list->n; i++)
+                if (strcmp(list->items[i], text) == 0)
+                        return true;
+        return false;
+}
+
+/* Whether all that a stream may ever select is granted: globs are not compared but as they are written. */
+static bool rule_covers(const ConfigRule *rule, const Subscription *u) {
+        const Strings *asked = &u->patterns.list;
+        bool covers = asked->n > 0 && u->n_globs == 0;
+
+        if (strings_have(&rule->subscribe, "*"))
+                return true;
+        for (size_t i = 0; i < asked->n && covers; i++)
+                covers = list_has(&rule->subscribe, asked->items[i]);
+        if (covers || !u->grant)
+                return covers;
+        for (size_t i = 0; i < u->grant->events.n; i++)
+                if (!strings_have(&rule->subscribe, u->grant->events.items[i]))
+                        return false;
+        return true;
+}
+
+static bool has_interval(const Subscription *u) {
+        for (size_t i = 0; i < u->n_routes; i++)
+                if (u->routes[i].registration->event->spec.interval > 0)
+                        return true;
+        return false;
+}
+
+static bool is_still_granted(const Access *a, const Subscription *u) {
+        const char *where = u->grant ? u->grant->where : NULL;
+
+        if (!a->is_limited)
+                return true;
+        if (!a->rule || !rule_covers(a->rule, u) || (u->records != 0 && !has_side_records(a->rule)))
+                return false;
+        if (!a->rule->where)
+                return true;
+        return where && strcmp(where, a->rule->where) == 0 && !has_interval(u); /* one of its events has got an interval since */
+}
+
+/* Each once: the dispatcher takes a moment to end them. */
+static int end_streams(Supervisor *s) {
+        StreamEnd *ends = NULL;
+        size_t n = 0;
+        int r;
+
+        for (Admission *a = s->admissions; a; a = a->next) {
+                const Access access = a->is_ruled ? access_for(s->access, &a->peer) : ACCESS_ALL;
+                StreamEnd *more;
+
+                if (a->is_ending || is_still_granted(&access, s->by_number[a->number]))
+                        continue;
+                more = reallocarray(ends, n + 1, sizeof(*more));
+                if (!more) {
+                        free(ends);
+                        return error_origin(-ENOMEM);
+                }
+                ends = more;
+                ends[n++] = (StreamEnd){ .id = a->id, .reason = "not-granted" };
+                a->is_ending = true;
+                log_print(LOG_NOTICE, MESSAGE_ACCESS_ENDED,
+                          "the stream of subscriber %llu ends: the rules of access for uid %u are others now", (unsigned long long)a->id, (unsigned)a->peer.uid);
+        }
+        r = n > 0 ? supervisor_close_streams(s, ends, n) : 0;
+        free(ends);
+        return r;
+}
+
+int access_change(Supervisor *s, Config *c) {
+        Config *before = s->access;
+
+        s->access = config_ref(c);
+        config_unref(before);
+        return end_streams(s);
 }
 
 /* ---- the configuration ------------------------------------------------------------------------------------------- */

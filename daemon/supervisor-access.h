@@ -35,5 +35,13 @@ int access_message(const Access *a, Perfd__V1__Access **ret);
  */
 int access_limit(const Access *a, uint32_t records, Subscription *u, Explanation *e);
 
+/* Who asks for a stream, into its admission. As access_of() */
+int access_remember(const Connection *c, Admission *a, Explanation *e);
+/*
+ * Behind a reload: other rules hold. Streams that they do not grant as they are end with the reason "not-granted"; what a stream
+ * may have is never less than it asked for, and never more than it was granted. Negative: fatal.
+ */
+int access_change(Supervisor *s, Config *c);
+
 /* What is wrong with the predicates of rules; the list is not finished. -ENOMEM */
 int access_check(const Config *c, ConfigMistakes *m);

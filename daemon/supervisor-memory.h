@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
+#include "daemon/base/credentials.h"
 #include "daemon/base/error.h"
 #include "daemon/kernel/memory-limits.h"
 #include "daemon/stream/queue-account.h"
@@ -34,6 +35,9 @@ typedef struct Admission {
         size_t reserved; /* of it, for as long as the subscriber is there */
         size_t queue_bytes, ring_bytes;
         uint32_t number; /* of its subscription */
+        Credentials peer;    /* whose rules are asked anew behind each reload */
+        bool is_ruled;       /* it came by the stream socket, and is not root's */
+        bool is_ending;      /* its rules have gone */
         struct LedgerBase *base; /* of the cut at which it began; NULL: there was no room */
 } Admission;
 

@@ -189,15 +189,6 @@ static void log_warning(const ConfigMistake *m) {
         log_print(LOG_WARNING, MESSAGE_BAD_CONFIG, "%s", line);
 }
 
-/* Of what is applied rules are left alone: without any, all that the socket allows would be everybody's. */
-static int supervisor_change_access(Supervisor *s, Config *c) {
-        Config *before = s->access;
-
-        s->access = config_ref(c);
-        config_unref(before);
-        return 0;
-}
-
 static int reload_file(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
@@ -217,7 +208,7 @@ static int reload_file(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *
         s->loads_own_config = true;
         r = supervisor_change_config(s, c, !c->strict, ret, e);
         s->loads_own_config = false;
-        return r == 0 ? supervisor_change_access(s, c) : r;
+        return r == 0 ? access_change(s, c) : r; /* which an apply leaves alone: without rules all would be everybody's */
 }
 
 /* `systemctl status` shows it until a reload succeeds, whoever asked for this one. */

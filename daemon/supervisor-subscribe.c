@@ -323,6 +323,7 @@ static int supervisor_discharge(Supervisor *s, uint64_t id) {
 
                         *p = gone->next;
                         (void)ledger_base_free(s, gone->base);
+                        credentials_deinit(&gone->peer);
                         free(gone);
                         return r;
                 }
@@ -426,7 +427,7 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
                 return r;
         a->next = s->admissions;
         s->admissions = a;
-        r = supervisor_subscribe_admitted(s, c, request, a, e);
+        r = access_remember(c, a, e) ?: supervisor_subscribe_admitted(s, c, request, a, e);
         a->id = r == 0 ? s->last_subscriber_id : 0; /* 0: nobody's */
         if (r != 0) {
                 int given = supervisor_discharge(s, 0);

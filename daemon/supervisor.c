@@ -397,6 +397,7 @@ bool supervisor_stop(Supervisor *s) {
         for (Admission *next; s->admissions; s->admissions = next) {
                 next = s->admissions->next;
                 (void)ledger_base_free(s, s->admissions->base);
+                credentials_deinit(&s->admissions->peer);
                 free(s->admissions);
         }
         supervisor_free_memory(s);

@@ -3,11 +3,12 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import time
 
 import perfd
-from perfd import Daemon, Refused, add, check, equal, pb, refused
+from perfd import Daemon, add, check, equal, pb, refused
 
 ANN, BOB, EVE, TRACERS = 4001, 4002, 65534, 4700
 PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
@@ -267,6 +268,126 @@ def test_emit():
         equal({row.name: row.occurred for row in daemon.ledger("external:*").events}, {"external:noted": 2, "external:other": 0}, "the ledger")
         no(ann, ["to subscribe"], subscribe=pb.SubscribeRequest(events=["external:noted"]))
         equal(names(ann), ["external:noted"], "list, for which fields it has")
+
+
+# ---- reload ------------------------------------------------------------------------------------------------------------
+
+
+def reload(daemon, text, by_signal=False):
+    with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="ascii") as f:
+        f.write(text)
+    if not by_signal:
+        with daemon.client() as root:
+            root.request(reload=pb.Empty())
+        return
+    before = daemon.stderr().count("perfd: reloaded:")
+    os.kill(daemon.pid, signal.SIGHUP)
+    perfd.wait_until(lambda: daemon.stderr().count("perfd: reloaded:") > before, "reloaded")
+
+
+def ends_with(client, items):
+    """Why the stream ends; its ledger has to be balanced."""
+    with contextlib.closing(client.socket):
+        list(items)
+        check(all(row.get("balanced", True) for row in client.end["ledger"]), f"{client.end}")
+        return client.end["reason"]
+
+
+def test_reload_requests():
+    """Rules hold for the next request of a connection that is there, and for one that waits."""
+    granted, none = rules(f"{{ users: [{ANN}], status: true, emit: ['external:noted'] }}"), rules(f"{{ users: [{ANN}] }}")
+    with Daemon(granted) as daemon, daemon.client() as root, daemon.client_of(ANN, groups=()) as ann:
+        add(root, NOTED)
+        for by_signal in False, True:
+            equal(emit(ann), 1, "samples that were taken")
+            ann.request(ledger=pb.LedgerRequest())
+            reload(daemon, none, by_signal)
+            no(ann, ["rule 1"], emit=pb.EmitRequest(samples=[sample()]))
+            no(ann, ["rule 1"], ledger=pb.LedgerRequest())
+            reload(daemon, granted, by_signal)
+        with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="ascii") as f:
+            f.write(none)
+        root.send(reload=pb.Empty())
+        ann.send(ledger=pb.LedgerRequest())  # behind the reload, whose turn comes first
+        root.receive()
+        answer = ann.receive().response
+        check(answer.reason in ("", "not-granted"), f"{answer}")
+        no(ann, ["rule 1"], ledger=pb.LedgerRequest())
+        reload(daemon, granted)
+        with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="ascii") as f:
+            f.write(rules("{ users: [] }"))
+        refused(root, "bad-config", reload=pb.Empty())
+        equal(emit(ann), 1, "samples that were taken with rules that could not be replaced")
+        for text in OPEN, none:
+            root.request(apply=pb.ApplyRequest(yaml=text))
+            equal((access(ann).rule, access(ann).status), (1, True), "what an apply changes")
+
+
+def test_reload_streams():
+    """Those that are not granted any more end, each with its closing ledger and the reason; the others go on."""
+    first = ["{ users: [%d], subscribe: ['external:a*', 'external:b'], where: 'n < 10' }" % ANN, "{ users: [%d], subscribe: ['*'] }" % BOB,
+             "{ groups: [%d], subscribe: ['external:a*', 'external:b'] }" % TRACERS]
+    cases = [ # the rule of ANN afterwards, and whether a stream goes on: of all, of external:a1 alone
+        ("{ users: [%d], subscribe: ['external:a*', 'external:b'], where: 'n < 10' }", True, True),
+        ("{ users: [%d], subscribe: ['external:b', 'other', 'external:a*'] }", True, True),
+        ("{ users: [%d], subscribe: ['*'], where: 'n < 10' }", True, True),
+        ("{ users: [%d], subscribe: ['external:a*'] }", False, True),
+        ("{ users: [%d], subscribe: ['external:a1', 'external:b'] }", False, True),
+        ("{ users: [%d], subscribe: ['external:b'] }", False, False),
+        ("{ users: [%d], subscribe: ['external:a*', 'external:b'], where: 'n < 11' }", False, False),
+        ("{ users: [%d], status: true, emit: ['*'] }", False, False),
+    ]
+    with Daemon(rules(*first)) as daemon, daemon.client() as root:
+        add(root, *({"event": f"external:{name}", "fields": NUMBER} for name in ("a1", "b", "c")))
+        for by_signal in False, True:
+            for rule, *goes_on in cases:
+                reload(daemon, rules(*first))
+                with contextlib.ExitStack() as stack:
+                    clients = [stack.enter_context(daemon.client_of(ANN, groups=())) for _ in range(2)]
+                    streams = [client.subscribe(events=events) for client, events in zip(clients, ([], ["external:a1"]))]
+                    others = [stack.enter_context(daemon.client_of(BOB, groups=())), stack.enter_context(daemon.client(stream=True))]
+                    streams_of_others = [client.subscribe(records=1 << pb.RECORD_KIND_EXIT) for client in others]
+                    emit(root, event="external:a1", number=5)
+                    reload(daemon, rules(rule % ANN, *first[1:]), by_signal)
+                    emit(root, event="external:a1", number=6)
+                    for client, items, on in zip(clients + others, streams + streams_of_others, goes_on + [True, True]):
+                        equal(next(item for item in items if item.get("fields"))["fields"]["n"], 5, "a sample before it")
+                        if on:
+                            equal(next(item for item in items if item.get("fields"))["fields"]["n"], 6, f"a sample behind {rule}")
+                            client.stop()
+                        equal(ends_with(client, items), "stopped" if on else "not-granted", f"the end behind {rule}")
+
+
+def test_reload_from_nothing():
+    """Streams from before there were rules, and streams with side records; and back to no rules at all."""
+    with Daemon(OPEN) as daemon, daemon.client() as root:
+        add(root, NOTED, {"event": "external:c", "fields": NUMBER})
+        asked = {"all": {}, "one": {"events": ["external:noted"]}, "glob": {"events": ["external:n*"]}, "records":
+                 {"events": ["external:noted"], "records": 1 << pb.RECORD_KIND_COMM}}
+        with contextlib.ExitStack() as stack:
+            clients = {name: stack.enter_context(daemon.client_of(EVE, groups=())) for name in asked}
+            streams = {name: clients[name].subscribe(**fields) for name, fields in asked.items()}
+            reload(daemon, rules("{ subscribe: ['external:n*'] }"), True)
+            equal({name: ends_with(clients[name], streams[name]) for name in asked if name != "one"},
+                  {name: "not-granted" for name in asked if name != "one"}, "ends")
+            emit(root, number=3)
+            equal(next(streams["one"])["fields"]["n"], 3, "a sample of what is granted still")
+            reload(daemon, OPEN, True)
+            emit(root, number=4)
+            equal(next(streams["one"])["fields"]["n"], 4, "a sample without rules")
+            reload(daemon, rules("{ subscribe: ['external:noted'], where: 'n < 9' }"))
+            equal(ends_with(clients["one"], streams["one"]), "not-granted", "the end behind a predicate")
+        equal([row for row in perfctl_json(daemon, "ledger") if row.get("kind") == "subscriber"], [], "streams that are left")
+
+
+def test_reload_an_interval():
+    """An event whose counts are read from now on is none that a predicate can be asked about."""
+    events = "groups: { own: { events: [ { event: page-faults, name: faults, period: 1%s } ] } }\n"
+    text = rules(f"{{ users: [{ANN}], subscribe: ['*'], where: 'sample.pid == 1' }}")
+    with Daemon(text + events % "") as daemon, daemon.client_of(ANN, groups=()) as ann:
+        items = ann.subscribe(events=["faults"])
+        reload(daemon, text + events % ", interval: 10ms")
+        equal(ends_with(ann, items), "not-granted", "the end")
 
 
 # ---- perfctl -----------------------------------------------------------------------------------------------------------
