@@ -253,6 +253,8 @@ typedef struct perfd_access {
         const char *where; /* joined to the condition of a subscription; "": none */
         char *const *emit; /* names of external events and globs */
         size_t n_emit;
+        bool stat;          /* events that are only counted may be added */
+        bool own_processes; /* and events on processes of one's own */
 } perfd_access;
 
 typedef struct perfd_status_row {

@@ -27,6 +27,8 @@ static int add_access(perfd_result *result, const Perfd__V1__Access *m, const pe
                         .where = m->where,
                         .emit = m->emit,
                         .n_emit = m->n_emit,
+                        .stat = m->stat,
+                        .own_processes = m->own_processes,
                 };
         *ret = m ? row : NULL;
         return 0;

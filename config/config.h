@@ -106,6 +106,8 @@ typedef struct ConfigRule {
         Strings subscribe; /* names or globs */
         char *where;       /* for all of them; NULL: none */
         Strings emit;
+        bool stat;
+        bool own_processes;
         ConfigPlace at, where_at;
 } ConfigRule;
 

@@ -80,6 +80,10 @@ const Key config_keys[] = {
           "only samples of which this is true, whatever a client asks for", IN_RULE(where) },
         { "access.rules[].emit", KEY_WORDS, NULL, "names of external events or globs in a list, such as [\"external:deploy\"]",
           "samples of one's own of these external events", IN_RULE(emit) },
+        { "access.rules[].stat", KEY_BOOL, "false", "true or false", "counts of events, and no samples: perfctl stat",
+          IN_RULE(stat) },
+        { "access.rules[].own-processes", KEY_BOOL, "false", "true or false", "events on processes of one's own",
+          IN_RULE(own_processes) },
 
         { "state", KEY_PATH, "/var/lib/perfd/events", "an absolute path of at most 107 bytes",
           "file of the events that clients want to be kept", IN_CONFIG(state_path), .restart = true },

@@ -99,7 +99,10 @@ static void accounts_found(Accounts *a, const char *name, uint32_t id) {
         }
 }
 
-/* The whole file into memory, because others may be served at a checkpoint and have the reserve then. NULL: it can not be read. */
+/*
+ * The whole file into memory, because others may be served at a checkpoint and have the reserve then. NULL: it is not
+ * readable.
+ */
 static FILE *accounts_open(const char *path, char **ret_bytes) {
         WITH_FD_RESERVE;
         _cleanup_fclose_ FILE *f = fopen(path, "re");
@@ -149,8 +152,9 @@ static int accounts_resolve(Build *b, bool are_groups) {
         r = accounts_read(&a, path);
         for (size_t i = 0; i < a.n && r == 0; i++)
                 if (!a.items[i].is_found)
-                        config_mistakes_add_warning(b->mistakes, a.items[i].rule->at, "%s: %s is not in %s, so the rule is for nobody of "
-                                                    "that name; write the number of one that another database has",
+                        config_mistakes_add_warning(b->mistakes, a.items[i].rule->at, "%s: %s is not in %s, so the rule is for "
+                                "nobody "
+                                                    "of that name; write the number of one that another database has",
                                                     are_groups ? "groups" : "users", QUOTE(a.items[i].name), path);
         return r;
 }

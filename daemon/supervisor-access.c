@@ -1,10 +1,11 @@
 /*
  * Who may what. A client is its uid, its gid and its groups at the moment of connect(2), as the kernel keeps them with the socket
- * (SO_PEERCRED, SO_PEERGROUPS): they came from the system's database when it logged in, and nobody has to ask that database, which
- * may be on another machine, in the middle of perfd's own thread.
+ * (SO_PEERCRED, SO_PEERGROUPS): they came from the system's database when it logged in, and nobody has to ask that database,
+ * which may be on another machine, in the middle of perfd's own thread.
  *
  * The decision to doubt is that a rule's predicate is put in front of readers as a part of the client's own condition, instead of
- * being asked at the end of the way: so what is not granted never leaves the CPU on which it happened, and nothing is asked twice.
+ * being asked at the end of the way: so what is not granted never leaves the CPU on which it happened, and nothing is asked
+ * twice.
  */
 #include "daemon/supervisor-access.h"
 
@@ -17,6 +18,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
 #include "daemon/supervisor-ledger.h"
+#include "daemon/supervisor-own.h"
 #include "daemon/supervisor-requests.h"
 
 static bool ids_have(const uint32_t *ids, size_t n, uint32_t id) {
@@ -80,16 +82,22 @@ bool access_has_samples(const Access *a, const char *name) {
         return !a->is_limited || (a->rule && list_has(&a->rule->subscribe, name));
 }
 
+bool access_may_add(const Access *a) {
+        return a->is_limited && a->rule && (a->rule->stat || a->rule->own_processes);
+}
+
 bool access_may_emit(const Access *a, const char *name) {
         return !a->is_limited || (a->rule && list_has(&a->rule->emit, name));
 }
 
 int access_refuse(const Access *a, const char *what, Explanation *e) {
         if (!a->rule)
-                return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted: no rule of access.rules in perfd's configuration is "
-                              "for uid %u or one of its groups", what, (unsigned)a->uid);
+                return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted: no rule of access.rules in perfd's "
+                                      "configuration "
+                              "is for uid %u or one of its groups", what, (unsigned)a->uid);
         return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted to uid %u: rule %zu of access.rules decides (%s:%u); "
-                      "`perfctl status` says what it grants", what, (unsigned)a->uid, a->number, a->rule->at.path, a->rule->at.line);
+                      "`perfctl status` says what it grants", what, (unsigned)a->uid, a->number, a->rule->at.path,
+                      a->rule->at.line);
 }
 
 /* proc(5): the owner of a folder of /proc/PID/task is the thread's effective uid. */
@@ -135,6 +143,8 @@ int access_message(const Access *a, Perfd__V1__Access **ret) {
         if (asprintf(&place, "%s:%u", rule->at.path, rule->at.line) < 0)
                 return error_origin(-ENOMEM);
         m->place = place;
+        m->stat = rule->stat;
+        m->own_processes = rule->own_processes;
         r = string_set(&m->where, rule->where);
         if (r == 0)
                 r = strings_message(&rule->subscribe, &m->subscribe, &m->n_subscribe);
@@ -146,7 +156,7 @@ int access_message(const Access *a, Perfd__V1__Access **ret) {
 bool subscription_grants(const Subscription *u, const Event *event) {
         const SubscriptionGrant *g = u->grant;
 
-        if (!g)
+        if (!g || own_is_of(&event->spec, g->own_uid))
                 return true;
         if (g->where && event->spec.interval > 0) /* no condition is asked of its counts */
                 return false;
@@ -157,12 +167,20 @@ SubscriptionGrant *subscription_grant_free(SubscriptionGrant *g) {
         if (!g)
                 return NULL;
         strings_deinit(&g->events);
+        filter_free(g->own_filter);
         free(g->where);
         free(g);
         return NULL;
 }
 
-/* Both are whole conditions, so that neither can reach into the other; in the normal spelling, which has no comments or escapes. */
+const Filter *subscription_filter(const Subscription *u, const Event *event) {
+        const SubscriptionGrant *g = u->grant;
+        bool is_own = g && g->where && own_is_of(&event->spec, g->own_uid);
+
+        return is_own && !u->asks_process ? g->own_filter : u->filter; /* what asks for processes is one for all of a subscription */
+}
+
+/* Both are whole conditions, so that neither can reach into the other; in the normal spelling, without escapes. */
 static int join_filter(const char *where, Subscription *u, Explanation *e) {
         _cleanup_(filter_freep) Filter *rule = NULL;
         _cleanup_free_ char *own = NULL, *granted = NULL, *joined = NULL;
@@ -179,24 +197,27 @@ static int join_filter(const char *where, Subscription *u, Explanation *e) {
                 joined = NULL; /* asprintf(3) leaves it undefined */
                 return error_origin(-ENOMEM);
         }
-        u->filter = filter_free(u->filter);
+        u->grant->own_filter = TAKE_PTR(u->filter);
         r = filter_parse(joined, &u->filter, e);
         if (r > 0) {
                 e->position = 0; /* in what the client has not written */
-                return refuse(e, r, "bad-expression", "`where` and what the rule of access.rules joins to it are too long together: use a "
-                              "shorter condition");
+                return refuse(e, r, "bad-expression", "`where` and what the rule of access.rules joins to it are too long "
+                                      "together: use "
+                              "a shorter condition");
         }
         return r;
 }
 
 static int check_names(const Access *a, const Subscription *u, Explanation *e) {
         const Strings *names = &u->patterns.list;
-        char what[128];
+        char what[128], own[24];
 
+        (void)snprintf(own, sizeof(own), "~%u/", (unsigned)a->uid);
         for (size_t i = 0; i < names->n; i++) {
                 const char *name = names->items[i];
 
-                if (name[strcspn(name, "*?[\\")] || access_has_samples(a, name))
+                if (name[strcspn(name, "*?[\\")] || access_has_samples(a, name) ||
+                    (access_may_add(a) && strncmp(name, own, strlen(own)) == 0))
                         continue;
                 (void)snprintf(what, sizeof(what), "to subscribe to %.80s", name);
                 printable_make(what, sizeof(what)); /* it may be cut in a character */
@@ -219,7 +240,7 @@ int access_limit(const Access *a, uint32_t records, Subscription *u, Explanation
 
         if (!a->is_limited)
                 return 0;
-        if (!a->rule || a->rule->subscribe.n == 0)
+        if (!a->rule || (a->rule->subscribe.n == 0 && !access_may_add(a)))
                 return access_refuse(a, "to subscribe", e);
         if (records != 0 && !has_side_records(a->rule))
                 return access_refuse(a, "to subscribe to side records, which needs all events without a predicate,", e);
@@ -229,6 +250,7 @@ int access_limit(const Access *a, uint32_t records, Subscription *u, Explanation
         u->grant = calloc(1, sizeof(*u->grant));
         if (!u->grant)
                 return error_origin(-ENOMEM);
+        u->grant->own_uid = access_may_add(a) ? a->uid : 0;
         r = strings_copy(a->rule->subscribe.items, a->rule->subscribe.n, &u->grant->events);
         if (r == 0)
                 r = string_set(&u->grant->where, a->rule->where);
@@ -250,14 +272,17 @@ static bool strings_have(const Strings *list, const char *text) {
 }
 
 /* Whether all that a stream may ever select is granted: globs are not compared but as they are written. */
-static bool rule_covers(const ConfigRule *rule, const Subscription *u) {
+static bool rule_covers(const Access *a, const Subscription *u) {
+        const ConfigRule *rule = a->rule;
         const Strings *asked = &u->patterns.list;
         bool covers = asked->n > 0 && u->n_globs == 0;
+        char prefix[24], *own = access_may_add(a) ? prefix : NULL; /* of the names of its own events */
 
+        (void)snprintf(prefix, sizeof(prefix), "~%u/", (unsigned)a->uid);
         if (strings_have(&rule->subscribe, "*"))
                 return true;
         for (size_t i = 0; i < asked->n && covers; i++)
-                covers = list_has(&rule->subscribe, asked->items[i]);
+                covers = list_has(&rule->subscribe, asked->items[i]) || (own && strncmp(asked->items[i], own, strlen(own)) == 0);
         if (covers || !u->grant)
                 return covers;
         for (size_t i = 0; i < u->grant->events.n; i++)
@@ -268,7 +293,7 @@ static bool rule_covers(const ConfigRule *rule, const Subscription *u) {
 
 static bool has_interval(const Subscription *u) {
         for (size_t i = 0; i < u->n_routes; i++)
-                if (u->routes[i].registration->event->spec.interval > 0)
+                if (u->routes[i].registration->event->spec.interval > 0 && !u->routes[i].registration->event->spec.is_granted)
                         return true;
         return false;
 }
@@ -278,7 +303,7 @@ static bool is_still_granted(const Access *a, const Subscription *u) {
 
         if (!a->is_limited)
                 return true;
-        if (!a->rule || !rule_covers(a->rule, u) || (u->records != 0 && !has_side_records(a->rule)))
+        if (!a->rule || !rule_covers(a, u) || (u->records != 0 && !has_side_records(a->rule)))
                 return false;
         if (!a->rule->where)
                 return true;
@@ -306,7 +331,8 @@ static int end_streams(Supervisor *s) {
                 ends[n++] = (StreamEnd){ .id = a->id, .reason = "not-granted" };
                 a->is_ending = true;
                 log_print(LOG_NOTICE, MESSAGE_ACCESS_ENDED,
-                          "the stream of subscriber %llu ends: the rules of access for uid %u are others now", (unsigned long long)a->id, (unsigned)a->peer.uid);
+                          "the stream of subscriber %llu ends: the rules of access for uid %u are others now",
+                          (unsigned long long)a->id, (unsigned)a->peer.uid);
         }
         r = n > 0 ? supervisor_close_streams(s, ends, n) : 0;
         free(ends);
@@ -318,6 +344,7 @@ int access_change(Supervisor *s, Config *c) {
 
         s->access = config_ref(c);
         config_unref(before);
+        own_recheck(s);
         return end_streams(s);
 }
 

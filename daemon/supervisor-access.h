@@ -1,5 +1,6 @@
 /*
- * For the supervisor: what a client of the stream socket may, by access.rules. Without rules, for root, and for the control socket,
+ * For the supervisor: what a client of the stream socket may, by access.rules. Without rules, for root, and for the control
+ * socket,
  * it is what the socket allows. Nothing is kept of an answer: a reload holds from the next request on. Main thread only.
  */
 #pragma once
@@ -21,6 +22,8 @@ int access_of(const Supervisor *s, const Connection *c, Access *ret, Explanation
 bool access_has_status(const Access *a);
 /* Samples of an event of this name. Other names than this one say nothing of it: for a glob, ask of each event that it means. */
 bool access_has_samples(const Access *a, const char *name);
+/* Some event, and change or remove it: supervisor-own.h says which. */
+bool access_may_add(const Access *a);
 bool access_may_emit(const Access *a, const char *name);
 /* REFUSED_DENIED "not-granted", with the rule that decides; `what` as in "%s is not granted". */
 int access_refuse(const Access *a, const char *what, Explanation *e);

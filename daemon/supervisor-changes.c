@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor-own.h"
 
 static int refs_message(const EventRefs *from, Perfd__V1__EventRef ***ret, size_t *ret_n) {
         Perfd__V1__EventRef **refs = calloc(from->n + 1, sizeof(*refs));
@@ -38,6 +39,8 @@ int handle_add(Asking *a, Explanation *e) {
                 r = refuse(e, REFUSED_INVALID, "bad-request", "no event is named");
         else if (q->keep && q->while_connected)
                 r = refuse(e, REFUSED_INVALID, "bad-request", "events are kept over restarts, or end with their connection");
+        else if (a->access.is_limited)
+                r = own_check_add(a->supervisor, &a->access, a->connection, q, e);
         for (size_t i = 0; i < q->n_events && r == 0; i++) {
                 *e = EXPLANATION_NULL;
                 r = spec_from_message(a->supervisor, q->events[i], &specs[i], e);
@@ -45,6 +48,8 @@ int handle_add(Asking *a, Explanation *e) {
                         r = strings_add(&notes, e->text);
                 specs[i].has_uid = true; /* whatever the message says */
                 specs[i].uid = connection_peer(a->connection)->uid;
+                if (r == 0 && a->access.is_limited)
+                        r = own_take_spec(&a->access, connection_peer(a->connection)->gid, &specs[i], e);
         }
         if (r == 0)
                 r = supervisor_add(a->supervisor, specs, q->n_events, &adding, &refs, e);
@@ -88,8 +93,10 @@ static int answer_selected(Asking *a, EventRefs *refs) {
 int handle_remove(Asking *a, Explanation *e) {
         const Perfd__V1__SelectRequest *q = a->request->remove;
         EventRefs refs = { .n = 0 };
-        int r = supervisor_remove(a->supervisor, q->names, q->n_names, &refs, e);
+        int r = a->access.is_limited ? own_check_names(a->supervisor, &a->access, q->names, q->n_names, e) : 0;
 
+        if (r == 0)
+                r = supervisor_remove(a->supervisor, q->names, q->n_names, &refs, e);
         return r == 0 ? answer_selected(a, &refs) : r;
 }
 
@@ -97,8 +104,10 @@ int handle_enable(Asking *a, Explanation *e) {
         bool on = a->request->body_case == PERFD__V1__REQUEST__BODY_ENABLE;
         const Perfd__V1__SelectRequest *q = on ? a->request->enable : a->request->disable;
         EventRefs refs = { .n = 0 };
-        int r = supervisor_enable(a->supervisor, q->names, q->n_names, on, &refs, e);
+        int r = a->access.is_limited ? own_check_names(a->supervisor, &a->access, q->names, q->n_names, e) : 0;
 
+        if (r == 0)
+                r = supervisor_enable(a->supervisor, q->names, q->n_names, on, &refs, e);
         return r == 0 ? answer_selected(a, &refs) : r;
 }
 

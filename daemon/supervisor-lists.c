@@ -7,6 +7,7 @@
 #include "daemon/supervisor-kept.h"
 #include "daemon/supervisor-ledger-events.h"
 #include "daemon/supervisor-ledger.h"
+#include "daemon/supervisor-own.h"
 
 /* Tasks or cgroups with fds: each has one for the event on the same CPUs, so those of one CPU are counted. */
 static uint64_t registration_count_whoms(const Registration *g) {
@@ -86,7 +87,7 @@ int handle_list(Asking *a, Explanation *e) {
                 Perfd__V1__EventState *m;
                 EventCut t;
 
-                if (!name_selects(glob, g->event) || !may_see(a, g->event->spec.name))
+                if (!name_selects(glob, g->event) || !(may_see(a, g->event->spec.name) || own_is_of(&g->event->spec, a->access.uid)))
                         continue;
                 m = malloc(sizeof(*m));
                 if (!m)

@@ -13,6 +13,7 @@
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/kernel/open.h"
+#include "daemon/supervisor-own.h"
 #include "daemon/supervisor-quota.h"
 
 #define TRIES 10
@@ -363,22 +364,18 @@ static int check_gone(const Registration *g, const Whoms *whoms, Explanation *e)
 /* Once: refused, or *ret_same says whether everybody who is there now was there before. */
 static int try_to_open(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
                        Opened *ret, bool *ret_same, Explanation *e) {
-        _cleanup_(whoms_deinit) Whoms before = WHOMS_NULL, after = WHOMS_NULL;
+        _cleanup_(whoms_deinit) Whoms before = WHOMS_NULL;
+        _cleanup_(own_tasks_deinit) OwnTasks own = OWN_TASKS_NULL;
         int r;
 
-        r = supervisor_find_whoms(s, g, &before, e);
+        r = own_find_whoms(s, g, &before, &own, e);
         if (r == 0)
                 r = supervisor_open_at(s, g, filter, &before, slots, n_slots, ret, e);
         if (r != 0)
                 return r;
         if (ret->n == 0)
                 r = check_gone(g, &before, e);
-        *ret_same = true;
-        if (r == 0 && !event_spec_is_host(&g->event->spec)) {
-                r = supervisor_find_whoms(s, g, &after, e);
-                *ret_same = r == 0 && whoms_contain(&before, &after);
-        }
-        return r;
+        return r == 0 ? own_look_again(s, g, &before, &own, ret_same, e) : r;
 }
 
 int supervisor_open_on(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
@@ -397,6 +394,8 @@ int supervisor_open_on(Supervisor *s, const Registration *g, const char *filter,
                 if (r != 0)
                         return r;
         }
+        if (g->is_registered && own_is_on_tasks(g))
+                return 0; /* a client that makes tasks without end holds up no change of others: the event goes without these */
         return refuse(e, REFUSED_EXHAUSTED, "bad-target",
                       "%s: whom it observes changes faster than it can be opened (%d tries): try again, or trace the host and "
                       "filter by pid", g->event->spec.name, TRIES);

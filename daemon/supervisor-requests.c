@@ -172,6 +172,8 @@ typedef enum RequestTurn {
 typedef enum RequestNeed {
         NEEDS_NOTHING, /* or the handler looks at what it is about */
         NEEDS_STATUS,
+        NEEDS_OFFERS,  /* the same, or who may add something: what there is to add */
+        NEEDS_OWN,     /* an event of one's own may be added: the handler looks which it is about */
         NEEDS_CONTROL, /* nothing grants it */
 } RequestNeed;
 
@@ -188,11 +190,11 @@ static const RequestKind requests[] = {
         { PERFD__V1__REQUEST__BODY_HELLO, "hello", false, NEEDS_NOTHING, AT_ONCE, handle_hello },
         { PERFD__V1__REQUEST__BODY_STATUS, "status", false, NEEDS_NOTHING, LOOK, handle_status },
         { PERFD__V1__REQUEST__BODY_LIST, "list", false, NEEDS_NOTHING, LOOK, handle_list },
-        { PERFD__V1__REQUEST__BODY_AVAILABLE, "available", false, NEEDS_STATUS, TRIAL, handle_available },
-        { PERFD__V1__REQUEST__BODY_ADD, "add", true, NEEDS_CONTROL, OPERATION, handle_add },
-        { PERFD__V1__REQUEST__BODY_REMOVE, "remove", true, NEEDS_CONTROL, OPERATION, handle_remove },
-        { PERFD__V1__REQUEST__BODY_ENABLE, "enable", true, NEEDS_CONTROL, OPERATION, handle_enable },
-        { PERFD__V1__REQUEST__BODY_DISABLE, "disable", true, NEEDS_CONTROL, OPERATION, handle_enable },
+        { PERFD__V1__REQUEST__BODY_AVAILABLE, "available", false, NEEDS_OFFERS, TRIAL, handle_available },
+        { PERFD__V1__REQUEST__BODY_ADD, "add", true, NEEDS_OWN, OPERATION, handle_add },
+        { PERFD__V1__REQUEST__BODY_REMOVE, "remove", true, NEEDS_OWN, OPERATION, handle_remove },
+        { PERFD__V1__REQUEST__BODY_ENABLE, "enable", true, NEEDS_OWN, OPERATION, handle_enable },
+        { PERFD__V1__REQUEST__BODY_DISABLE, "disable", true, NEEDS_OWN, OPERATION, handle_enable },
         { PERFD__V1__REQUEST__BODY_SET_FILTER, "set-filter", true, NEEDS_CONTROL, OPERATION, handle_set_filter },
         { PERFD__V1__REQUEST__BODY_SUBSCRIBE, "subscribe", false, NEEDS_NOTHING, OPERATION, handle_subscribe },
         { PERFD__V1__REQUEST__BODY_STOP, "stop", false, NEEDS_NOTHING, AT_ONCE, handle_stop },
@@ -244,9 +246,15 @@ static void log_change(const Asking *a, const char *kind, const char *what, int 
 }
 
 static int check_need(const Access *access, const RequestKind *kind, Explanation *e) {
-        bool granted = kind->need == NEEDS_NOTHING || (kind->need == NEEDS_STATUS && access_has_status(access));
+        const bool granted[] = {
+                [NEEDS_NOTHING] = true,
+                [NEEDS_STATUS] = access_has_status(access),
+                [NEEDS_OFFERS] = access_has_status(access) || access_may_add(access),
+                [NEEDS_OWN] = access_may_add(access),
+                [NEEDS_CONTROL] = false,
+        };
 
-        return granted ? 0 : access_refuse(access, kind->name, e);
+        return granted[kind->need] ? 0 : access_refuse(access, kind->name, e);
 }
 
 /* NULL, and refused: there is none, or not for this peer. */

@@ -7,6 +7,7 @@
 #include "config/name.h"
 #include "daemon/supervisor-external.h"
 #include "daemon/supervisor-quota.h"
+#include "daemon/supervisor-own.h"
 #include "daemon/supervisor-sigtrap.h"
 #include "daemon/supervisor-sources.h"
 
@@ -327,9 +328,14 @@ int supervisor_resolve(Supervisor *s, EventSpec *spec, Registration **ret_list, 
         if (r != 0)
                 return r;
         if (names.is_group)
-                return resolve_group(s, spec, &names, ret_list, e);
-        if (names.members[0].kind == EVENT_NAME_EXTERNAL)
-                return supervisor_resolve_external(s, ++s->last_event_id, spec, ret_list, e);
-        return is_glob ? resolve_glob(s, spec, &names.members[0], ret_list, e)
-                       : resolve_name(s, spec, &names.members[0], ret_list, e);
+                r = resolve_group(s, spec, &names, ret_list, e);
+        else if (names.members[0].kind == EVENT_NAME_EXTERNAL)
+                r = supervisor_resolve_external(s, ++s->last_event_id, spec, ret_list, e);
+        else
+                r = is_glob ? resolve_glob(s, spec, &names.members[0], ret_list, e) : resolve_name(s, spec, &names.members[0], ret_list, e);
+        if (r == 0 && (r = own_name(*ret_list)) < 0) {
+                registrations_free(s, *ret_list);
+                *ret_list = NULL;
+        }
+        return r;
 }

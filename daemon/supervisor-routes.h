@@ -28,6 +28,8 @@ typedef struct Subscription Subscription;
 typedef struct SubscriptionGrant {
         Strings events; /* names and globs */
         char *where;    /* as the rule has it; NULL: none */
+        uint32_t own_uid; /* whose own events are granted too; 0: nobody's */
+        Filter *own_filter; /* of these, with `where`: what the client asks for; NULL: nothing */
 } SubscriptionGrant;
 
 /* Of an event: who wants it. */
@@ -80,6 +82,8 @@ struct Subscription {
 
 /* supervisor-access.c */
 bool subscription_grants(const Subscription *u, const Event *event);
+/* What its samples have to match; NULL: they all do. */
+const Filter *subscription_filter(const Subscription *u, const Event *event);
 SubscriptionGrant *subscription_grant_free(SubscriptionGrant *g);
 
 void subscription_route_deinit(SubscriptionRoute *r);

@@ -70,8 +70,8 @@ static int subscription_add_route(Subscription *u, Registration *g, Explanation 
                 u->routes = more;
                 u->n_routes_allocated = n;
         }
-        if (u->filter)
-                r = filter_compile(u->filter, g->event->plan, &route.program, e);
+        if (subscription_filter(u, g->event))
+                r = filter_compile(subscription_filter(u, g->event), g->event->plan, &route.program, e);
         if (r != 0)
                 return r;
         r = subscription_route_encode(&route, u);
@@ -284,7 +284,7 @@ static int subscription_make_key(Subscription *u, StreamOrder order) {
         for (size_t i = 0; u->grant && i < u->grant->events.n; i++)
                 fprintf(f, "\x1f" "g%s", u->grant->events.items[i]);
         if (u->grant)
-                fprintf(f, "\x1f" "w%s", u->grant->where ? u->grant->where : "");
+                fprintf(f, "\x1f" "w%u %s", (unsigned)u->grant->own_uid, u->grant->where ? u->grant->where : "");
         if (fclose(f) != 0)
                 return error_origin(-ENOMEM);
         u->key_hash = index_key_of_name(u->key);

@@ -24,6 +24,8 @@ static void print_access_json(Json *j, const perfd_access *a) {
         print_list_json(j, "subscribe", a->subscribe, a->n_subscribe);
         JSON_STRING(j, "where", a->where);
         print_list_json(j, "emit", a->emit, a->n_emit);
+        JSON_BOOL(j, "stat", a->stat);
+        JSON_BOOL(j, "own_processes", a->own_processes);
         json_end(j, '}');
 }
 
@@ -108,6 +110,8 @@ static void put_access(Table *t, const perfd_access *a) {
         put_list(t, "may-subscribe", a->subscribe, a->n_subscribe);
         put_fact(t, "where", a->where);
         put_list(t, "may-emit", a->emit, a->n_emit);
+        put_fact(t, "may-stat", a->stat ? "yes" : "no");
+        put_fact(t, "own-processes", a->own_processes ? "yes" : "no");
 }
 
 static void print_facts(Perfctl *p, const perfd_status_row *s) {

@@ -79,6 +79,8 @@ LogCause connection_cause(const Connection *c);
 int connection_credentials(const Connection *c, Credentials *ret, Explanation *e);
 /* Of this connection, from 1, never used again. */
 uint64_t connection_id(const Connection *c);
+/* Of Control.connections. */
+Connection *connection_next(const Connection *c);
 /* The program's own word for itself, for the log. */
 void connection_set_program(Connection *c, const char *program);
 /*

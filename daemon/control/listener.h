@@ -44,7 +44,6 @@ Connection *connection_free(Connection *c);
 void connection_end(Connection *c, const char *reason, const char *text);
 /* Its fd is of the reserve. */
 bool connection_is_scarce(const Connection *c);
-Connection *connection_next(const Connection *c);
 /* CLOCK_MONOTONIC, of its last whole request, of the end of its last response, or of its beginning. */
 nsec_t connection_since(const Connection *c);
 /*

@@ -49,6 +49,8 @@ typedef struct EventSpec {
         bool configured; /* comes from the configuration */
         bool has_uid;
         uint32_t uid;    /* whose client added it */
+        bool is_granted; /* by a rule of access, on the stream socket; and then the group of that client */
+        uint32_t gid;
 } EventSpec;
 
 #define EVENT_GROUP_DEFAULT "default" /* of events that name none */

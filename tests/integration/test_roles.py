@@ -47,7 +47,8 @@ def names(client):
 
 def perfctl(daemon, uid, *arguments):
     """As somebody else, by the stream socket."""
-    return subprocess.run([PERFCTL, "--socket", daemon.stream, *arguments], capture_output=True, text=True, timeout=perfd.PATIENCE,
+    return subprocess.run([PERFCTL, "--socket", daemon.stream, *arguments], capture_output=True, text=True,
+        timeout=perfd.PATIENCE,
                           check=False, user=uid, group=uid, extra_groups=[])
 
 
@@ -81,26 +82,30 @@ def test_root_and_control():
 
 
 def test_nobody():
-    """Whom no rule is for, and whom a rule grants nothing: each request is refused, with the rule that decides, and told of nothing."""
+    """Whom no rule is for, and whom a rule grants nothing: each request is refused by the rule that decides, telling nothing."""
     bodies = {
         "list": None, "ledger": pb.LedgerRequest(), "available": pb.AvailableRequest(glob="cpu-clock"), "doctor": pb.Empty(),
         "plan": pb.PlanRequest(yaml=OPEN), "validate": pb.ValidateRequest(yaml=OPEN), "apply": pb.ApplyRequest(yaml=OPEN),
         "reload": pb.Empty(), "remove": pb.SelectRequest(names=["*"]), "enable": pb.SelectRequest(names=["*"]),
-        "disable": pb.SelectRequest(names=["#1"]), "set_filter": pb.SetFilterRequest(name="*"), "set_period": pb.SetPeriodRequest(name="x"),
+        "disable": pb.SelectRequest(names=["#1"]), "set_filter": pb.SetFilterRequest(name="*"),
+            "set_period": pb.SetPeriodRequest(name="x"),
         "add": pb.AddRequest(events=[pb.EventSpec(event="cpu-clock")]), "emit": pb.EmitRequest(samples=[sample()]),
         "subscribe": pb.SubscribeRequest(events=["external:noted"]),
     }
     with Daemon(rules(f"{{ users: [{BOB}] }}")) as daemon, daemon.client() as root:
         add(root, NOTED)
-        for uid, word in ((EVE, "no rule of access.rules"), (BOB, f"rule 1 of access.rules decides ({daemon.directory}/perfd.yaml:5)")):
+        for uid, word in ((EVE, "no rule of access.rules"), (BOB,
+            f"rule 1 of access.rules decides ({daemon.directory}/perfd.yaml:5)")):
             with daemon.client_of(uid, groups=()) as client:
                 for name, body in bodies.items():
                     if body is not None:
                         no(client, [word, f"uid {uid}"], **{name: body})
                 equal(names(client), [], "what it is told of events")
                 answer = client.request(status=pb.Empty()).daemon
-                equal((answer.pid, answer.config, answer.n_events, len(answer.cpus), answer.clock), (0, "", 0, 0, "monotonic"), "status")
-                equal((answer.access.limited, answer.access.status, answer.access.rule), (True, False, int(uid == BOB)), "what it may")
+                equal((answer.pid, answer.config, answer.n_events, len(answer.cpus), answer.clock), (0, "", 0, 0, "monotonic"),
+                    "status")
+                equal((answer.access.limited, answer.access.status, answer.access.rule), (True, False, int(uid == BOB)),
+                    "what it may")
                 for events in [], ["*"], ["none"]:
                     no(client, ["to subscribe"], subscribe=pb.SubscribeRequest(events=events))
         equal(names(root), ["external:noted"], "what runs afterwards")
@@ -111,9 +116,11 @@ def test_nobody():
 
 def test_first_match():
     """By uid, gid and supplementary groups of the moment of connecting; the first rule that is for a client decides."""
-    text = rules(f"{{ users: [{ANN}], status: true }}", f"{{ groups: [{TRACERS}], emit: [a] }}", f"{{ users: [{BOB}], emit: [b] }}",
+    text = rules(f"{{ users: [{ANN}], status: true }}", f"{{ groups: [{TRACERS}], emit: [a] }}",
+        f"{{ users: [{BOB}], emit: [b] }}",
                  "{ users: [nobody, '0'], groups: [daemon], emit: [c] }", "{ emit: [rest] }")
-    expected = [(ANN, [TRACERS], 1), (BOB, [TRACERS], 2), (BOB, [], 3), (TRACERS, [], 2), (EVE, [], 4), (4009, [1], 4), (4009, [7, 9], 5),
+    expected = [(ANN, [TRACERS], 1), (BOB, [TRACERS], 2), (BOB, [], 3), (TRACERS, [], 2), (EVE, [], 4), (4009, [1], 4),
+        (4009, [7, 9], 5),
                 (4009, list(range(5000, 5300)) + [TRACERS], 2)]
     with Daemon(text) as daemon:
         for uid, groups, rule in expected:
@@ -127,9 +134,11 @@ def test_what_is_written():
     """Mistakes in rules have their place; what names nobody is said, and is for nobody."""
     wrong = {
         "{ users: [] }": r"6:\d+: users: found nothing", "{ groups: }": r"6:\d+: groups: found nothing",
-        "{ subscribe: [] , users: [1] }": r"6:\d+: subscribe: found nothing", "{ where: 'a == 1' }": r"6:\d+: where: the rule has no 'subscribe'",
+        "{ subscribe: [] , users: [1] }": r"6:\d+: subscribe: found nothing",
+            "{ where: 'a == 1' }": r"6:\d+: where: the rule has no 'subscribe'",
         "{ subscribe: ['*'], where: 'a = ' }": r"6:\d+: where: at byte", "{ users: ['-x'] }": r"6:\d+: users: found '-x'",
-        "{ users: [4294967295] }": r"6:\d+: users: found '4294967295'", "{ user: [1] }": r"unknown key 'user'; did you mean 'users'",
+        "{ users: [4294967295] }": r"6:\d+: users: found '4294967295'",
+            "{ user: [1] }": r"unknown key 'user'; did you mean 'users'",
         "[]": r"6:\d+: rules: found a list", "{ emit: [a, b c] }": "emit: .*space",
         "{ subscribe: [" + ",".join(f"a{i}" for i in range(257)) + "] }": "subscribe: found 257, expected at most 256",
     }
@@ -138,7 +147,8 @@ def test_what_is_written():
     perfd.fail_to_start("access.rules: found nothing, expected a list of rules", config=OPEN + "  rules: []\n")
     perfd.fail_to_start("at most 256 rules", config=rules(*["{ status: true }"] * 257))
     with Daemon(rules("{ users: [no-such-user], groups: [no-such-group], status: true }")) as daemon:
-        check("users: 'no-such-user' is not in /etc/passwd" in daemon.stderr() and "groups: 'no-such-group'" in daemon.stderr(), daemon.stderr())
+        check("users: 'no-such-user' is not in /etc/passwd" in daemon.stderr() and "groups: 'no-such-group'" in daemon.stderr(),
+            daemon.stderr())
         with daemon.client_of(EVE, groups=()) as eve:
             equal(access(eve).rule, 0, "the rule for somebody")
         with daemon.client() as root:
@@ -151,7 +161,8 @@ def test_what_is_written():
     try:
         with open(path, "w", encoding="ascii") as f:
             f.write(rules("{ subscribe: ['*'], where: 'a = ' }"))
-        done = subprocess.run([perfd.PERFD, "--check", "--any-host", "--config", path], capture_output=True, text=True, check=False,
+        done = subprocess.run([perfd.PERFD, "--check", "--any-host", "--config", path], capture_output=True, text=True,
+            check=False,
                               timeout=perfd.PATIENCE)
         check(done.returncode == 1 and "where: at byte" in done.stderr, f"--check: {done}")
     finally:
@@ -163,7 +174,8 @@ def test_what_is_written():
 
 def test_status_alone():
     """State, ledger and what the host offers; no samples, and no changes."""
-    with Daemon(rules(f"{{ users: [{ANN}], status: true }}")) as daemon, daemon.client() as root, daemon.client_of(ANN, groups=()) as ann:
+    with Daemon(rules(f"{{ users: [{ANN}], status: true }}")) as daemon, daemon.client() as root, daemon.client_of(ANN,
+        groups=()) as ann:
         add(root, NOTED)
         equal((ann.request(status=pb.Empty()).daemon.pid, names(ann)), (daemon.pid, ["external:noted"]), "status and list")
         equal(len(ann.request(ledger=pb.LedgerRequest()).ledger.events), 1, "rows of the ledger")
@@ -199,15 +211,18 @@ def test_subscribe():
                 emit(root, event=f"external:{name}", number=number)
             got = [next(item for item in items if item.get("fields") is not None)["fields"]["n"] for _ in range(4)]
             equal(got, [0, 1, 4, 6], "samples")
-            equal(sorted(event.name for event in ann.stream.events.values()), ["external:a1", "external:a2", "external:b"], "what is described")
+            equal(sorted(event.name for event in ann.stream.events.values()), ["external:a1", "external:a2", "external:b"],
+                "what is described")
             ann.stop()
             list(items)
 
 
 def test_predicate():
     """Joined to what a client asks for: whatever its condition says, it can only take away."""
-    text = rules(f"{{ users: [{ANN}], subscribe: ['external:*', 'page-faults'], where: 'n < 10' }}", f"{{ users: [{BOB}], subscribe: ['*'] }}")
-    conditions = {"": range(10), "n > 5": range(6, 10), "n > 5 || n < 100": range(10), "n >= 0 || 1 == 1": range(10), "!(n < 10)": (), "n > 10": ()}
+    text = rules(f"{{ users: [{ANN}], subscribe: ['external:*', 'page-faults'], where: 'n < 10' }}",
+        f"{{ users: [{BOB}], subscribe: ['*'] }}")
+    conditions = {"": range(10), "n > 5": range(6, 10), "n > 5 || n < 100": range(10), "n >= 0 || 1 == 1": range(10),
+        "!(n < 10)": (), "n > 10": ()}
     with Daemon(text) as daemon, daemon.client() as root:
         add(root, NOTED, {"event": "external:other", "fields": [pb.ExternalField(name="m", type="u32")]},
             {"event": "page-faults", "interval": 10_000_000, "name": "page-faults"})
@@ -216,7 +231,8 @@ def test_predicate():
                 answer = refused(ann, "bad-expression", subscribe=pb.SubscribeRequest(where=where))
                 check(answer.position > 0, "no position")
         with daemon.client_of(ANN, groups=()) as ann:
-            equal(refused(ann, "unknown-field", subscribe=pb.SubscribeRequest(events=["external:other"])).position, 0, "the position")
+            equal(refused(ann, "unknown-field", subscribe=pb.SubscribeRequest(events=["external:other"])).position, 0,
+                "the position")
             refused(ann, "unknown-event", subscribe=pb.SubscribeRequest(events=["page*"]))
             no(ann, ["side records"], subscribe=pb.SubscribeRequest(records=1 << pb.RECORD_KIND_READ))
             long = " || ".join(["n == 1"] * 250)
@@ -236,11 +252,13 @@ def test_predicate():
                 got = list(items)
                 equal([item["fields"]["n"] for item in got], list(conditions[where]), f"samples where {where!r}")
                 check(client.end["reason"] == "stopped", client.end)
-            equal(len({row["id"] for row in perfctl_json(daemon, "ledger") if row.get("kind") == "subscriber"}), 1, "streams that are left")
+            equal(len({row["id"] for row in perfctl_json(daemon, "ledger") if row.get("kind") == "subscriber"}), 1,
+                "streams that are left")
 
 
 def perfctl_json(daemon, *arguments):
-    done = subprocess.run([PERFCTL, "--socket", daemon.control, "--json", *arguments], capture_output=True, text=True, check=False,
+    done = subprocess.run([PERFCTL, "--socket", daemon.control, "--json", *arguments], capture_output=True, text=True,
+        check=False,
                           timeout=perfd.PATIENCE)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -252,9 +270,11 @@ def test_emit():
     """Only what the globs grant, all of a request or nothing, and only of one's own threads."""
     text = rules(f"{{ users: [{ANN}], emit: ['external:n*'] }}")
     with Daemon(text) as daemon, daemon.client() as root, daemon.client_of(ANN, groups=()) as ann:
-        add(root, NOTED, {"event": "external:other", "fields": NUMBER}, {"event": "cpu-clock", "name": "native", "disabled": True})
+        add(root, NOTED, {"event": "external:other", "fields": NUMBER},
+            {"event": "cpu-clock", "name": "native", "disabled": True})
         equal(emit(ann), 1, "samples that were taken")
-        there, absent = (no(ann, [f"to emit external:{name}"], emit=pb.EmitRequest(samples=[sample(event=f"external:{name}")])).message
+        there, absent = (no(ann, [f"to emit external:{name}"],
+            emit=pb.EmitRequest(samples=[sample(event=f"external:{name}")])).message
                          .replace(name, "NAME") for name in ("other", "absent"))
         equal(there, absent, "the answers for one that is there and for one that is not")
         no(ann, ["to emit native"], emit=pb.EmitRequest(samples=[sample(event="native")]))
@@ -265,7 +285,8 @@ def test_emit():
             for pid, tid in (1, 1), (os.getpid(), os.getpid()), (daemon.pid, daemon.pid), (own.process.pid, daemon.pid), \
                             (daemon.pid, own.process.pid), (0, own.process.pid), (own.process.pid, 0), (4294967295, 1):
                 no(ann, [f"thread {tid} of process {pid}"], emit=pb.EmitRequest(samples=[sample(pid=pid, tid=tid)]))
-        equal({row.name: row.occurred for row in daemon.ledger("external:*").events}, {"external:noted": 2, "external:other": 0}, "the ledger")
+        equal({row.name: row.occurred for row in daemon.ledger("external:*").events},
+            {"external:noted": 2, "external:other": 0}, "the ledger")
         no(ann, ["to subscribe"], subscribe=pb.SubscribeRequest(events=["external:noted"]))
         equal(names(ann), ["external:noted"], "list, for which fields it has")
 
@@ -325,7 +346,8 @@ def test_reload_requests():
 
 def test_reload_streams():
     """Those that are not granted any more end, each with its closing ledger and the reason; the others go on."""
-    first = ["{ users: [%d], subscribe: ['external:a*', 'external:b'], where: 'n < 10' }" % ANN, "{ users: [%d], subscribe: ['*'] }" % BOB,
+    first = ["{ users: [%d], subscribe: ['external:a*', 'external:b'], where: 'n < 10' }" % ANN,
+        "{ users: [%d], subscribe: ['*'] }" % BOB,
              "{ groups: [%d], subscribe: ['external:a*', 'external:b'] }" % TRACERS]
     cases = [ # the rule of ANN afterwards, and whether a stream goes on: of all, of external:a1 alone
         ("{ users: [%d], subscribe: ['external:a*', 'external:b'], where: 'n < 10' }", True, True),
@@ -345,7 +367,8 @@ def test_reload_streams():
                 with contextlib.ExitStack() as stack:
                     clients = [stack.enter_context(daemon.client_of(ANN, groups=())) for _ in range(2)]
                     streams = [client.subscribe(events=events) for client, events in zip(clients, ([], ["external:a1"]))]
-                    others = [stack.enter_context(daemon.client_of(BOB, groups=())), stack.enter_context(daemon.client(stream=True))]
+                    others = [stack.enter_context(daemon.client_of(BOB, groups=())),
+                        stack.enter_context(daemon.client(stream=True))]
                     streams_of_others = [client.subscribe(records=1 << pb.RECORD_KIND_EXIT) for client in others]
                     emit(root, event="external:a1", number=5)
                     reload(daemon, rules(rule % ANN, *first[1:]), by_signal)
@@ -402,20 +425,26 @@ def test_perfctl():
         add(root, NOTED)
         said = dict(line.split("\t") for line in perfctl(daemon, ANN, "status").stdout.split("cpu0")[0].strip().splitlines())
         equal({name: said[name] for name in ("access", "may-status", "may-subscribe", "where", "may-emit", "events")},
-              {"access": "rule 1", "may-status": "yes", "may-subscribe": "external:*", "where": "n < 10", "may-emit": "external:noted",
+              {"access": "rule 1", "may-status": "yes", "may-subscribe": "external:*", "where": "n < 10",
+                  "may-emit": "external:noted",
                "events": "1"}, "status")
         said = dict(line.split("\t") for line in perfctl(daemon, BOB, "status").stdout.splitlines())
-        equal(sorted(said), ["access", "clock", "may-emit", "may-status", "may-subscribe", "rule-at", "version", "where"], "the rows")
+        equal(sorted(said), ["access", "clock", "may-emit", "may-stat", "may-status", "may-subscribe", "own-processes",
+            "rule-at", "version", "where"], "the rows")
         equal((said["access"], said["may-emit"], said["may-status"]), ("rule 2", "external:noted", "no"), "what bob may")
         equal(json.loads(perfctl(daemon, EVE, "status", "--json").stdout)["access"],
-              {"limited": True, "rule": 0, "place": "", "status": False, "subscribe": [], "where": "", "emit": []}, "what eve may")
+              {"limited": True, "rule": 0, "place": "", "status": False, "subscribe": [], "where": "", "emit": [], "stat": False,
+               "own_processes": False}, "what eve may")
         equal(perfctl(daemon, BOB, "emit", "external:noted", "n=3").returncode, 0, "perfctl emit")
         done = perfctl(daemon, BOB, "watch", "external:noted")
-        check(done.returncode == 1 and "to subscribe is not granted to uid 4002: rule 2 of access.rules" in done.stderr, f"watch: {done}")
+        check(done.returncode == 1 and "to subscribe is not granted to uid 4002: rule 2 of access.rules" in done.stderr,
+            f"watch: {done}")
         done = perfctl(daemon, BOB, "remove", "external:noted")
         check(done.returncode == 1 and "remove is not granted" in done.stderr, f"remove: {done}")
-        equal(dict(line.split("\t")[:2] for line in subprocess.run([PERFCTL, "--socket", daemon.control, "status"], capture_output=True,
-                   text=True, check=True, timeout=perfd.PATIENCE).stdout.splitlines()).get("access"), None, "root's status has rules")
+        equal(dict(line.split("\t")[:2] for line in subprocess.run([PERFCTL, "--socket", daemon.control, "status"],
+            capture_output=True,
+                   text=True, check=True, timeout=perfd.PATIENCE).stdout.splitlines()).get("access"), None,
+                       "root's status has rules")
 
 
 # ---- attacks -----------------------------------------------------------------------------------------------------------

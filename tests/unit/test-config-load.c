@@ -76,13 +76,13 @@ static void test_rules(void **state) {
         assert_string_equal(c->rules[0].emit.items[0], "c");
         assert_string_equal(c->rules[0].at.path, "perfd.d/10-a.yaml");
         config_unref(c);
-        write_file("perfd.d/10-a.yaml", "access: {rules: [{users: [x, y, x], groups: []}, {users: z, where: a, stat: true}]}\n");
+        write_file("perfd.d/10-a.yaml", "access: {rules: [{users: [x, y, x], groups: []}, {users: z, where: a, user: true}]}\n");
         c = check("perfd.yaml",
                   "perfd.d/10-a.yaml:1:33: warning: users: 'x' stands here twice\n"
                   "perfd.d/10-a.yaml:1:45: groups: found nothing, expected names or numbers of groups in a list, such as [developers]\n"
                   "perfd.d/10-a.yaml:1:58: users: found 'z', expected names or numbers of users in a list, such as [ann, 1001]\n"
                   "perfd.d/10-a.yaml:1:68: where: the rule has no 'subscribe', whose samples it would be asked of\n"
-                  "perfd.d/10-a.yaml:1:71: unknown key 'stat'; did you mean 'status'?\n");
+                  "perfd.d/10-a.yaml:1:71: unknown key 'user'; did you mean 'users'?\n");
 }
 
 /* Later files add and override, in the order of their names; what does not end with .yaml is not read. */
