@@ -222,8 +222,8 @@ static int refuse_unknown(const ElfFile *f, const char *symbol, const Wanted *w,
         r = find_nearest(f, symbol, name, &nearest, e);
         if (r != 0)
                 return r;
-        return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no function %s%s", QUOTE(f->path), QUOTE(symbol),
-                      HINT(&nearest));
+        return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no function %s%s: nm(1) lists what it has, nm -D what a "
+                      "library without symbols has", QUOTE(f->path), QUOTE(symbol), HINT(&nearest));
 }
 
 /* glibc calls the candidates of memcpy __memcpy_NAME, compilers those of f f.NAME.N; f.resolver only chooses. */

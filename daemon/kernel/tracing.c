@@ -11,6 +11,7 @@
 #include "daemon/kernel/format.h"
 #include "daemon/kernel/whole-file.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -283,12 +284,23 @@ int tracing_match(const Tracing *t, const char *group_glob, const char *name_glo
         return 0;
 }
 
+/* The kernel's caret stands behind a name that it does not know: where the name begins, from 1. */
+static unsigned word_before(const char *filter, unsigned at) {
+        while (at > 1 && filter[at - 2] == ' ')
+                at--;
+        while (at > 1 && (isalnum((unsigned char)filter[at - 2]) || filter[at - 2] == '_' || filter[at - 2] == '.'))
+                at--;
+        return at;
+}
+
 /*
  * After a refused write the file holds the filter, a line with a caret below the mistake, and
  * "parse_error: TEXT".
  */
-static void take_complaint(const char *text, const char *filter, Explanation *e) {
+static void take_complaint(const char *text, const char *group, const char *name, const char *filter, Explanation *e) {
         const char *said = strstr(text, "parse_error: "), *caret = NULL, *line = text;
+        bool is_unknown;
+        unsigned at;
 
         for (const char *p = strchr(text, '\n'); p; p = strchr(line, '\n')) {
                 line = p + 1;
@@ -298,10 +310,16 @@ static void take_complaint(const char *text, const char *filter, Explanation *e)
         if (!said)
                 return;
         said += strlen("parse_error: ");
-        (void)refuse(e, REFUSED_INVALID, "bad-filter", "the kernel refuses the filter '%s': %.*s", filter,
-                     (int)strcspn(said, "\n"), said);
-        if (caret && strspn(caret, " ") <= strlen(filter))
-                e->position = 1 + (unsigned)strspn(caret, " ");
+        at = caret && strspn(caret, " ") <= strlen(filter) ? (unsigned)strspn(caret, " ") + 1 : 0;
+        is_unknown = strncmp(said, "Field not found", strlen("Field not found")) == 0;
+        if (at > 0 && filter[at - 1 + strspn(filter + at - 1, " ")] == '\0' && !is_unknown)
+                (void)refuse(e, REFUSED_INVALID, "bad-filter", "the kernel refuses the filter '%s': something is missing at its "
+                             "end (%.*s)", filter, (int)strcspn(said, "\n"), said);
+        else
+                (void)refuse(e, REFUSED_INVALID, "bad-filter", "the kernel refuses the filter '%s': %.*s%s%s%s%s%s", filter,
+                             (int)strcspn(said, "\n"), said, is_unknown ? "; `perfctl show " : "", is_unknown ? group : "",
+                             is_unknown ? ":" : "", is_unknown ? name : "", is_unknown ? "` lists them" : "");
+        e->position = is_unknown && at > 0 ? word_before(filter, at) : at;
 }
 
 void tracing_explain_filter(const Tracing *t, const char *group, const char *name, const char *filter,
@@ -321,7 +339,7 @@ void tracing_explain_filter(const Tracing *t, const char *group, const char *nam
                 (void)tracefs_instance_file_write(instance, path, filter); /* is to fail */
                 text = tracefs_instance_file_read(instance, path, &n);
                 if (text)
-                        take_complaint(text, filter, e);
+                        take_complaint(text, group, name, filter, e);
                 free(text);
                 free(path);
         }

@@ -184,6 +184,23 @@ static int resolve_name(const Resolver *r, uint16_t node) {
         return refuse_name(r, node, context, n->name);
 }
 
+/* A text in quotes that is compared with a number. Addresses of texts are what system calls are given. */
+static int refuse_quoted(const Resolver *r, uint16_t node) {
+        const FilterNode *n = &r->filter->nodes[node];
+        uint16_t end = r->scopes[node];
+        const PlanField *f = NULL;
+
+        for (uint16_t i = r->filter->nodes[end].first; i <= end && !f; i++)
+                f = r->operands[i].field;
+        if (!f)
+                return filter_refuse(r->e, n->position, "a text stands where a number is needed");
+        if (strchr(f->type, '*'))
+                return filter_refuse(r->e, n->position, "%s is the address of a text (%s), which is not in the sample: a probe "
+                                     "that fetches it has it, such as one with --args 'name=+0($arg2):string'",
+                                     QUOTE(f->name), f->type);
+        return filter_refuse(r->e, n->position, "%s is a number, and is not compared with a text", QUOTE(f->name));
+}
+
 /* A text in quotes where a number is needed: a value name that is no word (prev_state == "R+"), or a character. */
 static int resolve_text(const Resolver *r, uint16_t node) {
         const FilterNode *n = &r->filter->nodes[node];
@@ -198,7 +215,7 @@ static int resolve_text(const Resolver *r, uint16_t node) {
         }
         if (n->name && context)
                 return refuse_name(r, node, context, n->name);
-        return filter_refuse(r->e, n->position, "a text stands where a number is needed");
+        return refuse_quoted(r, node);
 }
 
 /* The name of a field that is a text, but stands at `node` where a number is needed. */

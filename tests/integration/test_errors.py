@@ -361,7 +361,7 @@ def test_configured_events():
     config = "version: 1\nstrict: true\ngroups:\n  a:\n    events:\n      - cpu-clock\n"
     fail_to_start(r"perfd\.yaml:7:9: .*sched:sched_swich.*sched:sched_switch",
                   config=config + "      - sched:sched_swich\n")
-    fail_to_start(r"perfd\.yaml:8:17: .*Field not found",
+    fail_to_start(r"perfd\.yaml:8:17: .*Field not found; `perfctl show sched:sched_wakeup` lists them",
                   config=config + f"      - event: {WAKEUP}\n        filter: bogus == 1\n")
 
 

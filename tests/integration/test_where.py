@@ -152,5 +152,15 @@ def test_hostile():
         equal(len(whose(lines, pids, lambda *_: True)), N * CALLS, "calls")
 
 
+
+def test_address_of_a_text():
+    """What a system call is given is an address: it is said, with what has the text."""
+    with perfd.Daemon() as daemon, daemon.client() as client:
+        perfd.add(client, "syscalls:sys_enter_openat")
+        no = refused(client, "bad-expression", "STATUS_INVALID",
+                     subscribe=pb.SubscribeRequest(events=["syscalls:sys_enter_openat"], where='filename == "/etc/passwd"'))
+        check("'filename' is the address of a text (const char * filename)" in no.message and "$arg2" in no.message, no.message)
+
+
 if __name__ == "__main__":
     perfd.main(globals())

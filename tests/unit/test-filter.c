@@ -76,9 +76,9 @@ static const struct {
         { REFUSED_INVALID, { "prev_comm == 5", 14, "'prev_comm' is a text, and this a number" } },
         { REFUSED_INVALID, { "prev_comm == u8 & 3", 14, "is a text, and this a number" } },
         { REFUSED_INVALID, { "u8 == prev_comm", 7, "'prev_comm' is a text, and compared with a number" } },
-        { REFUSED_INVALID, { "u8 == \"abc\"", 7, "a text stands where a number" } },
-        { REFUSED_INVALID, { "u8 == \"a\"", 7, "a text stands where a number" } }, /* not a character */
-        { REFUSED_INVALID, { "state == \"R*\"", 10, "a text stands where a number" } },
+        { REFUSED_INVALID, { "u8 == \"abc\"", 7, "'u8' is a number, and is not compared with a text" } },
+        { REFUSED_INVALID, { "u8 == \"a\"", 7, "'u8' is a number, and is not" } }, /* not a character */
+        { REFUSED_INVALID, { "state == \"R*\"", 10, "'state' is a number, and is not" } },
         { REFUSED_INVALID, { "u8 ~ \"abc\"", 1, "'u8' is a number" } },
         { REFUSED_INVALID, { "prev_comm & 4", 1, "has no bits" } },
         { REFUSED_INVALID, { "4 | prev_comm", 5, "has no bits" } },
