@@ -5,11 +5,11 @@
  */
 #include "daemon/supervisor-requests.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 #include "config/attr-setting.h"
 #include "daemon/base/checkpoint.h"
+#include "daemon/base/glob.h"
 #include "daemon/encode/descriptor.h"
 #include "daemon/kernel/doctor.h"
 #include "daemon/kernel/open.h"
@@ -17,7 +17,7 @@
 
 typedef struct Offers {
         const Supervisor *supervisor;
-        const char *glob;
+        Pattern *glob;
         Perfd__V1__AvailableReply *reply;
         size_t size; /* of the reply on the wire, so far */
 } Offers;
@@ -54,7 +54,7 @@ static int offers_add(Offers *o, const char *event, const char *kind, const char
 }
 
 static bool offers_match(const Offers *o, const char *event) {
-        return fnmatch(o->glob, event, 0) == 0;
+        return glob_match(o->glob, event);
 }
 
 static int first_online_cpu(const Supervisor *s) {
@@ -193,8 +193,9 @@ static int offers_add_forms(Offers *o) {
 
 int handle_available(Asking *a, Explanation *e) {
         const Perfd__V1__AvailableRequest *q = a->request->available;
+        _cleanup_(pattern_freep) Pattern *glob = NULL;
         Perfd__V1__AvailableReply *reply = malloc(sizeof(*reply));
-        Offers o = { .supervisor = a->supervisor, .glob = q->glob && *q->glob ? q->glob : "*", .reply = reply };
+        Offers o = { .supervisor = a->supervisor, .reply = reply };
         const NumberedEvent *software, *hardware;
         size_t n_software, n_hardware;
         int r;
@@ -204,6 +205,10 @@ int handle_available(Asking *a, Explanation *e) {
         perfd__v1__available_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_AVAILABLE;
         a->response->available = reply;
+        r = glob_compile(q->glob && *q->glob ? q->glob : "*", &glob, e);
+        if (r != 0)
+                return r;
+        o.glob = glob;
         software = software_events(&n_software);
         hardware = hardware_events(&n_hardware);
         r = offers_add_numbered(&o, software, n_software, PERF_TYPE_SOFTWARE, EVENT_NAME_SOFTWARE);

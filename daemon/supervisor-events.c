@@ -268,6 +268,7 @@ int supervisor_remove_selected(Supervisor *s, Registration *const *selected, siz
 }
 
 int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e) {
+        _cleanup_(name_patterns_deinit) NamePatterns patterns = NAME_PATTERNS_NULL;
         _cleanup_free_ Registration **selected = NULL;
         EventRefs refs = { .n = 0 };
         KeptChange change;
@@ -275,11 +276,12 @@ int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *re
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = supervisor_select_with_refs(s, names, n, true, &selected, &n_selected, &refs, e);
+        r = name_patterns_init(&patterns, names, n, e);
+        if (r == 0)
+                r = supervisor_select_with_refs(s, names, n, true, &selected, &n_selected, &refs, e);
         if (r != 0)
                 return r;
-        change = (KeptChange){ .patterns = names, .n_patterns = n, .subjects = selected, .n_subjects = n_selected,
-                               .removed = true };
+        change = (KeptChange){ .patterns = patterns, .subjects = selected, .n_subjects = n_selected, .removed = true };
         r = kept_write(s, &change, e);
         if (r == 0 && n_selected > 0)
                 r = supervisor_remove_selected(s, selected, n_selected, e);
@@ -287,7 +289,7 @@ int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *re
                 event_refs_deinit(&refs);
                 return r;
         }
-        kept_forget_pending(s, &(KeptChange){ .patterns = names, .n_patterns = n });
+        kept_forget_pending(s, &(KeptChange){ .patterns = patterns });
         *ret_refs = refs;
         return 0;
 }

@@ -20,8 +20,8 @@
 static bool change_drops(const KeptChange *change, const PendingEvent *w) {
         bool dropped = false;
 
-        for (size_t i = 0; i < change->n_patterns && !dropped; i++)
-                dropped = pending_is_selected(w, change->patterns[i]);
+        for (size_t i = 0; i < change->patterns.n && !dropped; i++)
+                dropped = name_pattern_selects_pending(&change->patterns.items[i], w);
         for (const Registration *g = change->added; g && !dropped && !w->is_configured; g = g->next)
                 dropped = strcmp(w->spec->name, g->event->spec.name) == 0;
         return dropped;

@@ -1,13 +1,13 @@
 /* For the supervisor: events that outlive the daemon. Main thread only. */
 #pragma once
 
+#include "daemon/supervisor-name-pattern.h"
 #include "daemon/supervisor.h"
 
 /* Before any change that may concern one of them: */
 typedef struct KeptChange {
         const Registration *added;  /* to be kept, a list that is about to be registered */
-        char *const *patterns;      /* of a removal: what waits and is selected goes too */
-        size_t n_patterns;
+        NamePatterns patterns;      /* borrowed; of a removal: what waits and is selected goes too */
         Registration *const *subjects; /* what happens to them: */
         size_t n_subjects;
         bool removed;

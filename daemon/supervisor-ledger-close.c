@@ -35,12 +35,6 @@ static int post_close(Supervisor *s, const StreamEnd *end, const Perfd__V1__Ledg
         return 0;
 }
 
-static int compare_ids(const void *a, const void *b) {
-        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-        return (x > y) - (x < y);
-}
-
 static int close_stream(Supervisor *s, const Admission *a, const DispatcherReport *report, bool is_unreported,
                         const StreamEnd *end) {
         _cleanup_free_ uint32_t *ids = NULL;
@@ -54,7 +48,7 @@ static int close_stream(Supervisor *s, const Admission *a, const DispatcherRepor
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < u->n_routes; i++)
                 ids[i] = u->routes[i].registration->event->id;
-        qsort(ids, u->n_routes, sizeof(*ids), compare_ids);
+        ledger_sort_ids(ids, u->n_routes);
         scope.subscription = u;
         scope.ids = ids;
         scope.n_ids = u->n_routes;

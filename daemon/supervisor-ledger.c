@@ -32,14 +32,8 @@ static RingCut ring_cut(const RingCounters *c, bool is_stalled) {
 
 bool ledger_has(const LedgerScope *scope, const Event *event) {
         size_t first = 0, last = scope->n_ids;
-        bool any = scope->n_names == 0;
 
-        if (!scope->stream) {
-                for (size_t i = 0; i < scope->n_names && !any; i++)
-                        any = name_selects(scope->names[i], event);
-                return any;
-        }
-        while (first < last) {
+        while (!scope->is_all && first < last) {
                 size_t middle = first + (last - first) / 2;
 
                 if (scope->ids[middle] == event->id)
@@ -49,7 +43,7 @@ bool ledger_has(const LedgerScope *scope, const Event *event) {
                 else
                         last = middle;
         }
-        return false;
+        return scope->is_all;
 }
 
 RingLosses ledger_ring_losses(const Supervisor *s, uint32_t slot) {
@@ -69,7 +63,7 @@ static int ring_counts_new(const RingLosses *l, Perfd__V1__Count ***ret, size_t 
 static bool ring_is_in(const LedgerScope *scope, const RingLosses *since) {
         if (scope->stream)
                 return scope->subscription->records || since->side_lost || since->unknown_id || since->undecodable;
-        return scope->n_names == 0;
+        return scope->is_all;
 }
 
 static int ledger_add_ring(const Supervisor *s, const LedgerScope *scope, uint32_t slot, Perfd__V1__Ledger *ledger) {
@@ -170,7 +164,7 @@ static int ledger_add_removed(const Supervisor *s, const LedgerScope *scope, con
 static bool subscriber_is_in(const Supervisor *s, const LedgerScope *scope, uint64_t id) {
         const Admission *a = s->admissions;
         const Subscription *u;
-        bool any = scope->n_names == 0;
+        bool any = scope->is_all;
 
         while (a && a->id != id)
                 a = a->next;
@@ -241,17 +235,46 @@ int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherR
         return 0;
 }
 
+static int compare_ids(const void *a, const void *b) {
+        const uint32_t *x = a, *y = b;
+
+        return (*x > *y) - (*x < *y);
+}
+
+void ledger_sort_ids(uint32_t *ids, size_t n) {
+        qsort(ids, n, sizeof(*ids), compare_ids);
+}
+
+/* Of the events that the names mean, sorted. */
+static int find_ids(const Supervisor *s, char *const *names, size_t n_names, uint32_t **ret, size_t *ret_n, Explanation *e) {
+        _cleanup_free_ Registration **selected = NULL;
+        uint32_t *ids;
+        size_t n;
+        int r = supervisor_select(s, names, n_names, &selected, &n, e);
+
+        if (r != 0)
+                return r;
+        ids = calloc(n + 1, sizeof(*ids));
+        if (!ids)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n; i++)
+                ids[i] = selected[i]->event->id;
+        ledger_sort_ids(ids, n);
+        *ret = ids;
+        *ret_n = n;
+        return 0;
+}
+
 int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names, Perfd__V1__Ledger **ret, Explanation *e) {
-        const LedgerScope scope = { .names = names, .n_names = n_names };
+        LedgerScope scope = { .is_all = n_names == 0 };
         DispatcherReport report = { .n_subscribers = 0 };
-        Registration **selected = NULL;
-        size_t n_selected;
+        _cleanup_free_ uint32_t *ids = NULL;
         int r = 0;
 
         thread_assert(THREAD_MAIN);
         if (n_names > 0)
-                r = supervisor_select(s, names, n_names, &selected, &n_selected, e);
-        free(selected);
+                r = find_ids(s, names, n_names, &ids, &scope.n_ids, e);
+        scope.ids = ids;
         if (r == 0)
                 r = supervisor_cut(s);
         if (r == 0)

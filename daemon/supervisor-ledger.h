@@ -4,18 +4,16 @@
 #include "daemon/supervisor.h"
 #include "daemon/supervisor-ledger-base.h"
 
-/* What a ledger is of. LEDGER_SCOPE_ALL: everything. */
+/* What a ledger is of. */
 typedef struct LedgerScope {
-        char *const *names; /* as in requests; borrowed. n_names 0: all events */
-        size_t n_names;
+        bool is_all;        /* all events; else: */
+        const uint32_t *ids; /* of these, sorted; borrowed */
+        size_t n_ids;
         const Admission *stream;          /* NULL, or whose end it is for: then of what it has asked for, */
         const Subscription *subscription; /* by this one */
-        const uint32_t *ids;              /* its events, sorted; borrowed */
-        size_t n_ids;
         bool is_unreported; /* the dispatcher did not answer: what was late is not known, and no row is exact */
 } LedgerScope;
 
-#define LEDGER_SCOPE_ALL ((LedgerScope){ .names = NULL })
 
 typedef struct StreamEnd {
         uint64_t id;
@@ -26,6 +24,8 @@ typedef struct StreamEnd {
 int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names, Perfd__V1__Ledger **ret, Explanation *e);
 /* After a cut and a report. What was begun of it is freed on failure. -ENOMEM */
 int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret);
+/* As LedgerScope has them. */
+void ledger_sort_ids(uint32_t *ids, size_t n);
 bool ledger_has(const LedgerScope *scope, const Event *event);
 /* supervisor-publish.c: every event's cut, of all CPUs and of clients, with the next number. -ENOMEM */
 int supervisor_cut(Supervisor *s);

@@ -1,4 +1,5 @@
 /* What runs, as messages. Strings and arrays are malloc'ed, for free_unpacked(). */
+#include "daemon/supervisor-name-pattern.h"
 #include "daemon/supervisor-requests.h"
 
 #include <string.h>
@@ -38,14 +39,14 @@ static bool may_see(const Asking *a, const char *name) {
         return access_has_status(&a->access) || access_has_samples(&a->access, name) || access_may_emit(&a->access, name);
 }
 
-static int list_pending(const Asking *a, const char *pattern, Perfd__V1__ListReply *reply) {
+static int list_pending(const Asking *a, const NamePattern *pattern, Perfd__V1__ListReply *reply) {
         const Supervisor *s = a->supervisor;
         int r = 0;
 
         for (const PendingEvent *w = s->pending.first; w && r == 0; w = w->next) {
                 Perfd__V1__EventState *m;
 
-                if (!pending_is_selected(w, pattern) || !may_see(a, w->spec->name))
+                if (!name_pattern_selects_pending(pattern, w) || !may_see(a, w->spec->name))
                         continue;
                 m = malloc(sizeof(*m));
                 if (!m)
@@ -70,6 +71,7 @@ static bool may_see_place(const Asking *a, const Probe *probe) {
 
 int handle_list(Asking *a, Explanation *e) {
         const char *glob = a->request->list->glob && *a->request->list->glob ? a->request->list->glob : "*";
+        _cleanup_(name_pattern_deinit) NamePattern pattern = { .glob = NULL };
         Supervisor *s = a->supervisor;
         Perfd__V1__ListReply *reply = malloc(sizeof(*reply));
         int r;
@@ -82,12 +84,15 @@ int handle_list(Asking *a, Explanation *e) {
         reply->events = calloc(s->n_registrations + supervisor_count_pending(s) + 1, sizeof(*reply->events));
         if (!reply->events)
                 return error_origin(-ENOMEM);
+        r = name_pattern_init(&pattern, glob, e);
+        if (r != 0)
+                return r;
         r = operations_is_between(s) ? 0 : supervisor_cut_at_once(s);
         for (const Registration *g = s->registrations; g && r >= 0; g = g->next) {
                 Perfd__V1__EventState *m;
                 EventCut t;
 
-                if (!name_selects(glob, g->event) || !(may_see(a, g->event->spec.name) || own_is_of(&g->event->spec, a->access.uid)))
+                if (!name_pattern_selects(&pattern, g->event) || !(may_see(a, g->event->spec.name) || own_is_of(&g->event->spec, a->access.uid)))
                         continue;
                 m = malloc(sizeof(*m));
                 if (!m)
@@ -116,5 +121,5 @@ int handle_list(Asking *a, Explanation *e) {
                 if (r == 0)
                         r = spec_message(&g->event->spec, &m->spec);
         }
-        return r >= 0 ? list_pending(a, glob, reply) : r;
+        return r >= 0 ? list_pending(a, &pattern, reply) : r;
 }

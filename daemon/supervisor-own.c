@@ -9,6 +9,7 @@
  * The decision to doubt is what may be sampled: as the kernel does it for users, system calls, and what happens in user space.
  * Other tracepoints tell of other tasks, and addresses of the kernel say where it lies.
  */
+#include "daemon/supervisor-name-pattern.h"
 #include "daemon/supervisor-own.h"
 
 #include <fnmatch.h>
@@ -25,11 +26,7 @@
 #define OWN_CONNECTIONS_MAX 16  /* of one uid, that events end with: they are never closed for being idle */
 #define INTERVAL_MIN (10 * NSEC_PER_MSEC)
 #define NAMES_MAX 1000    /* of one request */
-#define NAME_GLOBS_MAX 16 /* each is matched with the names of all events */
-
-static bool is_glob(const char *name) {
-        return name[strcspn(name, "*?[\\")];
-}
+#define OWN_GLOBS_MAX 16 /* each is matched with the names of all events */
 
 static bool is_on_tasks(const EventSpec *spec) {
         return spec->n_pids + spec->n_tids > 0;
@@ -197,19 +194,23 @@ static int refuse_name(const Access *a, const char *name, Explanation *e) {
 }
 
 /* Root may call an event as those of a uid are called. Without a glob a name is looked up. */
-static bool is_own_name(const Supervisor *s, const Access *a, const char *name, bool is_glob) {
-        const Registration *found = is_glob ? NULL : supervisor_find(s, name);
+static int check_name(const Supervisor *s, const Access *a, const char *name, Explanation *e) {
+        _cleanup_(name_pattern_deinit) NamePattern pattern = { .glob = NULL };
+        const Registration *found = supervisor_find(s, name);
         bool is_own = !found || own_is_of(&found->event->spec, a->uid);
         char prefix[24];
+        int r = name_pattern_init(&pattern, name, e);
 
         (void)snprintf(prefix, sizeof(prefix), "~%u/", (unsigned)a->uid);
-        if (strncmp(name, prefix, strlen(prefix)) != 0)
-                return false;
-        for (const Registration *g = s->registrations; g && is_own && is_glob; g = g->next)
-                is_own = !name_selects(name, g->event) || own_is_of(&g->event->spec, a->uid);
-        for (const PendingEvent *p = s->pending.first; p && is_own; p = p->next)
-                is_own = !pending_is_selected(p, name);
-        return is_own;
+        if (r == 0 && strncmp(name, prefix, strlen(prefix)) != 0)
+                return refuse_name(a, name, e);
+        for (const Registration *g = s->registrations; g && is_own && r == 0 && pattern.glob; g = g->next) {
+                is_own = !name_pattern_selects(&pattern, g->event) || own_is_of(&g->event->spec, a->uid);
+                r = checkpoint(e);
+        }
+        for (const PendingEvent *p = s->pending.first; p && is_own && r == 0; p = p->next)
+                is_own = !name_pattern_selects_pending(&pattern, p);
+        return r == 0 && !is_own ? refuse_name(a, name, e) : r;
 }
 
 int own_check_names(const Supervisor *s, const Access *a, char *const *names, size_t n, Explanation *e) {
@@ -217,16 +218,16 @@ int own_check_names(const Supervisor *s, const Access *a, char *const *names, si
         int r = 0;
 
         for (size_t i = 0; i < n && i < NAMES_MAX; i++)
-                n_globs += is_glob(names[i]);
-        if (n > NAMES_MAX || n_globs > NAME_GLOBS_MAX)
+                n_globs += text_is_glob(names[i]);
+        if (n > NAMES_MAX || n_globs > OWN_GLOBS_MAX)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket names %d events at once, "
                                       "and "
                               "%d globs among them, at most: make several requests of it, or use wider globs", NAMES_MAX,
-                              NAME_GLOBS_MAX);
+                              OWN_GLOBS_MAX);
         for (size_t i = 0; i < n && r == 0; i++) {
                 r = checkpoint(e);
-                if (r == 0 && !is_own_name(s, a, names[i], is_glob(names[i])))
-                        r = refuse_name(a, names[i], e);
+                if (r == 0)
+                        r = check_name(s, a, names[i], e);
         }
         return r;
 }

@@ -6,7 +6,6 @@
  */
 #include "daemon/supervisor.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,12 +64,6 @@ int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPla
 void pending_log(const PendingEvent *p) {
         log_print_with(LOG_WARNING, MESSAGE_EVENT_PENDING, LOG_FIELDS({ "EVENT", p->spec->name }, { "REASON", p->reason }),
                        "%s%s is pending, and is opened as soon as it can be: %s", p->place, p->spec->name, p->why);
-}
-
-bool pending_is_selected(const PendingEvent *p, const char *pattern) {
-        if (pattern[0] == '@')
-                return fnmatch(pattern + 1, *p->spec->group ? p->spec->group : EVENT_GROUP_DEFAULT, 0) == 0;
-        return strcmp(pattern, p->spec->name) == 0 || fnmatch(pattern, p->spec->name, 0) == 0;
 }
 
 size_t supervisor_count_pending(const Supervisor *s) {

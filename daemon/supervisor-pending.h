@@ -38,8 +38,6 @@ int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPla
 /* With the reason, in one line. */
 void pending_log(const PendingEvent *p);
 void pending_free_list(PendingEvent *list);
-/* As name_selects(), which is for events that run. */
-bool pending_is_selected(const PendingEvent *p, const char *pattern);
 size_t supervisor_count_pending(const Supervisor *s);
 /* NULL: none that is pending has this name. */
 const PendingEvent *supervisor_find_pending(const Supervisor *s, const char *name);

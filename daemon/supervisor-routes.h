@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "daemon/base/glob.h"
 #include "daemon/base/name-set.h"
 #include "daemon/base/strings.h"
 #include "daemon/encode/item.h"
@@ -53,6 +54,11 @@ typedef struct SubscriptionRoute {
         bool has_all_fields;   /* and not those of the subscription, because the event has ENCODINGS_MAX already */
 } SubscriptionRoute;
 
+typedef struct SubscriptionGlob {
+        const char *text; /* of the patterns' */
+        Pattern *glob;
+} SubscriptionGlob;
+
 /* What one or more subscribers with the same wishes want: one number, one program for each event. */
 struct Subscription {
         Subscription *next, *before;
@@ -64,7 +70,8 @@ struct Subscription {
         size_t n_bytes;   /* that its texts take, as they are charged */
         NameSet patterns; /* of event names; none: every event */
         SubscriptionGrant *grant; /* NULL: all */
-        size_t n_globs;   /* how many of them are more than a name */
+        SubscriptionGlob *globs; /* those of them that are more than a name */
+        size_t n_globs;
         Filter *filter;
         bool asks_process; /* it does: the dispatcher decides which samples it gets, and its number is of a conditional group */
         Payload payload;

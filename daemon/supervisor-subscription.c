@@ -4,11 +4,11 @@
  */
 #include "daemon/supervisor.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/checkpoint.h"
+#include "daemon/base/glob.h"
 #include "daemon/base/log.h"
 #include "daemon/encode/descriptor.h"
 #include "daemon/supervisor-access.h"
@@ -23,6 +23,9 @@ Subscription *subscription_free(Subscription *u) {
                 subscription_route_deinit(&u->routes[i]);
         free(u->routes);
         name_set_deinit(&u->patterns);
+        for (size_t i = 0; i < u->n_globs; i++)
+                pattern_free(u->globs[i].glob);
+        free(u->globs);
         name_set_deinit(&u->fields);
         subscription_grant_free(u->grant);
         filter_free(u->filter);
@@ -39,20 +42,12 @@ void supervisor_free_subscriptions(Supervisor *s) {
         s->subscriptions = NULL;
 }
 
-static bool is_glob(const char *pattern) {
-        return strpbrk(pattern, "*?[\\");
-}
-
-static bool pattern_selects(const char *pattern, const char *name) {
-        return strcmp(pattern, name) == 0 || (is_glob(pattern) && fnmatch(pattern, name, 0) == 0);
-}
-
 bool subscription_selects(const Subscription *u, const Event *event) {
         size_t at;
         bool any = u->patterns.list.n == 0 || name_set_find(&u->patterns, event->spec.name, &at);
 
-        for (size_t i = 0; i < u->patterns.list.n && u->n_globs > 0 && !any; i++)
-                any = pattern_selects(u->patterns.list.items[i], event->spec.name);
+        for (size_t i = 0; i < u->n_globs && !any; i++)
+                any = glob_match(u->globs[i].glob, event->spec.name);
         return any && subscription_grants(u, event);
 }
 
@@ -239,6 +234,30 @@ void supervisor_tell_removed(Supervisor *s, const Registration *g) {
         supervisor_defer(s, release_removal, removal);
 }
 
+static int take_globs(Subscription *u, Explanation *e) {
+        const Strings *names = &u->patterns.list;
+        size_t n = 0;
+        int r = 0;
+
+        for (size_t i = 0; i < names->n; i++)
+                n += text_is_glob(names->items[i]);
+        if (n > GLOBS_MAX)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-names",
+                              "a subscription has %d different globs at most, and this one has %zu: name the events, or use wider "
+                              "globs", GLOBS_MAX, n);
+        u->globs = calloc(n + 1, sizeof(*u->globs));
+        if (!u->globs)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < names->n && r == 0; i++) {
+                if (!text_is_glob(names->items[i]))
+                        continue;
+                r = glob_compile(names->items[i], &u->globs[u->n_globs].glob, e);
+                if (r == 0)
+                        u->globs[u->n_globs++].text = names->items[i];
+        }
+        return r;
+}
+
 /* Each name once: what follows is made for each of them, and for each event. */
 static int subscription_take_names(Subscription *u, const Perfd__V1__SubscribeRequest *q, Explanation *e) {
         bool more;
@@ -248,12 +267,8 @@ static int subscription_take_names(Subscription *u, const Perfd__V1__SubscribeRe
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-names",
                               "a subscription names %d different events or globs at most: there are not more events; name none "
                               "for all events, or fewer", PATTERNS_MAX);
-        for (size_t i = 0; i < u->patterns.list.n; i++)
-                u->n_globs += is_glob(u->patterns.list.items[i]);
-        if (r == 0 && u->n_globs > GLOBS_MAX)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-names",
-                              "a subscription has %d different globs at most, and this one has %zu: name the events, or use wider "
-                              "globs", GLOBS_MAX, u->n_globs);
+        if (r == 0)
+                r = take_globs(u, e);
         if (r == 0)
                 r = name_set_fill(&u->fields, q->fields, q->n_fields, FIELDS_MAX, &more, e);
         if (r == 0 && more)
@@ -289,6 +304,8 @@ static int subscription_make_key(Subscription *u, StreamOrder order) {
                 return error_origin(-ENOMEM);
         u->key_hash = index_key_of_name(u->key);
         u->n_bytes = 2 * size + NAME_COST * (patterns->n + fields->n);
+        for (size_t i = 0; i < u->n_globs; i++)
+                u->n_bytes += glob_size(u->globs[i].text);
         return 0;
 }
 
@@ -322,15 +339,23 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, const Access *acces
         return 0;
 }
 
+/* NULL: it is a name. The text is that of the subscription. */
+static const Pattern *find_glob(const Subscription *u, const char *text) {
+        for (size_t i = 0; i < u->n_globs; i++)
+                if (u->globs[i].text == text)
+                        return u->globs[i].glob;
+        return NULL;
+}
+
 /* A name is looked up; a glob is matched with the names of events until it matches one. */
 static int check_pattern(const Supervisor *s, const Subscription *u, const char *pattern, Explanation *e) {
-        const bool walks = is_glob(pattern);
+        const Pattern *glob = find_glob(u, pattern);
         bool any = supervisor_find(s, pattern);
         const PendingEvent *pending;
         int r = checkpoint(e);
 
-        for (const Registration *g = s->registrations; g && r == 0 && !any && walks; g = g->next) {
-                any = pattern_selects(pattern, g->event->spec.name) && subscription_grants(u, g->event);
+        for (const Registration *g = s->registrations; g && r == 0 && !any && glob; g = g->next) {
+                any = glob_match(glob, g->event->spec.name) && subscription_grants(u, g->event);
                 r = checkpoint(e);
         }
         if (r != 0 || any)

@@ -402,7 +402,6 @@ int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, Even
 /* supervisor-select.c */
 int event_refs_add(EventRefs *r, uint32_t id, const char *name);
 /* A name, a glob, "#ID" or "@GROUP". */
-bool name_selects(const char *pattern, const Event *event);
 /* Each name selects at least one; in malloc'ed memory, in the order of registration, none twice. */
 int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
                       Explanation *e);

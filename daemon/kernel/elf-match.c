@@ -1,9 +1,9 @@
 /* The names of a file's functions, as they can be probed: for lists and completion. */
+#include "daemon/base/glob.h"
 #include "daemon/kernel/elf-layout.h"
 
 #include "daemon/base/cleanup.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,9 +51,10 @@ static size_t sort_names(char **names, size_t n) {
 }
 
 int elf_file_match(const ElfFile *f, const char *glob, char ***ret_names, size_t *ret_n, Explanation *e) {
+        _cleanup_(pattern_freep) Pattern *pattern = NULL;
         char **names = NULL;
         size_t n = 0, n_room = 0;
-        int r = 0;
+        int r = glob_compile(glob, &pattern, e);
 
         for (size_t t = 0; t < ARRAY_SIZE(f->tables); t++)
                 for (size_t i = 0; i < f->tables[t].n && r == 0; i++) {
@@ -66,7 +67,7 @@ int elf_file_match(const ElfFile *f, const char *glob, char ***ret_names, size_t
                         name = name_of(&s);
                         if (!name)
                                 r = error_origin(-ENOMEM);
-                        else if (fnmatch(glob, name, 0) == 0) {
+                        else if (glob_match(pattern, name)) {
                                 r = add(&names, &n, &n_room, name);
                                 if (r == 0)
                                         name = NULL;

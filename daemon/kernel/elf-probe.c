@@ -3,13 +3,13 @@
  * .stapsdt.base as it was when the file was linked, and of the semaphore, and then three texts. prelink(8) moves
  * addresses but not those in notes; the section .stapsdt.base did move, so the difference tells by how much.
  */
+#include "daemon/base/glob.h"
 #include "daemon/kernel/elf-layout.h"
 
 #include "config/words.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +37,7 @@ typedef struct Sites {
 typedef struct Walk {
         const ElfFile *file;
         const char *provider, *name; /* globs, NULL: all */
+        Pattern *provider_glob, *name_glob; /* of them */
         uint64_t base;               /* where .stapsdt.base is now, 0 unknown */
         ElfRange section_names;
         uint64_t n_walked;           /* bytes of notes */
@@ -111,8 +112,8 @@ static bool parse_site(const uint8_t *bytes, size_t size, size_t n_word, Site *r
         return true;
 }
 
-static bool glob_fits(const char *glob, const char *text) {
-        return !glob || fnmatch(glob, text, 0) == 0;
+static bool glob_fits(const Pattern *glob, const char *text) {
+        return !glob || glob_match(glob, text);
 }
 
 /* "provider:name" of a site that does not match, if it is nearer to what was asked for than those before. */
@@ -196,7 +197,7 @@ static int take_note(Walk *w, const ElfNote *note, uint64_t end, size_t section,
                 return r;
         if (note->size > NOTE_SIZE_MAX || !parse_site(w->bytes, note->size, f->is_64 ? 8 : 4, &s))
                 return elf_file_refuse(f, e, "the note before byte %" PRIu64 " of section %zu is no static probe", end, section);
-        if (glob_fits(w->provider, s.provider) && glob_fits(w->name, s.name))
+        if (glob_fits(w->provider_glob, s.provider) && glob_fits(w->name_glob, s.name))
                 return add_site(w, &s, e);
         compare_names(w, &s);
         return 0;
@@ -255,13 +256,16 @@ static int walk(Walk *w, Explanation *e) {
 int elf_file_probes(const ElfFile *f, const char *provider, const char *name, ElfProbe **ret, size_t *ret_n,
                     Explanation *e) {
         Walk w = { .file = f, .provider = provider, .name = name, .nearest = NEAREST_NULL };
-        int r;
+        int r = provider ? glob_compile(provider, &w.provider_glob, e) : 0;
 
-        w.bytes = malloc(NOTE_SIZE_MAX);
-        if (!w.bytes)
-                return error_origin(-ENOMEM);
-        r = walk(&w, e);
+        if (r == 0 && name)
+                r = glob_compile(name, &w.name_glob, e);
+        w.bytes = r == 0 ? malloc(NOTE_SIZE_MAX) : NULL;
+        if (r == 0)
+                r = w.bytes ? walk(&w, e) : error_origin(-ENOMEM);
         free(w.bytes);
+        pattern_free(w.provider_glob);
+        pattern_free(w.name_glob);
         if (r == 0 && w.found.n == 0)
                 r = w.n_seen == 0 ? refuse(e, REFUSED_NOT_FOUND, "unknown-probe",
                                            "%s has no static probes (.note.stapsdt)", QUOTE(f->path))

@@ -7,13 +7,13 @@
 
 #include "config/words.h"
 #include "daemon/base/checkpoint.h"
+#include "daemon/base/glob.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/format.h"
 #include "daemon/kernel/whole-file.h"
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>
@@ -136,7 +136,7 @@ static int explain_unreadable(const char *path, int error, Explanation *e) {
         return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s", path, strerror(error));
 }
 
-static int names_add_group(Names *l, const char *root, const char *group, const char *glob, Explanation *e) {
+static int names_add_group(Names *l, const char *root, const char *group, const Pattern *glob, Explanation *e) {
         char **events;
         int r = 0;
 
@@ -145,13 +145,13 @@ static int names_add_group(Names *l, const char *root, const char *group, const 
         if (!events && errno != 0 && errno != ENOENT) /* a group may go with its module */
                 return explain_unreadable(group, errno, e);
         for (char **event = events; event && *event && r == 0; event++)
-                if (fnmatch(glob, *event, 0) == 0 && strcmp(*event, "enable") != 0 && strcmp(*event, "filter") != 0)
+                if (glob_match(glob, *event) && strcmp(*event, "enable") != 0 && strcmp(*event, "filter") != 0)
                         r = names_add(l, group, *event);
         tracefs_list_free(events);
         return r;
 }
 
-static int names_add_folders(Names *l, const Tracing *t, const char *group_glob, const char *name_glob, Explanation *e) {
+static int names_add_folders(Names *l, const Tracing *t, const Pattern *group_glob, const Pattern *name_glob, Explanation *e) {
         char **groups;
         int r = 0;
 
@@ -160,7 +160,7 @@ static int names_add_folders(Names *l, const Tracing *t, const char *group_glob,
         if (!groups && errno != 0)
                 return explain_unreadable(t->root, errno, e);
         for (char **group = groups; group && *group && r == 0; group++)
-                if (strcmp(*group, "ftrace") != 0 && fnmatch(group_glob, *group, 0) == 0) {
+                if (strcmp(*group, "ftrace") != 0 && glob_match(group_glob, *group)) {
                         r = checkpoint(e);
                         if (r == 0)
                                 r = names_add_group(l, t->root, *group, name_glob, e);
@@ -170,7 +170,7 @@ static int names_add_folders(Names *l, const Tracing *t, const char *group_glob,
 }
 
 /* GROUP:NAME in each line. */
-static int names_add_lines(Names *l, char *text, const char *group_glob, const char *name_glob, Explanation *e) {
+static int names_add_lines(Names *l, char *text, const Pattern *group_glob, const Pattern *name_glob, Explanation *e) {
         char *rest = text, *line;
         int r = 0;
 
@@ -180,7 +180,7 @@ static int names_add_lines(Names *l, char *text, const char *group_glob, const c
                 if (!name)
                         continue;
                 *name++ = '\0';
-                if (fnmatch(group_glob, line, 0) == 0 && fnmatch(name_glob, name, 0) == 0)
+                if (glob_match(group_glob, line) && glob_match(name_glob, name))
                         r = names_add(l, line, name);
                 if (r == 0)
                         r = checkpoint(e);
@@ -194,19 +194,25 @@ static int names_add_lines(Names *l, char *text, const char *group_glob, const c
  */
 static int tracing_list(const Tracing *t, const char *group_glob, const char *name_glob, Names *ret, Explanation *e) {
         _cleanup_free_ char *path = NULL, *text = NULL;
+        _cleanup_(pattern_freep) Pattern *group_pattern = NULL, *name_pattern = NULL;
         Names l = { .names = NULL };
         size_t length;
         int r;
 
+        r = glob_compile(group_glob, &group_pattern, e);
+        if (r == 0)
+                r = glob_compile(name_glob, &name_pattern, e);
+        if (r != 0)
+                return r;
         if (asprintf(&path, "%s/available_events", t->root) < 0)
                 return error_origin(-ENOMEM);
         r = whole_file_read(path, &text, &length);
         if (r < 0 && r != -ENOENT)
                 return explain_unreadable(path, -r, e);
         if (r < 0)
-                r = names_add_folders(&l, t, group_glob, name_glob, e);
+                r = names_add_folders(&l, t, group_pattern, name_pattern, e);
         else
-                r = names_add_lines(&l, text, group_glob, name_glob, e);
+                r = names_add_lines(&l, text, group_pattern, name_pattern, e);
         if (r != 0) {
                 tracing_names_free(l.names);
                 return r;

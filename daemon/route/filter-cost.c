@@ -5,7 +5,7 @@
  *
  * A condition that asks for the process is asked twice, as a whole by readers and part by part: by them, and by the dispatcher.
  *
- * A pattern is searched in a text, at worst with a part of it at each place (match-pattern.c). The name of a thread is short; other
+ * A pattern is searched in a text, at worst with a part of it at each place (base/pattern.c). The name of a thread is short; other
  * texts are taken to be as long as a path is. A longer one costs more, but it also takes more room in the ring.
  */
 #include "daemon/route/filter-process.h"

@@ -139,7 +139,7 @@ static int read_unit(Lexer *l, TextReader *r, uint16_t *ret_unit, Explanation *e
         return 0;
 }
 
-/* A searched part costs its length at each place of a text: it is bounded here, so that match-pattern.c need not. */
+/* A searched part costs its length at each place of a text: it is bounded here, so that base/pattern.c need not. */
 static int check_searched(const uint16_t *units, uint32_t n, size_t position, Explanation *e) {
         uint32_t length = 0;
         bool between = false, plain = true;

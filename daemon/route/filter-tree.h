@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "daemon/route/filter.h"
-#include "daemon/route/match-pattern.h"
+#include "daemon/base/pattern.h"
 
 typedef enum FilterKind {
         FILTER_NUMBER,

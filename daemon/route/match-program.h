@@ -11,7 +11,7 @@
 
 #include "daemon/model/field.h"
 #include "daemon/model/record.h"
-#include "daemon/route/match-pattern.h"
+#include "daemon/base/pattern.h"
 #include "daemon/route/match.h"
 
 typedef enum MatchOp {

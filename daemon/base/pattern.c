@@ -4,7 +4,7 @@
  * hostile pattern can not make a reader's time explode: long plain parts are found by memmem(3) in linear time, and what
  * is tried at each place has a bounded length (PATTERN_MAX_SEARCHED).
  */
-#include "daemon/route/match-pattern.h"
+#include "daemon/base/pattern.h"
 
 #include <string.h>
 
