@@ -21,6 +21,8 @@
 #define PATIENCE_USEC 10000000 /* for the first request, for the rest of a frame, and for taking a response */
 #define TAKES_MOST NSEC_PER_SEC /* for a response, where somebody else needs the place */
 #define REQUESTS_PER_WAKEUP 16
+#define SHORT_REQUEST ((size_t)64 << 10)      /* bytes of memory that any connection may have for its request */
+#define LONG_REQUESTS_MOST ((size_t)16 << 20) /* that those which have more have together */
 
 struct Connection {
         Connection *next;
@@ -327,7 +329,25 @@ static int connection_set_patience(Connection *c) {
                                           on_impatience, c));
 }
 
+/*
+ * Whether long requests that are half there, or wait, take more memory together than clients of the stream socket may have of it.
+ * Those of one uid may take half of that.
+ */
+static bool reads_too_much(const Connection *c) {
+        size_t own = 0, all = 0;
+
+        if (c->in.size <= SHORT_REQUEST || c->peer.may_change || c->peer.uid == 0)
+                return false;
+        for (const Connection *i = c->control->connections; i; i = i->next)
+                if (i->in.size > SHORT_REQUEST && !i->peer.may_change && i->peer.uid != 0) {
+                        all += i->in.size;
+                        own += i->peer.uid == c->peer.uid ? i->in.size : 0;
+                }
+        return all > LONG_REQUESTS_MOST || own > LONG_REQUESTS_MOST / 2;
+}
+
 static int connection_read(Connection *c) {
+        const size_t before = c->in.size;
         uint8_t *room;
         size_t size;
         ssize_t n;
@@ -336,6 +356,12 @@ static int connection_read(Connection *c) {
         r = frame_reader_room(&c->in, &room, &size);
         if (r < 0)
                 return r;
+        if (c->in.size > before && reads_too_much(c)) {
+                peer_tell(c->fd, PERFD__V1__STATUS__STATUS_EXHAUSTED, "request-memory",
+                          "long requests that have begun take all the memory that there is for them: try again, or send shorter ones");
+                c->closed = true;
+                return 0;
+        }
         n = peer_socket_receive(c->fd, room, size);
         if (n > 0)
                 frame_reader_fed(&c->in, (size_t)n);

@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define BACKLOG 128
+#define BACKLOG SOMAXCONN
 #define PAUSE_USEC 200000 /* without a free fd */
 #define BUSY_USEC 20000    /* without a free fd, but with connections that will be answered */
 #define WAITS_MOST NSEC_PER_SEC

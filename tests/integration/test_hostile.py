@@ -360,6 +360,33 @@ def test_slow_readers():
     survive(read_nothing)
 
 
+def begin_long_requests(client):
+    """All but the last byte of the longest request; what perfd answers, or None."""
+    with contextlib.suppress(ConnectionError):
+        client.socket.sendall(struct.pack("<I", 1 << 20) + bytes((1 << 20) - 1))
+    return client.receive() if select.select([client.socket], [], [], 0)[0] else None
+
+
+def test_long_requests_that_do_not_end():
+    """Of one uid they take 8 MiB, of all 16; then they are refused, and who asks for little is served as before."""
+    with Daemon(CONFIG) as daemon, contextlib.ExitStack() as stack:
+        before, refusals = daemon.rss(), {}
+        for uid in 65534, 65533, 65532:
+            refusals[uid] = 0
+            for _ in range(20):
+                client = stack.enter_context(daemon.client_of(uid))
+                said = begin_long_requests(client)
+                if said:
+                    equal((said.response.id, said.response.reason), (0, "request-memory"), said.response.message)
+                    refusals[uid] += 1
+                daemon.status()  # all that was sent is read by now, or will not be
+        check(refusals[65534] >= 10 and sum(refusals.values()) >= 40, f"refused: {refusals}")
+        if perfd.SANITIZER == "none":
+            check(daemon.rss() - before <= (24 << 20), f"{(daemon.rss() - before) >> 20} MiB more")
+        with daemon.client_of(65531) as small:
+            small.request(status=pb.Empty())
+
+
 def test_files_that_are_sent():
     """Files of a peer are not taken: to close them in recv(2) may take main seconds. Before Linux 6.16 nothing can refuse them."""
     if tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups())) < (6, 16):

@@ -200,6 +200,28 @@ def test_names_of_subscriptions():
         unchanged(daemon, before, "what refused subscriptions left")
 
 
+def test_globs():
+    """Globs that take longest to match, for names that are as long as they may be: others are served, and who goes is not waited for."""
+    names = [f"external:{'a' * 1000}b{i:04}" for i in range(200)]
+    slow = [f"*{'[ab]' * 60}b*{i:04}" for i in range(200)]
+    with Daemon("version: 1\naccess: { stream-mode: 0666 }\n") as daemon, daemon.client() as root:
+        add(root, *({"event": name, "fields": [pb.ExternalField(name="v", type="u64")]} for name in names))
+        for body in {"ledger": pb.LedgerRequest(events=slow)}, {"subscribe": pb.SubscribeRequest(events=slow)}:
+            with daemon.client_of(65534) as nobody, others_are_served(daemon, f"{len(slow)} globs", CPU_BOUND):
+                nobody.request(**body)
+        with daemon.client_of(65534) as nobody:
+            no = refused(nobody, "bad-name", "STATUS_INVALID", list=pb.ListRequest(glob=f"*[{'a' * 4000}]"))
+            check("1023 bytes" in no.message, no.message)
+            for body in ({"ledger": pb.LedgerRequest(events=["external:*"] * 257)},
+                         {"subscribe": pb.SubscribeRequest(events=[f"external:*{i}*" for i in range(257)])}):
+                refused(nobody, "too-many-names", "STATUS_EXHAUSTED", **body)
+            equal(len(nobody.request(ledger=pb.LedgerRequest(events=["external:*"])).ledger.events), 200, "rows")
+        with daemon.client() as goes:
+            goes.send(disable=pb.SelectRequest(names=slow))
+        with others_are_served(daemon, "the rest of a request whose client is gone"):
+            root.request(ledger=pb.LedgerRequest(events=names[:1]))
+
+
 def test_values_of_requests():
     """A request is counted before it is unpacked; its connection goes on."""
     spec, many = pb.EventSpec, 250000
