@@ -187,6 +187,19 @@ static int parse_sample(Perfctl *p, perfd_external_sample *s) {
         return r;
 }
 
+/* One that may not be emitted by who asks is not listed to him either: perfd says which rule decides, whether it is there or not. */
+static int fail_unknown(Perfctl *p, const char *name) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        perfd_external_sample sample = PERFD_EXTERNAL_SAMPLE_INIT;
+
+        sample.event = name;
+        if (perfd_emit(p->client, &sample, 1, &result) == PERFD_E_REFUSED &&
+            strcmp(perfd_client_error(p->client)->reason, "not-granted") == 0)
+                return perfctl_fail_client(p, NULL);
+        return perfctl_fail(p, PERFCTL_FAILED,
+                            "no event is called '%s': `perfctl add external:NAME --field ...` adds one", name);
+}
+
 /* The running event of this very name. */
 static int find_spec(Perfctl *p, const char *name, const perfd_result *list, const perfd_event_spec **ret) {
         const perfd_event_row *row;
@@ -196,8 +209,7 @@ static int find_spec(Perfctl *p, const char *name, const perfd_result *list, con
                         *ret = row->spec;
                         return 0;
                 }
-        return perfctl_fail(p, PERFCTL_FAILED,
-                            "no event is called '%s': `perfctl add external:NAME --field ...` adds one", name);
+        return fail_unknown(p, name);
 }
 
 static int print_emitted(Perfctl *p, const char *event, const perfd_emitted_row *row) {
