@@ -49,6 +49,8 @@ int handle_add(Asking *a, Explanation *e) {
                 specs[i].has_uid = true; /* whatever the message says */
                 specs[i].uid = connection_peer(a->connection)->uid;
                 if (r == 0 && a->access.is_limited)
+                        r = own_take_cgroups(a->supervisor, &a->access, connection_peer(a->connection)->gid, &specs[i], e);
+                if (r == 0 && a->access.is_limited)
                         r = own_take_spec(&a->access, connection_peer(a->connection)->gid, &specs[i], e);
         }
         if (r == 0)

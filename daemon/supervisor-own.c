@@ -22,7 +22,6 @@
 #include "daemon/base/printable.h"
 #include "daemon/supervisor-requests.h"
 
-#define OWN_TASKS_MAX 1024      /* of one event: each has an fd while it is opened */
 #define OWN_CONNECTIONS_MAX 16  /* of one uid, that events end with: they are never closed for being idle */
 #define INTERVAL_MIN (10 * NSEC_PER_MSEC)
 #define NAMES_MAX 1000    /* of one request */
@@ -38,15 +37,15 @@ bool own_is_on_tasks(const Registration *g) {
 
 /* ---- what may be asked for ---------------------------------------------------------------------------------------- */
 
-static bool is_only_counted(const EventSpec *spec) {
+bool own_is_only_counted(const EventSpec *spec) {
         return spec->interval > 0 && !spec->period && !spec->frequency && !spec->callchain;
 }
 
 bool own_is_granted(const Access *a, const EventSpec *spec) {
         if (!a->is_limited)
                 return false; /* without rules nobody adds anything by the stream socket */
-        return a->rule && (a->rule->own_processes ? is_on_tasks(spec) || (a->rule->stat && is_only_counted(spec))
-                                                  : a->rule->stat && is_only_counted(spec));
+        return a->rule && (a->rule->own_processes ? is_on_tasks(spec) || (a->rule->stat && own_is_only_counted(spec))
+                                                  : a->rule->stat && own_is_only_counted(spec));
 }
 
 static int refuse_event(const Access *a, const EventSpec *spec, const char *why, Explanation *e) {
@@ -83,7 +82,7 @@ static int check_member(const Access *a, const EventSpec *spec, const EventName 
                 return refuse_event(a, spec, "which is no tracepoint and no software, hardware or cache event", e);
         if (m->pinned || m->exclusive || m->host || m->guest)
                 return refuse_event(a, spec, "with one of the modifiers D, e, G and H", e);
-        if (is_only_counted(spec) && !m->group_sample)
+        if (own_is_only_counted(spec) && !m->group_sample)
                 return spec->filter ? refuse_event(a, spec, "counted with a filter, which would tell what others do", e) : 0;
         if (name->kind == EVENT_NAME_TRACEPOINT && strcmp(name->group, "syscalls") != 0 &&
             strcmp(name->group, "raw_syscalls") != 0)
@@ -108,7 +107,7 @@ static int restrict_samples(const Access *a, EventSpec *spec, bool is_tracepoint
 static int check_names(const Access *a, EventSpec *spec, Explanation *e) {
         _cleanup_(event_names_deinit) EventNames names = EVENT_NAMES_NULL;
         int r = event_names_parse(spec->event ? spec->event : "", &names, e);
-        bool is_tracepoint, samples = !is_only_counted(spec);
+        bool is_tracepoint, samples = !own_is_only_counted(spec);
 
         for (size_t i = 0; i < names.n_members && r == 0; i++) {
                 r = check_member(a, spec, &names.members[i], e);
@@ -151,7 +150,8 @@ int own_check_add(const Supervisor *s, const Access *a, const Connection *c, con
         size_t n = 0, at;
 
         if (!q->while_connected || q->keep)
-                return access_refuse(a, "to add an event that does not end with its connection", e);
+                return access_refuse(a, "to add an event that does not end with its connection, as `perfctl watch` and `perfctl stat` add "
+                                        "theirs,", e);
         for (const Registration *g = s->registrations; g && n < OWN_CONNECTIONS_MAX; g = g->next) {
                 if (!own_is_of(&g->event->spec, a->uid))
                         continue;

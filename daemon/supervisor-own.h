@@ -7,8 +7,17 @@
 #include "daemon/kernel/own-task.h"
 #include "daemon/supervisor-access.h"
 
+#define OWN_TASKS_MAX 1024 /* of one event: each has an fd while it is opened */
+
 /* A spec of a client as what is granted to it, or refused with the rule; what it must not have of a sample is taken out of it. */
 int own_take_spec(const Access *a, gid_t gid, EventSpec *spec, Explanation *e);
+/* It asks for nothing but to be counted. */
+bool own_is_only_counted(const EventSpec *spec);
+/*
+ * Before that: cgroups that the client owns become its processes in them, if the rule grants no counts of all cgroups. Refused: one is
+ * another's, with the rule; or it has no process of the client's. supervisor-own-cgroups.c
+ */
+int own_take_cgroups(Supervisor *s, const Access *a, gid_t gid, EventSpec *spec, Explanation *e);
 /* Whether an event that was granted still is. */
 bool own_is_granted(const Access *a, const EventSpec *spec);
 /* Of a whole request: it is bound to its connection, of which a uid has few that events end with. */

@@ -1,8 +1,7 @@
 /*
  * For the supervisor: whether a task is one that its user may trace, as ptrace_may_access() of Linux decides it for
- * perf_event_open(2): all its uids and gids are the user's, it has no capabilities, and it may be dumped, so that nothing that
- * was
- * somebody else's is in its memory.
+ * perf_event_open(2): all its uids and gids are the user's, it has no capabilities (but CAP_WAKE_ALARM), and it may be dumped,
+ * so that nothing that was somebody else's is in its memory.
  */
 #pragma once
 

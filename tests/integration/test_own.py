@@ -235,7 +235,7 @@ def test_foreign_processes():
             no_add(ann, ["is not granted: it is no process of uid 4001"], spec(GETPPID, target=target))
             no_add(ann, ["is not granted: it is no process of uid 4001"], spec(interval=SECOND, target=target))
         for words, refused_spec in {
-                "on others than": spec(interval=SECOND), "on others than ": spec("cpu-clock", interval=SECOND,
+                "on others than": spec(interval=SECOND), "not your own": spec("cpu-clock", interval=SECOND,
                     target=pb.Target(cgroups=["/"])),
                 "sampled on others": spec(), "can tell of others": spec("sched:sched_switch", target=pb.Target(pids=[pid])),
                 "can tell of others ": spec("sched*:sched_switch", target=pb.Target(pids=[pid])),
