@@ -25,7 +25,8 @@
 #define OWN_CONNECTIONS_MAX 16  /* of one uid, that events end with: they are never closed for being idle */
 #define INTERVAL_MIN (10 * NSEC_PER_MSEC)
 #define NAMES_MAX 1000    /* of one request */
-#define OWN_GLOBS_MAX 16 /* each is matched with the names of all events */
+#define CGROUP_NAMES_MAX 8 /* of one request: each may have all cgroups of the host looked at, while other changes wait */
+#define OWN_GLOBS_MAX 16  /* each is matched with the names of all events */
 
 static bool is_on_tasks(const EventSpec *spec) {
         return spec->n_pids + spec->n_tids > 0;
@@ -145,10 +146,25 @@ int own_take_spec(const Access *a, gid_t gid, EventSpec *spec, Explanation *e) {
         return 0;
 }
 
+static int check_cgroup_names(const Perfd__V1__AddRequest *q, Explanation *e) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < q->n_events; i++)
+                if (q->events[i]->target)
+                        n += q->events[i]->target->n_cgroups + q->events[i]->target->n_containers + q->events[i]->target->n_units;
+        return n <= CGROUP_NAMES_MAX ? 0
+                                     : refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket names %d "
+                                              "cgroups, containers and units in an add at most, of all its events: name one that "
+                                              "has the others below it", CGROUP_NAMES_MAX);
+}
+
 int own_check_add(const Supervisor *s, const Access *a, const Connection *c, const Perfd__V1__AddRequest *q, Explanation *e) {
         uint64_t owners[OWN_CONNECTIONS_MAX];
         size_t n = 0, at;
+        int r = check_cgroup_names(q, e);
 
+        if (r != 0)
+                return r;
         if (!q->while_connected || q->keep)
                 return access_refuse(a, "to add an event that does not end with its connection, as `perfctl watch` and `perfctl stat` add "
                                         "theirs,", e);

@@ -104,6 +104,23 @@ def test_foreign_cgroups():
         refused(ann, "gone", add=pb.AddRequest(events=[spec(GETPPID, target=pb.Target(cgroups=[deep]))], while_connected=True))
 
 
+def test_many_names_of_cgroups():
+    """So few that nobody waits for long: each may be a walk over all cgroups of the host."""
+    rule = f"{{ users: [{ANN}], own-processes: true, stat: true }}"
+    with Tree() as tree, Daemon(rules(rule)) as daemon, running(ANN) as (own,), daemon.client_of(ANN, groups=()) as ann:
+        for i in range(100):
+            give(tree.make(f"mine/{i}"), ANN)
+        put(give(tree.make("mine"), ANN), own)
+        path = tree.path("mine")
+        for targets in [pb.Target(cgroups=[path] * 9)], [pb.Target(cgroups=[path] * 3)] * 3, \
+                       [pb.Target(cgroups=["**"] * 3), pb.Target(units=["a"] * 3), pb.Target(containers=["a"] * 3)]:
+            for more in {}, {"interval": SECOND}:
+                refused(ann, "too-many-names", add=pb.AddRequest(while_connected=True, events=[
+                    spec(GETPPID, name=f"e{i}", target=target, **more) for i, target in enumerate(targets)]))
+        equal(len(temporary(ann, *[spec(GETPPID, name=f"e{i}", target=pb.Target(cgroups=[path] * 4)) for i in range(2)])), 2, "eight")
+        equal({tuple(e.spec.target.pids) for e in ann.request(list=pb.ListRequest()).list.events}, {(own.process.pid,)}, "once each")
+
+
 def test_cgroups_and_rules():
     """`stat` counts cgroups themselves, and a reload that takes it away ends that; `own-processes` is on processes, and stays."""
     both = f"{{ users: [{ANN}], own-processes: true, stat: true }}"
