@@ -290,6 +290,32 @@ def test_others_are_not_there():
         equal({e.spec.group for e in ann.request(list=pb.ListRequest()).list.events}, {f"~{ANN}"}, "groups: never that of others")
 
 
+def test_what_a_stream_tells():
+    """Its packets, whatever they are about, tell of nobody else: descriptors, tasks, items, and the closing ledger."""
+    with Daemon(rules(OWN)) as daemon, daemon.client() as root, running(ANN, BOB) as (own, bobs), \
+         daemon.client_of(ANN, groups=()) as ann, daemon.client() as all_of_it, daemon.client_of(ANN, groups=()) as stream:
+        add(root, NOTED, {"event": "sched:sched_switch", "name": "secret"}, GETPPID)
+        all_of_it.subscribe()  # so that all of these are read and decoded
+        name, = temporary(ann, spec(GETPPID, target=pb.Target(pids=[own.process.pid])))
+        stream.send(subscribe=pb.SubscribeRequest())
+        equal(stream.receive().response.reason, "", "the stream")
+        do(own, "calls child")
+        do(bobs, "calls child")
+        root.request(remove=pb.SelectRequest(names=["secret"]))
+        stream.send(stop=pb.Empty())
+        packets = [stream.receive().packet]
+        while not packets[-1].HasField("end"):
+            message = stream.receive()
+            packets += [message.packet] if message.HasField("packet") else []
+        ledger = packets[-1].end.ledger
+        equal(({row.name for row in ledger.events}, [row.peer.split(", ")[-1] for row in ledger.subscribers]),
+              ({name}, [f"uid {ANN}"]), "the closing ledger")
+        equal({event.name for packet in packets for event in packet.events}, {name}, "descriptors")
+        equal([event.name for packet in packets for event in packet.removed], [], "events that were removed")
+        pids = collections.Counter(task.pid for packet in packets for task in packet.tasks)
+        equal((pids[own.process.pid], pids[bobs.process.pid], len(pids)), (1, 0, 2), "tasks")
+
+
 # ---- by perfctl --------------------------------------------------------------------------------------------------------
 
 
