@@ -212,7 +212,10 @@ static void print_table(Perfctl *p, const CountOptions *o, const CountMap *map, 
                 columns[i] = heading(o->columns[i].text);
         columns[o->n_columns] = heading(">COUNT");
         table_init(&t, p->human, (const char *const *)columns, o->n_columns + 1);
-        t.width = o->width;
+        if (o->width > 0) { /* a row is one line of the screen */
+                t.width = o->width;
+                t.continues = false;
+        }
         for (size_t i = 0; i < shown; i++) {
                 for (size_t k = 0; k < o->n_columns; k++)
                         table_put(&t, rows[i].cells[k]);

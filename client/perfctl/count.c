@@ -173,7 +173,6 @@ static void on_end(void *userdata, const perfd_end *end) {
         Json j = json_of(&c->p->out);
 
         print_last(c);
-        c->loop.width = c->size.columns;
         if (c->p->json)
                 put_stream_end(&j, "counted", c->counted, end);
         stream_loop_end(&c->loop, end, c->counted, "samples");

@@ -158,6 +158,7 @@ static void print_events(Output *o, bool human, size_t width, const perfd_result
 
         TABLE_INIT(&t, human, "EVENT", ">CPU", ">OCCURRED", ">DELIVERED", ">FILTERED", "LOST", "EXACT", "BALANCED");
         t.width = width;
+        t.n_keys = 2;
         for (size_t i = 0; (e = perfd_result_event_ledger(ledger, i)); i++) {
                 table_put(&t, e->name);
                 if (e->external)
@@ -181,6 +182,7 @@ static void print_rings(Output *o, bool human, size_t width, const perfd_result 
 
         TABLE_INIT(&t, human, "RING", ">CPU", ">RECORDS", ">SAMPLES", ">SIDE RECORDS", "LOST", "BALANCED");
         t.width = width;
+        t.n_keys = 2;
         for (size_t i = 0; (r = perfd_result_ring_ledger(ledger, i)); i++) {
                 table_put(&t, "ring");
                 table_put_number(&t, r->cpu);
@@ -200,6 +202,7 @@ static void print_subscribers(Output *o, bool human, size_t width, const perfd_r
 
         TABLE_INIT(&t, human, "SUBSCRIBER", ">ID", "ORDER", ">MATCHED", ">SENT", "DROPPED", ">QUEUED", "BALANCED", "PEER");
         t.width = width;
+        t.n_keys = 2;
         for (size_t i = 0; (s = perfd_result_subscriber_ledger(ledger, i)); i++) {
                 table_put(&t, "subscriber");
                 table_put_number(&t, s->id);
@@ -222,6 +225,7 @@ static void print_probes(Output *o, bool human, size_t width, const perfd_result
 
         TABLE_INIT(&t, human, "PROBE", ">ID", ">HITS", ">MISSED", "EVENT");
         t.width = width;
+        t.n_keys = 2;
         for (size_t i = 0; (b = perfd_result_probe_ledger(ledger, i)); i++) {
                 table_put(&t, "probe");
                 table_put_number(&t, b->id);

@@ -15,6 +15,7 @@
 
 #include "client/perfctl/ledger-rows.h"
 #include "client/perfctl/signals.h"
+#include "client/perfctl/terminal.h"
 #include "client/perfctl/text.h"
 
 uint64_t monotonic_now(void) {
@@ -81,7 +82,7 @@ static void print_end(const StreamLoop *l, const perfd_end *end, uint64_t n, con
                 output_print(&err, "%s\n", unwritten);
         if (is_text && (lost > 0 || l->has_tables)) {
                 output_put_char(&err, '\n');
-                ledger_print_tables(&err, true, l->width, end->ledger);
+                ledger_print_tables(&err, true, terminal_width(STDERR_FILENO), end->ledger);
         }
         output_flush(&err);
         free(text);

@@ -15,7 +15,6 @@ typedef struct StreamLoop {
         bool may_lose;     /* what was lost is told, and is no failure */
         bool is_watched;   /* samples are shown as they come: somebody at a terminal is told why there may be none */
         bool has_tables;   /* the closing ledger as tables, also if nothing was lost */
-        size_t width;      /* that these are to fit into; 0: any */
         void *userdata;
         /* Nothing more is wanted. NULL: as long as somebody reads the output. */
         bool (*is_full)(const void *userdata);

@@ -4,13 +4,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/quantity.h"
+#include "client/perfctl/terminal.h"
 #include "client/perfctl/text.h"
 
 void table_init(Table *t, bool human, const char *const *columns, size_t n_columns) {
-        *t = (Table){ .columns = columns, .n_columns = n_columns, .human = human };
+        *t = (Table){
+                .columns = columns,
+                .n_columns = n_columns,
+                .human = human,
+                .continues = true,
+                .n_keys = 1,
+                .width = human ? terminal_width(STDOUT_FILENO) : 0,
+        };
 }
 
 void table_deinit(Table *t) {
@@ -72,38 +82,119 @@ static bool is_right(const char *column) {
         return *column == '>';
 }
 
-static void put_cell(const Table *t, Output *o, size_t column, const char *text, size_t width) {
-        size_t used = text_width(text, strlen(text));
-        bool right = is_right(t->columns[column]), last = column + 1 == t->n_columns;
-
-        for (size_t i = used; right && i < width; i++)
-                output_put_char(o, ' ');
-        used = text_put_cut(o, text, strlen(text), width);
-        for (size_t i = used; !right && !last && i < width; i++)
-                output_put_char(o, ' ');
-        output_put_string(o, last ? "\n" : "  ");
-}
-
 static size_t heading_width(const Table *t, size_t column) {
         return strlen(t->columns[column]) - is_right(t->columns[column]);
 }
 
-/* From the widest column of text, again and again; each keeps room for its heading. */
-static void fit(const Table *t, size_t *widths) {
-        size_t all = 2 * (t->n_columns - 1);
+/* Columns that stand side by side: those that name the row, and those from `from` to `to`. */
+typedef struct Block {
+        size_t from, to;
+} Block;
+
+static bool is_in(const Table *t, Block b, size_t column) {
+        return column < t->n_keys || (column >= b.from && column < b.to);
+}
+
+static size_t block_width(const Table *t, const size_t *widths, Block b) {
+        size_t all = 0;
 
         for (size_t i = 0; i < t->n_columns; i++)
-                all += widths[i];
-        for (; t->width > 0 && all > t->width; all--) {
+                if (is_in(t, b, i))
+                        all += widths[i] + (i > 0 ? 2 : 0);
+        return all;
+}
+
+static size_t at_most(size_t n, size_t most) {
+        return n < most ? n : most;
+}
+
+/* Numbers are never cut; the name of the row gets half of the line. */
+static size_t least_width(const Table *t, const size_t *widths, size_t column) {
+        size_t heading = heading_width(t, column), least = 16;
+
+        if (is_right(t->columns[column]))
+                return widths[column];
+        if (!t->continues)
+                return heading;
+        if (column == 0)
+                least = t->width / 2;
+        else if (column + 1 == t->n_columns)
+                least = 24;
+        return at_most(widths[column], heading > least ? heading : least);
+}
+
+/* As many columns from `from` on as fit, at least one: without `continues` all. */
+static Block find_block(const Table *t, const size_t *widths, size_t from) {
+        Block b = { .from = from, .to = from };
+        size_t all = 0;
+
+        for (size_t i = 0; i < t->n_keys; i++)
+                all += least_width(t, widths, i) + (i > 0 ? 2 : 0);
+        while (b.to < t->n_columns) {
+                all += 2 + least_width(t, widths, b.to);
+                if (t->continues && all > t->width && b.to > b.from)
+                        break;
+                b.to++;
+        }
+        return b;
+}
+
+/* From the widest column of text, again and again. */
+static void fit(const Table *t, size_t *widths, Block b) {
+        for (size_t all = block_width(t, widths, b); all > t->width; all--) {
                 size_t widest = SIZE_MAX;
 
                 for (size_t i = 0; i < t->n_columns; i++)
-                        if (!is_right(t->columns[i]) && widths[i] > heading_width(t, i) &&
+                        if (is_in(t, b, i) && widths[i] > least_width(t, widths, i) &&
                             (widest == SIZE_MAX || widths[i] > widths[widest]))
                                 widest = i;
                 if (widest == SIZE_MAX)
                         return;
                 widths[widest]--;
+        }
+}
+
+/* Sentences stand in the last column: they continue below themselves instead of being cut. */
+static void put_last(const Table *t, Output *o, const char *text, size_t width, size_t before) {
+        size_t n = strlen(text), part = n;
+
+        if (t->continues)
+                part = text_wrap(text, n, width);
+        text_put(o, text, part);
+        output_put_char(o, '\n');
+        for (text += part, n -= part; n > 0; text += part, n -= part) {
+                if (*text == ' ') {
+                        part = 1;
+                        continue;
+                }
+                part = text_wrap(text, n, width);
+                output_print(o, "%*s", (int)before, "");
+                text_put(o, text, part);
+                output_put_char(o, '\n');
+        }
+}
+
+static void put_row(const Table *t, Output *o, const char *const *cells, const size_t *widths, Block b) {
+        size_t before = 0;
+
+        for (size_t i = 0; i < t->n_columns; i++) {
+                bool right = is_right(t->columns[i]), last = i + 1 == b.to;
+                const char *text = cells[i] + (cells == t->columns && right);
+                size_t used = text_width(text, strlen(text));
+
+                if (!is_in(t, b, i))
+                        continue;
+                if (last && !right && i + 1 == t->n_columns && t->width > 0) {
+                        put_last(t, o, text, widths[i], before);
+                        break;
+                }
+                for (size_t k = used; right && k < widths[i]; k++)
+                        output_put_char(o, ' ');
+                used = text_put_cut(o, text, strlen(text), t->width > 0 ? widths[i] : SIZE_MAX);
+                for (size_t k = used; !right && !last && k < widths[i]; k++)
+                        output_put_char(o, ' ');
+                output_put_string(o, last ? "\n" : "  ");
+                before += widths[i] + 2;
         }
 }
 
@@ -121,7 +212,23 @@ static void print_plain(const Table *t, Output *o) {
         }
 }
 
+static void print_block(const Table *t, Output *o, const size_t *natural, Block b) {
+        size_t *widths = must_have(calloc(t->n_columns, sizeof(*widths)));
+
+        memcpy(widths, natural, t->n_columns * sizeof(*widths));
+        if (t->width > 0)
+                fit(t, widths, b);
+        put_row(t, o, t->columns, widths, b);
+        for (size_t i = 0; i + t->n_columns <= t->n_cells; i += t->n_columns) {
+                put_row(t, o, (const char *const *)t->cells + i, widths, b);
+                if (b.to == t->n_columns)
+                        print_below(t, o, i + t->n_columns - 1);
+        }
+        free(widths);
+}
+
 void table_print(const Table *t, Output *o) {
+        Block b = { .from = t->n_keys, .to = t->n_columns };
         size_t *widths;
 
         if (!t->human) {
@@ -136,12 +243,14 @@ void table_print(const Table *t, Output *o) {
 
                 *column = width > *column ? width : *column;
         }
-        fit(t, widths);
-        for (size_t i = 0; i < t->n_columns; i++)
-                put_cell(t, o, i, t->columns[i] + is_right(t->columns[i]), widths[i]);
-        for (size_t i = 0; i < t->n_cells; i++) {
-                put_cell(t, o, i % t->n_columns, t->cells[i], widths[i % t->n_columns]);
-                print_below(t, o, i);
-        }
+        if (t->width == 0 || t->n_columns <= t->n_keys || block_width(t, widths, b) <= t->width)
+                print_block(t, o, widths, b);
+        else
+                for (b.to = t->n_keys; b.to < t->n_columns;) {
+                        if (b.to > t->n_keys)
+                                output_put_char(o, '\n');
+                        b = find_block(t, widths, b.to);
+                        print_block(t, o, widths, b);
+                }
         free(widths);
 }

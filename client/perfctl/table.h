@@ -1,5 +1,5 @@
 /*
- * For lists: aligned columns under a heading on a terminal; otherwise the same columns without the heading, one tab
+ * For lists: aligned columns under a heading on a terminal, no wider than that; otherwise the same columns without the heading, one tab
  * between them, for cut(1) and awk(1).
  */
 #pragma once
@@ -10,7 +10,9 @@ typedef struct Table {
         const char *const *columns; /* headings; one that begins with '>' is of numbers, and right-aligned */
         size_t n_columns;
         bool human;   /* a terminal */
-        size_t width; /* of it: the widest columns of text are cut until lines are no longer; 0: they are not */
+        size_t width; /* of stdout if that is a terminal, 0: lines may be of any length */
+        bool continues; /* columns that do not fit stand in further blocks, which repeat the first `n_keys`; else texts are cut */
+        size_t n_keys; /* columns that name the row: 1 */
         char **cells;
         size_t n_cells, room;
         char **below; /* by row, NULL where nothing is */

@@ -10,3 +10,11 @@ TerminalSize terminal_size(void) {
                 w = (struct winsize){ .ws_row = 0 };
         return (TerminalSize){ .rows = w.ws_row > 0 ? w.ws_row : 24, .columns = w.ws_col > 0 ? w.ws_col : 80 };
 }
+
+size_t terminal_width(int fd) {
+        struct winsize w;
+
+        if (ioctl(fd, TIOCGWINSZ, &w) < 0)
+                return 0;
+        return w.ws_col > 0 ? w.ws_col : 80;
+}

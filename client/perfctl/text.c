@@ -2,6 +2,9 @@
 #include "client/perfctl/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
 
 static bool is_continuation(const char *at, size_t i, size_t n) {
         return i < n && ((unsigned char)at[i] & 0xc0) == 0x80;
@@ -44,13 +47,28 @@ static bool is_unseen(uint32_t c) {
         static const struct {
                 uint32_t first, last;
         } ranges[] = {
-                { 0x0000, 0x001f }, { 0x007f, 0x009f },   /* controls */
-                { 0x2028, 0x2029 }, { 0xfff9, 0xfffb },   /* separators of lines and paragraphs; annotations */
+                { 0x0000, 0x001f },
+                { 0x007f, 0x009f }, /* controls */
+                { 0x2028, 0x2029 },
+                { 0xfff9, 0xfffb }, /* separators of lines and paragraphs; annotations */
                 /* Default_Ignorable_Code_Point: perl -CO -e 'for (0..0x10ffff) { printf "%x ", $_ if chr =~ /\p{DI}/ }' */
-                { 0x00ad, 0x00ad }, { 0x034f, 0x034f }, { 0x061c, 0x061c }, { 0x115f, 0x1160 }, { 0x17b4, 0x17b5 },
-                { 0x180b, 0x180f }, { 0x200b, 0x200f }, { 0x202a, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 },
-                { 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff0, 0xfff8 }, { 0x1bca0, 0x1bca3 },
-                { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+                { 0x00ad, 0x00ad },
+                { 0x034f, 0x034f },
+                { 0x061c, 0x061c },
+                { 0x115f, 0x1160 },
+                { 0x17b4, 0x17b5 },
+                { 0x180b, 0x180f },
+                { 0x200b, 0x200f },
+                { 0x202a, 0x202e },
+                { 0x2060, 0x206f },
+                { 0x3164, 0x3164 },
+                { 0xfe00, 0xfe0f },
+                { 0xfeff, 0xfeff },
+                { 0xffa0, 0xffa0 },
+                { 0xfff0, 0xfff8 },
+                { 0x1bca0, 0x1bca3 },
+                { 0x1d173, 0x1d17a },
+                { 0xe0000, 0xe0fff },
         };
 
         for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
@@ -100,9 +118,16 @@ void text_put_string(Output *o, const char *string) {
 /* Of the first character, and how many bytes that is. */
 static size_t first_width(const char *bytes, size_t n, size_t *ret_length) {
         size_t length = text_printable_length(bytes, n);
+        wchar_t c;
+        int width;
 
         *ret_length = length > 0 ? length : 1;
-        return length == 0 ? strlen("\\xHH") : *bytes == '\\' ? 2 : 1;
+        if (length == 0)
+                return strlen("\\xHH");
+        if (length == 1)
+                return *bytes == '\\' ? 2 : 1;
+        width = mbtowc(&c, bytes, length) > 0 ? wcwidth(c) : 1; /* main() sets LC_CTYPE */
+        return width < 0 ? 1 : (size_t)width;
 }
 
 size_t text_width(const char *bytes, size_t n) {
@@ -111,6 +136,19 @@ size_t text_width(const char *bytes, size_t n) {
         for (size_t i = 0, length; i < n; i += length)
                 width += first_width(bytes + i, n - i, &length);
         return width;
+}
+
+size_t text_wrap(const char *bytes, size_t n, size_t width) {
+        size_t used = 0, space = 0;
+
+        for (size_t i = 0, length; i < n; i += length) {
+                used += first_width(bytes + i, n - i, &length);
+                if (used > width && bytes[i] != ' ')
+                        return space > 0 ? space : i > 0 ? i : length;
+                if (bytes[i] == ' ' && i > 0)
+                        space = i;
+        }
+        return n;
 }
 
 size_t text_put_cut(Output *o, const char *bytes, size_t n, size_t width) {
@@ -122,7 +160,7 @@ size_t text_put_cut(Output *o, const char *bytes, size_t n, size_t width) {
         }
         for (; i < n && left + 1 > width; i += length)
                 left -= first_width(bytes + i, n - i, &length);
-        output_put_char(o, '+');
+        output_put_string(o, "\u2026");
         text_put(o, bytes + i, n - i);
         return left + 1;
 }

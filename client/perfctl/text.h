@@ -22,13 +22,15 @@ size_t text_printable_length(const char *at, size_t n);
 void text_put(Output *o, const char *bytes, size_t n);
 /* The same up to a NUL: whatever comes from the daemon goes through one of these, or through a table, JSON or perfctl_fail(). */
 void text_put_string(Output *o, const char *string);
-/* Characters, not bytes, that text_put() makes of it. */
+/* Columns of a terminal that text_put() makes of it: wide characters have two. */
 size_t text_width(const char *bytes, size_t n);
 /*
- * text_put() of as much of the end as fits into `width`, behind a plus sign if that is not all: it is their ends that tell paths and
+ * text_put() of as much of the end as fits into `width`, behind an ellipsis if that is not all: it is their ends that tell paths and
  * names of events from each other. Gives the width that this is.
  */
 size_t text_put_cut(Output *o, const char *bytes, size_t n, size_t width);
+/* How many bytes a line of this width takes: up to a space, or as many characters as fit and at least one. */
+size_t text_wrap(const char *bytes, size_t n, size_t width);
 /* The same as text_put(), in double quotes if it is empty or has spaces, quotes or an equals sign. */
 void text_put_value(Output *o, perfd_text text);
 /* For messages: to stderr, line breaks and tabs stay. */

@@ -1,7 +1,12 @@
 /* What the daemon's host allows. The same lines as those of `perfd --check-host`, which needs no daemon. */
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "client/perfctl/json.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/table.h"
+#include "client/perfctl/terminal.h"
 #include "client/perfctl/text.h"
 
 static void print_json(Perfctl *p, const perfd_doctor_row *row) {
@@ -24,18 +29,33 @@ static void put_padded(Output *o, const char *text, size_t width) {
         output_print(o, "%*s", n < width ? (int)(width - n) + 1 : 1, "");
 }
 
+/* Continued below itself where a terminal's line ends, from this column on. */
+static void put_wrapped(Output *o, const char *text, size_t column) {
+        size_t width = terminal_width(STDOUT_FILENO), n = strlen(text), part;
+
+        width = width > column + 20 ? width - column : width > 0 ? 20 : SIZE_MAX;
+        for (part = text_wrap(text, n, width);; part = text_wrap(text, n, width)) {
+                text_put(o, text, part);
+                output_put_char(o, '\n');
+                text += part, n -= part;
+                for (; n > 0 && *text == ' '; n--)
+                        text++;
+                if (n == 0)
+                        return;
+                output_print(o, "%*s", (int)column, "");
+        }
+}
+
 /* A remedy has a line of its own: a column of them would push the rest off the screen. */
 static void print_human(Perfctl *p, const perfd_doctor_row *row) {
         put_padded(&p->out, row->topic, 8);
         output_print(&p->out, "%-3s ", row->works ? "yes" : "NO");
         put_padded(&p->out, row->what, 27);
-        text_put_string(&p->out, row->found);
-        output_put_char(&p->out, '\n');
+        put_wrapped(&p->out, row->found, 41);
         if (!*row->remedy)
                 return;
         output_print(&p->out, "%41s-> ", "");
-        text_put(&p->out, row->remedy, strlen(row->remedy));
-        output_put_char(&p->out, '\n');
+        put_wrapped(&p->out, row->remedy, 44);
 }
 
 static void print_plain(Perfctl *p, const perfd_result *result) {

@@ -1,5 +1,8 @@
 /* Where every sample went: the sums, and whether they are right. */
+#include <unistd.h>
+
 #include "client/perfctl/ledger-rows.h"
+#include "client/perfctl/terminal.h"
 
 static int ledger_run(Perfctl *p) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
@@ -12,7 +15,7 @@ static int ledger_run(Perfctl *p) {
         if (p->json)
                 ledger_print_json(&p->out, result);
         else
-                ledger_print_tables(&p->out, p->human, 0, result);
+                ledger_print_tables(&p->out, p->human, p->human ? terminal_width(STDOUT_FILENO) : 0, result);
         if (p->human && !p->json && perfd_result_is_balanced(result))
                 output_print(&p->out, "\nall rows balance%s\n",
                              perfd_result_is_loss_exact(result) ? "" : "; the kernel's own losses are a lower bound");

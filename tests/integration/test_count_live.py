@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """`perfctl count --live` on terminals of several sizes, whose screens are looked at as a person sees them. Needs root."""
+import codecs
 import contextlib
 import fcntl
 import os
@@ -64,6 +65,7 @@ class Live:
         self.master, theirs = pty.openpty()
         self.resize(rows, columns)
         self.screen = Screen(rows, columns)
+        self.decoder = codecs.getincrementaldecoder("utf-8")()
         self.errors = os.memfd_create("errors")
         self.process = subprocess.Popen([PERFCTL, "--socket", daemon.control, "count", "external:x", "--live", *words],
                                         stdin=subprocess.DEVNULL, stdout=theirs, stderr=self.errors)
@@ -80,7 +82,7 @@ class Live:
             got = os.read(self.master, 1 << 16)
         except OSError:  # EIO: it has ended
             return False
-        self.screen.write(got.decode())
+        self.screen.write(self.decoder.decode(got))
         return True
 
     def until(self, fact, text):
@@ -147,7 +149,7 @@ def test_width():
         equal({len(line) for line in (heading, *rows)}, {30}, f"the lengths of {rows}")
         texts = [row.split()[1] for row in rows]
         equal(len(set(texts)), 4, "different rows")
-        check(all(text[0] == "+" and any(path.endswith(text[1:]) for path in (*PATHS, r"\x1b\x1b\x1b\x1bend")) for text in texts), rows)
+        check(all(text[0] == "…" and any(path.endswith(text[1:]) for path in (*PATHS, r"\x1b\x1b\x1b\x1bend")) for text in texts), rows)
         check({row.split()[0] for row in rows} == {"external:x"}, rows)
         one.finish()
         equal(one.screen.n_wrapped, 0, f"lines that are longer than the terminal of {one.screen.lines}")
