@@ -115,7 +115,7 @@ int config_mistakes_finish(ConfigMistakes *m) {
                 ConfigMistake *last = &m->items[to - 1];
                 char *text = NULL;
 
-                if (asprintf(&text, "%s (and %zu more mistakes that are not shown)", last->text, m->n_left_out) < 0)
+                if (asprintf(&text, "%s (and %zu more errors that are not shown)", last->text, m->n_left_out) < 0)
                         return error_origin(-ENOMEM);
                 free(last->text);
                 last->text = text;

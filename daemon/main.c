@@ -27,7 +27,7 @@ static const char usage[] =
         "\n"
         "  --config FILE            configuration; perfd.yaml(5)\n"
         "  --check                  only say whether it is valid\n"
-        "  --any-host               the same for another host: CPUs that this one can not have are none of its mistakes\n"
+        "  --any-host               the same for another host: CPUs that this one cannot have are no errors\n"
         "  --names                  the same, and which events this kernel does not have now\n"
         "  --check-host             only say what this host, these privileges and limits allow\n"
         "  --json                   the same, one JSON document on each line\n"

@@ -159,7 +159,7 @@ static int refuse_mistakes(const ConfigMistakes *m, const char *path, Explanatio
                 used += (size_t)snprintf(e->text + used, sizeof(e->text) - used, "%s%s", used > 0 ? "\n" : "", line);
         }
         if (n_left > 0)
-                (void)snprintf(e->text + used, sizeof(e->text) - used, "%sand %zu mistakes more: `perfctl validate` lists all",
+                (void)snprintf(e->text + used, sizeof(e->text) - used, "%sand %zu more errors: `perfctl validate` lists all",
                                used > 0 ? "\n" : "", n_left);
         utf8_mend(e->text); /* one that is longer than all the room is cut, perhaps in a character */
         return REFUSED_INVALID;

@@ -14,10 +14,10 @@
 #include "client/perfctl/text.h"
 
 const Option global_options[] = {
-        { .name = "socket", .argument = "PATH", .help = "the daemon's socket", .words = WORDS_FILES },
-        { .name = "json", .help = "one JSON document on each line" },
-        { .name = "help", .help = "what the verb does" },
-        { .name = "version", .help = "the version of perfctl itself" },
+        { .name = "socket", .argument = "PATH", .help = "the daemon's control socket", .words = WORDS_FILES },
+        { .name = "json", .help = "print JSON, one document per line" },
+        { .name = "help", .help = "show the help of the verb" },
+        { .name = "version", .help = "show the version of perfctl" },
         { .name = NULL },
 };
 
@@ -72,7 +72,7 @@ static int fail_unknown_verb(const Perfctl *p, const char *name) {
         Near near = near_of(name);
 
         if (ours)
-                return fail_usage(p, "there is no verb '%s': what comes near to it is `perfctl %s`", name, ours);
+                return fail_usage(p, "unknown verb '%s': the closest one is `perfctl %s`", name, ours);
         for (size_t i = 0; verbs[i]; i++)
                 if (!verbs[i]->hidden)
                         near_add(&near, verbs[i]->name);
@@ -117,7 +117,7 @@ static int set_option(Perfctl *p, const Option *option, const char *value) {
         if (option->repeats)
                 add_value(&p->repeated[k], value);
         else if (p->options[k])
-                return fail_usage(p, "--%s is given twice", option->name);
+                return fail_usage(p, "--%s was already given", option->name);
         else
                 p->options[k] = value;
         return 0;
@@ -141,10 +141,10 @@ static int take_option(Perfctl *p, int argc, char **argv, int *i) {
                 return r;
         }
         if (!option->argument && equals)
-                return fail_usage(p, "--%s takes no value", option->name);
+                return fail_usage(p, "option --%s takes no value", option->name);
         value = !option->argument ? "" : equals ? equals + 1 : ++*i < argc ? argv[*i] : NULL;
         if (!value)
-                return fail_usage(p, "--%s needs %s", option->name, option->argument);
+                return fail_usage(p, "option --%s requires %s", option->name, option->argument);
         return set_option(p, option, value);
 }
 
@@ -163,11 +163,11 @@ static int take_letters(Perfctl *p, int argc, char **argv, int *i) {
                         option++;
                 if (!option->name && p->verb)
                         return fail_usage(p, "unknown option '-%c'%s", *at, p->verb->max_arguments > 0 && !p->verb->has_command ?
-                                          ": an argument that begins with '-' stands behind --" : "");
+                                          ": write -- before an argument that begins with '-'" : "");
                 if (!option->name)
                         return fail_usage(p, "unknown option '%s'", argv[*i]);
                 if (option->argument && !at[1] && ++*i >= argc)
-                        return fail_usage(p, "-%c needs %s", *at, option->argument);
+                        return fail_usage(p, "option -%c requires %s", *at, option->argument);
                 if (option->argument)
                         return set_option(p, option, at[1] ? at + 1 : argv[*i]);
                 r = set_option(p, option, "");
@@ -188,9 +188,9 @@ static int check_arguments(const Perfctl *p) {
         if (!p->verb || p->help || p->version)
                 return 0;
         if (p->n_arguments < p->verb->min_arguments)
-                return fail_usage(p, "%s", p->n_arguments == 0 ? "its argument is missing" : "an argument is missing");
+                return fail_usage(p, "an argument is missing");
         if (p->n_arguments > p->verb->max_arguments)
-                return fail_usage(p, "'%s' is one argument too many", p->arguments[p->verb->max_arguments]);
+                return fail_usage(p, "unexpected argument '%s'", p->arguments[p->verb->max_arguments]);
         return 0;
 }
 

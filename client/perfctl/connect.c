@@ -44,7 +44,7 @@ static int fail_both(const Perfctl *p, const char *control) {
         const perfd_error *stream = perfd_client_error(p->client);
         bool is_denied = strcmp(stream->reason, "no-permission") == 0;
 
-        (void)perfctl_fail(p, PERFCTL_UNREACHABLE, "neither of perfd's two sockets can be used: %s",
+        (void)perfctl_fail(p, PERFCTL_UNREACHABLE, "cannot connect to perfd: %s",
                            is_denied ? "run perfctl as root, or as a member of the stream socket's group (access.stream-group)"
                                      : "start perfd (`systemctl start perfd`), or name its socket by --socket PATH or "
                                        "$PERFD_SOCKET");

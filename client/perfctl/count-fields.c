@@ -91,7 +91,7 @@ static int check_field(const Perfctl *p, const char *option, const KeyName *name
         bool is_array = field_is_number(f) && f->count != 1;
 
         if (name->element >= 0 && !is_array)
-                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' of %s is no array of numbers, so that [ ] can not follow", option,
+                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' of %s is not an array of numbers: [ ] cannot follow", option,
                                     f->name, row->spec->name);
         if (name->element >= 0 && f->count > 0 && name->element >= f->count)
                 return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' of %s has the elements 0 to %" PRIu32 ", but no %" PRId64, option,

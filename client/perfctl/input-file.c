@@ -14,7 +14,7 @@ static int check_kind(const Perfctl *p, const char *path) {
 
         if (stat(path, &st) < 0 || S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) /* open(2) says what is wrong */
                 return 0;
-        return perfctl_fail(p, PERFCTL_FAILED, "%s: this is no regular file and no pipe", path);
+        return perfctl_fail(p, PERFCTL_FAILED, "%s: neither a regular file nor a pipe", path);
 }
 
 /* Into room for one byte more than there may be. False: read(2) has said why not. */

@@ -247,7 +247,7 @@ void gap_print_text(ItemText *t, const perfd_gap *gap) {
         time_text_put(&t->time, o, gap->from, t->is_padded);
         column_end(t, 0, 0);
         colour_begin(t, MISSING);
-        output_print(o, "--- %" PRIu64 " items are missing here (", gap->items);
+        output_print(o, "--- %" PRIu64 " items are missing (", gap->items);
         text_put_string(o, gap->reason);
         output_put_string(o, "), until ");
         time_text_put(&t->time, o, gap->to, false);

@@ -156,7 +156,7 @@ static void print_events(Output *o, bool human, size_t width, const perfd_result
         const perfd_event_ledger *e;
         Table t;
 
-        TABLE_INIT(&t, human, "EVENT", ">CPU", ">OCCURRED", ">DELIVERED", ">FILTERED", "LOST", "EXACT", "BALANCED");
+        TABLE_INIT(&t, human, "EVENT", ">CPU", ">HITS", ">DELIVERED", ">FILTERED", "LOST", "EXACT", "BALANCED");
         t.width = width;
         t.n_keys = 2;
         for (size_t i = 0; (e = perfd_result_event_ledger(ledger, i)); i++) {
@@ -263,7 +263,7 @@ void ledger_print_tables(Output *o, bool human, size_t width, const perfd_result
                 any = true;
         }
         if (perfd_result_is_truncated(ledger))
-                output_put_string(o, human ? "\nnot all rows of events are here: there are too many\n" : "truncated\n");
+                output_put_string(o, human ? "\nthe rows of events are incomplete: there are too many\n" : "truncated\n");
 }
 
 typedef struct Judgement {
@@ -300,11 +300,11 @@ int ledger_judge(const Perfctl *p, const perfd_result *ledger) {
 
         if (j.n_unbalanced > 0)
                 return perfctl_fail(p, PERFCTL_FAILED,
-                                    "THE LEDGER DOES NOT BALANCE in %zu rows: samples are unaccounted for, which is a bug of perfd",
+                                    "the ledger does not balance in %zu rows: samples are unaccounted for, which is a bug in perfd",
                                     j.n_unbalanced);
         if (j.n_stalled > 0)
                 return perfctl_fail(p, PERFCTL_FAILED,
-                                    "%zu rows can not balance now: perfd's reader of CPU %" PRIu32 " does not answer, as while a "
+                                    "%zu rows cannot balance now: perfd's reader of CPU %" PRIu32 " does not answer, as while a "
                                     "debugger stops it; \"perfctl status\" says since when. Ask again when it does",
                                     j.n_stalled, j.stalled_cpu);
         return PERFCTL_OK;

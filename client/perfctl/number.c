@@ -9,6 +9,6 @@ int number_parse(const Perfctl *p, const char *label, const char *text, uint64_t
         if (!text || (quantity_parse_number(text, ret) && *ret > 0))
                 return 0;
         if (quantity_is_too_large(text))
-                return perfctl_fail(p, PERFCTL_USAGE, "%s'%s' is too large: no number is above %" PRIu64, label, text, UINT64_MAX);
-        return perfctl_fail(p, PERFCTL_USAGE, "%s'%s' is no number above 0", label, text);
+                return perfctl_fail(p, PERFCTL_USAGE, "%s'%s' is too large: the maximum is %" PRIu64, label, text, UINT64_MAX);
+        return perfctl_fail(p, PERFCTL_USAGE, "%s'%s' is not a number above 0", label, text);
 }

@@ -94,7 +94,7 @@ static int add_one(Perfctl *p, StatCounters *c, const char *event, const perfd_e
 
                 r = perfctl_fail_client(p, event);
                 if (is_no_name) /* perf stat needs no "--" */
-                        (void)perfctl_fail(p, r, "a command that is to be counted stands behind --, as in `perfctl stat -- sleep 1`");
+                        (void)perfctl_fail(p, r, "the command to count follows --, as in `perfctl stat -- sleep 1`");
                 return r;
         }
         for (size_t k = 0; (ref = perfd_result_ref(result, k)); k++)

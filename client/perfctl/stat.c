@@ -130,7 +130,7 @@ static void on_removed(void *userdata, uint32_t id, const char *name) {
         if (!e || s->stopping)
                 return;
         e->n_expected = 0;
-        (void)perfctl_fail(s->p, PERFCTL_OK, "%s was removed by somebody else", s->counters.list[e->first].event);
+        (void)perfctl_fail(s->p, PERFCTL_OK, "%s was removed by another client", s->counters.list[e->first].event);
 }
 
 static void on_end(void *userdata, const perfd_end *end) {
@@ -316,7 +316,7 @@ static int run_once(Stat *s, StatRuns *runs, int *ret_code) {
         if (s->command.ended)
                 *ret_code = stat_command_code(&s->command);
         if (r == 0 && !stat_runs_add(runs, &s->counters, &times))
-                r = perfctl_fail(s->p, PERFCTL_FAILED, "the events are others than in the run before: of a glob, or of a cgroup");
+                r = perfctl_fail(s->p, PERFCTL_FAILED, "the events differ from those of the previous run: of a glob, or of a cgroup");
         stat_command_deinit(&s->command);
         stat_counters_deinit(&s->counters);
         return r;

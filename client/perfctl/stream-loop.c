@@ -104,12 +104,12 @@ static int compare(const Perfctl *p, const perfd_end *end) {
                 return perfctl_fail(p, PERFCTL_FAILED, "the closing ledger has no row of this subscriber");
         if (end->own->sent != end->received)
                 return perfctl_fail(p, PERFCTL_FAILED,
-                                    "%" PRIu64 " items came, but the daemon says that it sent %" PRIu64
-                                    ": a bug of perfd", end->received, end->own->sent);
+                                    "%" PRIu64 " items were received, but the daemon reports that it sent %" PRIu64
+                                    ": this is a bug in perfd", end->received, end->own->sent);
         if (dropped_in_gaps(end->own) != end->missed)
                 return perfctl_fail(p, PERFCTL_FAILED,
-                                    "gaps speak of %" PRIu64 " items, but the daemon says that it dropped %" PRIu64
-                                    ": a bug of perfd", end->missed, dropped_in_gaps(end->own));
+                                    "gaps report %" PRIu64 " items, but the daemon reports that it dropped %" PRIu64
+                                    ": this is a bug in perfd", end->missed, dropped_in_gaps(end->own));
         return PERFCTL_OK;
 }
 

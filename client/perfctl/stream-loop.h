@@ -14,7 +14,7 @@ typedef struct StreamLoop {
         uint64_t duration; /* ns; 0: no limit */
         bool may_lose;     /* what was lost is told, and is no failure */
         bool is_watched;   /* samples are shown as they come: somebody at a terminal is told why there may be none */
-        bool has_tables;   /* the closing ledger as tables, also if nothing was lost */
+        bool has_tables;   /* always print the closing ledger */
         void *userdata;
         /* Nothing more is wanted. NULL: as long as somebody reads the output. */
         bool (*is_full)(const void *userdata);

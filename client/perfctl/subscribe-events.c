@@ -195,7 +195,7 @@ static int subscribe_to_added(Perfctl *p, const EventWords *words, bool is_new, 
 /* All that runs is asked for: somebody at a terminal may wait for nothing. */
 static void warn_of_none(const Perfctl *p, const perfd_result *list) {
         if (!perfd_result_event(list, 0))
-                (void)perfctl_fail(p, PERFCTL_OK, "no event runs: this shows what others add from now on. `perfctl watch EVENT` adds one "
+                (void)perfctl_fail(p, PERFCTL_OK, "no running events: waiting for events that other clients add. `perfctl watch EVENT` adds one "
                                    "for as long as it runs, as `perfctl watch sched:sched_process_exec`; `perfctl available` lists them");
 }
 
@@ -211,7 +211,7 @@ static void warn_of_word(const Perfctl *p, const char *word, const perfd_result 
                 n_enabled += row->enabled;
         }
         if (n > 0 && n_enabled == 0)
-                (void)perfctl_fail(p, PERFCTL_OK, "%s is disabled: nothing comes of it until somebody enables it, as by `perfctl enable "
+                (void)perfctl_fail(p, PERFCTL_OK, "%s is disabled: it delivers no samples until it is enabled, as by `perfctl enable "
                                    "'%s'`", word, word);
         else if (n > 0 && strpbrk(word, "*?[") && !is_reference(word))
                 (void)perfctl_fail(p, PERFCTL_OK, "of '%s' these are the %zu that run, and not all that `perfctl available '%s'` lists",

@@ -29,7 +29,7 @@ static int parse_ids(const Perfctl *p, const char *option, const uint32_t **ret_
                         r = perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is too large: pids and tids are from 1 to %d", option, word,
                                          TASK_ID_MAX);
                 else
-                        r = perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no list of numbers, as in 12,13", option,
+                        r = perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is not a list of numbers such as 12,13", option,
                                          text);
         }
         free(copy);
@@ -40,7 +40,7 @@ static int parse_ids(const Perfctl *p, const char *option, const uint32_t **ret_
 
 /* What is empty on the wire is not set, and would be all. */
 static int refuse_empty(const Perfctl *p, const char *option, const char *text) {
-        return text && !*text ? perfctl_fail(p, PERFCTL_USAGE, "--%s: it is empty", option) : 0;
+        return text && !*text ? perfctl_fail(p, PERFCTL_USAGE, "--%s: the value is empty", option) : 0;
 }
 
 int target_parse(const Perfctl *p, perfd_event_spec *s) {

@@ -15,7 +15,7 @@
           .words = WORDS_UNITS },                  \
         { .name = "cpu", .letter = 'C', .argument = "LIST", .help = "only these CPUs, as in 0-3,8" },                   \
         { .name = "target", .argument = "NAME", .help = "a target of the configuration" },                             \
-        { .name = "no-inherit", .help = "without the children and new threads of --pid and --tid" }
+        { .name = "no-inherit", .help = "without children and new threads of the tasks" }
 
 /* Sets the members of a target; the spec is then to be given to target_deinit(). 0, or PERFCTL_USAGE after a message. */
 int target_parse(const Perfctl *p, perfd_event_spec *spec);

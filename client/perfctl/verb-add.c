@@ -17,7 +17,7 @@ static int parse_spec(const Perfctl *p, perfd_event_spec *s) {
         s->disabled = perfctl_get(p, "disabled");
         s->fields = perfctl_get_all(p, "field", &s->n_fields);
         if (interval && (!quantity_parse_time(interval, &s->interval) || s->interval == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is no time, as in 100ms, 1s", interval);
+                return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is not a time such as 100ms, 1s", interval);
         r = spec_options_check_pairs(p, "field", ':');
         return r == 0 ? spec_options_parse(p, s) : r;
 }
@@ -86,15 +86,15 @@ const Verb verb_add = {
         .help = "add events; prints their names and ids",
         .options = {
                 EVENT_OPTION(WORDS_OFFERED),
-                { .name = "name", .argument = "NAME", .help = "what it is called, instead of EVENT" },
-                { .name = "group", .argument = "NAME", .help = "the group to be changed with, by @NAME" },
+                { .name = "name", .argument = "NAME", .help = "the name of the event, default: EVENT" },
+                { .name = "group", .argument = "NAME", .help = "add to a group, selected by @NAME" },
                 TARGET_OPTIONS,
                 SPEC_OPTIONS,
                 { .name = "interval", .argument = "TIME", .help = "only count, and send the counts every 100ms, 1s" },
                 { .name = "field", .argument = "NAME:TYPE", .help = "external events: a field of the samples",
                   .repeats = true },
-                { .name = "disabled", .help = "does not count before `perfctl enable`" },
-                { .name = "keep", .help = "it is there again after a restart of perfd" },
+                { .name = "disabled", .help = "add disabled, until `perfctl enable`" },
+                { .name = "keep", .help = "persist over restarts of perfd" },
         },
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_OFFERED,

@@ -44,9 +44,9 @@ static int apply_run(Perfctl *p) {
 const Verb verb_apply = {
         .name = "apply",
         .arguments = "FILE",
-        .help = "let a configuration hold until the next reload",
+        .help = "apply a configuration until the next reload",
         .options = {
-                { .name = "allow-pending", .help = "what can not be opened now is opened when it can be" },
+                { .name = "allow-pending", .help = "events that cannot be opened now stay pending" },
         },
         .min_arguments = 1,
         .max_arguments = 1,

@@ -65,7 +65,7 @@ static int fail_nothing(Perfctl *p, const char *glob) {
                 free(form);
                 form = NULL;
         }
-        r = perfctl_fail(p, PERFCTL_OK, "nothing that this machine offers matches '%s'%s%s%s", glob, form ? ", but there is '" : "",
+        r = perfctl_fail(p, PERFCTL_OK, "no event of this machine matches '%s'%s%s%s", glob, form ? ", but there is '" : "",
                          form ? form : "", form ? "'" : "");
         free(form);
         return r;
@@ -95,7 +95,7 @@ static int available_run(Perfctl *p) {
 const Verb verb_available = {
         .name = "available",
         .arguments = "[GLOB]",
-        .help = "the events that this machine offers",
+        .help = "list the events that this machine supports",
         .options = {
                 { .name = "fields", .help = "with the names of their fields" },
         },

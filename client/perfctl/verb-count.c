@@ -15,7 +15,7 @@ static int parse_time(const Perfctl *p, const char *option, const char *examples
         const char *text = perfctl_get(p, option);
 
         if (text && (!quantity_parse_time(text, ret) || *ret == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no time, as in %s", option, text, examples);
+                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is not a time such as %s", option, text, examples);
         return 0;
 }
 
@@ -23,7 +23,7 @@ static int parse_size(const Perfctl *p, uint64_t *ret) {
         const char *text = perfctl_get(p, "queue");
 
         if (text && (!quantity_parse_size(text, ret) || *ret == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is no size, as in 64KiB, 4MiB", text);
+                return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is not a size such as 64KiB, 4MiB", text);
         return 0;
 }
 
@@ -37,7 +37,7 @@ static int parse_columns(const Perfctl *p, const char **list, CountOptions *o) {
         for (size_t i = 0; i < o->n_columns; i++) {
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(list[k], list[i]) == 0)
-                                return perfctl_fail(p, PERFCTL_USAGE, "--by: '%s' is there twice", list[i]);
+                                return perfctl_fail(p, PERFCTL_USAGE, "--by: '%s' was already given", list[i]);
                 if (!key_name_init(&o->columns[i], list[i]))
                         return fail_name(p, "by", list[i]);
         }
@@ -49,7 +49,7 @@ static int parse_live(const Perfctl *p, CountOptions *o) {
         if (!o->is_live)
                 return 0;
         if (!p->human)
-                return perfctl_fail(p, PERFCTL_USAGE, "--live: the output is no terminal; --interval TIME prints one table below the other");
+                return perfctl_fail(p, PERFCTL_USAGE, "--live: stdout is not a terminal; --interval TIME prints one table below the other");
         if (o->has_number)
                 return perfctl_fail(p, PERFCTL_USAGE, "--live: histograms are more than a terminal has room for");
         if (o->interval == 0)
@@ -68,7 +68,7 @@ static int parse_options(const Perfctl *p, const char **list, CountOptions *o) {
         if (p->n_arguments + n_events == 0)
                 return perfctl_fail(p, PERFCTL_USAGE, "which events? as in `perfctl count syscalls:sys_enter_openat --by comm`");
         if (p->json && top)
-                return perfctl_fail(p, PERFCTL_USAGE, "--top is of tables for people: JSON has all rows, the largest first");
+                return perfctl_fail(p, PERFCTL_USAGE, "--top applies to tables only: JSON has all rows, the largest first");
         o->top = p->human ? TOP_OF_TERMINAL : 0;
         r = number_parse(p, "--top: ", top, &o->top);
         if (r == 0)
@@ -116,17 +116,17 @@ const Verb verb_count = {
         .help = "count samples by fields, process or container, until Ctrl-C",
         .options = {
                 EVENT_OPTION(WORDS_SHOWN),
-                { .name = "by", .argument = "FIELD,...", .help = "a row for each different: a field, comm, pid, cpu, unit, ...",
+                { .name = "by", .argument = "FIELD,...", .help = "group by a field, comm, pid, cpu, unit, ...",
                   .choices = "comm pid tid cpu event exe uid cgroup container unit" },
                 { .name = "hist", .argument = "FIELD", .help = "with a histogram of this field by powers of two" },
                 { .name = "interval", .argument = "TIME", .help = "a table every 500ms, 1s, 1m, of that time alone" },
-                { .name = "live", .help = "each table in the place of the one before, as large as the terminal; every second" },
+                { .name = "live", .help = "redraw the table in place, each second by default" },
                 { .name = "top", .argument = "N", .help = "only the N largest rows; 20 on a terminal" },
-                { .name = "where", .argument = "EXPR", .help = "only samples for which this holds", .words = WORDS_FIELDS },
+                { .name = "where", .argument = "EXPR", .help = "only samples that match this expression", .words = WORDS_FIELDS },
                 { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },
-                { .name = "ledger", .help = "the closing ledger as tables, also if nothing was lost" },
+                { .name = "ledger", .help = "always print the closing ledger" },
                 { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
-                { .name = "queue", .argument = "SIZE", .help = "the daemon's memory for what we did not read yet: 4MiB" },
+                { .name = "queue", .argument = "SIZE", .help = "size of the queue in the daemon, e.g. 4MiB" },
                 TARGET_OPTIONS,
                 SPEC_OPTIONS,
         },

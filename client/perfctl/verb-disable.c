@@ -8,7 +8,7 @@ static int disable_run(Perfctl *p) {
 const Verb verb_disable = {
         .name = "disable",
         .arguments = "NAME...",
-        .help = "let running events rest, without taking them away",
+        .help = "disable running events; they remain registered",
         .min_arguments = 1,
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SELECTED,

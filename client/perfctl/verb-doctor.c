@@ -96,6 +96,6 @@ static int doctor_run(Perfctl *p) {
 const Verb verb_doctor = {
         .name = "doctor",
         .arguments = "",
-        .help = "what this kernel, these privileges and limits allow, and what to do about each no",
+        .help = "check what the kernel, privileges and limits allow, with remedies",
         .run = doctor_run,
 };

@@ -91,10 +91,10 @@ static int fail_value(const Perfctl *p, const char *argument, const char *type) 
         Range range = range_of(type);
 
         if (*type == 'b')
-                return perfctl_fail(p, PERFCTL_USAGE, "'%s' is no value of type %s: expected true, false, 1 or 0", argument,
+                return perfctl_fail(p, PERFCTL_USAGE, "'%s' is not a value of type %s: expected true, false, 1 or 0", argument,
                                     type);
         return perfctl_fail(p, PERFCTL_USAGE,
-                            "'%s' is no value of type %s: expected a whole number such as 31 or 0x1f, from %s%" PRIu64
+                            "'%s' is not a value of type %s: expected a whole number such as 31 or 0x1f, from %s%" PRIu64
                             " to %" PRIu64,
                             argument, type, range.below ? "-" : "", range.below, range.most);
 }
@@ -164,7 +164,7 @@ static int parse_number(const Perfctl *p, const char *option, uint64_t most, uin
 
         if (!text || (quantity_parse_number(text, ret) && *ret <= most))
                 return 0;
-        return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no number from 0 to %llu", option, text,
+        return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is not a number from 0 to %llu", option, text,
                             (unsigned long long)most);
 }
 
@@ -225,7 +225,7 @@ static int print_emitted(Perfctl *p, const char *event, const perfd_emitted_row 
         } else if (row->late > 0)
                 output_print(&p->out, "late: a stream had delivered newer samples already\n");
         else if (row->taken == 0 && row->lost == 0)
-                output_print(&p->out, "not taken: %s is disabled, `perfctl enable %s` enables it\n", event, event);
+                output_print(&p->out, "not accepted: %s is disabled, `perfctl enable %s` enables it\n", event, event);
         if (row->lost > 0)
                 return perfctl_fail(p, PERFCTL_FAILED,
                                     "the sample is lost: perfd has more samples to deliver than it has room for; it is in "
@@ -272,12 +272,12 @@ static int emit_run(Perfctl *p) {
 const Verb verb_emit = {
         .name = "emit",
         .arguments = "EVENT [FIELD=VALUE...]",
-        .help = "send a sample of an external event into the streams",
+        .help = "emit a sample of an external event",
         .options = {
-                { .name = "time", .argument = "NS", .help = "when it happened, by the streams' clock; else now" },
-                { .name = "pid", .argument = "P", .help = "the process that it is about" },
-                { .name = "tid", .argument = "T", .help = "the thread that it is about" },
-                { .name = "cpu", .argument = "N", .help = "the CPU that it happened on" },
+                { .name = "time", .argument = "NS", .help = "timestamp in the clock of the streams; default: now" },
+                { .name = "pid", .argument = "P", .help = "the process of the sample" },
+                { .name = "tid", .argument = "T", .help = "the thread of the sample" },
+                { .name = "cpu", .argument = "N", .help = "the CPU of the sample" },
         },
         .min_arguments = 1,
         .max_arguments = VERB_ANY_NUMBER,

@@ -8,7 +8,7 @@ static int enable_run(Perfctl *p) {
 const Verb verb_enable = {
         .name = "enable",
         .arguments = "NAME...",
-        .help = "let running events count",
+        .help = "enable running events",
         .min_arguments = 1,
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SELECTED,

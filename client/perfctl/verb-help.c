@@ -31,7 +31,7 @@ void help_print_all(Perfctl *p, FILE *instead) {
                         output_print(o, "  %-12s %s\n", verbs[i]->name, verbs[i]->help);
         output_print(o, "\noptions of all verbs:\n");
         print_options(o, global_options);
-        output_print(o, "\n`perfctl help VERB` says more, perfctl(1) all.\n");
+        output_print(o, "\nSee `perfctl help VERB` and perfctl(1) for details.\n");
 }
 
 static void print_options_json(Json *j, const Option *options) {
@@ -88,7 +88,7 @@ static int help_run(Perfctl *p) {
 
                         for (size_t i = 0; verbs[i]; i++)
                                 near_add(&near, verbs[i]->name);
-                        return perfctl_fail(p, PERFCTL_USAGE, "there is no verb '%s'%s%s%s", p->arguments[0],
+                        return perfctl_fail(p, PERFCTL_USAGE, "unknown verb '%s'%s%s%s", p->arguments[0],
                                             near.best ? ", did you mean '" : "", near.best ? near.best : "",
                                             near.best ? "'?" : "");
                 }
@@ -107,7 +107,7 @@ static int help_run(Perfctl *p) {
 const Verb verb_help = {
         .name = "help",
         .arguments = "[VERB]",
-        .help = "list the verbs, or say what one does",
+        .help = "list the verbs, or show the help of one",
         .max_arguments = 1,
         .words = WORDS_VERBS,
         .run = help_run,

@@ -26,7 +26,7 @@ static int ledger_run(Perfctl *p) {
 const Verb verb_ledger = {
         .name = "ledger",
         .arguments = "[EVENT...]",
-        .help = "where every sample went: delivered, filtered, lost and why",
+        .help = "account for every sample: delivered, filtered or lost, and why",
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SELECTED,
         .run = ledger_run,

@@ -90,8 +90,8 @@ static void print_table(Perfctl *p, const perfd_result *result) {
         const perfd_event_row *e;
         Table t;
 
-        TABLE_INIT(&t, p->human, "NAME", ">ID", "EVENT", "GROUP", "STATE", "TARGET", "RATE", "CALLCHAIN", "FROM", ">FDS",
-                   ">DELIVERED", ">LOST", "LOSSES", "FILTER", "PLACE");
+        TABLE_INIT(&t, p->human, "NAME", ">ID", "EVENT", "GROUP", "STATE", "TARGET", "RATE", "CALLCHAIN", "ORIGIN", ">FDS",
+                   ">DELIVERED", ">LOST", "LOSSES", "FILTER", "LOCATION");
         for (size_t i = 0; (e = perfd_result_event(result, i)); i++) {
                 table_put(&t, e->spec->name);
                 if (*e->waiting)
@@ -202,14 +202,14 @@ static int list_run(Perfctl *p) {
         if (!perfd_result_event(result, 0) && p->n_arguments > 0)
                 return perfctl_fail(p, PERFCTL_OK, "no running event matches '%s'", p->arguments[0]);
         if (!perfd_result_event(result, 0))
-                return perfctl_fail(p, PERFCTL_OK, "no event runs");
+                return perfctl_fail(p, PERFCTL_OK, "no running events");
         return PERFCTL_OK;
 }
 
 const Verb verb_list = {
         .name = "list",
         .arguments = "[GLOB]",
-        .help = "the running events",
+        .help = "list the running events",
         .max_arguments = 1,
         .words = WORDS_SELECTED,
         .run = list_run,

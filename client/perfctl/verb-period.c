@@ -25,9 +25,9 @@ static int period_run(Perfctl *p) {
 const Verb verb_period = {
         .name = "period",
         .arguments = "NAME [N]",
-        .help = "sample a running event each N times, or so often a second",
+        .help = "set the sample period or frequency of a running event",
         .options = {
-                { .name = "frequency", .argument = "HZ", .help = "so many samples a second, instead of N" },
+                { .name = "frequency", .argument = "HZ", .help = "samples per second, instead of a period" },
         },
         .min_arguments = 1,
         .max_arguments = 2,

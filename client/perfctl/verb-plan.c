@@ -139,9 +139,9 @@ static int plan_run(Perfctl *p) {
 const Verb verb_plan = {
         .name = "plan",
         .arguments = "FILE",
-        .help = "what `apply` would add, remove, change and keep",
+        .help = "show what `apply` would add, remove, change and keep",
         .options = {
-                { .name = "allow-pending", .help = "what can not be opened now refuses nothing, as in `apply`" },
+                { .name = "allow-pending", .help = "events that cannot be opened now stay pending" },
         },
         .min_arguments = 1,
         .max_arguments = 1,

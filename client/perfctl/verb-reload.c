@@ -47,6 +47,6 @@ static int reload_run(Perfctl *p) {
 const Verb verb_reload = {
         .name = "reload",
         .arguments = "",
-        .help = "let the daemon read its configuration again",
+        .help = "reload the configuration of the daemon",
         .run = reload_run,
 };

@@ -8,7 +8,7 @@ static int remove_run(Perfctl *p) {
 const Verb verb_remove = {
         .name = "remove",
         .arguments = "NAME...",
-        .help = "take running events away",
+        .help = "remove running events",
         .min_arguments = 1,
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SELECTED,

@@ -204,7 +204,7 @@ static int show_run(Perfctl *p) {
 const Verb verb_show = {
         .name = "show",
         .arguments = "EVENT",
-        .help = "the fields of an event that runs or is offered, with their types and the names of values",
+        .help = "show the fields of an event, with their types and names of values",
         .min_arguments = 1,
         .max_arguments = 1,
         .words = WORDS_SHOWN,

@@ -55,13 +55,13 @@ static int parse_interval(const Perfctl *p, StatOptions *o) {
 
         o->interval = p->command ? 0 : 1000000000;
         if (interval && print)
-                return perfctl_fail(p, PERFCTL_USAGE, "--interval and --interval-print are two ways to say the same");
+                return perfctl_fail(p, PERFCTL_USAGE, "--interval and --interval-print exclude each other");
         if (interval && (!quantity_parse_time(interval, &o->interval) || o->interval == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is no time, as in 100ms, 1s", interval);
+                return perfctl_fail(p, PERFCTL_USAGE, "--interval: '%s' is not a time such as 100ms, 1s", interval);
         if (!print)
                 return 0;
         if (!quantity_parse_number(print, &ms) || ms == 0 || ms > UINT64_MAX / 1000000)
-                return perfctl_fail(p, PERFCTL_USAGE, "--interval-print: '%s' is no number of milliseconds above 0, as in 1000",
+                return perfctl_fail(p, PERFCTL_USAGE, "--interval-print: '%s' is not a number of milliseconds above 0, such as 1000",
                                     print);
         o->interval = ms * 1000000;
         return 0;
@@ -79,11 +79,11 @@ static int parse_command(const Perfctl *p, StatOptions *o) {
         if (r != 0)
                 return r;
         if (p->command && !p->command[0])
-                return perfctl_fail(p, PERFCTL_USAGE, "the command behind -- is missing");
+                return perfctl_fail(p, PERFCTL_USAGE, "no command after --");
         if (p->command && (!target_is_host(&o->asked.target) || perfctl_get(p, "all-cpus")))
                 return perfctl_fail(p, PERFCTL_USAGE, "a command is a target of its own: leave out the others");
         if (p->command && count && !has_interval)
-                return perfctl_fail(p, PERFCTL_USAGE, "--count with a command needs an --interval");
+                return perfctl_fail(p, PERFCTL_USAGE, "--count with a command requires an --interval");
         if (repeat && (!p->command || has_interval))
                 return perfctl_fail(p, PERFCTL_USAGE, "--repeat is for a command, without an --interval");
         o->style.is_repeated = o->n_runs > 1;
@@ -113,10 +113,10 @@ static int parse_options(const Perfctl *p, StatOptions *o) {
         if (t->fallback && !has_cycles)
                 return perfctl_fail(p, PERFCTL_USAGE, "--fallback is for cycles, which is none of the events");
         if (o->asked.per_place && t->n_cgroups + t->n_containers + t->n_units == 0)
-                return perfctl_fail(p, PERFCTL_USAGE, "--per-cgroup needs a --cgroup, --container or --unit");
+                return perfctl_fail(p, PERFCTL_USAGE, "--per-cgroup requires a --cgroup, --container or --unit");
         if (o->style.separator && (!*o->style.separator || p->json))
                 return perfctl_fail(p, PERFCTL_USAGE, *o->style.separator ? "--field-separator is not for --json" :
-                                                                            "--field-separator: it is empty");
+                                                                            "--field-separator: the value is empty");
         return 0;
 }
 
@@ -127,7 +127,7 @@ static int choose_output(Perfctl *p) {
         int fd;
 
         if (append && !path)
-                return perfctl_fail(p, PERFCTL_USAGE, "--append needs an --output");
+                return perfctl_fail(p, PERFCTL_USAGE, "--append requires an --output");
         if (!path) {
                 if (p->command && !p->json)
                         p->out.fd = STDERR_FILENO;
@@ -160,22 +160,22 @@ static int verb_stat_run(Perfctl *p) {
 const Verb verb_stat = {
         .name = "stat",
         .arguments = "[EVENT...]",
-        .help = "count, and print what was counted in each interval, or by a command",
+        .help = "count events, and print the counts of each interval or command",
         .options = {
                 { .name = "event", .letter = 'e', .argument = "EVENT,...", .help = "count these, as the arguments", .words = WORDS_OFFERED,
                   .repeats = true },
                 { .name = "interval", .argument = "TIME", .help = "print every 100ms, 1s; a command's at its end else" },
                 { .name = "interval-print", .letter = 'I', .argument = "MS", .help = "the same in milliseconds, as perf stat" },
                 { .name = "count", .argument = "N", .help = "stop after N intervals" },
-                { .name = "output", .letter = 'o', .argument = "FILE", .help = "into FILE, instead of stdout or stderr", .words = WORDS_FILES },
-                { .name = "append", .help = "behind what --output has" },
+                { .name = "output", .letter = 'o', .argument = "FILE", .help = "write to FILE instead of stdout or stderr", .words = WORDS_FILES },
+                { .name = "append", .help = "append to the --output file" },
                 { .name = "field-separator", .letter = 'x', .argument = "SEP", .help = "columns as perf stat -x, for programs" },
                 { .name = "repeat", .letter = 'r', .argument = "N", .help = "run the command N times: means and deviations" },
                 { .name = "per-cpu", .letter = 'A', .help = "each CPU on a line of its own" },
-                { .name = "per-cgroup", .help = "each cgroup, container and unit on a line of its own" },
-                { .name = "fallback", .argument = "EVENT", .help = "counted if this machine can not count cycles: cpu-clock",
+                { .name = "per-cgroup", .help = "a line for each cgroup, container and unit" },
+                { .name = "fallback", .argument = "EVENT", .help = "count this if cycles are not available: cpu-clock",
                   .choices = "cpu-clock" },
-                { .name = "all-cpus", .letter = 'a', .help = "whole CPUs: what is counted without a command anyway" },
+                { .name = "all-cpus", .letter = 'a', .help = "count on all CPUs, the default without a command" },
                 TARGET_OPTIONS,
         },
         .max_arguments = VERB_ANY_NUMBER,

@@ -163,7 +163,7 @@ static void print_cpus(Perfctl *p, const perfd_result *result) {
         const perfd_cpu_row *cpu;
         Table t;
 
-        TABLE_INIT(&t, p->human, "CPU", ">RECORDS", ">WAKEUPS", ">BATCHES", ">CPU TIME", ">POOL WAITS", ">FAILOVERS",
+        TABLE_INIT(&t, p->human, "CPU", ">RECORDS", ">WAKEUPS", ">BATCHES", ">CPU TIME", ">BUFFER STALLS", ">FAILOVERS",
                    ">STALLED");
         for (size_t i = 0; (cpu = perfd_result_cpu(result, i)); i++) {
                 char name[24];
@@ -212,6 +212,6 @@ static int status_run(Perfctl *p) {
 const Verb verb_status = {
         .name = "status",
         .arguments = "",
-        .help = "how the daemon is: version, events, memory, readers",
+        .help = "show the state of the daemon: version, events, memory, readers",
         .run = status_run,
 };

@@ -119,10 +119,10 @@ static int validate_run(Perfctl *p) {
 const Verb verb_validate = {
         .name = "validate",
         .arguments = "FILE",
-        .help = "check a configuration and its drop-ins against this host, without using it",
+        .help = "check a configuration and its drop-ins against this host",
         .options = {
                 { .name = "no-drop-ins", .help = "FILE alone" },
-                { .name = "strict", .help = "what can not be opened now is a mistake" },
+                { .name = "strict", .help = "an event that cannot be opened now is an error" },
         },
         .min_arguments = 1,
         .max_arguments = 1,

@@ -29,6 +29,6 @@ static int version_run(Perfctl *p) {
 const Verb verb_version = {
         .name = "version",
         .arguments = "",
-        .help = "the versions of perfctl and of the daemon",
+        .help = "show the versions of perfctl and of the daemon",
         .run = version_run,
 };

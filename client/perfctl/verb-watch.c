@@ -100,14 +100,14 @@ static int parse_columns(const Perfctl *p, ItemColumns *ret) {
         if (!text)
                 return 0;
         if (p->json)
-                return perfctl_fail(p, PERFCTL_USAGE, "--columns is of lines for people: JSON has all of them");
+                return perfctl_fail(p, PERFCTL_USAGE, "--columns applies to text output only: JSON has all of them");
         list = list_split(text, &n);
         for (size_t i = 0; i < n && r == 0; i++) {
                 unsigned column = 0;
 
                 r = find_word(p, "columns", list[i], columns, &column);
                 if (r == 0 && !item_columns_add(ret, (ItemColumn)column))
-                        r = perfctl_fail(p, PERFCTL_USAGE, "--columns: '%s' is there twice", list[i]);
+                        r = perfctl_fail(p, PERFCTL_USAGE, "--columns: '%s' was already given", list[i]);
         }
         free(list);
         return r;
@@ -118,7 +118,7 @@ static int parse_time(const Perfctl *p, TimeForm *ret) {
         int r;
 
         if (p->json && perfctl_get(p, "time"))
-                return perfctl_fail(p, PERFCTL_USAGE, "--time is of lines for people: with --json a time is in nanoseconds of the "
+                return perfctl_fail(p, PERFCTL_USAGE, "--time applies to text output only: with --json a time is in nanoseconds of the "
                                     "stream's clock, and wall_offset, in the line of the kind start, makes it wall time");
         r = parse_word(p, "time", times, &form);
         *ret = (TimeForm)form;
@@ -130,11 +130,11 @@ static int parse_quantities(const Perfctl *p, WatchOptions *o) {
         const char *latency = perfctl_get(p, "latency");
 
         if (duration && (!quantity_parse_time(duration, &o->duration) || o->duration == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is no time, as in 500ms, 10s, 2m", duration);
+                return perfctl_fail(p, PERFCTL_USAGE, "--for: '%s' is not a time such as 500ms, 10s, 2m", duration);
         if (queue && (!quantity_parse_size(queue, &o->subscription.queue_bytes) || o->subscription.queue_bytes == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is no size, as in 64KiB, 4MiB", queue);
+                return perfctl_fail(p, PERFCTL_USAGE, "--queue: '%s' is not a size such as 64KiB, 4MiB", queue);
         if (latency && (!quantity_parse_time(latency, &o->subscription.latency) || o->subscription.latency == 0))
-                return perfctl_fail(p, PERFCTL_USAGE, "--latency: '%s' is no time, as in 200us, 1ms", latency);
+                return perfctl_fail(p, PERFCTL_USAGE, "--latency: '%s' is not a time such as 200us, 1ms", latency);
         return number_parse(p, "--count: ", count, &o->count);
 }
 
@@ -183,29 +183,29 @@ static int verb_watch_run(Perfctl *p) {
 const Verb verb_watch = {
         .name = "watch",
         .arguments = "[EVENT...]",
-        .help = "print samples as they come, of events that run or that it adds; Ctrl-C stops",
+        .help = "print samples of running events, or of events that it adds",
         .options = {
                 EVENT_OPTION(WORDS_SHOWN),
-                { .name = "where", .argument = "EXPR", .help = "only samples for which this holds", .words = WORDS_FIELDS },
+                { .name = "where", .argument = "EXPR", .help = "only samples that match this expression", .words = WORDS_FIELDS },
                 { .name = "fields", .argument = "A,B", .help = "only these fields" },
-                { .name = "columns", .argument = "A,B", .help = "of the process too: uid, exe, cgroup, container, unit",
+                { .name = "columns", .argument = "A,B", .help = "of the process: uid, exe, cgroup, container, unit",
                   .choices = "uid exe cgroup container unit" },
-                { .name = "order", .argument = "time|cpu", .help = "by time across CPUs, or each CPU as it comes",
+                { .name = "order", .argument = "time|cpu", .help = "order by time across CPUs, or per CPU only",
                   .choices = "time cpu" },
                 { .name = "time", .argument = "wall|clock|delta",
-                  .help = "local time, the stream's clock, or the time since the line before", .choices = "wall clock delta" },
+                  .help = "local time, the stream's clock, or since the line before", .choices = "wall clock delta" },
                 { .name = "raw", .help = "the tracepoint's raw bytes too" },
                 { .name = "count", .argument = "N", .help = "stop after N items" },
                 { .name = "for", .argument = "TIME", .help = "stop after 500ms, 10s, 2m" },
                 { .name = "records", .argument = "KIND,...", .help = "side records too: comm, fork, exit, mmap2, ...",
                   .choices = "comm fork exit mmap2 switch namespaces ksymbol bpf-event cgroup text-poke aux itrace-start "
                              "aux-output-hw-id read unknown" },
-                { .name = "overflow", .argument = "POLICY", .help = "if we are too slow: drop-oldest, drop-newest, disconnect",
+                { .name = "overflow", .argument = "POLICY", .help = "on a full queue: drop-oldest, drop-newest, disconnect",
                   .choices = "drop-oldest drop-newest disconnect" },
-                { .name = "latency", .argument = "TIME", .help = "how long a sample may lie in its ring, at the host's cost: 200us" },
-                { .name = "ledger", .help = "the closing ledger as tables, also if nothing was lost" },
+                { .name = "latency", .argument = "TIME", .help = "maximum delivery latency, e.g. 200us; costs wakeups" },
+                { .name = "ledger", .help = "always print the closing ledger" },
                 { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
-                { .name = "queue", .argument = "SIZE", .help = "the daemon's memory for what we did not read yet: 4MiB" },
+                { .name = "queue", .argument = "SIZE", .help = "size of the queue in the daemon, e.g. 4MiB" },
                 TARGET_OPTIONS,
                 SPEC_OPTIONS,
         },

@@ -12,7 +12,7 @@ typedef struct WatchOptions {
         TimeForm time;     /* of lines for people */
         ItemColumns columns;
         bool raw;
-        bool has_tables; /* the closing ledger as tables, also if nothing was lost */
+        bool has_tables; /* always print the closing ledger */
         bool may_lose;   /* what was lost is told, and is no failure */
 } WatchOptions;
 

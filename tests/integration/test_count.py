@@ -227,7 +227,7 @@ def test_refusals():
         for words, said in ((("--by", "nosuch"), "has the fields id, args, and each sample has comm,"),
                             (("--by", "pit"), "did you mean 'pid'"),
                             (("--hist", "comm"), "none of the events has a field 'comm'"),
-                            (("--top", "0"), "--top"), (("--json", "--top", "3"), "--top is of tables")):
+                            (("--top", "0"), "--top"), (("--json", "--top", "3"), "--top applies to tables")):
             no = perfctl(daemon, "count", CALLS, *words, status=2)
             check(said in no.stderr and not no.stdout, f"{words}: {no}")
         check("is a text" in perfctl(daemon, "count", "sched:sched_switch", "--hist", "prev_comm", status=2).stderr, "a text")

@@ -182,7 +182,7 @@ def test_resized():
 
 def test_refusals():
     with Daemon() as daemon:
-        for words, text in ((["--live"], "the output is no terminal"), (["--live", "--json"], "the output is no terminal")):
+        for words, text in ((["--live"], "stdout is not a terminal"), (["--live", "--json"], "stdout is not a terminal")):
             done = subprocess.run([PERFCTL, "--socket", daemon.control, *words[1:], "count", "external:x", words[0]],
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
             equal((done.returncode, done.stdout), (2, ""), f"{words}: {done.stderr}")

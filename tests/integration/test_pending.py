@@ -189,7 +189,7 @@ def test_list_of_mistakes():
         lines = refused(client, "bad-config", reload=pb.Empty()).message.splitlines()
         for i, line in enumerate(lines[:-1]):
             equal(line, f"{path}:{i + 2}:1: unknown key 'no-such-key-{i}'", "a whole line")
-        equal(lines[-1], f"and {101 - len(lines)} mistakes more: `perfctl validate` lists all", "the last line")
+        equal(lines[-1], f"and {101 - len(lines)} more errors: `perfctl validate` lists all", "the last line")
 
 
 def test_validate():

@@ -140,12 +140,12 @@ def test_available_is_what_can_be_added():
 def test_nothing_matches():
     """That there is nothing is said on stderr, and no failure; stdout is as empty as the list."""
     with perfd.Daemon() as daemon:
-        for words, message in ((("list",), "no event runs"), (("list", "x*"), "no running event matches 'x*'"),
-                               (("available", "nosuch:*"), "nothing that this machine offers matches 'nosuch:*'"),
-                               (("available", "nosuch"), "nothing that this machine offers matches 'nosuch'"),
-                               (("available", "sched"), "nothing that this machine offers matches 'sched', but there is 'sched:*'"),
+        for words, message in ((("list",), "no running events"), (("list", "x*"), "no running event matches 'x*'"),
+                               (("available", "nosuch:*"), "no event of this machine matches 'nosuch:*'"),
+                               (("available", "nosuch"), "no event of this machine matches 'nosuch'"),
+                               (("available", "sched"), "no event of this machine matches 'sched', but there is 'sched:*'"),
                                (("available", "sched_switch"),
-                                "nothing that this machine offers matches 'sched_switch', but there is '*:sched_switch'")):
+                                "no event of this machine matches 'sched_switch', but there is '*:sched_switch'")):
             for more in ((), ("--json",)):
                 process = start(daemon, *words, *more)
                 equal(process.communicate(timeout=perfd.PATIENCE), ("", f"perfctl: {words[0]}: {message}\n"), words)
@@ -175,7 +175,7 @@ def test_no_socket():
             ('mkdir -m 0700 /run/perfd && exec setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all "$@"',
              "access.stream-group", "may not be used by this user")):
         first, control, stream = ask(script)
-        check(first.startswith("perfctl: list: neither of perfd's two sockets can be used: ") and remedy in first, first)
+        check(first.startswith("perfctl: list: cannot connect to perfd: ") and remedy in first, first)
         check(control.startswith(f"perfctl: list: control: /run/perfd/control.sock {words}"), control)
         check(stream.startswith(f"perfctl: list: stream: /run/perfd/stream.sock {words}"), stream)
 

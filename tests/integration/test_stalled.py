@@ -131,7 +131,7 @@ def test_changes_go_on():
             result = subprocess.run([PERFCTL, "--socket", daemon.control, "ledger"], capture_output=True, text=True,
                                     timeout=perfd.PATIENCE, check=False)
             equal(result.returncode, 1, result.stderr)
-            check("does not answer" in result.stderr and "a bug of perfd" not in result.stderr, result.stderr)
+            check("does not answer" in result.stderr and "a bug in perfd" not in result.stderr, result.stderr)
             check(f"(reader-{last}, tid {tid})" in daemon.stderr() and "stopped by a debugger" in daemon.stderr(),
                   "perfd does not say who does not answer")
         answers_again(daemon)

@@ -227,7 +227,7 @@ def test_command_without_dashes():
     with perfd.Daemon() as daemon:
         process = subprocess.run([PERFCTL, "--socket", daemon.control, "stat", "-a", "sleep", "1"], stdin=subprocess.DEVNULL,
                                  capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
-        check(process.returncode == 1 and "stands behind --, as in `perfctl stat -- sleep 1`" in process.stderr, process)
+        check(process.returncode == 1 and "follows --, as in `perfctl stat -- sleep 1`" in process.stderr, process)
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ def test_what_may_look_quiet():
     """Who sees nothing on a terminal is told that an event is disabled, and what a pattern means."""
     with Daemon() as daemon, daemon.client() as client:
         add(client, {"event": CALLS, "name": "off", "disabled": True}, {"event": "sched:sched_process_exit", "name": "on"})
-        check("perfctl: watch: off is disabled: nothing comes of it until somebody enables it, as by `perfctl enable 'off'`" in
+        check("perfctl: watch: off is disabled: it delivers no samples until it is enabled, as by `perfctl enable 'off'`" in
               on_terminal(daemon, "off"), "that it is disabled")
         seen = on_terminal(daemon, "o*")
         check("of 'o*' these are the 2 that run, and not all" in seen and "disabled" not in seen, seen)

@@ -120,7 +120,7 @@ static void test_repeated(void **state) {
         assert_int_equal(m.n_items, CONFIG_WARNINGS_MAX);
         config_mistakes_deinit(&m);
         check_mistake(wrong, "pids: found '0', expected process ids from 1 to 4194304 in a list, such as [1, 2] (and 1499 more "
-                             "mistakes that are not shown)", 1);
+                             "errors that are not shown)", 1);
 }
 
 static void test_keys(void **state) {

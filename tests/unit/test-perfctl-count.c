@@ -296,16 +296,16 @@ static void assert_usage(const char *const *words, const char *message) {
 
 static void test_count_usage(void **state) {
         assert_usage(WORDS("count"), "which events? as in");
-        assert_usage(WORDS("count", "mine", "--top", "0"), "--top: '0' is no number above 0\n");
-        assert_usage(WORDS("count", "mine", "--json", "--top", "5"), "--top is of tables for people");
+        assert_usage(WORDS("count", "mine", "--top", "0"), "--top: '0' is not a number above 0\n");
+        assert_usage(WORDS("count", "mine", "--json", "--top", "5"), "--top applies to tables only");
         assert_usage(WORDS("count", "mine", "--by", ""), "--by: '' is no field, nor an element of one, as args[2], nor any of comm,");
-        assert_usage(WORDS("count", "mine", "--by", "a,b,a"), "--by: 'a' is there twice\n");
+        assert_usage(WORDS("count", "mine", "--by", "a,b,a"), "--by: 'a' was already given\n");
         assert_usage(WORDS("count", "mine", "--by", "args[x]"), "--by: 'args[x]' is no field");
         assert_usage(WORDS("count", "mine", "--by", "sample.state"), "--by: 'sample.state' is no field");
         assert_usage(WORDS("count", "mine", "--hist", "sample.pid"), "--hist: 'sample.pid' is no field");
-        assert_usage(WORDS("count", "mine", "--interval", "0s"), "--interval: '0s' is no time, as in 500ms, 1s, 1m\n");
-        assert_usage(WORDS("count", "mine", "--for", "x"), "--for: 'x' is no time");
-        assert_usage(WORDS("count", "mine", "--queue", "x"), "--queue: 'x' is no size");
+        assert_usage(WORDS("count", "mine", "--interval", "0s"), "--interval: '0s' is not a time such as 500ms, 1s, 1m\n");
+        assert_usage(WORDS("count", "mine", "--for", "x"), "--for: 'x' is not a time");
+        assert_usage(WORDS("count", "mine", "--queue", "x"), "--queue: 'x' is not a size");
 }
 
 static void assert_refused(const char *const *words, const char *message) {
@@ -333,7 +333,7 @@ static void test_count_names(void **state) {
         assert_refused(WORDS("count", "mine", "--by", "args[2]"),
                        "perfctl: count: --by: 'args' of mine has the elements 0 to 1, but no 2\n");
         assert_refused(WORDS("count", "mine", "--by", "state[0]"),
-                       "perfctl: count: --by: 'state' of mine is no array of numbers, so that [ ] can not follow\n");
+                       "perfctl: count: --by: 'state' of mine is not an array of numbers: [ ] cannot follow\n");
 }
 
 /* ---- the table of keys ------------------------------------------------------------------------------------------- */

@@ -118,7 +118,7 @@ static void test_emit_not_taken(void **state) {
                 run_end(&r);
                 assert_ran(&r, reply.lost ? PERFCTL_FAILED : PERFCTL_OK,
                            json ? reply.lost ? "{\"taken\":0,\"late\":0,\"lost\":1}\n" : "{\"taken\":0,\"late\":0,\"lost\":0}\n"
-                                : reply.lost ? "" : "not taken: external:deploy is disabled, `perfctl enable external:deploy` "
+                                : reply.lost ? "" : "not accepted: external:deploy is disabled, `perfctl enable external:deploy` "
                                                     "enables it\n",
                            reply.lost ? lost : "");
         }
@@ -135,26 +135,26 @@ static void test_emit_mistakes(void **state) {
                   "external:deploy has no field 'cod', did you mean 'code'?" },
                 { { "emit", "external:deploy", "code=1x", "ok=1", "user=a" },
                   PERFCTL_USAGE,
-                  "'code=1x' is no value of type s32: expected a whole number such as 31 or 0x1f, from -2147483648 "
+                  "'code=1x' is not a value of type s32: expected a whole number such as 31 or 0x1f, from -2147483648 "
                   "to 2147483647" },
                 { { "emit", "external:deploy", "code=0x1g", "ok=1", "user=a" },
                   PERFCTL_USAGE,
-                  "'code=0x1g' is no value of type s32: expected a whole number such as 31 or 0x1f, from -2147483648 "
+                  "'code=0x1g' is not a value of type s32: expected a whole number such as 31 or 0x1f, from -2147483648 "
                   "to 2147483647" },
                 { { "emit", "external:deploy", "code=2147483648", "ok=1", "user=a" },
                   PERFCTL_USAGE,
-                  "'code=2147483648' is no value of type s32: expected a whole number such as 31 or 0x1f, from -2147483648 "
+                  "'code=2147483648' is not a value of type s32: expected a whole number such as 31 or 0x1f, from -2147483648 "
                   "to 2147483647" },
                 { { "emit", "external:deploy", "code=1", "version=-1", "ok=1", "user=a" },
                   PERFCTL_USAGE,
-                  "'version=-1' is no value of type u32: expected a whole number such as 31 or 0x1f, from 0 to 4294967295" },
+                  "'version=-1' is not a value of type u32: expected a whole number such as 31 or 0x1f, from 0 to 4294967295" },
                 { { "emit", "external:deploy", "serial=18446744073709551616", "ok=1", "user=a" },
                   PERFCTL_USAGE,
-                  "'serial=18446744073709551616' is no value of type u64: expected a whole number such as 31 or 0x1f, from 0 to "
+                  "'serial=18446744073709551616' is not a value of type u64: expected a whole number such as 31 or 0x1f, from 0 to "
                   "18446744073709551615" },
                 { { "emit", "external:deploy", "code=1", "ok=yes", "user=a" },
                   PERFCTL_USAGE,
-                  "'ok=yes' is no value of type bool: expected true, false, 1 or 0" },
+                  "'ok=yes' is not a value of type bool: expected true, false, 1 or 0" },
                 { { "emit", "external:deploy", "code" }, PERFCTL_USAGE, "'code' has no value: write code=VALUE" },
                 { { "emit", "external:deploy", "code=1", "code=2" }, PERFCTL_USAGE, "'code' is given twice" },
                 { { "emit", "external:deploy", "code=1", "user=a" },

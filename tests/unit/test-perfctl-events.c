@@ -422,7 +422,7 @@ static void test_mistakes(void **state) {
                   "perfctl: add: --name x: 2 events can not all be called so: add each for itself, or give them a --group\n" },
                 { { "add", "a:b,,c" }, "perfctl: add: 'a:b,,c': there is no event between its commas\n" },
                 { { "add", "a:b," }, "perfctl: add: 'a:b,': there is no event between its commas\n" },
-                { { "add", "-e" }, "perfctl: add: -e needs EVENT,...\n" },
+                { { "add", "-e" }, "perfctl: add: option -e requires EVENT,...\n" },
                 { { "add", "uprobe:libnothing:f" },
                   "perfctl: add: uprobe:libnothing:f: 'libnothing' is neither a library that ld.so would find nor a program in $PATH: "
                   "name the file by its path\n" },

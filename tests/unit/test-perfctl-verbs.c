@@ -46,10 +46,10 @@ static void test_add_mistakes(void **state) {
                 { { "add", "x", "--attr", "pinned" },
                   "perfctl: add: --attr: 'pinned' has no '=', as in exclude-user=true\n" },
                 { { "add", "x", "--field", "code" }, "perfctl: add: --field: 'code' has no ':', as in code:u32\n" },
-                { { "add", "x", "--interval", "1" }, "perfctl: add: --interval: '1' is no time, as in 100ms, 1s\n" },
+                { { "add", "x", "--interval", "1" }, "perfctl: add: --interval: '1' is not a time such as 100ms, 1s\n" },
                 { { "add", "x", "--maxactive", "5000000000" },
                   "perfctl: add: --maxactive: '5000000000' is too large\n" },
-                { { "stat", "--count", "1", "--" }, "perfctl: stat: the command behind -- is missing\n" },
+                { { "stat", "--count", "1", "--" }, "perfctl: stat: no command after --\n" },
                 { { "stat", "--pid", "1", "--", "true" },
                   "perfctl: stat: a command is a target of its own: leave out the others\n" },
         };
@@ -254,7 +254,7 @@ static void ledger_of_stalled(Ran *r, const char *const *words, bool balanced) {
 
 /* That its rows do not balance is no mistake of perfd; what does not beside them is. */
 static void test_ledger_stalled(void **state) {
-        static const char stalled[] = "perfctl: ledger: 2 rows can not balance now: perfd's reader of CPU 1 does not answer, as while a "
+        static const char stalled[] = "perfctl: ledger: 2 rows cannot balance now: perfd's reader of CPU 1 does not answer, as while a "
                                       "debugger stops it; \"perfctl status\" says since when. Ask again when it does\n";
         Ran r;
 
@@ -270,8 +270,8 @@ static void test_ledger_stalled(void **state) {
         assert_string_equal(r.message, stalled);
         ledger_of_stalled(&r, WORDS("ledger"), false);
         assert_int_equal(r.code, PERFCTL_FAILED);
-        assert_string_equal(r.message, "perfctl: ledger: THE LEDGER DOES NOT BALANCE in 1 rows: samples are unaccounted for, which "
-                                       "is a bug of perfd\n");
+        assert_string_equal(r.message, "perfctl: ledger: the ledger does not balance in 1 rows: samples are unaccounted for, which "
+                                       "is a bug in perfd\n");
 }
 
 /* Of two CPUs, whose second one has a reader that has not answered for 9 s. */

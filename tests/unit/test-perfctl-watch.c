@@ -85,8 +85,8 @@ static void test_watch_text(void **state) {
         assert_string_equal(r.text, HEADING LINE("5.000000100") LINE("6.000000000"));
         assert_string_equal(r.message,
                             "\n2 items, nothing lost; stopped\n\n"
-                            "EVENT  CPU  OCCURRED  DELIVERED  FILTERED  LOST  EXACT  BALANCED\n"
-                            "mine     1         2          2         0  -     yes    yes\n\n"
+                            "EVENT  CPU  HITS  DELIVERED  FILTERED  LOST  EXACT  BALANCED\n"
+                            "mine     1     2          2         0  -     yes    yes\n\n"
                             "RING  CPU  RECORDS  SAMPLES  SIDE RECORDS  LOST  BALANCED\n"
                             "ring    1        2        2             0  -     yes\n\n"
                             "SUBSCRIBER  ID  ORDER  MATCHED  SENT  DROPPED  QUEUED  BALANCED  PEER\n"
@@ -169,7 +169,7 @@ static void test_watch_hostile_daemon(void **state) {
         await_stop(&r);
         play_end(r.daemon, 5, 1, 0);
         run_end(&r);
-        assert_non_null(strstr(r.text, "--- 7 items are missing here (\\x1b]0;title\\x07\\xe2\\x80\\xae), until 5.000000200\n"));
+        assert_non_null(strstr(r.text, "--- 7 items are missing (\\x1b]0;title\\x07\\xe2\\x80\\xae), until 5.000000200\n"));
         assert_null(strpbrk(r.text, "\033\a"));
 }
 
@@ -206,7 +206,7 @@ static void test_watch_terminal(void **state) {
         "={5,18446744073709551615} " name "name" none "=\"a\\xff\\\"b\" " name "list" none "={300,0,65535} " name "flags" \
         none "=WR|0x40 " name "blob" none "=000102fe\n"                                                                   \
         "          kernel ffffffff81000000\n                 ffffffff81000042\n"                                        \
-        "      5.000000200  " missing "--- 7 items are missing here (outbox), until 5.000000200" none "\n"
+        "      5.000000200  " missing "--- 7 items are missing (outbox), until 5.000000200" none "\n"
         static const struct {
                 const char *terminal, *no_colour;
                 bool has_colours;
@@ -246,7 +246,7 @@ static void test_watch_nothing_runs(void **state) {
         play_no(&r, 3, PERFD__V1__STATUS__STATUS_INVALID, "bad-request", "there are too many");
         run_end(&r);
         assert_int_equal(r.code, PERFCTL_FAILED);
-        assert_non_null(strstr(r.message, "perfctl: watch: no event runs: this shows what others add from now on. `perfctl watch EVENT` "
+        assert_non_null(strstr(r.message, "perfctl: watch: no running events: waiting for events that other clients add. `perfctl watch EVENT` "
                                           "adds one"));
         assert_non_null(strstr(r.message, "there are too many"));
 }
@@ -315,8 +315,8 @@ static void test_watch_judges(void **state) {
         play_end(r.daemon, 3, 1, 1);
         run_end(&r);
         assert_int_equal(r.code, PERFCTL_FAILED);
-        assert_string_equal(r.message, "perfctl: watch: THE LEDGER DOES NOT BALANCE in 1 rows: samples are unaccounted "
-                                       "for, which is a bug of perfd\n");
+        assert_string_equal(r.message, "perfctl: watch: the ledger does not balance in 1 rows: samples are unaccounted "
+                                       "for, which is a bug in perfd\n");
 
         watch_start(&r, WORDS("watch", "--for", "1ms", "--json"), 1);
         await_stop(&r);
@@ -324,7 +324,7 @@ static void test_watch_judges(void **state) {
         run_end(&r);
         assert_int_equal(r.code, PERFCTL_FAILED);
         assert_string_equal(r.message,
-                            "perfctl: watch: 1 items came, but the daemon says that it sent 2: a bug of perfd\n");
+                            "perfctl: watch: 1 items were received, but the daemon reports that it sent 2: this is a bug in perfd\n");
 
         watch_start(&r, WORDS("watch", "--json"), 1);
         play_end(r.daemon, 3, 1, 0);
