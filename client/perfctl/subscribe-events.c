@@ -154,7 +154,7 @@ static int add_words(Perfctl *p, EventWords *words, const perfd_result *list, Ev
 }
 
 static int fail_no_event(const Perfctl *p) {
-        return perfctl_fail(p, PERFCTL_USAGE, "which event? with options that say how an event is sampled, or whom it observes, it is "
+        return perfctl_fail(p, PERFCTL_USAGE, "which event? with options that say how an event is sampled, or which target it has, it is "
                             "added for the time of this command, as in `perfctl %s sched:sched_switch --pid 1`", p->verb->name);
 }
 

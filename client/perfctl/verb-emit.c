@@ -135,7 +135,7 @@ static int set_value(const Perfctl *p, const perfd_event_spec *spec, const char 
                 if (!argument[length])
                         return perfctl_fail(p, PERFCTL_USAGE, "'%s' has no value: write %s=VALUE", argument, argument);
                 if (given[i])
-                        return perfctl_fail(p, PERFCTL_USAGE, "'%.*s' is given twice", (int)length, argument);
+                        return perfctl_fail(p, PERFCTL_USAGE, "'%.*s' was already given", (int)length, argument);
                 given[i] = true;
                 if (parse_value(field + length + 1, argument + length + 1, &values[i]))
                         return 0;

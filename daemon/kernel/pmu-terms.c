@@ -299,7 +299,7 @@ static int apply(const PmuTerms *t, const EventTerm *terms, size_t n, bool is_us
                                 r = refuse_unknown(t, term, is_user, e);
                         for (size_t k = 0; k < i && r == 0 && is_user; k++)
                                 if (strcmp(terms[k].name, term->name) == 0)
-                                        r = refuse_term(e, REFUSED_INVALID, term, true, "%s is there twice",
+                                        r = refuse_term(e, REFUSED_INVALID, term, true, "%s was already given",
                                                         QUOTE(term->name));
                         if (r != 0)
                                 return r;

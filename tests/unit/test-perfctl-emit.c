@@ -156,7 +156,7 @@ static void test_emit_mistakes(void **state) {
                   PERFCTL_USAGE,
                   "'ok=yes' is not a value of type bool: expected true, false, 1 or 0" },
                 { { "emit", "external:deploy", "code" }, PERFCTL_USAGE, "'code' has no value: write code=VALUE" },
-                { { "emit", "external:deploy", "code=1", "code=2" }, PERFCTL_USAGE, "'code' is given twice" },
+                { { "emit", "external:deploy", "code=1", "code=2" }, PERFCTL_USAGE, "'code' was already given" },
                 { { "emit", "external:deploy", "code=1", "user=a" },
                   PERFCTL_USAGE,
                   "the field ok has no value: a sample has all of external:deploy's 5 fields" },

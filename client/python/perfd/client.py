@@ -198,7 +198,7 @@ def _connect_any(timeout):
     try:
         return connect(STREAM, timeout)
     except OSError as error:
-        raise Disconnected("neither of perfd's two sockets can be used: start perfd, or name its socket by path or "
+        raise Disconnected("cannot connect to perfd: start perfd, or name its socket by path or "
                            f"$PERFD_SOCKET ({control}; {error})") from error
 
 
