@@ -11,69 +11,18 @@ import threading
 import unittest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from subscriber import Broken, Client, Refused, pb  # noqa: E402
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+import package  # noqa: E402
 from package.event import render  # noqa: E402
+from subscriber import Broken, Client, Refused, pb  # noqa: E402
 
-PROGRAM = os.path.join(os.path.dirname(os.path.realpath(__file__)), "subscriber.py")
-M64 = (1 << 64) - 1
+# what the daemon says is that of tests/python, where the package has its own name, which here is of the module that starts daemons
+sys.modules["perfd"] = package
+sys.path.append(os.path.join(HERE, "..", "python"))
+from played import M64, descriptor, frame, good_stream, response  # noqa: E402
 
-
-def packet(sequence, **content):
-    return pb.ServerMessage(packet=pb.Packet(sequence=sequence, **content))
-
-
-def response(request, **content):
-    return pb.ServerMessage(response=pb.Response(id=request.id, **content))
-
-
-def descriptor():
-    field = pb.FieldDescriptor
-    return pb.EventDescriptor(id=7, name="paper", event="paper:cut", period=1, unit="events", fields=[
-        field(name="nr", kind=pb.FIELD_KIND_SIGNED, size=8, count=1),
-        field(name="who", kind=pb.FIELD_KIND_TEXT, size=1, count=16),
-        field(name="args", kind=pb.FIELD_KIND_UNSIGNED, size=8, count=3),
-        field(name="list", kind=pb.FIELD_KIND_SIGNED, size=4),
-        field(name="blob", kind=pb.FIELD_KIND_BYTES, size=1),
-        field(name="flags", kind=pb.FIELD_KIND_UNSIGNED, size=4, count=1, flags=True, delimiter="|",
-              values=[pb.FieldValue(value=1, name="READ"), pb.FieldValue(value=2, name="WRITE")])])
-
-
-def item(time, **content):
-    values = dict(event=7, cpu=1, pid=10, tid=11, texts=[b"you\xff", b"\0\1"],
-                  numbers=[M64, 1, 2, 3, 2, M64 - 1, 5, 1])
-    return pb.Item(time=time, **{**values, **content})
-
-
-def task(pid, tid, comm, **process):
-    return pb.Task(pid=pid, tid=tid, comm=comm, process=pb.Process(**process) if process else None)
-
-
-def gap(first, last, items, begin, end):
-    return pb.Gap(reason="outbox", first_sequence=first, last_sequence=last, items=items, to=end,
-                  events=[pb.GapEvent(event=7, items=items)], **{"from": begin})
-
-
-def ledger(sent=3, outbox=5, **row):
-    own = dict(id=4, peer="python", order="time", matched=sent + outbox, sent=sent, balanced=True,
-               dropped=[pb.Count(reason="outbox", count=outbox), pb.Count(reason="late", count=0)])
-    return pb.Ledger(loss_exact=True, subscribers=[pb.SubscriberLedger(**{**own, **row})], events=[
-        pb.EventLedger(id=7, name="paper", cpu=1, occurred=10, delivered=8, filtered=1, exact=True, balanced=True,
-                       count=10, lost=[pb.Count(reason="kernel_ring", count=1)])], rings=[
-        pb.RingLedger(cpu=1, records=11, samples=9, side_records=1, balanced=True,
-                      lost=[pb.Count(reason="kernel_ring", count=5), pb.Count(reason="undecodable", count=1)])])
-
-
-def good_stream():
-    return [
-        packet(1, start=pb.StreamStart(clock="monotonic", n_cpus=2)),
-        packet(2, events=[descriptor()]),
-        packet(3, tasks=[task(10, 11, b"cutter", executable=b"/bin/cutter", uid=0)], items=[item(100), item(100, kernel_callchain=[M64], period=3)]),
-        packet(6, gap=[gap(4, 5, 5, 101, 105)]),
-        packet(7, items=[pb.Item(time=105, cpu=1, fork=pb.TaskRecord(pid=12, ppid=10, tid=12, ptid=11))],
-               removed=[pb.EventRef(id=7, name="paper")]),
-        packet(8, end=pb.StreamEnd(reason="stopped", ledger=ledger())),
-    ]
+PROGRAM = os.path.join(HERE, "subscriber.py")
 
 
 class Paper:
@@ -119,8 +68,7 @@ class Paper:
         return self.requests[-1]
 
     def put(self, peer, message):
-        message = message if isinstance(message, bytes) else message.SerializeToString()
-        message = struct.pack("<I", len(message)) + message
+        message = frame(message)
         try:
             for at in range(0, len(message), 7):
                 peer.send(message[at:at + 7], socket.MSG_NOSIGNAL)
@@ -135,6 +83,7 @@ class Good(unittest.TestCase):
                 [PROGRAM, "--socket", paper.path, "--where", "nr < 0", "--fields", "nr,who", "--count", "3",
                  "--overflow", "drop-newest", "--records", "paper*"], capture_output=True, text=True)
         self.assertEqual((done.stderr, done.returncode), ("", 0))
+        self.assertNotIn("\x1b", done.stdout)
         hello, subscribe, stop = paper.requests
         self.assertEqual(hello.hello.protocol, 1)
         self.assertEqual(subscribe.subscribe, pb.SubscribeRequest(
@@ -143,7 +92,7 @@ class Good(unittest.TestCase):
 
         first, second, fork, *rows = map(json.loads, done.stdout.splitlines())
         self.assertEqual(first, {
-            "time": 100, "event": "paper", "cpu": 1, "pid": 10, "tid": 11, "comm": "cutter", "period": 1,
+            "time": 100, "event": "paper", "cpu": 1, "pid": 10, "tid": 11, "comm": "cut\x1b[2Jer", "period": 1,
             "process": {"executable": "/bin/cutter", "uid": 0},
             "fields": {"nr": -1, "who": "you\\xff", "args": [1, 2, 3], "list": [-2, 5], "blob": "\0\1", "flags": 1},
             "names": {"flags": "READ"}})
