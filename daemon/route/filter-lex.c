@@ -110,6 +110,9 @@ static int next_sign(Lexer *l, Token *ret, Explanation *e) {
                         ret->node = (FilterNode){ .kind = operators[i].kind };
                         return 0;
                 }
+        if (s[0] == '=' && s[1] == '~')
+                return filter_refuse(e, l->at, "there is no =~ and no regular expression: write ~ with a pattern, as in "
+                                     "comm ~ \"nginx*\"");
         if (*s == '=')
                 return filter_refuse(e, l->at, "found a single '=': write == to compare");
         if (strchr("+-*/%^", *s))

@@ -11,6 +11,9 @@
 #include "config/words.h"
 #include "daemon/route/filter-lex.h"
 
+#define LIKE "~ with a pattern, as in comm ~ \"nginx*\","
+#define CONTAINS "~ with a pattern, as in comm ~ \"*nginx*\","
+
 typedef struct Parser {
         Lexer lexer;
         Token token; /* the next one that is not yet part of a node */
@@ -54,6 +57,22 @@ static int unexpected(Parser *p, const char *expected) {
                 return filter_refuse(p->e, t->position, "the expression ends where %s was expected", expected);
         (void)snprintf(found, sizeof(found), "%.*s", (int)t->length, p->lexer.text + t->position); /* cut to be shown */
         return filter_refuse(p->e, t->position, "found %s where %s was expected", QUOTE(found), expected);
+}
+
+/* Where only an operator can follow: what other languages write there has a word of its own here. */
+static int unexpected_operator(Parser *p, const char *expected) {
+        static const char *const words[][2] = {
+                { "and", "'&&', not 'and'," }, { "or", "'||', not 'or'," }, { "in", "==, joined by ||," },
+                { "like", LIKE }, { "glob", LIKE }, { "matches", LIKE }, { "contains", CONTAINS },
+        };
+        const Token *t = &p->token;
+
+        for (size_t i = 0; i < ARRAY_SIZE(words) && t->kind == TOKEN_LEAF && t->node.kind == FILTER_NAME; i++)
+                if (strcasecmp(t->node.name, words[i][0]) == 0)
+                        return unexpected(p, words[i][1]);
+        if (parser_operator(p) == FILTER_NOT && p->lexer.text[t->position + 1] == '~')
+                return filter_refuse(p->e, t->position, "there is no !~: write != with a pattern, as in comm != \"nginx*\"");
+        return unexpected(p, expected);
 }
 
 static uint16_t add_node(Parser *p, FilterKind kind, size_t position, uint16_t left, uint16_t right) {
@@ -121,7 +140,7 @@ static int parse_primary(Parser *p, uint16_t *ret) {
                 char expected[64];
 
                 (void)snprintf(expected, sizeof(expected), "an operator or the ')' of the '(' at %zu", open + 1);
-                return unexpected(p, expected);
+                return unexpected_operator(p, expected);
         }
         p->depth--;
         return advance(p);
@@ -259,21 +278,16 @@ static int parse_or(Parser *p, uint16_t *ret) {
 
 /* Something stands behind a whole expression. */
 static int parse_rest(Parser *p) {
-        static const char *const words[][2] = { { "and", "'&&', not 'and'," }, { "or", "'||', not 'or'," },
-                                                { "in", "==, joined by ||," }, { "like", "~ with a pattern" } };
         const FilterNode *n = &p->token.node;
 
         if (p->token.kind == TOKEN_END)
                 return 0;
-        for (size_t i = 0; i < ARRAY_SIZE(words) && p->token.kind == TOKEN_LEAF && n->kind == FILTER_NAME; i++)
-                if (strcasecmp(n->name, words[i][0]) == 0)
-                        return unexpected(p, words[i][1]);
         if (p->token.kind == TOKEN_LEAF && n->kind == FILTER_NUMBER && p->lexer.text[p->token.position] == '-')
                 return filter_refuse(p->e, p->token.position, "found '-', but there is no arithmetic: only & and | work "
                                      "on numbers");
         if (p->token.kind == TOKEN_CLOSE)
                 return unexpected(p, "an operator or the end, for no '(' is open,");
-        return unexpected(p, "an operator or the end");
+        return unexpected_operator(p, "an operator (== != < <= > >= ~ & | && ||) or the end");
 }
 
 static int filter_new(size_t length, Filter **ret) {

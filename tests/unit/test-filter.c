@@ -32,6 +32,10 @@ static const Mistake parse_mistakes[] = {
         { "u8 * 2", 4, "found '*'" }, { "-u8 == 1", 1, "belongs to the digits" }, { "u8 << 1", 5, "found '<'" },
         { "u8 @ 1", 4, "'@'" }, { "u8 == \xc3\xa9", 7, "'\\xc3'" }, { "u8 == 1 and s8", 9, "'&&', not 'and'" },
         { "u8 == 1 OR s8", 9, "'||', not 'or'" }, { "comm like \"x\"", 6, "~ with a pattern" }, { "u8 == 1; s8", 8, "';'" },
+        { "exe glob \"*/sh\"", 5, "comm ~ \"nginx*\"" }, { "(comm GLOB \"x\")", 7, "comm ~ \"nginx*\"" },
+        { "comm contains \"x\"", 6, "comm ~ \"*nginx*\"" }, { "comm matches \"x\"", 6, "~ with a pattern" },
+        { "comm =~ \"x\"", 6, "no regular expression: write ~" }, { "comm !~ \"x\"", 6, "write != with a pattern" },
+        { "(comm !~ \"x\")", 7, "write != with a pattern" }, { "comm is \"x\"", 6, "an operator (== != < <= > >= ~ & | && ||)" },
 
         { "(u8 == 1", 9, "')' of the '(' at 1" }, { "u8 == (1 | (2)", 15, "')' of the '(' at 7" }, { "u8 == 1)", 8, "no '(' is open" },
         { "()", 2, "found ')'" }, { "(u8 s8)", 5, "')' of the '(' at 1" }, { "args[", 6, "number of an element" },
