@@ -16,6 +16,11 @@ static int parse_callchain(const Perfctl *p, perfd_callchain *ret) {
         char *copy, *rest, *word;
         int r = 0;
 
+        if (perfctl_get(p, "both-callchains")) {
+                if (text)
+                        return perfctl_fail(p, PERFCTL_USAGE, "--both-callchains and --callchain exclude each other");
+                text = "kernel,user";
+        }
         if (!text)
                 return 0;
         copy = rest = must_have(strdup(text));

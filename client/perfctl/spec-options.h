@@ -16,6 +16,7 @@
           .choices = "cpu-clock" },                                                                                    \
         { .name = "callchain", .argument = "kernel,user", .help = "with callchains of one or both",                    \
           .choices = "kernel user kernel,user" },                                                                      \
+        { .name = "both-callchains", .letter = 'g', .help = "the same as --callchain kernel,user" },                   \
         { .name = "attr", .argument = "NAME=VALUE", .help = "a field of perf_event_attr", .repeats = true },           \
         { .name = "include-self", .help = "perfd's own activity too" }
 

@@ -54,6 +54,9 @@ int target_parse(const Perfctl *p, perfd_event_spec *s) {
         s->units = perfctl_get_all(p, "unit", &s->n_units);
         if ((r = refuse_empty(p, "cpu", s->cpus)) != 0 || (r = refuse_empty(p, "target", s->target)) != 0)
                 return r;
+        if (perfctl_get(p, "all-cpus") && (perfctl_get(p, "pid") || perfctl_get(p, "tid")))
+                return perfctl_fail(p, PERFCTL_USAGE, "--all-cpus and --%s exclude each other",
+                                    perfctl_get(p, "pid") ? "pid" : "tid");
         r = parse_ids(p, "pid", &s->pids, &s->n_pids);
         return r == 0 ? parse_ids(p, "tid", &s->tids, &s->n_tids) : r;
 }

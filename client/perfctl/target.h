@@ -17,6 +17,10 @@
         { .name = "target", .argument = "NAME", .help = "a target of the configuration" },                             \
         { .name = "no-inherit", .help = "without children and new threads of the tasks" }
 
+/* Changes nothing, and so is none of them: what has no target is asked for the whole host. For target_parse() too. */
+#define ALL_CPUS_OPTION                                                                                                \
+        { .name = "all-cpus", .letter = 'a', .help = "whole CPUs, as without it: not with --pid or --tid" }
+
 /* Sets the members of a target; the spec is then to be given to target_deinit(). 0, or PERFCTL_USAGE after a message. */
 int target_parse(const Perfctl *p, perfd_event_spec *spec);
 void target_deinit(perfd_event_spec *spec);

@@ -88,6 +88,7 @@ const Verb verb_add = {
                 EVENT_OPTION(WORDS_OFFERED),
                 { .name = "name", .argument = "NAME", .help = "the name of the event, default: EVENT" },
                 { .name = "group", .argument = "NAME", .help = "add to a group, selected by @NAME" },
+                ALL_CPUS_OPTION,
                 TARGET_OPTIONS,
                 SPEC_OPTIONS,
                 { .name = "interval", .argument = "TIME", .help = "only count, and send the counts every 100ms, 1s" },

@@ -127,6 +127,7 @@ const Verb verb_count = {
                 { .name = "ledger", .help = "always print the closing ledger" },
                 { .name = "allow-loss", .help = "exit with 0, not 4, if samples were lost" },
                 { .name = "queue", .argument = "SIZE", .help = "size of the queue in the daemon, e.g. 4MiB" },
+                ALL_CPUS_OPTION,
                 TARGET_OPTIONS,
                 SPEC_OPTIONS,
         },

@@ -175,7 +175,7 @@ const Verb verb_stat = {
                 { .name = "per-cgroup", .help = "a line for each cgroup, container and unit" },
                 { .name = "fallback", .argument = "EVENT", .help = "count this if cycles are not available: cpu-clock",
                   .choices = "cpu-clock" },
-                { .name = "all-cpus", .letter = 'a', .help = "count on all CPUs, the default without a command" },
+                ALL_CPUS_OPTION,
                 TARGET_OPTIONS,
         },
         .max_arguments = VERB_ANY_NUMBER,

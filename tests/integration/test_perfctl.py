@@ -223,7 +223,7 @@ def test_show():
 
 
 def test_letters_of_perf():
-    """-p, -t, -C, -G, -c and -F mean what they mean to perf record and perf stat."""
+    """-a, -p, -t, -C, -G, -c, -F and -g mean what they mean to perf record and perf stat."""
     with perfd.Daemon(config="version: 1\n") as daemon:
         pid = str(os.getpid())
         run(daemon, "add", "-e", "cpu-clock", "-p", pid, "-F", "99", "--name", "by-pid")
@@ -234,6 +234,13 @@ def test_letters_of_perf():
         equal((events["by-tid"]["tids"], events["by-tid"]["period"]), ([int(pid)], 1000000), "-t and -c")
         equal(events["by-cpu"]["cpus"], "0", "-C")
         run(daemon, "add", "-e", "cpu-clock", "-G", "no-such", status=1)
+        run(daemon, "add", "-e", "cpu-clock", "-ag", "--name", "everywhere")
+        event = {row["name"]: row for row in run(daemon, "--json", "list")}["everywhere"]
+        equal((event["callchain"], event["pids"], event["cpus"]), ("kernel,user", [], events["by-pid"]["cpus"]), "-a and -g")
+        for verb in "add", "watch", "count", "stat":
+            run(daemon, verb, "-e", "cpu-clock", "-a", "-p", pid, status=2)
+        for verb in "add", "watch", "count":
+            run(daemon, verb, "-e", "cpu-clock", "-g", "--callchain", "user", status=2)
 
 
 def test_emit():
