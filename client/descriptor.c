@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/print-format.h"
+
 static int field_init(perfd_field *f, Arena *arena, const Perfd__V1__FieldDescriptor *m, size_t index) {
         perfd_value_name *values;
 
@@ -119,6 +121,8 @@ static int descriptor_new(Perfd__V1__EventDescriptor *message, Descriptor **ret)
                 r = descriptor_place(d);
         if (r == 0)
                 r = descriptor_take_counters(d);
+        if (r == 0)
+                r = print_format_new(&d->arena, message->print_format, &d->event, &d->print);
         if (r == 0 && message->id == 0) /* that is the host's side records */
                 r = PERFD_E_PROTOCOL;
         if (r != 0) {

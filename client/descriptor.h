@@ -19,6 +19,7 @@ typedef struct Descriptor {
         Perfd__V1__EventDescriptor *message; /* event points into it */
         FieldPlace *places;                  /* by field; of an event with dynamic arrays only up to the first one */
         size_t n_numbers, n_texts;           /* of every item; without dynamic arrays exactly */
+        struct PrintFormat *print; /* of the arena; NULL: nothing that the fields' own description does not say */
         bool dynamic;
         bool is_external; /* clients emit its samples, and may not say of whom they are */
 } Descriptor;

@@ -719,7 +719,29 @@ bool perfd_item_find(const perfd_item *item, const char *name, perfd_value *ret_
  * that the whole text has.
  */
 size_t perfd_value_render(const perfd_value *value, char *to, size_t size);
-/* The name of one number of this field, in the same way; 0 if the format has no name for it. */
+
+typedef struct perfd_symbol {
+        const char *name, *module; /* module: "" if it is in none */
+        uint64_t address, size;    /* where it begins, and its bytes up to the next one */
+} perfd_symbol;
+
+/* What the caller knows of the addresses of the kernel that the stream comes from. */
+typedef struct perfd_symbols {
+        size_t size;
+        bool (*find)(void *userdata, uint64_t address, perfd_symbol *ret_symbol); /* false: not known */
+        void *userdata;
+} perfd_symbols;
+
+#define PERFD_SYMBOLS_INIT { .size = sizeof(perfd_symbols) }
+
+/*
+ * Field i of perfd_item_event()->fields as the event's own print format shows it: "8,0" of a device, "127.0.0.1:80", the name of
+ * a function if `symbols`, which may be NULL, knows it. Numbers in hexadecimal begin with 0x, octal ones with 0, also where the format has none.
+ * What the format does not show, or computes under another name, is that of perfd_value_render(), PERFD_BYTES in hexadecimal; so
+ * is all, if the event has no print format. The rest as there; 0 also if there is no such field.
+ */
+size_t perfd_item_render(const perfd_item *item, size_t i, const perfd_symbols *symbols, char *to, size_t size);
+/* The name of one number of this field, as perfd_value_render() has it; 0 if the format has no name for it. */
 size_t perfd_field_render(const perfd_field *field, uint64_t number, char *to, size_t size);
 
 typedef struct perfd_comm_record {

@@ -3,46 +3,11 @@
  * takes its bits, what no name has is left as a number.
  */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "client/item.h"
-
-/* Text that may be longer than its room. */
-typedef struct Render {
-        char *to;
-        size_t size, length;
-} Render;
-
-static void render_bytes(Render *r, const char *bytes, size_t n) {
-        if (r->length < r->size) {
-                size_t room = r->size - r->length;
-
-                memcpy(r->to + r->length, bytes, n < room ? n : room);
-        }
-        r->length += n;
-}
-
-static void render_string(Render *r, const char *s) {
-        render_bytes(r, s, strlen(s));
-}
-
-__attribute__((format(printf, 2, 3))) static void render_number(Render *r, const char *format, ...) {
-        char text[32];
-        va_list ap;
-
-        va_start(ap, format);
-        (void)vsnprintf(text, sizeof(text), format, ap);
-        va_end(ap);
-        render_string(r, text);
-}
-
-static size_t render_end(Render *r) {
-        if (r->size > 0)
-                r->to[r->length < r->size ? r->length : r->size - 1] = '\0';
-        return r->length;
-}
+#include "client/print-format.h"
+#include "client/render.h"
 
 static const char *field_value_name(const perfd_field *f, uint64_t number) {
         for (size_t i = 0; i < f->n_values; i++)
@@ -131,6 +96,21 @@ size_t perfd_value_render(const perfd_value *value, char *to, size_t size) {
                 }
                 render_string(&r, "}");
         }
+        return render_end(&r);
+}
+
+size_t perfd_item_render(const perfd_item *item, size_t i, const perfd_symbols *symbols, char *to, size_t size) {
+        Render r = { .to = to, .size = size };
+        perfd_value v;
+
+        if (!perfd_item_get(item, i, &v))
+                return render_end(&r);
+        if (item->descriptor->print && print_field(item->descriptor->print, item, i, symbols, &r) && r.length > 0)
+                return render_end(&r);
+        if (v.field->kind != PERFD_BYTES)
+                return perfd_value_render(&v, to, size);
+        for (size_t k = 0; k < v.text.length; k++)
+                render_number(&r, "%02x", (uint8_t)v.text.bytes[k]);
         return render_end(&r);
 }
 

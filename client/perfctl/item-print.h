@@ -3,6 +3,7 @@
 
 #include "client/perfctl/item-columns.h"
 #include "client/perfctl/json.h"
+#include "client/perfctl/kallsyms.h"
 #include "client/perfctl/output.h"
 #include "client/perfctl/time-text.h"
 #include "client/perfd.h"
@@ -16,6 +17,7 @@ typedef struct ItemText {
         bool has_kernels; /* fields that the kernel adds to those of the event too: their names begin with "__" */
         ItemColumns columns;
         size_t event_width;
+        Kallsyms *symbols; /* for addresses that a print format shows by name */
         bool has_heading; /* it was printed */
         bool has_pair;    /* the line has something behind its event */
 } ItemText;

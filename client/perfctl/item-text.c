@@ -84,6 +84,16 @@ static size_t digits(uint64_t number) {
         return n;
 }
 
+/* The kernel's -1: of a task that has no number any more, because it is gone. perf_event_tid_type() of kernel/events/core.c */
+static size_t put_task_number(Output *o, uint32_t number) {
+        if (number == UINT32_MAX) {
+                output_put_string(o, "-1");
+                return 2;
+        }
+        output_put_number(o, number);
+        return digits(number);
+}
+
 /* "COMM-PID/TID"; of no thread "-PID", or "-". */
 static void put_who(ItemText *t, const perfd_item *item) {
         Output *o = t->out;
@@ -95,26 +105,28 @@ static void put_who(ItemText *t, const perfd_item *item) {
         text_put(o, comm.bytes, comm.length);
         output_put_char(o, '-');
         if (pid > 0 || has_tid) {
-                output_put_number(o, pid);
-                width += digits(pid);
+                width += put_task_number(o, pid);
         }
         if (has_tid) {
                 output_put_char(o, '/');
-                output_put_number(o, tid);
-                width += 1 + digits(tid);
+                width += 1 + put_task_number(o, tid);
         }
         column_end(t, width, WHO_WIDTH);
 }
 
-static void put_number_value(Output *o, const perfd_value *v) {
+static void put_value(const ItemText *t, const perfd_item *item, size_t i, const perfd_value *v) {
+        const perfd_symbols symbols = { .size = sizeof(symbols), .find = kallsyms_find, .userdata = t->symbols };
         char small[512], *text = small;
-        size_t n = perfd_value_render(v, small, sizeof(small));
+        size_t n = perfd_item_render(item, i, &symbols, small, sizeof(small));
 
         if (n >= sizeof(small)) {
                 text = must_have(malloc(n + 1));
-                n = perfd_value_render(v, text, n + 1);
+                n = perfd_item_render(item, i, &symbols, text, n + 1);
         }
-        text_put(o, text, n);
+        if (v->field->kind == PERFD_TEXT)
+                text_put_value(t->out, (perfd_text){ .bytes = text, .length = n });
+        else
+                text_put(t->out, text, n);
         if (text != small)
                 free(text);
 }
@@ -152,19 +164,13 @@ static void put_hexadecimal(ItemText *t, const char *name, uint64_t number) {
 }
 
 static void put_fields(ItemText *t, const perfd_item *item) {
-        Output *o = t->out;
         perfd_value v;
 
         for (size_t i = 0; perfd_item_get(item, i, &v); i++) {
                 if (!t->has_kernels && strncmp(v.field->name, "__", 2) == 0)
                         continue;
                 pair_begin(t, v.field->name);
-                if (v.field->kind == PERFD_TEXT)
-                        text_put_value(o, v.text);
-                else if (v.field->kind == PERFD_BYTES)
-                        output_put_hex_bytes(o, v.text.bytes, v.text.length);
-                else
-                        put_number_value(o, &v);
+                put_value(t, item, i, &v);
         }
 }
 

@@ -12,6 +12,7 @@ typedef struct Watch {
         Perfctl *p;
         const WatchOptions *options;
         ItemText text;
+        Kallsyms symbols;
         uint64_t printed;
 } Watch;
 
@@ -29,6 +30,7 @@ static void on_start(void *userdata, const perfd_start *s) {
         Json j = json_of(&w->p->out);
 
         w->text.time.wall_offset = s->wall_offset;
+        kallsyms_init(&w->symbols, s);
         if (w->p->json)
                 put_stream_start(&j, s);
 }
@@ -100,13 +102,17 @@ int watch_run(Perfctl *p, const WatchOptions *options) {
                               .is_watched = true, .is_full = is_enough, .loss.advice = "--where EXPR and --fields make them fewer or shorter" },
                     .text = { .out = &p->out, .time.form = options->time, .raw = options->raw, .columns = options->columns, .is_padded = p->human,
                               .has_colours = p->human && wants_colours(), .has_kernels = options->subscription.n_fields > 0 } };
+        int r;
 
         w.loop.userdata = &w;
+        w.text.symbols = &w.symbols;
         callbacks.start = on_start;
         callbacks.event = on_event;
         callbacks.item = on_item;
         callbacks.gap = on_gap;
         callbacks.removed = on_removed;
         callbacks.end = on_end;
-        return stream_loop_run(&w.loop, &options->subscription, &callbacks, NULL);
+        r = stream_loop_run(&w.loop, &options->subscription, &callbacks, NULL);
+        kallsyms_deinit(&w.symbols);
+        return r;
 }

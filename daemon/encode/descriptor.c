@@ -103,7 +103,8 @@ int event_descriptor_new(const EncodePlan *p, const char *name, const char *even
         d->id = p->event_id;
         d->period = period;
         d->frequency = frequency;
-        if (set_string(&d->name, name) < 0 || set_string(&d->event, event) < 0 || set_string(&d->unit, unit) < 0)
+        if (set_string(&d->name, name) < 0 || set_string(&d->event, event) < 0 || set_string(&d->unit, unit) < 0 ||
+            set_string(&d->print_format, p->plan ? p->plan->print : NULL) < 0)
                 return error_origin(-ENOMEM);
         d->fields = calloc(p->n_fields + 1, sizeof(*d->fields));
         if (!d->fields)

@@ -181,6 +181,19 @@ static int add_fields(Plan *p, const struct tep_event *event, const char *head, 
         return code;
 }
 
+/* trace_syscalls.c prints what no format of its events says, "fd: 3" for "fd: 0x%08lx". */
+static bool is_used(const char *group) {
+        return strcmp(group, "syscalls") != 0;
+}
+
+/* Strings of the protocol are; formats are ASCII but for a mistake. */
+static bool is_ascii(Span s) {
+        for (const char *at = s.at; at < s.end; at++)
+                if (!isprint((unsigned char)*at) && *at != '\t' && *at != '\n')
+                        return false;
+        return true;
+}
+
 int format_parse(const char *group, const char *text, size_t length, Plan **ret, Explanation *e) {
         _cleanup_(format_text_deinit) FormatText t = FORMAT_TEXT_NULL;
         _cleanup_(tep_freep) struct tep_handle *tep = NULL;
@@ -206,6 +219,8 @@ int format_parse(const char *group, const char *text, size_t length, Plan **ret,
         if (code != 0)
                 return code;
         code = format_add_names(p, t.print);
+        if (code == 0 && is_used(group) && is_ascii(t.print))
+                code = plan_set_print(p, t.print.at, (size_t)(t.print.end - t.print.at));
         if (code < 0)
                 return code;
         *ret = TAKE_PTR(p);

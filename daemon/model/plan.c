@@ -44,8 +44,20 @@ Plan *plan_unref(Plan *p) {
         free(p->fields);
         free(p->group);
         free(p->name);
+        free(p->print);
         free(p);
         return NULL;
+}
+
+int plan_set_print(Plan *p, const char *print, size_t n) {
+        char *copy = strndup(print, n);
+
+        assert(p->n_refs == 1);
+        if (!copy)
+                return error_origin(-ENOMEM);
+        free(p->print);
+        p->print = copy;
+        return 0;
 }
 
 PlanField *plan_add_field(Plan *p, const char *name, const char *type) {

@@ -53,6 +53,7 @@ typedef struct Plan {
         uint32_t type; /* the tracepoint's id, attr.config */
         char *group;
         char *name;
+        char *print; /* format, as the kernel has it; NULL: it has none, or makes its lines otherwise */
         PlanField *fields; /* without the common_ ones, in the order of the format */
         size_t n_fields;
         uint32_t min_size; /* bytes that a raw record has at least: the end of the last fixed place */
@@ -64,6 +65,8 @@ Plan *plan_ref(Plan *p);
 Plan *plan_unref(Plan *p);
 DEFINE_CLEANUP(Plan *, plan_unref)
 
+/* Takes a copy of `n` bytes. -ENOMEM. Only before the plan is shared. */
+int plan_set_print(Plan *p, const char *print, size_t n);
 /* Appends a null field to fill in; NULL: no memory. Only before the plan is shared. */
 PlanField *plan_add_field(Plan *p, const char *name, const char *type);
 /* -ENOMEM. Only before the plan is shared. */

@@ -2,10 +2,9 @@
 """What `perfctl watch` shows of a field is what the kernel's own line of the same occurrence shows, for every tracepoint that can
 be fired here: each is on in a private instance of tracefs too, and what its print format gives for a field is compared.
 
-Compared are numbers, in whatever base, texts, and names of values: __print_flags(), __print_symbolic(), FIELD ? "a" : "b". Not
-compared is what a format computes from a field (major and minor number of a device, pages as bytes), what only the kernel can
-tell (symbols of addresses, pointers that it hashes), names whose values the format does not tell, and IP addresses. Which events
-were not fired here is printed. System calls have lines that the kernel does not make by their formats. Needs root."""
+Where a field is shown at several places, one of them has to be what perfctl shows, and one with names if there is any. Only the
+spaces of a width, and a base that the format leaves out, may differ. What has a reason to differ is printed with it: names whose
+values the format does not tell, what is calculated under another name, and what only the kernel can read or calculate. Which events were not fired here is printed. System calls have lines that the kernel does not make by their formats. Needs root."""
 import collections
 import fcntl
 import mmap
@@ -24,17 +23,17 @@ from perfd import TRACING, Daemon, add, check, equal, pb
 PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
 INSTANCE = os.path.join(TRACING, "instances", f"perfd-test-print-{os.getpid()}")
 NOT_BY_FORMAT = ("ftrace", "syscalls", "kprobes", "uprobes", "synthetic")
-NEAR = 1e-3  # seconds at most between the two handlers of an occurrence, which an interrupt, or the host of this host, may part
+NEAR = 1e-3, 0.1  # seconds between the two handlers of an occurrence; an interrupt, or the host of this host, may part them
 MOST = 500  # samples of an event that are compared
 
 CONVERSION = re.compile(r"%(?:%|[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|z|L|j|t)?(?:p[A-Za-z0-9]*|[diouxXcs]))")
 LINE = re.compile(r"\s*.*-\d+\s+\[(\d+)\]\s+\S+\s+([\d.]+): (\w+): (.*)")
 FIELD = re.compile(r"field:([^;]*?)(\w+)(?:\[[^\]]*\])?;")
-PLAIN = re.compile(r"(?:\([\w \*]+\)\s*)*\(*(?:\([\w \*]+\)\s*)*REC->(\w+)\)*")
-TEXT = re.compile(r"__get_(?:rel_)?str\((\w+)\)")
-NAMES = re.compile(r"__print_(flags|symbolic)(?:_u64)?\((?:\([\w ]+\)\s*)*\(*REC->(\w+)\)*\s*,.*\)")
-CHOICE = re.compile(r'REC->(\w+) \? "(\w+)" : "(\w+)"')
-STATE = re.compile(r'\(REC->(\w+) & .*\? __print_flags\(.*: "R"')
+MENTION = re.compile(r"REC->(\w+)|__get_\w+\((\w+)\)")
+NAMES = re.compile(r"__print_(?:flags|symbolic)(?:_u64)?\(")
+TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')
+CASTS = re.compile(r"\((?:unsigned |signed |const |struct )*\w+(?: \*+| (?:long|int|short|char)(?: int)?)?\)(?=[\s(]*(?:\(|REC|__get))")
+CALCULATED = re.compile(r"<<|>>|[-+/^~!<>=]|\*|(?<!&)&(?!&)")
 
 
 def write(path, text):
@@ -152,29 +151,46 @@ def numbered(names):
     return not re.search(r"\{\s*[^,\"]*?[A-Z_]{3}[^,\"]*,", re.sub(r"\b\d+(UL|ULL|U|L)\b", "1", names).replace("1UL", "1"))
 
 
-def shown(conversion, argument):
-    """(field, how it is compared) of an argument; None: it is not compared."""
-    if (m := STATE.match(argument)):
-        return m[1], "name"
-    if (m := CHOICE.fullmatch(argument)):
-        return m[1], "choice"
-    if (m := NAMES.fullmatch(argument)) and numbered(argument):
-        return m[2], "flags" if m[1] == "flags" else "name"
-    if conversion.endswith("s") and "p" not in conversion and (m := TEXT.fullmatch(argument) or PLAIN.fullmatch(argument)):
-        return m[1], "text"
-    if conversion[-1] in "dioxXu" and (m := PLAIN.fullmatch(argument)):
-        return m[1], {"x": "16", "X": "16", "o": "8"}.get(conversion[-1], "10")
-    return None
+def mentioned(argument):
+    return {a or b for a, b in MENTION.findall(TEXTS.sub("", argument))}
+
+
+class Shown:
+    """What one place of a line shows: conversions without anything between them."""
+
+    def __init__(self, literal, conversion, argument):
+        self.literal, self.conversions, self.arguments = literal, [conversion], [argument]
+
+    def fields(self):
+        return set.intersection(*map(mentioned, self.arguments))
+
+    def has_names(self):
+        return any(map(NAMES.search, self.arguments))
+
+    def reason(self, field, type_):
+        """Why the field's own value may be shown where the line has this; None: there is no reason."""
+        if self.has_names() and not all(map(numbered, self.arguments)):
+            return "its names have no values in the format"
+        if self.conversions[0].endswith("s") and "*" in type_ and any(a.strip() == f"REC->{field}" for a in self.arguments):
+            return "the text is in the kernel's memory"
+        if any("({" in a or "jiffies" in a or "vmemmap_base" in a for a in self.arguments):
+            return "calculated with what only the kernel has"
+        if any(len(mentioned(a)) > 1 for a in self.arguments):
+            return "calculated from several fields"
+        plain = NAMES.sub("", CASTS.sub("", TEXTS.sub("", self.arguments[0]).replace("->", ".")))
+        if len(self.arguments) == 1 and not self.has_names() and CALCULATED.search(plain):
+            return "calculated, under another name"
+        return None
 
 
 class Format:
-    """.pattern matches the kernel's lines; .shown has for each of its groups what shown() gives."""
+    """.pattern matches the kernel's lines; .shown has a Shown for each of its groups."""
 
     def __init__(self, event):
         with open(os.path.join(TRACING, "events", event.replace(":", "/"), "format"), encoding="ascii") as f:
             text = f.read()
-        types = {name: type_ for type_, name in FIELD.findall(text) if not name.startswith("common_")}
-        self.fields = list(types)
+        self.types = {name: type_ for type_, name in FIELD.findall(text) if not name.startswith("common_")}
+        self.fields = list(self.types)
         text = text[text.index("print fmt: ") + len("print fmt: "):].strip()
         end = quoted_end(text)
         form, rest = text[1:end], arguments(text[end + 1:].lstrip(" ,"))
@@ -189,15 +205,23 @@ class Format:
             rest = rest[m[0].count("*"):]
             argument, rest = (rest[0], rest[1:]) if rest else ("", [])
             if self.shown and not literal and pattern.endswith("(.*?)"):
-                if not (self.shown[-1] and STATE.match(previous)):  # the "+" behind a state belongs to it
-                    self.shown[-1] = None
+                self.shown[-1].conversions.append(m[0])
+                self.shown[-1].arguments.append(argument)
             else:
-                shows = shown(m[0], argument)
-                is_elsewhere = shows and shows[1] == "text" and "*" in types.get(shows[0], "")  # only the kernel can read it
-                self.shown.append(None if is_elsewhere else shows)
+                self.shown.append(Shown(literal, m[0], argument))
                 pattern += "(.*?)"
-            previous = argument
         self.pattern = re.compile((pattern + re.escape(form[at:])).rstrip("\\ ") + r"\s*", re.S)
+
+    def places(self, field):
+        """[(first, last)] of the groups that show the field, several of them as one if nothing else is between."""
+        found, groups = [], [i for i, shown in enumerate(self.shown) if field in shown.fields()]
+        for i in groups:
+            if found and found[-1][1] == i - 1 and re.fullmatch("[,:.+/;-]*(?:0x)?", self.shown[i].literal):
+                found[-1] = (found[-1][0], i)
+            else:
+                found.append((i, i))
+        named = [(first, last) for first, last in found if any(shown.has_names() for shown in self.shown[first:last + 1])]
+        return named or found
 
     def values(self, text):
         """{field: text} of the last column of perfctl's line: "a=1 b=two words c=3"."""
@@ -206,22 +230,18 @@ class Format:
         return dict(zip(names, m.groups())) if m else {}
 
 
-def number(text, base):
-    try:
-        return int(text, base) % (1 << 64)
-    except ValueError:
-        return None
-
-
-def is_same(how, mine, kernel):
-    if how in ("text", "name"):
-        return mine == kernel or mine == f'"{kernel}"' or (how == "name" and number(mine, 0) == number(kernel, 0) is not None)
-    if how == "flags":  # zero is nothing there
-        return mine == kernel or (not kernel and number(mine, 0) == 0)
-    if how == "choice":  # of 0 and 1; the kernel calls all others like 1
-        return mine == kernel or (number(mine, 0) or 0) > 1
-    ours = number(mine, 0)
-    return ours is None or (ours - (number(kernel, int(how)) or 0)) % (1 << 32) == 0  # a name, of what is shown twice
+def is_same(mine, kernel, conversion):
+    """A base is always said, and a width is none; an empty text is said by the number."""
+    mine, kernel = mine.strip(), kernel.strip()
+    if mine in (kernel, f'"{kernel}"') or (not kernel and re.fullmatch(r"\d+|0x[0-9a-f]+", mine)):
+        return True
+    if conversion[-1] in "xX":
+        return mine.removeprefix("0x") == kernel.removeprefix("0x").lower()
+    if conversion[-1] == "o":
+        return mine.lstrip("0") == kernel.lstrip("0")
+    if conversion.endswith("p"):
+        return re.fullmatch("0x[0-9a-f]+", mine) and (kernel == "(nil)" and mine == "0x0" or int(mine, 16) == int(kernel, 16))
+    return False
 
 
 # ---- the comparison --------------------------------------------------------------------------------------------------
@@ -265,26 +285,56 @@ def watch(daemon, events):
 
 
 def differences(form, values, line):
+    """[(field, mine, [the kernel's])] of a line; None: it is not one of this format."""
     m = form.pattern.fullmatch(line)
     if not m:
         return None
-    pairs = [(shows, text) for shows, text in zip(form.shown, m.groups()) if shows and shows[0] in values]
-    return [(shows, values[shows[0]], text) for shows, text in pairs if not is_same(shows[1], values[shows[0]], text)]
+    found = []
+    for field, mine in values.items():
+        places = form.places(field)
+        texts = [line[m.start(first + 1):m.end(last + 1)] for first, last in places]
+        if mine.startswith("{") and len(texts) == mine.count(",") + 1 > 1:  # its elements, one by one
+            conversion = form.shown[places[0][0]].conversions[0]
+            if all(is_same(a, b, conversion) for a, b in zip(mine[1:-1].split(","), texts)):
+                continue
+            texts = texts[:1]
+        if texts and not any(is_same(mine, text, form.shown[first].conversions[0]) for text, (first, _) in zip(texts, places)):
+            found.append((field, mine, texts))
+    return found
 
 
-def compare(event, mine, lines, since, count):
-    """What differs, of samples of which no line near them on their CPU says the same. since: {cpu: time of the oldest line}"""
-    form, wrong = Format(event), []
+def compare(event, mine, lines, since, result):
+    """Of each sample the line near it on its CPU that differs least. since: {cpu: time of the oldest line}"""
+    form = Format(event)
     for time_, cpu, text in [sample for sample in mine if sample[0] > since.get(sample[1], 0)][:MOST]:
-        near = [line for line in lines if line[1] == cpu and abs(line[0] - time_) < NEAR]
-        values = form.values(text)
-        found = [d for d in (differences(form, values, line[2]) for line in near) if d is not None]
+        values, found = form.values(text), []
+        for most in NEAR:
+            if not found or all(found):
+                near = [line for line in lines if line[1] == cpu and abs(line[0] - time_) < most]
+                found = [d for d in (differences(form, values, line[2]) for line in near) if d is not None]
         if not found or not values:
             continue
-        count[event] += sum(1 for shows in form.shown if shows and shows[0] in values)
-        if all(found):
-            wrong.append((event, min(found, key=len)))
-    return wrong
+        wrong = {field: (mine, kernel) for field, mine, kernel in min(found, key=len)}
+        for field in values:
+            places = form.places(field)
+            if field not in wrong and places:
+                result.equal[event, field] += 1
+            elif field in wrong:
+                reasons = [form.shown[i].reason(field, form.types[field]) for first, last in places for i in range(first, last + 1)]
+                known = UNSET.get((event, field)) or next(filter(None, reasons), None)
+                (result.known if known else result.wrong)[event, field] = (known, *wrong[field])
+
+
+# {(event, field): why} of what the kernel itself does not fill in: each of its two records has other bytes there
+UNSET = {("fib:fib_table_lookup", field): "not filled in by the kernel" for field in ("gw4", "gw6", "sport", "dport")}
+
+
+class Result:
+    def __init__(self):
+        self.equal, self.known, self.wrong, self.unfired = collections.Counter(), {}, {}, []
+
+    def events(self):
+        return {event for event, _ in [*self.equal, *self.known, *self.wrong]}
 
 
 def is_added(client, event):
@@ -296,45 +346,50 @@ def is_added(client, event):
         return False
 
 
-def compare_system(system, count, unfired):
+def compare_system(system, result):
     folder = os.path.join(TRACING, "events", system)
     names = [name for name in sorted(os.listdir(folder)) if os.path.exists(os.path.join(folder, name, "id"))]
     write(os.path.join(INSTANCE, "events", system, "enable"), "1")
     act()
     write(os.path.join(INSTANCE, "events", system, "enable"), "0")
     fired = kernel_lines()
-    unfired += [f"{system}:{name}" for name in names if name not in fired]
+    result.unfired += [f"{system}:{name}" for name in names if name not in fired]
     events = [f"{system}:{name}" for name in names if name in fired]
     if not events:
-        return []
+        return
     with Daemon("version: 1\nrings: { size: 8MiB }\n") as daemon, daemon.client() as client:
         events = [event for event in events if is_added(client, event)]
         mine = watch(daemon, events) if events else {}
     lines, since = kernel_lines(), {}
     for time_, cpu, _ in (line for some in lines.values() for line in some):
         since[cpu] = min(time_, since.get(cpu, time_))
-    return [w for event in events for w in compare(event, mine[event], lines[event.split(":")[1]], since, count)]
+    for event in events:
+        compare(event, mine[event], lines[event.split(":")[1]], since, result)
 
 
 def test_every_tracepoint():
-    count, unfired, wrong = collections.Counter(), [], []
+    result = Result()
     systems = [name for name in sorted(os.listdir(os.path.join(TRACING, "events")))
                if os.path.exists(os.path.join(TRACING, "events", name, "enable")) and not name.startswith((*NOT_BY_FORMAT, "perfd"))]
     os.mkdir(INSTANCE)
     try:
         write(os.path.join(INSTANCE, "trace_clock"), "mono")
         write(os.path.join(INSTANCE, "buffer_size_kb"), "16384")
+        write(os.path.join(INSTANCE, "options", "hash-ptr"), "0")
         for system in systems:
-            wrong += compare_system(system, count, unfired)
+            compare_system(system, result)
     finally:
         write(os.path.join(INSTANCE, "tracing_on"), "0")
         os.rmdir(INSTANCE)
-    print(f"  {sum(count.values())} values of {sum(1 for n in count.values() if n)} tracepoints; {len(unfired)} were not fired:")
-    print("  " + " ".join(unfired))
-    kinds = {(event, shows[0]): (shows[1], mine, kernel) for event, found in wrong for shows, mine, kernel in found}
-    equal(kinds, {}, "what differs")
-    for event in ("sched:sched_switch", "sched:sched_process_exit", "irq:softirq_entry"):
-        check(count[event] > 0, f"nothing of {event} was compared")
+    events = result.events()
+    print(f"  {sum(result.equal.values())} values of {len(result.equal)} fields of {len(events)} tracepoints are equal; "
+          f"{len(events) - len({event for event, _ in result.known})} tracepoints are so in all; what differs:")
+    for (event, field), (reason, mine, kernel) in sorted(result.known.items()):
+        print(f"  {event} {field}: {reason}: {mine[:60]} for {kernel[0][:60]}")
+    print(f"  {len(result.unfired)} were not fired: {' '.join(result.unfired)}")
+    equal(result.wrong, {}, "what differs")
+    for event, field in (("sched:sched_switch", "prev_state"), ("sched:sched_process_exit", "group_dead"), ("irq:softirq_entry", "vec")):
+        check(result.equal[event, field] > 0, f"{field} of {event} was not compared")
 
 
 if __name__ == "__main__":
