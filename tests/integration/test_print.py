@@ -4,7 +4,8 @@ be fired here: each is on in a private instance of tracefs too, and what its pri
 
 Where a field is shown at several places, one of them has to be what perfctl shows, and one with names if there is any. Only the
 spaces of a width, and a base that the format leaves out, may differ. What has a reason to differ is printed with it: names whose
-values the format does not tell, what is calculated under another name, and what only the kernel can read or calculate. Which events were not fired here is printed. System calls have lines that the kernel does not make by their formats. Needs root."""
+values the format does not tell, what is calculated under another name, and what only the kernel can read or calculate. Which events were not fired
+here is printed. System calls have lines that the kernel does not make by their formats. Needs root."""
 import collections
 import fcntl
 import mmap
@@ -23,7 +24,7 @@ from perfd import TRACING, Daemon, add, check, equal, pb
 PERFCTL = os.path.join(perfd.BUILD, "client", "perfctl", "perfctl")
 INSTANCE = os.path.join(TRACING, "instances", f"perfd-test-print-{os.getpid()}")
 NOT_BY_FORMAT = ("ftrace", "syscalls", "kprobes", "uprobes", "synthetic")
-NEAR = 1e-3, 0.1  # seconds between the two handlers of an occurrence; an interrupt, or the host of this host, may part them
+NEAR = 1e-3, 4e-3  # seconds between the two handlers of an occurrence; an interrupt, or the host of this host, may part them
 MOST = 500  # samples of an event that are compared
 
 CONVERSION = re.compile(r"%(?:%|[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|z|L|j|t)?(?:p[A-Za-z0-9]*|[diouxXcs]))")
@@ -303,26 +304,28 @@ def differences(form, values, line):
     return found
 
 
+def reason(event, form, field):
+    shown = [form.shown[i] for first, last in form.places(field) for i in range(first, last + 1)]
+    return UNSET.get((event, field)) or next(filter(None, (one.reason(field, form.types[field]) for one in shown)), None)
+
+
 def compare(event, mine, lines, since, result):
     """Of each sample the line near it on its CPU that differs least. since: {cpu: time of the oldest line}"""
     form = Format(event)
     for time_, cpu, text in [sample for sample in mine if sample[0] > since.get(sample[1], 0)][:MOST]:
-        values, found = form.values(text), []
+        values, best = form.values(text), None
         for most in NEAR:
-            if not found or all(found):
+            if best is None or any(why is None for why, _, _ in best.values()):
                 near = [line for line in lines if line[1] == cpu and abs(line[0] - time_) < most]
                 found = [d for d in (differences(form, values, line[2]) for line in near) if d is not None]
-        if not found or not values:
+                best = {f: (reason(event, form, f), m, k) for f, m, k in min(found, key=len)} if found else best
+        if not values or best is None:
             continue
-        wrong = {field: (mine, kernel) for field, mine, kernel in min(found, key=len)}
         for field in values:
-            places = form.places(field)
-            if field not in wrong and places:
+            if field in best:
+                (result.known if best[field][0] else result.wrong)[event, field] = best[field]
+            elif form.places(field):
                 result.equal[event, field] += 1
-            elif field in wrong:
-                reasons = [form.shown[i].reason(field, form.types[field]) for first, last in places for i in range(first, last + 1)]
-                known = UNSET.get((event, field)) or next(filter(None, reasons), None)
-                (result.known if known else result.wrong)[event, field] = (known, *wrong[field])
 
 
 # {(event, field): why} of what the kernel itself does not fill in: each of its two records has other bytes there
