@@ -126,7 +126,7 @@ typedef struct perfd_event_spec {
         bool include_self;  /* perfd's own activity too */
         const char *const *cgroups; /* paths or globs, which are followed */
         size_t n_cgroups;
-        const char *const *containers; /* full or short ids */
+        const char *const *containers; /* full or short ids, names, globs of names */
         size_t n_containers;
         const char *const *units; /* of systemd */
         size_t n_units;

@@ -161,7 +161,7 @@ const Key config_keys[] = {
           "processes of cgroups, and of those below them", IN_TARGET(cgroups) },
         { "targets.NAME.cgroup", KEY_CGROUP, NULL, "the path of a cgroup or a glob, such as system.slice/nginx.service",
           "one more of cgroups", IN_TARGET(cgroups) },
-        { "targets.NAME.containers", KEY_WORDS, NULL, "containers in a list, by id or name, such as [3dcb1a9f0e4c]",
+        { "targets.NAME.containers", KEY_WORDS, NULL, "containers in a list, by id, name or glob, such as [3dcb1a9f0e4c, \"web-*\"]",
           "processes of containers", IN_TARGET(containers) },
         { "targets.NAME.units", KEY_WORDS, NULL, "units of systemd in a list, such as [nginx.service]",
           "processes of units", IN_TARGET(units) },

@@ -97,16 +97,23 @@ static int find_arrived(const Registration *g, const Whoms *now, Whoms *ret) {
 static int set_absent(Registration *g, const Whoms *now) {
         static const char *const kinds[] = { [CGROUP_BY_PATH] = "cgroup", [CGROUP_BY_CONTAINER] = "container",
                                              [CGROUP_BY_UNIT] = "unit" };
+        static const char *const fates[] = { [CGROUP_FATE_UNKNOWN] = "", [CGROUP_FATE_STOPPED] = " (it is stopped)",
+                                             [CGROUP_FATE_GONE] = ": it is gone for good" };
+        static const char *const hopes[] = { [CGROUP_FATE_UNKNOWN] = "it is observed as soon as it is there",
+                                             [CGROUP_FATE_STOPPED] = "it is observed as soon as it is started",
+                                             [CGROUP_FATE_GONE] = "no runtime has it any longer, and a new one has another id; "
+                                                                  "name the container to follow one that is made anew" };
         char *text = NULL;
 
         if (now->n_absent > 1
-                    ? asprintf(&text, "there is no %s %s now, and %zu more are not there", kinds[now->absent_by], now->absent,
-                               now->n_absent - 1) < 0
-                    : now->n_absent > 0 && asprintf(&text, "there is no %s %s now", kinds[now->absent_by], now->absent) < 0)
+                    ? asprintf(&text, "there is no %s %s now%s, and %zu more are not there", kinds[now->absent_by], now->absent,
+                               fates[now->fate], now->n_absent - 1) < 0
+                    : now->n_absent > 0 && asprintf(&text, "there is no %s %s now%s", kinds[now->absent_by], now->absent,
+                                                    fates[now->fate]) < 0)
                 return error_origin(-ENOMEM);
         if (text && (!g->absent || strcmp(text, g->absent) != 0))
                 log_print_with(LOG_NOTICE, MESSAGE_TARGET_ABSENT, LOG_FIELDS({ "EVENT", g->event->spec.name }),
-                               "%s: %s; it is observed as soon as it is there", g->event->spec.name, text);
+                               "%s: %s; %s", g->event->spec.name, text, hopes[now->fate]);
         else if (!text && g->absent)
                 log_print_with(LOG_NOTICE, MESSAGE_TARGET_PRESENT, LOG_FIELDS({ "EVENT", g->event->spec.name }),
                                "%s observes all that it names again", g->event->spec.name);

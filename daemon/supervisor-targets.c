@@ -218,11 +218,17 @@ static int find_tasks(Supervisor *s, const Registration *g, Whoms *w, Explanatio
         return 0;
 }
 
-static void note_absent(Whoms *w, CgroupNaming naming, const char *name) {
-        if (w->n_absent++ > 0)
-                return;
+/* The first one is shown; that a container is gone for good comes before what may come again. */
+static int note_absent(const CgroupHierarchy *h, Whoms *w, CgroupNaming naming, const char *name) {
+        CgroupFate fate = CGROUP_FATE_UNKNOWN;
+        int r = naming == CGROUP_BY_CONTAINER ? cgroup_container_fate(h, name, &fate) : 0;
+
+        if (r < 0 || (w->n_absent++ > 0 && (fate != CGROUP_FATE_GONE || w->fate == CGROUP_FATE_GONE)))
+                return r;
         w->absent = name;
         w->absent_by = naming;
+        w->fate = fate;
+        return 0;
 }
 
 static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings *names, bool lenient, Whoms *w, Explanation *e) {
@@ -235,7 +241,9 @@ static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings 
                 int r = note_item(cgroup_resolve(&s->cgroups, naming, names->items[i], &found, &n, e), lists[naming], i, e);
 
                 if (r == REFUSED_NOT_FOUND && lenient) {
-                        note_absent(w, naming, names->items[i]);
+                        r = note_absent(&s->cgroups, w, naming, names->items[i]);
+                        if (r < 0)
+                                return r;
                         continue;
                 }
                 if (r == 0)

@@ -26,6 +26,7 @@ typedef struct Whoms {
         size_t n_doubled; /* cgroups that lie in another one, or were named twice: counted with that one */
         const char *absent;     /* the spec's: the first name that has no cgroup now; NULL: all have one */
         CgroupNaming absent_by; /* how it names it */
+        CgroupFate fate;        /* of a container that is absent */
         size_t n_absent;
 } Whoms;
 

@@ -179,6 +179,7 @@ CgroupUse cgroup_controllers_parse(const char *text) {
 void cgroup_hierarchy_deinit(CgroupHierarchy *h) {
         free(h->path);
         free(h->root);
+        free(h->host);
         *h = CGROUP_HIERARCHY_NULL;
 }
 
@@ -232,8 +233,8 @@ static int choose(const char *root, const Mounts *mounts, bool is_v1, CgroupHier
                 if (!is_there(m, path) || (best.path && depth_of(m->root) >= depth_of(best.root)))
                         continue;
                 cgroup_hierarchy_deinit(&best);
-                best = (CgroupHierarchy){ .path = TAKE_PTR(path), .root = strdup(m->root), .is_v1 = is_v1 };
-                if (!best.root)
+                best = (CgroupHierarchy){ .path = TAKE_PTR(path), .root = strdup(m->root), .host = strdup(root), .is_v1 = is_v1 };
+                if (!best.root || !best.host)
                         return error_origin(-ENOMEM);
         }
         *ret = best;

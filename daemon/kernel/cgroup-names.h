@@ -6,7 +6,12 @@
 /* Adds a folder to a list of open cgroups. name: what was asked for, to explain. */
 int cgroup_hold(const CgroupFolder *folder, Cgroup **list, size_t *n, const char *name, Explanation *e);
 
-/* The folders of the container that `name` means, which is at least one. On failure the list may have been filled. */
+void cgroup_sort_names(Strings *s);
+
+/*
+ * cgroup-container.c: the folders of the container that `name` means, which is at least one, or of those that a glob matches. On
+ * failure the list may have been filled.
+ */
 int cgroup_find_container(const CgroupHierarchy *h, const CgroupPattern *pattern, const char *name, Cgroup **list,
                           size_t *n, Explanation *e);
 

@@ -87,10 +87,10 @@ const char *cgroup_container_id(const char *name) {
 static int container_pattern(const char *name, char **ret, Explanation *e) {
         const char *id = cgroup_container_id(name);
 
-        if (!*id || strpbrk(id, "/*?[") || strlen(id) > NAME_MAX)
+        if (!*id || strchr(id, '/') || strlen(id) > NAME_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-container",
-                              "%s is no container: expected the id, or at least 12 digits of it, or the name that LXC "
-                              "or nspawn know; for globs name the cgroup", QUOTE(name));
+                              "%s is no container: expected the id, or at least 12 digits of it, or the name that podman, "
+                              "docker, runc, LXC or nspawn know, or a glob of names", QUOTE(name));
         *ret = strdup("/**");
         return *ret ? 0 : error_origin(-ENOMEM);
 }

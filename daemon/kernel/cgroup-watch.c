@@ -13,12 +13,15 @@
 #include "daemon/base/thread.h"
 #include "daemon/kernel/cgroup-folders.h"
 #include "daemon/kernel/cgroup-walk.h"
+#include "daemon/kernel/container-state.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 
 #define MASK (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MOVE_SELF | IN_ONLYDIR)
+#define STATE_FOLDERS_MAX 4
 #define READS_MAX 16 /* for one wakeup of the loop, which comes again */
 
 typedef struct Name {
@@ -32,6 +35,7 @@ struct CgroupWatch {
         Name *names;
         size_t n_names;
         CgroupFolders folders;
+        int state_wds[STATE_FOLDERS_MAX]; /* of container_state_folders[]; -1 */
 };
 
 static void name_deinit(Name *n) {
@@ -77,8 +81,11 @@ int cgroup_watch_open(const CgroupHierarchy *h, CgroupWatch **ret, Explanation *
         if (!w)
                 return error_origin(-ENOMEM);
         w->fd = -1;
-        w->hierarchy = (CgroupHierarchy){ .path = strdup(h->path), .root = strdup(h->root), .is_v1 = h->is_v1 };
-        if (!w->hierarchy.path || !w->hierarchy.root)
+        for (size_t i = 0; i < STATE_FOLDERS_MAX; i++)
+                w->state_wds[i] = -1;
+        w->hierarchy = (CgroupHierarchy){ .path = strdup(h->path), .root = strdup(h->root),
+                                          .host = strdup(h->host ? h->host : ""), .is_v1 = h->is_v1 };
+        if (!w->hierarchy.path || !w->hierarchy.root || !w->hierarchy.host)
                 return error_origin(-ENOMEM);
         w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
         if (w->fd < 0)
@@ -147,6 +154,26 @@ static int keep_name(CgroupWatch *w, CgroupNaming naming, const char *text, Expl
         return 0;
 }
 
+/*
+ * podman renames a container while it runs, and the tree does not change. A folder that is not there, or may not be watched,
+ * costs only that: a container that is made has a new cgroup too.
+ */
+static void watch_state(CgroupWatch *w) {
+        for (size_t i = 0; container_state_folders[i] && i < STATE_FOLDERS_MAX; i++) {
+                char path[PATH_MAX];
+
+                if ((size_t)snprintf(path, sizeof(path), "%s%s", w->hierarchy.host, container_state_folders[i]) < sizeof(path))
+                        w->state_wds[i] = inotify_add_watch(w->fd, path, IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR);
+        }
+}
+
+static bool is_of_state(const CgroupWatch *w, const struct inotify_event *event) {
+        for (size_t i = 0; i < STATE_FOLDERS_MAX; i++)
+                if (w->state_wds[i] == event->wd && event->len > 0 && container_state_is_file(event->name))
+                        return true;
+        return false;
+}
+
 int cgroup_watch_add(CgroupWatch *w, CgroupNaming naming, const char *name, Explanation *e) {
         size_t i = find_name(w, naming, name);
         bool is_new = i == w->n_names;
@@ -155,6 +182,8 @@ int cgroup_watch_add(CgroupWatch *w, CgroupNaming naming, const char *name, Expl
         thread_assert(THREAD_MAIN);
         if (is_new)
                 r = keep_name(w, naming, name, e);
+        if (r == 0 && naming == CGROUP_BY_CONTAINER)
+                watch_state(w); /* again each time: podman makes the folder with its first container */
         if (r == 0)
                 r = cgroup_walk(&w->hierarchy, &w->names[i].pattern, watch_folder, w, e);
         if (r != 0 && is_new)
@@ -215,6 +244,8 @@ static bool event_changes(CgroupWatch *w, const struct inotify_event *event) {
                 forget_folders(w); /* some are gone, or called otherwise; the caller lets all be watched again */
                 return true;
         }
+        if (!f && is_of_state(w, event))
+                return true;
         if (!f || event->len == 0 || !(event->mask & IN_ISDIR)) {
                 if (f && event->mask & IN_IGNORED)
                         cgroup_folders_remove(&w->folders, f); /* the folder above has said so */

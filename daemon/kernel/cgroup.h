@@ -16,6 +16,7 @@ typedef struct CgroupHierarchy {
         char *path; /* where it is mounted: "/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/perf_event" */
         char *root; /* which folder of it is mounted there, and so is "/" of all names here: "/" unless perfd itself is
                        in a container. What the kernel calls a path in PERF_RECORD_CGROUP begins above */
+        char *host; /* below which the host's other files are, those of container runtimes among them: "" in production */
         bool is_v1;
 } CgroupHierarchy;
 
@@ -53,7 +54,8 @@ typedef enum CgroupNaming {
         CGROUP_BY_PATH,      /* "system.slice/nginx.service", "/a//b/"; globs (glob(7)) in each component, where "**" is
                                 any number of components, and '\' is itself, as systemd's names have it */
         CGROUP_BY_CONTAINER, /* full or short (at least 12 hex digits, unambiguous) id of docker, containerd, CRI-O or
-                                podman, or a name of LXC or nspawn; "docker://3dcb..." as Kubernetes has it; no globs */
+                                podman, or a name of podman, docker, runc, LXC or nspawn, or a glob of names; "docker://3dcb..."
+                                as Kubernetes has it, "podman://web" if docker has one of that name too */
         CGROUP_BY_UNIT,      /* systemd unit: "nginx.service", "user.slice", "nginx@*.service"; "nginx" is a .service.
                                 Wherever it is; if several systemds have one of that name, all of them */
 } CgroupNaming;
@@ -77,6 +79,17 @@ bool cgroup_is_glob(const char *name);
  */
 int cgroup_resolve(const CgroupHierarchy *h, CgroupNaming naming, const char *name, Cgroup **ret, size_t *ret_n,
                    Explanation *e);
+
+/*
+ * What is known of a container that has no cgroup. An id is never given twice: one that no runtime here has any longer, where
+ * the state of all of them can be read, is gone for good. A name may be given again. -ENOMEM.
+ */
+typedef enum CgroupFate {
+        CGROUP_FATE_UNKNOWN,
+        CGROUP_FATE_STOPPED, /* a runtime has it still, and may start it */
+        CGROUP_FATE_GONE,
+} CgroupFate;
+int cgroup_container_fate(const CgroupHierarchy *h, const char *name, CgroupFate *ret);
 
 /*
  * Follows what names mean: inotify on every folder in which a match can appear or vanish. fd is for the loop; after it

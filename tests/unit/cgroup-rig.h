@@ -101,7 +101,7 @@ static inline size_t count_fds(void) {
 
 /* The whole tree of the host below /sys/fs/cgroup is the hierarchy. */
 static inline CgroupHierarchy host_hierarchy(void) {
-        return (CgroupHierarchy){ .path = strdup(at("/sys/fs/cgroup")), .root = strdup("/") };
+        return (CgroupHierarchy){ .path = strdup(at("/sys/fs/cgroup")), .root = strdup("/"), .host = strdup(host) };
 }
 
 static inline void make_cgroup(const char *path) {

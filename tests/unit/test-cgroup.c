@@ -317,7 +317,67 @@ static void test_containers(void **state) {
         check_refused(CGROUP_BY_CONTAINER, "f00dfeed1a96", REFUSED_NOT_FOUND, "unknown-container",
                       "there are 3dcb1e0e1a95, 3dcb1e0e1a95, dead, f00dfeed1a95, f00dfeed1a95, web");
         check_refused(CGROUP_BY_CONTAINER, "", REFUSED_INVALID, "bad-container", "expected the id");
-        check_refused(CGROUP_BY_CONTAINER, "3dcb*", REFUSED_INVALID, "bad-container", "for globs name the cgroup");
+        check_resolves(CGROUP_BY_CONTAINER, "w*", "/lxc.payload.web");
+        check_resolves(CGROUP_BY_CONTAINER, "nothing*", "");
+}
+
+#define ID_0_SHORT "0123456789ab"
+#define ID_0 ID_0_SHORT "c3cb7ef3c7c4ff4d9ad2a92ed1b2a5a3bb1d6ff41e0a3b7c9d120000"
+
+static CgroupFate fate_of(const char *name) {
+        _cleanup_(cgroup_hierarchy_deinit) CgroupHierarchy h = host_hierarchy();
+        CgroupFate fate = CGROUP_FATE_UNKNOWN;
+
+        assert_int_equal(cgroup_container_fate(&h, name, &fate), 0);
+        return fate;
+}
+
+/* Names out of the files of runtimes: which container one means now, what is there twice, what is stopped, what is gone. */
+static void test_named_containers(void **state) {
+        static const char podman[] = "/var/lib/containers/storage/overlay-containers";
+        static const char docker[] = "/system.slice/docker-" ID_A ".scope";
+        static const char libpod[] = "/user.slice/user-1.slice/user@1.service/user.slice/libpod-" ID_B ".scope";
+        char runc[256];
+
+        make_tree();
+        assert_int_equal(fate_of(ID_C), CGROUP_FATE_UNKNOWN); /* no runtime to be seen */
+        make_folder("/var/lib/docker/containers/" ID_A);
+        write_file("/var/lib/docker/containers/" ID_A "/config.v2.json",
+                   "{\"StreamConfig\":{},\"ID\":\"" ID_A "\",\"Config\":{\"ID\":\"x\",\"Name\":\"y\"},\"Name\":\"/shop-1\"}");
+        make_folder(podman);
+        write_file("/var/lib/containers/storage/overlay-containers/containers.json",
+                   "[{\"id\":\"" ID_B "\",\"names\":[\"shop-2\"]},{\"id\":\"" ID_C "\",\"names\":[\"idle\"]}]");
+        check_resolves(CGROUP_BY_CONTAINER, "shop-1", docker);
+        check_resolves(CGROUP_BY_CONTAINER, "docker://shop-1", docker);
+        check_resolves(CGROUP_BY_CONTAINER, "shop-2", libpod);
+        check_resolves(CGROUP_BY_CONTAINER, "*-2", libpod);
+        check_refused(CGROUP_BY_CONTAINER, "podman://shop-1", REFUSED_NOT_FOUND, "unknown-container", "there is no container");
+        check_refused(CGROUP_BY_CONTAINER, "shop-3", REFUSED_NOT_FOUND, "unknown-container", "did you mean 'shop-");
+        check_refused(CGROUP_BY_CONTAINER, "y", REFUSED_NOT_FOUND, "unknown-container", "there is no container");
+
+        /* made anew under its name, and stopped */
+        write_file("/var/lib/containers/storage/overlay-containers/containers.json",
+                   "[{\"id\":\"" ID_B "\",\"names\":[\"shop-1\"]},{\"id\":\"" ID_0 "\",\"names\":[\"idle\"]}]");
+        check_refused(CGROUP_BY_CONTAINER, "shop-1", REFUSED_INVALID, "ambiguous-container", ID_A ", " ID_B ";");
+        check_resolves(CGROUP_BY_CONTAINER, "podman://shop-1", libpod);
+        check_refused(CGROUP_BY_CONTAINER, "idle", REFUSED_NOT_FOUND, "unknown-container", "podman has it (" ID_0_SHORT ")");
+        assert_int_equal(fate_of("idle"), CGROUP_FATE_STOPPED);
+        assert_int_equal(fate_of(ID_0), CGROUP_FATE_STOPPED);
+        assert_int_equal(fate_of(ID_0_SHORT), CGROUP_FATE_STOPPED);
+        assert_int_equal(fate_of("shop-2"), CGROUP_FATE_UNKNOWN); /* a name can come again */
+        assert_int_equal(fate_of(ID_C), CGROUP_FATE_GONE);        /* and an id can not */
+
+        /* runc says where its containers are */
+        make_folder("/run/runc/batch");
+        (void)snprintf(runc, sizeof(runc), "{\"id\":\"batch\",\"cgroup_paths\":{\"\":\"%.200s/user.slice\"}}", at("/sys/fs/cgroup"));
+        write_file("/run/runc/batch/state.json", runc);
+        check_resolves(CGROUP_BY_CONTAINER, "batch", "/user.slice");
+
+        /* a file that is no JSON costs its own containers alone, and nothing is called gone any longer */
+        write_file("/var/lib/containers/storage/overlay-containers/containers.json", "[{\"id\":");
+        check_resolves(CGROUP_BY_CONTAINER, "shop-1", docker);
+        check_refused(CGROUP_BY_CONTAINER, "shop-2", REFUSED_NOT_FOUND, "unknown-container", "containers.json can not be read");
+        assert_int_equal(fate_of(ID_C), CGROUP_FATE_UNKNOWN);
 }
 
 static void test_no_containers(void **state) {
@@ -408,6 +468,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_paths, set_up_host, tear_down_host),
                 cmocka_unit_test_setup_teardown(test_units, set_up_host, tear_down_host),
                 cmocka_unit_test_setup_teardown(test_containers, set_up_host, tear_down_host),
+                cmocka_unit_test_setup_teardown(test_named_containers, set_up_host, tear_down_host),
                 cmocka_unit_test_setup_teardown(test_no_containers, set_up_host, tear_down_host),
                 cmocka_unit_test_setup_teardown(test_lists, set_up_host, tear_down_host),
                 cmocka_unit_test_setup_teardown(test_limits, set_up_host, tear_down_host),

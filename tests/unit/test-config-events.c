@@ -22,7 +22,7 @@ static void test_targets(void **state) {
                   "system.slice/nginx.service\n" },
                 { "targets: {a: {containers: ['a b'], units: [x, ~]}}\n",
                   "f:2:30: containers: found 'a b', which has a space in it; expected containers "
-                  "in a list, by id or name, such as [3dcb1a9f0e4c]\n"
+                  "in a list, by id, name or glob, such as [3dcb1a9f0e4c, \"web-*\"]\n"
                   "f:2:47: units: found nothing, expected units of systemd in a list, such as [nginx.service]\n" },
                 { "targets: {a: {pids: [1], cgroup: /a}, b: {units: [x], tids: [2]}}\n",
                   "f:2:34: pids and tids exclude cgroups, containers and units: perf_event_open(2) takes one of them; "

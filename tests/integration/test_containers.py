@@ -1,0 +1,207 @@
+#!/usr/bin/python3
+"""Containers by the names that their runtimes have for them, on the real kernel: who is observed while they are stopped, renamed,
+made anew and removed, and what is said of one that is gone for good."""
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import perfd
+from checker import Checker
+from perfd import Daemon, add, check, equal, pb, refused, wait_until
+from test_targets import CALLS, N, Tree, events_of, occurred
+from test_sources import Fire
+
+# what is below the folder is the daemon's own /var/lib
+PREFIX = 'mount --make-rprivate / && mount --bind "$1" /var/lib && shift && exec "$@"'
+STORE = "containers/storage/vfs-containers"
+WEB, WEB_2, DB, GONE = (letter * 64 for letter in "abcd")
+
+
+def prefix_of(folder):
+    return ("unshare", "--mount", "sh", "-c", PREFIX, "sh", folder)
+
+
+class Runtimes:
+    """What podman and docker would write of containers whose cgroups the test makes itself. Each file is replaced whole."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        os.makedirs(f"{folder}/{STORE}")
+
+    def write(self, path, value):
+        path = f"{self.folder}/{path}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(f"{path}.new", "w", encoding="utf-8") as f:
+            f.write(value if isinstance(value, str) else json.dumps(value))
+        os.rename(f"{path}.new", path)
+
+    def podman(self, **names):
+        self.write(f"{STORE}/containers.json", [{"id": i, "names": [name]} for name, i in names.items()])
+
+    def docker(self, name, i):
+        self.write(f"docker/containers/{i}/config.v2.json", {"ID": i, "State": {"Running": True}, "Name": f"/{name}"})
+
+
+@contextlib.contextmanager
+def daemon_and_runtimes(**more):
+    with tempfile.TemporaryDirectory() as folder, Tree() as tree:
+        runtimes = Runtimes(folder)
+        with Daemon(prefix=prefix_of(folder), **more) as daemon, daemon.client() as client:
+            yield daemon, client, tree, runtimes
+
+
+def absent(client):
+    return {name: e.absent for name, e in events_of(client).items()}
+
+
+def n_targets(client):
+    return {name: e.n_targets for name, e in events_of(client).items()}
+
+
+def test_names():
+    """By name, by glob and by id at once, through removal, a new container of the same name, and a rename."""
+    with daemon_and_runtimes() as (daemon, client, tree, runtimes):
+        scope = {i: f"machine.slice/libpod-{i}.scope" for i in (WEB, WEB_2)} | {DB: f"system.slice/docker-{DB}.scope"}
+        runtimes.podman(web=WEB)
+        runtimes.docker("web-db", DB)
+        for i in (WEB, DB):
+            tree.make(scope[i])
+        named = {"web": "web", "glob": "web*", "id": WEB, "short": WEB[:12], "db": "docker://web-db"}
+        add(client, *({**CALLS, "name": name, "target": pb.Target(containers=[c])} for name, c in named.items()))
+        with Fire(tree.make(scope[WEB])) as web, Fire(tree.make(scope[DB])) as db, Checker(daemon, "time", queue=1 << 26) as checker:
+            web.fire("syscalls", N)
+            db.fire("syscalls", 2 * N)
+            checker.finish()
+        equal(occurred(daemon, *named), {"web": N, "glob": 3 * N, "id": N, "short": N, "db": 2 * N}, "calls of each")
+
+        # stopped: its runtime has it still
+        tree.remove(scope[WEB])
+        wait_until(lambda: n_targets(client) == {"web": 0, "glob": 1, "id": 0, "short": 0, "db": 1}, "one is stopped")
+        equal(absent(client), {"web": "there is no container web now (it is stopped)", "glob": "",
+                               "id": f"there is no container {WEB} now (it is stopped)",
+                               "short": f"there is no container {WEB[:12]} now (it is stopped)", "db": ""}, "what is said of it")
+        no = refused(client, "unknown-container", add=pb.AddRequest(events=[
+            pb.EventSpec(name="again", target=pb.Target(containers=["web"]), **CALLS)])).message
+        check("does not run: podman has it" in no, no)
+
+        # made anew under its name
+        runtimes.podman(web=WEB_2)
+        tree.make(scope[WEB_2])
+        wait_until(lambda: n_targets(client) == {"web": 1, "glob": 2, "id": 0, "short": 0, "db": 1}, "the new one is followed")
+        equal(absent(client)["id"], f"there is no container {WEB} now: it is gone for good", "what is said of the old one's id")
+        equal(absent(client)["web"], "", "what is said of its name")
+        with Fire(tree.make(scope[WEB_2])) as web:
+            web.fire("syscalls", 4 * N)
+        equal(occurred(daemon, *named), {"web": 5 * N, "glob": 7 * N, "id": N, "short": N, "db": 2 * N}, "calls with the new one")
+        said = daemon.stderr()
+        check(f"id: there is no container {WEB} now: it is gone for good; no runtime has it any longer" in said, said[-2000:])
+
+        # renamed while it runs: the tree has not changed
+        runtimes.podman(shop=WEB_2)
+        wait_until(lambda: n_targets(client)["web"] == 0 and n_targets(client)["glob"] == 1, "the new name is seen")
+        equal(absent(client)["web"], "there is no container web now", "what is said of a name that is nobody's")
+        runtimes.podman(web=WEB_2)
+        wait_until(lambda: n_targets(client)["web"] == 1, "it has its name back")
+
+
+def test_refusals():
+    """What a name may mean twice, what is nobody's, and files that are none of a runtime's."""
+    with daemon_and_runtimes() as (daemon, client, tree, runtimes):
+        tree.make(f"machine.slice/libpod-{WEB}.scope")
+        tree.make(f"system.slice/docker-{DB}.scope")
+        runtimes.podman(web=WEB)
+        runtimes.docker("web", DB)
+
+        def ask(reason, container):
+            return refused(client, reason, add=pb.AddRequest(events=[
+                pb.EventSpec(name="calls", target=pb.Target(containers=[container]), **CALLS)])).message
+        both = ask("ambiguous-container", "web")
+        check(WEB in both and DB in both, both)
+        check("did you mean 'web'?" in ask("unknown-container", "wbe"), "no hint")
+        ask("bad-container", "a/b")
+        add(client, {**CALLS, "name": "one", "target": pb.Target(containers=["podman://web"])})
+        equal(n_targets(client), {"one": 1}, "the one of podman alone")
+        for text, word in (("[{", "line"), ("[" * 1000, "more in one another"), (f'[&a {{"id": "{GONE}"}}]', "anchor"),
+                           ('[{"id": "x", "names": [*a]}]', "alias"), ("a: b", "expected {"), ("\0\1", "containers.json"),
+                           ("[" + " " * (8 << 20) + "]", "large")):
+            runtimes.write(f"{STORE}/containers.json", text)
+            said = ask("unknown-container", "other")
+            check("vfs-containers/containers.json can not be read" in said and word in said, said)
+        equal(daemon.status().n_events, 1, "it goes on")
+
+
+def run_podman(folder, *words, **more):
+    """podman whose store is in the folder. Its runtime is runc without limits of resources, which no container may raise here."""
+    command = ["podman", "--root", f"{folder}/containers/storage", "--runroot", f"{folder}/run", "--storage-driver", "vfs",
+               "--cgroup-manager", "cgroupfs", "--runtime", f"{folder}/runc", *words]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=4 * perfd.PATIENCE, check=False, **more)
+
+
+RUNC = """#!/usr/bin/python3
+import json, os, sys
+for option, value in zip(sys.argv, sys.argv[1:]):
+    if option == "--bundle":
+        with open(f"{value}/config.json", encoding="utf-8") as f:
+            config = json.load(f)
+        config["process"].pop("rlimits", None)
+        config["process"].pop("oomScoreAdj", None)
+        with open(f"{value}/config.json", "w", encoding="utf-8") as f:
+            json.dump(config, f)
+os.execv(RUNC, [RUNC, *sys.argv[1:]])
+"""
+
+
+@contextlib.contextmanager
+def podman():
+    """Gives the folder of its store and that of a root for its containers."""
+    real = shutil.which("runc")
+    if not real or not shutil.which("podman") or not os.path.exists("/bin/busybox"):
+        raise perfd.Skip("podman, runc and busybox-static are needed: ./tests/packages test")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        with open(f"{folder}/runc", "w", encoding="utf-8") as f:
+            f.write(RUNC.replace("RUNC", repr(real)))
+        os.chmod(f"{folder}/runc", 0o755)
+        root = f"{folder}/root"
+        for name in ("bin", "proc", "sys", "dev", "etc", "tmp", "run"):
+            os.makedirs(f"{root}/{name}")
+        shutil.copy("/bin/busybox", f"{root}/bin/busybox")
+        try:
+            yield folder, root
+        finally:
+            run_podman(folder, "rm", "--all", "--force", "--time", "0")
+            run_podman(folder, "system", "reset", "--force")
+
+
+def test_podman():
+    """A real one: by its name, made anew by `podman run --replace`, and removed for good."""
+    with podman() as (folder, root):
+        def run(*more):
+            ran = run_podman(folder, "run", "--detach", "--name", "perfd-test-web", "--network", "none", *more, "--rootfs", root,
+                             "/bin/busybox", "sh", "-c", "while :; do /bin/busybox sleep 0.05; done")
+            if ran.returncode != 0 and not more:
+                raise perfd.Skip(f"podman can run no container here: {ran.stdout.strip()[-300:]}")
+            equal(ran.returncode, 0, ran.stdout)
+            return ran.stdout.split()[-1]
+        first = run()
+        with Daemon(prefix=prefix_of(folder)) as daemon, daemon.client() as client:
+            add(client, *({**CALLS, "filter": "", "name": name, "target": pb.Target(containers=[c])}
+                          for name, c in {"name": "perfd-test-web", "glob": "perfd-test-*", "id": first}.items()))
+            equal(n_targets(client), {"name": 1, "glob": 1, "id": 1}, "where it runs")
+            wait_until(lambda: min(occurred(daemon, "name", "glob", "id").values()) > 0, "its calls")
+            second = run("--replace")
+            check(first != second, "another id")
+            wait_until(lambda: n_targets(client) == {"name": 1, "glob": 1, "id": 0}, "the new one is followed")
+            before = occurred(daemon, "name")["name"]
+            wait_until(lambda: occurred(daemon, "name")["name"] > before, "its calls")
+            wait_until(lambda: absent(client)["id"] == f"there is no container {first} now: it is gone for good", "the old one")
+            equal(run_podman(folder, "rm", "--force", "--time", "0", "perfd-test-web").returncode, 0, "podman rm")
+            wait_until(lambda: n_targets(client) == {"name": 0, "glob": 0, "id": 0}, "nobody is left")
+            wait_until(lambda: absent(client)["name"] == "there is no container perfd-test-web now", "what is said of its name")
+
+
+if __name__ == "__main__":
+    perfd.main(globals())
