@@ -37,7 +37,9 @@ perfd_text perfd_item_comm(const perfd_item *item) {
         char *idle = ((struct perfd_item *)item)->idle; /* room that the item keeps for this */
         int n;
 
-        if (item->tid == 0 && !item_is_of_nobody(item)) { /* each CPU has one, and none is ever described */
+        if (item_is_of_nobody(item))
+                return (perfd_text){ .bytes = "" };
+        if (item->tid == 0 && !item->who) { /* each CPU has one, which is not described */
                 n = snprintf(idle, sizeof(item->idle), "swapper/%" PRIu32, item->cpu);
                 return (perfd_text){ .bytes = idle, .length = (size_t)n };
         }
@@ -45,11 +47,13 @@ perfd_text perfd_item_comm(const perfd_item *item) {
 }
 
 const perfd_task *perfd_item_task(const perfd_item *item) {
-        return item->who;
+        return item_is_of_nobody(item) ? NULL : item->who;
 }
 
 const perfd_process *perfd_item_process(const perfd_item *item) {
-        return item->who ? item->who->process : NULL;
+        const perfd_task *who = perfd_item_task(item);
+
+        return who ? who->process : NULL;
 }
 
 perfd_text perfd_item_raw(const perfd_item *item) {

@@ -684,7 +684,8 @@ uint32_t perfd_item_cpu(const perfd_item *item);
 uint32_t perfd_item_pid(const perfd_item *item);
 uint32_t perfd_item_tid(const perfd_item *item);
 /*
- * Name of the thread: of perfd_item_task(), or that of the idle thread of its CPU, "swapper/1"; empty if not known. A tid of 0
+ * Name of the thread: of perfd_item_task(), or that of the idle thread of its CPU, "swapper/1"; empty if not known. Where
+ * perfd runs in a pid namespace, whoever is outside of it has tid 0 too, and all of these are "idle-or-outside". A tid of 0
  * and an empty name are those of nobody: of PERFD_READ items, and of samples that a client emitted without a tid.
  */
 perfd_text perfd_item_comm(const perfd_item *item);

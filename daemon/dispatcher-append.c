@@ -201,7 +201,9 @@ int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, const Ba
                 way.bits = dispatcher_live_bits(d, order, way.group, b->generation);
                 n_same = b->is_uniform ? n : count_same_way(e, n);
                 if (b->n_grouped > 0 && entry_is_conditional(e))
-                        dispatcher_decide(d, order, b, e, n_same);
+                        r = dispatcher_decide(d, order, b, e, n_same);
+                if (r < 0)
+                        return r;
                 if (b->n_grouped > 0 && n_same < FEW) {
                         const Pass pass = pass_of(d, order, way.group, way.bits);
                         size_t passed = pass_few(&pass, b->arena, e, n_same);

@@ -19,9 +19,10 @@ static void entry_clear(const Batch *b, const BatchEntry *e, uint64_t bits) {
         b->entries[e - b->entries].mask &= ~bits;
 }
 
-static void dispatcher_decide_entry(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e) {
+static int dispatcher_decide_entry(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e) {
         const uint32_t group = entry_group(e);
-        const Task *task = task_table_find(&d->tasks[order], e->tid);
+        Task *task = task_table_find(&d->tasks[order], e->tid);
+        int r = dispatcher_confirm_cgroup(d, order, task);
         uint64_t bits = e->mask & dispatcher_live_bits(d, order, group, b->generation);
         size_t at = 0;
 
@@ -34,9 +35,13 @@ static void dispatcher_decide_entry(Dispatcher *d, StreamOrder order, const Batc
                 channel_keep_from(c, b);
                 entry_clear(b, e, 1ULL << bit);
         }
+        return r;
 }
 
-void dispatcher_decide(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                dispatcher_decide_entry(d, order, b, &e[i]);
+int dispatcher_decide(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e, size_t n) {
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = dispatcher_decide_entry(d, order, b, &e[i]);
+        return r;
 }

@@ -9,8 +9,10 @@
 
 #include <errno.h>
 
+#include "daemon/base/cleanup.h"
 #include "daemon/encode/task.h"
 #include "daemon/encode/wire.h"
+#include "daemon/kernel/process.h"
 #include "proto/item-fields.h"
 
 int dispatcher_init_tasks(Dispatcher *d) {
@@ -20,6 +22,10 @@ int dispatcher_init_tasks(Dispatcher *d) {
                 d->tasks[order] = TASK_TABLE_NULL;
         for (int order = 0; order < _STREAM_ORDER_MAX && r == 0; order++)
                 r = task_table_init(&d->tasks[order], TASKS_MAX, TASKS_ENDED_MAX);
+        for (int order = 0; order < _STREAM_ORDER_MAX && r == 0 && d->confirms_cgroups; order++) {
+                d->tasks[order].guesses = true;
+                r = task_table_put_no_pid(&d->tasks[order]);
+        }
         return r;
 }
 
@@ -75,10 +81,21 @@ static int channel_name(Dispatcher *d, Channel *c, TaskTable *table, Task *task)
         return r < 0 ? r : channel_tell(d, c, bytes, length);
 }
 
+int dispatcher_confirm_cgroup(Dispatcher *d, StreamOrder order, Task *task) {
+        _cleanup_free_ char *path = NULL;
+        uint64_t id = 0;
+        int r;
+
+        if (!task || !task->process->cgroup_is_guess || task->process->pid == 0)
+                return 0;
+        r = d->reads_proc ? process_read_cgroup(d->cgroups, task->process->pid, &path, &id) : 0;
+        return r < 0 ? r : task_table_confirm_cgroup(&d->tasks[order], task->process, path, id);
+}
+
 int dispatcher_name(Dispatcher *d, StreamOrder order, uint32_t group, uint32_t tid, uint64_t bits) {
         TaskTable *table = &d->tasks[order];
         Task *task = task_table_find(table, tid);
-        int r = 0;
+        int r = dispatcher_confirm_cgroup(d, order, task);
 
         for (uint64_t m = bits & ~task_table_described(table, group, tid); m && r >= 0; m &= m - 1)
                 r = channel_name(d, d->groups[order][group].by_bit[__builtin_ctzll(m)], table, task);

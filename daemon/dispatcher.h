@@ -330,6 +330,8 @@ typedef struct Dispatcher {
         size_t queues_mark; /* above it, main hears of how much queues hold */
         uint64_t freed_bytes; /* by packets that were dropped, since free memory was last given back */
         Merge merge;
+        bool confirms_cgroups, reads_proc; /* before dispatcher_init(): moves are not told, in a pid namespace; /proc is of that */
+        const char *cgroups; /* where they are mounted, main's; or NULL */
         TaskTable tasks[_STREAM_ORDER_MAX]; /* as of the last item of this order */
         nsec_t *watermarks;  /* by slot */
         Hearing *hearings;   /* by slot */
@@ -429,7 +431,7 @@ int subscriber_refer(Dispatcher *d, Subscriber *s, const Packet *p);
 int channel_send_placed(Dispatcher *d, Channel *c, Packet *p);
 
 /* dispatcher-condition.c: takes those channels of this order out of the masks of n conditional entries whose conditions do not hold. */
-void dispatcher_decide(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e, size_t n);
+int dispatcher_decide(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e, size_t n);
 /* dispatcher-tasks.c: who did what items say. */
 int dispatcher_init_tasks(Dispatcher *d);
 void dispatcher_deinit_tasks(Dispatcher *d);
@@ -437,6 +439,7 @@ void dispatcher_deinit_tasks(Dispatcher *d);
 int dispatcher_note(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e);
 int dispatcher_learn(Dispatcher *d, const TaskScan *scan);
 /* Describes the thread, if it is known, to those of these channels that do not have it as it is now, before an item of it. */
+int dispatcher_confirm_cgroup(Dispatcher *d, StreamOrder order, Task *task); /* or NULL; before it is described or judged. -ENOMEM */
 int dispatcher_name(Dispatcher *d, StreamOrder order, uint32_t group, uint32_t tid, uint64_t bits);
 /* After a flush: what is too much is forgotten. */
 int dispatcher_prune_tasks(Dispatcher *d);

@@ -112,7 +112,9 @@ const char *reader_comm(Reader *r, uint32_t tid, nsec_t time) {
                 return r->comm;
         r->comm_version = version;
         r->comm_tid = tid;
-        if (tid == 0)
+        if (tid == 0 && r->has_no_pids)
+                (void)snprintf(r->comm, sizeof(r->comm), COMM_OF_NO_PID);
+        else if (tid == 0)
                 (void)snprintf(r->comm, sizeof(r->comm), "swapper/%u", r->cpu);
         else if (!comm_table_get(r->comms, tid, r->comm)) {
                 if (!task_comm(tid, r->comm))

@@ -103,6 +103,7 @@ typedef struct Reader {
         uint64_t carrier_id; /* stream id of the side records */
         uint64_t carrier_read_format; /* of its attr */
         uint32_t own_pid;
+        bool has_no_pids; /* of whoever is outside of our pid namespace, who is told as tid 0 */
         nsec_t flush;        /* how long a sample may lie in the ring while it is busy, if nobody asks for less */
         ThreadPriority priority;
         nsec_t guard;        /* of a ring that is read from another CPU; 0: it is not */

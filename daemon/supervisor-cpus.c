@@ -142,7 +142,8 @@ static int make_slots(Supervisor *s) {
         for (uint32_t slot = 0; slot < n; slot++) {
                 s->carriers[slot] = -1;
                 s->readers[slot] = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock,
-                                             .own_pid = (uint32_t)getpid(), .flush = READER_FLUSH, .comms = &s->comms, .kin = &s->kin,
+                                             .own_pid = (uint32_t)getpid(), .has_no_pids = s->is_in_pid_namespace,
+                                             .flush = READER_FLUSH, .comms = &s->comms, .kin = &s->kin,
                                              .dispatching = &s->dispatcher.dispatching, .losses = &s->losses.bell,
                                              .acknowledge_fd = s->acknowledge_fd, .ring = RING_NULL,
                                              .mailbox = MAILBOX_NULL, .overdue_fd = -1, .stall_fd = -1 };
@@ -155,6 +156,7 @@ static int make_slots(Supervisor *s) {
 int supervisor_start_cpus(Supervisor *s, Explanation *e) {
         int r;
 
+        s->is_in_pid_namespace = !tasks_in_root_namespace();
         s->acknowledge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (s->acknowledge_fd < 0)
                 return error_origin(-errno);
@@ -171,7 +173,9 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
                 r = supervisor_find_moves(s);
         if (r != 0)
                 return r;
-        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .tick = READER_FLUSH, .losses = &s->losses.bell };
+        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .tick = READER_FLUSH, .losses = &s->losses.bell,
+                                       .confirms_cgroups = s->is_in_pid_namespace, .reads_proc = tasks_has_own_proc(),
+                                       .cgroups = s->cgroups.path };
         s->subscribers_max = s->config->subscribers_max;
         r = supervisor_place_threads(s, e);
         if (r != 0)

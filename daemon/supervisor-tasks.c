@@ -32,6 +32,19 @@ static uint64_t hierarchy_of_events(void) {
         return number;
 }
 
+/* What that costs is said once, at the start, and by doctor. */
+static int find_namespace(Supervisor *s) {
+        int r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, NULL); /* refused: then cgroups have no ids */
+
+        if (r < 0)
+                return r;
+        log_print(LOG_WARNING, MESSAGE_TASKS_UNNAMED, "perfd is in a pid namespace: whoever is outside of it has pid 0 and is called "
+                  COMM_OF_NO_PID ", as idle CPUs are; cgroups and containers are those that /proc shows%s",
+                  tasks_has_own_proc() ? ", and none for whoever is gone by then"
+                                       : ", which is that of another namespace: nobody has one");
+        return 0;
+}
+
 int supervisor_find_moves(Supervisor *s) {
         MoveFields *f = &s->moves.fields;
         Plan *plan = NULL;
@@ -42,8 +55,8 @@ int supervisor_find_moves(Supervisor *s) {
                 return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 s->moves.fds[slot] = -1;
-        if (!tasks_in_root_namespace())
-                return 0; /* it has other pids than ours */
+        if (s->is_in_pid_namespace)
+                return find_namespace(s); /* it has other pids than ours */
         r = tracing_load(&s->tracing, "cgroup", "cgroup_attach_task", &plan, NULL);
         if (r != 0)
                 return r < 0 ? r : 0; /* a kernel without it, or without cgroups */
@@ -126,7 +139,10 @@ int supervisor_learn_tasks(Supervisor *s) {
                 r = supervisor_publish(s);
         if (r == 0 && !s->cgroups.path)
                 r = cgroup_find_hierarchy("", &s->cgroups, NULL); /* refused: then cgroups have no ids */
-        if (r >= 0)
+        if (r >= 0 && !tasks_has_own_proc())
+                r = refuse(&e, REFUSED_UNSUPPORTED, "kernel", "/proc is that of another pid namespace, and has other pids: mount -t "
+                           "proc proc /proc, or run perfd in the host's pid namespace");
+        else if (r >= 0)
                 r = process_scan(s->attr.clock, s->cgroups.path, &scan, &e);
         if (r < 0 || r == REFUSED_CANCELLED)
                 return r;

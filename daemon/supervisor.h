@@ -144,6 +144,7 @@ typedef struct Supervisor {
 
         Tracing tracing;
         KernelSymbolIndex kernel_symbols;
+        bool is_in_pid_namespace; /* other than the kernel's own */
         CgroupHierarchy cgroups; /* path NULL: not looked for yet */
         CgroupWatch *cgroup_watch; /* NULL: no event follows cgroups */
         AttrBase attr;

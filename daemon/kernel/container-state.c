@@ -247,7 +247,7 @@ static int read_bounded(int folder, const char *path, char **ret, size_t *ret_le
         ssize_t n = 1;
 
         if (fd < 0 || fstat(fd, &s) < 0)
-                return -errno;
+                return error_origin(-errno);
         if (!S_ISREG(s.st_mode))
                 return -EINVAL;
         if (s.st_size > CONTAINER_STATE_SIZE_MAX)
@@ -259,7 +259,7 @@ static int read_bounded(int folder, const char *path, char **ret, size_t *ret_le
                 if (n > 0)
                         length += (size_t)n;
                 else if (errno != EINTR)
-                        return -errno;
+                        return error_origin(-errno);
         *ret = TAKE_PTR(text);
         *ret_length = length;
         return 0;

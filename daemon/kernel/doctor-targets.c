@@ -4,11 +4,14 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/cgroup.h"
 #include "daemon/kernel/hotplug.h"
+#include "daemon/model/record.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define REMEDY_PIDS "run perfd in the host's pid namespace (docker --pid=host, hostPID: true)"
 
@@ -107,12 +110,18 @@ static void examine_processes(Doctor *d) {
 }
 
 static void examine_pids(Doctor *d) {
-        char link[64];
+        char link[64], own[32], self[32] = "";
 
+        (void)snprintf(own, sizeof(own), "%d", (int)getpid());
         if (has_pids_of_host(d, link, sizeof(link)))
                 doctor_yes(d, "pids", "those of the whole host");
+        else if (doctor_read_link(d, "/proc/self", self, sizeof(self)) == 0 && strcmp(own, self) != 0)
+                doctor_no(d, "pids", REMEDY_PIDS ", or mount -t proc proc /proc", "%s, and /proc has the pids of another one: no process "
+                          "has an executable, uid, cgroup or container", link);
         else
-                doctor_no(d, "pids", REMEDY_PIDS, "%s: the pids of this namespace alone", link);
+                doctor_no(d, "pids", REMEDY_PIDS, "%s: the pids of this namespace alone. Whoever is outside of it has pid 0 and is called "
+                          COMM_OF_NO_PID "; cgroups and containers are those that /proc shows when a process is first seen, and none "
+                          "if it is gone by then", link);
 }
 
 static void examine_hotplug(Doctor *d) {

@@ -232,6 +232,23 @@ static Scanner scanner_of(clockid_t clock, const char *cgroups) {
                           .behind = now > boot ? now - boot : boot - now };
 }
 
+int process_read_cgroup(const char *cgroups, uint32_t pid, char **ret_path, uint64_t *ret_id) {
+        const Scanner s = { .cgroups = cgroups };
+        _cleanup_close_ int folder = -1;
+        ScannedProcess p = { .pid = pid };
+        char path[32];
+        int r;
+
+        (void)snprintf(path, sizeof(path), "/proc/%u", pid);
+        folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        r = folder < 0 ? 0 : read_cgroup(&s, folder, &p);
+        if (r < 0)
+                return r;
+        *ret_path = p.cgroup;
+        *ret_id = p.cgroup_id;
+        return 0;
+}
+
 int process_scan(clockid_t clock, const char *cgroups, TaskScan **ret, Explanation *e) {
         _cleanup_(task_scan_freep) TaskScan *scan = calloc(1, sizeof(*scan));
         Scanner s = scanner_of(clock, cgroups);

@@ -26,3 +26,5 @@ bool process_parse_uid(const char *text, uint32_t *ret_uid);
  * where there is one, else v2. Not terminated, NULL if there is none. Pure.
  */
 const char *process_cgroup_path(const char *text, size_t *ret_length);
+/* Where the process is now; NULL: it is gone, or that is not to be known. -ENOMEM. Any thread. */
+int process_read_cgroup(const char *cgroups, uint32_t pid, char **ret_path, uint64_t *ret_id);

@@ -244,6 +244,14 @@ bool tasks_in_root_namespace(void) {
         return stat("/proc/self/ns/pid", &s) == 0 && s.st_ino == ROOT_PID_NAMESPACE;
 }
 
+bool tasks_has_own_proc(void) {
+        char own[32], found[32] = "";
+        ssize_t n = readlink("/proc/self", found, sizeof(found) - 1);
+
+        (void)snprintf(own, sizeof(own), "%d", (int)getpid());
+        return n > 0 && strcmp(own, found) == 0;
+}
+
 /* As long as it is: each second of 8192 CPUs are 19 KiB. */
 int cpus_read(const char *path, uint32_t **ret_cpus, size_t *ret_n, Explanation *e) {
         _cleanup_free_ char *list = NULL;

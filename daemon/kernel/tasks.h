@@ -28,6 +28,8 @@ char task_state(uint32_t tid);
 bool task_comm(uint32_t tid, char ret_comm[static COMM_SIZE]);
 /* Whether pids here are those of the kernel's own view (common_pid of tracepoints). */
 bool tasks_in_root_namespace(void);
+/* Whether /proc is that of our own pid namespace: else the pids there are others' than those that the kernel tells us. */
+bool tasks_has_own_proc(void);
 /* The CPUs of a file that has a list of them, sorted. */
 int cpus_read(const char *path, uint32_t **ret_cpus, size_t *ret_n, Explanation *e);
 /* Those that can be there. */

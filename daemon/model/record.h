@@ -12,6 +12,7 @@
 #include "daemon/base/clock.h"
 
 #define COMM_SIZE 16 /* TASK_COMM_LEN, with its zero */
+#define COMM_OF_NO_PID "idle-or-outside" /* tid 0 where perfd is in a pid namespace: whoever is not in that has it too */
 
 /* Side records that a subscriber can ask for. The same values as perfd.v1.RecordKind. */
 typedef enum RecordKind {

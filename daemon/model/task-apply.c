@@ -4,10 +4,12 @@
  * before its first MMAP2.
  */
 #include "daemon/base/error-trail.h"
+#include "daemon/model/container.h"
 #include "daemon/model/task-table.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 /* One of which only that it is there is known: the record of its beginning was lost, or has not come yet. */
 static Task *task_table_put_unknown(TaskTable *t, uint32_t pid, uint32_t tid, nsec_t time) {
@@ -15,6 +17,8 @@ static Task *task_table_put_unknown(TaskTable *t, uint32_t pid, uint32_t tid, ns
         Task *task;
 
         process = process ? process_ref(process) : process_new(pid);
+        if (process && !process->cgroup)
+                process->cgroup_is_guess = t->guesses;
         task = process ? task_table_put(t, tid, process, time) : NULL;
         if (!task)
                 process_unref(t, process);
@@ -32,6 +36,7 @@ void task_inherit(TaskTable *t, Task *task, const Task *parent) {
         if (!p->cgroup && p->cgroup_at == 0) {
                 p->cgroup = text_ref(from->cgroup);
                 p->cgroup_id = from->cgroup_id;
+                p->cgroup_is_guess = t->guesses;
         }
         if (!task->comm[0])
                 task_set_comm(task, parent->comm, strlen(parent->comm), task->since);
@@ -65,6 +70,7 @@ static Process *process_of_fork(TaskTable *t, const TaskNote *n, const Task *par
                 return NULL;
         process->parent = n->parent_pid;
         process->start = time;
+        process->cgroup_is_guess = t->guesses;
         return process;
 }
 
@@ -110,6 +116,7 @@ static int apply_comm(TaskTable *t, nsec_t time, const TaskNote *n) {
                 return 0;
         p->exec_at = time;
         p->awaits_map = true;
+        p->cgroup_is_guess = t->guesses; /* who starts a container or a service has moved it by now */
         p->executable = text_table_give(&t->texts, p->executable);
         task_channels_change(&p->channels);
         return 0;
@@ -138,6 +145,39 @@ static int apply_cgroup(TaskTable *t, nsec_t time, const TaskNote *n) {
                 task_channels_change(&p->channels);
         p->cgroup_id = n->cgroup;
         return process_set_text(t, p, &p->cgroup, n->text, n->n_text);
+}
+
+/* Who was born in a container stays in it, or in one in it; who was not may have become the first of one. */
+int task_table_confirm_cgroup(TaskTable *t, Process *p, const char *path, uint64_t id) {
+        ContainerName name = { .id = "" };
+
+        p->cgroup_is_guess = false;
+        if (!path && p->cgroup)
+                container_name_of(p->cgroup->bytes, &name);
+        if (!path && name.id[0])
+                return 0;
+        if (p->cgroup_id != id)
+                task_channels_change(&p->channels);
+        p->cgroup_id = id;
+        if (path)
+                return process_set_text(t, p, &p->cgroup, path, strlen(path));
+        if (p->cgroup)
+                task_channels_change(&p->channels);
+        p->cgroup = text_table_give(&t->texts, p->cgroup);
+        return 0;
+}
+
+int task_table_put_no_pid(TaskTable *t) {
+        Process *p = process_new(0);
+        Task *task = p ? task_table_put(t, 0, p, 0) : NULL;
+
+        if (!task) {
+                process_unref(t, p);
+                return error_origin(-ENOMEM);
+        }
+        task_set_comm(task, COMM_OF_NO_PID, strlen(COMM_OF_NO_PID), 0);
+        task->told = UINT64_MAX; /* /proc has nobody to compare it with */
+        return 0;
 }
 
 static void apply_exit(TaskTable *t, nsec_t time, const TaskNote *n) {

@@ -43,6 +43,7 @@ static int learn_process(TaskTable *t, Process *p, const ScannedProcess *s) {
                 if (p->cgroup_id != s->cgroup_id)
                         task_channels_change(&p->channels);
                 p->cgroup_id = s->cgroup_id;
+                p->cgroup_is_guess = false;
                 r = learn_text(t, p, &p->cgroup, s->cgroup);
         }
         return r;

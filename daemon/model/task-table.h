@@ -27,6 +27,7 @@ typedef struct Process {
         unsigned n_refs; /* of its tasks */
         uint32_t pid, parent, uid;
         bool has_origin; /* parent and uid are known */
+        bool cgroup_is_guess; /* its parent's, or that of before its exec: TaskTable.guesses */
         bool awaits_map; /* after an exec: the next executable mapping is the program's */
         nsec_t start;    /* 0: not known */
         nsec_t exec_at, cgroup_at; /* when these were told last */
@@ -70,6 +71,7 @@ typedef struct TaskTable {
         uint32_t hand;         /* bucket where the search for unused ones goes on */
         uint32_t scan;         /* number of the last one */
         TextTable texts;
+        bool guesses; /* nothing tells of moves between cgroups: whoever describes a process confirms its cgroup before */
 
         uint32_t round;              /* of hints: those of another one are of what was */
         TaskHint hints[TASK_HINTS];  /* by tid, of group 0 */
@@ -89,6 +91,11 @@ int task_table_apply(TaskTable *t, nsec_t time, const TaskNote *n);
  * began has ended. -ENOMEM: half of it was learnt.
  */
 int task_table_learn(TaskTable *t, const TaskScan *scan);
+
+/* Where the process is now, path NULL: it is gone, or not to be known. Then only what is below a container's cgroup stays. -ENOMEM */
+int task_table_confirm_cgroup(TaskTable *t, Process *p, const char *path, uint64_t id);
+/* Who has no pid here. -ENOMEM */
+int task_table_put_no_pid(TaskTable *t);
 
 /* NULL: nothing is known of this thread. */
 Task *task_table_find(TaskTable *t, uint32_t tid);

@@ -10,7 +10,7 @@ import tempfile
 
 import perfd
 from checker import Checker
-from perfd import Daemon, add, check, equal, pb, refused, wait_until
+from perfd import Daemon, Subscriber, add, check, equal, pb, refused, wait_until
 from test_targets import CALLS, N, Tree, events_of, occurred
 from test_sources import Fire
 
@@ -132,6 +132,93 @@ def test_refusals():
             check("vfs-containers/containers.json can not be read" in said and word in said, said)
         equal(daemon.status().n_events, 1, "it goes on")
 
+
+# ---- a pid namespace of perfd's own ----------------------------------------------------------------------------------
+
+NAMESPACE = ("unshare", "--pid", "--fork", "--mount-proc")
+CHILD = "import os, sys; [os.getppid() for _ in range(3)]; os.write(1, b'%d\\n' % os.getpid()); {end}"
+# calls before it has children, then makes them: each goes into the cgroup before its exec, as a runtime does it
+PARENT = """
+import os, sys
+cgroup, n, child = sys.argv[1:]
+sys.stdin.readline()
+[os.getppid() for _ in range(3)]
+print(os.getpid(), flush=True)
+for _ in range(int(n)):
+    if os.fork() == 0:
+        with open(cgroup + "/cgroup.procs", "w") as f:
+            f.write("0")
+        os.execv(sys.executable, [sys.executable, "-c", child])
+    if "exit" in child:
+        os.wait()
+sys.stdin.readline()
+"""
+CHILDREN = 20
+
+
+class Parent(perfd.Line):
+    """In the namespace of that process, and in the cgroup."""
+
+    def __init__(self, pid, own, cgroup, end):
+        super().__init__(["nsenter", "--target", str(pid), "--pid", os.sys.executable, "-c", PARENT, cgroup, str(CHILDREN),
+                          CHILD.format(end=end)])
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as f:
+            wait_until(lambda: f.seek(0) == 0 and f.read(), "nsenter forks")
+            f.seek(0)
+            self.child = int(f.read())
+        with open(os.path.join(own, "cgroup.procs"), "w", encoding="ascii") as f:
+            f.write(str(self.child))
+
+    def go(self):
+        """The pids, as they are there, of the parent and of its children."""
+        self.say("go")
+        return [int(self.hear()[0]) for _ in range(1 + CHILDREN)]
+
+
+def of_whom(lines, pids):
+    """[(comm, container, cgroup)] of all samples of these pids."""
+    return [(line["comm"], (line.get("process") or {}).get("container", ""), (line.get("process") or {}).get("cgroup", ""))
+            for line in lines if line.get("event") and line.get("pid") in pids]
+
+
+def test_pid_namespace():
+    """Who is outside is not called an idle CPU; whoever is in a new container never carries the cgroup of who has started it."""
+    with Tree() as tree, Daemon(prefix=NAMESPACE) as daemon, daemon.client() as client:
+        check("perfd is in a pid namespace: whoever is outside of it has pid 0" in daemon.stderr(), daemon.stderr())
+        service, scope = tree.make("shop.service"), tree.make(f"machine.slice/libpod-{WEB}.scope")
+        add(client, {**CALLS, "name": "calls"})
+        for end, may_be_gone in (("sys.stdin.readline()", False), ("sys.exit()", True)):
+            with Parent(daemon.pid, service, scope, end) as parent, Fire(service) as outside, Subscriber(daemon, "calls") as one:
+                parent_pid, *pids = parent.go()
+                outside.fire("syscalls", 7)
+                lines = one.finish()
+                parent.process.stdin.close()
+            others = of_whom(lines, [0])  # those of other tests on this host too
+            check(len(others) >= 7 and set(others) == {("idle-or-outside", "", "")}, f"who is outside: {set(others)}")
+            equal(of_whom(lines, [parent_pid]), [("python3", "", f"/{tree.own}/shop.service")] * 3, "who starts containers")
+            found = of_whom(lines, pids)
+            equal(len(found), 3 * CHILDREN, "samples of containers")
+            inside = [(container, cgroup) for _, container, cgroup in found if cgroup]
+            equal(set(inside), {(WEB, f"/{tree.own}/machine.slice/libpod-{WEB}.scope")} if inside else set(), "what containers carry")
+            check(may_be_gone or len(inside) == len(found), f"{len(found) - len(inside)} samples of living containers have none")
+            print(f"  {len(inside)} of {len(found)} samples of {'short' if may_be_gone else 'long'} lives have their container")
+
+
+def test_foreign_proc():
+    """With the pids of another /proc nobody has a cgroup: it would be anybody's."""
+    with Tree() as tree, Daemon(prefix=NAMESPACE[:-1]) as daemon, daemon.client() as client:
+        check("which is that of another namespace: nobody has one" in daemon.stderr(), daemon.stderr())
+        service, scope = tree.make("shop.service"), tree.make(f"machine.slice/libpod-{WEB}.scope")
+        add(client, {**CALLS, "name": "calls"})
+        with Parent(daemon.pid, service, scope, "sys.stdin.readline()") as parent, Subscriber(daemon, "calls") as one:
+            pids = parent.go()
+            lines = one.finish()
+            parent.process.stdin.close()
+        found = of_whom(lines, pids)
+        equal((len(found), {who[1:] for who in found}), (3 + 3 * CHILDREN, {("", "")}), "samples, and what they carry")
+
+
+# ---- a real runtime --------------------------------------------------------------------------------------------------
 
 def run_podman(folder, *words, **more):
     """podman whose store is in the folder. Its runtime is runc without limits of resources, which no container may raise here."""

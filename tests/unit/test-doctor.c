@@ -302,7 +302,9 @@ static void test_nothing_allowed(void **state) {
                  "give perfd CAP_PERFMON (AmbientCapabilities=CAP_PERFMON in its unit)");
         check_yes(&r, "kernel symbols", "/proc/kallsyms has names, but no addresses, which only probes at an address and some "
                   "messages need; kernel.kptr_restrict is 1");
-        check_no(&r, "pids", "pid:[4026532000]: the pids of this namespace alone",
+        check_no(&r, "pids", "pid:[4026532000]: the pids of this namespace alone. Whoever is outside of it has pid 0 and is called "
+                 "idle-or-outside; cgroups and containers are those that /proc shows when a process is first seen, and none if it is "
+                 "gone by then",
                  "run perfd in the host's pid namespace (docker --pid=host, hostPID: true)");
         check_no(&r, "capabilities", "none; refused for want of CAP_PERFMON",
                  "AmbientCapabilities=CAP_PERFMON in perfd's unit, for all that is refused here");

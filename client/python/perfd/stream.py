@@ -179,7 +179,8 @@ class Stream:
         if item.tid == 0:
             event = self.events.get(item.event)
             is_of_nobody = item.WhichOneof("record") == "read" or (event and event.is_external)
-            return b"" if is_of_nobody else b"swapper/%d" % item.cpu, None
+            if is_of_nobody or 0 not in self.tasks:
+                return b"" if is_of_nobody else b"swapper/%d" % item.cpu, None
         task = self.tasks.get(item.tid)
         return (task.comm, self.processes[task.pid][0]) if task else (b"", None)
 
