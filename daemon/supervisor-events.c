@@ -178,8 +178,23 @@ int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation
         return 0;
 }
 
+/* A program by way of a process that has its file system: uprobe:/proc/PID/root/PATH, in each member of a group. */
+static bool names_root_of_process(const char *event) {
+        for (const char *at = event; (at = strstr(at, "/proc/")); at++) {
+                int n = 0;
+
+                if ((sscanf(at, "/proc/%*[0-9]/root/%n", &n) == 0 && n > 0) || strncmp(at, "/proc/self/", 11) == 0)
+                        return strncmp(at, "/proc/1/", 8) != 0; /* init is always there */
+        }
+        return false;
+}
+
 /* A number that another process may have by then is nothing to keep. */
 static int check_keeping(const EventSpec *spec, const Adding *adding, Explanation *e) {
+        if (adding->keep && names_root_of_process(spec->event))
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s: the pid of a /proc/PID/root path can be that of another process after "
+                              "a restart: keep a probe by the path of its file on the host (the root of podman's containers is what "
+                              "`podman mount` shows), or add it anew when the container runs", spec->name);
         if (!adding->keep || spec->target || (spec->n_pids == 0 && spec->n_tids == 0))
                 return 0;
         return refuse(e, REFUSED_INVALID, "bad-target", "%s: a pid or tid can be that of another process after a restart: keep "

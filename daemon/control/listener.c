@@ -244,6 +244,11 @@ static bool group_find(const char *group, gid_t *ret) {
         return !*end && strspn(group, "0123456789") > 0;
 }
 
+/* Without what the group would have. */
+static const char *whom_alone(mode_t mode) {
+        return mode & 07 ? "all users, but not by a group" : geteuid() == 0 ? "root alone" : "perfd's own user alone";
+}
+
 static int set_access(const char *path, mode_t mode, const char *group, Explanation *e) {
         bool is_wanted = group && (mode & 070);
         gid_t gid = 0;
@@ -251,13 +256,18 @@ static int set_access(const char *path, mode_t mode, const char *group, Explanat
         if (is_wanted && !group_find(group, &gid)) { /* on a machine where nobody has installed perfd: less access, never more */
                 log_print(LOG_WARNING, MESSAGE_SOCKET_ACCESS,
                           "%s is for %s: the group %s does not exist; `groupadd --system %s` makes it, for the next start of perfd",
-                          path, mode & 07 ? "all users, but not by a group" : geteuid() == 0 ? "root alone" : "perfd's own user alone",
-                          group, group);
+                          path, whom_alone(mode), group, group);
                 is_wanted = false;
                 mode &= ~(mode_t)070;
         }
-        if (is_wanted && chown(path, (uid_t)-1, gid) < 0)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be given to the group %s: %m", path, group);
+        if (is_wanted && chown(path, (uid_t)-1, gid) < 0) {
+                if (errno != EPERM)
+                        return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be given to the group %s: %m", path, group);
+                log_print(LOG_WARNING, MESSAGE_SOCKET_ACCESS,
+                          "%s is for %s: it can not be given to the group %s without CAP_CHOWN; give perfd that, or let it run in the "
+                          "group (Group=, --user UID:GID), for the next start of perfd", path, whom_alone(mode), group);
+                mode &= ~(mode_t)070;
+        }
         if (chmod(path, mode) < 0)
                 return refuse(e, REFUSED_DENIED, "no-permission", "%s can not get the mode %04o: %m", path, mode);
         return 0;

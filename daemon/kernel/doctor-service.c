@@ -116,6 +116,18 @@ static void examine_confinement(Doctor *d) {
                                                  : "no filter");
 }
 
+/* Whoever makes sockets himself gives the stream socket to a group; those of systemd come with theirs. */
+static void examine_sockets(Doctor *d) {
+        if (d->capabilities & 1ULL << CAP_CHOWN)
+                doctor_yes(d, "sockets", "perfd may give those that it makes to any group");
+        else if (getenv("LISTEN_FDS"))
+                doctor_yes(d, "sockets", "systemd made them, with their groups");
+        else
+                doctor_no(d, "sockets", "give perfd CAP_CHOWN (podman run --cap-add CHOWN), or let it run in that group", "without "
+                          "CAP_CHOWN a socket that perfd makes can be given to perfd's own groups only: else the stream socket is for %s "
+                          "alone", geteuid() == 0 ? "root" : "perfd's own user");
+}
+
 /* What the process has done with it is of interest where it had it. */
 static void examine_admin(Doctor *d) {
         const PrivilegesReport *p = d->wants->privileges;
@@ -147,6 +159,7 @@ void doctor_examine_service(Doctor *d) {
         examine_urgency(d);
         examine_placement(d);
         examine_confinement(d);
+        examine_sockets(d);
         examine_admin(d);
         examine_idle(d);
         examine_capabilities(d);

@@ -12,7 +12,8 @@ import perfd
 from checker import Checker
 from perfd import Daemon, Subscriber, add, check, equal, pb, refused, wait_until
 from test_targets import CALLS, N, Tree, events_of, occurred
-from test_sources import Fire
+from test_promises import rows_of
+from test_sources import FIRE, Fire, total
 
 # what is below the folder is the daemon's own /var/lib
 PREFIX = 'mount --make-rprivate / && mount --bind "$1" /var/lib && shift && exec "$@"'
@@ -242,13 +243,21 @@ os.execv(RUNC, [RUNC, *sys.argv[1:]])
 """
 
 
+def remove_all(folder):
+    """Whether it is gone: what podman leaves running behind a container may write there for a moment more."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return not os.path.exists(folder)
+
+
 @contextlib.contextmanager
 def podman():
     """Gives the folder of its store and that of a root for its containers."""
     real = shutil.which("runc")
     if not real or not shutil.which("podman") or not os.path.exists("/bin/busybox"):
         raise perfd.Skip("podman, runc and busybox-static are needed: ./tests/packages test")
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+    folder = tempfile.mkdtemp(dir="/var/tmp")
+    with contextlib.ExitStack() as stack:
+        stack.callback(wait_until, lambda: remove_all(folder), f"{folder} is removed")
         with open(f"{folder}/runc", "w", encoding="utf-8") as f:
             f.write(RUNC.replace("RUNC", repr(real)))
         os.chmod(f"{folder}/runc", 0o755)
@@ -288,6 +297,106 @@ def test_podman():
             equal(run_podman(folder, "rm", "--force", "--time", "0", "perfd-test-web").returncode, 0, "podman rm")
             wait_until(lambda: n_targets(client) == {"name": 0, "glob": 0, "id": 0}, "nobody is left")
             wait_until(lambda: absent(client)["name"] == "there is no container perfd-test-web now", "what is said of its name")
+
+
+# ---- perfd with few privileges ---------------------------------------------------------------------------------------
+
+GROUP = 1
+
+
+@contextlib.contextmanager
+def perfd_with_group(prefix=()):
+    """Gives a client, and the stream socket, of a perfd that makes its sockets as its configuration says, and then all that it says."""
+    said = []
+    with tempfile.TemporaryDirectory() as folder, open(f"{folder}/log", "w+", encoding="utf-8") as log:
+        config, control, stream = (f"{folder}/{name}" for name in ("perfd.yaml", "control.sock", "stream.sock"))
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(f'version: 1\nlisten: {{ control: {control}, stream: {stream} }}\naccess: {{ stream-group: "{GROUP}" }}\n')
+        ready, theirs = os.pipe()
+        process = subprocess.Popen([*prefix, perfd.PERFD, "--config", config, "--ready-fd", str(theirs)], stderr=log,
+                                   pass_fds=[theirs])
+        os.close(theirs)
+        try:
+            with os.fdopen(ready, "rb", buffering=0) as f:
+                equal(f.read(1), b"\n", "what perfd says when it is ready")
+            with perfd.Client(control) as client:
+                yield client, stream, said
+        finally:
+            process.terminate()
+            process.wait(perfd.PATIENCE)
+        log.seek(0)
+        said.append(log.read())
+
+
+def test_no_chown():
+    """What it may not give to a group is for itself alone, and the log and doctor say so: no reason not to start."""
+    with perfd_with_group() as (client, stream, _):
+        mode = os.stat(stream)
+        equal((mode.st_mode & 0o777, mode.st_gid), (0o660, GROUP), "the socket with CAP_CHOWN")
+    with perfd_with_group(("setpriv", "--bounding-set=-chown", "--inh-caps=-chown")) as (client, stream, said):
+        mode = os.stat(stream)
+        equal((mode.st_mode & 0o777, mode.st_gid), (0o600, os.getegid()), "the socket without")
+        row, = [row for row in client.request(doctor=pb.Empty()).doctor.rows if row.what == "sockets"]
+        check(not row.works and "CAP_CHOWN" in row.remedy, str(row))
+    check("stream.sock is for root alone: it can not be given to the group 1 without CAP_CHOWN" in said[0], said[0])
+
+
+def test_kept_roots():
+    """The number in /proc/PID/root/PATH is another process's after a restart."""
+    with Daemon() as daemon, daemon.client() as client:
+        for path in (f"/proc/{os.getpid()}/root{FIRE}",):
+            no = refused(client, "bad-event", add=pb.AddRequest(keep=True, events=[pb.EventSpec(event=f"uprobe:{path}:fire_call")]))
+            check("can be that of another process after a restart" in no.message and "podman mount" in no.message, no.message)
+
+
+def options_of_manifest(folder):
+    """Those of systemd/container.md, with the test's own folders."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "systemd", "container.md")
+    with open(path, encoding="utf-8") as f:
+        words = f.read().split("podman run", 1)[1].split("IMAGE", 1)[0].replace("\\\n", " ").split()
+    words[words.index("--name") + 1] = "perfd-test-perfd"
+    own = {"/run/perfd": f"{folder}/sockets", "/var/lib/containers/storage": f"{folder}/containers/storage"}
+    return [f"{own[word.split(':')[0]]}:{word.split(':', 1)[1]}" if word.split(":")[0] in own else word for word in words]
+
+
+def test_perfd_in_container():
+    """With the options that the manifest names it observes the host: another container by its name, and who is in it."""
+    with podman() as (folder, root):
+        os.mkdir(f"{folder}/sockets")
+        with open(f"{folder}/sockets/perfd.yaml", "w", encoding="utf-8") as f:
+            f.write("version: 1\nlisten: { control: /run/perfd/control.sock, stream: /run/perfd/stream.sock }\n"
+                    f'access: {{ stream-group: "{GROUP}" }}\n')
+        perfd_root = f"{folder}/perfd"
+        for name in ("usr", "build", "proc", "sys", "dev", "etc", "tmp", "run", "var/lib"):
+            os.makedirs(f"{perfd_root}/{name}")
+        for name in ("bin", "sbin", "lib", "lib64"):
+            os.symlink(f"usr/{name}", f"{perfd_root}/{name}")
+        web = run_podman(folder, "run", "--detach", "--name", "perfd-test-web", "--network", "none", "--rootfs", root, "/bin/busybox",
+                         "sh", "-c", "while :; do /bin/busybox sleep 0.05; done")
+        if web.returncode != 0:
+            raise perfd.Skip(f"podman can run no container here: {web.stdout.strip()[-300:]}")
+        ran = run_podman(folder, "run", *options_of_manifest(folder), "--volume", "/usr:/usr:ro", "--volume", f"{perfd.BUILD}:/build:ro",
+                         "--rootfs", perfd_root, "/build/daemon/perfd", "--config", "/run/perfd/perfd.yaml")
+        equal(ran.returncode, 0, ran.stdout)
+        control, stream = f"{folder}/sockets/control.sock", f"{folder}/sockets/stream.sock"
+        try:
+            wait_until(lambda: os.path.exists(stream) and os.path.exists(control) and os.stat(control).st_mode & 0o777,
+                       "perfd in the container is ready")
+        except AssertionError:
+            print(run_podman(folder, "logs", "perfd-test-perfd").stdout)
+            raise
+        mode = os.stat(stream)
+        equal((mode.st_mode & 0o777, mode.st_gid), (0o660, GROUP), "the stream socket")
+        with perfd.Client(control) as client:
+            add(client, {"event": "raw_syscalls:sys_enter", "name": "calls", "target": pb.Target(containers=["perfd-test-web"])})
+            equal(n_targets(client), {"calls": 1}, "the other container")
+            rows = {row.what: row for row in client.request(doctor=pb.Empty()).doctor.rows}
+            for what in ("host-wide events", "tracepoints", "cgroups", "pids", "sockets"):
+                check(rows[what].works, str(rows[what]))
+
+            def calls():
+                return total(rows_of(client.request(ledger=pb.LedgerRequest()).ledger, "calls"), "occurred")
+            wait_until(lambda: calls() > 0, "its calls")
 
 
 if __name__ == "__main__":
