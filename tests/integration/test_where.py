@@ -37,6 +37,14 @@ def check_accounts(lines):
     check(sum(row["since"]["delivered"] for row in events) >= own["matched"], f"delivered: {own}, {events}")
 
 
+def check_found(where, found, expected):
+    """All of it; but of `comm`, which a reader is asked, who may hear of an exec elsewhere too late, nine of ten."""
+    if where.startswith("comm") and found != expected:
+        check(set(found) < set(expected) and len(found) > 0.9 * len(expected), f"{len(found)} of {len(expected)} of {where}")
+    else:
+        equal(found, expected, f"what {where} wants")
+
+
 def test_short_lives():
     """Processes of 1 ms that change cgroup and program in the middle of it, told apart by these."""
     with Daemon() as daemon, daemon.client() as client, cgroups("x", "y", "z.service") as folders, \
@@ -68,7 +76,7 @@ def test_short_lives():
             equal(sorted(whose(lines, pids, holds)), sorted((line["time"], line["pid"]) for line in samples(lines)
                                                             if line["pid"] in pids), f"those of {where} that are in {order}")
             if order == "time":
-                equal(whose(lines, pids, holds), whose(everything, pids, holds), f"what {where} wants")
+                check_found(where, whose(lines, pids, holds), whose(everything, pids, holds))
     for order in ("time", "cpu"):
         n = {where: len(whose(seen[order, where], pids, lambda *_: True)) for where in ["", *conditions]}
         equal(n[""], N * CALLS, "calls")
@@ -94,10 +102,7 @@ def test_others_in_the_same_ring():
         expected = [] if where == "id == 1" else [(line["time"], line["pid"]) for line in samples(seen[0])
                                                   if line["pid"] in pids and name in line["comm"]]
         found = [(line["time"], line["pid"]) for line in samples(lines) if line["pid"] in pids]
-        if where.startswith("comm") and found != expected:  # which a reader is asked, who may hear of an exec elsewhere too late
-            check(set(found) < set(expected) and len(found) > 0.9 * len(expected), f"{len(found)} of {len(expected)} of {where}")
-        else:
-            equal(found, expected, f"what {where} wants")
+        check_found(where, found, expected)
         equal(lost(lines), [], f"lost of {where}")
 
 
