@@ -72,7 +72,7 @@ static void print(Count *c, const CountOptions *options) {
  * is less than what `out` holds, so it is written at once.
  */
 static void print_live(Count *c) {
-        TerminalSize size = terminal_size();
+        TerminalSize size = terminal_size(c->p->out.fd);
         CountOptions options = *c->options;
         Output *o = &c->p->out;
         size_t top = size.rows > AROUND_TABLE ? size.rows - AROUND_TABLE : 1;

@@ -23,7 +23,7 @@ typedef struct Stat {
         const StatOptions *options;
         perfd_client *control;
         StatCounters counters;
-        StatCommand command;
+        Command command;
         uint64_t interval;
         bool was_told; /* by a signal to end */
 
@@ -175,7 +175,7 @@ static int await(Stat *s, Signals *ret) {
 /* The first reads behind the command's end have all of it; if none comes, what is there has to do. */
 static void on_signals(Stat *s, Signals signals) {
         if (signals.child && s->stopped == 0) {
-                stat_command_look(&s->command);
+                command_look(&s->command);
                 if (s->command.ended) {
                         s->stopped = now_of(s->clock);
                         s->is_enough = s->counters.n_events == 0;
@@ -273,7 +273,7 @@ static int connect_stream(Stat *s) {
 /* The subscription stands before the counters begin, and the command begins after them: so nothing is missed. */
 static int start(Stat *s) {
         char **command = s->options->command;
-        int r = command ? stat_command_start(s->p, &s->command, command) : 0;
+        int r = command ? command_start(s->p, &s->command, command) : 0;
 
         if (r == 0)
                 r = add(s);
@@ -291,7 +291,7 @@ static int start(Stat *s) {
         if (r != 0 || !command)
                 return r;
         s->began = now_of(s->clock);
-        return stat_command_go(s->p, &s->command, command);
+        return command_go(s->p, &s->command, command);
 }
 
 /* The connection that holds the events is that of the next run. */
@@ -314,10 +314,10 @@ static int run_once(Stat *s, StatRuns *runs, int *ret_code) {
         r = end_run(s, r);
         times = (StatTimes){ (s->stopped > 0 ? s->stopped : now_of(s->clock)) - s->began, s->command.user, s->command.sys };
         if (s->command.ended)
-                *ret_code = stat_command_code(&s->command);
+                *ret_code = command_code(&s->command);
         if (r == 0 && !stat_runs_add(runs, &s->counters, &times))
                 r = perfctl_fail(s->p, PERFCTL_FAILED, "the events differ from those of the previous run: of a glob, or of a cgroup");
-        stat_command_deinit(&s->command);
+        command_deinit(&s->command);
         stat_counters_deinit(&s->counters);
         return r;
 }
@@ -331,7 +331,7 @@ int stat_run(Perfctl *p, const StatOptions *options) {
         if (r == 0)
                 r = find_clock(&s);
         for (uint64_t i = 0; i < options->n_runs && r == 0 && !was_told && !p->out.error; i++) {
-                s = (Stat){ .p = p, .options = options, .command = STAT_COMMAND_NULL, .clock = s.clock,
+                s = (Stat){ .p = p, .options = options, .command = COMMAND_NULL, .clock = s.clock,
                             .interval = options->interval > 0 ? options->interval : TOTAL_INTERVAL };
                 r = run_once(&s, &runs, &code);
                 was_told = s.was_told;

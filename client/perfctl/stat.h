@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include "client/perfctl/command.h"
 #include "client/perfctl/perfctl.h"
 
 /* What several runs of a command counted: Welford's sums. */
@@ -176,28 +177,6 @@ typedef struct StatLine {
 
 void stat_put_json(Output *o, const StatStyle *style, const StatLine *line);
 void stat_put_fields(Output *o, const StatStyle *style, const StatLine *line);
-
-/* stat-command.c: a program that waits until its counters are there. */
-typedef struct StatCommand {
-        int pid;     /* 0: none */
-        int gate;    /* a byte lets it go */
-        int failure; /* errno of its exec comes here, or end of file */
-        bool ended;
-        int status;         /* as of wait(2), as the next two */
-        uint64_t user, sys; /* ns */
-} StatCommand;
-
-#define STAT_COMMAND_NULL ((StatCommand){ .gate = -1, .failure = -1 })
-
-/* 0, or an exit status after a message. */
-int stat_command_start(const Perfctl *p, StatCommand *c, char **command);
-int stat_command_go(const Perfctl *p, StatCommand *c, char **command);
-/* After SIGCHLD: sets `ended`. */
-void stat_command_look(StatCommand *c);
-/* What it ended with, as a shell says it. */
-int stat_command_code(const StatCommand *c);
-/* Ends it if it has not ended. */
-void stat_command_deinit(StatCommand *c);
 
 /* stat.c */
 typedef struct StatOptions {

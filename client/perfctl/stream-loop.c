@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -149,11 +150,20 @@ static int wait_for(struct pollfd *fds, nfds_t n, StreamLoop *l) {
                                                                            .tv_nsec = (long)(ns % 1000000000) }, NULL);
 }
 
+/* A command is asked to end: what it does until then belongs to it too. */
+static void on_signals(StreamLoop *l, Signals signals) {
+        if (signals.child)
+                command_look(&l->command);
+        if (signals.end && l->command.pid > 0 && !l->command.ended)
+                (void)kill(l->command.pid, SIGTERM);
+        l->is_told = l->is_told || l->command.ended || (signals.end && l->command.pid == 0);
+}
+
 /*
  * Until something happens. What was printed leaves before we wait, and not while more is there to be read: a pipe gets
  * large writes from a fast stream and each line at once from a slow one.
  */
-static int await(StreamLoop *l, bool *ret_signalled) {
+static int await(StreamLoop *l) {
         struct pollfd fds[] = {
                 { .fd = perfd_client_fd(l->p->client), .events = perfd_client_events(l->p->client) },
                 { .fd = signals_fd(), .events = POLLIN },
@@ -169,7 +179,8 @@ static int await(StreamLoop *l, bool *ret_signalled) {
                 return perfctl_fail(l->p, PERFCTL_FAILED, "poll: %s", strerror(errno));
         if (n > 0 && fds[2].revents & (POLLERR | POLLHUP))
                 l->p->out.error = EPIPE;
-        *ret_signalled = n > 0 && fds[1].revents != 0;
+        if (n > 0 && fds[1].revents != 0)
+                on_signals(l, signals_take());
         return 0;
 }
 
@@ -183,12 +194,12 @@ static void tick(StreamLoop *l) {
 }
 
 static int run(StreamLoop *l) {
-        bool enough = false, signalled = false;
+        bool enough;
         int r;
 
         for (;;) {
                 tick(l);
-                r = await(l, &signalled);
+                r = await(l);
                 if (r != 0)
                         return r;
                 if (l->p->out.error && l->p->out.error != EPIPE)
@@ -202,11 +213,10 @@ static int run(StreamLoop *l) {
                         return perfctl_fail_client(l->p, NULL);
                 }
                 (void)watch_loss_tell(&l->loss, l->p, monotonic_now());
-                enough = signalled || is_full(l) || (l->deadline > 0 && monotonic_now() >= l->deadline);
+                enough = l->is_told || is_full(l) || (l->deadline > 0 && monotonic_now() >= l->deadline);
                 if (!enough || l->stopping)
                         continue;
                 l->stopping = true;
-                (void)signals_take();
                 if (perfd_stream_stop(l->p->client) != 0)
                         return perfctl_fail_client(l->p, NULL);
         }
@@ -217,14 +227,24 @@ int stream_loop_run(StreamLoop *l, const perfd_subscription *subscription, const
         EventSubscription s = { .subscription = subscription, .callbacks = callbacks, .userdata = l->userdata, .choose = choose,
                                 .is_watched = l->is_watched };
         perfd_client *keeper = NULL; /* of events that are added for as long as it runs */
-        int r = signals_catch(l->p, false);
+        char **command = l->p->command;
+        int r = signals_catch(l->p, command != NULL);
 
+        l->command = COMMAND_NULL;
+        if (r == 0 && command)
+                r = command_start(l->p, &l->command, command);
+        s.pid = l->command.pid;
         if (r == 0)
                 r = subscribe_to_events(l->p, &s, &keeper);
         if (r == 0 && l->duration > 0)
                 l->deadline = monotonic_now() + l->duration;
         if (r == 0)
+                r = command ? command_go(l->p, &l->command, command) : 0;
+        if (r == 0)
                 r = run(l);
         perfd_client_free(keeper);
+        if (r == 0 && l->command.ended)
+                r = command_code(&l->command);
+        command_deinit(&l->command);
         return r;
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "client/perfctl/command.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/subscribe-events.h"
@@ -23,11 +24,16 @@ typedef struct StreamLoop {
 
         WatchLoss loss; /* counted by the verb */
         uint64_t deadline, next_tick; /* CLOCK_MONOTONIC, ns; 0: no limit; UINT64_MAX: never */
+        Command command; /* of p->command */
+        bool is_told;    /* by a signal, or by the command's end, that it is enough */
         bool stopping;
         int code; /* of the end */
 } StreamLoop;
 
-/* Subscribes, and runs until the stream has ended. An exit status. */
+/*
+ * Subscribes, and runs until the stream has ended; with a command behind "--" that is started then, until this has ended too.
+ * An exit status.
+ */
 int stream_loop_run(StreamLoop *loop, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
                     int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription));
 /* The output is printed; says on stderr what `n` of `what` ("items") there were and what was lost, and judges it. */

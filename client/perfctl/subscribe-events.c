@@ -135,10 +135,29 @@ static int add_specs(Perfctl *p, perfd_event_spec *specs, size_t n, EventWords *
         return 0;
 }
 
-static int add_words(Perfctl *p, EventWords *words, const perfd_result *list, EventWords *names) {
+/* What the process does until it executes the command is ours. Its attrs, malloc'ed, as long as the spec lives. */
+static const char **observe_from_exec(perfd_event_spec *s, int pid) {
+        const char **attr = must_have(calloc(s->n_attr + 1, sizeof(*attr)));
+        uint32_t *pids = must_have(malloc(sizeof(*pids)));
+
+        *pids = (uint32_t)pid;
+        s->pids = pids;
+        s->n_pids = 1;
+        for (size_t i = 0; i < s->n_attr; i++)
+                attr[i] = s->attr[i];
+        attr[s->n_attr++] = "enable-on-exec=true";
+        s->attr = attr;
+        return attr;
+}
+
+/* pid: of a command that is to be executed; 0: none. */
+static int add_words(Perfctl *p, EventWords *words, const perfd_result *list, int pid, EventWords *names) {
         perfd_event_spec each = PERFD_EVENT_SPEC_INIT, *specs = NULL;
+        const char **attr = NULL;
         int r = spec_options_parse(p, &each);
 
+        if (r == 0 && pid > 0)
+                attr = observe_from_exec(&each, pid);
         if (r == 0)
                 r = event_words_find(words, p, EVENT_WHERE_OFFERED);
         if (r == 0)
@@ -150,16 +169,20 @@ static int add_words(Perfctl *p, EventWords *words, const perfd_result *list, Ev
                 specs_free(specs, words->n);
         }
         target_deinit(&each);
+        free(attr);
         return r;
 }
 
 static int fail_no_event(const Perfctl *p) {
+        if (p->command)
+                return perfctl_fail(p, PERFCTL_USAGE, "which event of the command? as in `perfctl %s sched:sched_process_exec -- make`",
+                                    p->verb->name);
         return perfctl_fail(p, PERFCTL_USAGE, "which event? with options that say how an event is sampled, or which target it has, it is "
                             "added for the time of this command, as in `perfctl %s sched:sched_switch --pid 1`", p->verb->name);
 }
 
 /* Those of `words` that do not run are added, or all with `is_new`; what is to be subscribed to goes to `names`. */
-static int add_missing(Perfctl *p, const EventWords *words, bool is_new, EventWords *names) {
+static int add_missing(Perfctl *p, const EventWords *words, bool is_new, int pid, EventWords *names) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *list = NULL;
         __attribute__((cleanup(event_words_deinit))) EventWords missing = EVENT_WORDS_NULL;
 
@@ -172,13 +195,13 @@ static int add_missing(Perfctl *p, const EventWords *words, bool is_new, EventWo
                         event_words_take(&missing, words->names[i]);
                 else
                         take_running(names, words->names[i], list);
-        return missing.n > 0 ? add_words(p, &missing, list, names) : 0;
+        return missing.n > 0 ? add_words(p, &missing, list, pid, names) : 0;
 }
 
 /* The connection on which they were added stays, and the stream gets one of its own. */
 static int subscribe_to_added(Perfctl *p, const EventWords *words, bool is_new, const EventSubscription *s, perfd_client **ret_keeper) {
         __attribute__((cleanup(event_words_deinit))) EventWords names = EVENT_WORDS_NULL;
-        int r = add_missing(p, words, is_new, &names);
+        int r = add_missing(p, words, is_new, s->pid, &names);
 
         if (r != 0)
                 return r;
@@ -259,7 +282,7 @@ int subscribe_to_events(Perfctl *p, const EventSubscription *s, perfd_client **r
         __attribute__((cleanup(event_words_deinit))) EventWords words = EVENT_WORDS_NULL;
         int r;
 
-        if (!spec_options_given(p))
+        if (!spec_options_given(p) && s->pid == 0)
                 return subscribe_by_names(p, s, ret_keeper);
         r = event_words_add_all(&words, p);
         return r == 0 ? subscribe_to_added(p, &words, true, s, ret_keeper) : r;

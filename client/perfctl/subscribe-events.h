@@ -14,6 +14,7 @@ typedef struct EventSubscription {
          * a message. NULL: nothing does.
          */
         int (*choose)(void *userdata, const EventWords *words, perfd_subscription *subscription);
+        int pid;         /* of a command: each event is added, and observes it from its exec on; 0: there is none */
         bool is_watched; /* somebody at a terminal is told why nothing may come */
 } EventSubscription;
 

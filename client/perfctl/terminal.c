@@ -3,10 +3,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-TerminalSize terminal_size(void) {
+TerminalSize terminal_size(int fd) {
         struct winsize w;
 
-        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0)
+        if (ioctl(fd, TIOCGWINSZ, &w) < 0)
                 w = (struct winsize){ .ws_row = 0 };
         return (TerminalSize){ .rows = w.ws_row > 0 ? w.ws_row : 24, .columns = w.ws_col > 0 ? w.ws_col : 80 };
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/command.h"
 #include "client/perfctl/count.h"
 #include "client/perfctl/list-text.h"
 #include "client/perfctl/number.h"
@@ -96,8 +97,11 @@ static int verb_count_run(Perfctl *p) {
         CountOptions o = { .subscription = PERFD_SUBSCRIPTION_INIT };
         const char *by = perfctl_get(p, "by");
         const char **list = list_split(by ? by : "event", &o.n_columns);
-        int r = parse_options(p, list, &o);
+        int r = command_check(p);
 
+        command_choose_output(p);
+        if (r == 0)
+                r = parse_options(p, list, &o);
         if (r == 0)
                 r = perfctl_connect(p);
         if (r == 0)
@@ -113,7 +117,7 @@ static int verb_count_run(Perfctl *p) {
 const Verb verb_count = {
         .name = "count",
         .arguments = "EVENT...",
-        .help = "count samples by fields, process or container, until Ctrl-C",
+        .help = "count samples by fields, process or container, until Ctrl-C or of a command",
         .options = {
                 EVENT_OPTION(WORDS_SHOWN),
                 { .name = "by", .argument = "FIELD,...", .help = "group by a field, comm, pid, cpu, unit, ...",
@@ -133,5 +137,6 @@ const Verb verb_count = {
         },
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SHOWN,
+        .has_command = true,
         .run = verb_count_run,
 };

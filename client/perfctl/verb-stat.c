@@ -78,10 +78,8 @@ static int parse_command(const Perfctl *p, StatOptions *o) {
                 r = number_parse(p, "--repeat: ", repeat, &o->n_runs);
         if (r != 0)
                 return r;
-        if (p->command && !p->command[0])
-                return perfctl_fail(p, PERFCTL_USAGE, "no command after --");
-        if (p->command && (!target_is_host(&o->asked.target) || perfctl_get(p, "all-cpus")))
-                return perfctl_fail(p, PERFCTL_USAGE, "a command is a target of its own: leave out the others");
+        if ((r = command_check(p)) != 0)
+                return r;
         if (p->command && count && !has_interval)
                 return perfctl_fail(p, PERFCTL_USAGE, "--count with a command requires an --interval");
         if (repeat && (!p->command || has_interval))
@@ -120,7 +118,6 @@ static int parse_options(const Perfctl *p, StatOptions *o) {
         return 0;
 }
 
-/* Beside what the command itself says, a report would be hard to find: it goes where perf-stat(1) puts it. JSON is for programs. */
 static int choose_output(Perfctl *p) {
         const char *path = perfctl_get(p, "output"), *append = perfctl_get(p, "append");
         time_t now = time(NULL);
@@ -129,8 +126,7 @@ static int choose_output(Perfctl *p) {
         if (append && !path)
                 return perfctl_fail(p, PERFCTL_USAGE, "--append requires an --output");
         if (!path) {
-                if (p->command && !p->json)
-                        p->out.fd = STDERR_FILENO;
+                command_choose_output(p);
                 return 0;
         }
         fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0666);

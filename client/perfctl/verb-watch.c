@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/command.h"
 #include "client/perfctl/event-words.h"
 #include "client/perfctl/list-text.h"
 #include "client/perfctl/number.h"
@@ -170,8 +171,11 @@ static int parse_options(const Perfctl *p, WatchOptions *o) {
 
 static int verb_watch_run(Perfctl *p) {
         WatchOptions o = { .subscription = PERFD_SUBSCRIPTION_INIT };
-        int r = parse_options(p, &o);
+        int r = command_check(p);
 
+        command_choose_output(p);
+        if (r == 0)
+                r = parse_options(p, &o);
         if (r == 0)
                 r = perfctl_connect(p);
         if (r == 0)
@@ -183,7 +187,7 @@ static int verb_watch_run(Perfctl *p) {
 const Verb verb_watch = {
         .name = "watch",
         .arguments = "[EVENT...]",
-        .help = "print samples of running events, or of events that it adds",
+        .help = "print samples of running events, of events that it adds, or of a command",
         .options = {
                 EVENT_OPTION(WORDS_SHOWN),
                 { .name = "where", .argument = "EXPR", .help = "only samples that match this expression", .words = WORDS_FIELDS },
@@ -212,5 +216,6 @@ const Verb verb_watch = {
         },
         .max_arguments = VERB_ANY_NUMBER,
         .words = WORDS_SHOWN,
+        .has_command = true,
         .run = verb_watch_run,
 };

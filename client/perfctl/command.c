@@ -1,5 +1,5 @@
-/* The program begins when its counters are there: it waits between fork(2) and execvp(3) for a byte. */
-#include "client/perfctl/stat.h"
+/* The program begins when its events are there: it waits between fork(2) and execvp(3) for a byte. */
+#include "client/perfctl/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@ static void child_run(int gate, int failure, char **command) {
         int error;
 
         (void)signal(SIGPIPE, SIG_DFL);
-        if (read(gate, &byte, 1) != 1) /* who counts us went away */
+        if (read(gate, &byte, 1) != 1) /* who observes us went away */
                 _exit(PERFCTL_FAILED);
         execvp(command[0], command);
         error = errno;
@@ -22,7 +22,30 @@ static void child_run(int gate, int failure, char **command) {
         _exit(127);
 }
 
-int stat_command_start(const Perfctl *p, StatCommand *c, char **command) {
+int command_check(const Perfctl *p) {
+        static const char *const targets[] = { "all-cpus", "pid", "tid", "cgroup", "container", "unit", "target" };
+        size_t n = 0;
+
+        if (!p->command)
+                return 0;
+        if (!p->command[0])
+                return perfctl_fail(p, PERFCTL_USAGE, "no command after --");
+        for (const Option *o = p->verb->options; o->name; o++)
+                for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+                        if (strcmp(o->name, targets[i]) == 0 && (o->repeats ? (perfctl_get_all(p, o->name, &n), n > 0) :
+                                                                              perfctl_get(p, o->name) != NULL))
+                                return perfctl_fail(p, PERFCTL_USAGE, "a command is a target of its own: leave out the others");
+        return 0;
+}
+
+void command_choose_output(Perfctl *p) {
+        if (!p->command || p->json)
+                return;
+        p->out.fd = STDERR_FILENO;
+        p->human = isatty(STDERR_FILENO);
+}
+
+int command_start(const Perfctl *p, Command *c, char **command) {
         int gate[2], failure[2];
 
         if (pipe2(gate, O_CLOEXEC) < 0)
@@ -47,7 +70,7 @@ int stat_command_start(const Perfctl *p, StatCommand *c, char **command) {
         return perfctl_fail(p, PERFCTL_FAILED, "starting %s: %s", command[0], strerror(errno));
 }
 
-int stat_command_go(const Perfctl *p, StatCommand *c, char **command) {
+int command_go(const Perfctl *p, Command *c, char **command) {
         int error = 0;
         ssize_t n;
 
@@ -56,14 +79,16 @@ int stat_command_go(const Perfctl *p, StatCommand *c, char **command) {
         do
                 n = read(c->failure, &error, sizeof(error));
         while (n < 0 && errno == EINTR);
-        return n == 0 ? 0 : perfctl_fail(p, PERFCTL_FAILED, "starting %s: %s", command[0], strerror(error));
+        if (n == 0)
+                return 0;
+        return perfctl_fail(p, error == ENOENT ? 127 : 126, "starting %s: %s", command[0], strerror(error));
 }
 
 static uint64_t nsec_of(struct timeval tv) {
         return (uint64_t)tv.tv_sec * 1000000000 + (uint64_t)tv.tv_usec * 1000;
 }
 
-void stat_command_look(StatCommand *c) {
+void command_look(Command *c) {
         struct rusage usage;
 
         if (c->pid <= 0 || c->ended || wait4(c->pid, &c->status, WNOHANG, &usage) != c->pid)
@@ -73,11 +98,11 @@ void stat_command_look(StatCommand *c) {
         c->sys = nsec_of(usage.ru_stime);
 }
 
-int stat_command_code(const StatCommand *c) {
+int command_code(const Command *c) {
         return WIFEXITED(c->status) ? WEXITSTATUS(c->status) : 128 + WTERMSIG(c->status);
 }
 
-void stat_command_deinit(StatCommand *c) {
+void command_deinit(Command *c) {
         if (c->gate >= 0)
                 close(c->gate);
         if (c->failure >= 0)
@@ -86,5 +111,5 @@ void stat_command_deinit(StatCommand *c) {
                 (void)kill(c->pid, SIGTERM);
                 (void)waitpid(c->pid, &c->status, 0);
         }
-        *c = STAT_COMMAND_NULL;
+        *c = COMMAND_NULL;
 }

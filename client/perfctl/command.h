@@ -1,0 +1,35 @@
+/* For verbs that observe a program from its exec on: one that waits until its events are there. */
+#pragma once
+
+#include <stdint.h>
+
+#include "client/perfctl/perfctl.h"
+
+typedef struct Command {
+        int pid;     /* 0: none */
+        int gate;    /* a byte lets it go */
+        int failure; /* errno of its exec comes here, or end of file */
+        bool ended;
+        int status;         /* as of wait(2), as the next two */
+        uint64_t user, sys; /* ns */
+} Command;
+
+#define COMMAND_NULL ((Command){ .gate = -1, .failure = -1 })
+
+/* A program that the verb can not be without, and targets beside it. 0, or PERFCTL_USAGE after a message. */
+int command_check(const Perfctl *p);
+/*
+ * With a command what a verb prints goes to stderr, where perf-stat(1) and perf-trace(1) put it: stdout is the command's. JSON is for
+ * programs, and goes to stdout all the same.
+ */
+void command_choose_output(Perfctl *p);
+/* 0, or an exit status after a message. */
+int command_start(const Perfctl *p, Command *c, char **command);
+/* The same; as a shell has it 127 if there is no such program, and 126 if it can not be executed. */
+int command_go(const Perfctl *p, Command *c, char **command);
+/* After SIGCHLD: sets `ended`. */
+void command_look(Command *c);
+/* What it ended with, as a shell says it. */
+int command_code(const Command *c);
+/* Ends it if it has not ended. */
+void command_deinit(Command *c);
