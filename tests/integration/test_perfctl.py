@@ -108,7 +108,7 @@ def test_stat_ends_with_its_client():
         process.communicate()
         perfd.wait_until(lambda: daemon.status().n_events == 0, "its events to be gone")
         run(daemon, "stat", "nonsense:nothing", status=1)
-        run(daemon, "stat", "cpu-clock", "--", "/nonexistent/program", status=1)
+        run(daemon, "stat", "cpu-clock", "--", "/nonexistent/program", status=127)
         perfd.wait_until(lambda: run(daemon, "list") == "", "nothing is left")
 
 
