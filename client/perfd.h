@@ -278,6 +278,9 @@ typedef struct perfd_status_row {
         const perfd_count *losses;   /* what n_lost is the sum of; those that are not 0 */
         size_t n_losses;
         const perfd_access *access; /* without its `status` only version and clock are set; NULL: a daemon that has no rules yet */
+        const char *applied;  /* what the configuration of an apply is called, which holds instead of `config`; "": none does */
+        uint64_t config_read; /* when what holds was read: CLOCK_REALTIME, ns; 0: it is the defaults */
+        bool config_changed;  /* its files are others now: a reload reads them */
 } perfd_status_row;
 
 typedef struct perfd_cpu_row {

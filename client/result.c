@@ -65,6 +65,9 @@ static int add_status(perfd_result *result, const Perfd__V1__StatusReply *m) {
                 .n_tasks_forgotten = m->n_tasks_forgotten,
                 .n_losses = m->n_losses,
                 .access = access,
+                .applied = m->applied,
+                .config_read = m->config_read,
+                .config_changed = m->config_changed,
         };
         if (result_counts_new(&result->arena, m->losses, m->n_losses, &row->losses) < 0)
                 return -ENOMEM;

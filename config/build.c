@@ -14,6 +14,7 @@
 #include "config/value.h"
 #include "config/words.h"
 #include "daemon/base/checkpoint.h"
+#include "daemon/base/clock.h"
 
 static const char *node_kind_word(const Node *n) {
         return n->kind == NODE_LIST ? "a list" : n->kind == NODE_MAP ? "a mapping" : "one value";
@@ -222,7 +223,10 @@ static int value_build(Build *b, const Key *k, const Node *key, const Node *valu
 
 int build_init(Build *b, ConfigMistakes *m) {
         *b = (Build){ .config = config_default(), .mistakes = m };
-        return b->config ? 0 : error_origin(-ENOMEM);
+        if (!b->config)
+                return error_origin(-ENOMEM);
+        b->config->read_at = clock_now(CLOCK_REALTIME);
+        return 0;
 }
 
 void build_deinit(Build *b) {

@@ -72,9 +72,14 @@ Config *config_unref(Config *c) {
         for (size_t i = 0; i < c->n_paths; i++)
                 free(c->paths[i]);
         free(c->paths);
+        file_stamps_deinit(&c->stamps);
         values_deinit(OWNER_CONFIG, c);
         free(c);
         return NULL;
+}
+
+bool config_is_current(const Config *c) {
+        return file_stamps_are_current(&c->stamps);
 }
 
 const char *config_clock_name(const Config *c) {

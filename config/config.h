@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "config/file-stamp.h"
 #include "config/keys.h"
 #include "config/mistake.h"
 #include "daemon/base/cleanup.h"
@@ -142,6 +143,8 @@ typedef struct Config {
         size_t n_events;
         char **paths; /* of the files read, in this order; [0] is the main one */
         size_t n_paths;
+        FileStamps stamps; /* of files and the folder of drop-ins, as they were read; none: it was given as a text */
+        uint64_t read_at;  /* CLOCK_REALTIME, ns: when the reading began; 0: nothing was read */
         ConfigPlace set_at[KEYS_MAX]; /* where each key of the whole was set last; path NULL: nowhere */
 } Config;
 
@@ -164,6 +167,8 @@ typedef struct ConfigText {
 } ConfigText;
 /* The same with its drop-ins; the first one is the main file. */
 int config_parse_all(const ConfigText *texts, size_t n, ConfigMistakes *m, Config **ret);
+/* What config_load() has read is still what is on disk, as far as stat(2) tells. */
+bool config_is_current(const Config *c);
 /* What holds without any file: the defaults of the table of keys, the host, no events. NULL: no memory. */
 Config *config_default(void);
 

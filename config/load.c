@@ -43,11 +43,15 @@ static int file_read(Build *b, ConfigPlace at, char **ret_bytes, size_t *ret_len
         _cleanup_free_ char *bytes = NULL;
         size_t length = 0;
         struct stat st;
+        int r;
 
         if (fd < 0)
                 return refuse_file(b, at, "the file can not be opened", errno);
         if (fstat(fd, &st) < 0)
                 return refuse_file(b, at, "the file can not be examined", errno);
+        r = file_stamps_add(&b->config->stamps, at.path, &st);
+        if (r < 0)
+                return r;
         if (!S_ISREG(st.st_mode)) {
                 config_mistakes_add(b->mistakes, at, "this is no regular file");
                 b->is_partial = true;
@@ -102,10 +106,18 @@ static int drop_ins_list(Build *b, const char *folder, FileNames *names) {
         ConfigPlace at = { .path = folder, .file = 1 };
         DIR *directory = opendir(folder);
         struct dirent *entry;
-        int error;
+        struct stat st;
+        int error, r = 0;
 
+        if (!directory && errno == ENOENT)
+                return file_stamps_add(&b->config->stamps, folder, NULL);
         if (!directory)
-                return errno == ENOENT ? 0 : refuse_file(b, at, "the folder of drop-ins can not be opened", errno);
+                return refuse_file(b, at, "the folder of drop-ins can not be opened", errno);
+        if (fstat(dirfd(directory), &st) < 0 || (r = file_stamps_add(&b->config->stamps, folder, &st)) < 0) {
+                error = errno;
+                closedir(directory);
+                return r < 0 ? r : refuse_file(b, at, "the folder of drop-ins can not be examined", error);
+        }
         while ((errno = 0, entry = readdir(directory))) {
                 if (entry->d_name[0] == '.')
                         continue;

@@ -80,6 +80,14 @@ static int status_say_access(const Supervisor *s, const Access *access, Perfd__V
         return access_message(access, &reply->access);
 }
 
+/* A text that was applied has no files. */
+static int status_say_config(const Config *c, Perfd__V1__StatusReply *reply) {
+        reply->config_read = c->read_at;
+        reply->config_changed = !config_is_current(c);
+        reply->applied = strdup(c->n_paths > 0 && c->stamps.n == 0 ? c->paths[0] : "");
+        return reply->applied ? 0 : error_origin(-ENOMEM);
+}
+
 static int handle_status(Asking *a, Explanation *e) {
         Supervisor *s = a->supervisor;
         Perfd__V1__StatusReply *reply = malloc(sizeof(*reply));
@@ -131,6 +139,8 @@ static int handle_status(Asking *a, Explanation *e) {
         reply->config = strdup(s->config_path ? s->config_path : "");
         if (!reply->kernel || !reply->config)
                 return error_origin(-ENOMEM);
+        if ((r = status_say_config(s->config, reply)) < 0)
+                return r;
         r = ledger_some_losses_new(lost, &reply->losses, &reply->n_losses);
         return r < 0 ? r : status_add_cpus(s, reply);
 }

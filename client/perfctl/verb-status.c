@@ -1,5 +1,6 @@
 /* How the daemon is: one line for each fact, then a row for each reader. */
 #include <stdio.h>
+#include <time.h>
 
 #include "client/perfctl/json.h"
 #include "client/perfctl/ledger-rows.h"
@@ -40,6 +41,9 @@ static void print_json(Perfctl *p, const perfd_result *result, const perfd_statu
         JSON_STRING(&j, "clock", s->clock);
         JSON_STRING(&j, "kernel", s->kernel);
         JSON_STRING(&j, "config", s->config);
+        JSON_STRING(&j, "applied", s->applied);
+        JSON_NUMBER(&j, "config_read", s->config_read);
+        JSON_BOOL(&j, "config_changed", s->config_changed);
         JSON_NUMBER(&j, "events", s->n_events);
         JSON_NUMBER(&j, "enabled", s->n_enabled);
         JSON_NUMBER(&j, "subscribers", s->n_subscribers);
@@ -114,6 +118,25 @@ static void put_access(Table *t, const perfd_access *a) {
         put_fact(t, "own-processes", a->own_processes ? "yes" : "no");
 }
 
+/* What holds, and since when; what to do if that is not what is on disk. */
+static void put_config(Table *t, const perfd_status_row *s) {
+        const char *changed = "no";
+        char read[40] = "-";
+        time_t seconds = (time_t)(s->config_read / 1000000000);
+        struct tm tm;
+
+        if (t->human && *s->applied)
+                changed = *s->config ? "replaced by an apply: `perfctl reload` returns to it" : "replaced by an apply";
+        else if (s->config_changed)
+                changed = t->human ? "yes: `perfctl reload` reads it again" : "yes";
+        if (s->config_read > 0 && localtime_r(&seconds, &tm))
+                (void)strftime(read, sizeof(read), "%Y-%m-%d %H:%M:%S", &tm);
+        put_fact(t, "config", *s->config || !t->human ? s->config : "none");
+        put_fact(t, "applied", *s->applied || !t->human ? s->applied : "-");
+        put_fact(t, "config-read", read);
+        put_fact(t, "config-changed", changed);
+}
+
 static void print_facts(Perfctl *p, const perfd_status_row *s) {
         Table t;
 
@@ -133,7 +156,7 @@ static void print_facts(Perfctl *p, const perfd_status_row *s) {
         table_put_time(&t, s->uptime);
         put_fact(&t, "clock", s->clock);
         put_fact(&t, "kernel", s->kernel);
-        put_fact(&t, "config", *s->config || !p->human ? s->config : "none");
+        put_config(&t, s);
         put_number(&t, "events", s->n_events);
         put_number(&t, "enabled", s->n_enabled);
         put_number(&t, "subscribers", s->n_subscribers);
