@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client/perfctl/stat.h"
+#include "client/perfctl/target.h"
 
 /* Room for n more at the end. */
 static StatCounter *counters_grow(StatCounters *c, size_t n) {
@@ -90,9 +91,9 @@ static int add_one(Perfctl *p, StatCounters *c, const char *event, const perfd_e
                 return 0;
         }
         if (r != 0) {
-                bool is_no_name = !p->command && !strpbrk(event, ":/") && p->n_arguments > 0;
+                bool is_no_name = !p->command && !target_is_unknown(p) && !strpbrk(event, ":/") && p->n_arguments > 0;
 
-                r = perfctl_fail_client(p, event);
+                r = target_fail(p, event);
                 if (is_no_name) /* perf stat needs no "--" */
                         (void)perfctl_fail(p, r, "the command to count follows --, as in `perfctl stat -- sleep 1`");
                 return r;

@@ -127,7 +127,7 @@ static int add_specs(Perfctl *p, perfd_event_spec *specs, size_t n, EventWords *
         const perfd_ref_row *ref;
 
         if (perfd_add_temporary(p->client, specs, n, &result) != 0)
-                return perfctl_fail_client(p, specs_mistaken_text(specs, n, perfd_client_error(p->client)->reason));
+                return target_fail(p, specs_mistaken_text(specs, n, perfd_client_error(p->client)->reason));
         for (size_t i = 0; (ref = perfd_result_ref(result, i)); i++)
                 event_words_take(names, ref->name);
         for (size_t i = 0; perfd_result_note(result, i); i++)

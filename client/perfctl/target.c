@@ -1,6 +1,7 @@
 /* Numbers are one list with commas, as in other tools; names are an option each, because a path may have a comma. */
 #include "client/perfctl/target.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,4 +72,31 @@ void target_deinit(perfd_event_spec *s) {
 bool target_is_host(const perfd_event_spec *s) {
         return !s->target && s->n_pids == 0 && s->n_tids == 0 && s->n_cgroups == 0 && s->n_containers == 0 &&
                s->n_units == 0;
+}
+
+bool target_is_unknown(const Perfctl *p) {
+        static const char *const reasons[] = { "unknown-unit", "unknown-container", "unknown-cgroup" };
+
+        for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+                if (strcmp(perfd_client_error(p->client)->reason, reasons[i]) == 0)
+                        return true;
+        return false;
+}
+
+/* A glob is followed, also one that only this unit matches. Of a template the daemon has said what to do. */
+static void advise_on_unit(const Perfctl *p, const char *unit) {
+        if (isalnum((unsigned char)*unit) && !strstr(unit, "@."))
+                (void)perfctl_fail(p, PERFCTL_OK, "a unit that is to start later is observed from then on by a glob, as --unit '[%c]%s', or "
+                                   "by an event of the configuration", *unit, unit + 1);
+}
+
+int target_fail(const Perfctl *p, const char *expression) {
+        bool is_unit = strcmp(perfd_client_error(p->client)->reason, "unknown-unit") == 0;
+        size_t n;
+        const char *const *units = perfctl_get_all(p, "unit", &n);
+        int r = perfctl_fail_client(p, expression);
+
+        if (is_unit && n == 1)
+                advise_on_unit(p, units[0]);
+        return r;
 }

@@ -24,5 +24,12 @@
 /* Sets the members of a target; the spec is then to be given to target_deinit(). 0, or PERFCTL_USAGE after a message. */
 int target_parse(const Perfctl *p, perfd_event_spec *spec);
 void target_deinit(perfd_event_spec *spec);
+/*
+ * Where an event was refused: perfctl_fail_client(), and of a unit that does not run what can be done before it does. An exit
+ * status.
+ */
+int target_fail(const Perfctl *p, const char *expression);
+/* The last answer was that there is no such cgroup, container or unit: of the event nothing was said. */
+bool target_is_unknown(const Perfctl *p);
 /* Nothing but the whole host was asked for. */
 bool target_is_host(const perfd_event_spec *spec);

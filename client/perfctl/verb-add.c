@@ -43,7 +43,7 @@ static int add_specs(Perfctl *p, EventWords *words, perfd_event_spec *specs) {
                 r = send_specs(p, words, specs, &result); /* also if nothing was found: it says why */
         }
         if (r != 0)
-                return perfctl_fail_client(p, specs_mistaken_text(specs, words->n, perfd_client_error(p->client)->reason));
+                return target_fail(p, specs_mistaken_text(specs, words->n, perfd_client_error(p->client)->reason));
         refs_print(p, result);
         for (size_t i = 0; perfd_result_note(result, i); i++)
                 (void)perfctl_fail(p, PERFCTL_OK, "%s", perfd_result_note(result, i));

@@ -8,9 +8,11 @@ import signal
 import subprocess
 
 import perfd
-from perfd import Daemon, add, check, equal, wait_until
+from perfd import Daemon, add, check, equal, pb, wait_until
 from test_control import PERFCTL, documents, perfctl
+from test_pending import inside
 from test_sources import FIRE, GETPPID, Fire
+from test_tasks import cgroup_root, remove
 
 CALLS = "raw_syscalls:sys_enter"
 
@@ -115,6 +117,30 @@ def test_refusals():
         check("which event?" in perfctl(daemon, "watch", "--pid", "1", status=2).stderr, "no event at all")
         check("unknown-field" not in perfctl(daemon, "watch", CALLS, "--where", "no == 1", status=1).stderr, "a predicate that is none")
         wait_until(lambda: names(daemon) == [], "what was added for a stream that was refused to go")
+
+
+def test_unit_that_does_not_run():
+    """What is wrong, and a glob that does it: of this unit alone, from its start on. By each verb that adds an event."""
+    name = f"perfd-test-{os.getpid()}.service"
+    glob = f"[p]{name[1:]}"
+    with Daemon() as daemon, daemon.client() as client, Fire() as fire:
+        for verb in ("add", CALLS), ("watch", CALLS), ("count", CALLS), ("stat", CALLS):
+            lines = perfctl(daemon, *verb, "--unit", name, status=1).stderr.splitlines()
+            check(f"no cgroup belongs to a unit '{name}': it does not run" in lines[0], lines)
+            check(len(lines) == 2 and f"by a glob, as --unit '{glob}', or by an event of the configuration" in lines[1], lines)
+        wait_until(lambda: names(daemon) == [], "what was refused to be gone")
+        perfctl(daemon, "add", CALLS, "--filter", f"id == {GETPPID}", "--unit", glob)
+        folder = os.path.join(cgroup_root(), name)
+        for path in folder, f"{folder[:-len('.service')]}x.service":
+            os.mkdir(path)
+        try:
+            wait_until(lambda: client.request(list=pb.ListRequest()).list.events[0].n_targets == 1, "the unit to be observed")
+            with inside(folder, fire.pid):
+                fire.fire("syscalls", 100)
+            equal(sum(row.occurred for row in daemon.ledger().events), 100, "its calls")
+        finally:
+            for path in folder, f"{folder[:-len('.service')]}x.service":
+                wait_until(lambda path=path: remove(path), f"{path} to be empty")
 
 
 def on_terminal(daemon, *words):
