@@ -103,6 +103,7 @@ def test_what_can_not_be_executed():
             for option in ("--pid", "1"), ("--unit", "x.service"), ("-a",):
                 done = perfctl(daemon, verb, "page-faults", *option, "--", "true", status=2)
                 check("a command is a target of its own" in done.stderr, done.stderr)
+        check("--live: stderr is not a terminal" in perfctl(daemon, "count", CALLS, "--live", "--", "true", status=2).stderr, "--live")
         check("which event of the command?" in perfctl(daemon, "watch", "--", "true", status=2).stderr, "watch of no event")
         wait_until(lambda: none_runs(daemon), "what was added to go")
 
