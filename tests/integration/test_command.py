@@ -11,6 +11,7 @@ import sys
 import perfd
 from perfd import Daemon, add, check, equal, wait_until
 from test_control import PERFCTL, documents
+from test_roles import ANN, perfctl as perfctl_as, rules
 from test_sources import GETPPID
 
 CALLS = "raw_syscalls:sys_enter"
@@ -114,6 +115,16 @@ def test_who_may_not_add():
         done = perfctl(daemon, "watch", CALLS, "--", "sh", "-c", "echo runs", status=1, socket=daemon.stream)
         equal(done.stdout, "", "its stdout")
         check("control socket" in done.stderr, done.stderr)
+
+
+def test_of_somebody_whom_a_rule_lets():
+    """A process of one's own is one also while it waits for its exec; which events, the kernel decides as for their root."""
+    with Daemon(rules(f"{{ users: [{ANN}], own-processes: true }}")) as daemon:
+        os.chmod(daemon.directory, 0o755)
+        for verb in "watch", "count":
+            done = perfctl_as(daemon, ANN, verb, "syscalls:sys_enter_getppid", *python(FAMILY))
+            equal(done.returncode, 0, f"the status of {verb}, which said {done.stderr[-300:]!r}")
+            check("\n1230 " in done.stderr, f"{verb}: {done.stderr[-300:]!r}")
 
 
 def patient(daemon, *arguments):
