@@ -13,8 +13,11 @@
 #include "client/perfctl/text.h"
 
 void table_init(Table *t, bool human, const char *const *columns, size_t n_columns) {
+        const char **own = must_have(calloc(n_columns, sizeof(*own)));
+
+        memcpy(own, columns, n_columns * sizeof(*own));
         *t = (Table){
-                .columns = columns,
+                .columns = own,
                 .n_columns = n_columns,
                 .human = human,
                 .continues = true,
@@ -27,6 +30,7 @@ void table_deinit(Table *t) {
         for (size_t i = 0; i < t->n_cells; i++)
                 free(t->cells[i]);
         free(t->cells);
+        free(t->columns);
         for (size_t i = 0; i < t->n_below; i++)
                 free(t->below[i]);
         free(t->below);

@@ -7,7 +7,7 @@
 #include "client/perfctl/output.h"
 
 typedef struct Table {
-        const char *const *columns; /* headings; one that begins with '>' is of numbers, and right-aligned */
+        const char **columns; /* headings; one that begins with '>' is of numbers, and right-aligned */
         size_t n_columns;
         bool human;   /* a terminal */
         size_t width; /* of stdout if that is a terminal, 0: lines may be of any length */
@@ -23,7 +23,7 @@ typedef struct Table {
 #define TABLE_INIT(t, human, ...)                                                                                      \
         table_init((t), (human), TABLE_COLUMNS(__VA_ARGS__), sizeof(TABLE_COLUMNS(__VA_ARGS__)) / sizeof(char *))
 
-/* The headings have to live as long as the table. */
+/* The texts of the headings, static or not, have to live as long as the table; the list of them is copied. */
 void table_init(Table *t, bool human, const char *const *columns, size_t n_columns);
 void table_deinit(Table *t);
 
