@@ -121,7 +121,7 @@ static int client_fail_connect(perfd_client *c, const char *path, int error) {
         case EACCES:
         case EPERM:
                 return client_fail(c, PERFD_E_UNREACHABLE, "no-permission",
-                                   "%s may not be used by this user: see the socket's group, or use the stream socket",
+                                   "%s may not be used by this user: its group and mode are those of access in perfd's configuration",
                                    path);
         case EAGAIN:
                 return client_fail(c, PERFD_E_TIMEOUT, "timeout", "%s has a full queue of connections", path);

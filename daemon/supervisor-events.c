@@ -17,6 +17,7 @@
 #include "daemon/base/log.h"
 #include "daemon/supervisor-external.h"
 #include "daemon/supervisor-kept.h"
+#include "daemon/supervisor-ledger.h"
 #include "daemon/supervisor-quota.h"
 #include "daemon/supervisor-registered.h"
 #include "daemon/supervisor-removed.h"
@@ -260,6 +261,8 @@ int supervisor_remove_selected(Supervisor *s, Registration *const *selected, siz
 
         if (r == 0)
                 r = supervisor_say_last_losses(s, selected, n);
+        if (r == 0)
+                r = supervisor_cut(s); /* the last one that they are in */
         if (r != 0)
                 return r;
         for (size_t i = 0; i < n; i++) {
@@ -277,6 +280,7 @@ int supervisor_remove_selected(Supervisor *s, Registration *const *selected, siz
                 return r < 0 ? r : -EIO;
         for (size_t i = 0; i < n; i++) {
                 supervisor_tell_removed(s, selected[i]);
+                supervisor_add_removed_losses(s, selected[i]);
                 registration_free(s, selected[i]);
         }
         return 0;

@@ -212,6 +212,13 @@ int supervisor_say_last_losses(Supervisor *s, Registration *const *list, size_t 
         return r < 0 ? r : 0;
 }
 
+void supervisor_add_removed_losses(Supervisor *s, const Registration *g) {
+        const EventCut t = supervisor_event_totals(s, g);
+
+        for (int i = 0; i < _LOSS_EVENT_MAX; i++)
+                s->losses.removed[i] += t.lost[i];
+}
+
 int supervisor_start_losses(Supervisor *s) {
         int r = loss_bell_init(&s->losses.bell);
 

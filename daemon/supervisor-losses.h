@@ -8,6 +8,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/model/loss-bell.h"
+#include "daemon/model/loss.h"
 
 typedef struct Supervisor Supervisor;
 typedef struct Registration Registration;
@@ -16,6 +17,7 @@ typedef struct Losses {
         LossBell bell;
         sd_event_source *timer; /* on for a second behind a look, and no longer if nothing was lost in it */
         uint64_t n_late;        /* of the dispatcher, at the last look */
+        uint64_t removed[_LOSS_EVENT_MAX]; /* of events that are no more */
 } Losses;
 
 #define LOSSES_NULL { .bell = LOSS_BELL_NULL }
@@ -25,3 +27,5 @@ int supervisor_start_losses(Supervisor *s);
 void supervisor_free_losses(Supervisor *s);
 /* Events are about to be removed, or, with none, perfd ends: what of their losses was not said yet. They are disabled. Negative. */
 int supervisor_say_last_losses(Supervisor *s, Registration *const *list, size_t n);
+/* What an event has lost, behind its last cut, when it is about to go: the losses of all events, since the start, have it. */
+void supervisor_add_removed_losses(Supervisor *s, const Registration *g);

@@ -68,6 +68,8 @@ static int check_options(const Access *a, const EventSpec *spec, Explanation *e)
                         return refuse_event(a, spec, "with an attr other than enable-on-exec", e);
         if (spec->args || spec->maxactive || spec->fields.n > 0 || spec->include_self || spec->target)
                 return refuse_event(a, spec, "with args, fields, include-self or a target of the configuration", e);
+        if (spec->containers.n > 0) /* a refusal would say which there are, and what they are called */
+                return refuse_event(a, spec, "on a container: name its cgroup", e);
         if (spec->interval > 0 && spec->interval < INTERVAL_MIN)
                 return refuse_event(a, spec, "read more often than each 10 ms", e);
         return 0;
@@ -87,8 +89,7 @@ static int check_member(const Access *a, const EventSpec *spec, const EventName 
                 return spec->filter ? refuse_event(a, spec, "counted with a filter, which would tell what others do", e) : 0;
         if (name->kind == EVENT_NAME_TRACEPOINT && strcmp(name->group, "syscalls") != 0 &&
             strcmp(name->group, "raw_syscalls") != 0)
-                return refuse_event(a, spec, "whose samples can tell of others (tracepoints of syscalls and raw_syscalls can "
-                        "not),", e);
+                return refuse_event(a, spec, "whose samples can tell of others, as those of syscalls and raw_syscalls can not", e);
         return 0;
 }
 

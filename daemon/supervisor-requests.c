@@ -91,7 +91,7 @@ static int status_say_config(const Config *c, Perfd__V1__StatusReply *reply) {
 static int handle_status(Asking *a, Explanation *e) {
         Supervisor *s = a->supervisor;
         Perfd__V1__StatusReply *reply = malloc(sizeof(*reply));
-        uint64_t lost[_LOSS_EVENT_MAX] = { 0 };
+        uint64_t lost[_LOSS_EVENT_MAX];
         struct utsname uts;
         int r;
 
@@ -117,6 +117,7 @@ static int handle_status(Asking *a, Explanation *e) {
         reply->uptime = clock_now(CLOCK_MONOTONIC) - s->started;
         reply->n_events = (uint32_t)s->n_registrations;
         reply->n_pending = (uint32_t)supervisor_count_pending(s);
+        memcpy(lost, s->losses.removed, sizeof(lost));
         for (const Registration *g = s->registrations; g; g = g->next) {
                 EventCut t = supervisor_event_totals(s, g);
 

@@ -202,7 +202,7 @@ static int list_run(Perfctl *p) {
         if (!perfd_result_event(result, 0) && p->n_arguments > 0)
                 return perfctl_fail(p, PERFCTL_OK, "no running event matches '%s'", p->arguments[0]);
         if (!perfd_result_event(result, 0))
-                return perfctl_fail(p, PERFCTL_OK, "no running events");
+                return perfctl_fail(p, PERFCTL_OK, "no running events, or none that this user may see (`perfctl status`)");
         return PERFCTL_OK;
 }
 

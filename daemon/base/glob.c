@@ -94,7 +94,7 @@ static bool is_bounded(const GlobReader *r) {
                         is_plain = is_plain && r->units[i] < UNIT_STAR;
                         continue;
                 }
-                if (n_stars > 0 && !is_plain && length > PATTERN_MAX_SEARCHED)
+                if (n_stars > 0 && !is_plain && length > GLOB_SEARCHED_MAX)
                         return false;
                 n_stars++;
                 length = 0;
@@ -128,7 +128,7 @@ static int glob_read(const char *text, GlobReader *r, Explanation *e) {
                         r->units[r->n_units++] = byte;
                 }
         }
-        return is_bounded(r) ? 0 : refuse_glob(e, "64 characters at most between two stars, if one of them is ? or a set");
+        return is_bounded(r) ? 0 : refuse_glob(e, "16 characters at most between two stars, if one of them is ? or a set");
 }
 
 int glob_compile(const char *text, Pattern **ret, Explanation *e) {

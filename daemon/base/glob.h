@@ -12,6 +12,7 @@
 
 #define GLOB_MAX 1023      /* bytes */
 #define GLOB_SETS_MAX 64   /* different places with a set */
+#define GLOB_SEARCHED_MAX 16 /* characters between two stars, if they are not plain: less than a condition may have, for many names */
 
 /* Whether the text is a glob at all, or matches itself alone. */
 bool text_is_glob(const char *text);

@@ -94,6 +94,7 @@ def test_once_a_second():
         load.done(stop=True)
         lost = in_ledger(control, "calls")
         control.request(remove=pb.SelectRequest(names=["calls"]))
+        equal(daemon.status().n_lost, lost, "what the status says is lost since the start")
         equal(sum_of(daemon, "calls"), lost, f"what {len(losses(daemon, 'calls'))} lines say of the loss, of the ledger's")
         load.exit()
 

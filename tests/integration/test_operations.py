@@ -203,7 +203,7 @@ def test_names_of_subscriptions():
 def test_globs():
     """Globs that take longest to match, for names that are as long as they may be: others are served, and who goes is not waited for."""
     names = [f"external:{'a' * 1000}b{i:04}" for i in range(200)]
-    slow = [f"*{'[ab]' * 60}b*{i:04}" for i in range(200)]
+    slow = [f"*{'[ab]' * 15}b*{i:04}" for i in range(200)]
     with Daemon("version: 1\naccess: { stream-mode: 0666 }\n") as daemon, daemon.client() as root:
         add(root, *({"event": name, "fields": [pb.ExternalField(name="v", type="u64")]} for name in names))
         for body in {"ledger": pb.LedgerRequest(events=slow)}, {"subscribe": pb.SubscribeRequest(events=slow)}:

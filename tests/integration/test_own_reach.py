@@ -113,7 +113,7 @@ def test_many_names_of_cgroups():
         put(give(tree.make("mine"), ANN), own)
         path = tree.path("mine")
         for targets in [pb.Target(cgroups=[path] * 9)], [pb.Target(cgroups=[path] * 3)] * 3, \
-                       [pb.Target(cgroups=["**"] * 3), pb.Target(units=["a"] * 3), pb.Target(containers=["a"] * 3)]:
+                       [pb.Target(cgroups=["**"] * 5), pb.Target(units=["a"] * 4)]:
             for more in {}, {"interval": SECOND}:
                 refused(ann, "too-many-names", add=pb.AddRequest(while_connected=True, events=[
                     spec(GETPPID, name=f"e{i}", target=target, **more) for i, target in enumerate(targets)]))
