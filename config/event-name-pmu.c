@@ -1,6 +1,6 @@
 /*
  * What a PMU is asked for in its own words: rNNN for the core PMU, pmu/term,.../ for any. Which terms there are stands
- * in sysfs (daemon/kernel/pmu.h); here it is only form. Modifiers follow the closing slash, with or without a colon.
+ * in sysfs (daemon/kernel/pmu/pmu.h); here it is only form. Modifiers follow the closing slash, with or without a colon.
  */
 #include <string.h>
 

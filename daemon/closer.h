@@ -17,7 +17,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/base/thread.h"
-#include "daemon/kernel/probe.h"
+#include "daemon/kernel/probe/probe.h"
 
 typedef struct Closer {
         Thread thread;

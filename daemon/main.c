@@ -10,12 +10,12 @@
 #include "config/value-text.h"
 #include "config/words.h"
 #include "daemon/base/log.h"
-#include "daemon/kernel/state-file.h"
-#include "daemon/kernel/tasks.h"
-#include "daemon/supervisor-access.h"
-#include "daemon/supervisor-doctor.h"
-#include "daemon/supervisor-names.h"
-#include "daemon/supervisor.h"
+#include "daemon/kernel/host/state-file.h"
+#include "daemon/kernel/task/tasks.h"
+#include "daemon/supervisor/requests/access.h"
+#include "daemon/supervisor/requests/doctor.h"
+#include "daemon/supervisor/resolve/names.h"
+#include "daemon/supervisor/supervisor.h"
 
 #define EXIT_USAGE 2
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "daemon/base/fd-limit.h"
-#include "daemon/kernel/tasks.h"
+#include "daemon/kernel/task/tasks.h"
 
 /* False: the end. */
 static bool watchdog_sleep(Watchdog *w) {

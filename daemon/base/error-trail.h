@@ -57,7 +57,7 @@ void error_trail_name(int error, const char *format, ...) __attribute__((cold, f
 
 /*
  * What strerror(3) says of -r, and the trail, which ends with it: "Cannot allocate memory; from ring_open() at ring.c:28, CPU 1,
- * through supervisor_open_rings() at supervisor-rings.c:90". Of the calling thread, until it asks again.
+ * through supervisor_open_rings() at supervisor/changes/rings.c:90". Of the calling thread, until it asks again.
  */
 const char *error_text(int r);
 

@@ -1,6 +1,6 @@
 /*
  * For the supervisor: the sockets on which requests come, and the connections on them. Main thread only. What a
- * request means is the supervisor's (supervisor-requests.c); here is how it arrives, from whom, and how the answer
+ * request means is the supervisor's (supervisor/requests/requests.c); here is how it arrives, from whom, and how the answer
  * leaves. A peer can make nothing here fail but its own connection.
  */
 #pragma once

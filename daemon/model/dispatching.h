@@ -1,6 +1,6 @@
 /*
  * What all readers share with the dispatcher: its bell, and its work, which a reader may do while the dispatcher sleeps.
- * All of it belongs to the dispatcher (dispatcher.h), which outlives the readers.
+ * All of it belongs to the dispatcher (dispatcher/dispatcher.h), which outlives the readers.
  */
 #pragma once
 

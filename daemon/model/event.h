@@ -1,7 +1,7 @@
 /*
  * What an event is (EventSpec), and its identity while it lives (Event). Both are immutable once others know of them: a live
  * change of a filter, a period or a group makes another Event of the same id, which shares the numbers. The fds and whether
- * it is enabled belong to the supervisor (supervisor-events.c), the numbers to their writers (counters.h).
+ * it is enabled belong to the supervisor (supervisor/changes/events.c), the numbers to their writers (counters.h).
  */
 #pragma once
 

@@ -124,7 +124,7 @@ void kin_table_add_root(KinTable *t, uint32_t tid) {
                 }
                 sequence_give(&b->sequence, sequence);
         }
-        atomic_store_explicit(&t->is_used, true, memory_order_release); /* pairs with reader-note.c: who sees it sees the root */
+        atomic_store_explicit(&t->is_used, true, memory_order_release); /* pairs with reader/note.c: who sees it sees the root */
 }
 
 void kin_table_add(KinTable *t, uint32_t tid, uint32_t parent, nsec_t birth) {

@@ -1,6 +1,6 @@
 /*
  * What a reader and the dispatcher share: the two queues of one CPU's batches, and how one wakes the other. All of it
- * belongs to the reader (reader.h), which outlives the dispatcher's use.
+ * belongs to the reader (reader/reader.h), which outlives the dispatcher's use.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * For readers: where each field of a tracepoint lies in its raw bytes and what it is, precompiled from the event's
- * format and immutable. Made by kernel/format.c on the supervisor thread, shared by reference count, read everywhere.
+ * format and immutable. Made by kernel/tracefs/format.c on the supervisor thread, shared by reference count, read everywhere.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * All that readers need to know, immutable, published by the supervisor (supervisor-publish.c), picked up by each
+ * All that readers need to know, immutable, published by the supervisor (supervisor/readers/publish.c), picked up by each
  * reader between two drains and acknowledged. Nothing that a snapshot names is freed or closed before every reader
  * has acknowledged a later one.
  */

@@ -1,4 +1,4 @@
-/* What /proc says of all tasks: made by main (kernel/process.c), learnt by the dispatcher (task-table.c). */
+/* What /proc says of all tasks: made by main (kernel/task/process.c), learnt by the dispatcher (task-table.c). */
 #pragma once
 
 #include <stdbool.h>

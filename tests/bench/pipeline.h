@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "daemon/dispatcher.h"
+#include "daemon/dispatcher/dispatcher.h"
 #include "daemon/encode/item.h"
-#include "daemon/reader.h"
+#include "daemon/reader/reader.h"
 #include "tests/bench/peer.h"
 #include "tests/bench/played-ring.h"
 #include "tests/bench/stopwatch.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/kernel/container-state.h"
+#include "daemon/kernel/cgroup/container-state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/elf-file.h"
+#include "daemon/kernel/elf/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

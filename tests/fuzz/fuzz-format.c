@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/format.h"
+#include "daemon/kernel/tracefs/format.h"
 #include "daemon/model/field.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);

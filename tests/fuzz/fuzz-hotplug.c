@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/base/cpu-list.h"
-#include "daemon/kernel/hotplug.h"
+#include "daemon/kernel/host/hotplug.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/cgroup-mounts.h"
-#include "daemon/kernel/cgroup-pattern.h"
+#include "daemon/kernel/cgroup/mounts.h"
+#include "daemon/kernel/cgroup/pattern.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

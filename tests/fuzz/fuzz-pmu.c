@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/pmu-terms.h"
+#include "daemon/kernel/pmu/terms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

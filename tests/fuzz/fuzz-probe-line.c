@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/kernel-symbol-index.h"
-#include "daemon/kernel/kernel-symbols.h"
-#include "daemon/kernel/probe-dynamic.h"
-#include "daemon/kernel/probe-names.h"
+#include "daemon/kernel/symbol/kernel-symbol-index.h"
+#include "daemon/kernel/symbol/kernel-symbols.h"
+#include "daemon/kernel/probe/dynamic.h"
+#include "daemon/kernel/probe/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

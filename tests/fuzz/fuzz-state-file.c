@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "daemon/control/control.h"
-#include "daemon/kernel/state-file.h"
+#include "daemon/kernel/host/state-file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

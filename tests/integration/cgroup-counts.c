@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/kernel/cgroup.h"
-#include "daemon/kernel/tasks.h"
-#include "daemon/kernel/tracing.h"
+#include "daemon/kernel/cgroup/cgroup.h"
+#include "daemon/kernel/task/tasks.h"
+#include "daemon/kernel/tracefs/tracing.h"
 
 #define N_CALLS 1000
 #define ID "c0ffee0e1a95c3cb7ef3c7c4ff4d9ad2a92ed1b2a5a3bb1d6ff41e0a3b7c9d1"

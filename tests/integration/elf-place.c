@@ -1,5 +1,5 @@
 /*
- * What daemon/kernel/elf-file.h answers, for a test that compares it with what binutils say: one command in each line
+ * What daemon/kernel/elf/file.h answers, for a test that compares it with what binutils say: one command in each line
  * of standard input, one answer in each line of standard output, fields behind a tab.
  *
  *     find NAME [OFFSET]   address, file offset, size (hex), symbol
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/elf-file.h"
+#include "daemon/kernel/elf/file.h"
 
 static void print_refusal(int r, const Explanation *e) {
         if (r < 0)

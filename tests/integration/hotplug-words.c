@@ -1,7 +1,7 @@
 /*
  * usage: hotplug-words [CPU]
  *
- * What the real kernel says on the socket of kernel/hotplug.c. Without an argument no CPU is touched: a uevent that is
+ * What the real kernel says on the socket of kernel/host/hotplug.c. Without an argument no CPU is touched: a uevent that is
  * made up for /dev/null is let through by the socket's filter, or not, and is no CPU's. With one, for machines that
  * are only there for tests, that CPU is taken offline and back, 20 times, and each time exactly that is to be said.
  * 77, which meson counts as skipped, if uevents can not be made up.
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/hotplug.h"
-#include "daemon/kernel/tasks.h"
+#include "daemon/kernel/host/hotplug.h"
+#include "daemon/kernel/task/tasks.h"
 
 #define N_ROUNDS 20
 #define PATIENCE_MS 10000

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/kernel/idle-cpus.h"
-#include "daemon/kernel/system-calls.h"
+#include "daemon/kernel/host/idle-cpus.h"
+#include "daemon/kernel/privileges/system-calls.h"
 
 #define SKIPPED 77
 #define PATIENCE (40 * NSEC_PER_SEC)

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "daemon/kernel/kernel-symbols.h"
+#include "daemon/kernel/symbol/kernel-symbols.h"
 
 /* Two probes of one id are two events, not two places of one. */
 void test_same_id(void **state) {

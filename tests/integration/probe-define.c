@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-#include "daemon/kernel/probe-dynamic.h"
+#include "daemon/kernel/probe/dynamic.h"
 
 #define RECORDS_SIZE (1 + 8) /* pages of a ring */
 

@@ -19,11 +19,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "daemon/kernel/elf-file.h"
-#include "daemon/kernel/open.h"
-#include "daemon/kernel/probe-names.h"
-#include "daemon/kernel/probe.h"
-#include "daemon/kernel/whole-file.h"
+#include "daemon/kernel/elf/file.h"
+#include "daemon/kernel/event/open.h"
+#include "daemon/kernel/probe/names.h"
+#include "daemon/kernel/probe/probe.h"
+#include "daemon/kernel/host/whole-file.h"
 #include "daemon/model/field.h"
 
 #define N 100U

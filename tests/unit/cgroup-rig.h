@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/cgroup.h"
+#include "daemon/kernel/cgroup/cgroup.h"
 
 #define ID_A "3dcb1e0e1a95c3cb7ef3c7c4ff4d9ad2a92ed1b2a5a3bb1d6ff41e0a3b7c9d10"
 #define ID_B "3dcb1e0e1a95ffffffffffffffffffffffffffffffffffffffffffffffffffff"

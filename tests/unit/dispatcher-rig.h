@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/dispatcher.h"
+#include "daemon/dispatcher/dispatcher.h"
 
 #define N_LANES 2
 #define EVENT 7

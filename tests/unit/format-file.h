@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/kernel/format.h"
+#include "daemon/kernel/tracefs/format.h"
 
 #define FORMAT_FILE_MAX ((size_t)64 * 1024)
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "daemon/kernel/attr.h"
+#include "daemon/kernel/event/attr.h"
 
 #define IDENTITY (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 #define READ_FORMAT (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_LOST)

@@ -6,8 +6,8 @@
 
 #include <sys/resource.h>
 
-#include "daemon/kernel/cgroup-mounts.h"
-#include "daemon/kernel/cgroup-pattern.h"
+#include "daemon/kernel/cgroup/mounts.h"
+#include "daemon/kernel/cgroup/pattern.h"
 
 static void test_mounts(void **state) {
         CgroupMount *list = NULL;

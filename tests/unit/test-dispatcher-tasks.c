@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/dispatcher.h"
+#include "daemon/dispatcher/dispatcher.h"
 
 #define N_LANES 2
 #define N_PEERS 3

@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "daemon/dispatcher-ask.h"
+#include "daemon/dispatcher/ask.h"
 
 #define PATIENCE (20 * NSEC_PER_SEC)
 #define MANY 100 /* batches: more than fit into a turn */

@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/kernel/doctor-trial.h"
-#include "daemon/kernel/open.h"
+#include "daemon/kernel/doctor/trial.h"
+#include "daemon/kernel/event/open.h"
 
 static char root[64], tracing[80];
 static unsigned n_own_filters;

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/elf-file.h"
-#include "daemon/kernel/whole-file.h"
+#include "daemon/kernel/elf/file.h"
+#include "daemon/kernel/host/whole-file.h"
 
 
 DEFINE_CLEANUP(ElfFile *, elf_file_close)

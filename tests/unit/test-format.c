@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/kernel/format-number.h"
+#include "daemon/kernel/tracefs/format-number.h"
 #include "tests/unit/format-file.h"
 
 #define COMMON                                                                                                         \

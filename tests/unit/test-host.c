@@ -14,7 +14,7 @@
 #include "config/host.h"
 #include "config/value.h"
 #include "daemon/base/cpu-list.h"
-#include "daemon/kernel/tasks.h"
+#include "daemon/kernel/task/tasks.h"
 
 /* 19 KiB: each second CPU of the largest kernels. What is cut after 1,023 bytes ends with "27" of "276". */
 static void test_long_list(void **state) {

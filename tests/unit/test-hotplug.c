@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/hotplug.h"
-#include "daemon/kernel/tasks.h"
+#include "daemon/kernel/host/hotplug.h"
+#include "daemon/kernel/task/tasks.h"
 
 #define MESSAGE(text) { text, sizeof(text) }
 #define REST(action, cpu)                                                                                              \

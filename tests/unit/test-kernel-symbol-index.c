@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/kernel/kernel-symbol-index.h"
+#include "daemon/kernel/symbol/kernel-symbol-index.h"
 
 static const char list[] =
         "ffffffff81000100 T vfs_read\n"

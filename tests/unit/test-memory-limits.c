@@ -7,7 +7,7 @@
 
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/thread.h"
-#include "daemon/kernel/memory-limits.h"
+#include "daemon/kernel/cgroup/memory-limits.h"
 
 #define MIB (1 << 20)
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/open.h"
+#include "daemon/kernel/event/open.h"
 
 #define PID 4242
 #define LEADER 77

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "daemon/dispatcher.h"
+#include "daemon/dispatcher/dispatcher.h"
 #include "tests/unit/reader-checks.h"
 
 #define CLOCK_OF_TEST CLOCK_BOOTTIME /* that of the samples; the monotonic one shows the same */
@@ -173,7 +173,7 @@ int __wrap_sched_getcpu(void) {
 
 /* ---- the threads ------------------------------------------------------------------------------------------------- */
 
-/* As the loop in reader.c does. */
+/* As the loop in reader/reader.c does. */
 static void world_read(World *w, unsigned cpu) {
         Cpu *c = &w->cpus[cpu];
         Reader *r = &c->rig.reader;
@@ -231,7 +231,7 @@ static void check_watermarks(const World *w) {
                         assert_true(w->cpus[i].open[k] >= w->dispatcher.watermarks[i]);
 }
 
-/* As in dispatcher-turn.c. */
+/* As in dispatcher/turn.c. */
 static void world_work(World *w) {
         Dispatcher *d = &w->dispatcher;
         nsec_t before[MAX_CPUS];

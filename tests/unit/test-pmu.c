@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/pmu-terms.h"
-#include "daemon/kernel/pmu.h"
+#include "daemon/kernel/pmu/terms.h"
+#include "daemon/kernel/pmu/pmu.h"
 
 static char root[64];
 

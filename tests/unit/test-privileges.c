@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 #include "daemon/base/thread.h"
-#include "daemon/kernel/open.h"
-#include "daemon/kernel/privileges.h"
-#include "daemon/kernel/system-calls.h"
+#include "daemon/kernel/event/open.h"
+#include "daemon/kernel/privileges/privileges.h"
+#include "daemon/kernel/privileges/system-calls.h"
 
 #define NO_NAMESPACE 77
 

@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/kernel-symbols.h"
-#include "daemon/kernel/probe-dynamic.h"
-#include "daemon/kernel/probe-names.h"
-#include "daemon/kernel/probe-place.h"
+#include "daemon/kernel/symbol/kernel-symbols.h"
+#include "daemon/kernel/probe/dynamic.h"
+#include "daemon/kernel/probe/names.h"
+#include "daemon/kernel/probe/place.h"
 
 static void check_line(const char *line, char kind, unsigned maxactive, const char *group, const char *name) {
         ProbeLine l;

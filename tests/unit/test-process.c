@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/kernel/process.h"
+#include "daemon/kernel/task/process.h"
 
 static void test_cgroup_paths(void **state) {
         static const struct {

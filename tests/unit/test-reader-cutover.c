@@ -4,7 +4,7 @@
  */
 #include "tests/unit/reader-checks.h"
 
-#include "daemon/kernel/open.h"
+#include "daemon/kernel/event/open.h"
 
 #define GUARD (5 * NSEC_PER_MSEC)
 #define OLD_FD 1000 /* of stream 1 */

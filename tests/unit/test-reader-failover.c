@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
-#include "daemon/stall-monitor.h"
+#include "daemon/reader/stall-monitor.h"
 #include "tests/unit/reader-checks.h"
 
 #define GUARD (5 * NSEC_PER_MSEC)

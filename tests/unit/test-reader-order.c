@@ -72,7 +72,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts) {
         return 0;
 }
 
-/* As the loop in reader.c does. */
+/* As the loop in reader/reader.c does. */
 static void world_read(World *w, unsigned cpu) {
         Reader *r = &w->rigs[cpu].reader;
 

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "daemon/base/cleanup.h"
-#include "daemon/kernel/state-file.h"
-#include "daemon/kernel/whole-file.h"
+#include "daemon/kernel/host/state-file.h"
+#include "daemon/kernel/host/whole-file.h"
 
 static char folder[] = "/tmp/test-state-file.XXXXXX", path[80];
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/kernel/tasks.h"
+#include "daemon/kernel/task/tasks.h"
 #include "daemon/watchdog.h"
 
 #define PATIENCE (20 * NSEC_PER_SEC)

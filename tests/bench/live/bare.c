@@ -1,5 +1,5 @@
 /*
- * The policy of waking up is that of daemon/reader.c: the watermark, and ticks of the monotonic clock, which are short
+ * The policy of waking up is that of daemon/reader/reader.c: the watermark, and ticks of the monotonic clock, which are short
  * after records came and doubled with each look in vain. The thread is pinned to the ring's CPU and urgent, as a reader
  * is.
  */
@@ -19,8 +19,8 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/thread.h"
-#include "daemon/reader.h"
-#include "daemon/supervisor.h"
+#include "daemon/reader/reader.h"
+#include "daemon/supervisor/supervisor.h"
 
 #define EVENT "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id"
 #define READER_NICE -19

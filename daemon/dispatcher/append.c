@@ -1,0 +1,259 @@
+/*
+ * Items to packets. What is done is done for runs: items that lie in a batch one behind the other and go the same way; what
+ * comes in turns has a quick way of its own (dispatcher/pass.h). A long run is sent from where it lies, so that a flood is
+ * not copied; what a socket does not take at once is copied then, before the batch goes back to its reader. Short ones wait
+ * together for the end of the turn, or until a packet is full.
+ */
+#include "daemon/dispatcher/pass.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FEW 4 /* entries of one group, for which it does not pay to look what they have in common */
+#define LENT_SIZE ((size_t)16 << 10) /* so much is sent without a copy; less, together with what follows */
+
+_Static_assert(POOL_BUFFER >= BATCH_ARENA, "a run is in one packet");
+
+static int channel_send_to(Dispatcher *d, Subscriber *s, Packet *p) {
+        int r = p->buffers ? subscriber_refer(d, s, p) : 0;
+
+        return r != 0 ? r : subscriber_push(d, s, p);
+}
+
+/* A packet goes to every subscriber of the channel. Whoever can not send it at once holds it from then on. */
+static int channel_send(Dispatcher *d, Channel *c, Packet *p) {
+        int r = 0;
+
+        if (!p)
+                return 0;
+        if (p->is_placed)
+                return channel_send_placed(d, c, p);
+        packet_seal(p);
+        for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
+                next = s->next; /* a push may end the subscriber */
+                if (p->n_items == 0 || subscriber_gets(s, *c->side))
+                        r = channel_send_to(d, s, p);
+        }
+        if (p->n_refs > 1) {
+                int settled = packet_settle(p, &d->packets);
+
+                r = r < 0 ? r : settled;
+        }
+        packet_unref(p);
+        return r;
+}
+
+int channel_flush(Dispatcher *d, Channel *c) {
+        int r = channel_send(d, c, TAKE_PTR(c->tasks)), sent = channel_send(d, c, TAKE_PTR(c->open));
+
+        return r < 0 ? r : sent;
+}
+
+/* Items that lie in a batch one behind the other. */
+typedef struct Run {
+        const uint8_t *bytes;
+        size_t length, n;
+} Run;
+
+/*
+ * Much at once is sent from where it lies; what does not leave at once is copied then. Where several can read one copy, there
+ * is one.
+ */
+static int channel_lend(Dispatcher *d, Channel *c, const Run *run) {
+        int r = channel_flush(d, c);
+        Packet *p;
+
+        if (r < 0)
+                return r;
+        p = channel_share(d, c);
+        if (p)
+                (void)packet_append(p, run->bytes, run->length, run->n); /* of one batch: it has room for that */
+        else
+                p = packet_new_lent(run->bytes, run->length, run->n);
+        return p ? channel_send(d, c, p) : error_origin(-ENOMEM);
+}
+
+static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
+        int r;
+
+        if (run->length >= LENT_SIZE)
+                return channel_lend(d, c, run);
+        r = c->open ? channel_flush(d, c) : 0;
+        if (r < 0)
+                return r;
+        dispatcher_note_unflushed(d, c);
+        c->open = channel_place(c, LENT_SIZE);
+        if (!c->open)
+                c->open = channel_share(d, c);
+        if (!c->open)
+                c->open = packet_new_pooled(&d->packets);
+        if (!c->open)
+                return error_origin(-ENOMEM);
+        (void)packet_append(c->open, run->bytes, run->length, run->n); /* less than it has room for */
+        return 0;
+}
+
+static inline int channel_append(Dispatcher *d, Channel *c, const Run *run) {
+        bool is_in = c->open && (run->n == 1 ? packet_append_one(c->open, run->bytes, run->length) :
+                                 run->length < LENT_SIZE && packet_append(c->open, run->bytes, run->length, run->n));
+
+        return is_in ? 0 : channel_open(d, c, run);
+}
+
+/* Where entries go: channels of one order and group. */
+typedef struct Way {
+        StreamOrder order;
+        uint32_t group;
+        uint64_t bits; /* of these channels */
+} Way;
+
+static inline bool dispatcher_has_named(Dispatcher *d, const Way *way, uint32_t tid, uint64_t bits) {
+        return !(bits & ~task_table_described(&d->tasks[way->order], way->group, tid));
+}
+
+/* How many of these n entries go where the first one goes, and lie behind it: whoever did them, if that was said already. */
+static size_t run_length(Dispatcher *d, const Way *way, const BatchEntry *first, size_t n) {
+        const uint64_t bits = way->bits;
+        uint64_t wanted = first->mask & bits;
+        uint32_t tid = first->tid;
+        size_t i;
+
+        for (i = 1; i < n; i++) {
+                const BatchEntry *e = &first[i];
+
+                if ((e->mask & bits) != wanted || e->place != e[-1].place + e[-1].length)
+                        break;
+                if (e->tid != tid) {
+                        if (!dispatcher_has_named(d, way, e->tid, wanted))
+                                break;
+                        tid = e->tid;
+                }
+        }
+        return i;
+}
+
+static int dispatcher_follow_note(Dispatcher *d, unsigned noted, const Batch *b, const BatchEntry *e) {
+        int r = 0;
+
+        for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++)
+                if (noted & 1U << order)
+                        r = dispatcher_note(d, (StreamOrder)order, b, e);
+        return r;
+}
+
+/* Entries that go one way, the first of these n and those behind it. How many they were. */
+static int dispatcher_append_run(Dispatcher *d, const Way *way, const Batch *b, const BatchEntry *e, size_t n, size_t *ret_n) {
+        Channel *const *by_bit = d->groups[way->order][way->group].by_bit;
+        uint64_t wanted = e->mask & way->bits;
+        Run run = { .bytes = b->arena + entry_offset(e) };
+        int r = 0;
+
+        if (!dispatcher_has_named(d, way, e->tid, wanted))
+                r = dispatcher_name(d, way->order, way->group, e->tid, wanted);
+        run.n = run_length(d, way, e, n);
+        run.length = e[run.n - 1].place + e[run.n - 1].length - e->place;
+        for (uint64_t m = wanted; m && r >= 0; m &= m - 1)
+                r = channel_append(d, by_bit[__builtin_ctzll(m)], &run);
+        *ret_n = run.n;
+        return r;
+}
+
+/* Entries of the way's group. */
+static int dispatcher_append_group(Dispatcher *d, const Way *way, unsigned noted, const Batch *b, const BatchEntry *e, size_t n) {
+        const BatchEntry *end = e + n;
+        const uint64_t bits = way->bits;
+        Desk desk;
+        int r = 0;
+
+        desk_init(&desk);
+        while (r >= 0) {
+                const Pass pass = pass_of(d, way->order, way->group, bits);
+                size_t n_run = 1;
+
+                e = pass_entries(&pass, &desk, b->arena, e, end);
+                if (e == end)
+                        break;
+                if (e->mask & bits) {
+                        desk_clear(&desk, e->mask & bits); /* those of other channels stay as they are */
+                        r = dispatcher_append_run(d, way, b, e, (size_t)(end - e), &n_run);
+                } else if (e->event == BATCH_NOTE)
+                        r = dispatcher_follow_note(d, noted, b, e);
+                e += n_run;
+        }
+        desk_clear(&desk, UINT64_MAX);
+        return r;
+}
+
+static size_t count_same_way(const BatchEntry *e, size_t n) {
+        size_t i = 1;
+
+        while (i < n && entry_way(&e[i]) == entry_way(e))
+                i++;
+        return i;
+}
+
+int dispatcher_append(Dispatcher *d, StreamOrder order, unsigned noted, const Batch *b, const BatchEntry *e, size_t n) {
+        int r = 0;
+
+        for (size_t n_same; n > 0 && r >= 0; e += n_same, n -= n_same) {
+                Way way = { .order = order, .group = entry_group(e) };
+
+                way.bits = dispatcher_live_bits(d, order, way.group, b->generation);
+                n_same = b->is_uniform ? n : count_same_way(e, n);
+                if (b->n_grouped > 0 && entry_is_conditional(e))
+                        r = dispatcher_decide(d, order, b, e, n_same);
+                if (r < 0)
+                        return r;
+                if (b->n_grouped > 0 && n_same < FEW) {
+                        const Pass pass = pass_of(d, order, way.group, way.bits);
+                        size_t passed = pass_few(&pass, b->arena, e, n_same);
+
+                        e += passed;
+                        n -= passed;
+                        n_same -= passed;
+                }
+                if (n_same > 0)
+                        r = dispatcher_append_group(d, &way, noted, b, e, n_same);
+        }
+        return r;
+}
+
+/* A channel whose last subscriber left. */
+static void dispatcher_remove_channel(Dispatcher *d, Channel *c) {
+        ChannelGroup *group = &d->groups[c->order][BATCH_GROUP(c->number)];
+
+        for (Channel **p = &d->owing; c->is_owing && *p; p = &(*p)->next_owing)
+                if (*p == c) {
+                        *p = c->next_owing;
+                        break;
+                }
+        if (c->before)
+                c->before->next = c->next;
+        else
+                d->channels = c->next;
+        if (c->next)
+                c->next->before = c->before;
+        group->by_bit[c->number % BATCH_BITS] = NULL;
+        group->bits &= ~BATCH_BIT(c->number);
+        d->n_channels[c->order]--;
+        d->n_channel_changes++;
+        process_condition_free(c->condition);
+        free(c);
+}
+
+/* A subscriber that leaves meanwhile makes its channel one of them again, perhaps the one at hand. */
+int dispatcher_flush(Dispatcher *d) {
+        int r = 0;
+
+        while (d->unflushed && r >= 0) {
+                Channel *c = d->unflushed;
+
+                d->unflushed = c->next_unflushed;
+                r = channel_flush(d, c);
+                c->is_unflushed = false;
+                if (!c->subscribers)
+                        dispatcher_remove_channel(d, c);
+        }
+        packet_pool_turn(&d->packets);
+        return r;
+}

@@ -1,0 +1,259 @@
+/*
+ * The thread of the dispatcher: what it sleeps on, and for how long. While it sleeps readers may take its turns
+ * (dispatcher/turn.c), so it has its hands on what it owns only while it is awake.
+ */
+#include "daemon/dispatcher/ask.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+
+#define EVENTS_PER_TURN 64
+#define MAILS 4096
+#define POST_MOST NSEC_PER_SEC /* to wait until there is room for a mail */
+#define DISPATCHER_NICE -15 /* behind the readers: their rings are smaller than its queues */
+
+static int on_mailbox(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Dispatcher *d = userdata;
+
+        mailbox_quiet(&d->mailbox);
+        return 0; /* the next turn reads the mails */
+}
+
+int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_subscribers) {
+        int r;
+
+        d->lanes = lanes;
+        d->n_lanes = n_lanes;
+        d->mailbox = d->words = MAILBOX_NULL;
+        d->dispatching = DISPATCHING_NULL;
+        d->dispatching.work = dispatcher_work_elsewhere;
+        d->dispatching.userdata = d;
+        d->dispatching.is_shared = d->n_cpus == 0; /* else it may run nowhere else */
+        d->merge = MERGE_NULL;
+        queue_account_set_limit(&d->queues, SIZE_MAX); /* until main says otherwise */
+        if ((r = mailbox_init(&d->mailbox, MAILS)) < 0 ||
+            (r = mailbox_init(&d->words, 2 * max_subscribers + 6)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
+                return r;
+        d->watermarks = calloc(d->n_lanes, sizeof(*d->watermarks));
+        d->hearings = calloc(d->n_lanes, sizeof(*d->hearings));
+        d->live = calloc(d->n_lanes, sizeof(*d->live));
+        if (!d->watermarks || !d->hearings || !d->live)
+                return error_origin(-ENOMEM);
+        for (uint32_t i = 0; i < d->n_lanes; i++)
+                d->live[i] = true;
+        r = dispatcher_init_tasks(d);
+        if (r >= 0)
+                r = error_origin(sd_event_new(&d->event));
+        if (r >= 0)
+                r = doorbell_watch(&d->dispatching.bell, sd_event_get_fd(d->event));
+        if (r >= 0)
+                r = error_origin(sd_event_add_io(d->event, NULL, d->mailbox.fd, EPOLLIN, on_mailbox, d));
+        return r < 0 ? r : 0;
+}
+
+void dispatcher_set_lane(Dispatcher *d, uint32_t slot, bool live, bool waited_for) {
+        d->live[slot] = live;
+        d->watermarks[slot] = waited_for ? 0 : DISPATCHER_NOT_WAITED_FOR;
+}
+
+static void dispatcher_post_kept(Dispatcher *d) {
+        while (d->unposted.first) {
+                DispatcherMail *next = d->unposted.first->next; /* before it is the dispatcher's */
+
+                if (!mailbox_post(&d->mailbox, d->unposted.first))
+                        return;
+                d->unposted.first = next;
+        }
+}
+
+void dispatcher_post_rest(Dispatcher *d) {
+        dispatcher_post_kept(d);
+        if (!d->unposted.first || d->expects_room)
+                return;
+        d->expects_room = true;
+        atomic_store_explicit(&d->wants_room, true, memory_order_relaxed);
+        atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_say_room() */
+        dispatcher_post_kept(d);
+}
+
+/*
+ * A change of many events for many subscriptions is more than MAILS; the dispatcher waits for nobody, and so main may for it.
+ * But not for ever: its thread may be stopped.
+ */
+void dispatcher_post(Dispatcher *d, DispatcherMail *mail) {
+        nsec_t began = 0;
+
+        dispatcher_post_kept(d);
+        while (!d->unposted.first && !mailbox_post(&d->mailbox, mail)) {
+                if (began == 0)
+                        began = clock_now(CLOCK_MONOTONIC);
+                if (clock_now(CLOCK_MONOTONIC) - began < POST_MOST) {
+                        sched_yield();
+                        continue;
+                }
+                dispatcher_mails_append(&d->unposted, mail);
+                dispatcher_post_rest(d);
+                return;
+        }
+        if (d->unposted.first)
+                dispatcher_mails_append(&d->unposted, mail);
+}
+
+void dispatcher_mail_free(DispatcherMail *mail) {
+        if (!mail)
+                return;
+        subscriber_free(mail->subscriber);
+        task_scan_free(mail->scan);
+        if (mail->ask)
+                (void)dispatcher_ask_answer(mail->ask); /* at the end: main has left */
+        free(mail->bytes);
+        free(mail);
+}
+
+void dispatcher_report_deinit(DispatcherReport *r) {
+        free(r->subscribers);
+        free(r->late);
+        *r = (DispatcherReport){ .n_subscribers = 0 };
+}
+
+/* Sockets and mails, which are rare. r: what sd_event_prepare() has said. */
+static int dispatcher_serve(Dispatcher *d, int r) {
+        if (r == 0)
+                r = error_origin(sd_event_wait(d->event, 0));
+        for (int i = 0; r > 0 && i < EVENTS_PER_TURN; i++) {
+                r = error_origin(sd_event_dispatch(d->event));
+                if (r < 0)
+                        break;
+                r = error_origin(sd_event_prepare(d->event));
+                if (r == 0)
+                        r = error_origin(sd_event_wait(d->event, 0));
+        }
+        if (r > 0)
+                r = error_origin(sd_event_dispatch(d->event)); /* sd-event wants what it has announced to be dispatched */
+        return r < 0 ? r : 0;
+}
+
+/*
+ * Until there is something for this thread; timeout: until there is, if nothing comes. True: sockets or mails. Readers may do
+ * the work meanwhile, and then the last of them sees to what has to be done later. One that no longer can says so by the bell,
+ * which is heard from the moment on at which it is armed: so whoever watches is looked for behind that.
+ */
+static bool dispatcher_wait(Dispatcher *d, nsec_t timeout) {
+        Dispatching *shared = &d->dispatching;
+        bool is_ready;
+
+        atomic_store_explicit(&shared->watcher, NULL, memory_order_relaxed);
+        doorbell_arm(&shared->bell);
+        if (timeout == 0)
+                return doorbell_wait(&shared->bell, 0);
+        do {
+                if (dispatcher_has_work(d) || !turn_give(&shared->turn))
+                        return doorbell_wait(&shared->bell, 0);
+                is_ready = doorbell_wait(&shared->bell, timeout);
+                turn_take(&shared->turn);
+                if (is_ready)
+                        return true;
+                timeout = UINT64_MAX;
+                doorbell_arm(&shared->bell);
+        } while (atomic_load_explicit(&shared->watcher, memory_order_relaxed));
+        return doorbell_wait(&shared->bell, 0);
+}
+
+/* Batches wake by the doorbell alone, past sd-event, which would make several system calls of it. */
+static int dispatcher_sleep(Dispatcher *d, nsec_t timeout) {
+        int r = sd_event_get_state(d->event) == SD_EVENT_INITIAL ? error_origin(sd_event_prepare(d->event)) : 0;
+        bool is_ready;
+
+        heartbeat_sleep(&d->heartbeat);
+        is_ready = dispatcher_wait(d, r > 0 ? 0 : timeout);
+        heartbeat_wake(&d->heartbeat);
+        counter_add(&d->wakeups, 1);
+        return r < 0 ? r : r > 0 || is_ready ? dispatcher_serve(d, r) : 0;
+}
+
+static int dispatcher_loop(Dispatcher *d) {
+        int r = 0;
+
+        while (r >= 0 && !d->quit) {
+                r = dispatcher_turn(d, false);
+                if (r >= 0 && !d->quit)
+                        r = dispatcher_sleep(d, dispatcher_ask(d));
+        }
+        return r;
+}
+
+static int dispatcher_run(void *userdata) {
+        Dispatcher *d = userdata;
+        int r = thread_set_priority(d->priority, DISPATCHER_NICE);
+
+        if (r == THREAD_E_LOWERED)
+                log_print(LOG_NOTICE, MESSAGE_THREAD_PRIORITY,
+                          "the dispatcher runs at a nice value of %d instead of SCHED_FIFO at %d", DISPATCHER_NICE,
+                          d->priority.value);
+        else if (r < 0)
+                log_print(LOG_NOTICE, MESSAGE_THREAD_PRIORITY, "the dispatcher runs at normal priority: %s", error_text(r));
+        r = dispatcher_loop(d);
+        if (r < 0) {
+                log_print(LOG_CRIT, MESSAGE_THREAD_FAILED,
+                          "the dispatcher can not go on, perfd ends to be restarted: %s", error_text(r));
+                abort();
+        }
+        return 0;
+}
+
+int dispatcher_start(Dispatcher *d) {
+        return thread_start_on(&d->thread, THREAD_DISPATCHER, "dispatcher", d->cpus, d->n_cpus, dispatcher_run, d);
+}
+
+int dispatcher_join(Dispatcher *d) {
+        return thread_join(&d->thread);
+}
+
+bool dispatcher_join_within(Dispatcher *d, nsec_t most) {
+        return thread_join_within(&d->thread, most);
+}
+
+void dispatcher_deinit(Dispatcher *d) {
+        DispatcherMail *mail;
+        void *word;
+
+        for (Channel *c = d->channels, *next; c; c = next) {
+                next = c->next;
+                for (Subscriber *s = c->subscribers, *after; s; s = after) {
+                        after = s->next;
+                        subscriber_free(s);
+                }
+                packet_unref(c->tasks);
+                packet_unref(c->open);
+                process_condition_free(c->condition);
+                free(c);
+        }
+        while (d->mailbox.mails.slots && (mail = mailbox_pop(&d->mailbox)))
+                dispatcher_mail_free(mail);
+        while (d->words.mails.slots && (word = mailbox_pop(&d->words)))
+                free(word);
+        while ((mail = dispatcher_mails_pop(&d->unposted)) || (mail = dispatcher_mails_pop(&d->following)) || (mail = dispatcher_mails_pop(&d->removals)))
+                dispatcher_mail_free(mail);
+        for (size_t i = 0; i < d->merge.n; i++)
+                batch_free(d->merge.batches[i]);
+        merge_deinit(&d->merge);
+        dispatcher_deinit_tasks(d);
+        packet_pool_trim(&d->packets);
+        mailbox_deinit(&d->mailbox);
+        mailbox_deinit(&d->words);
+        doorbell_deinit(&d->dispatching.bell);
+        d->event = sd_event_unref(d->event);
+        free(d->watermarks);
+        free(d->live);
+        free(d->hearings);
+        free(d->late);
+        d->channels = NULL;
+        d->watermarks = NULL;
+        d->live = NULL;
+        d->hearings = NULL;
+        d->late = NULL;
+}

@@ -1,0 +1,138 @@
+/*
+ * Queues and the accounts that they are charged to: one for each uid, and one for all. A queue that grows while an account is
+ * used up drops by its own policy, as it does at its own limit, if it is one of the large ones. If it is not, those who hold
+ * most drop some, by theirs: so whoever reads slowly pays for it, and not who has a burst to be read beside him.
+ *
+ * Finding the largest queue is a walk over all subscribers. It is not made for every packet: whoever holds half of the average
+ * or more pays for himself, and what the largest drops is room for many packets.
+ */
+#include "daemon/dispatcher/dispatcher.h"
+
+#include <malloc.h>
+
+#define SHED_LEAST ((size_t)1 << 20)  /* bytes, at once */
+#define TRIM_LEAST ((uint64_t)4 << 20) /* bytes that were freed between others before it pays to look for whole pages */
+#define GROWTH_STEP ((size_t)4 << 20) /* bytes after which main hears again */
+
+static size_t lesser(size_t a, size_t b) {
+        return a < b ? a : b;
+}
+
+/* What it could drop, about. The last packet of a stream has said what was dropped: behind that it is kept whole, or goes. */
+static size_t sheddable(const Subscriber *s) {
+        return s->ended ? 0 : lesser(s->outbox.charged, s->outbox.queued_bytes);
+}
+
+static bool is_charged_to(const Dispatcher *d, const Subscriber *s, const QueueAccount *a) {
+        return a == &d->queues || a == s->account;
+}
+
+/* The one for which this is most, and more than nothing; NULL: there is none. */
+static Subscriber *dispatcher_largest(const Dispatcher *d, const QueueAccount *a, bool has_to_go) {
+        Subscriber *largest = NULL;
+        size_t most = 0;
+
+        for (Channel *c = d->channels; c; c = c->next)
+                for (Subscriber *s = c->subscribers; s; s = s->next) {
+                        size_t n = has_to_go ? s->outbox.charged : sheddable(s);
+
+                        if (n > most && is_charged_to(d, s, a)) {
+                                largest = s;
+                                most = n;
+                        }
+                }
+        return largest;
+}
+
+static bool pays_itself(const QueueAccount *a, const Subscriber *s) {
+        return 2 * s->outbox.charged >= queue_account_used(a) / (a->n_queues ? a->n_queues : 1);
+}
+
+/* By its policy, which may be that its stream ends for this. How much it was, or negative. */
+static ssize_t subscriber_shed(Dispatcher *d, Subscriber *s, size_t bytes) {
+        ssize_t n = outbox_shed(&s->outbox, bytes);
+        int r = n > 0 && s->overflow == OVERFLOW_DISCONNECT ? subscriber_ask_close(d, s, "overflow") : 0;
+
+        return r < 0 ? r : n;
+}
+
+/* Free memory, to the host. */
+static void give_back(Dispatcher *d) {
+        packet_pool_trim(&d->packets);
+        (void)malloc_trim(0);
+        d->freed_bytes = 0;
+}
+
+int dispatcher_make_room(Dispatcher *d, const Subscriber *s, const Packet *p) {
+        const size_t growth = outbox_growth(&s->outbox, p);
+
+        for (size_t i = 0; growth > 0 && i < _OUTBOX_ACCOUNT_MAX; i++) {
+                QueueAccount *a = s->outbox.accounts[i];
+
+                while (a && queue_account_is_short(a, growth) && !pays_itself(a, s)) {
+                        Subscriber *largest = dispatcher_largest(d, a, false);
+                        ssize_t n = largest && largest != s ? subscriber_shed(d, largest, growth + SHED_LEAST) : 0;
+
+                        if (n < 0)
+                                return (int)n;
+                        if (n == 0)
+                                break;
+                }
+        }
+        return 0;
+}
+
+/* An account that is above its limit; NULL: there is none. */
+static QueueAccount *dispatcher_find_short(Dispatcher *d) {
+        if (queue_account_is_short(&d->queues, 0))
+                return &d->queues;
+        for (Channel *c = d->channels; c; c = c->next)
+                for (Subscriber *s = c->subscribers; s; s = s->next)
+                        if (s->outbox.charged > 0 && s->account && queue_account_is_short(s->account, 0))
+                                return s->account;
+        return NULL;
+}
+
+int dispatcher_shed(Dispatcher *d) {
+        bool any = false;
+        QueueAccount *a;
+
+        while ((a = dispatcher_find_short(d))) {
+                Subscriber *s = dispatcher_largest(d, a, false);
+                ssize_t n = s ? subscriber_shed(d, s, queue_account_used(a) - queue_account_limit(a)) : 0;
+
+                if (n < 0)
+                        return (int)n;
+                if (n == 0) {
+                        s = dispatcher_largest(d, a, true);
+                        if (!s)
+                                break; /* a charge is always somebody's */
+                        subscriber_drop(d, s, "perfd has no memory any more for what it does not read");
+                }
+                any = true;
+        }
+        if (any)
+                give_back(d);
+        return 0;
+}
+
+/* Where packets of many sizes come and go, free(3) keeps as much as is in use, and more. */
+void dispatcher_note_freed(Dispatcher *d, uint64_t bytes) {
+        d->freed_bytes += bytes;
+        if (d->freed_bytes > TRIM_LEAST && d->freed_bytes > queue_account_used(&d->queues) / 4)
+                give_back(d);
+}
+
+int dispatcher_tell_growth(Dispatcher *d) {
+        const size_t used = queue_account_used(&d->queues);
+
+        if (d->queues_mark > used + 2 * GROWTH_STEP)
+                d->queues_mark = used + GROWTH_STEP;
+        if (used < d->queues_mark)
+                return 0;
+        atomic_thread_fence(memory_order_seq_cst); /* the other side: supervisor_on_notices(), which clears it and looks */
+        if (atomic_exchange_explicit(&d->queues_told, true, memory_order_relaxed))
+                return 0;
+        d->queues_mark = used + GROWTH_STEP;
+        return dispatcher_say(d, DISPATCHER_QUEUES_GREW, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/*
+ * Items that come in turns. Most of what such an item cost was to find out where its packet ends and to say that it ends
+ * somewhere else now, in places that a compiler has to believe that each item that is written might change. So packets say so
+ * afterwards: those of a batch lie on a desk meanwhile, the one of a merge is held in registers, and those that all get the
+ * same items are written to at one place, and at the same distances from it. Each of a merge takes a step of it along.
+ */
+#include "daemon/dispatcher/pass.h"
+
+#include "daemon/route/merge-ahead.h"
+
+/* The open packet of the channel of these bits, if it is one channel, and has one. */
+static inline Packet *pass_packet(Channel *const *by_bit, uint64_t wanted) {
+        return !wanted || (wanted & (wanted - 1)) ? NULL : by_bit[(unsigned)__builtin_ctzll(wanted)]->open;
+}
+
+/* An item to several channels, if each has an open packet with room for it; else, and if there is no channel, to none. */
+__attribute__((noinline)) static bool pass_to_all(Channel *const *by_bit, uint64_t wanted, const uint8_t *item, size_t length) {
+        for (uint64_t m = wanted; m; m &= m - 1) {
+                const Packet *p = by_bit[(unsigned)__builtin_ctzll(m)]->open;
+
+                if (!p || length > p->capacity - p->length)
+                        return false;
+        }
+        for (uint64_t m = wanted; m; m &= m - 1)
+                (void)packet_append_one(by_bit[(unsigned)__builtin_ctzll(m)]->open, item, length);
+        return wanted != 0;
+}
+
+/* NULL: it is not one channel, or it has no open packet. */
+__attribute__((noinline)) static Sheet *desk_lay(Desk *desk, Channel *const *by_bit, uint64_t wanted) {
+        Packet *p = pass_packet(by_bit, wanted);
+        Sheet *s;
+
+        if (!p)
+                return NULL;
+        s = &desk->sheets[__builtin_ctzll(wanted)];
+        *s = (Sheet){ .packet = p, .to = p->room + p->length, .end = p->room + p->capacity };
+        desk->bits |= wanted;
+        return s;
+}
+
+static inline Sheet *desk_sheet(Desk *desk, Channel *const *by_bit, uint64_t wanted) {
+        return (desk->bits & wanted) && !(wanted & (wanted - 1)) ? &desk->sheets[__builtin_ctzll(wanted)] :
+                                                                    desk_lay(desk, by_bit, wanted);
+}
+
+void desk_clear(Desk *desk, uint64_t bits) {
+        for (uint64_t m = desk->bits & bits; m; m &= m - 1) {
+                const Sheet *s = &desk->sheets[__builtin_ctzll(m)];
+
+                s->packet->length = (size_t)(s->to - s->packet->room);
+                s->packet->n_items += s->n;
+        }
+        desk->bits &= ~bits;
+}
+
+static inline bool sheet_write(Sheet *s, const uint8_t *item, size_t length) {
+        uint8_t *to = s->to;
+
+        if (length > (size_t)(s->end - to))
+                return false;
+        s->to = to + length;
+        s->n++;
+        copy_short(to, item, length);
+        return true;
+}
+
+static inline bool begins_run(const BatchEntry *e, const BatchEntry *last, uint64_t bits, uint64_t wanted) {
+        return e + 1 == last || (e[2].mask & bits) == wanted;
+}
+
+/* What is asked again and again is in variables: see above. Two that go one way are still no run. */
+const BatchEntry *pass_turns(const Pass *pass, Desk *desk, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last) {
+        const TaskHints hints = pass->hints;
+        Channel *const *const by_bit = pass->by_bit;
+        const uint64_t bits = pass->bits;
+        uint64_t next = e->mask & bits, wanted;
+        uint64_t unknown = UINT64_MAX; /* who may need a description of `tid` */
+        uint32_t tid = 0;
+
+        for (; e < last; e++) {
+                Sheet *s;
+
+                wanted = next;
+                next = e[1].mask & bits;
+                if (next == wanted && begins_run(e, last, bits, wanted))
+                        break;
+                if (e->tid != tid || (wanted & unknown)) {
+                        if (!task_hints_has(hints, e->tid, wanted))
+                                break;
+                        unknown = ~wanted & (e->tid == tid ? unknown : UINT64_MAX);
+                        tid = e->tid;
+                }
+                s = desk_sheet(desk, by_bit, wanted);
+                if (s) {
+                        if (!sheet_write(s, arena + entry_offset(e), e->length))
+                                break;
+                } else {
+                        desk_clear(desk, wanted);
+                        if (!pass_to_all(by_bit, wanted, arena + entry_offset(e), e->length))
+                                break;
+                }
+        }
+        return e;
+}
+
+size_t pass_few(const Pass *pass, const uint8_t *arena, const BatchEntry *e, size_t n) {
+        size_t i;
+
+        for (i = 0; i < n; i++, e++) {
+                uint64_t wanted = e->mask & pass->bits;
+
+                if (!wanted && e->event != BATCH_NOTE)
+                        continue;
+                if (!task_hints_has(pass->hints, e->tid, wanted) || !pass_to_all(pass->by_bit, wanted, arena + entry_offset(e), e->length))
+                        break;
+        }
+        return i;
+}
+
+/* Open packets that all get the same items, and how far the end of each is from that of the first one. */
+typedef struct Fan {
+        Packet *packets[BATCH_BITS];
+        ptrdiff_t apart[BATCH_BITS];
+        size_t n;
+        uint8_t *to; /* in the first one */
+        size_t room; /* in the fullest one */
+} Fan;
+
+/* False: one of the channels has no open packet, or there are none. */
+static bool fan_open(Fan *fan, Channel *const *by_bit, uint64_t wanted) {
+        fan->n = 0;
+        fan->room = SIZE_MAX;
+        for (uint64_t m = wanted; m; m &= m - 1) {
+                Packet *p = by_bit[(unsigned)__builtin_ctzll(m)]->open;
+
+                if (!p)
+                        return false;
+                if (fan->n == 0)
+                        fan->to = p->room + p->length;
+                if (p->capacity - p->length < fan->room)
+                        fan->room = p->capacity - p->length;
+                fan->packets[fan->n] = p;
+                fan->apart[fan->n++] = p->room + p->length - fan->to;
+        }
+        return fan->n > 0;
+}
+
+/* They have so many more. */
+static void fan_close(const Fan *fan, const uint8_t *to, size_t n_items) {
+        for (size_t i = 0; i < fan->n; i++) {
+                fan->packets[i]->length += (size_t)(to - fan->to);
+                fan->packets[i]->n_items += n_items;
+        }
+}
+
+/* Those that go to the same channels as the first one, of which there are several. The first that did not go. */
+__attribute__((noinline)) static const MergePiece *pass_fan(const Pass *pass, uint64_t wanted, const MergePiece *first,
+                                                            const MergePiece *end, Merge *merge) {
+        const TaskHints hints = pass->hints;
+        const uint64_t bits = pass->bits;
+        const MergePiece *piece = first;
+        MergeAhead ahead;
+        size_t room;
+        uint8_t *to;
+        Fan fan;
+
+        if (!fan_open(&fan, pass->by_bit, wanted))
+                return first;
+        to = fan.to;
+        room = fan.room;
+        ahead = merge_ahead_begin(merge);
+        for (; piece < end && piece->n == 1; piece++) {
+                size_t length = piece->length;
+
+                if ((piece->mask & bits) != wanted || !task_hints_has(hints, piece->tid, wanted) || length > room)
+                        break;
+                copy_short(to, piece->item, length);
+                for (size_t i = 1; i < fan.n; i++)
+                        copy_short(to + fan.apart[i], piece->item, length);
+                to += length;
+                room -= length;
+                (void)merge_ahead_step(&ahead);
+        }
+        merge_ahead_end(&ahead);
+        fan_close(&fan, to, (size_t)(piece - first));
+        return piece;
+}
+
+/* One open packet, as long as items go into it: as a Sheet, but all of it is in registers. */
+typedef struct Pen {
+        uint64_t bits; /* of the packet's channel */
+        Packet *packet;
+        uint8_t *to;
+        size_t room, n;
+} Pen;
+
+#define PEN_NULL ((Pen){ .bits = UINT64_MAX }) /* has no room: an item of 64 channels goes the long way */
+
+static inline void pen_lift(Pen *pen) {
+        if (pen->packet) {
+                pen->packet->length = (size_t)(pen->to - pen->packet->room);
+                pen->packet->n_items += pen->n;
+        }
+        *pen = PEN_NULL;
+}
+
+static inline void pen_put_on(Pen *pen, uint64_t bits, Packet *p) {
+        pen_lift(pen);
+        *pen = (Pen){ .bits = bits, .packet = p, .to = p->room + p->length, .room = p->capacity - p->length };
+}
+
+/* The first piece that did not go. */
+__attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass, const MergePiece *piece,
+                                                               const MergePiece *end, Merge *merge) {
+        const TaskHints hints = pass->hints;
+        const uint64_t bits = pass->bits;
+        MergeAhead ahead = merge_ahead_begin(merge);
+        Pen pen = PEN_NULL;
+
+        for (; piece < end && piece->n == 1; piece++) {
+                uint64_t wanted = piece->mask & bits;
+                size_t length = piece->length;
+
+                if (wanted != pen.bits) {
+                        Packet *p = pass_packet(pass->by_bit, wanted);
+
+                        if (!wanted && piece->first->event != BATCH_NOTE)
+                                continue;
+                        if (p)
+                                pen_put_on(&pen, wanted, p);
+                        else {
+                                const MergePiece *next;
+
+                                pen_lift(&pen);
+                                merge_ahead_end(&ahead);
+                                next = pass_fan(pass, wanted, piece, end, merge);
+                                ahead = merge_ahead_begin(merge);
+                                if (next == piece)
+                                        break;
+                                piece = next - 1;
+                                continue;
+                        }
+                }
+                if (!task_hints_has(hints, piece->tid, wanted) || length > pen.room)
+                        break;
+                copy_short(pen.to, piece->item, length);
+                pen.to += length;
+                pen.room -= length;
+                pen.n++;
+                (void)merge_ahead_step(&ahead);
+        }
+        merge_ahead_end(&ahead);
+        pen_lift(&pen);
+        return piece;
+}
+
+unsigned dispatcher_pass_pieces(Dispatcher *d, StreamOrder order, uint64_t bits, const MergePiece *pieces, unsigned n) {
+        const Pass pass = pass_of(d, order, 0, bits);
+
+        return (unsigned)(pass_pieces(&pass, pieces, pieces + n, &d->merge) - pieces);
+}

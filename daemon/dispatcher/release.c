@@ -1,0 +1,271 @@
+/*
+ * Batches to streams. Streams in the order of each CPU take a batch as it comes; streams in the order of time wait in the
+ * merge until every CPU has said that nothing older will come. Then the batch goes back to its reader: what subscribers
+ * hold is their packets, never a reader's memory.
+ */
+#include "daemon/dispatcher/dispatcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+nsec_t dispatcher_min_watermark(const Dispatcher *d) {
+        nsec_t least = UINT64_MAX, window = atomic_load_explicit(&d->window, memory_order_relaxed);
+
+        for (uint32_t i = 0; i < d->n_lanes; i++)
+                if (d->watermarks[i] < least)
+                        least = d->watermarks[i];
+        if (least == UINT64_MAX)
+                return least;
+        least = least > window ? least - window : 0;
+        return least > d->unwindowed ? least : d->unwindowed;
+}
+
+static void dispatcher_give_back(Dispatcher *d, Batch *b) {
+        Lane *l = &d->lanes[b->slot];
+        bool pushed = queue_push(l->free, b);
+
+        assert(pushed); /* it came from there */
+        heartbeat_move(&d->heartbeat); /* for many subscribers a turn of many batches takes seconds on a slow machine */
+        atomic_thread_fence(memory_order_seq_cst); /* the other side: reader_take_batch() */
+        if (atomic_load_explicit(l->starving, memory_order_relaxed)) {
+                atomic_store_explicit(l->starving, false, memory_order_relaxed);
+                mailbox_ask(l->reader, READER_ASK_BATCHES);
+        }
+}
+
+uint64_t dispatcher_find_live_bits(Dispatcher *d, StreamOrder order, uint32_t group, uint64_t generation) {
+        ChannelGroup *channels = &d->groups[order][group];
+        LiveBits *known = &channels->live;
+
+        *known = (LiveBits){ .generation = generation, .n_changes = d->n_channel_changes };
+        FOR_EACH_BIT(bit, channels->bits)
+                if (channels->by_bit[bit]->since <= generation)
+                        known->bits |= 1ULL << bit;
+        return known->bits;
+}
+
+static inline void channel_count_matched(const Channel *c, const Batch *b, uint64_t n) {
+        for (Subscriber *s = c->subscribers; s; s = s->next)
+                s->matched += subscriber_gets(s, b->cut) ? n : 0;
+}
+
+/* What readers have counted: whether anybody of this order is among it. */
+static bool dispatcher_count_matched(Dispatcher *d, StreamOrder order, const Batch *b) {
+        uint64_t bits = b->mask & dispatcher_live_bits(d, order, 0, b->generation);
+
+        FOR_EACH_BIT(bit, bits)
+                channel_count_matched(d->groups[order][0].by_bit[bit], b, b->matched[bit]);
+        return bits != 0;
+}
+
+static uint64_t group_count_matched(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e, uint64_t n) {
+        uint32_t group = entry_group(e);
+        uint64_t bits = e->mask & dispatcher_live_bits(d, order, group, b->generation);
+
+        FOR_EACH_BIT(bit, bits)
+                channel_count_matched(d->groups[order][group].by_bit[bit], b, n);
+        return bits;
+}
+
+/* Entries of other groups, which are not counted yet. */
+static void dispatcher_count_grouped(Dispatcher *d, Batch *b, bool *wants) {
+        const BatchEntry *e = b->entries, *end = e + b->n_entries, *first;
+        const uint32_t way = entry_way(e);
+
+        while (e < end) {
+                first = e;
+                do
+                        e++;
+                while (e < end && entry_way(e) == entry_way(first) && e->mask == first->mask);
+                b->is_uniform &= entry_way(first) == way;
+                if (entry_group(first) == 0)
+                        continue;
+                for (int order = 0; order < _STREAM_ORDER_MAX; order++)
+                        wants[order] |= group_count_matched(d, (StreamOrder)order, b, first, (uint64_t)(e - first)) != 0;
+        }
+}
+
+int dispatcher_take_batch(Dispatcher *d, Batch *b) {
+        bool wants[] = { [STREAM_BY_TIME] = dispatcher_count_matched(d, STREAM_BY_TIME, b),
+                         [STREAM_BY_CPU] = dispatcher_count_matched(d, STREAM_BY_CPU, b) };
+        bool is_merged;
+        unsigned noted;
+        int r = 0;
+
+        b->is_uniform = true;
+        if (b->n_grouped > 0)
+                dispatcher_count_grouped(d, b, wants);
+        is_merged = wants[STREAM_BY_TIME] || (b->n_notes > 0 && d->n_channels[STREAM_BY_TIME] > 0);
+        noted = 1U << STREAM_BY_CPU | (is_merged ? 0 : 1U << STREAM_BY_TIME);
+
+        counter_add(&d->items, b->n_entries - b->n_notes - b->n_shared);
+        d->tick_told.is_due |= b->due < d->tick_told.next;
+        if (b->watermark > 0)
+                hearing_answered(&d->hearings[b->slot]); /* that was the answer, be it nothing new */
+        if (b->watermark > d->watermarks[b->slot])
+                d->watermarks[b->slot] = b->watermark;
+        if (wants[STREAM_BY_CPU] && d->n_edges > 0)
+                r = dispatcher_set_side(d, STREAM_BY_CPU, b->cut);
+        if (r >= 0 && (wants[STREAM_BY_CPU] || b->n_notes > 0))
+                r = dispatcher_append(d, STREAM_BY_CPU, noted, b, b->entries, b->n_entries);
+        if (r >= 0 && is_merged) {
+                r = merge_add(&d->merge, b);
+                if (r == 0)
+                        return 0;
+        }
+        dispatcher_give_back(d, b);
+        return r;
+}
+
+/* What is older than what was released: the first entries of this piece, how many; none, if any other came before it. */
+static int dispatcher_release_late(Dispatcher *d, const MergePiece *p, size_t *ret_n) {
+        size_t n = 0;
+        int r = 0;
+
+        for (; n < p->n && p->first[n].time < d->released && r >= 0; n++)
+                r = p->first[n].event == BATCH_NOTE ? dispatcher_note(d, STREAM_BY_TIME, p->batch, &p->first[n])
+                                                    : dispatcher_count_late(d, p->batch, &p->first[n]);
+        *ret_n = n;
+        return r;
+}
+
+static int dispatcher_release_piece(Dispatcher *d, const MergePiece *p) {
+        size_t n_late;
+        int r = dispatcher_release_late(d, p, &n_late);
+
+        if (n_late == p->n || r < 0)
+                return r;
+        d->released = p->first[p->n - 1].time;
+        return dispatcher_append(d, STREAM_BY_TIME, 1U << STREAM_BY_TIME, p->batch, p->first + n_late, p->n - n_late);
+}
+
+/* They are in order: if the first one is not late, none is. */
+static int dispatcher_release_pieces(Dispatcher *d, const MergePiece *p, unsigned n) {
+        bool is_plain = merge_is_plain(&d->merge);
+        int r = 0;
+
+        for (unsigned i = 0; i < n && r >= 0; i++) {
+                if (is_plain && p[i].n == 1 && p[i].first->time >= d->released) {
+                        uint64_t bits = dispatcher_live_bits(d, STREAM_BY_TIME, 0, p[i].batch->generation);
+                        unsigned passed = dispatcher_pass_pieces(d, STREAM_BY_TIME, bits, &p[i], n - i);
+
+                        i += passed;
+                        if (passed > 0)
+                                d->released = p[i - 1].first->time;
+                        if (i == n)
+                                break;
+                }
+                r = dispatcher_release_piece(d, &p[i]);
+        }
+        return r;
+}
+
+/* While not all streams of a channel have the same. */
+static int dispatcher_release_by_sides(Dispatcher *d, const MergePiece *p, unsigned n) {
+        int r = 0;
+
+        for (unsigned i = 0; i < n && r >= 0; i++) {
+                r = dispatcher_set_side(d, STREAM_BY_TIME, p[i].batch->cut);
+                if (r >= 0)
+                        r = dispatcher_release_piece(d, &p[i]);
+        }
+        return r;
+}
+
+/* What leaves now may have come in an earlier turn, and was due then. */
+static bool dispatcher_has_due(const Dispatcher *d) {
+        for (size_t i = 0; i < d->merge.n; i++)
+                if (d->merge.batches[i]->due < d->tick_told.next)
+                        return true;
+        return false;
+}
+
+static bool dispatcher_are_due(const Dispatcher *d, const MergePiece *p, unsigned n) {
+        for (unsigned i = 0; i < n; i++)
+                if (p[i].batch->due < d->tick_told.next)
+                        return true;
+        return false;
+}
+
+/* What was wanted in the order of time by those who have left: only what it says of tasks is used. */
+static int dispatcher_forget_pieces(Dispatcher *d, const MergePiece *p, unsigned n) {
+        int r = 0;
+
+        for (unsigned i = 0; i < n && r >= 0; i++)
+                r = dispatcher_append(d, STREAM_BY_TIME, 1U << STREAM_BY_TIME, p[i].batch, p[i].first, p[i].n);
+        return r;
+}
+
+/* Without a stream in the order of time nobody has to wait for a time that is still to come, and none counts as released. */
+static int dispatcher_forget(Dispatcher *d) {
+        const MergePiece *pieces;
+        unsigned n;
+        Batch *b;
+        int r = 0;
+
+        while (r >= 0 && (n = merge_next(&d->merge, UINT64_MAX, &pieces)) > 0) {
+                r = dispatcher_forget_pieces(d, pieces, n);
+                while ((b = merge_take_emptied(&d->merge)))
+                        dispatcher_give_back(d, b);
+        }
+        return r;
+}
+
+int dispatcher_release(Dispatcher *d) {
+        bool any = false, has_due = dispatcher_has_due(d);
+        nsec_t until = dispatcher_min_watermark(d);
+        const MergePiece *pieces;
+        unsigned n;
+        Batch *b;
+        int r = 0;
+
+        if (d->n_channels[STREAM_BY_TIME] == 0)
+                return dispatcher_forget(d);
+        while (r >= 0 && (n = merge_next(&d->merge, until, &pieces)) > 0) {
+                any = true;
+                d->tick_told.is_due = d->tick_told.is_due || (has_due && dispatcher_are_due(d, pieces, n));
+                r = d->n_edges > 0 ? dispatcher_release_by_sides(d, pieces, n) : dispatcher_release_pieces(d, pieces, n);
+                while ((b = merge_take_emptied(&d->merge)))
+                        dispatcher_give_back(d, b);
+        }
+        if (any) {
+                d->waiting_since = 0;
+                atomic_store_explicit(&d->released_until, d->released, memory_order_relaxed);
+        }
+        return r;
+}
+
+/*
+ * A reader whose batches are all in the merge, and can not leave it: all newer than what it has still to read, because an
+ * interrupt wrote more than a whole pool before the record that it interrupted got its place; or all younger than the window,
+ * because there was that much in it. Without a batch it can not go on, and without it the merge can not. Its batches are
+ * released then, and what comes behind them, of the CPU or of clients, is late, and counted so.
+ */
+void dispatcher_unblock(Dispatcher *d) {
+        nsec_t window = atomic_load_explicit(&d->window, memory_order_relaxed), least = UINT64_MAX, oldest;
+        bool is_blocked = false;
+
+        for (uint32_t slot = 0; slot < d->n_lanes && merge_oldest(&d->merge, &oldest); slot++) {
+                Lane *l = &d->lanes[slot];
+
+                if (!d->live[slot] || d->watermarks[slot] >= oldest + window ||
+                    !atomic_load_explicit(l->starving, memory_order_acquire) || /* before the queue: its last batch is there */
+                    !queue_is_empty(l->full))
+                        continue;
+                is_blocked = true;
+                if (d->watermarks[slot] >= oldest)
+                        continue;
+                for (size_t i = 0; i < d->merge.n; i++) {
+                        const Batch *b = d->merge.batches[i];
+                        nsec_t newest = b->entries[b->n_entries - 1].time;
+
+                        if (b->slot == slot && newest > d->watermarks[slot])
+                                d->watermarks[slot] = newest;
+                }
+        }
+        for (uint32_t slot = 0; slot < d->n_lanes && is_blocked; slot++)
+                if (d->watermarks[slot] < least)
+                        least = d->watermarks[slot];
+        if (is_blocked && least != UINT64_MAX && least > d->unwindowed)
+                d->unwindowed = least;
+}

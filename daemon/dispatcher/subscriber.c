@@ -1,0 +1,376 @@
+/*
+ * Streams: how they begin, and what their peers may still say. A stream ends in one of two ways: closed, with a closing
+ * ledger as its last packet (dispatcher/close.c), or dropped, when the peer is gone or broke the rules. Either way main
+ * hears of it once.
+ */
+#include "daemon/dispatcher/dispatcher.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include "daemon/base/log.h"
+
+#include "daemon/base/peer-socket.h"
+#include "proto/perfd.pb-c.h"
+
+#define STREAM_MAX_REQUEST 4096 /* only `stop` and `room` may come */
+#define SOCKET_BYTES (208 << 10) /* what Linux grants anybody by default, of which it makes twice as much */
+#define TRIM_FROM ((size_t)1 << 20) /* bytes that waited for one that leaves, at which it pays to look for free memory */
+
+Subscriber *subscriber_free(Subscriber *s) {
+        if (!s)
+                return NULL;
+        sd_event_source_disable_unref(s->source);
+        frame_reader_deinit(&s->in);
+        outbox_deinit(&s->outbox);
+        shared_ring_free(s->ring);
+        for (size_t i = 0; i < s->n_packets; i++)
+                packet_unref(s->packets[i]);
+        free(s->packets);
+        free(s->prelude);
+        free(s->closing_ledger);
+        process_condition_free(s->condition);
+        peer_socket_close(s->fd);
+        free(s);
+        return NULL;
+}
+
+/* `s` NULL: of none. */
+static int dispatcher_post_word(Dispatcher *d, DispatcherWord said) {
+        DispatcherWord *word = malloc(sizeof(*word));
+        bool posted;
+
+        if (!word)
+                return error_origin(-ENOMEM);
+        *word = said;
+        posted = mailbox_post(&d->words, word);
+        assert(posted); /* two words for each subscriber at most, and main bounds these; one of queues; one of lanes */
+        return 0;
+}
+
+int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, const char *reason) {
+        return dispatcher_post_word(d, (DispatcherWord){ .kind = kind, .id = s ? s->id : 0, .number = s ? s->number : 0,
+                                                         .reason = reason });
+}
+
+int dispatcher_say_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at) {
+        return dispatcher_post_word(d, (DispatcherWord){ .kind = DISPATCHER_LANE_SILENT, .slot = slot, .at = asked_at });
+}
+
+/* What it was sent, and what it was not: each loss that was its own, by reason. */
+static void log_end(const Subscriber *s, const char *why) {
+        const uint64_t dropped = outbox_dropped(&s->outbox), lost = dropped + s->late;
+        const LogCause before = log_charge(s->cause);
+        char losses[128] = "";
+
+        if (lost > 0)
+                (void)snprintf(losses, sizeof(losses), ", %llu lost (%s %llu, %s %llu, late %llu)", (unsigned long long)lost,
+                               gap_reason_name(GAP_OUTBOX), (unsigned long long)s->outbox.dropped_items[GAP_OUTBOX],
+                               gap_reason_name(GAP_MEMORY), (unsigned long long)s->outbox.dropped_items[GAP_MEMORY],
+                               (unsigned long long)s->late);
+        log_print_with(why || lost > 0 ? LOG_NOTICE : LOG_INFO, MESSAGE_SUBSCRIPTION_ENDED,
+                       LOG_FIELDS({ "SUBSCRIBER", LOG_NUMBER(s->id) }, { "REASON", why ? "dropped" : s->close_reason },
+                                  { "SENT", LOG_NUMBER(s->outbox.sent_items) }, { "LOST", LOG_NUMBER(lost) },
+                                  { "LOST_OUTBOX", LOG_NUMBER(s->outbox.dropped_items[GAP_OUTBOX]) },
+                                  { "LOST_MEMORY", LOG_NUMBER(s->outbox.dropped_items[GAP_MEMORY]) },
+                                  { "LOST_LATE", LOG_NUMBER(s->late) }),
+                       "subscriber %llu (%s) %s: %s; %llu items sent%s", (unsigned long long)s->id, s->peer,
+                       why ? "dropped" : "ended", why ? why : s->close_reason, (unsigned long long)s->outbox.sent_items, losses);
+        (void)log_charge(before);
+}
+
+void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
+        size_t most = s->outbox.most_bytes;
+
+        for (Subscriber **p = &s->channel->subscribers; *p; p = &(*p)->next)
+                if (*p == s) {
+                        *p = s->next;
+                        break;
+                }
+        dispatcher_note_unflushed(d, s->channel); /* perhaps it was the last one */
+        if (s->channel->open && s->channel->open->is_placed && subscriber_gets(s, *s->channel->side))
+                s->channel->open = packet_unref(s->channel->open); /* it is in its memory */
+        if (s->closing && !s->ended)
+                d->n_closing--;
+        if (!s->ended)
+                subscriber_forget_edges(d, s);
+        log_end(s, why);
+        outbox_deinit(&s->outbox); /* the account is gone when main has heard of this */
+        if (dispatcher_say(d, DISPATCHER_GONE, s, NULL) < 0)
+                abort(); /* main would keep its subscription for ever: better a restart */
+        subscriber_free(s);
+        packet_pool_trim(&d->packets); /* whoever stays may need less */
+        if (most >= TRIM_FROM)
+                (void)malloc_trim(0); /* free(3) gives back only what is last in its arena, which is rarely a packet */
+}
+
+static Channel *dispatcher_need_channel(Dispatcher *d, const Subscriber *s) {
+        ChannelGroup *group = &d->groups[s->order][BATCH_GROUP(s->number)];
+        Channel *c = dispatcher_channel(d, s->order, s->number);
+
+        if (c)
+                return c;
+        if (task_table_add_group(&d->tasks[s->order], BATCH_GROUP(s->number)) < 0)
+                return NULL;
+        c = calloc(1, sizeof(*c));
+        if (!c)
+                return NULL;
+        *c = (Channel){ .number = s->number, .order = s->order, .next = d->channels, .side = &d->side[s->order] };
+        if (d->channels)
+                d->channels->before = c;
+        d->channels = c;
+        group->by_bit[s->number % BATCH_BITS] = c;
+        group->bits |= BATCH_BIT(s->number);
+        d->n_channels[s->order]++;
+        return c;
+}
+
+int subscriber_ask_close(Dispatcher *d, Subscriber *s, const char *reason) {
+        if (s->close_asked || s->closing)
+                return 0;
+        s->close_asked = true;
+        return dispatcher_say(d, DISPATCHER_WANTS_CLOSE, s, reason);
+}
+
+/* Into the outbox, and out if nothing else waits. The subscriber may be gone afterwards. */
+int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p) {
+        const uint64_t freed = s->outbox.freed_bytes;
+        int r;
+
+        if (s->ended)
+                return 0;
+        r = dispatcher_make_room(d, s, p);
+        if (r == 0)
+                r = outbox_push(&s->outbox, p);
+        if (r == 0 || r == OUTBOX_E_OVERFLOW) {
+                int told = dispatcher_tell_growth(d);
+
+                if (s->outbox.freed_bytes > freed)
+                        dispatcher_note_freed(d, s->outbox.freed_bytes - freed);
+                r = told < 0 ? told : r;
+        }
+        if (r < 0)
+                return r;
+        if (r == OUTBOX_E_OVERFLOW && s->overflow != OVERFLOW_DISCONNECT) {
+                subscriber_drop(d, s, "it does not even take what a stream can not be understood without");
+                return 0;
+        }
+        if (r == OUTBOX_E_OVERFLOW)
+                r = subscriber_ask_close(d, s, "overflow"); /* what is dropped meanwhile is in its last gap */
+        return r < 0 ? r : subscriber_send(d, s);
+}
+
+static int subscriber_handle(Dispatcher *d, Subscriber *s, const uint8_t *bytes, size_t length) {
+        Perfd__V1__Request *request = perfd__v1__request__unpack(NULL, length, bytes);
+        int kind = request ? (int)request->body_case : PERFD__V1__REQUEST__BODY__NOT_SET;
+
+        if (request)
+                perfd__v1__request__free_unpacked(request, NULL);
+        if (kind == PERFD__V1__REQUEST__BODY_STOP)
+                return subscriber_ask_close(d, s, "stopped");
+        if (kind == PERFD__V1__REQUEST__BODY_ROOM && s->ring)
+                return subscriber_hear_of_room(d, s);
+        subscriber_drop(d, s, "it sent something else than stop");
+        return 0;
+}
+
+static Subscriber *dispatcher_find(const Dispatcher *d, uint64_t id) {
+        for (Channel *c = d->channels; c; c = c->next)
+                for (Subscriber *s = c->subscribers; s; s = s->next)
+                        if (s->id == id)
+                                return s;
+        return NULL;
+}
+
+/* All whole requests that came. Each may be the last one. */
+static int subscriber_take_requests(Dispatcher *d, Subscriber *s) {
+        const uint64_t id = s->id;
+        const uint8_t *message;
+        size_t length;
+        int r = 0;
+
+        while (r >= 0 && (s = dispatcher_find(d, id))) {
+                int code = frame_reader_next(&s->in, &message, &length);
+
+                if (code == FRAME_E_NEED_MORE)
+                        break;
+                if (code == FRAME_E_TOO_LONG)
+                        subscriber_drop(d, s, "it sent something else than stop");
+                else
+                        r = subscriber_handle(d, s, message, length);
+        }
+        return r;
+}
+
+static int on_readable(Dispatcher *d, Subscriber *s) {
+        uint8_t *room;
+        size_t size;
+        ssize_t n;
+        int r = frame_reader_room(&s->in, &room, &size);
+
+        if (r < 0)
+                return r;
+        n = peer_socket_receive(s->fd, room, size);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return 0;
+        if (n <= 0) {
+                subscriber_drop(d, s, s->ended ? NULL : n < 0 && errno == EBADMSG ? "the peer sent files" : "the peer closed");
+                return 0;
+        }
+        frame_reader_fed(&s->in, (size_t)n);
+        return subscriber_take_requests(d, s);
+}
+
+typedef struct SourceOwner {
+        Dispatcher *dispatcher;
+        Subscriber *subscriber;
+} SourceOwner;
+
+static int on_socket(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        SourceOwner *owner = userdata;
+
+        if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))
+                return error_trace_of(on_readable(owner->dispatcher, owner->subscriber), "a subscriber, fd %d", fd);
+        return error_trace_of(subscriber_send(owner->dispatcher, owner->subscriber), "a subscriber, fd %d", fd);
+}
+
+static int subscriber_watch(Dispatcher *d, Subscriber *s) {
+        SourceOwner *owner = malloc(sizeof(*owner));
+        int r;
+
+        if (!owner)
+                return error_origin(-ENOMEM);
+        *owner = (SourceOwner){ d, s };
+        r = error_origin(sd_event_add_io(d->event, &s->source, s->fd, EPOLLIN, on_socket, owner));
+        if (r < 0) {
+                free(owner);
+                return r;
+        }
+        return error_origin(sd_event_source_set_destroy_callback(s->source, free));
+}
+
+/*
+ * What one tick of a flood brings goes into the socket at once, and need not be copied to wait in the outbox. Where it is
+ * not granted a stream is slower, and all else the same.
+ */
+static void subscriber_widen(const Subscriber *s) {
+        const int bytes = SOCKET_BYTES;
+
+        (void)setsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+/* What begins the stream waits in the outbox, and nowhere else. */
+static int subscriber_push_first(Dispatcher *d, Subscriber *s) {
+        int r = 0;
+
+        for (size_t i = 0; i < s->n_packets && r == 0; i++) {
+                r = dispatcher_make_room(d, s, s->packets[i]);
+                if (r == 0)
+                        r = outbox_push(&s->outbox, s->packets[i]);
+                s->packets[i] = packet_unref(s->packets[i]);
+        }
+        if (r == OUTBOX_E_OVERFLOW) {
+                subscriber_drop(d, s, "there is no memory any more for what begins a stream");
+                return 0;
+        }
+        return r;
+}
+
+int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
+        Channel *c;
+        int r;
+
+        r = dispatcher_flush(d); /* what is in an open packet was before the newcomer */
+        c = r < 0 ? NULL : dispatcher_need_channel(d, s);
+        if (!c) {
+                subscriber_free(s);
+                return r < 0 ? r : error_origin(-ENOMEM);
+        }
+        task_table_forget_channel(&d->tasks[s->order], s->number); /* the newcomer knows nobody */
+        if (!c->subscribers)
+                c->since = s->since;
+        if (!c->condition)
+                c->condition = TAKE_PTR(s->condition);
+        s->condition = process_condition_free(s->condition); /* equal ones have one */
+        d->n_channel_changes++;
+        s->channel = c;
+        s->next = c->subscribers;
+        c->subscribers = s;
+        s->held = true;
+        s->until = UINT64_MAX;
+        s->began = s->from;
+        d->n_edges += s->from > 0;
+        if (s->from == 0) { /* else all that is there is before it */
+                dispatcher_count_pending(d);
+                s->matched = c->pending;
+        }
+        if (!s->ring)
+                subscriber_widen(s);
+        frame_reader_init(&s->in, STREAM_MAX_REQUEST);
+        outbox_init(&s->outbox, s->queue_bytes, s->overflow);
+        outbox_set_accounts(&s->outbox, s->account, &d->queues);
+        if (subscriber_watch(d, s) < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
+                subscriber_drop(d, s, "there was no memory to watch its socket");
+                return 0;
+        }
+        return subscriber_push_first(d, s);
+}
+
+int dispatcher_begin(Dispatcher *d, uint64_t id) {
+        Subscriber *s = dispatcher_find(d, id);
+
+        if (!s)
+                return 0; /* the peer is gone already */
+        s->held = false;
+        return subscriber_send(d, s);
+}
+
+static int channel_push(Dispatcher *d, Channel *c, uint64_t cut, Packet *p) {
+        int r = 0;
+
+        for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
+                next = s->next; /* a push may end the subscriber */
+                if (s->began <= cut)
+                        r = subscriber_push(d, s, p);
+        }
+        return r;
+}
+
+static int packet_of_fields(const uint8_t *bytes, size_t n, Packet **ret) {
+        Packet *p = packet_new(n);
+
+        if (!p)
+                return error_origin(-ENOMEM);
+        packet_append_field(p, bytes, n);
+        packet_seal(p);
+        *ret = p;
+        return 0;
+}
+
+int dispatcher_describe(Dispatcher *d, const DispatcherMail *mail) {
+        _cleanup_(packet_unrefp) Packet *p = NULL;
+        int r = packet_of_fields(mail->bytes, mail->n_bytes, &p);
+
+        for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++) {
+                Channel *c = dispatcher_channel(d, (StreamOrder)order, mail->number);
+
+                r = c ? channel_push(d, c, mail->cut, p) : 0;
+        }
+        return r;
+}
+
+/* Behind the event's last item: in the order of each CPU that is now, in the order of time when the merge is so far. */
+int dispatcher_tell_removals(Dispatcher *d) {
+        nsec_t until = d->n_channels[STREAM_BY_TIME] > 0 ? dispatcher_min_watermark(d) : UINT64_MAX;
+        int r = 0;
+
+        while (r >= 0 && d->removals.first && d->removals.first->at <= until) {
+                DispatcherMail *mail = dispatcher_mails_pop(&d->removals);
+
+                r = dispatcher_describe(d, mail);
+                dispatcher_mail_free(mail);
+        }
+        return r;
+}

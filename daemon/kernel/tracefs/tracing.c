@@ -1,0 +1,369 @@
+/*
+ * A filter that PERF_EVENT_IOC_SET_FILTER refuses is only EINVAL: the kernel writes its complaint where the filter was
+ * written by text. So the refused filter is tried once more in a tracing instance of our own, which exists for that
+ * moment, is never enabled and disturbs nobody, and the complaint is read from there.
+ */
+#include "daemon/kernel/tracefs/tracing.h"
+
+#include "config/words.h"
+#include "daemon/base/checkpoint.h"
+#include "daemon/base/glob.h"
+#include "daemon/base/thread.h"
+#include "daemon/kernel/tracefs/format.h"
+#include "daemon/kernel/host/whole-file.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <linux/magic.h>
+#include <tracefs.h>
+
+static bool is_mounted(const char *path) {
+        struct statfs s;
+
+        return statfs(path, &s) == 0 && s.f_type == TRACEFS_MAGIC;
+}
+
+static const char standard[] = "/sys/kernel/tracing";
+
+int tracing_open(Tracing *t, const char *root, Explanation *e) {
+        bool before;
+        const char *found;
+
+        thread_assert(THREAD_MAIN);
+        *t = TRACING_NULL;
+        before = is_mounted(standard);
+        found = root ? root : before ? standard : tracefs_tracing_dir(); /* mounts it where it belongs */
+        if (!found)
+                return refuse(e, REFUSED_UNSUPPORTED, "no-tracefs",
+                              "tracefs is not mounted on %s and mounting it failed (%m): as root, "
+                              "`mount -t tracefs tracefs %s`; the kernel needs CONFIG_TRACING", standard, standard);
+        t->root = strdup(found);
+        if (!t->root)
+                return error_origin(-ENOMEM);
+        t->mounted = !root && !before && is_mounted(standard);
+        return 0;
+}
+
+int tracing_open_missing(Tracing *t, const char *why) {
+        t->root = strdup(standard);
+        t->missing = strdup(why);
+        return t->root && t->missing ? 0 : error_origin(-ENOMEM);
+}
+
+bool tracing_is_missing(const Tracing *t) {
+        return t->missing && !is_mounted(t->root);
+}
+
+int tracing_check(const Tracing *t, Explanation *e) {
+        return tracing_is_missing(t) ? refuse(e, REFUSED_UNSUPPORTED, "no-tracefs", "%s", t->missing) : 0;
+}
+
+void tracing_close(Tracing *t) {
+        free(t->root);
+        free(t->missing);
+        *t = TRACING_NULL;
+}
+
+static int read_file(const char *path, char **ret_text, size_t *ret_length) {
+        _cleanup_fclose_ FILE *f = fopen(path, "re");
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0, length = 0, n;
+
+        if (!f)
+                return error_origin(-errno);
+        do { /* files of tracefs have no size */
+                if (length + 4096 + 1 > size) {
+                        char *bigger = realloc(text, size = size ? size * 2 : 16384);
+
+                        if (!bigger)
+                                return error_origin(-ENOMEM);
+                        text = bigger;
+                }
+                n = fread(text + length, 1, size - length - 1, f);
+                length += n;
+        } while (n > 0);
+        if (ferror(f))
+                return -EIO;
+        text[length] = '\0';
+        *ret_text = TAKE_PTR(text);
+        *ret_length = length;
+        return 0;
+}
+
+void tracing_names_free(char **names) {
+        for (char **n = names; n && *n; n++)
+                free(*n);
+        free(names);
+}
+
+static int compare_names(const void *a, const void *b) {
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+typedef struct Names {
+        char **names;
+        size_t n;
+} Names;
+
+static int names_add(Names *l, const char *group, const char *name) {
+        char **names = reallocarray(l->names, l->n + 2, sizeof(*names));
+
+        if (!names)
+                return error_origin(-ENOMEM);
+        l->names = names;
+        if (asprintf(&names[l->n], "%s:%s", group, name) < 0) {
+                names[l->n] = NULL;
+                return error_origin(-ENOMEM);
+        }
+        names[++l->n] = NULL;
+        return 0;
+}
+
+static int explain_unreadable(const char *path, int error, Explanation *e) {
+        if (error == ENOMEM)
+                return refuse_kernel_memory(e, path);
+        if (error == EACCES || error == EPERM)
+                return refuse(e, REFUSED_DENIED, "no-permission",
+                              "%s can not be read (%s): perfd has to be root or have CAP_DAC_READ_SEARCH", path,
+                              strerror(error));
+        if (error == EMFILE || error == ENFILE)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
+                              "no fd is left to read %s: raise LimitNOFILE= (RLIMIT_NOFILE) or trace less", path);
+        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s", path, strerror(error));
+}
+
+static int names_add_group(Names *l, const char *root, const char *group, const Pattern *glob, Explanation *e) {
+        char **events;
+        int r = 0;
+
+        errno = 0;
+        events = tracefs_system_events(root, group);
+        if (!events && errno != 0 && errno != ENOENT) /* a group may go with its module */
+                return explain_unreadable(group, errno, e);
+        for (char **event = events; event && *event && r == 0; event++)
+                if (glob_match(glob, *event) && strcmp(*event, "enable") != 0 && strcmp(*event, "filter") != 0)
+                        r = names_add(l, group, *event);
+        tracefs_list_free(events);
+        return r;
+}
+
+static int names_add_folders(Names *l, const Tracing *t, const Pattern *group_glob, const Pattern *name_glob, Explanation *e) {
+        char **groups;
+        int r = 0;
+
+        errno = 0;
+        groups = tracefs_event_systems(t->root);
+        if (!groups && errno != 0)
+                return explain_unreadable(t->root, errno, e);
+        for (char **group = groups; group && *group && r == 0; group++)
+                if (strcmp(*group, "ftrace") != 0 && glob_match(group_glob, *group)) {
+                        r = checkpoint(e);
+                        if (r == 0)
+                                r = names_add_group(l, t->root, *group, name_glob, e);
+                }
+        tracefs_list_free(groups);
+        return r;
+}
+
+/* GROUP:NAME in each line. */
+static int names_add_lines(Names *l, char *text, const Pattern *group_glob, const Pattern *name_glob, Explanation *e) {
+        char *rest = text, *line;
+        int r = 0;
+
+        while (r == 0 && (line = strsep(&rest, "\n"))) {
+                char *name = strchr(line, ':');
+
+                if (!name)
+                        continue;
+                *name++ = '\0';
+                if (glob_match(group_glob, line) && glob_match(name_glob, name))
+                        r = names_add(l, line, name);
+                if (r == 0)
+                        r = checkpoint(e);
+        }
+        return r;
+}
+
+/*
+ * Linux 6.18 is seen to end who reads a folder of events/ while a probe there is taken away (an oops in eventfs_iterate()), so
+ * the file is read, where there is one. It leaves out the group ftrace, whose events are the function tracer's own.
+ */
+static int tracing_list(const Tracing *t, const char *group_glob, const char *name_glob, Names *ret, Explanation *e) {
+        _cleanup_free_ char *path = NULL, *text = NULL;
+        _cleanup_(pattern_freep) Pattern *group_pattern = NULL, *name_pattern = NULL;
+        Names l = { .names = NULL };
+        size_t length;
+        int r;
+
+        r = glob_compile(group_glob, &group_pattern, e);
+        if (r == 0)
+                r = glob_compile(name_glob, &name_pattern, e);
+        if (r != 0)
+                return r;
+        if (asprintf(&path, "%s/available_events", t->root) < 0)
+                return error_origin(-ENOMEM);
+        r = whole_file_read(path, &text, &length);
+        if (r < 0 && r != -ENOENT)
+                return explain_unreadable(path, -r, e);
+        if (r < 0)
+                r = names_add_folders(&l, t, group_pattern, name_pattern, e);
+        else
+                r = names_add_lines(&l, text, group_pattern, name_pattern, e);
+        if (r != 0) {
+                tracing_names_free(l.names);
+                return r;
+        }
+        if (l.n > 1)
+                qsort(l.names, l.n, sizeof(*l.names), compare_names);
+        *ret = l;
+        return 0;
+}
+
+/* Unknown, or there but not for us: events/ is only readable with privileges. */
+static int tracing_refuse_unknown(const Tracing *t, const char *group, const char *name, Explanation *e) {
+        _cleanup_free_ char *path = NULL, *wanted = NULL;
+        Names all = { .names = NULL };
+        Nearest near = NEAREST_NULL;
+        int r;
+
+        if (asprintf(&path, "%s/events", t->root) < 0 || asprintf(&wanted, "%s:%s", group, name) < 0)
+                return error_origin(-ENOMEM);
+        if (faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) < 0) /* access(2) asks as if we had no capabilities */
+                return explain_unreadable(path, errno, e);
+        r = tracing_list(t, "*", "*", &all, e);
+        if (r != 0)
+                return r;
+        for (size_t i = 0; i < all.n; i++)
+                nearest_add(&near, wanted, all.names[i]);
+        r = refuse(e, REFUSED_NOT_FOUND, "unknown-event",
+                   "this kernel has no tracepoint %s: `perfctl available` lists what it has%s", wanted, HINT(&near));
+        tracing_names_free(all.names);
+        return r;
+}
+
+int tracing_load(const Tracing *t, const char *group, const char *name, Plan **ret, Explanation *e) {
+        _cleanup_free_ char *path = NULL, *text = NULL;
+        size_t length = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (strchr(group, '/') || strchr(name, '/') || group[0] == '.' || name[0] == '.')
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s:%s is no name of a tracepoint", group, name);
+        r = tracing_check(t, e);
+        if (r == 0)
+                r = checkpoint(e);
+        if (r != 0)
+                return r;
+        if (asprintf(&path, "%s/events/%s/%s/format", t->root, group, name) < 0)
+                return error_origin(-ENOMEM);
+        r = read_file(path, &text, &length);
+        if ((r == -ENODEV || r == -EIO) && faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
+                r = -ENOENT; /* it went in the middle of that */
+        if (r == -ENOENT)
+                return tracing_refuse_unknown(t, group, name, e);
+        if (r < 0)
+                return explain_unreadable(path, -r, e);
+        return format_parse(group, text, length, ret, e);
+}
+
+int tracing_match(const Tracing *t, const char *group_glob, const char *name_glob, char ***ret_names, size_t *ret_n,
+                  Explanation *e) {
+        Names l = { .names = NULL };
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = tracing_check(t, e);
+        if (r == 0)
+                r = tracing_list(t, group_glob, name_glob, &l, e);
+        if (r != 0)
+                return r;
+        if (l.n == 0) {
+                tracing_names_free(l.names);
+                return tracing_refuse_unknown(t, group_glob, name_glob, e);
+        }
+        *ret_names = l.names;
+        *ret_n = l.n;
+        return 0;
+}
+
+/* The kernel's caret stands behind a name that it does not know: where the name begins, from 1. */
+static unsigned word_before(const char *filter, unsigned at) {
+        while (at > 1 && filter[at - 2] == ' ')
+                at--;
+        while (at > 1 && (isalnum((unsigned char)filter[at - 2]) || filter[at - 2] == '_' || filter[at - 2] == '.'))
+                at--;
+        return at;
+}
+
+/*
+ * After a refused write the file holds the filter, a line with a caret below the mistake, and
+ * "parse_error: TEXT".
+ */
+static void take_complaint(const char *text, const char *group, const char *name, const char *filter, Explanation *e) {
+        const char *said = strstr(text, "parse_error: "), *caret = NULL, *line = text;
+        bool is_unknown;
+        unsigned at;
+
+        for (const char *p = strchr(text, '\n'); p; p = strchr(line, '\n')) {
+                line = p + 1;
+                if (line[strspn(line, " ")] == '^')
+                        caret = line;
+        }
+        if (!said)
+                return;
+        said += strlen("parse_error: ");
+        at = caret && strspn(caret, " ") <= strlen(filter) ? (unsigned)strspn(caret, " ") + 1 : 0;
+        is_unknown = strncmp(said, "Field not found", strlen("Field not found")) == 0;
+        if (at > 0 && filter[at - 1 + strspn(filter + at - 1, " ")] == '\0' && !is_unknown)
+                (void)refuse(e, REFUSED_INVALID, "bad-filter", "the kernel refuses the filter '%s': something is missing at its "
+                             "end (%.*s)", filter, (int)strcspn(said, "\n"), said);
+        else
+                (void)refuse(e, REFUSED_INVALID, "bad-filter", "the kernel refuses the filter '%s': %.*s%s%s%s%s%s", filter,
+                             (int)strcspn(said, "\n"), said, is_unknown ? "; `perfctl show " : "", is_unknown ? group : "",
+                             is_unknown ? ":" : "", is_unknown ? name : "", is_unknown ? "` lists them" : "");
+        e->position = is_unknown && at > 0 ? word_before(filter, at) : at;
+}
+
+void tracing_explain_filter(const Tracing *t, const char *group, const char *name, const char *filter,
+                            Explanation *e) {
+        struct tracefs_instance *instance;
+        char own[32], *text = NULL, *path = NULL;
+        int n;
+
+        (void)refuse(e, REFUSED_INVALID, "bad-filter",
+                     "the kernel refuses the filter '%s' for %s:%s; the fields that it can use are those of "
+                     "`perfctl show %s:%s`", filter, group, name, group, name);
+        (void)snprintf(own, sizeof(own), "perfd-%d", (int)getpid());
+        instance = tracefs_instance_create(own);
+        if (!instance)
+                return; /* the explanation stays general: this is only about saying it better */
+        if (asprintf(&path, "events/%s/%s/filter", group, name) >= 0) {
+                (void)tracefs_instance_file_write(instance, path, filter); /* is to fail */
+                text = tracefs_instance_file_read(instance, path, &n);
+                if (text)
+                        take_complaint(text, group, name, filter, e);
+                free(text);
+                free(path);
+        }
+        (void)tracefs_instance_destroy(instance);
+        tracefs_instance_free(instance);
+}
+
+/* What can not be written is not known to be wrong. */
+int tracing_try_filter(const Tracing *t, const char *group, const char *name, const char *filter, Explanation *e) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = -1;
+
+        thread_assert(THREAD_MAIN);
+        if (asprintf(&path, "%s/events/%s/%s/filter", t->root, group, name) < 0)
+                return error_origin(-ENOMEM);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0 || write(fd, filter, strlen(filter)) >= 0 || errno != EINVAL)
+                return 0;
+        tracing_explain_filter(t, group, name, filter, e);
+        return REFUSED_INVALID;
+}

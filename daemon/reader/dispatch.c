@@ -1,0 +1,103 @@
+/*
+ * How what a reader has pushed goes on: by the dispatcher, which is woken for it, or by the reader itself.
+ *
+ * Wakeups are most of what a sample costs: that of the dispatcher, usually on another CPU, to which all bytes then have to
+ * come out of this one's caches, costs more than all that is done with the samples of a tick. So where a drain brought no more
+ * than a few batches, and the dispatcher sleeps, the reader takes its turn. The decision to doubt is that this is time of the
+ * CPU on which the traced program runs. It is bounded: more batches, and turns of more than TURN_MOST, as many subscribers
+ * make them, are left to the dispatcher, which begins then before the drain is over.
+ */
+#include "daemon/reader/reader.h"
+
+#define BATCHES_MOST 8 /* a tick of 1.5 M samples a second; half a MiB, of which a second cache has one */
+#define TURN_MOST (250 * NSEC_PER_USEC)
+#define UNSHARED_FOR (16 * NSEC_PER_MSEC)
+
+static void reader_ring(Reader *r) {
+        r->unrung = 0;
+        r->has_rung = true;
+        doorbell_ring(&r->dispatching->bell);
+}
+
+/* Of a small pool the dispatcher has to give back some while the reader goes on. */
+void reader_pushed(Reader *r) {
+        r->unrung++;
+        if (r->unrung > BATCHES_MOST || r->unrung > r->n_pool / 2)
+                reader_ring(r);
+}
+
+static bool reader_watches(const Reader *r) {
+        return atomic_load_explicit(&r->dispatching->watcher, memory_order_relaxed) == r;
+}
+
+nsec_t reader_next_turn(const Reader *r) {
+        return reader_watches(r) ? r->turn_due : UINT64_MAX;
+}
+
+void reader_end_watch(Reader *r) {
+        const void *watcher = r;
+
+        if (atomic_compare_exchange_strong_explicit(&r->dispatching->watcher, &watcher, NULL, memory_order_relaxed,
+                                                    memory_order_relaxed))
+                doorbell_ring(&r->dispatching->bell);
+}
+
+/* It took long, and somebody else waits, or the next one may take as long: the dispatcher goes on. */
+static void reader_leave_turn(Reader *r, nsec_t now) {
+        Dispatching *d = r->dispatching;
+
+        atomic_store_explicit(&d->unshared_until, now + UNSHARED_FOR, memory_order_relaxed);
+        atomic_store_explicit(&d->watcher, NULL, memory_order_relaxed);
+        turn_leave(&d->turn);
+        doorbell_ring(&d->bell);
+}
+
+/* Whoever has the turn sees what was pushed. */
+static int reader_dispatch(Reader *r, nsec_t began) {
+        Dispatching *d = r->dispatching;
+        nsec_t wait;
+
+        if (!turn_try(&d->turn)) {
+                r->turn_due = UINT64_MAX; /* who has it looks once more, and watches then; to wait for that would be to spin */
+                return 0;
+        }
+        do {
+                nsec_t now;
+                int error = d->work(d->userdata, &wait);
+
+                if (error < 0)
+                        return error;
+                now = clock_now(CLOCK_MONOTONIC);
+                if (now - began > TURN_MOST) {
+                        reader_leave_turn(r, now);
+                        return 0;
+                }
+                r->turn_due = wait == UINT64_MAX ? wait : now + wait;
+                atomic_store_explicit(&d->watcher, r, memory_order_relaxed);
+        } while (wait == 0 || !turn_give(&d->turn));
+        return 0;
+}
+
+int reader_pass_on(Reader *r, bool can_dispatch) {
+        const Dispatching *d = r->dispatching;
+        bool is_much = r->has_rung;
+        nsec_t now;
+
+        r->has_rung = false;
+        if (r->unrung == 0 && !reader_watches(r))
+                return 0;
+        now = clock_now(CLOCK_MONOTONIC);
+        if (r->unrung == 0 && now < r->turn_due)
+                return 0;
+        if (can_dispatch && !is_much && d->is_shared &&
+            now >= atomic_load_explicit(&d->unshared_until, memory_order_relaxed)) {
+                r->unrung = 0;
+                return reader_dispatch(r, now);
+        }
+        if (r->unrung > 0)
+                reader_ring(r);
+        else
+                reader_end_watch(r);
+        r->has_rung = false;
+        return 0;
+}

@@ -1,0 +1,182 @@
+/*
+ * A reader that does not run, although its ring fills: a real-time program or a deadline has its CPU, or a debugger stopped
+ * it. The stall monitor notices, and starts a backup, which runs the reader's loop on another CPU until the reader itself
+ * runs again. That it does is all that is needed to know that its CPU can be had: it takes over where it wakes.
+ *
+ * The decision to doubt is that not the thread is moved, but its work: a thread that sleeps has nothing in its hands, so a
+ * lock around what it does between two sleeps (base/turn.h) is enough for another thread to do it, also in place of one that
+ * is stopped; and nobody has to find out when a moved thread can go home. One that is caught in the middle is moved all the same, so that
+ * it comes to the end of its turn, after which it goes back to its CPU by itself, and waits there.
+ *
+ * Whoever reads from another CPU reads with a guard (reader/elsewhere.c). A thread can be moved at any moment, but it goes
+ * home only between two turns. So what was done in a turn was done on the ring's CPU if its thread is there afterwards; and a
+ * clock that was taken before its thread was seen there is older than whatever was under way there.
+ */
+#include "daemon/reader/reader.h"
+
+#include <sched.h>
+
+#include "daemon/base/log.h"
+#include "daemon/kernel/task/tasks.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define WATCH_FROM (16 * NSEC_PER_MSEC) /* who looks more often is overdue before its ring is full */
+#define SLACK_MOST (128 * NSEC_PER_MSEC) /* of an idle reader's timers */
+#define FOLLOW_AFTER (100 * NSEC_PER_MSEC) /* what is asked of a reader that is away for a moment waits for it, and is exact */
+#define SAY_EACH (10 * NSEC_PER_SEC)
+#define RETRY (1 * NSEC_PER_MSEC)
+
+nsec_t reader_guard(const Reader *r) {
+        if (r->guard > 0 || r->away_guard == 0)
+                return r->guard;
+        if (atomic_load_explicit(&r->is_backup, memory_order_relaxed))
+                return r->away_guard;
+        return sched_getcpu() == (int)r->cpu ? 0 : r->away_guard;
+}
+
+bool reader_is_overdue(const Reader *r) {
+        return !r->has_stopped && r->backup_state != BACKUP_READS &&
+               (clock_now(CLOCK_MONOTONIC) >= r->overdue_at || mailbox_has_news(&r->mailbox));
+}
+
+nsec_t reader_cpu_time(const Reader *r) {
+        nsec_t backup = atomic_load_explicit(&r->is_backup, memory_order_relaxed) ? clock_now(CLOCK_THREAD_CPUTIME_ID) : 0;
+
+        return clock_now(atomic_load_explicit(&r->cpu_clock, memory_order_relaxed)) + r->backup_cpu_time + backup;
+}
+
+/* Half of a ring that is read at ticks is nobody's concern; of one that is looked at rarely it may be the beginning of a flood. */
+static void reader_watch_ring(Reader *r) {
+        struct epoll_event when = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)r->slot << 1 | 1 };
+        int result;
+
+        /* first, or the monitor, which may be woken at once, clears it before it is set, and nothing watches any more */
+        atomic_store_explicit(&r->is_watched, true, memory_order_relaxed);
+        result = epoll_ctl(r->stall_fd, EPOLL_CTL_MOD, r->carrier_fd, &when); /* orders both, with epoll_wait(2) there */
+        if (result < 0 && errno == ENOENT)
+                result = epoll_ctl(r->stall_fd, EPOLL_CTL_ADD, r->carrier_fd, &when);
+        if (result < 0) /* for want of memory: at the next sleep */
+                atomic_store_explicit(&r->is_watched, false, memory_order_relaxed);
+}
+
+void reader_watch(Reader *r, nsec_t due) {
+        r->overdue_at = due == UINT64_MAX ? due : due + (r->is_slack ? SLACK_MOST : 0) + MAILBOX_OVERDUE;
+        if (due == UINT64_MAX)
+                return; /* a timer that is set still finds that nothing is overdue */
+        if (r->wait >= WATCH_FROM && r->stall_fd >= 0 && !atomic_load_explicit(&r->is_watched, memory_order_relaxed))
+                reader_watch_ring(r);
+        mailbox_set_overdue(r->mailbox.overdue_fd, r->overdue_at);
+}
+
+void reader_go_home(Reader *r) {
+        if (!atomic_load_explicit(&r->is_moved, memory_order_acquire)) /* pairs with look_at_turn(): it was moved before */
+                return;
+        atomic_store_explicit(&r->is_moved, false, memory_order_relaxed);
+        (void)thread_move(&r->thread, &r->cpu, 1); /* EINVAL: it went offline, and so will this thread end */
+}
+
+static const char *reader_why(const Reader *r) {
+        switch (task_state((uint32_t)r->thread.tid)) {
+        case 't':
+        case 'T':
+                return "it is stopped by a debugger";
+        case 'R':
+                return "others have its CPU at a higher priority";
+        default:
+                return "the kernel does not let it";
+        }
+}
+
+static void reader_say_away(Reader *r) {
+        nsec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (r->has_said || now - r->failed_over_at < FOLLOW_AFTER || (r->said_at > 0 && now - r->said_at < SAY_EACH))
+                return;
+        r->has_said = true;
+        r->said_at = now;
+        log_print_with(LOG_NOTICE, MESSAGE_READER_AWAY, LOG_FIELDS({ "CPU", LOG_NUMBER(r->cpu) }),
+                       "the reader of CPU %u does not run, because %s: its ring is read from another CPU", r->cpu,
+                       reader_why(r));
+}
+
+static void reader_come_back(Reader *r) {
+        r->backup_state = BACKUP_DISMISSED;
+        if (r->has_said)
+                log_print_with(LOG_NOTICE, MESSAGE_READER_BACK, LOG_FIELDS({ "CPU", LOG_NUMBER(r->cpu) }),
+                               "the reader of CPU %u runs again, after %.1f s", r->cpu,
+                               (double)(clock_now(CLOCK_MONOTONIC) - r->failed_over_at) / (double)NSEC_PER_SEC);
+        r->has_said = false;
+}
+
+/* Also the monitor may have the turn, for a moment; or the reader, which dismisses the backup by that. */
+static bool backup_take_turn(Reader *r) {
+        while (!turn_try(&r->turn))
+                (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = (long)RETRY }, NULL);
+        if (r->has_stopped || r->backup_state == BACKUP_DISMISSED) {
+                r->backup_state = BACKUP_NONE;
+                r->backup_cpu_time += clock_now(CLOCK_THREAD_CPUTIME_ID);
+                turn_leave(&r->turn);
+                return false;
+        }
+        atomic_store_explicit(&r->is_backup, true, memory_order_relaxed);
+        reader_say_away(r);
+        return true;
+}
+
+bool reader_take_turn(Reader *r, bool as_backup, bool *ret_is_back) {
+        if (as_backup)
+                return backup_take_turn(r);
+        turn_take(&r->turn);
+        atomic_store_explicit(&r->is_backup, false, memory_order_relaxed);
+        if (r->backup_state == BACKUP_READS) {
+                reader_come_back(r);
+                *ret_is_back = true;
+        }
+        return true;
+}
+
+bool reader_may_follow(Reader *r) {
+        return !atomic_load_explicit(&r->is_backup, memory_order_relaxed) ||
+               clock_now(CLOCK_MONOTONIC) - r->failed_over_at >= FOLLOW_AFTER;
+}
+
+void reader_let_end(const Reader *r) {
+        _cleanup_free_ uint32_t *cpus = NULL;
+        size_t n = 0;
+
+        if (thread_get_cpus(&cpus, &n) == 0)
+                (void)thread_move(&r->thread, cpus, n); /* else it ends when its CPU can be had */
+}
+
+static int backup_run(void *userdata) {
+        Reader *r = userdata;
+        int error;
+
+        reader_set_priority(r);
+        if (!backup_take_turn(r))
+                return 0;
+        error = reader_loop(r, true);
+        if (error < 0)
+                reader_abort(r, error);
+        return 0;
+}
+
+int reader_fail_over(Reader *r, const uint32_t *cpus, size_t n_cpus) {
+        char name[32];
+        int error;
+
+        if (r->backup_state == BACKUP_NONE) { /* one that was here before is at its end */
+                (void)thread_join(&r->backup);
+                (void)snprintf(name, sizeof(name), "backup-%u", r->cpu);
+                error = thread_start_on(&r->backup, THREAD_READER, name, cpus, n_cpus, backup_run, r);
+                if (error < 0)
+                        return error_trace(error);
+        }
+        r->backup_state = BACKUP_READS;
+        r->failed_over_at = clock_now(CLOCK_MONOTONIC);
+        counter_add(&r->counters.failovers, 1);
+        return 0;
+}

@@ -1,0 +1,169 @@
+/*
+ * How far a reader can say that it is when its last free batch leaves: to the oldest record that still lies in the ring.
+ * The merge holds batches until every CPU has said how far it is; if this one could say it only at the end of a drain,
+ * for which it has no batch left, both would wait for ever. For the same reason the clock is looked at anew: what came
+ * between the beginning of the drain and its head is newer than that beginning, and may be in all batches.
+ *
+ * A ring is not quite in the order of time (an interrupt writes its records between another record's clock and its
+ * place), so the next record is not the oldest. Every record's time is looked at once: the least of each chunk is
+ * kept, and only the chunk that is being read is looked at again.
+ */
+#include "daemon/reader/reader.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+int horizon_init(Horizon *h, size_t ring_size) {
+        *h = (Horizon){ .n_chunks = ring_size / HORIZON_CHUNK + 2 };
+        h->least = calloc(h->n_chunks, sizeof(nsec_t));
+        return h->least ? 0 : error_origin(-ENOMEM);
+}
+
+int reader_init_horizon(Reader *r) {
+        return horizon_init(&r->horizon, r->ring.size);
+}
+
+/* UINT64_MAX if the record has no time that could be ours. */
+static nsec_t record_time(const Reader *r, const uint8_t *bytes, size_t length) {
+        const SnapshotStream *stream;
+        struct perf_event_header header;
+        uint64_t id, at;
+        nsec_t time;
+
+        memcpy(&header, bytes, sizeof(header));
+        if (header.type == PERF_RECORD_SAMPLE) {
+                if (record_peek_id(bytes, length, &id) != 0)
+                        return UINT64_MAX;
+                stream = reader_find_sample(r, id, bytes, length);
+                if (!stream && id != r->moves.id)
+                        return UINT64_MAX;
+                at = stream ? stream->layout->time : r->moves.layout.time;
+        } else {
+                if (length < sizeof(header) + r->side_layout.trailer_size)
+                        return UINT64_MAX;
+                at = record_body_end(bytes, length);
+                if (at == 0)
+                        at = length - r->side_layout.trailer_size;
+                at += r->side_layout.trailer_time;
+        }
+        if (at + sizeof(time) > length)
+                return UINT64_MAX;
+        memcpy(&time, bytes + at, sizeof(time));
+        return time < r->given ? UINT64_MAX : time; /* another tool's (reader/time.c), or late whatever is waited for */
+}
+
+/* The least time of the records that begin in [from, to), and where the first record behind them begins. */
+static nsec_t least_time(const Reader *r, const Ring *of, uint64_t from, uint64_t to, uint64_t head, uint64_t *ret_next) {
+        Ring ring = *of; /* a second place in the same ring; its scratch is free between two peeks */
+        nsec_t least = UINT64_MAX;
+        const uint8_t *bytes;
+        size_t length;
+
+        ring.tail = from;
+        while (ring.tail < to && ring_peek(&ring, head, &bytes, &length) == 0) {
+                nsec_t time = record_time(r, bytes, length);
+
+                if (time < least)
+                        least = time;
+                ring_consume(&ring, length);
+        }
+        *ret_next = ring.tail;
+        return least;
+}
+
+/* Of the next n records of one ring. */
+static nsec_t least_ahead(const Reader *r, const Ring *of, unsigned n) {
+        uint64_t head = ring_head(of);
+        Ring ring = *of; /* as above */
+        nsec_t least = UINT64_MAX;
+        const uint8_t *bytes;
+        size_t length;
+
+        for (; n > 0 && ring_peek(&ring, head, &bytes, &length) == 0; n--) {
+                nsec_t time = record_time(r, bytes, length);
+
+                if (time < least)
+                        least = time;
+                ring_consume(&ring, length);
+        }
+        return least;
+}
+
+nsec_t reader_least_ahead(const Reader *r, unsigned n) {
+        nsec_t least = least_ahead(r, &r->ring, n), old = r->retiring.page ? least_ahead(r, &r->retiring, n) : UINT64_MAX;
+
+        return old < least ? old : least;
+}
+
+/* What has no time is as old as can be: it is taken at once. */
+static nsec_t record_turn(const Reader *r, const uint8_t *bytes, size_t length) {
+        nsec_t time = record_time(r, bytes, length);
+
+        return time == UINT64_MAX ? 0 : time;
+}
+
+nsec_t reader_next_time(const Reader *r, const Ring *of, uint64_t head) {
+        Ring ring = *of; /* as above */
+        const uint8_t *bytes;
+        size_t length;
+
+        return ring_peek(&ring, head, &bytes, &length) == 0 ? record_turn(r, bytes, length) : UINT64_MAX;
+}
+
+uint64_t reader_find_younger(const Reader *r, const Ring *of, uint64_t head, nsec_t time) {
+        Ring ring = *of; /* as above */
+        const uint8_t *bytes;
+        size_t length;
+
+        while (ring_peek(&ring, head, &bytes, &length) == 0 && record_turn(r, bytes, length) <= time)
+                ring_consume(&ring, length);
+        return ring.tail;
+}
+
+/* Begins anew at a place that was not reached record by record. */
+static void horizon_jump(Horizon *h, uint64_t to) {
+        h->scanned = to;
+        h->chunk = to / HORIZON_CHUNK;
+        h->least[h->chunk % h->n_chunks] = UINT64_MAX;
+}
+
+/* Up to the beginning of the next record: in chunks that are begun or passed over by that no record was seen. */
+static void horizon_move(Horizon *h, uint64_t to) {
+        h->scanned = to;
+        while (h->chunk < to / HORIZON_CHUNK)
+                h->least[++h->chunk % h->n_chunks] = UINT64_MAX;
+}
+
+nsec_t reader_horizon(Reader *r, uint64_t head) {
+        Horizon *h = &r->horizon;
+        uint64_t tail = r->ring.tail, chunk_end = (tail / HORIZON_CHUNK + 1) * HORIZON_CHUNK, next;
+        nsec_t least;
+
+        if (head - tail > r->ring.size)
+                return UINT64_MAX; /* can not be followed: the next drain gives all of it up */
+        if (h->scanned < tail || h->scanned > head)
+                horizon_jump(h, tail);
+        while (h->scanned < head) {
+                uint64_t end = (h->chunk + 1) * HORIZON_CHUNK;
+                nsec_t *kept = &h->least[h->chunk % h->n_chunks];
+
+                least = least_time(r, &r->ring, h->scanned, end < head ? end : head, head, &next);
+                if (least < *kept)
+                        *kept = least;
+                if (next <= h->scanned)
+                        break;
+                horizon_move(h, next);
+        }
+        least = least_time(r, &r->ring, tail, chunk_end < head ? chunk_end : head, head, &next);
+        for (uint64_t chunk = tail / HORIZON_CHUNK + 1; chunk <= h->chunk; chunk++)
+                if (h->least[chunk % h->n_chunks] < least)
+                        least = h->least[chunk % h->n_chunks];
+        if (r->retiring.page) { /* for a moment only: looked through as a whole */
+                uint64_t end = ring_head(&r->retiring);
+                nsec_t old = least_time(r, &r->retiring, r->retiring.tail, end, end, &next);
+
+                if (old < least)
+                        least = old;
+        }
+        return least;
+}

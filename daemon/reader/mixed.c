@@ -1,0 +1,202 @@
+/*
+ * Mixed samples: of many streams in turns, of which no run is made. What is asked once for a run is found out for each of
+ * them, of the first line of its stream; the rest is as in a run: one loop with the batch at hand.
+ *
+ * The decision to doubt is that they are taken by the handful, in three steps. With a thousand events the lines that a
+ * sample needs are farther away than a whole sample takes: so first the processor is told where the streams of all of
+ * them lie, then what these name, and while the first one is written, the others' lines are on their way.
+ */
+#include "daemon/reader/reader.h"
+
+#include <string.h>
+
+#include "daemon/decode/record-plain.h"
+#include "daemon/encode/item-template.h"
+#include "daemon/route/match-program.h"
+
+#define HANDFUL 16
+#define SAME_ENOUGH 3 /* samples of one stream in a row behind its first: reader/run.c is made for them */
+
+/* Of a record that is not consumed yet. */
+typedef struct Sight {
+        const uint8_t *bytes;
+        size_t length;
+        const SnapshotStream *stream;
+} Sight;
+
+/* The record there, if it is a sample that may be plain, in one piece and before `until`; else NULL. */
+static inline const uint8_t *mixed_peek(const Ring *ring, uint64_t position, uint64_t until, size_t *ret_length) {
+        size_t at = position & (ring->size - 1), most = ring->size - at;
+        const uint8_t *bytes = ring->data + at;
+        struct perf_event_header header;
+
+        if (until - position < most)
+                most = until - position;
+        if (most < RECORD_PLAIN_RAW)
+                return NULL;
+        memcpy(&header, bytes, sizeof(header));
+        if (header.type != PERF_RECORD_SAMPLE || header.size % 8 != 0 ||
+            header.size - (size_t)RECORD_PLAIN_RAW > most - RECORD_PLAIN_RAW) /* less or more */
+                return NULL;
+        *ret_length = header.size;
+        return bytes;
+}
+
+/* At most so many, with the streams that their ids lead to first; how many. n_same: of the last ones, as SAME_ENOUGH. */
+static inline unsigned mixed_look(const Ring *ring, uint64_t until, const SnapshotCpu *c, uint64_t *last_id,
+                                  unsigned *n_same, Sight *sights, unsigned most) {
+        uint64_t position = ring->tail;
+        unsigned n = 0;
+
+        for (; n < most && *n_same < SAME_ENOUGH; n++) {
+                Sight *s = &sights[n];
+                uint32_t slot;
+                uint64_t id;
+
+                s->bytes = mixed_peek(ring, position, until, &s->length);
+                if (!s->bytes)
+                        break;
+                id = load64(s->bytes + RECORD_PLAIN_ID);
+                slot = c->slots[snapshot_hash(id) & c->mask];
+                if (slot == 0)
+                        break;
+                s->stream = &c->streams[slot - 1];
+                __builtin_prefetch(s->stream);
+                *n_same = id == *last_id ? *n_same + 1 : 0;
+                *last_id = id;
+                position += s->length;
+        }
+        return n;
+}
+
+/* Those of them that are single, up to the first one that is not; streams are the right ones then. */
+static inline unsigned mixed_look_further(const SnapshotCpu *c, unsigned head, Sight *sights, unsigned n) {
+        for (unsigned i = 0; i < n; i++) {
+                uint64_t id = load64(sights[i].bytes + RECORD_PLAIN_ID);
+                const SnapshotStream *stream = sights[i].stream;
+                const EncodePlan *plan;
+
+                if (__builtin_expect(stream->id != id, 0))
+                        stream = sights[i].stream = snapshot_find(c, id);
+                if (!stream || !stream->is_single)
+                        return i;
+                __builtin_prefetch(stream->counters, 1);
+                plan = stream->only.plan;
+                if (plan) {
+                        __builtin_prefetch(&plan->event_id);
+                        __builtin_prefetch(&plan->heads[head]);
+                }
+        }
+        return n;
+}
+
+typedef struct Mix {
+        Batch *batch;
+        BatchEntry *begin, *end, *last; /* those that are not yet the batch's */
+        uint8_t *to, *to_end;
+        uint64_t mask; /* of all of them, */
+        uint32_t number; /* their subscription, */
+        uintptr_t base;  /* and from where their places are counted */
+        nsec_t before;
+        bool sorted;
+} Mix;
+
+static inline void mix_begin(Mix *m, const Route *route) {
+        Batch *b = m->batch;
+
+        m->begin = m->end = b->entries + b->n_entries;
+        m->before = b->n_entries > 0 ? m->end[-1].time : 0;
+        m->sorted = true;
+        m->mask = route->bit;
+        m->number = route->bit ? route->number : UINT32_MAX; /* nobody wants the first one: the next one's is another mask */
+        m->base = (uintptr_t)b->arena - BATCH_PLACE(BATCH_GROUP(route->number), 0);
+}
+
+static inline void mix_end(Mix *m) {
+        batch_extend(m->batch, (size_t)(m->end - m->begin), BATCH_GROUP(m->number), m->mask, (size_t)(m->to - m->batch->arena), m->sorted);
+}
+
+static inline bool mix_has_room(const Mix *m, const EncodePlan *plan, size_t raw_size) {
+        size_t need = plan->room + (plan->payload != PAYLOAD_FIELDS ? raw_size : 0);
+
+        return m->end < m->last && (size_t)(m->to_end - m->to) >= need;
+}
+
+/* An item that was written behind the others, and ends at `to`. */
+static inline void mix_add(Mix *m, const Route *route, const Record *record, uint8_t *to) {
+        if (__builtin_expect(route->number != m->number, 0)) {
+                mix_end(m);
+                mix_begin(m, route);
+        }
+        *m->end++ = (BatchEntry){ .time = record->time, .mask = m->mask, .event = route->plan->event_id,
+                                  .place = (uint32_t)((uintptr_t)m->to - m->base), .length = (uint32_t)(to - m->to),
+                                  .tid = record->tid };
+        m->to = to;
+        m->sorted &= record->time >= m->before;
+        m->before = record->time;
+}
+
+/* The commonest of them: wanted without a question, and packed. False: it is not, and nothing is done. */
+static inline bool mix_take_packed(Mix *m, const Reader *r, const Sight *s) {
+        const SnapshotStream *stream = s->stream;
+        const Route *route = &stream->only;
+        Record record;
+
+        record.cpu = r->cpu;
+        if (!route->plan || route->program ||
+            record_decode_plain(s->bytes, s->length, stream->min_raw_size, &record) != 0 ||
+            (stream->exclude_self && record.pid == r->own_pid) || !route->plan->is_packed || !item_has_all(&record) ||
+            !mix_has_room(m, route->plan, 0))
+                return false;
+        mix_add(m, route, &record, item_put_packed(route->plan, &record, m->to));
+        counter_add(&stream->counters->delivered, 1);
+        return true;
+}
+
+/* False: it was not taken. */
+static inline bool mix_take(Mix *m, Reader *r, const Sight *s) {
+        const SnapshotStream *stream = s->stream;
+        const Route *route = &stream->only;
+        Record *record = &r->plain;
+
+        if (record_decode_plain(s->bytes, s->length, stream->min_raw_size, record) != 0)
+                return false;
+        if (!route->plan || (stream->exclude_self && record->pid == r->own_pid) ||
+            (route->program && !match_ask(route->program, record))) {
+                counter_add(&stream->counters->filtered, 1);
+                return true;
+        }
+        if (!route->plan->is_simple || !mix_has_room(m, route->plan, record->raw_size))
+                return false;
+        mix_add(m, route, record, item_put_simple(route->plan, record, m->to));
+        counter_add(&stream->counters->delivered, 1);
+        return true;
+}
+
+uint64_t reader_take_mixed(Reader *r, Ring *ring, uint64_t until, const SnapshotStream **stream) {
+        const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
+        const unsigned head = r->cpu == 0 ? HEAD_WITHOUT_CPU : 0;
+        uint64_t n_taken = 0, last_id = (*stream)->id;
+        unsigned n_same = 0, most = 1, n, i; /* a handful only where one after the other can be taken */
+        Sight sights[HANDFUL];
+        Batch *b = r->batch;
+        Mix m;
+
+        if (!b)
+                return 0;
+        m = (Mix){ .batch = b, .last = b->entries + BATCH_ENTRIES, .to = b->arena + b->used,
+                   .to_end = b->arena + BATCH_ARENA };
+        mix_begin(&m, &(*stream)->only);
+        do {
+                most = most < HANDFUL ? 2 * most : HANDFUL;
+                n = mixed_look(ring, until, c, &last_id, &n_same, sights, most);
+                n = mixed_look_further(c, head, sights, n);
+                for (i = 0; i < n && (mix_take_packed(&m, r, &sights[i]) || mix_take(&m, r, &sights[i])); i++) {
+                        ring_consume(ring, sights[i].length);
+                        *stream = sights[i].stream;
+                }
+                n_taken += i;
+        } while (i == most);
+        mix_end(&m);
+        return n_taken;
+}

@@ -1,0 +1,143 @@
+/*
+ * Runs: samples of one stream, one behind the other and as long as each other, which is what a flood is made of. What
+ * reader_route() asks about each sample is asked once here, of the first one; of each other is asked whether it is like that
+ * one, which is three comparisons, and where somebody has a condition, one number of it, in place. All that is counted is
+ * worked out at the end, from how far the run came.
+ *
+ * The decision to doubt is a second way from the ring to the batch. It is one for the plain case only; whatever is not like
+ * the first one ends the run, untouched, and is taken as if there were none. Questions and encoding are the same functions in
+ * both.
+ */
+#include "daemon/reader/run.h"
+
+#include <string.h>
+
+/* Takes the next record as the first one. False: it is of another kind. */
+static bool run_begin(Run *s, const Ring *ring, uint64_t until, const SnapshotStream *stream, size_t length) {
+        size_t at = ring->tail & (ring->size - 1), most = ring->size - at;
+        const uint8_t *first = ring->data + at;
+        struct perf_event_header header;
+
+        if (until - ring->tail < most)
+                most = until - ring->tail;
+        if (most < length || length < RECORD_PLAIN_RAW)
+                return false;
+        s->stream = stream;
+        s->first = first;
+        s->like = (RunLike){ .header = load64(first), .id = load64(first + RECORD_PLAIN_ID), .length = length,
+                             .raw_size = load32(first + RECORD_PLAIN_SIZE), .last = first + most - length };
+        memcpy(&header, first, sizeof(header));
+        return header.type == PERF_RECORD_SAMPLE && header.size == length && s->like.id == stream->id &&
+               s->like.raw_size <= length - RECORD_PLAIN_RAW && s->like.raw_size >= stream->min_raw_size;
+}
+
+uint64_t run_end(const Run *s, Ring *ring, const uint8_t *at, uint64_t delivered) {
+        size_t taken = (size_t)(at - s->first), n = taken / s->like.length;
+
+        ring_consume(ring, taken);
+        counter_add(&s->stream->counters->delivered, delivered);
+        counter_add(&s->stream->counters->filtered, n - delivered);
+        return n;
+}
+
+/* Nobody wants them. */
+static uint64_t run_skip(const Run *s, Ring *ring) {
+        const uint8_t *at = s->first;
+
+        while (run_has(&s->like, at))
+                at += s->like.length;
+        return run_end(s, ring, at, 0);
+}
+
+/* The same question, of the record instead of its raw bytes or of a Record. False: it is about what is not in there. */
+static bool run_range_init(MatchRange *q, const MatchRange *from) {
+        static const struct {
+                uint32_t end, ring_end; /* of a number: in a Record, in the ring */
+        } parts[] = { { offsetof(Record, pid) + 4, RECORD_PLAIN_PID + 4 }, { offsetof(Record, tid) + 4, RECORD_PLAIN_TID + 4 },
+                      { offsetof(Record, time) + 8, RECORD_PLAIN_TIME + 8 } };
+        uint32_t at = from->at + RECORD_PLAIN_RAW;
+
+        if (from->base != 0) {
+                size_t i = 0;
+
+                while (i < ARRAY_SIZE(parts) && from->at + sizeof(uint64_t) != parts[i].end)
+                        i++;
+                if (i == ARRAY_SIZE(parts))
+                        return false;
+                at = parts[i].ring_end - (uint32_t)sizeof(uint64_t);
+        }
+        *q = *from;
+        q->at = at;
+        return true;
+}
+
+unsigned run_ranges_init(MatchRange *ranges, const Run *s, const MatchProgram *program) {
+        unsigned n = 0, refuses = 0;
+
+        while (n < program->n_ranges && run_range_init(&ranges[n], &program->ranges[n]))
+                n++;
+        while (refuses < n && match_range_holds(&ranges[refuses], s->first + ranges[refuses].at))
+                refuses++;
+        if (refuses > 0 && refuses < n) {
+                MatchRange first = ranges[refuses];
+
+                ranges[refuses] = ranges[0];
+                ranges[0] = first;
+        }
+        return n;
+}
+
+static void run_question_init(RunQuestion *q, const Run *s, const Route *route) {
+        MatchRange ranges[MATCH_RANGES];
+
+        q->first = run_ranges_init(ranges, s, route->program) > 0 ? ranges[0] : (MatchRange){ .span = UINT64_MAX };
+        q->program = route->program;
+        q->bit = route->bit;
+}
+
+/* Adds the routes of one encoding, from `route` on; where the next one's begin, or NULL: there is no such run. */
+static const Route *run_add_item(Run *s, const Reader *r, const Route *route, const Route *end) {
+        RunItem *i = &s->items[s->n_items];
+
+        if (s->n_items == RUN_ITEMS || !route->plan->is_simple)
+                return NULL;
+        i->plan = route->plan;
+        i->always = 0;
+        i->questions = s->questions + s->n_questions;
+        for (; route < end && route->plan == i->plan; route++)
+                if (route->program)
+                        run_question_init(&s->questions[s->n_questions++], s, route);
+                else
+                        i->always |= route->bit;
+        i->questions_end = s->questions + s->n_questions;
+        i->asks = i->questions < i->questions_end;
+        i->is_counted = i->asks && s->group == 0;
+        i->entry = (BatchEntry){ .event = i->plan->event_id };
+        i->is_alike = item_template_init(&i->alike, i->plan, r->cpu, s->like.raw_size);
+        s->need += i->plan->room + (i->plan->payload != PAYLOAD_FIELDS ? s->like.length : 0);
+        s->n_items++;
+        return route;
+}
+
+uint64_t reader_take_run(Reader *r, Ring *ring, uint64_t until, const SnapshotStream *stream, size_t length) {
+        const SnapshotEvent *e = stream->of;
+        Run s;
+
+        if (e->is_special || !r->batch || !run_begin(&s, ring, until, stream, length))
+                return 0;
+        if (e->n_routes == 0)
+                return run_skip(&s, ring);
+        if (!e->table->is_of_one_group)
+                return 0;
+        s.group = BATCH_GROUP(e->routes[0].number);
+        s.need = s.n_items = s.n_questions = 0;
+        s.excluded = e->exclude_self ? r->own_pid : UINT32_MAX;
+        for (const Route *route = e->routes, *end = route + e->n_routes; route < end;)
+                if (!(route = run_add_item(&s, r, route, end)))
+                        return 0;
+        if (s.need > BATCH_ARENA)
+                return 0;
+        if (s.n_items == 1 && s.items[0].is_alike && (!s.items[0].asks || e->n_routes == 1))
+                return run_take_single(r, ring, &s);
+        return run_take_many(r, ring, &s);
+}

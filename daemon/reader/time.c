@@ -1,0 +1,62 @@
+/*
+ * Times that can not be right. The kernel prepares the samples of all software events of one kind that one occurrence hits
+ * together, and the first of them sets the time for all, by its own clock (perf_prepare_sample(), since Linux 6.3). It may be
+ * another tool's, of any user, with another clock: a time that is years ahead would hold the merge, and all streams in the order
+ * of time, until then.
+ *
+ * On the ring's own CPU a record has a time between the watermark that was given last and the clock behind the head. What is
+ * outside gets the time of the sample of a software event, or of the item, before it: a ring has the order of occurrence. It is
+ * never older than that watermark, so that it does not come late. A clock that differs by less than a drain is not noticed.
+ */
+#include "daemon/reader/reader.h"
+
+#include "daemon/base/log.h"
+#include "daemon/encode/item.h"
+
+#define TELL_EACH (10 * 60 * NSEC_PER_SEC)
+
+static nsec_t greater(nsec_t a, nsec_t b) {
+        return a > b ? a : b;
+}
+
+nsec_t reader_mend_time(const Reader *r, bool is_shared, nsec_t time) {
+        const Batch *b = r->batch;
+        nsec_t now = clock_now(r->clock), least = is_shared && reader_guard(r) == 0 ? r->given : 0, before;
+
+        if (time >= least && time <= now)
+                return time;
+        before = greater(r->given, r->shared_time);
+        if (b && b->n_entries > 0)
+                before = greater(before, b->entries[b->n_entries - 1].time);
+        return before < now ? before : now;
+}
+
+void reader_tell_times(Reader *r) {
+        uint64_t times = counter_get(&r->counters.foreign_times);
+        nsec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (r->told_times_at > 0 && now - r->told_times_at < TELL_EACH)
+                return;
+        log_print_with(LOG_WARNING, MESSAGE_FOREIGN_CLOCK, LOG_FIELDS({ "CPU", LOG_NUMBER(r->cpu) }),
+                       "%llu samples of software events on CPU %u had the time of another tool's clock, and have that of "
+                       "the sample before them: end that tool, or let it use the clock that perfd's configuration says (perf record -k)",
+                       (unsigned long long)(times - r->told_times), r->cpu);
+        r->told_times = times;
+        r->told_times_at = now;
+}
+
+void reader_keep_behind_clock(const Reader *r, Batch *b) {
+        size_t n = b->n_entries;
+        nsec_t now;
+
+        if (n == 0 || b->entries[n - 1].time <= r->began)
+                return;
+        now = clock_now(r->clock);
+        for (; n > 0 && b->entries[n - 1].time > now; n--) {
+                BatchEntry *e = &b->entries[n - 1];
+
+                e->time = now;
+                if (e->event != BATCH_NOTE)
+                        item_set_time(b->arena + entry_offset(e), e->length, now);
+        }
+}

@@ -1,0 +1,285 @@
+#include "daemon/supervisor/changes/births.h"
+
+#include <stdlib.h>
+
+#include "daemon/base/fd-limit.h"
+#include "daemon/kernel/task/tasks.h"
+#include "daemon/supervisor/supervisor.h"
+
+#define FORK_NSEC (10 * NSEC_PER_SEC)  /* longer than a fork takes, however busy its CPU is */
+#define TELL_USEC UINT64_C(12000000)   /* when the records of it have been read */
+#define TELL_ACCURACY_USEC UINT64_C(1000000)
+#define LOOKS_MAX 1000 /* tasks that main looks at in one go: some 10 ms */
+#define DOUBTS_MAX 64
+
+static void doubt_free(BirthDoubt *d) {
+        for (size_t i = 0; d && i < d->n_events; i++)
+                event_unref(d->events[i]);
+        if (d)
+                birth_watch_deinit(&d->watch);
+        free(d);
+}
+
+static void mark(Event *event) {
+        for (uint32_t slot = 0; slot < event->n_slots; slot++)
+                event->counters[slot].unsure = true;
+}
+
+static void mark_all(const BirthDoubt *d) {
+        for (size_t i = 0; i < d->n_events; i++)
+                mark(d->events[i]);
+}
+
+/* ---- who may be in a fork ---------------------------------------------------------------------------------------- */
+
+static bool is_inherited(const Opened *o) {
+        return o->event && !o->event->spec.no_inherit && o->n > 0 && o->streams[0].whom != 0 && !o->streams[0].is_cgroup;
+}
+
+static int add_roots(BirthWatch *w, const Opened *o) {
+        uint32_t *more = reallocarray(w->roots, w->n_roots + o->n, sizeof(*more));
+
+        if (!more)
+                return error_origin(-ENOMEM);
+        w->roots = more;
+        for (size_t i = 0; i < o->n; i++)
+                if (o->streams[i].member == 0 && !o->streams[i].is_cgroup)
+                        w->roots[w->n_roots++] = (uint32_t)o->streams[i].whom;
+        return 0;
+}
+
+/* What was opened since the last time is looked at as such once. */
+static void take_opened(BirthWatch *w, Opened *o) {
+        if (o->whole > w->opened)
+                w->opened = o->whole;
+        if (o->listed != 0 && (w->listed == 0 || o->listed < w->listed))
+                w->listed = o->listed;
+        o->whole = o->listed = 0;
+}
+
+static void sort_roots(BirthWatch *w) {
+        size_t n = 0;
+
+        qsort(w->roots, w->n_roots, sizeof(*w->roots), births_compare_tids);
+        for (size_t i = 0; i < w->n_roots; i++)
+                if (n == 0 || w->roots[n - 1] != w->roots[i])
+                        w->roots[n++] = w->roots[i];
+        w->n_roots = n;
+}
+
+/* inherit_event() waits for nothing in a state in which a signal would end the wait. */
+static bool may_fork(uint32_t tid) {
+        WITH_FD_RESERVE;
+        char state = task_state(tid);
+
+        return state == 'R' || state == TASK_STATE_UNINTERRUPTIBLE;
+}
+
+static void look_at(BirthWatch *w, uint32_t tid, size_t *n_looks) {
+        if (w->all_busy || ++*n_looks > LOOKS_MAX) {
+                w->all_busy = true;
+                return;
+        }
+        if (may_fork(tid))
+                w->busy[w->n_busy++] = tid;
+}
+
+/* *ret_any: somebody inherits. Those that an event was opened on long ago fork under the lock of the switch. */
+static int look_at_all(const Supervisor *s, BirthWatch *w, bool *ret_any) {
+        size_t at = 0, n_looks = 0;
+        Kin k;
+
+        w->busy = malloc(LOOKS_MAX * sizeof(*w->busy));
+        if (!w->busy)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < w->n_roots && w->opened != 0; i++)
+                look_at(w, w->roots[i], &n_looks);
+        *ret_any = w->opened != 0;
+        while (kin_table_next(&s->kin, &at, &k)) {
+                if (k.has_ended || k.is_root || !births_concern(&s->kin, w, k.tid))
+                        continue;
+                look_at(w, k.tid, &n_looks);
+                *ret_any = true;
+        }
+        qsort(w->busy, w->n_busy, sizeof(*w->busy), births_compare_tids);
+        return 0;
+}
+
+int supervisor_doubt_births(Supervisor *s, Opened *const *list, size_t n, BirthDoubt **ret) {
+        size_t n_events = 0;
+        bool any = false;
+        BirthDoubt *d;
+        int r = 0;
+
+        *ret = NULL;
+        for (size_t i = 0; i < n; i++)
+                n_events += is_inherited(list[i]);
+        if (n_events == 0)
+                return 0;
+        d = calloc(1, sizeof(*d) + n_events * sizeof(Event *));
+        if (!d)
+                return error_origin(-ENOMEM);
+        d->watch.first = clock_now(s->attr.clock);
+        for (size_t i = 0; i < n && r == 0; i++)
+                if (is_inherited(list[i])) {
+                        d->events[d->n_events++] = event_ref(list[i]->event);
+                        r = add_roots(&d->watch, list[i]);
+                        take_opened(&d->watch, list[i]);
+                }
+        sort_roots(&d->watch);
+        if (r == 0)
+                r = look_at_all(s, &d->watch, &any);
+        if (r == 0 && any)
+                *ret = d;
+        else
+                doubt_free(d);
+        return r;
+}
+
+/* ---- probes that children have too --------------------------------------------------------------------------------- */
+
+/* The last child of whom an event was opened on, whoever of its family had it. */
+typedef struct Line {
+        uint32_t root;
+        nsec_t birth;
+} Line;
+
+static int compare_lines(const void *a, const void *b) {
+        const Line *x = a, *y = b;
+
+        if (x->root != y->root)
+                return x->root < y->root ? -1 : 1;
+        return (x->birth > y->birth) - (x->birth < y->birth);
+}
+
+/* One for each root that has children, sorted; NULL: no memory. */
+static Line *list_lines(const Supervisor *s, size_t *ret_n) {
+        size_t at = 0, n = 0, n_all = 0, room = 64;
+        Line *lines = malloc(room * sizeof(*lines));
+        Kin k;
+
+        while (lines && kin_table_next(&s->kin, &at, &k)) {
+                Line line = { .root = kin_table_root(&s->kin, &k), .birth = k.birth };
+
+                if (line.root == 0)
+                        continue;
+                if (n_all == room) {
+                        Line *more = reallocarray(lines, room *= 2, sizeof(*lines));
+
+                        if (!more)
+                                free(lines);
+                        lines = more;
+                }
+                if (lines)
+                        lines[n_all++] = line;
+        }
+        if (!lines)
+                return NULL;
+        qsort(lines, n_all, sizeof(*lines), compare_lines);
+        for (size_t i = 0; i < n_all; i++)
+                if (i + 1 == n_all || lines[i + 1].root != lines[i].root)
+                        lines[n++] = lines[i];
+        *ret_n = n;
+        return lines;
+}
+
+static bool has_children(const Supervisor *s, const Opened *o, const Line *lines, size_t n) {
+        BirthWatch w = BIRTH_WATCH_NULL;
+        bool has = !lines || add_roots(&w, o) < 0; /* for want of memory rather not exact */
+
+        sort_roots(&w);
+        for (size_t i = 0; i < n && !has; i++)
+                has = lines[i].birth > o->streams[0].since && births_concern(&s->kin, &w, lines[i].root);
+        birth_watch_deinit(&w);
+        return has;
+}
+
+/*
+ * Linux asks of a user probe whether it is for the program of the task that the event was opened for (__uprobe_perf_filter()).
+ * At a switch between two children that have inherited the same events it lets them change places (perf_event_context_sched_out()),
+ * and when that with whose events another one runs has ended, the other's hits are counted by nobody: 1 to 6 % of those of 40
+ * children at the same time.
+ */
+static void mark_inherited_probes(Supervisor *s) {
+        _cleanup_free_ Line *lines = NULL;
+        size_t n = 0;
+
+        for (Registration *g = s->registrations; g; g = g->next) {
+                if (!g->probe || !probe_is_user(g->probe) || !is_inherited(&g->opened) || g->event->counters[0].unsure)
+                        continue;
+                if (!lines)
+                        lines = list_lines(s, &n);
+                if (has_children(s, &g->opened, lines, n))
+                        mark(g->event);
+        }
+}
+
+/* ---- what became of it ------------------------------------------------------------------------------------------- */
+
+static bool is_decided(const BirthDoubt *d, nsec_t now) {
+        return now > d->until || (d->watch.n_busy == 0 && !d->watch.all_busy);
+}
+
+/* Of what is decided nothing more is to come; it goes. */
+void supervisor_judge_births(Supervisor *s) {
+        BirthDoubt **next = &s->births.first;
+        nsec_t now;
+
+        mark_inherited_probes(s);
+        if (!s->births.first)
+                return;
+        now = clock_now(s->attr.clock);
+        while (*next) {
+                BirthDoubt *d = *next;
+                bool is_doubtful = births_doubtful(&s->kin, &d->watch, d->until);
+
+                if (is_doubtful)
+                        mark_all(d);
+                if (!is_doubtful && !is_decided(d, now)) {
+                        next = &d->next;
+                        continue;
+                }
+                *next = d->next;
+                s->births.n--;
+                doubt_free(d);
+        }
+}
+
+void supervisor_watch_births(Supervisor *s, BirthDoubt *doubt, nsec_t second) {
+        doubt->watch.second = second;
+        doubt->until = second + FORK_NSEC;
+        supervisor_judge_births(s);
+        if (s->births.n == DOUBTS_MAX) { /* nobody has looked for long: rather not exact */
+                mark_all(doubt);
+                doubt_free(doubt);
+                return;
+        }
+        doubt->next = s->births.first;
+        s->births.first = doubt;
+        s->births.n++;
+        must(sd_event_source_set_time_relative(s->births.timer, TELL_USEC));
+        must(sd_event_source_set_enabled(s->births.timer, SD_EVENT_ONESHOT));
+}
+
+static int on_told(sd_event_source *source, uint64_t usec, void *userdata) {
+        supervisor_judge_births(userdata);
+        return 0;
+}
+
+int supervisor_start_births(Supervisor *s) {
+        int r = error_origin(sd_event_add_time(s->event, &s->births.timer, CLOCK_MONOTONIC, 0, TELL_ACCURACY_USEC, on_told, s));
+
+        if (r >= 0)
+                r = error_origin(sd_event_source_set_enabled(s->births.timer, SD_EVENT_OFF));
+        return r < 0 ? r : 0;
+}
+
+void supervisor_free_births(Supervisor *s) {
+        while (s->births.first) {
+                BirthDoubt *d = s->births.first;
+
+                s->births.first = d->next;
+                doubt_free(d);
+        }
+        s->births.timer = sd_event_source_disable_unref(s->births.timer);
+}

@@ -1,0 +1,412 @@
+/*
+ * Changing what is traced while it is traced. One mechanism serves every change, so that none disturbs another event:
+ *
+ *     open     the new fds, disabled, filtered, in their rings           nobody sees them
+ *     publish  every reader knows their stream ids                       still silent
+ *     enable   they write; a replacement is muted and its predecessor speaks
+ *     publish  each reader, at one place of its ring, lets the other speak
+ *     disable  what is to go; publish without it; close
+ *
+ * Everything that can be refused happens before the first enable that matters; what was begun is undone in the
+ * opposite order.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/supervisor/resolve/external.h"
+#include "daemon/supervisor/configuration/kept.h"
+#include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/events/quota.h"
+#include "daemon/supervisor/events/registered.h"
+#include "daemon/supervisor/ledger/removed.h"
+
+/* Who inherits it has to be known when it is enabled again, and is told by births only. */
+static bool is_inherited(const EventSpec *spec) {
+        return !spec->no_inherit && (spec->n_pids > 0 || spec->n_tids > 0);
+}
+
+/* The carriers write side records only while something is traced, or will be by those who are born meanwhile. */
+static int supervisor_update_active(Supervisor *s, Explanation *e) {
+        bool active = false;
+        int error;
+
+        for (const Registration *r = s->registrations; r; r = r->next)
+                active |= !r->event->external && (r->enabled || is_inherited(&r->event->spec));
+        supervisor_update_window(s);
+        if (active == s->active)
+                return 0;
+        kin_table_forget(&s->kin); /* who is born while the carriers are off is not noticed, nor who ends */
+        if (active)
+                error = opened_enable(s, (Opened *const[]){ &s->carrier_streams }, 1, "the ring's carrier", e);
+        else
+                error = opened_disable(s, (Opened *const[]){ &s->carrier_streams }, 1);
+        if (error != 0)
+                return error;
+        s->active = active;
+        s->knows_tasks = false; /* while they were off, who came and went was not noticed */
+        return active && s->wants_tasks ? supervisor_learn_tasks(s) : 0;
+}
+
+/* It is the only one of its name. */
+static int check_name(const Supervisor *s, const Index *names, const Registration *g, Explanation *e) {
+        const char *name = g->event->spec.name;
+
+        if (supervisor_find(s, name))
+                return refuse(e, REFUSED_EXISTS, "exists", "there is an event called %s already: %s", name,
+                              g->of_glob ? "remove it, or name the others one by one, because what a pattern means has no names of its own"
+                                         : "remove it, or give this one a --name");
+        return names_find(names, name) == g ? 0 : refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", name);
+}
+
+/* Everything named, as a list that is not yet registered. */
+static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration **ret, Explanation *e) {
+        Registration *list = NULL, **end = &list;
+        Index names = INDEX_NULL;
+        size_t n_list = 0;
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0 && n_list <= MAX_EVENTS; i++) {
+                r = supervisor_resolve(s, &specs[i], end, e);
+                for (; *end; end = &(*end)->next)
+                        n_list++;
+        }
+        if (r == 0)
+                r = names_add_list(&names, list);
+        for (const Registration *g = list; g && r == 0; g = g->next)
+                r = check_name(s, &names, g, e);
+        index_deinit(&names);
+        if (r == 0 && s->n_registrations + n_list > MAX_EVENTS)
+                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "%zu and %zu more are above the %d events of a daemon",
+                           s->n_registrations, n_list, MAX_EVENTS);
+        if (r != 0) {
+                registrations_free(s, list);
+                return r;
+        }
+        *ret = list;
+        return 0;
+}
+
+/* All of them, or none. What `enabled` says of them is the caller's. */
+static int list_switch(Supervisor *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
+        _cleanup_free_ Opened **list = calloc(n + 1, sizeof(*list));
+
+        if (!list)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n; i++)
+                list[i] = &regs[i]->opened;
+        if (!on)
+                return opened_disable(s, list, n);
+        return opened_enable(s, list, n, n == 1 ? regs[0]->event->spec.name : "one of the events", e);
+}
+
+/* Takes the list, the last of what is registered, out again; it is disabled. Readers know it, or they do not. */
+static int supervisor_withdraw(Supervisor *s, Registration *list, bool published) {
+        int r = 0;
+
+        supervisor_unlink_last(s, list);
+        for (Registration *g = list; g; g = g->next) {
+                supervisor_unfollow_event(s, g);
+                registration_unroute(g);
+        }
+        if (published)
+                r = supervisor_publish(s);
+        if (r < 0)
+                return r;
+        for (Registration *g = list; g; g = g->next)
+                supervisor_tell_removed(s, g);
+        registrations_free(s, list);
+        return supervisor_update_active(s, NULL);
+}
+
+/* Those of a new list that are to be on. */
+static int switch_list(Supervisor *s, Registration *list, size_t n, bool on, Explanation *e) {
+        _cleanup_free_ Registration **wanted = calloc(n + 1, sizeof(*wanted));
+        size_t n_wanted = 0;
+
+        if (!wanted)
+                return error_origin(-ENOMEM);
+        for (Registration *g = list; g; g = g->next)
+                if (g->enabled)
+                        wanted[n_wanted++] = g;
+        return list_switch(s, wanted, n_wanted, on, e);
+}
+
+static int enable_list(Supervisor *s, Registration *list, size_t n, Explanation *e) {
+        int r = supervisor_update_active(s, e);
+
+        return r == 0 ? switch_list(s, list, n, true, e) : r;
+}
+
+/* The readers' timers run only while something is enabled, so that they have to hear of it before. */
+static void mark_enabled(Registration *list) {
+        for (Registration *r = list; r; r = r->next)
+                r->enabled = !r->event->spec.disabled;
+}
+
+int supervisor_unregister(Supervisor *s, Registration *list, size_t n) {
+        int r = switch_list(s, list, n, false, NULL);
+
+        return r < 0 ? r : supervisor_withdraw(s, list, true);
+}
+
+int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation *e) {
+        int r = supervisor_link(s, list);
+
+        if (r < 0) {
+                registrations_free(s, list);
+                return r;
+        }
+        for (Registration *g = list; g && r == 0; g = g->next)
+                r = supervisor_route_event(s, g);
+        mark_enabled(list);
+        if (r == 0)
+                r = supervisor_publish(s);
+        if (r != 0) {
+                int error = supervisor_withdraw(s, list, false);
+
+                return error < 0 ? error : r;
+        }
+        r = enable_list(s, list, n, e);
+        if (r == 0)
+                r = supervisor_follow_cgroups(s, list, e);
+        if (r != 0) {
+                int error = supervisor_unregister(s, list, n);
+
+                return error < 0 ? error : r;
+        }
+        return 0;
+}
+
+/* A program by way of a process that has its file system: uprobe:/proc/PID/root/PATH, in each member of a group. */
+static bool names_root_of_process(const char *event) {
+        for (const char *at = event; (at = strstr(at, "/proc/")); at++) {
+                int n = 0;
+
+                if ((sscanf(at, "/proc/%*[0-9]/root/%n", &n) == 0 && n > 0) || strncmp(at, "/proc/self/", 11) == 0)
+                        return strncmp(at, "/proc/1/", 8) != 0; /* init is always there */
+        }
+        return false;
+}
+
+/* A number that another process may have by then is nothing to keep. */
+static int check_keeping(const EventSpec *spec, const Adding *adding, Explanation *e) {
+        if (adding->keep && names_root_of_process(spec->event))
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s: the pid of a /proc/PID/root path can be that of another process after "
+                              "a restart: keep a probe by the path of its file on the host (the root of podman's containers is what "
+                              "`podman mount` shows), or add it anew when the container runs", spec->name);
+        if (!adding->keep || spec->target || (spec->n_pids == 0 && spec->n_tids == 0))
+                return 0;
+        return refuse(e, REFUSED_INVALID, "bad-target", "%s: a pid or tid can be that of another process after a restart: keep "
+                      "events of the host, of cgroups, containers, units, or of a target of the configuration", spec->name);
+}
+
+/* The list moves; refused: it is closed and freed. Kept ones are in the state file before they are there. */
+static int register_list(Supervisor *s, Registration *list, size_t n, const Adding *adding, Explanation *e) {
+        KeptChange change = { .added = adding->keep && !adding->is_written ? list : NULL };
+        int r = kept_write(s, &change, e);
+
+        if (r != 0) {
+                registrations_free(s, list);
+                return r;
+        }
+        r = supervisor_register(s, list, n, e);
+        if (r > 0) {
+                int restored = kept_restore(s, &change);
+
+                return restored < 0 ? restored : r;
+        }
+        if (r == 0)
+                kept_forget_pending(s, &change);
+        return r;
+}
+
+int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const Adding *adding, EventRefs *ret_refs, Explanation *e) {
+        EventRefs refs = { .n = 0 };
+        Registration *list = NULL;
+        size_t n_list = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = resolve_all(s, specs, n, &list, e);
+        for (Registration *g = list; g && r == 0 && adding->is_written; g = g->next)
+                registration_allow_absence(g);
+        if (r == 0 && !adding->is_written) /* what was kept was within the quota when it was added */
+                r = supervisor_check_quota(s, list, e);
+        if (r == 0)
+                r = supervisor_open_list(s, &list, e);
+        for (Registration *g = list; g && r == 0; g = g->next) {
+                g->owner = adding->owner;
+                g->kept = adding->keep;
+                n_list++;
+                r = check_keeping(&g->event->spec, adding, e);
+                if (r == 0)
+                        r = event_refs_add(&refs, g->event->id, g->event->spec.name);
+        }
+        if (r != 0)
+                registrations_free(s, list);
+        else if (list)
+                r = register_list(s, list, n_list, adding, e);
+        if (r != 0) {
+                event_refs_deinit(&refs);
+                return r;
+        }
+        *ret_refs = refs;
+        return 0;
+}
+
+int supervisor_remove_selected(Supervisor *s, Registration *const *selected, size_t n, Explanation *e) {
+        int r = list_switch(s, selected, n, false, e);
+
+        if (r == 0)
+                r = supervisor_say_last_losses(s, selected, n);
+        if (r == 0)
+                r = supervisor_cut(s); /* the last one that they are in */
+        if (r != 0)
+                return r;
+        for (size_t i = 0; i < n; i++) {
+                selected[i]->enabled = false;
+                supervisor_unlink(s, selected[i]);
+                supervisor_unfollow_event(s, selected[i]);
+                registration_unroute(selected[i]);
+        }
+        r = supervisor_update_active(s, e);
+        if (r == 0)
+                r = supervisor_publish(s);
+        if (r == 0)
+                r = supervisor_remember_removed(s, selected, n);
+        if (r != 0)
+                return r < 0 ? r : -EIO;
+        for (size_t i = 0; i < n; i++) {
+                supervisor_tell_removed(s, selected[i]);
+                supervisor_add_removed_losses(s, selected[i]);
+                registration_free(s, selected[i]);
+        }
+        return 0;
+}
+
+int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e) {
+        _cleanup_(name_patterns_deinit) NamePatterns patterns = NAME_PATTERNS_NULL;
+        _cleanup_free_ Registration **selected = NULL;
+        EventRefs refs = { .n = 0 };
+        KeptChange change;
+        size_t n_selected;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = name_patterns_init(&patterns, names, n, e);
+        if (r == 0)
+                r = supervisor_select_with_refs(s, names, n, true, &selected, &n_selected, &refs, e);
+        if (r != 0)
+                return r;
+        change = (KeptChange){ .patterns = patterns, .subjects = selected, .n_subjects = n_selected, .removed = true };
+        r = kept_write(s, &change, e);
+        if (r == 0 && n_selected > 0)
+                r = supervisor_remove_selected(s, selected, n_selected, e);
+        if (r != 0) {
+                event_refs_deinit(&refs);
+                return r;
+        }
+        kept_forget_pending(s, &(KeptChange){ .patterns = patterns });
+        *ret_refs = refs;
+        return 0;
+}
+
+void supervisor_on_connection_gone(void *userdata, uint64_t id) {
+        Supervisor *s = userdata;
+
+        operations_drop(s, id);
+        for (Registration *g = s->registrations; g; g = g->next)
+                if (g->owner == id) {
+                        g->owner = OWNER_GONE;
+                        operations_set_due(s, CHANGE_ORPHANS);
+                }
+}
+
+int supervisor_remove_orphans(Supervisor *s) {
+        _cleanup_free_ Registration **orphans = calloc(s->n_registrations + 1, sizeof(*orphans));
+        size_t n = 0;
+
+        if (!orphans)
+                return error_origin(-ENOMEM);
+        for (Registration *g = s->registrations; g; g = g->next)
+                if (g->owner == OWNER_GONE)
+                        orphans[n++] = g;
+        return n > 0 ? supervisor_remove_selected(s, orphans, n, NULL) : 0;
+}
+
+/* What carriers and readers have to know of it. */
+static int supervisor_mark(Supervisor *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
+        int r;
+
+        for (size_t i = 0; i < n; i++)
+                regs[i]->enabled = on;
+        r = supervisor_update_active(s, e);
+        return r == 0 ? supervisor_publish(s) : r;
+}
+
+/* The carriers are on before the first event is, and off after the last one. */
+static int supervisor_switch(Supervisor *s, Registration *const *selected, size_t n, bool on, Explanation *e) {
+        _cleanup_free_ Registration **changing = calloc(n + 1, sizeof(*changing));
+        size_t n_changing = 0;
+        int r = 0;
+
+        if (!changing)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n; i++)
+                if (selected[i]->enabled != on)
+                        changing[n_changing++] = selected[i];
+        if (!on)
+                r = list_switch(s, changing, n_changing, false, e);
+        if (r == 0)
+                r = supervisor_mark(s, changing, n_changing, on, e);
+        if (r == 0 && on)
+                r = list_switch(s, changing, n_changing, true, e);
+        if (r > 0) { /* as before: none of them is on */
+                int undone = supervisor_mark(s, changing, n_changing, false, NULL);
+
+                r = undone < 0 ? undone : r;
+        }
+        return r;
+}
+
+int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e) {
+        _cleanup_free_ Registration **selected = NULL;
+        EventRefs refs = { .n = 0 };
+        KeptChange change;
+        size_t n_selected;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = supervisor_select_with_refs(s, names, n, false, &selected, &n_selected, &refs, e);
+        if (r != 0)
+                return r;
+        change = (KeptChange){ .subjects = selected, .n_subjects = n_selected, .enabled = &on };
+        r = kept_write(s, &change, e);
+        if (r == 0) {
+                r = supervisor_switch(s, selected, n_selected, on, e);
+                if (r > 0) {
+                        int restored = kept_restore(s, &change);
+
+                        r = restored < 0 ? restored : r;
+                }
+        }
+        if (r != 0) {
+                event_refs_deinit(&refs);
+                return r;
+        }
+        *ret_refs = refs;
+        return 0;
+}
+
+int supervisor_disable_all(Supervisor *s) {
+        _cleanup_free_ Registration **all = calloc(s->n_registrations + 1, sizeof(*all));
+        size_t n = 0;
+
+        if (!all)
+                return error_origin(-ENOMEM);
+        for (Registration *r = s->registrations; r; r = r->next)
+                all[n++] = r;
+        return supervisor_switch(s, all, n, false, NULL);
+}

@@ -1,0 +1,233 @@
+/*
+ * Events that stay while some of what they observe comes or goes: CPUs, and cgroups that a glob names. The same steps as for
+ * whole events, so that nothing else is disturbed: open, publish, enable; disable, keep the counts, publish, close. Each step
+ * is done once for all events, because each is a turn of every reader: a thousand events on a CPU that comes back are not a
+ * thousand snapshots of all of them.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <string.h>
+
+typedef struct Part {
+        Registration *registration;
+        Opened gone;
+} Part;
+
+void extensions_deinit(Supervisor *s, Extension *list, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                opened_close(s, &list[i].more);
+}
+
+/* ---- what goes --------------------------------------------------------------------------------------------------- */
+
+static size_t count_leaving(const Registration *g) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < g->opened.n; i++)
+                n += g->opened.streams[i].leaves;
+        return n;
+}
+
+/* Takes those that leave out of the list, into one of their own. */
+static int split(Registration *g, Opened *ret) {
+        size_t n = count_leaving(g), kept = 0;
+
+        if (n == 0)
+                return 0;
+        ret->streams = calloc(n, sizeof(*ret->streams));
+        if (!ret->streams)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < g->opened.n; i++)
+                if (g->opened.streams[i].leaves)
+                        ret->streams[ret->n++] = g->opened.streams[i];
+                else
+                        g->opened.streams[kept++] = g->opened.streams[i];
+        g->opened.n = kept;
+        return 0;
+}
+
+/* Disabled by their readers; where a CPU has none any more they are off already. */
+static int disable_parts(Supervisor *s, Part *parts, size_t n, bool to_heirs) {
+        _cleanup_free_ Opened **list = calloc(n + 1, sizeof(*list));
+
+        if (!list)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n; i++)
+                list[i] = &parts[i].gone;
+        return to_heirs ? opened_hand_over(s, list, n) : opened_disable(s, list, n);
+}
+
+/* Readers know them until now, speaking or muted. */
+static int let_go(Supervisor *s, Part *parts, size_t n, bool to_heirs) {
+        int r = disable_parts(s, parts, n, to_heirs);
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = registration_keep_counts(s, parts[i].registration, &parts[i].gone, to_heirs);
+        for (size_t i = 0; i < n; i++)
+                parts[i].registration->pending = OPENED_NULL;
+        if (r == 0)
+                r = supervisor_publish(s);
+        for (size_t i = 0; i < n; i++)
+                opened_close(s, &parts[i].gone);
+        return r;
+}
+
+int supervisor_retract(Supervisor *s) {
+        _cleanup_free_ Part *parts = calloc(s->n_registrations + 1, sizeof(*parts));
+        size_t n = 0;
+        int r = 0;
+
+        thread_assert(THREAD_MAIN);
+        if (!parts)
+                return error_origin(-ENOMEM);
+        for (Registration *g = s->registrations; g && r == 0; g = g->next) {
+                parts[n] = (Part){ .registration = g, .gone = OPENED_NULL };
+                r = split(g, &parts[n].gone);
+                n += parts[n].gone.n > 0;
+        }
+        return n == 0 || r < 0 ? r : let_go(s, parts, n, false);
+}
+
+/* ---- what comes -------------------------------------------------------------------------------------------------- */
+
+/* What leaves may be counted by what comes: a cgroup by one above it that is observed from now on. One of them speaks. */
+static bool is_exchange(const Extension *x) {
+        return x->more.n > 0 && count_leaving(x->registration) > 0;
+}
+
+/* Room behind what speaks, so that nothing can fail once the first one is in its place. */
+static int reserve(const Extension *list, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                Opened *opened = &list[i].registration->opened;
+                Stream *streams = reallocarray(opened->streams, opened->n + list[i].more.n + 1, sizeof(*streams));
+
+                if (!streams)
+                        return error_origin(-ENOMEM);
+                opened->streams = streams;
+        }
+        return 0;
+}
+
+static void append(Opened *opened, const Opened *more) {
+        if (more->n > 0)
+                memcpy(opened->streams + opened->n, more->streams, more->n * sizeof(Stream));
+        opened->n += more->n;
+}
+
+static int enable(Supervisor *s, Extension *list, size_t n, Explanation *e) {
+        _cleanup_free_ Opened **more = calloc(n + 1, sizeof(*more));
+        size_t n_more = 0;
+
+        if (!more)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n; i++)
+                if (list[i].registration->enabled)
+                        more[n_more++] = &list[i].more;
+        return opened_enable(s, more, n_more, n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
+}
+
+/* Muted beside what is to leave, speaking where nothing is. */
+static int bring_in(Supervisor *s, Extension *list, size_t n, Explanation *e) {
+        int r, told;
+
+        for (size_t i = 0; i < n; i++)
+                if (is_exchange(&list[i])) {
+                        opened_set_heir(&list[i].more, true);
+                        list[i].registration->pending = list[i].more;
+                } else
+                        append(&list[i].registration->opened, &list[i].more);
+        r = supervisor_publish(s);
+        if (r == 0)
+                r = enable(s, list, n, e);
+        if (r <= 0)
+                return r;
+        for (size_t i = 0; i < n; i++) /* they are disabled, and the last of what speaks */
+                if (is_exchange(&list[i]))
+                        list[i].registration->pending = OPENED_NULL;
+                else
+                        list[i].registration->opened.n -= list[i].more.n;
+        told = supervisor_publish(s);
+        return told < 0 ? told : r;
+}
+
+/* What has come speaks, what leaves is muted: at one place of each ring, and then goes. */
+static int change_over(Supervisor *s, const Extension *list, size_t n) {
+        _cleanup_free_ Part *parts = calloc(n + 1, sizeof(*parts));
+        size_t n_parts = 0;
+        int r = 0;
+
+        if (!parts)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n && r == 0; i++) {
+                Registration *g = list[i].registration;
+                Part *part = &parts[n_parts];
+
+                if (!is_exchange(&list[i]))
+                        continue;
+                part->registration = g;
+                r = split(g, &part->gone);
+                if (r < 0)
+                        return r;
+                append(&g->opened, &list[i].more);
+                g->pending = part->gone;
+                n_parts++;
+        }
+        if (n_parts == 0)
+                return 0;
+        r = supervisor_publish(s);
+        return r == 0 ? let_go(s, parts, n_parts, true) : r;
+}
+
+/* They are the registrations' from now on, also when memory has ended in the middle. */
+static void give(Extension *list, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                if (list[i].registration->pending.streams != list[i].more.streams)
+                        free(list[i].more.streams);
+                list[i].more = OPENED_NULL;
+        }
+}
+
+int supervisor_extend(Supervisor *s, Extension *list, size_t n, Explanation *e) {
+        size_t n_more = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        for (size_t i = 0; i < n; i++)
+                n_more += list[i].more.n;
+        if (n_more == 0)
+                return 0;
+        r = reserve(list, n);
+        for (size_t i = 0; i < n && r == 0; i++) /* before they are among what they follow */
+                r = opened_follow_exec(&list[i].more, &list[i].registration->opened);
+        if (r < 0)
+                return r;
+        r = bring_in(s, list, n, e);
+        if (r > 0)
+                return r;
+        if (r == 0)
+                r = change_over(s, list, n);
+        give(list, n);
+        return r;
+}
+
+int supervisor_extend_each(Supervisor *s, Extension *list, size_t n, ExtensionRefused refused, const void *userdata) {
+        Explanation e = EXPLANATION_NULL;
+        int r = supervisor_extend(s, list, n, &e);
+
+        if (r <= 0)
+                return r;
+        for (size_t i = 0; i < n; i++) {
+                e = EXPLANATION_NULL;
+                r = supervisor_extend(s, &list[i], 1, &e);
+                if (r < 0)
+                        return r;
+                if (r == 0)
+                        continue;
+                refused(s, list[i].registration, &e, userdata);
+                /* samples of the moment in which it was enabled have come */
+                r = registration_keep_counts(s, list[i].registration, &list[i].more, is_exchange(&list[i]));
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}

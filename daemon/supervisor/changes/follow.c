@@ -1,0 +1,261 @@
+/*
+ * Cgroups that come and go under a glob, a container's id or a unit's name. After each word of inotify what the names mean
+ * is looked up anew and compared with what is open: the words only say when to look.
+ *
+ * What a cgroup does between its making and our opening it is not seen: nobody can open what is not there yet.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/supervisor/events/quota.h"
+
+static int watch_names(Supervisor *s, CgroupNaming naming, const Strings *names, Explanation *e) {
+        int r = 0;
+
+        for (size_t i = 0; i < names->n && r == 0; i++)
+                r = cgroup_watch_add(s->cgroup_watch, naming, names->items[i], e);
+        return r;
+}
+
+static int watch_spec(Supervisor *s, const EventSpec *spec, Explanation *e) {
+        int r = watch_names(s, CGROUP_BY_PATH, &spec->cgroups, e);
+
+        if (r == 0)
+                r = watch_names(s, CGROUP_BY_CONTAINER, &spec->containers, e);
+        return r == 0 ? watch_names(s, CGROUP_BY_UNIT, &spec->units, e) : r;
+}
+
+/* What the names of a target mean now: looked up once for all events that have it. */
+typedef struct Sight {
+        const EventSpec *spec;
+        Whoms whoms;
+} Sight;
+
+typedef struct Following {
+        Sight *sights;
+        size_t n_sights;
+        Extension *list; /* events that were looked at, with what has come to them */
+        size_t n;
+} Following;
+
+static void following_deinit(Supervisor *s, Following *f) {
+        for (size_t i = 0; i < f->n_sights; i++)
+                whoms_deinit(&f->sights[i].whoms);
+        extensions_deinit(s, f->list, f->n);
+        free(f->sights);
+        free(f->list);
+}
+
+static int find_sight(Supervisor *s, Following *f, const Registration *g, const Whoms **ret, Explanation *e) {
+        const EventSpec *spec = &g->event->spec;
+        Sight *sight = &f->sights[f->n_sights];
+        int r;
+
+        for (size_t i = 0; i < f->n_sights; i++)
+                if (event_spec_same_target(f->sights[i].spec, spec)) {
+                        *ret = &f->sights[i].whoms;
+                        return 0;
+                }
+        r = watch_spec(s, spec, e);
+        if (r == 0)
+                r = supervisor_find_whoms(s, g, &sight->whoms, e);
+        if (r != 0)
+                return r;
+        sight->spec = spec;
+        f->n_sights++;
+        *ret = &sight->whoms;
+        return 0;
+}
+
+static int compare_ids(const void *a, const void *b) {
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* Those of `now` that are not open yet; borrows its fds. */
+static int find_arrived(const Registration *g, const Whoms *now, Whoms *ret) {
+        _cleanup_free_ uint64_t *open = calloc(g->opened.n + 1, sizeof(*open));
+
+        *ret = WHOMS_NULL;
+        ret->list = calloc(now->n + 1, sizeof(*ret->list));
+        if (!open || !ret->list)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < g->opened.n; i++)
+                open[i] = g->opened.streams[i].whom;
+        qsort(open, g->opened.n, sizeof(*open), compare_ids);
+        for (size_t i = 0; i < now->n; i++)
+                if (!bsearch(&now->list[i].id, open, g->opened.n, sizeof(*open), compare_ids))
+                        ret->list[ret->n++] = now->list[i];
+        return 0;
+}
+
+/* For people: which of its names have no cgroup now. */
+static int set_absent(Registration *g, const Whoms *now) {
+        static const char *const kinds[] = { [CGROUP_BY_PATH] = "cgroup", [CGROUP_BY_CONTAINER] = "container",
+                                             [CGROUP_BY_UNIT] = "unit" };
+        static const char *const fates[] = { [CGROUP_FATE_UNKNOWN] = "", [CGROUP_FATE_STOPPED] = " (it is stopped)",
+                                             [CGROUP_FATE_GONE] = ": it is gone for good" };
+        static const char *const hopes[] = { [CGROUP_FATE_UNKNOWN] = "it is observed as soon as it is there",
+                                             [CGROUP_FATE_STOPPED] = "it is observed as soon as it is started",
+                                             [CGROUP_FATE_GONE] = "no runtime has it any longer, and a new one has another id; "
+                                                                  "name the container to follow one that is made anew" };
+        char *text = NULL;
+
+        if (now->n_absent > 1
+                    ? asprintf(&text, "there is no %s %s now%s, and %zu more are not there", kinds[now->absent_by], now->absent,
+                               fates[now->fate], now->n_absent - 1) < 0
+                    : now->n_absent > 0 && asprintf(&text, "there is no %s %s now%s", kinds[now->absent_by], now->absent,
+                                                    fates[now->fate]) < 0)
+                return error_origin(-ENOMEM);
+        if (text && (!g->absent || strcmp(text, g->absent) != 0))
+                log_print_with(LOG_NOTICE, MESSAGE_TARGET_ABSENT, LOG_FIELDS({ "EVENT", g->event->spec.name }),
+                               "%s: %s; %s", g->event->spec.name, text, hopes[now->fate]);
+        else if (!text && g->absent)
+                log_print_with(LOG_NOTICE, MESSAGE_TARGET_PRESENT, LOG_FIELDS({ "EVENT", g->event->spec.name }),
+                               "%s observes all that it names again", g->event->spec.name);
+        free(g->absent);
+        g->absent = text;
+        return 0;
+}
+
+/* Looks, and opens what has come, disabled. */
+static int follow_event(Supervisor *s, Following *f, Registration *g, Explanation *e) {
+        _cleanup_(whoms_deinit) Whoms arrived = WHOMS_NULL;
+        _cleanup_free_ uint32_t *slots = NULL;
+        const Whoms *now = NULL;
+        size_t n_slots = 0;
+        int r;
+
+        r = find_sight(s, f, g, &now, e);
+        if (r != 0)
+                return r;
+        f->list[f->n++].registration = g;
+        r = set_absent(g, now);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < g->opened.n; i++)
+                g->opened.streams[i].leaves = g->opened.streams[i].is_cgroup && !whoms_have(now, g->opened.streams[i].whom);
+        r = find_arrived(g, now, &arrived);
+        if (r != 0 || arrived.n == 0)
+                return r;
+        r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+        if (r == 0)
+                r = supervisor_check_fd_quota(s, g, arrived.n * n_slots * g->plan.n_attrs, e);
+        if (r == 0)
+                r = supervisor_open_at(s, g, g->event->spec.filter, &arrived, slots, n_slots, &f->list[f->n - 1].more, e);
+        return r;
+}
+
+static void say_refused(const Supervisor *s, const Registration *g, const Explanation *e, const void *userdata) {
+        log_print_with(LOG_WARNING, MESSAGE_TARGET_ABSENT, LOG_FIELDS({ "EVENT", g->event->spec.name }, { "REASON", e->reason }),
+                       "%s does not follow its cgroups: %s", g->event->spec.name, e->text);
+}
+
+/* Those of the list that follow cgroups. Refused: nothing has changed, or with `each` only the others have. */
+static int follow_events(Supervisor *s, Registration *list, bool each, Explanation *e) {
+        Following f = { .sights = calloc(s->n_registrations + 1, sizeof(*f.sights)),
+                        .list = calloc(s->n_registrations + 1, sizeof(*f.list)) };
+        int r = f.sights && f.list ? 0 : error_origin(-ENOMEM);
+
+        for (Registration *g = list; g && r == 0; g = g->next) {
+                Explanation why = EXPLANATION_NULL;
+
+                if (!g->is_followed)
+                        continue;
+                r = follow_event(s, &f, g, &why);
+                if (r > 0 && each) {
+                        say_refused(s, g, &why, NULL);
+                        r = 0;
+                } else if (r > 0 && e)
+                        *e = why;
+        }
+        if (r == 0)
+                r = each ? supervisor_extend_each(s, f.list, f.n, say_refused, NULL) : supervisor_extend(s, f.list, f.n, e);
+        if (r == 0)
+                r = supervisor_retract(s); /* of events that nothing has come to, or that were refused it */
+        following_deinit(s, &f);
+        return r;
+}
+
+int supervisor_on_cgroups(Supervisor *s) {
+        bool changed = false;
+        int r = cgroup_watch_dispatch(s->cgroup_watch, &changed);
+
+        return r == 0 && changed ? follow_events(s, s->registrations, true, NULL) : r;
+}
+
+static int start_watch(Supervisor *s, Explanation *e) {
+        int r;
+
+        if (s->cgroup_watch)
+                return 0;
+        r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, e);
+        if (r == 0)
+                r = cgroup_watch_open(&s->cgroups, &s->cgroup_watch, e);
+        if (r != 0)
+                return r;
+        r = operations_listen(s, CHANGE_CGROUPS, cgroup_watch_fd(s->cgroup_watch));
+        if (r < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
+                s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
+                return refuse_kernel_memory(e, "to watch for cgroups that come and go");
+        }
+        return 0;
+}
+
+/* What came between the opening and the first watch is found by looking once more. */
+int supervisor_follow_cgroups(Supervisor *s, Registration *list, Explanation *e) {
+        bool any = false;
+        int r;
+
+        for (const Registration *g = list; g && !any; g = g->next)
+                any = g->is_followed;
+        if (!any)
+                return 0;
+        r = start_watch(s, e);
+        return r == 0 ? follow_events(s, list, false, e) : r;
+}
+
+static bool has_text(const Strings *list, const char *text) {
+        for (size_t i = 0; i < list->n; i++)
+                if (strcmp(list->items[i], text) == 0)
+                        return true;
+        return false;
+}
+
+static const Strings *names_of(const EventSpec *spec, CgroupNaming naming) {
+        return naming == CGROUP_BY_PATH ? &spec->cgroups : naming == CGROUP_BY_CONTAINER ? &spec->containers : &spec->units;
+}
+
+void supervisor_unfollow_cgroups(Supervisor *s) {
+        operations_unlisten(s, CHANGE_CGROUPS);
+        s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
+}
+
+void supervisor_unfollow_event(Supervisor *s, const Registration *g) {
+        static const CgroupNaming namings[] = { CGROUP_BY_PATH, CGROUP_BY_CONTAINER, CGROUP_BY_UNIT };
+        bool any = false;
+
+        if (!g->is_followed)
+                return;
+        for (const Registration *o = s->registrations; o && !any; o = o->next)
+                any = o != g && o->is_followed;
+        if (!any)
+                supervisor_unfollow_cgroups(s);
+        for (size_t k = 0; s->cgroup_watch && g->is_followed && k < ARRAY_SIZE(namings); k++) {
+                const Strings *names = names_of(&g->event->spec, namings[k]);
+
+                for (size_t i = 0; i < names->n; i++) {
+                        bool wanted = false;
+
+                        for (const Registration *o = s->registrations; o && !wanted; o = o->next)
+                                wanted = o != g && o->is_followed &&
+                                         has_text(names_of(&o->event->spec, namings[k]), names->items[i]);
+                        if (!wanted)
+                                cgroup_watch_remove(s->cgroup_watch, namings[k], names->items[i]);
+                }
+        }
+}

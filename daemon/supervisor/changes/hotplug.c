@@ -1,0 +1,348 @@
+/*
+ * CPUs that come and go while everything runs.
+ *
+ * A reader, and no other thread, may drain a ring that is written to. So a CPU that goes is read to its end by its own
+ * reader, which the kernel has moved to another CPU: nothing is written any more by then.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <string.h>
+
+#include "config/host.h"
+#include "daemon/base/fd-limit.h"
+#include "daemon/base/log.h"
+#include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/readers/wait.h"
+#include "daemon/kernel/host/hotplug.h"
+#include "daemon/kernel/event/open.h"
+#include "daemon/kernel/task/tasks.h"
+
+#define JOIN_LOOK (10 * NSEC_PER_MSEC) /* at a thread that was told to end: nearly all have by then */
+#define JOIN_MOST (5 * NSEC_PER_SEC)
+#define PULSE (20 * NSEC_PER_MSEC) /* in which the time of an event that runs moves, whatever clock the kernel has for it */
+
+/*
+ * The kernel has taken the events of the CPU itself away, but those of tasks go on when it is back, and so does what was
+ * opened then, before the words of it were heard: off, before the last drain.
+ */
+static int disable_slot(Supervisor *s, uint32_t slot) {
+        Opened of_slot = OPENED_NULL;
+        size_t n = 0;
+        int r;
+
+        for (const Registration *g = s->registrations; g; g = g->next)
+                n += g->opened.n;
+        of_slot.streams = calloc(n + 1, sizeof(*of_slot.streams));
+        if (!of_slot.streams)
+                return error_origin(-ENOMEM);
+        for (const Registration *g = s->registrations; g; g = g->next)
+                for (size_t i = 0; i < g->opened.n; i++)
+                        if (g->opened.streams[i].slot == slot)
+                                of_slot.streams[of_slot.n++] = g->opened.streams[i];
+        r = opened_disable(s, (Opened *const[]){ &of_slot }, 1);
+        free(of_slot.streams);
+        return r;
+}
+
+/* The last drain, and the end of the thread. The others are told something that changes nothing. */
+static int stop_reader(Supervisor *s, uint32_t slot) {
+        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus, sizeof(*each));
+
+        if (!each)
+                return error_origin(-ENOMEM);
+        for (uint32_t i = 0; i < s->n_cpus; i++)
+                each[i].order = i == slot ? READER_STOP : READER_SWITCH;
+        return supervisor_order_each(s, each);
+}
+
+static int retract_slot(Supervisor *s, uint32_t slot) {
+        for (Registration *g = s->registrations; g; g = g->next)
+                for (size_t i = 0; i < g->opened.n; i++)
+                        g->opened.streams[i].leaves = g->opened.streams[i].slot == slot;
+        return supervisor_retract(s);
+}
+
+/* What a cut would find now that nothing moves: all counts are in what closed fds have counted. */
+static void settle_slot(Supervisor *s, uint32_t slot) {
+        RingCounters *ring = &s->readers[slot].counters;
+        ReadCount carrier;
+
+        for (Registration *g = s->registrations; g; g = g->next) {
+                EventCounters *c = &g->event->counters[slot];
+
+                counters_settle(c);
+                c->next_read = 0;
+        }
+        if (open_read(s->carriers[slot], s->readers[slot].carrier_read_format, &carrier) == 0)
+                ring->closed_side_lost += carrier.lost;
+        ring->cut_side_lost = ring->closed_side_lost;
+        ring->cut_records = counter_get(&ring->records);
+        ring->cut_samples = counter_get(&ring->samples);
+        ring->cut_side_records = counter_get(&ring->side_records);
+        ring->cut_unknown_id = counter_get(&ring->unknown_id);
+        ring->cut_undecodable = counter_get(&ring->undecodable);
+}
+
+/*
+ * Others are served meanwhile. A thread that is stopped may have a backup that has done all but to end in its place: it is stalled
+ * then until it ends.
+ */
+static int join_reader(Supervisor *s, uint32_t slot) {
+        Patience p = patience_new();
+        int r = 0;
+
+        while (r == 0 && !reader_join_within(&s->readers[slot], JOIN_LOOK)) {
+                if (patience_is_over(s, &p, JOIN_MOST)) {
+                        supervisor_set_stalled(s, slot);
+                        return 0;
+                }
+                r = supervisor_wait_slice(s, &p, -1);
+        }
+        return r;
+}
+
+/* Its reader has nothing left to do: all that it pushed is before what the dispatcher is asked here. */
+static int forget_cpu(Supervisor *s, uint32_t slot) {
+        int r = supervisor_ask_lane(s, DISPATCHER_LANE_OFF, slot);
+
+        if (r == 0)
+                r = join_reader(s, slot);
+        if (r < 0 || reader_is_stalled(&s->answering.readers[slot]))
+                return r;
+        s->online[slot] = false;
+        supervisor_list_carriers(s);
+        r = retract_slot(s, slot);
+        settle_slot(s, slot);
+        supervisor_close_ring(s, slot);
+        reader_renew(&s->readers[slot]);
+        snapshot_unref(s->answering.readers[slot].snapshot);
+        s->answering.readers[slot] = (Answering){ .sequence = 0 };
+        return r;
+}
+
+/* While its reader does not answer all of this waits for that: supervisor_end_reader(). */
+static int cpu_gone(Supervisor *s, uint32_t slot) {
+        Answering *a = &s->answering.readers[slot];
+        int r = reader_is_stalled(a) ? 0 : disable_slot(s, slot);
+
+        if (r == 0 && !reader_is_stalled(a))
+                r = stop_reader(s, slot);
+        if (r == 0 && !reader_is_stalled(a))
+                r = forget_cpu(s, slot);
+        a->has_left = reader_is_stalled(a);
+        return r;
+}
+
+/* That an event can not be counted there is said, and is no reason to do without the others. */
+static void say_refused(const Supervisor *s, const Registration *g, const Explanation *e, const void *userdata) {
+        log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
+                       LOG_FIELDS({ "EVENT", g->event->spec.name }, { "REASON", e->reason },
+                                  { "CPU", LOG_NUMBER(s->cpus[*(const uint32_t *)userdata]) }),
+                       "%s is not counted on CPU %u: %s", g->event->spec.name, s->cpus[*(const uint32_t *)userdata],
+                       e->text);
+}
+
+/* One event on a CPU that came, disabled. */
+static int open_event_on(Supervisor *s, Registration *g, uint32_t slot, Opened *ret) {
+        _cleanup_free_ uint32_t *slots = NULL;
+        Explanation e = EXPLANATION_NULL;
+        size_t n_slots = 0;
+        bool wanted = false;
+        int r;
+
+        if (g->event->external)
+                return 0;
+        r = supervisor_find_slots(s, g, &slots, &n_slots, &e);
+        for (size_t i = 0; r == 0 && i < n_slots; i++)
+                wanted |= slots[i] == slot;
+        if (r == 0 && wanted)
+                r = supervisor_open_on(s, g, g->event->spec.filter, &slot, 1, ret, &e);
+        if (r > 0 && r != REFUSED_NOT_FOUND) /* there is nobody any more whom it could observe, or not on this CPU */
+                say_refused(s, g, &e, &slot);
+        return r < 0 ? r : 0;
+}
+
+static int extend_events(Supervisor *s, uint32_t slot) {
+        _cleanup_free_ Extension *list = calloc(s->n_registrations + 1, sizeof(*list));
+        size_t n = 0;
+        int r = 0;
+
+        if (!list)
+                return error_origin(-ENOMEM);
+        for (Registration *g = s->registrations; g && r == 0; g = g->next) {
+                list[n].registration = g;
+                r = open_event_on(s, g, slot, &list[n].more);
+                n += list[n].more.n > 0;
+        }
+        if (r == 0)
+                r = supervisor_extend_each(s, list, n, say_refused, &slot);
+        extensions_deinit(s, list, n);
+        return r;
+}
+
+static int observe_cpu(Supervisor *s, uint32_t slot) {
+        Stream streams[2];
+        Opened carrier = { .streams = streams };
+        Explanation e = EXPLANATION_NULL;
+        int r;
+
+        fd_reserve_enter();
+        r = supervisor_open_ring(s, slot, &e);
+        fd_reserve_leave();
+        if (r == 0)
+                r = supervisor_start_reader(s, slot, &e);
+        if (r != 0) {
+                supervisor_close_ring(s, slot);
+                if (r > 0)
+                        log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
+                                       LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }, { "REASON", e.reason }),
+                                       "CPU %u is not observed: %s", s->cpus[slot], e.text);
+                return r < 0 ? r : 0;
+        }
+        s->online[slot] = true;
+        supervisor_find_idle(s, slot);
+        supervisor_list_carriers(s);
+        r = supervisor_ask_lane(s, DISPATCHER_LANE_ON, slot);
+        if (r == 0)
+                r = supervisor_publish(s);
+        carrier.n = supervisor_list_carrier(s, slot, streams);
+        if (r == 0 && s->active)
+                r = opened_enable(s, (Opened *const[]){ &carrier }, 1, "the ring's carrier", &e);
+        if (r > 0) {
+                log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
+                               LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }, { "REASON", e.reason }),
+                               "CPU %u has no side records: %s", s->cpus[slot], e.text);
+                r = 0;
+        }
+        s->knows_tasks = false; /* who has run there meanwhile was not noticed */
+        if (r == 0 && s->wants_tasks)
+                r = supervisor_learn_tasks(s);
+        return r == 0 ? extend_events(s, slot) : r;
+}
+
+/* It is said when all of it is done: others are served in the middle. */
+static int cpu_came(Supervisor *s, uint32_t slot) {
+        int r;
+
+        config_set_host_cpu_online(s->cpus[slot], true);
+        r = observe_cpu(s, slot);
+        if (r == 0)
+                log_print_with(LOG_NOTICE, MESSAGE_CPU_ONLINE, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                               "CPU %u came online", s->cpus[slot]);
+        return r;
+}
+
+static int cpu_went(Supervisor *s, uint32_t slot) {
+        int r;
+
+        config_set_host_cpu_online(s->cpus[slot], false);
+        r = cpu_gone(s, slot);
+        if (r == 0)
+                log_print_with(LOG_NOTICE, MESSAGE_CPU_OFFLINE, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                               "CPU %u went offline", s->cpus[slot]);
+        return r;
+}
+
+/*
+ * Whether a CPU that is there has been there all the time since its ring was opened. When it goes, the kernel takes its
+ * events off and never puts them back (perf_event_exit_cpu()): the time that the carrier has run stands still then. Without
+ * any event carriers are off, and nothing can be told.
+ *
+ * A reader's affinity would say it too, but not always: the kernel widens it when the thread is to run, and not if it sleeps
+ * until its CPU is back.
+ */
+static bool has_stayed(const Supervisor *s, uint32_t slot) {
+        nsec_t end = clock_now(CLOCK_MONOTONIC) + PULSE;
+        ReadCount first, now = { .running = 0 };
+
+        if (!s->active || open_read(s->carriers[slot], s->readers[slot].carrier_read_format, &first) < 0)
+                return false;
+        do {
+                if (open_read(s->carriers[slot], s->readers[slot].carrier_read_format, &now) < 0)
+                        return false;
+        } while (now.running == first.running && clock_now(CLOCK_MONOTONIC) < end);
+        return now.running != first.running;
+}
+
+/* Words were lost, among them perhaps those of a CPU that went and is back: what it had open is dead then. */
+static int doubt_cpus(Supervisor *s) {
+        int r = 0;
+
+        log_print(LOG_NOTICE, MESSAGE_CPUS_UNKNOWN, "what the kernel said of CPUs was lost: each is looked at");
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {
+                if (!s->online[slot] || has_stayed(s, slot))
+                        continue;
+                log_print_with(LOG_NOTICE, MESSAGE_CPU_OFFLINE, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                               "CPU %u may have been offline: what was open on it is closed", s->cpus[slot]);
+                r = cpu_gone(s, slot);
+        }
+        return r;
+}
+
+/* As it is now, whatever was said before: a CPU may have gone and come while the words were on their way. */
+static int compare_cpus(Supervisor *s) {
+        _cleanup_free_ uint32_t *online = NULL;
+        Explanation e = EXPLANATION_NULL;
+        size_t n = 0;
+        int r;
+
+        fd_reserve_enter();
+        r = cpus_online(&online, &n, &e);
+        fd_reserve_leave();
+        if (r > 0)
+                log_print(LOG_WARNING, MESSAGE_CPUS_UNKNOWN, "the online CPUs are not known: %s", e.text);
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {
+                bool is_online = false;
+
+                for (size_t i = 0; i < n; i++)
+                        is_online |= online[i] == s->cpus[slot];
+                if (s->online[slot] && !is_online && !s->answering.readers[slot].has_left)
+                        r = cpu_went(s, slot);
+                else if (!s->online[slot] && is_online)
+                        r = cpu_came(s, slot);
+        }
+        return r < 0 ? r : 0;
+}
+
+int supervisor_end_reader(Supervisor *s, uint32_t slot) {
+        Answering *a = &s->answering.readers[slot];
+        int r = a->order == READER_STOP ? forget_cpu(s, slot) : cpu_gone(s, slot);
+
+        a->has_left = reader_is_stalled(a); /* again */
+        return r < 0 ? r : compare_cpus(s); /* it may be back */
+}
+
+static uint32_t slot_of_cpu(const Supervisor *s, uint32_t cpu) {
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                if (s->cpus[slot] == cpu)
+                        return slot;
+        return UINT32_MAX;
+}
+
+/* A CPU that went and is back already lost its events meanwhile: the words count, not only how it is now. */
+int supervisor_on_hotplug(Supervisor *s) {
+        bool online;
+        uint32_t cpu, slot;
+        int r;
+
+        while ((r = hotplug_next(s->hotplug_fd, &cpu, &online)) == 0) {
+                slot = slot_of_cpu(s, cpu);
+                if (slot != UINT32_MAX && !online && s->online[slot] && (r = cpu_went(s, slot)) < 0)
+                        return r;
+        }
+        if (r == HOTPLUG_E_OVERRUN)
+                r = doubt_cpus(s);
+        return r < 0 ? r : compare_cpus(s);
+}
+
+int supervisor_follow_cpus(Supervisor *s) {
+        int r = hotplug_open(&s->hotplug_fd);
+
+        if (r < 0) {
+                log_print(LOG_NOTICE, MESSAGE_CPUS_UNKNOWN,
+                          "the kernel does not tell of CPUs that come or go, so they are not followed: %s",
+                          error_text(r));
+                return 0;
+        }
+        return operations_listen(s, CHANGE_HOTPLUG, s->hotplug_fd);
+}

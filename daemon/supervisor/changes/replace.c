@@ -1,0 +1,363 @@
+/*
+ * Make before break: the replacement of an event's fds is opened and heard, but muted, while its predecessor speaks;
+ * then each reader, at one place of its ring, lets the other speak. A tracepoint fires without being preempted, and the
+ * reader runs on the same CPU, so that this place is never in the middle of one: what fired before it came from the
+ * predecessor, what fires behind it comes from the replacement, nothing from both and nothing from none.
+ *
+ * With another period each fd begins to count towards its first sample when it is enabled, and what its predecessor had
+ * towards its next one is gone with it: so a sample more or less for each fd is all that a change can cost.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <string.h>
+
+#include "daemon/kernel/event/open.h"
+#include "daemon/supervisor/configuration/kept.h"
+
+/*
+ * Whether what an fd counted last was on standby. A reader that does not answer turns only what it was told to: if it was not told
+ * of the change, what was replaced is active for it until the end, and its replacement never was.
+ */
+static bool reader_mutes(const Supervisor *s, const Stream *stream, bool is_standby) {
+        const Answering *a = &s->answering.readers[stream->slot];
+        const SnapshotStream *known;
+
+        if (!reader_is_stalled(a) || !a->snapshot)
+                return is_standby;
+        known = snapshot_find(&a->snapshot->cpus[stream->slot], stream->id);
+        return known && known->muted;
+}
+
+static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling, bool is_standby) {
+        uint64_t owed = is_sampling ? read->lost : read->value;
+
+        c->closed_count += read->value;
+        counter_add(&c->closed_lost, read->lost);
+        counter_add(&c->closed_owed, owed);
+        if (!is_standby)
+                return;
+        c->closed_standby_lost += read->lost;
+        c->closed_standby_owed += owed;
+}
+
+/* What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more. */
+int registration_keep_counts(const Supervisor *s, Registration *r, const Opened *o, bool is_standby) {
+        for (size_t i = 0; i < o->n; i++) {
+                const Stream *stream = &o->streams[i];
+                EventCounters *c = &r->event->counters[stream->slot];
+                ReadCount *kept = &r->event->closed_reads[stream->slot * r->event->n_members + stream->member];
+                ReadCount read;
+                int error = open_read_patiently(stream->fd, stream->read_format, &read);
+
+                if (error < 0)
+                        return error_trace_of(error, "event %s, CPU slot %u", r->event->spec.name, stream->slot);
+                if (error == OPEN_E_APART) { /* what it counted is lost with it */
+                        c->parted = true;
+                        continue;
+                }
+                if (stream->member == 0)
+                        add_closed(c, &read, stream->is_sampling, reader_mutes(s, stream, is_standby));
+                if (stream->is_heir)
+                        continue;
+                kept->value += read.value;
+                kept->enabled += read.enabled;
+                kept->running += read.running;
+                kept->lost += read.lost;
+        }
+        return 0;
+}
+
+/* ---- what is to be ----------------------------------------------------------------------------------------------- */
+
+void replacement_deinit(Supervisor *s, Replacement *p) {
+        opened_close(s, &p->opened);
+        event_unref(p->event);
+        free(p->plan.attrs);
+        free(p->plan.config3);
+        free(p->layout);
+        *p = REPLACEMENT_NULL;
+}
+
+static int text_copy(const char *from, char **ret) {
+        *ret = from ? strdup(from) : NULL;
+        return from && !*ret ? error_origin(-ENOMEM) : 0;
+}
+
+static int plan_copy(const AttrPlan *from, AttrPlan *ret) {
+        AttrPlan p = *from;
+
+        p.attrs = calloc(from->n_attrs + 1, sizeof(*p.attrs));
+        p.config3 = calloc(from->n_attrs + 1, sizeof(*p.config3));
+        *ret = p;
+        if (!p.attrs || !p.config3)
+                return error_origin(-ENOMEM);
+        memcpy(p.attrs, from->attrs, from->n_attrs * sizeof(*p.attrs));
+        memcpy(p.config3, from->config3, from->n_attrs * sizeof(*p.config3));
+        ret->hides_read = false; /* attr_plan() says anew */
+        return 0;
+}
+
+static int prepare_rate(Supervisor *s, Replacement *p, Explanation *e) {
+        int r = plan_copy(&p->registration->plan, &p->plan);
+
+        p->has_rate = true;
+        if (r == 0)
+                r = attr_plan(&s->attr, p->event, &p->plan, p->registration->can_sample, e);
+        return r == 0 ? plan_layout_new(&p->plan, &p->layout) : r;
+}
+
+static bool same_rate(const EventSpec *a, const EventSpec *b) {
+        return a->period == b->period && a->frequency == b->frequency && a->interval == b->interval;
+}
+
+static bool same_text(const char *a, const char *b) {
+        return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* The event as it is, but for what can change while it runs. */
+static int changed_event(Event *event, const EventSpec *wanted, Event **ret) {
+        _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
+        int r = event_spec_copy(&event->spec, &spec);
+
+        if (r < 0)
+                return r;
+        free(spec.filter);
+        free(spec.group);
+        spec.filter = spec.group = NULL;
+        spec.period = wanted->period;
+        spec.frequency = wanted->frequency;
+        spec.interval = wanted->interval;
+        if ((r = text_copy(wanted->filter, &spec.filter)) < 0 || (r = text_copy(wanted->group, &spec.group)) < 0)
+                return r;
+        *ret = event_new_changed(event, &spec);
+        return *ret ? 0 : error_origin(-ENOMEM);
+}
+
+static int prepare(Supervisor *s, Registration *g, const EventSpec *wanted, Replacement *p, Explanation *e) {
+        const EventSpec *before = &g->event->spec;
+        Registration planned = *g;
+        int r;
+
+        p->registration = g;
+        r = changed_event(g->event, wanted, &p->event);
+        if (r < 0)
+                return r;
+        p->needs_fds = !same_rate(before, wanted) || !same_text(before->filter, wanted->filter);
+        planned.event = p->event;
+        if (!same_rate(before, wanted)) {
+                r = prepare_rate(s, p, e);
+                planned.plan = p->plan;
+        }
+        if (r == 0 && p->needs_fds)
+                r = supervisor_open(s, &planned, wanted->filter, &p->opened, e);
+        return r;
+}
+
+int replacement_prepare(Supervisor *s, Registration *r, const EventSpec *wanted, Replacement *ret, Explanation *e) {
+        Replacement p = REPLACEMENT_NULL;
+        int error;
+
+        thread_assert(THREAD_MAIN);
+        assert(event_spec_can_become(&r->event->spec, wanted));
+        error = prepare(s, r, wanted, &p, e);
+        if (error != 0)
+                replacement_deinit(s, &p);
+        else
+                *ret = p;
+        return error;
+}
+
+/* ---- the change-over --------------------------------------------------------------------------------------------- */
+
+/* `pending` of those that have one; with `only_enabled` of those that are to count. */
+static size_t list_pending(const Replacement *list, size_t n, bool only_enabled, Opened **ret) {
+        size_t n_pending = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (list[i].needs_fds && (!only_enabled || list[i].registration->enabled))
+                        ret[n_pending++] = &list[i].registration->pending;
+        return n_pending;
+}
+
+static void release_layout(Supervisor *s, void *layout) {
+        if (!s->answering.is_abandoned)
+                free(layout);
+}
+
+/* The readers forget what is pending, replaced or refused, and it is closed. */
+static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_replaced) {
+        _cleanup_free_ Opened **pending = calloc(n + 1, sizeof(*pending));
+        _cleanup_free_ Opened *old = calloc(n + 1, sizeof(*old));
+        size_t n_pending;
+        int error;
+
+        if (!pending || !old)
+                return error_origin(-ENOMEM);
+        n_pending = list_pending(list, n, false, pending);
+        error = is_replaced ? opened_hand_over(s, pending, n_pending) : opened_disable(s, pending, n_pending);
+        for (size_t i = 0; i < n && error == 0; i++)
+                error = registration_keep_counts(s, list[i].registration, &list[i].registration->pending, true);
+        if (error != 0)
+                return error;
+        for (size_t i = 0; i < n; i++) {
+                old[i] = list[i].registration->pending;
+                list[i].registration->pending = OPENED_NULL;
+        }
+        error = supervisor_publish(s);
+        if (error != 0)
+                return error;
+        for (size_t i = 0; i < n; i++) {
+                opened_close(s, &old[i]);
+                supervisor_defer(s, release_layout, list[i].registration->pending_layout); /* nobody reads its records any more */
+                list[i].registration->pending_layout = NULL;
+        }
+        return 0;
+}
+
+/* Nothing is changed yet but what can be taken back. Refused: it was. */
+static int make(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
+        _cleanup_free_ Opened **pending = calloc(n + 1, sizeof(*pending));
+        int error;
+
+        if (!pending)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n; i++) {
+                opened_set_heir(&list[i].opened, true);
+                list[i].registration->pending = list[i].opened;
+                list[i].opened = OPENED_NULL;
+                list[i].registration->pending_layout = TAKE_PTR(list[i].layout);
+        }
+        error = supervisor_publish(s);
+        for (size_t i = 0; i < n && error == 0; i++)
+                error = opened_follow_exec(&list[i].registration->pending, &list[i].registration->opened);
+        if (error != 0)
+                return error;
+        error = opened_enable(s, pending, list_pending(list, n, true, pending),
+                              n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
+        if (error > 0) {
+                int undone = retire(s, list, n, false);
+
+                return undone < 0 ? undone : error;
+        }
+        return error;
+}
+
+static void take_rate(Replacement *p) {
+        Registration *g = p->registration;
+        AttrPlan plan = g->plan;
+        SampleLayout *layout = g->layout;
+
+        g->plan = p->plan;
+        p->plan = plan;
+        g->layout = g->pending_layout;
+        g->pending_layout = layout;
+}
+
+/* The event is what its replacement was prepared for. */
+static void take(Replacement *p) {
+        Registration *g = p->registration;
+        Event *before = g->event;
+        Opened speaking = g->opened;
+
+        g->event = p->event;
+        p->event = before;
+        if (!p->needs_fds)
+                return;
+        g->opened = g->pending;
+        g->pending = speaking;
+        if (p->has_rate)
+                take_rate(p);
+}
+
+int supervisor_replace(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
+        bool needs_fds = false;
+        int error;
+
+        thread_assert(THREAD_MAIN);
+        for (size_t i = 0; i < n; i++)
+                needs_fds |= list[i].needs_fds;
+        error = needs_fds ? make(s, list, n, e) : 0;
+        if (error != 0)
+                return error;
+        for (size_t i = 0; i < n && error == 0; i++) {
+                take(&list[i]);
+                if (list[i].has_rate) /* before the first sample with the new period */
+                        error = supervisor_describe_event(s, list[i].registration);
+        }
+        if (error == 0 && needs_fds)
+                error = supervisor_publish(s);
+        if (error == 0 && needs_fds)
+                error = retire(s, list, n, true);
+        return error;
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
+
+static int find_one(const Supervisor *s, const char *name, const char *what, Registration **ret, Explanation *e) {
+        _cleanup_free_ Registration **selected = NULL;
+        size_t n;
+        int error = supervisor_select(s, (char *const[]){ (char *)name }, 1, &selected, &n, e);
+
+        if (error != 0)
+                return error;
+        if (n > 1)
+                return refuse(e, REFUSED_INVALID, "bad-request", "%s selects %zu events: %s are changed one by one", name, n,
+                              what);
+        *ret = selected[0];
+        return 0;
+}
+
+static int replace_one(Supervisor *s, Registration *g, const EventSpec *wanted, Explanation *e) {
+        const KeptChange change = { .subjects = &g, .n_subjects = 1, .spec = wanted };
+        Replacement p = REPLACEMENT_NULL;
+        int error = replacement_prepare(s, g, wanted, &p, e);
+
+        if (error == 0)
+                error = kept_write(s, &change, e);
+        if (error == 0) {
+                error = supervisor_replace(s, &p, 1, e);
+                if (error > 0) {
+                        int restored = kept_restore(s, &change);
+
+                        error = restored < 0 ? restored : error;
+                }
+        }
+        replacement_deinit(s, &p);
+        return error;
+}
+
+int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e) {
+        EventSpec wanted;
+        Registration *g = NULL;
+        int error;
+
+        thread_assert(THREAD_MAIN);
+        error = find_one(s, name, "filters", &g, e);
+        if (error != 0)
+                return error;
+        if (filter && (g->event->external || g->plan.attrs[0].type != PERF_TYPE_TRACEPOINT))
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s has no fields that the kernel could filter on: only "
+                              "tracepoints and probes with arguments have", g->event->spec.name);
+        wanted = g->event->spec;
+        wanted.filter = (char *)filter;
+        return replace_one(s, g, &wanted, e);
+}
+
+int supervisor_set_period(Supervisor *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e) {
+        EventSpec wanted;
+        Registration *g = NULL;
+        int error;
+
+        thread_assert(THREAD_MAIN);
+        if (!period && !frequency)
+                return refuse(e, REFUSED_INVALID, "bad-request", "neither a period nor a frequency is given");
+        error = find_one(s, name, "periods", &g, e);
+        if (error != 0)
+                return error;
+        if (g->event->external)
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s is emitted by clients: it has no period", g->event->spec.name);
+        wanted = g->event->spec;
+        wanted.period = period;
+        wanted.frequency = frequency;
+        return replace_one(s, g, &wanted, e);
+}

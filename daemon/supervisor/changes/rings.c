@@ -1,0 +1,254 @@
+/*
+ * Another size for the rings while everything runs: new carriers with new rings beside the old ones, a replacement of every
+ * event that writes into the new ones, and the same change-over as for a filter, for all events at once.
+ *
+ * That an fd could be led to another ring by PERF_EVENT_IOC_SET_OUTPUT is of no use here: the kernel waits for an RCU grace
+ * period for each, which for a thousand events takes half a minute.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/kernel/event/ring-limits.h"
+#include "daemon/kernel/event/open.h"
+
+typedef struct Resizing {
+        ReaderRing *rings; /* by slot */
+        int *carriers;     /* by slot: the new ones, then those that are to be closed; -1: none */
+        size_t size;
+} Resizing;
+
+/* Its memory too: a reader that was stopped in the middle of taking its ring still looks at it. */
+static void resizing_release(Supervisor *s, void *object) {
+        Resizing *z = object;
+
+        if (s->answering.is_abandoned)
+                return;
+        for (size_t slot = 0; slot < s->n_cpus; slot++) {
+                if (z->rings) {
+                        ring_close(&z->rings[slot].ring);
+                        free(z->rings[slot].horizon.least);
+                }
+                if (z->carriers)
+                        close_fd(z->carriers[slot]);
+        }
+        free(z->rings);
+        free(z->carriers);
+        free(z);
+}
+
+static int open_new_ring(Supervisor *s, Resizing *z, uint32_t slot, Explanation *e) {
+        ReaderRing *ring = &z->rings[slot];
+        int r;
+
+        r = supervisor_open_carrier(s, slot, &z->carriers[slot], &ring->carrier_read_format, e);
+        if (r == OPEN_E_OFFLINE)
+                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while its ring was made anew: try again",
+                              s->cpus[slot]);
+        if (r == 0)
+                r = open_id(z->carriers[slot], &ring->carrier_id, e);
+        if (r != 0)
+                return r;
+        ring->carrier_fd = z->carriers[slot];
+        r = ring_open(&ring->ring, z->carriers[slot], z->size);
+        if (r < 0)
+                return open_explain_mmap(r, z->size, (int)s->cpus[slot], e);
+        return error_trace_of(horizon_init(&ring->horizon, z->size), "CPU %u", s->cpus[slot]);
+}
+
+static int open_new_rings(Supervisor *s, Resizing *z, Explanation *e) {
+        int r = 0;
+
+        z->rings = calloc(s->n_cpus, sizeof(*z->rings));
+        z->carriers = malloc(s->n_cpus * sizeof(*z->carriers));
+        if (!z->rings || !z->carriers) {
+                free(z->rings);
+                free(z->carriers);
+                *z = (Resizing){ .rings = NULL };
+                return error_origin(-ENOMEM);
+        }
+        for (size_t slot = 0; slot < s->n_cpus; slot++)
+                z->carriers[slot] = -1;
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
+                if (s->online[slot])
+                        r = open_new_ring(s, z, slot, e);
+        return r;
+}
+
+static void swap_carriers(Supervisor *s, Resizing *z) {
+        for (size_t slot = 0; slot < s->n_cpus; slot++) {
+                int carrier = s->carriers[slot];
+
+                s->carriers[slot] = z->carriers[slot];
+                z->carriers[slot] = carrier;
+        }
+}
+
+static void close_replacements(Supervisor *s) {
+        for (Registration *g = s->registrations; g; g = g->next)
+                opened_close(s, &g->pending);
+}
+
+/* Of every event, disabled, into the new rings: all that can be refused. */
+static int open_replacements(Supervisor *s, Explanation *e) {
+        int r = supervisor_check_room(s, s->registrations, e);
+
+        for (Registration *g = s->registrations; g && r == 0; g = g->next)
+                r = supervisor_open(s, g, g->event->spec.filter, &g->pending, e);
+        for (Registration *g = s->registrations; g && r == 0; g = g->next)
+                opened_set_heir(&g->pending, true);
+        if (r != 0)
+                close_replacements(s);
+        return r;
+}
+
+static int change_readers(Supervisor *s, Resizing *z) {
+        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus, sizeof(*each));
+        _cleanup_free_ int *errors = calloc(s->n_cpus, sizeof(*errors));
+        int r;
+
+        if (!each || !errors)
+                return error_origin(-ENOMEM);
+        for (size_t slot = 0; slot < s->n_cpus; slot++)
+                each[slot] = (ReaderMail){ .order = READER_RING, .ring = &z->rings[slot], .on = s->active,
+                                           .ret_error = &errors[slot] };
+        r = supervisor_order_each(s, each);
+        for (size_t slot = 0; slot < s->n_cpus && r == 0; slot++)
+                r = errors[slot];
+        return r;
+}
+
+/* The stream of moves is one fd for each CPU: it is led over. */
+static int lead_moves(Supervisor *s) {
+        uint64_t id;
+        int r = 0;
+
+        for (size_t slot = 0; slot < s->n_cpus && r == 0; slot++)
+                if (s->online[slot] && s->moves.fds[slot] >= 0)
+                        r = open_redirect(s->moves.fds[slot], s->carriers[slot], "moves between cgroups", &id, NULL);
+        return r > 0 ? -EIO : r;
+}
+
+static int switch_pending(Supervisor *s, bool on, Explanation *e) {
+        _cleanup_free_ Opened **list = calloc(s->n_registrations + 1, sizeof(*list));
+        size_t n = 0;
+        int r = 0;
+
+        if (!list)
+                return error_origin(-ENOMEM);
+        for (Registration *g = s->registrations; g && r == 0; g = g->next) {
+                r = on ? opened_follow_exec(&g->pending, &g->opened) : 0;
+                if (!on || g->enabled)
+                        list[n++] = &g->pending;
+        }
+        if (r != 0)
+                return r;
+        return on ? opened_enable(s, list, n, "one of the events", e) : opened_hand_over(s, list, n);
+}
+
+static void swap_opened(Supervisor *s) {
+        for (Registration *g = s->registrations; g; g = g->next) {
+                Opened speaking = g->opened;
+
+                g->opened = g->pending;
+                g->pending = speaking;
+        }
+}
+
+/* What was replaced is disabled; no reader knows it any more when it is closed. */
+static int forget_replaced(Supervisor *s) {
+        _cleanup_free_ Opened *old = calloc(s->n_registrations + 1, sizeof(*old));
+        size_t n = 0;
+        int r;
+
+        if (!old)
+                return error_origin(-ENOMEM);
+        for (Registration *g = s->registrations; g; g = g->next) {
+                old[n++] = g->pending;
+                g->pending = OPENED_NULL;
+        }
+        r = supervisor_publish(s);
+        for (size_t i = 0; i < n; i++)
+                opened_close(s, &old[i]);
+        return r;
+}
+
+/* Every replacement is heard, muted; enabled; and speaks in the place of what it replaces, which goes. */
+static int change_events(Supervisor *s) {
+        int r = supervisor_publish(s);
+
+        if (r == 0)
+                r = switch_pending(s, true, NULL);
+        if (r > 0)
+                return -EIO; /* the same event was enabled a moment ago */
+        if (r == 0) {
+                swap_opened(s);
+                r = supervisor_publish(s);
+        }
+        if (r == 0)
+                r = switch_pending(s, false, NULL);
+        for (Registration *g = s->registrations; g && r == 0; g = g->next)
+                r = registration_keep_counts(s, g, &g->pending, true);
+        return r == 0 ? forget_replaced(s) : r;
+}
+
+static void keep_side_losses(Supervisor *s, const Resizing *z) {
+        for (size_t slot = 0; slot < s->n_cpus; slot++) {
+                ReadCount read;
+
+                if (z->carriers[slot] >= 0 && open_read(z->carriers[slot], s->readers[slot].carrier_read_format, &read) == 0)
+                        s->readers[slot].counters.closed_side_lost += read.lost;
+        }
+}
+
+int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
+        uint32_t watermark = s->attr.watermark;
+        Resizing *z;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = supervisor_refuse_stalled(s, "another size of the rings", e);
+        if (r != 0)
+                return r;
+        if (supervisor_reads_elsewhere(s)) /* it would not see at which place of both rings the change is */
+                return refuse(e, REFUSED_UNSUPPORTED, "needs-restart", "rings.size can change without a restart only while each "
+                              "CPU has a reader of its own, and readers.cpus does not name all: restart perfd, or leave the size "
+                              "at %zu", (size_t)s->config->ring_size);
+        r = ring_limits_check(supervisor_count_online(s), size + s->config->ring_size, e); /* both, for a moment */
+        if (r != 0)
+                return r;
+        z = calloc(1, sizeof(*z));
+        if (!z)
+                return error_origin(-ENOMEM);
+        z->size = size;
+        s->attr.watermark = (uint32_t)(size / WATERMARK_SHARE);
+        r = open_new_rings(s, z, e);
+        if (r == 0) {
+                swap_carriers(s, z);
+                r = open_replacements(s, e);
+                if (r == 0 && (r = supervisor_refuse_stalled(s, "another size of the rings", e)) != 0)
+                        close_replacements(s);
+                if (r != 0)
+                        swap_carriers(s, z);
+        }
+        if (r != 0) {
+                s->attr.watermark = watermark;
+                supervisor_defer(s, resizing_release, z);
+                return r;
+        }
+        r = change_readers(s, z);
+        if (r == 0)
+                r = change_events(s);
+        if (r == 0)
+                r = lead_moves(s);
+        if (r == 0)
+                r = supervisor_order(s, READER_RETIRE, NULL);
+        if (r == 0) {
+                keep_side_losses(s, z);
+                supervisor_list_carriers(s);
+                log_print(LOG_INFO, MESSAGE_RINGS_RESIZED, "rings have %zu KiB now", size / 1024);
+        }
+        supervisor_defer(s, resizing_release, z);
+        return r;
+}

@@ -1,0 +1,232 @@
+/*
+ * Events that clients want to be kept outlive the daemon: they stand in the state file, one AddRequest, which is written
+ * anew before each change of one of them. So nothing is changed that can not be kept, and nothing is acknowledged that is
+ * not on the disk; a change that is refused after that writes the file as it was.
+ *
+ * What stands there and can not be opened, because its module or target is not there now, stays there and is pending:
+ * supervisor/configuration/pending.c.
+ */
+#include "daemon/supervisor/requests/requests.h"
+
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/kernel/host/state-file.h"
+#include "daemon/supervisor/configuration/kept.h"
+
+/* ---- what is pending ---------------------------------------------------------------------------------------------- */
+
+/* What is removed, and what has the name of something new that is kept. */
+static bool change_drops(const KeptChange *change, const PendingEvent *w) {
+        bool dropped = false;
+
+        for (size_t i = 0; i < change->patterns.n && !dropped; i++)
+                dropped = name_pattern_selects_pending(&change->patterns.items[i], w);
+        for (const Registration *g = change->added; g && !dropped && !w->is_configured; g = g->next)
+                dropped = strcmp(w->spec->name, g->event->spec.name) == 0;
+        return dropped;
+}
+
+void kept_forget_pending(Supervisor *s, const KeptChange *change) {
+        for (PendingEvent **p = &s->pending.first; *p;) {
+                PendingEvent *w = *p;
+
+                if (!change_drops(change, w)) {
+                        p = &w->next;
+                        continue;
+                }
+                *p = w->next;
+                w->next = NULL;
+                pending_free_list(w);
+        }
+}
+
+void supervisor_free_kept(Supervisor *s) {
+        free(s->state_path);
+        free(s->state_unusable);
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static void change_mark(const KeptChange *change, bool on) {
+        for (size_t i = 0; i < change->n_subjects; i++)
+                change->subjects[i]->is_selected = on;
+}
+
+/* Whether the file is another one afterwards. */
+static bool change_is_kept(const Supervisor *s, const KeptChange *change) {
+        bool is_kept = change->added != NULL;
+
+        for (size_t i = 0; i < change->n_subjects && !is_kept; i++)
+                is_kept = change->subjects[i]->kept;
+        for (const PendingEvent *w = s->pending.first; w && !is_kept; w = w->next)
+                is_kept = !w->is_configured && change_drops(change, w);
+        return is_kept;
+}
+
+/* The event as it is to be found at the next start: of a target, what the configuration says of it then. */
+static int put_event(const EventSpec *from, bool enabled, Perfd__V1__AddRequest *q) {
+        EventSpec spec = *from;
+        int r;
+
+        spec.disabled = !enabled;
+        q->events[q->n_events] = NULL;
+        r = spec_message_to_keep(&spec, &q->events[q->n_events]);
+        q->n_events += q->events[q->n_events] != NULL;
+        return r;
+}
+
+static int put_events(const Supervisor *s, const KeptChange *change, Perfd__V1__AddRequest *q) {
+        int r = 0;
+
+        for (const Registration *g = s->registrations; g && r == 0; g = g->next) {
+                bool changes = g->is_selected;
+
+                if (!g->kept || (changes && change->removed))
+                        continue;
+                r = put_event(changes && change->spec ? change->spec : &g->event->spec,
+                              changes && change->enabled ? *change->enabled : g->enabled, q);
+        }
+        for (const Registration *g = change->added; g && r == 0; g = g->next)
+                r = put_event(&g->event->spec, !g->event->spec.disabled, q);
+        return r;
+}
+
+static size_t count_events(const Supervisor *s, const KeptChange *change) {
+        size_t n = s->n_registrations + supervisor_count_pending(s);
+
+        for (const Registration *g = change->added; g; g = g->next)
+                n++;
+        return n;
+}
+
+/* What waits is borrowed for the packing: it stands behind those that the message owns. */
+static int pack_events(const Supervisor *s, const KeptChange *change, Perfd__V1__AddRequest *q, uint8_t **ret, size_t *ret_n) {
+        size_t n_owned;
+        int r;
+
+        q->events = calloc(count_events(s, change) + 1, sizeof(*q->events));
+        if (!q->events)
+                return error_origin(-ENOMEM);
+        change_mark(change, true);
+        r = put_events(s, change, q);
+        change_mark(change, false);
+        if (r < 0)
+                return r;
+        n_owned = q->n_events;
+        for (const PendingEvent *w = s->pending.first; w; w = w->next)
+                if (!w->is_configured && !change_drops(change, w))
+                        q->events[q->n_events++] = w->spec;
+        *ret_n = perfd__v1__add_request__get_packed_size(q);
+        *ret = malloc(*ret_n + 1);
+        if (*ret)
+                perfd__v1__add_request__pack(q, *ret);
+        q->n_events = n_owned;
+        return *ret ? 0 : error_origin(-ENOMEM);
+}
+
+static int write_file(Supervisor *s, const KeptChange *change, Explanation *e) {
+        Perfd__V1__AddRequest *q = malloc(sizeof(*q));
+        _cleanup_free_ uint8_t *bytes = NULL;
+        size_t n = 0;
+        int r;
+
+        if (!q)
+                return error_origin(-ENOMEM);
+        perfd__v1__add_request__init(q);
+        r = pack_events(s, change, q, &bytes, &n);
+        perfd__v1__add_request__free_unpacked(q, NULL);
+        return r == 0 ? state_file_write(s->state_path, bytes, n, e) : r;
+}
+
+int kept_write(Supervisor *s, const KeptChange *change, Explanation *e) {
+        thread_assert(THREAD_MAIN);
+        if (!change_is_kept(s, change))
+                return 0;
+        if (s->state_unusable)
+                return refuse(e, REFUSED_DENIED, "state-file", "events can not be kept, because what was kept before is not known: "
+                              "%s; repair that and start perfd anew", s->state_unusable);
+        return write_file(s, change, e);
+}
+
+int kept_restore(Supervisor *s, const KeptChange *change) {
+        const KeptChange none = { .added = NULL };
+        Explanation e = EXPLANATION_NULL;
+        int r = change_is_kept(s, change) ? write_file(s, &none, &e) : 0;
+
+        if (r > 0)
+                log_print(LOG_ERR, MESSAGE_KEPT_EVENTS,
+                          "the state file has a change that was refused, and stays so until the next one: %s", e.text);
+        return r < 0 ? r : 0;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+/* Kept for whoever can read it, and out of the way of what is kept from now on. */
+static int give_up_file(Supervisor *s, const char *why) {
+        _cleanup_free_ char *name = NULL;
+        Explanation e = EXPLANATION_NULL;
+        int r = state_file_set_aside(s->state_path, &name, &e);
+
+        if (r == 0)
+                log_print(LOG_ERR, MESSAGE_KEPT_EVENTS,
+                          "no event that was kept is added: %s; the file is called %s now", why, name);
+        if (r <= 0)
+                return r;
+        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no event that was kept is added, and none can be kept: %s; %s", why, e.text);
+        s->state_unusable = strdup(why);
+        return s->state_unusable ? 0 : error_origin(-ENOMEM);
+}
+
+/* Each is pending until it is opened, which is tried at once. */
+static int load_file(Supervisor *s, const uint8_t *bytes, size_t n) {
+        Perfd__V1__AddRequest *q = perfd__v1__add_request__unpack(NULL, n, bytes);
+        PendingEvent *list = NULL;
+        int r = 0;
+
+        if (!q) {
+                Explanation e;
+
+                (void)refuse(&e, REFUSED_INVALID, "state-file", "%s holds no list of events", s->state_path);
+                return give_up_file(s, e.text);
+        }
+        for (size_t i = q->n_events; i > 0 && r == 0; i--) { /* from the end, so that each is put before the others */
+                PendingEvent *behind = TAKE_PTR(list);
+
+                r = pending_add(&list, q->events[i - 1], NULL, NULL);
+                if (r == 0)
+                        list->next = behind;
+                else
+                        pending_free_list(behind);
+                q->n_events--; /* it is taken */
+        }
+        perfd__v1__add_request__free_unpacked(q, NULL);
+        if (r < 0)
+                return r;
+        supervisor_set_pending(s, list, false);
+        return supervisor_retry_kept(s);
+}
+
+int supervisor_load_kept(Supervisor *s) {
+        _cleanup_free_ uint8_t *bytes = NULL;
+        Explanation e = EXPLANATION_NULL;
+        size_t n = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (s->runtime_directory ? asprintf(&s->state_path, "%s/events", s->runtime_directory) < 0
+                                 : !(s->state_path = strdup(s->config->state_path)))
+                return error_origin(-ENOMEM);
+        r = state_file_read(s->state_path, &bytes, &n, &e);
+        if (r == STATE_FILE_E_MISSING)
+                return 0;
+        if (r == 0)
+                return load_file(s, bytes, n);
+        if (r == REFUSED_INVALID)
+                return give_up_file(s, e.text);
+        if (r < 0)
+                return r;
+        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no event that was kept is added, and none can be kept: %s", e.text);
+        s->state_unusable = strdup(e.text);
+        return s->state_unusable ? 0 : error_origin(-ENOMEM);
+}

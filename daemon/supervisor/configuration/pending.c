@@ -1,0 +1,230 @@
+/*
+ * An event that can not be opened now does not keep the others from running, nor perfd from starting: after a reboot a unit,
+ * a container, a module or a file may come later than perfd. Cgroups are watched by inotify(7), and an event whose unit is not
+ * there is registered without an fd (supervisor/changes/follow.c). For all else nothing tells when to look again, so a timer does:
+ * after a second, then after twice as long each time, up to half a minute. It runs only while something is pending.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/supervisor/requests/requests.h"
+
+#define RETRY_FIRST_USEC UINT64_C(1000000)
+#define RETRY_MOST_USEC UINT64_C(30000000)
+#define RETRY_ACCURACY_USEC UINT64_C(500000)
+
+static void pending_free(PendingEvent *p) {
+        perfd__v1__event_spec__free_unpacked(p->spec, NULL);
+        free(p->place);
+        free(p->why);
+        free(p);
+}
+
+void pending_free_list(PendingEvent *list) {
+        for (PendingEvent *next; list; list = next) {
+                next = list->next;
+                pending_free(list);
+        }
+}
+
+static int fill(PendingEvent *p, const ConfigPlace *place, const Explanation *why) {
+        p->is_configured = place != NULL;
+        p->reason = why ? why->reason : NULL;
+        p->why = strdup(why ? why->text : "");
+        if (!place || !place->path)
+                p->place = strdup("");
+        else if (asprintf(&p->place, "%s:%u:%u: ", place->path, place->line, place->column) < 0)
+                p->place = NULL;
+        return p->why && p->place ? 0 : error_origin(-ENOMEM);
+}
+
+int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPlace *place, const Explanation *why) {
+        PendingEvent *p = calloc(1, sizeof(*p));
+        int r;
+
+        if (!p) {
+                perfd__v1__event_spec__free_unpacked(spec, NULL);
+                return error_origin(-ENOMEM);
+        }
+        p->spec = spec;
+        r = fill(p, place, why);
+        if (r < 0) {
+                pending_free(p);
+                return r;
+        }
+        while (*list)
+                list = &(*list)->next;
+        *list = p;
+        return 0;
+}
+
+void pending_log(const PendingEvent *p) {
+        log_print_with(LOG_WARNING, MESSAGE_EVENT_PENDING, LOG_FIELDS({ "EVENT", p->spec->name }, { "REASON", p->reason }),
+                       "%s%s is pending, and is opened as soon as it can be: %s", p->place, p->spec->name, p->why);
+}
+
+size_t supervisor_count_pending(const Supervisor *s) {
+        size_t n = 0;
+
+        for (const PendingEvent *p = s->pending.first; p; p = p->next)
+                n++;
+        return n;
+}
+
+const PendingEvent *supervisor_find_pending(const Supervisor *s, const char *name) {
+        const PendingEvent *p = s->pending.first;
+
+        while (p && strcmp(p->spec->name, name) != 0)
+                p = p->next;
+        return p;
+}
+
+static void take_out(PendingEvents *list, PendingEvent *taken) {
+        PendingEvent **at = &list->first;
+
+        while (*at != taken)
+                at = &(*at)->next;
+        *at = taken->next;
+        pending_free(taken);
+}
+
+void supervisor_set_pending(Supervisor *s, PendingEvent *list, bool is_configured) {
+        PendingEvent **end = &s->pending.first;
+
+        while (*end)
+                if ((*end)->is_configured == is_configured)
+                        take_out(&s->pending, *end);
+                else
+                        end = &(*end)->next;
+        *end = list;
+}
+
+/* ---- the timer --------------------------------------------------------------------------------------------------- */
+
+static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
+        operations_set_due(userdata, CHANGE_PENDING);
+        return 0;
+}
+
+int supervisor_start_pending(Supervisor *s) {
+        int r = error_origin(sd_event_add_time(s->event, &s->pending.timer, CLOCK_MONOTONIC, 0, RETRY_ACCURACY_USEC, on_time, s));
+
+        if (r >= 0)
+                r = error_origin(sd_event_source_set_enabled(s->pending.timer, SD_EVENT_OFF));
+        return r < 0 ? r : 0;
+}
+
+static int set_timer(Supervisor *s) {
+        uint64_t usec = RETRY_FIRST_USEC << (s->pending.n_tries < 8 ? s->pending.n_tries : 8);
+        int r;
+
+        if (!s->pending.first)
+                return error_origin(sd_event_source_set_enabled(s->pending.timer, SD_EVENT_OFF));
+        r = error_origin(sd_event_source_set_time_relative(s->pending.timer, usec < RETRY_MOST_USEC ? usec : RETRY_MOST_USEC));
+        return r < 0 ? r : error_origin(sd_event_source_set_enabled(s->pending.timer, SD_EVENT_ONESHOT));
+}
+
+void supervisor_free_pending(Supervisor *s) {
+        pending_free_list(s->pending.first);
+        s->pending.first = NULL;
+        s->pending.timer = sd_event_source_disable_unref(s->pending.timer);
+}
+
+/* ---- trying again ------------------------------------------------------------------------------------------------ */
+
+static int try_to_add(Supervisor *s, PendingEvent *const *list, size_t n, Explanation *e) {
+        Adding adding = { .keep = !list[0]->is_configured, .is_written = true };
+        EventSpec *specs = calloc(n, sizeof(*specs));
+        EventRefs refs = { .n = 0 };
+        int r = specs ? 0 : error_origin(-ENOMEM);
+
+        for (size_t i = 0; i < n && r == 0; i++) {
+                r = spec_from_message(s, list[i]->spec, &specs[i], e);
+                specs[i].configured = list[i]->is_configured;
+        }
+        if (r == 0)
+                r = supervisor_add(s, specs, n, &adding, &refs, e);
+        for (size_t i = 0; specs && i < n; i++)
+                event_spec_deinit(&specs[i]);
+        free(specs);
+        event_refs_deinit(&refs);
+        return r;
+}
+
+/* The log hears of another reason, not of each other number in its text. */
+static int stay_pending(PendingEvent *p, const Explanation *e) {
+        bool is_another = !p->reason || strcmp(p->reason, e->reason ? e->reason : "") != 0;
+        char *why;
+
+        if (strcmp(p->why, e->text) == 0)
+                return 0;
+        why = strdup(e->text);
+        if (!why)
+                return error_origin(-ENOMEM);
+        free(p->why);
+        p->why = why;
+        p->reason = e->reason ? e->reason : "";
+        if (is_another)
+                pending_log(p);
+        return 0;
+}
+
+/*
+ * All at once, because a thousand changes one by one take their time; if that is refused, each half on its own, until it is
+ * known which it is.
+ */
+static int retry(Supervisor *s, PendingEvent *const *list, size_t n) {
+        Explanation e = EXPLANATION_NULL;
+        int r = n > 0 ? try_to_add(s, list, n, &e) : 0;
+
+        if (r < 0 || r == REFUSED_CANCELLED)
+                return r;
+        if (r > 0 && n > 1) {
+                r = retry(s, list, n / 2);
+                return r == 0 ? retry(s, list + n / 2, n - n / 2) : r;
+        }
+        if (r > 0)
+                return stay_pending(list[0], &e);
+        for (size_t i = 0; i < n; i++) {
+                if (list[i]->reason)
+                        log_print_with(LOG_NOTICE, MESSAGE_EVENT_OPENED, LOG_FIELDS({ "EVENT", list[i]->spec->name }),
+                                       "%s is not pending any more: it is open", list[i]->spec->name);
+                take_out(&s->pending, list[i]);
+        }
+        return 0;
+}
+
+/* No request changes the list meanwhile: one operation runs at a time. */
+static int retry_kind(Supervisor *s, bool is_configured) {
+        _cleanup_free_ PendingEvent **list = calloc(supervisor_count_pending(s) + 1, sizeof(*list));
+        size_t n = 0;
+
+        if (!list)
+                return error_origin(-ENOMEM);
+        for (PendingEvent *p = s->pending.first; p; p = p->next)
+                if (p->is_configured == is_configured)
+                        list[n++] = p;
+        return retry(s, list, n);
+}
+
+int supervisor_retry_pending(Supervisor *s) {
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = retry_kind(s, true);
+        if (r == 0)
+                r = retry_kind(s, false);
+        notes_forget(s); /* of what is tried again and again nothing is noted */
+        s->pending.n_tries++;
+        return r < 0 ? r : set_timer(s); /* cancelled: perfd is stopping */
+}
+
+int supervisor_retry_kept(Supervisor *s) {
+        int r = retry_kind(s, false);
+
+        s->pending.n_tries = 0;
+        return r < 0 ? r : set_timer(s);
+}

@@ -1,0 +1,250 @@
+/*
+ * From one configuration to another as one change: everything new is resolved and opened first, so that a mistake anywhere
+ * leaves everything as it was; what is the same in both is not touched, and what differs only in what can be changed while
+ * it runs keeps its id and loses nothing.
+ *
+ * What the host does not have now, as a unit that starts later, refuses a start or a reload only where the configuration says
+ * `strict`; an apply only if its client allows nothing else. Such an event is part of the new configuration, and pending.
+ *
+ * New events begin before old ones end, also those that take their place under the same name: until the last of what can
+ * be refused has succeeded, nothing is gone that could not be brought back.
+ */
+#include "daemon/supervisor/configuration/reload.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "config/difference.h"
+#include "daemon/base/log.h"
+#include "daemon/base/printable.h"
+#include "daemon/supervisor/requests/access.h"
+#include "daemon/supervisor/configuration/kept.h"
+
+static int reload_commit(Supervisor *s, Reload *w, Explanation *e) {
+        Registration *added = TAKE_PTR(w->added);
+        int r;
+
+        r = added ? supervisor_register(s, added, w->n_added, e) : 0;
+        if (r != 0)
+                return r;
+        r = supervisor_replace(s, w->replacements, w->n_replacements, e);
+        if (r > 0 && added) {
+                int undone = supervisor_unregister(s, added, w->n_added);
+
+                r = undone < 0 ? undone : r;
+        }
+        return r == 0 && w->n_removed > 0 ? supervisor_remove_selected(s, w->removed, w->n_removed, e) : r;
+}
+
+/*
+ * Said of what was started with, and not of the configuration before: whoever reloads twice hears it twice, and whoever takes it
+ * back hears nothing.
+ */
+static void log_restart_needed(const Config *started_with, const Config *c) {
+        ConfigDifference d;
+
+        for (size_t row = 0; config_difference_next(started_with, c, &row, &d);) {
+                const char *unit = config_unit(d.key);
+                char text[512];
+
+                if (!d.key->restart)
+                        continue;
+                (void)snprintf(text, sizeof(text), "%s%s needs a restart: it is %s%s until then and %s%s afterwards",
+                               d.key->pattern, d.at.path ? "" : ", which is not set any more,", d.before, unit, d.after, unit);
+                if (d.at.path)
+                        log_print(LOG_WARNING, MESSAGE_NEEDS_RESTART, "%s:%u:%u: %s", d.at.path, d.at.line, d.at.column, text);
+                else
+                        log_print(LOG_WARNING, MESSAGE_NEEDS_RESTART, "%s", text);
+        }
+}
+
+/* Those that are there twice: under their names there is an old and a new one. */
+static uint32_t reload_count_changed(const Supervisor *s, const Reload *w) {
+        uint32_t n = 0;
+
+        for (const Registration *g = w->added; g; g = g->next)
+                n += supervisor_find(s, g->event->spec.name) != NULL;
+        return n;
+}
+
+static int change_events(Supervisor *s, Config *c, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        Config *before = s->config; /* may be `c`, and then has no other reference */
+        Reload w = { .end = &w.added, .may_wait = may_wait };
+        uint32_t n_changed = 0;
+        int r = reload_prepare(s, c, &w, e);
+
+        if (r == 0) {
+                n_changed = reload_count_changed(s, &w);
+                r = reload_commit(s, &w, e);
+        }
+        if (r == 0) {
+                ret->added = (uint32_t)w.n_added - n_changed;
+                ret->removed = (uint32_t)w.n_removed - n_changed;
+                ret->changed = n_changed + (uint32_t)w.n_replacements;
+                ret->kept = (uint32_t)(w.n_kept - w.n_replacements);
+                log_restart_needed(s->started_with, c);
+                s->config = config_ref(c);
+                config_unref(before);
+                for (const PendingEvent *p = w.pending; p; p = p->next)
+                        pending_log(p);
+                supervisor_set_pending(s, TAKE_PTR(w.pending), true);
+                r = supervisor_update_memory(s);
+        }
+        reload_deinit(s, &w);
+        return r;
+}
+
+/* The rings first: what of the events is refused then leaves the rings as they were, too. */
+static int supervisor_change_config(Supervisor *s, Config *c, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        size_t before = s->config->ring_size, after = c->ring_size;
+        int r = after != before ? supervisor_resize_rings(s, after, e) : 0;
+
+        if (r != 0)
+                return r;
+        r = change_events(s, c, may_wait, ret, e);
+        if (r > 0 && after != before) {
+                int undone = supervisor_resize_rings(s, before, NULL);
+
+                if (undone > 0)
+                        log_print(LOG_ERR, MESSAGE_RINGS_RESIZED, "the rings keep their new size: the old one is refused now");
+                r = undone < 0 ? undone : r;
+        }
+        if (r == 0) {
+                operations_set_final(s); /* what can not be opened stays pending; what the change is about has been done */
+                r = supervisor_retry_kept(s);
+        }
+        if (r == 0) {
+                ret->pending = (uint32_t)supervisor_count_pending(s);
+                ret->ring_size = after != before ? after : 0;
+        }
+        return r;
+}
+
+/* Where enabling all of them as one is refused, each is tried on its own. */
+static int add_one_by_one(Supervisor *s) {
+        PendingEvent *list = NULL;
+        int r = reload_all_pending(s, s->config, &list);
+
+        if (r < 0) {
+                pending_free_list(list);
+                return r;
+        }
+        supervisor_set_pending(s, list, true);
+        return supervisor_retry_pending(s);
+}
+
+int supervisor_apply_config(Supervisor *s, Explanation *e) {
+        Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
+        int r = supervisor_change_config(s, s->config, !s->config->strict, &reply, e);
+
+        return reload_may_come(r) && !s->config->strict ? add_one_by_one(s) : r;
+}
+
+#define MORE_MISTAKES_SIZE 80 /* of a list, for what it has no room for */
+
+static int refuse_mistakes(const ConfigMistakes *m, const char *path, Explanation *e) {
+        size_t used = 0, n_left = 0;
+        char line[sizeof(e->text)];
+
+        (void)refuse(e, REFUSED_INVALID, "bad-config", "%s is not valid", path);
+        for (size_t i = 0; i < m->n_items; i++) {
+                size_t n = m->items[i].warning ? 0 : config_mistake_text(&m->items[i], line, sizeof(line) - MORE_MISTAKES_SIZE);
+
+                if (m->items[i].warning)
+                        continue;
+                if (n_left > 0 || used + n + 1 + MORE_MISTAKES_SIZE > sizeof(e->text)) { /* whole ones, and how many there is no room for */
+                        n_left++;
+                        continue;
+                }
+                used += (size_t)snprintf(e->text + used, sizeof(e->text) - used, "%s%s", used > 0 ? "\n" : "", line);
+        }
+        if (n_left > 0)
+                (void)snprintf(e->text + used, sizeof(e->text) - used, "%sand %zu more errors: `perfctl validate` lists all",
+                               used > 0 ? "\n" : "", n_left);
+        utf8_mend(e->text); /* one that is longer than all the room is cut, perhaps in a character */
+        return REFUSED_INVALID;
+}
+
+/* What reading it has said. */
+static int refuse_config(int r, const ConfigMistakes *m, const char *path, Explanation *e) {
+        if (r == REFUSED_CANCELLED)
+                return refuse(e, r, "cancelled", "it was not read to its end: perfd is stopping, or nobody waits for it any more");
+        return r > 0 ? refuse_mistakes(m, path, e) : r;
+}
+
+/* What only the daemon knows of a configuration that is right else: its rules. */
+static int check_rules(int r, const Config *c, ConfigMistakes *m) {
+        if (r == 0)
+                r = access_check(c, m);
+        if (r == 0)
+                r = config_mistakes_finish(m);
+        return r == 0 && m->n_errors > 0 ? REFUSED_INVALID : r;
+}
+
+static void log_warning(const ConfigMistake *m) {
+        char line[1024];
+
+        (void)config_mistake_text(m, line, sizeof(line));
+        utf8_mend(line);
+        log_print(LOG_WARNING, MESSAGE_BAD_CONFIG, "%s", line);
+}
+
+static int reload_file(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        _cleanup_(config_unrefp) Config *c = NULL;
+        ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (!s->config_path)
+                return refuse(e, REFUSED_INVALID, "bad-config", "perfd runs without a configuration: start it with --config");
+        r = config_load(s->config_path, &mistakes, &c);
+        r = check_rules(r, c, &mistakes);
+        r = refuse_config(r, &mistakes, s->config_path, e);
+        for (size_t i = 0; i < mistakes.n_items && r == 0; i++)
+                log_warning(&mistakes.items[i]);
+        config_mistakes_deinit(&mistakes);
+        if (r != 0)
+                return r;
+        s->loads_own_config = true;
+        r = supervisor_change_config(s, c, !c->strict, ret, e);
+        s->loads_own_config = false;
+        return r == 0 ? access_change(s, c) : r; /* which an apply leaves alone: without rules all would be everybody's */
+}
+
+/* `systemctl status` shows it until a reload succeeds, whoever asked for this one. */
+static void tell_outcome(Supervisor *s, int r, const Explanation *e) {
+        char text[600];
+
+        if (r < 0 || r == REFUSED_CANCELLED)
+                return;
+        (void)snprintf(text, sizeof(text), "not reloaded, everything is as it was: %.*s", (int)strcspn(e->text, "\n"), e->text);
+        supervisor_notify_status(s, r == 0 ? NULL : text);
+}
+
+int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        int r = reload_file(s, ret, e);
+
+        tell_outcome(s, r, e);
+        return r;
+}
+
+int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *e) {
+        ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
+        int r = config_parse(path, yaml, strlen(yaml), &mistakes, ret);
+
+        r = check_rules(r, r == 0 ? *ret : NULL, &mistakes);
+        if (r > 0)
+                *ret = config_unref(*ret);
+        r = refuse_config(r, &mistakes, path, e);
+        config_mistakes_deinit(&mistakes);
+        return r;
+}
+
+int supervisor_apply(Supervisor *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        _cleanup_(config_unrefp) Config *c = NULL;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = reload_parse(yaml, path, &c, e);
+        return r == 0 ? supervisor_change_config(s, c, may_wait, ret, e) : r;
+}

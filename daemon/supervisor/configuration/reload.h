@@ -1,0 +1,47 @@
+/* Between supervisor/configuration/reload.c, supervisor/configuration/reload-prepare.c and supervisor/configuration/plan.c: what another configuration changes. Main thread only. */
+#pragma once
+
+#include "daemon/supervisor/supervisor.h"
+
+typedef struct Reload {
+        Registration *added, **end; /* resolved and opened; where the next one goes */
+        size_t n_added;
+        Registration **kept; /* registrations that the new configuration has as well, also those that are replaced */
+        size_t n_kept;
+        Replacement *replacements;
+        size_t n_replacements;
+        Registration **removed; /* also those whose name is in `added`: they are changed by a new event */
+        size_t n_removed;
+        bool may_wait;         /* what can not be opened now is pending, and refuses nothing */
+        PendingEvent *pending;
+} Reload;
+
+typedef enum ReloadKind {
+        RELOAD_ADD,    /* also what takes the place of another one of its name */
+        RELOAD_KEEP,
+        RELOAD_CHANGE, /* while it runs */
+} ReloadKind;
+
+/* What an event means, or several by a glob. */
+int reload_resolve(Supervisor *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e);
+/* What becomes of one that was resolved. ret_running: of its name, or NULL. Refused: a client has added that. */
+int reload_find(const Supervisor *s, const Registration *fresh, Registration **ret_running, ReloadKind *ret, Explanation *e);
+
+/* With `end` at its `added`. Then all that was resolved is taken, and the end says what is removed. In a trial nothing is opened. */
+int reload_begin(const Supervisor *s, Reload *w);
+/* `fresh` moves, also if it is refused. */
+int reload_take(Supervisor *s, Reload *w, Registration *fresh, Explanation *e);
+int reload_end(const Supervisor *s, Reload *w, Explanation *e);
+/* All of it, with `may_wait`. */
+int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e);
+void reload_deinit(Supervisor *s, Reload *w);
+/* The text as a Config. Refused: with every mistake in it. */
+int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *e);
+/* It is part of the change, though it was refused with this. -ENOMEM */
+int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, Reload *w, const Explanation *e);
+/* Refused with this: it may be another answer when the host has changed. A mistake stays one. */
+bool reload_may_come(int r);
+/* Into a list: a note of what would be pending, or a mistake, which everything is of a strict configuration. */
+void reload_add_refusal(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigMistakes *m);
+/* Every event of the configuration as one that is pending, for no reason yet. The list grows also when it fails: -ENOMEM. */
+int reload_all_pending(Supervisor *s, const Config *c, PendingEvent **list);

@@ -1,0 +1,499 @@
+/*
+ * The fds of one event: for each task, cgroup or whole CPU, on each CPU, one for the event, or one for each member of its
+ * group; disabled, filtered and redirected into the CPU's ring before anybody can see them.
+ *
+ * A thread that appears while the others are opened may have been followed or missed, and which of both is not to be
+ * seen; then all are closed and opened anew.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <string.h>
+
+#include "daemon/base/checkpoint.h"
+#include "daemon/base/fd-limit.h"
+#include "daemon/base/log.h"
+#include "daemon/kernel/event/open.h"
+#include "daemon/supervisor/events/own.h"
+#include "daemon/supervisor/events/quota.h"
+
+#define TRIES 10
+#define GROUP_TRIES 16 /* each finds the leader gone in one of a hundred of them, on a task that makes a thousand children a second */
+
+/* Breakpoints here and now: the next one may need their register. */
+void opened_close_unknown(Supervisor *s, Opened *o, uint32_t uid) {
+        _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
+        _Atomic(size_t) *charged = o->n > 0 ? supervisor_closing_of(s, uid) : NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < o->n; i++)
+                if (o->streams[i].is_breakpoint)
+                        close_fd(o->streams[i].fd);
+                else if (fds)
+                        fds[n++] = o->streams[i].fd;
+                else
+                        closer_close(&s->closer, &o->streams[i].fd, 1, charged);
+        closer_close(&s->closer, fds, n, charged);
+        free(o->streams);
+        *o = OPENED_NULL;
+}
+
+typedef struct KeptFds {
+        Opened opened;
+        uint32_t uid; /* that they are charged to */
+} KeptFds;
+
+static void release_fds(Supervisor *s, void *object) {
+        KeptFds *k = object;
+
+        s->answering.n_fds -= k->opened.n;
+        supervisor_charge_kept(s, k->uid, -(ptrdiff_t)k->opened.n);
+        opened_close_unknown(s, &k->opened, k->uid);
+        free(k);
+}
+
+void opened_close_of(Supervisor *s, Opened *o, uint32_t uid) {
+        KeptFds *k = NULL;
+
+        if (s->answering.n == 0 || o->n == 0) {
+                opened_close_unknown(s, o, uid);
+                return;
+        }
+        k = malloc(sizeof(*k)); /* a reader that does not answer may still read them */
+        if (!k)
+                log_print(LOG_ERR, MESSAGE_NO_MEMORY, "no memory to remember fds that are kept for a reader: never closed");
+        s->answering.n_fds += o->n;
+        supervisor_charge_kept(s, uid, (ptrdiff_t)o->n);
+        if (k) {
+                *k = (KeptFds){ *o, uid };
+                supervisor_defer(s, release_fds, k);
+        }
+        *o = OPENED_NULL;
+}
+
+void opened_close(Supervisor *s, Opened *o) {
+        opened_close_of(s, o, supervisor_charged_uid(s));
+}
+
+static void close_one(void *userdata, int fd) {
+        Supervisor *s = userdata;
+
+        closer_close(&s->closer, &fd, 1, supervisor_closing_of(s, supervisor_charged_uid(s)));
+}
+
+void supervisor_give_closer(Supervisor *s, bool is_there) {
+        open_set_closer(is_there ? close_one : NULL, s);
+}
+
+size_t supervisor_own_fds(size_t n_cpus) {
+        return 64 + 4 * n_cpus; /* sockets, files that are open for a moment; carrier, moves, mailbox and timer of each CPU */
+}
+
+size_t supervisor_count_fds(const Supervisor *s) {
+        size_t n = 0;
+
+        for (size_t slot = 0; slot < s->n_cpus; slot++)
+                n += s->online[slot];
+        for (const Registration *r = s->registrations; r; r = r->next)
+                n += r->opened.n + r->pending.n;
+        return n;
+}
+
+/* ---- before anything is opened: does it fit? --------------------------------------------------------------------- */
+
+static int check_fds(const Supervisor *s, const char *what, size_t need, Explanation *e) {
+        const uint64_t limit = fd_limit();
+        size_t have = supervisor_count_fds(s) + s->control.n_connections + s->n_subscribers +
+                      s->n_subscriptions + /* each may have a pool */
+                      supervisor_own_fds(s->n_cpus) + s->answering.n_fds +
+                      atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed);
+
+        if (have + need <= limit)
+                return 0;
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
+                      "%s needs %zu fds (tasks or cgroups times CPUs times members), %zu of perfd's %llu are left; raise "
+                      "LimitNOFILE= (RLIMIT_NOFILE) or trace fewer tasks, CPUs or events", what, need,
+                      have < limit ? (size_t)limit - have : 0, (unsigned long long)limit);
+}
+
+static int check_least(Supervisor *s, const Registration *g, size_t least, Explanation *e) {
+        int r = least > 0 ? check_fds(s, g->event->spec.name, least, e) : 0;
+
+        if (r != 0 || least == 0)
+                return r;
+        if (!operations_is_trial(s)) /* what is kept was within the quota when it was added */
+                return supervisor_charged_uid(s) == g->event->spec.uid ? supervisor_check_fd_quota(s, g, least, e) : 0;
+        s->operations.n_planned += least; /* nothing of it stays open: it is the looking that is charged */
+        return supervisor_check_trial_quota(s, g->event->spec.name, s->operations.n_planned, e);
+}
+
+static int count_needed(Supervisor *s, const Registration *g, size_t *ret, Explanation *e) {
+        _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
+        const EventSpec *spec = &g->event->spec;
+        _cleanup_free_ uint32_t *slots = NULL;
+        size_t n_slots = 0;
+        int r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+
+        if (r == 0) /* before a million processes are looked at: each that is there has one thread at least */
+                r = check_least(s, g, (spec->n_pids + spec->n_tids) * n_slots * g->plan.n_attrs, e);
+        if (r == 0)
+                r = supervisor_find_whoms(s, g, &whoms, e);
+        if (r != 0)
+                return r;
+        if (whoms.n_doubled > 0)
+                notes_add_nested(s, spec->name, whoms.n_doubled);
+        *ret = whoms.n * n_slots * g->plan.n_attrs;
+        return 0;
+}
+
+int supervisor_count_room(Supervisor *s, const Registration *list, size_t *ret_n_fds, Explanation *e) {
+        size_t need = 0, one = 0;
+
+        for (const Registration *g = list, *before = NULL; g; before = g, g = g->next) {
+                /* the matches of a glob have one target: who is in it is looked up once */
+                bool same = before && before->plan.n_attrs == g->plan.n_attrs && !before->cpus && !g->cpus &&
+                            event_spec_same_target(&before->event->spec, &g->event->spec);
+                int r = g->event->external ? 0 : same ? 0 : count_needed(s, g, &one, e);
+
+                if (r != 0)
+                        return r;
+                need += g->event->external ? 0 : one;
+        }
+        *ret_n_fds = need;
+        return 0;
+}
+
+int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e) {
+        size_t need = 0;
+        int r = supervisor_count_room(s, list, &need, e);
+
+        if (r != 0)
+                return r;
+        return check_fds(s, list && !list->next ? list->event->spec.name : "what was asked for", need, e);
+}
+
+/* ---- filters ----------------------------------------------------------------------------------------------------- */
+
+/* What the user wants and what keeps our own threads out, as one filter. NULL in *ret: none. */
+static int compose_filter(const Supervisor *s, const Registration *r, const char *filter, char **ret) {
+        bool exclude = s->self_filter && !r->event->spec.include_self && event_spec_is_host(&r->event->spec);
+
+        *ret = NULL;
+        if (r->plan.attrs[0].type != PERF_TYPE_TRACEPOINT || (!filter && !exclude))
+                return 0;
+        if (filter && exclude)
+                return asprintf(ret, "(%s) && (%s)", filter, s->self_filter) < 0 ? error_origin(-ENOMEM) : 0;
+        *ret = strdup(filter ? filter : s->self_filter);
+        return *ret ? 0 : error_origin(-ENOMEM);
+}
+
+static int set_filter(const Supervisor *s, const Registration *r, int fd, const char *filter, const char *composed,
+                      Explanation *e) {
+        const Plan *plan = r->event->plan;
+        int error = 0;
+
+        if (filter && !open_filter_is_closed(filter))
+                error = REFUSED_INVALID;
+        else if (composed)
+                error = open_set_filter(fd, composed, r->event->spec.name, e);
+        if (error != REFUSED_INVALID)
+                return error;
+        if (!filter)
+                return 0; /* an event without filters: the reader leaves our own doing out */
+        tracing_explain_filter(&s->tracing, plan->group, plan->name, filter, e);
+        return error;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+typedef struct Opening {
+        Supervisor *supervisor;
+        const Registration *registration;
+        const char *filter;
+        char *composed;
+        nsec_t since;
+        Opened opened;
+} Opening;
+
+/* As precise as this machine can: from 3 down. */
+static int open_attr(const Registration *g, size_t i, bool for_task, OpenPlace place, int *ret_fd, Explanation *e) {
+        struct perf_event_attr attr = attr_for(&g->plan, i, for_task, g->event->spec.no_inherit);
+        const char *what = g->event->n_members > i ? g->event->members[i].event : g->event->spec.name;
+        int r;
+
+        if (i > 0 && !g->plan.is_group)
+                what = g->event->spec.name;
+        if (!g->plan.precise_max)
+                return open_event(&attr, what, place, ret_fd, e);
+        for (attr.precise_ip = 3;; attr.precise_ip--) {
+                r = open_event(&attr, what, place, ret_fd, e);
+                if (r != REFUSED_UNSUPPORTED || attr.precise_ip == 0)
+                        return r;
+        }
+}
+
+/* Attr i for one whom on one CPU. Only what can write into the ring is led there. */
+static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, int leader_fd, bool may_try_again, int *ret_fd,
+                       Explanation *e) {
+        const Registration *g = o->registration;
+        Supervisor *s = o->supervisor;
+        OpenPlace place = { .pid = whom->pid, .is_cgroup = whom->cgroup != NULL, .cpu = (int)s->cpus[slot],
+                            .leader_fd = leader_fd, .may_try_again = may_try_again, .config3 = g->plan.config3[i] };
+        bool is_leader = i == 0 || !g->plan.is_group, is_task = whom->pid >= 0 && !whom->cgroup;
+        const uint32_t type = g->plan.attrs[i].type;
+        int fd = -1;
+        uint64_t id;
+        int r = checkpoint(e);
+
+        if (r == 0)
+                r = open_attr(g, i, is_task, place, &fd, e);
+        if (r == 0 && is_leader && type == PERF_TYPE_TRACEPOINT)
+                r = set_filter(s, g, fd, o->filter, o->composed, e);
+        if (r == 0)
+                r = is_leader ? open_redirect(fd, s->carriers[slot], g->event->spec.name, &id, e) : open_id(fd, &id, e);
+        if (r != 0) {
+                (void)open_close_of(type, fd);
+                return r;
+        }
+        *ret_fd = fd;
+        o->opened.streams[o->opened.n++] = (Stream){ .slot = slot, .member = is_leader ? 0 : (uint32_t)i,
+                                                     .fd = fd, .id = id, .whom = whom->id, .since = o->since,
+                                                     .is_cgroup = whom->cgroup != NULL,
+                                                     .awaits_exec = is_task && g->plan.attrs[i].enable_on_exec,
+                                                     .is_breakpoint = type == PERF_TYPE_BREAKPOINT,
+                                                     .is_sampling = !g->event->exact, .period = g->event->period,
+                                                     .read_format = g->plan.attrs[i].read_format };
+        return 0;
+}
+
+/* Back to the first n. What is closed was never enabled. */
+static void drop_streams(Opening *o, size_t n) {
+        while (o->opened.n > n)
+                (void)open_close(o->opened.streams[--o->opened.n].fd);
+}
+
+/* All attrs for one whom on one CPU: a group, or the sites of a probe. Nothing of a group that is not whole stays. */
+static int try_attrs(Opening *o, const Whom *whom, uint32_t slot, bool may_try_again, Explanation *e) {
+        const AttrPlan *plan = &o->registration->plan;
+        const size_t before = o->opened.n;
+        int leader = -1, r = 0;
+
+        for (size_t i = 0; i < plan->n_attrs && r == 0; i++) {
+                int fd = -1;
+
+                r = open_stream(o, i, whom, slot, plan->is_group ? leader : -1, may_try_again, &fd, e);
+                if (i == 0)
+                        leader = fd;
+        }
+        if (r > 0 && plan->is_group)
+                drop_streams(o, before);
+        return r;
+}
+
+static int open_attrs(Opening *o, const Whom *whom, uint32_t slot, Explanation *e) {
+        int r, n = 0;
+
+        do
+                r = try_attrs(o, whom, slot, ++n < GROUP_TRIES, e);
+        while (r == OPEN_E_LEADER_LEFT);
+        if (r > 0 && r != REFUSED_CANCELLED && whom->cgroup && cgroup_is_gone(&o->supervisor->cgroups, whom->cgroup))
+                return 0; /* as a task that has exited */
+        return r == OPEN_E_OFFLINE || r == OPEN_E_EXITED ? 0 : r;
+}
+
+static void note_roots(Opening *o, const Whoms *whoms) {
+        for (size_t i = 0; i < whoms->n && !o->registration->event->spec.no_inherit; i++)
+                if (whoms->list[i].pid >= 0 && !whoms->list[i].cgroup)
+                        kin_table_add_root(&o->supervisor->kin, (uint32_t)whoms->list[i].pid);
+}
+
+static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_t n_slots, Explanation *e) {
+        size_t n = whoms->n * n_slots * o->registration->plan.n_attrs;
+        int r = check_fds(o->supervisor, o->registration->event->spec.name, n, e);
+
+        if (r == 0)
+                r = compose_filter(o->supervisor, o->registration, o->filter, &o->composed);
+        if (r != 0)
+                return r;
+        o->opened.streams = calloc(n + 1, sizeof(*o->opened.streams));
+        if (!o->opened.streams)
+                return error_origin(-ENOMEM);
+        o->since = clock_now(o->supervisor->attr.clock);
+        note_roots(o, whoms); /* before the first child can inherit */
+        for (size_t i = 0; i < whoms->n && r == 0; i++)
+                for (size_t k = 0; k < n_slots && r == 0; k++)
+                        r = open_attrs(o, &whoms->list[i], slots[k], e);
+        o->opened.event = o->registration->event->origin ? o->registration->event->origin : o->registration->event;
+        o->opened.whole = o->opened.listed = clock_now(o->supervisor->attr.clock);
+        return r;
+}
+
+int supervisor_open_at(Supervisor *s, const Registration *g, const char *filter, const Whoms *whoms, const uint32_t *slots,
+                       size_t n_slots, Opened *ret, Explanation *e) {
+        Opening o = { .supervisor = s, .registration = g, .filter = filter, .opened = OPENED_NULL };
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = error_trace_of(open_all(&o, whoms, slots, n_slots, e), "event %s", g->event->spec.name);
+        free(o.composed);
+        if (r != 0)
+                opened_close_unknown(s, &o.opened, supervisor_charged_uid(s));
+        else
+                *ret = o.opened;
+        return r;
+}
+
+/*
+ * None of these was there any more when it was opened: refused, unless more may come. Threads are looked for only by opening, so
+ * it is the first that was named.
+ */
+static int check_gone(const Registration *g, const Whoms *whoms, Explanation *e) {
+        const EventSpec *spec = &g->event->spec;
+        int r;
+
+        if (whoms->n == 0 || g->is_followed || g->is_registered)
+                return 0;
+        r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: %s", spec->name,
+                   whoms->list[0].pid < 0 ? "its CPUs are offline" : "its tasks or cgroups are gone");
+        if (e && (spec->n_tids > 0 || spec->n_pids > 0)) {
+                e->list = spec->n_tids > 0 ? "tids" : "pids";
+                e->item = 0;
+        }
+        return r;
+}
+
+/* Once: refused, or *ret_same says whether everybody who is there now was there before. */
+static int try_to_open(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
+                       Opened *ret, bool *ret_same, Explanation *e) {
+        _cleanup_(whoms_deinit) Whoms before = WHOMS_NULL;
+        _cleanup_(own_tasks_deinit) OwnTasks own = OWN_TASKS_NULL;
+        int r;
+
+        r = own_find_whoms(s, g, &before, &own, e);
+        if (r == 0)
+                r = supervisor_open_at(s, g, filter, &before, slots, n_slots, ret, e);
+        if (r != 0)
+                return r;
+        if (ret->n == 0)
+                r = check_gone(g, &before, e);
+        return r == 0 ? own_look_again(s, g, &before, &own, ret_same, e) : r;
+}
+
+int supervisor_open_on(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
+                       Opened *ret, Explanation *e) {
+        thread_assert(THREAD_MAIN);
+        for (int i = 0; i < TRIES; i++) {
+                Opened o = OPENED_NULL;
+                bool same = false;
+                int r = try_to_open(s, g, filter, slots, n_slots, &o, &same, e);
+
+                if (r == 0 && same) {
+                        *ret = o;
+                        return 0;
+                }
+                opened_close_unknown(s, &o, supervisor_charged_uid(s));
+                if (r != 0)
+                        return r;
+        }
+        if (g->is_registered && own_is_on_tasks(g))
+                return 0; /* a client that makes tasks without end holds up no change of others: the event goes without these */
+        return refuse(e, REFUSED_EXHAUSTED, "bad-target",
+                      "%s: whom it observes changes faster than it can be opened (%d tries): try again, or trace the host and "
+                      "filter by pid", g->event->spec.name, TRIES);
+}
+
+/*
+ * A plan changes nothing: a user probe is not opened for it, because that puts a breakpoint into all programs that run the file,
+ * and one in the middle of an instruction ends them. Its file, place and arguments are good by now.
+ */
+static int try_user_probe(Supervisor *s, const Registration *g, const char *filter, Explanation *e) {
+        const Plan *plan = g->event->plan;
+
+        if (!filter || g->plan.attrs[0].type != PERF_TYPE_TRACEPOINT)
+                return 0;
+        if (!open_filter_is_closed(filter)) {
+                tracing_explain_filter(&s->tracing, plan->group, plan->name, filter, e);
+                return REFUSED_INVALID;
+        }
+        return tracing_try_filter(&s->tracing, plan->group, plan->name, filter, e);
+}
+
+/*
+ * For a plan, and for whether a configuration is valid: what can be refused is found by opening it once, for one of those whom it
+ * observes, on one of its CPUs, and closed at once. Matches of a glob without a filter are as their first one.
+ */
+static int open_for_trial(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
+                          Explanation *e) {
+        _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
+        bool is_open = false;
+        int r = 0;
+
+        if (g->like_first && !filter)
+                return 0;
+        r = supervisor_wait_for_trial_room(s, g->event->spec.name, g->plan.n_attrs, e);
+        if (r == 0)
+                r = supervisor_find_whoms(s, g, &whoms, e);
+        if (r == 0 && g->probe && probe_is_user(g->probe))
+                return try_user_probe(s, g, filter, e);
+        for (size_t i = 0; i < whoms.n && n_slots > 0 && r == 0 && !is_open; i++) {
+                Whoms one = { .list = &whoms.list[i], .n = 1 };
+                Opened o = OPENED_NULL;
+
+                r = supervisor_open_at(s, g, filter, &one, slots, 1, &o, e);
+                is_open = o.n > 0; /* it is not gone */
+                opened_close_unknown(s, &o, supervisor_charged_uid(s));
+        }
+        return r == 0 && !is_open && n_slots > 0 ? check_gone(g, &whoms, e) : r;
+}
+
+int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Opened *ret, Explanation *e) {
+        _cleanup_free_ uint32_t *slots = NULL;
+        size_t n_slots = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (g->event->external)
+                return 0;
+        r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+        if (r == 0 && operations_is_trial(s))
+                return open_for_trial(s, g, filter, slots, n_slots, e);
+        return r == 0 ? supervisor_open_on(s, g, filter, slots, n_slots, ret, e) : r;
+}
+
+/* One of a pattern's: its tracepoint went since it was listed, as a probe of somebody's, or it is another one by now. */
+static bool is_gone(Supervisor *s, const Registration *g) {
+        const Plan *plan = g->event->plan;
+        Plan *now = NULL;
+        bool is;
+
+        if (!g->of_glob || !plan)
+                return false;
+        is = tracing_load(&s->tracing, plan->group, plan->name, &now, NULL) == REFUSED_NOT_FOUND || (now && now->type != plan->type);
+        plan_unref(now);
+        return is;
+}
+
+int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e) {
+        Registration **p = list;
+        int r = supervisor_check_room(s, *list, e);
+
+        while (*p && r == 0) {
+                Registration *g = *p;
+                Explanation why = EXPLANATION_NULL;
+
+                r = supervisor_open(s, g, g->event->spec.filter, &g->opened, &why);
+                bool is_left_out = r == REFUSED_DENIED && g->of_glob && strcmp(why.reason, "not-sampled") == 0;
+
+                if (is_left_out)
+                        notes_add_left_out(s, why.text);
+                if (is_left_out || (r > 0 && r != REFUSED_CANCELLED && is_gone(s, g))) {
+                        *p = g->next;
+                        registration_free(s, g);
+                        r = 0;
+                        continue;
+                }
+                if (r > 0 && e)
+                        *e = why;
+                p = &g->next;
+        }
+        return r;
+}

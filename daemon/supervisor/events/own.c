@@ -1,0 +1,393 @@
+/*
+ * What the kernel would let a client open itself if kernel.perf_event_paranoid did, perfd opens for it, and nothing else. perfd's
+ * own privileges pass all checks of perf_event_open(2), so they are made here: that each task is the client's, at the moment
+ * before it is opened and at the one behind it, through a folder of /proc that stays that of the same task; what is opened is
+ * disabled until then. From there on the kernel ends what has to end, whoever opened it: at the exec of a setuid or setgid
+ * program, of one with capabilities, or of one that its caller may not read (begin_new_exec(): perf_event_exit_task()), in each
+ * task that has inherited the event, too. A task without capabilities comes by another uid in no other way.
+ *
+ * The decision to doubt is what may be sampled: as the kernel does it for users, system calls, and what happens in user space.
+ * Other tracepoints tell of other tasks, and addresses of the kernel say where it lies.
+ */
+#include "daemon/supervisor/events/name-pattern.h"
+#include "daemon/supervisor/events/own.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/checkpoint.h"
+#include "daemon/base/cleanup.h"
+#include "daemon/base/log.h"
+#include "daemon/base/printable.h"
+#include "daemon/supervisor/requests/requests.h"
+
+#define OWN_CONNECTIONS_MAX 16  /* of one uid, that events end with: they are never closed for being idle */
+#define INTERVAL_MIN (10 * NSEC_PER_MSEC)
+#define NAMES_MAX 1000    /* of one request */
+#define CGROUP_NAMES_MAX 8 /* of one request: each may have all cgroups of the host looked at, while other changes wait */
+#define OWN_GLOBS_MAX 16  /* each is matched with the names of all events */
+
+static bool is_on_tasks(const EventSpec *spec) {
+        return spec->n_pids + spec->n_tids > 0;
+}
+
+bool own_is_on_tasks(const Registration *g) {
+        return g->event->spec.is_granted && is_on_tasks(&g->event->spec);
+}
+
+/* ---- what may be asked for ---------------------------------------------------------------------------------------- */
+
+bool own_is_only_counted(const EventSpec *spec) {
+        return spec->interval > 0 && !spec->period && !spec->frequency && !spec->callchain;
+}
+
+bool own_is_granted(const Access *a, const EventSpec *spec) {
+        if (!a->is_limited)
+                return false; /* without rules nobody adds anything by the stream socket */
+        return a->rule && (a->rule->own_processes ? is_on_tasks(spec) || (a->rule->stat && own_is_only_counted(spec))
+                                                  : a->rule->stat && own_is_only_counted(spec));
+}
+
+static int refuse_event(const Access *a, const EventSpec *spec, const char *why, Explanation *e) {
+        char what[256];
+
+        (void)snprintf(what, sizeof(what), "%.80s, %s,", spec->event ? spec->event : "an event", why);
+        printable_make(what, sizeof(what)); /* it may be cut in a character */
+        return access_refuse(a, what, e);
+}
+
+/* One of the settings that a client may have: the others are what perfd decides, or what only root may. */
+static bool may_set(const char *setting) {
+        return strcmp(setting, "enable-on-exec=true") == 0;
+}
+
+static int check_options(const Access *a, const EventSpec *spec, Explanation *e) {
+        for (size_t i = 0; i < spec->attr.n; i++)
+                if (!may_set(spec->attr.items[i]))
+                        return refuse_event(a, spec, "with an attr other than enable-on-exec", e);
+        if (spec->args || spec->maxactive || spec->fields.n > 0 || spec->include_self || spec->target)
+                return refuse_event(a, spec, "with args, fields, include-self or a target of the configuration", e);
+        if (spec->containers.n > 0) /* a refusal would say which there are, and what they are called */
+                return refuse_event(a, spec, "on a container: name its cgroup", e);
+        if (spec->interval > 0 && spec->interval < INTERVAL_MIN)
+                return refuse_event(a, spec, "read more often than each 10 ms", e);
+        return 0;
+}
+
+/* Of what a client can not be told by counts, and of what would hold a counter against all others. */
+static int check_member(const Access *a, const EventSpec *spec, const EventName *name, Explanation *e) {
+        const EventModifiers *m = &name->modifiers;
+        bool is_known = name->kind == EVENT_NAME_TRACEPOINT || name->kind == EVENT_NAME_SOFTWARE ||
+                        name->kind == EVENT_NAME_HARDWARE || name->kind == EVENT_NAME_CACHE;
+
+        if (!is_known)
+                return refuse_event(a, spec, "which is no tracepoint and no software, hardware or cache event", e);
+        if (m->pinned || m->exclusive || m->host || m->guest)
+                return refuse_event(a, spec, "with one of the modifiers D, e, G and H", e);
+        if (own_is_only_counted(spec) && !m->group_sample)
+                return spec->filter ? refuse_event(a, spec, "counted with a filter, which would tell what others do", e) : 0;
+        if (name->kind == EVENT_NAME_TRACEPOINT && strcmp(name->group, "syscalls") != 0 &&
+            strcmp(name->group, "raw_syscalls") != 0)
+                return refuse_event(a, spec, "whose samples can tell of others, as those of syscalls and raw_syscalls can not", e);
+        return 0;
+}
+
+/* Samples have nothing of the kernel in them but system calls. */
+static int restrict_samples(const Access *a, EventSpec *spec, bool is_tracepoint, Explanation *e) {
+        int r = 0;
+
+        if (spec->callchain & CALLCHAIN_KERNEL)
+                return refuse_event(a, spec, "with the callchain of the kernel", e);
+        if (!is_tracepoint)
+                r = strings_add(&spec->attr, "exclude-kernel=true");
+        if (r == 0 && !is_tracepoint)
+                r = strings_add(&spec->attr, "exclude-hv=true");
+        return r;
+}
+
+static int check_names(const Access *a, EventSpec *spec, Explanation *e) {
+        _cleanup_(event_names_deinit) EventNames names = EVENT_NAMES_NULL;
+        int r = event_names_parse(spec->event ? spec->event : "", &names, e);
+        bool is_tracepoint, samples = !own_is_only_counted(spec);
+
+        for (size_t i = 0; i < names.n_members && r == 0; i++) {
+                r = check_member(a, spec, &names.members[i], e);
+                samples = samples || names.members[i].modifiers.group_sample;
+        }
+        if (r != 0)
+                return r;
+        is_tracepoint = names.members[0].kind == EVENT_NAME_TRACEPOINT;
+        if (samples && names.is_group) /* what is set of the leader is not of its members */
+                return refuse_event(a, spec, "a group that is sampled", e);
+        if (samples && !(a->rule->own_processes && is_on_tasks(spec)))
+                return refuse_event(a, spec, a->rule->own_processes ? "sampled on others than processes of your own"
+                                                                    : "sampled and not only counted (at an interval)", e);
+        return samples ? restrict_samples(a, spec, is_tracepoint, e) : 0;
+}
+
+int own_take_spec(const Access *a, gid_t gid, EventSpec *spec, Explanation *e) {
+        int r = checkpoint(e);
+
+        if (r == 0)
+                r = check_options(a, spec, e);
+        if (r == 0)
+                r = check_names(a, spec, e);
+        if (r == 0 && !own_is_granted(a, spec))
+                r = refuse_event(a, spec, "on others than processes of your own", e);
+        if (r != 0)
+                return r;
+        spec->is_granted = true;
+        spec->gid = gid;
+        free(spec->group);
+        if (asprintf(&spec->group, "~%u", (unsigned)a->uid) < 0) {
+                spec->group = NULL;
+                return error_origin(-ENOMEM);
+        }
+        return 0;
+}
+
+static int check_cgroup_names(const Perfd__V1__AddRequest *q, Explanation *e) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < q->n_events; i++)
+                if (q->events[i]->target)
+                        n += q->events[i]->target->n_cgroups + q->events[i]->target->n_containers + q->events[i]->target->n_units;
+        return n <= CGROUP_NAMES_MAX ? 0
+                                     : refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket names %d "
+                                              "cgroups, containers and units in an add at most, of all its events: name one that "
+                                              "has the others below it", CGROUP_NAMES_MAX);
+}
+
+int own_check_add(const Supervisor *s, const Access *a, const Connection *c, const Perfd__V1__AddRequest *q, Explanation *e) {
+        uint64_t owners[OWN_CONNECTIONS_MAX];
+        size_t n = 0, at;
+        int r = check_cgroup_names(q, e);
+
+        if (r != 0)
+                return r;
+        if (!q->while_connected || q->keep)
+                return access_refuse(a, "to add an event that does not end with its connection, as `perfctl watch` and `perfctl stat` add "
+                                        "theirs,", e);
+        for (const Registration *g = s->registrations; g && n < OWN_CONNECTIONS_MAX; g = g->next) {
+                if (!own_is_of(&g->event->spec, a->uid))
+                        continue;
+                for (at = 0; at < n && owners[at] != g->owner;)
+                        at++;
+                owners[at] = g->owner;
+                n += at == n;
+        }
+        for (at = 0; at < n && owners[at] != connection_id(c);)
+                at++;
+        if (at < n || n < OWN_CONNECTIONS_MAX)
+                return 0;
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-connections", "uid %u has %d connections already with which events end, "
+                      "all that it may: close some, or add more events by one", (unsigned)a->uid, OWN_CONNECTIONS_MAX);
+}
+
+/* ---- names --------------------------------------------------------------------------------------------------------- */
+
+int own_name(Registration *list) {
+        for (Registration *g = list; g; g = g->next) {
+                EventSpec *spec = &g->event->spec;
+                char *name;
+
+                if (!spec->is_granted)
+                        continue;
+                if (asprintf(&name, "~%u/%s", (unsigned)spec->uid, spec->name) < 0)
+                        return error_origin(-ENOMEM);
+                free(spec->name);
+                spec->name = name;
+        }
+        return 0;
+}
+
+static int refuse_name(const Access *a, const char *name, Explanation *e) {
+        char what[128];
+
+        (void)snprintf(what, sizeof(what), "to change %.80s, which is no event of your own,", name);
+        printable_make(what, sizeof(what)); /* it may be cut in a character */
+        return access_refuse(a, what, e);
+}
+
+/* Root may call an event as those of a uid are called. Without a glob a name is looked up. */
+static int check_name(const Supervisor *s, const Access *a, const char *name, Explanation *e) {
+        _cleanup_(name_pattern_deinit) NamePattern pattern = { .glob = NULL };
+        const Registration *found = supervisor_find(s, name);
+        bool is_own = !found || own_is_of(&found->event->spec, a->uid);
+        char prefix[24];
+        int r = name_pattern_init(&pattern, name, e);
+
+        (void)snprintf(prefix, sizeof(prefix), "~%u/", (unsigned)a->uid);
+        if (r == 0 && strncmp(name, prefix, strlen(prefix)) != 0)
+                return refuse_name(a, name, e);
+        for (const Registration *g = s->registrations; g && is_own && r == 0 && pattern.glob; g = g->next) {
+                is_own = !name_pattern_selects(&pattern, g->event) || own_is_of(&g->event->spec, a->uid);
+                r = checkpoint(e);
+        }
+        for (const PendingEvent *p = s->pending.first; p && is_own && r == 0; p = p->next)
+                is_own = !name_pattern_selects_pending(&pattern, p);
+        return r == 0 && !is_own ? refuse_name(a, name, e) : r;
+}
+
+int own_check_names(const Supervisor *s, const Access *a, char *const *names, size_t n, Explanation *e) {
+        size_t n_globs = 0;
+        int r = 0;
+
+        for (size_t i = 0; i < n && i < NAMES_MAX; i++)
+                n_globs += text_is_glob(names[i]);
+        if (n > NAMES_MAX || n_globs > OWN_GLOBS_MAX)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket names %d events at once, "
+                                      "and "
+                              "%d globs among them, at most: make several requests of it, or use wider globs", NAMES_MAX,
+                              OWN_GLOBS_MAX);
+        for (size_t i = 0; i < n && r == 0; i++) {
+                r = checkpoint(e);
+                if (r == 0)
+                        r = check_name(s, a, names[i], e);
+        }
+        return r;
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------------------------- */
+
+void own_tasks_deinit(OwnTasks *t) {
+        for (size_t i = 0; i < t->n; i++)
+                close_fd(t->list[i].fd);
+        free(t->list);
+        *t = OWN_TASKS_NULL;
+}
+
+static bool ids_have(const uint32_t *ids, size_t n, uint32_t id) {
+        for (size_t i = 0; i < n; i++)
+                if (ids[i] == id)
+                        return true;
+        return false;
+}
+
+static int refuse_task(const EventSpec *spec, const OwnTask *t, Explanation *e) {
+        return refuse(e, REFUSED_DENIED, "not-granted", "%s on thread %u of process %u is not granted: it is no process of uid "
+                              "%u "
+                      "and gid %u alone, without capabilities and to be dumped, as ptrace(2) asks for", spec->event, t->tid,
+                      t->pid,
+                      (unsigned)spec->uid, (unsigned)spec->gid);
+}
+
+/* One that is there and the client's gets a place in `t`, whose list has room. */
+static int hold(const Registration *g, uint32_t tid, OwnTasks *t, bool *ret_own, Explanation *e) {
+        const EventSpec *spec = &g->event->spec;
+        OwnTask task;
+        int r = own_task_open(tid, &task, e);
+
+        *ret_own = false;
+        if (r != 0)
+                return r == OWN_TASK_E_GONE ? 0 : r;
+        r = own_task_check(&task, spec->uid, spec->gid);
+        if (r == OWN_TASK_E_FOREIGN && !g->is_registered &&
+            (ids_have(spec->tids, spec->n_tids, tid) || ids_have(spec->pids, spec->n_pids, task.pid))) {
+                close_fd(task.fd);
+                return refuse_task(spec, &task, e);
+        }
+        if (r != 0) {
+                close_fd(task.fd);
+                return 0;
+        }
+        t->list[t->n++] = task;
+        *ret_own = true;
+        return 0;
+}
+
+static int own_tasks_hold(const Registration *g, Whoms *whoms, OwnTasks *ret, Explanation *e) {
+        const bool ends = own_tasks_end_at_setuid();
+        OwnTasks t = OWN_TASKS_NULL;
+        size_t n = 0;
+        int r = 0;
+
+        if (whoms->n > OWN_TASKS_MAX)
+                return refuse(e, REFUSED_EXHAUSTED, "bad-target", "%s: %zu threads, and an event of a client of the stream "
+                                      "socket is on "
+                              "%d at most: name fewer processes", g->event->spec.event, whoms->n, OWN_TASKS_MAX);
+        t.list = calloc(whoms->n + 1, sizeof(*t.list));
+        if (!t.list)
+                return error_origin(-ENOMEM);
+        if (!ends && !g->is_registered) {
+                free(t.list);
+                return refuse(e, REFUSED_DENIED, "not-granted", "while fs.suid_dumpable is 1, Linux ends no event at the exec "
+                                      "of a "
+                              "setuid program, so none is granted on processes: set it to 0 or 2");
+        }
+        for (size_t i = 0; i < whoms->n && r == 0 && ends; i++) {
+                bool is_own = false;
+
+                r = checkpoint(e);
+                if (r == 0)
+                        r = hold(g, (uint32_t)whoms->list[i].pid, &t, &is_own, e);
+                if (is_own)
+                        whoms->list[n++] = whoms->list[i];
+        }
+        if (r != 0) {
+                own_tasks_deinit(&t);
+                return r;
+        }
+        whoms->n = n;
+        *ret = t;
+        return 0;
+}
+
+int own_find_whoms(Supervisor *s, const Registration *g, Whoms *ret, OwnTasks *own, Explanation *e) {
+        int r = supervisor_find_whoms(s, g, ret, e);
+
+        return r == 0 && own_is_on_tasks(g) ? own_tasks_hold(g, ret, own, e) : r;
+}
+
+static int own_tasks_check(const Registration *g, OwnTasks *t, bool *ret_same, Explanation *e) {
+        bool same = true;
+        int r = 0;
+
+        for (size_t i = 0; i < t->n && same && r == 0; i++) {
+                r = checkpoint(e);
+                same = own_task_check(&t->list[i], g->event->spec.uid, g->event->spec.gid) == 0;
+        }
+        *ret_same = same;
+        return r;
+}
+
+int own_look_again(Supervisor *s, const Registration *g, const Whoms *before, OwnTasks *own, bool *ret_same, Explanation *e) {
+        _cleanup_(whoms_deinit) Whoms after = WHOMS_NULL;
+        _cleanup_(own_tasks_deinit) OwnTasks now = OWN_TASKS_NULL;
+        int r;
+
+        *ret_same = true;
+        if (event_spec_is_host(&g->event->spec))
+                return 0;
+        r = own_find_whoms(s, g, &after, &now, e);
+        if (r == 0)
+                r = own_tasks_check(g, own, ret_same, e);
+        *ret_same = r == 0 && *ret_same && whoms_contain(before, &after);
+        return r;
+}
+
+/* ---- behind a reload ----------------------------------------------------------------------------------------------- */
+
+static const Connection *find_connection(const Supervisor *s, uint64_t id) {
+        const Connection *c = s->control.connections;
+
+        while (c && connection_id(c) != id)
+                c = connection_next(c);
+        return c;
+}
+
+void own_recheck(Supervisor *s) {
+        for (Registration *g = s->registrations; g; g = g->next) {
+                const EventSpec *spec = &g->event->spec;
+                const Connection *c = spec->is_granted ? find_connection(s, g->owner) : NULL;
+                Access access = { .is_limited = true };
+
+                if (!c || (access_of(s, c, &access, NULL) == 0 && own_is_granted(&access, spec)))
+                        continue;
+                log_print(LOG_NOTICE, MESSAGE_ACCESS_ENDED, "%s is removed: the rules of access for uid %u are others now", spec->name,
+                          (unsigned)spec->uid);
+                g->owner = OWNER_GONE;
+                operations_set_due(s, CHANGE_ORPHANS);
+        }
+}

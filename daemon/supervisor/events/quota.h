@@ -1,0 +1,26 @@
+/* For the supervisor: what clients have added is charged to their uid. Main thread only. */
+#pragma once
+
+#include "daemon/supervisor/supervisor.h"
+
+/*
+ * How many fds the closer still has of what this uid has made perfd open: they are charged until they are closed. NULL: of root,
+ * or there is no memory to count them.
+ */
+_Atomic(size_t) *supervisor_closing_of(Supervisor *s, uint32_t uid);
+/* So many fds more, or less, are kept for a reader that does not answer: they are charged as what the closer has. */
+void supervisor_charge_kept(Supervisor *s, uint32_t uid, ptrdiff_t n_fds);
+void supervisor_free_charges(Supervisor *s);
+/* Whom what runs is charged to: 0 is root, or nobody. */
+uint32_t supervisor_charged_uid(const Supervisor *s);
+/*
+ * Before a trial opens n fds, which are closed at once: waits until the closer has few, and what is charged to its uid leaves room
+ * for them. Refused: it does not, or REFUSED_CANCELLED.
+ */
+int supervisor_wait_for_trial_room(Supervisor *s, const char *what, size_t n_fds, Explanation *e);
+/* What a trial plans for, or something needs at least, is within what the uid of what runs may have. */
+int supervisor_check_trial_quota(const Supervisor *s, const char *what, size_t n_fds, Explanation *e);
+/* A list, all of it of the same uid, that is not registered yet. Refused: it would be more than the configuration allows. */
+int supervisor_check_quota(Supervisor *s, const Registration *list, Explanation *e);
+/* The same for more fds of an event. */
+int supervisor_check_fd_quota(const Supervisor *s, const Registration *g, size_t n_fds, Explanation *e);

@@ -1,0 +1,99 @@
+/* The list is what is walked; both indexes know the same registrations. */
+#include "daemon/supervisor/events/registered.h"
+
+#include <string.h>
+
+static uint64_t key_of(const Registration *g) {
+        return index_key_of_name(g->event->spec.name);
+}
+
+Registration *names_find(const Index *names, const char *name) {
+        const uint64_t key = index_key_of_name(name);
+        Registration *g;
+        size_t at = 0;
+
+        while ((g = index_next(names, key, &at)))
+                if (strcmp(g->event->spec.name, name) == 0)
+                        return g;
+        return NULL;
+}
+
+int names_add_list(Index *names, Registration *list) {
+        size_t n = 0;
+        int r;
+
+        for (const Registration *g = list; g; g = g->next)
+                n++;
+        r = index_reserve(names, n);
+        if (r < 0)
+                return r;
+        for (Registration *g = list; g; g = g->next)
+                index_add(names, key_of(g), g);
+        return 0;
+}
+
+Registration *supervisor_find(const Supervisor *s, const char *name) {
+        return names_find(&s->registered_names, name);
+}
+
+Registration *supervisor_find_id(const Supervisor *s, uint32_t id) {
+        size_t at = 0;
+
+        return index_next(&s->registered_ids, index_key_of_number(id), &at); /* each has its own */
+}
+
+int supervisor_link(Supervisor *s, Registration *list) {
+        Registration *last = s->last_registration;
+        size_t n = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        for (const Registration *g = list; g; g = g->next)
+                n++;
+        r = index_reserve(&s->registered_ids, n);
+        if (r == 0)
+                r = names_add_list(&s->registered_names, list);
+        if (r < 0)
+                return r;
+        *(last ? &last->next : &s->registrations) = list;
+        for (Registration *g = list; g; last = g, g = g->next) {
+                g->previous = last;
+                g->is_registered = g->was_registered = true;
+                g->position = ++s->last_position;
+                index_add(&s->registered_ids, index_key_of_number(g->event->id), g);
+        }
+        s->last_registration = last;
+        s->n_registrations += n;
+        return 0;
+}
+
+static void forget(Supervisor *s, Registration *g) {
+        index_remove(&s->registered_ids, index_key_of_number(g->event->id), g);
+        index_remove(&s->registered_names, key_of(g), g);
+        g->is_registered = false;
+        g->previous = NULL;
+        s->n_registrations--;
+}
+
+void supervisor_unlink(Supervisor *s, Registration *g) {
+        *(g->previous ? &g->previous->next : &s->registrations) = g->next;
+        *(g->next ? &g->next->previous : &s->last_registration) = g->previous;
+        forget(s, g);
+        g->next = NULL;
+}
+
+void supervisor_unlink_last(Supervisor *s, Registration *list) {
+        Registration *before = list->previous;
+
+        *(before ? &before->next : &s->registrations) = NULL;
+        s->last_registration = before;
+        for (Registration *g = list; g; g = g->next)
+                forget(s, g);
+}
+
+void supervisor_free_registered(Supervisor *s) {
+        registrations_free(s, s->registrations);
+        s->registrations = s->last_registration = NULL;
+        index_deinit(&s->registered_names);
+        index_deinit(&s->registered_ids);
+}

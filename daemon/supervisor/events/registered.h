@@ -1,0 +1,20 @@
+/*
+ * For the supervisor: the list of what is registered, in its order, and where in it a name or an id is, found in constant time.
+ * Main thread only.
+ */
+#pragma once
+
+#include "daemon/supervisor/supervisor.h"
+
+/* A list becomes the last of what is registered. -ENOMEM: it does not. */
+int supervisor_link(Supervisor *s, Registration *list);
+/* It is registered no longer. */
+void supervisor_unlink(Supervisor *s, Registration *g);
+/* The same of a list that was linked last: it stays one. */
+void supervisor_unlink_last(Supervisor *s, Registration *list);
+void supervisor_free_registered(Supervisor *s);
+Registration *supervisor_find_id(const Supervisor *s, uint32_t id);
+
+/* Lists of registrations that are not registered, by name: for pairs of the same name. */
+int names_add_list(Index *names, Registration *list); /* -ENOMEM */
+Registration *names_find(const Index *names, const char *name);

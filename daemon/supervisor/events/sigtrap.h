@@ -1,0 +1,11 @@
+/* For resolving and opening events: who may ask for attr.sigtrap, and of whom. Main thread only. */
+#pragma once
+
+#include "daemon/base/error.h"
+#include "daemon/model/event.h"
+#include "daemon/supervisor/events/targets.h"
+
+/* REFUSED_INVALID "bad-attr": a client that is not root's asks for it. */
+int sigtrap_check_client(const Supervisor *s, const EventSpec *spec, Explanation *e);
+/* Of tasks, sorted. REFUSED_INVALID "bad-target": a task of perfd is among them. */
+int sigtrap_check_targets(const EventSpec *spec, const Whoms *whoms, Explanation *e);

@@ -1,0 +1,45 @@
+/*
+ * For closing ledgers: where the numbers stood at the cut at which a stream began, so that they can say what happened during
+ * its life. Main thread only.
+ */
+#pragma once
+
+#include "daemon/supervisor/supervisor.h"
+
+/* occurred = delivered + filtered + all of lost */
+typedef struct LedgerNumbers {
+        uint64_t occurred, delivered, filtered;
+        uint64_t lost[_LOSS_MAX];
+} LedgerNumbers;
+
+/* What could not be charged to an event, on one ring. */
+typedef struct RingLosses {
+        uint64_t side_lost, unknown_id, undecodable;
+} RingLosses;
+
+typedef struct EventBase {
+        uint32_t event, slot;
+        bool is_balanced; /* false: the numbers were no sum then, and nothing can be taken off them */
+        LedgerNumbers numbers;
+} EventBase;
+
+typedef struct ProbeBase {
+        uint32_t event;
+        uint64_t missed;
+} ProbeBase;
+
+typedef struct LedgerBase {
+        EventBase *events; /* that had any, by event and slot */
+        size_t n_events;
+        ProbeBase *probes;
+        size_t n_probes;
+        RingLosses *rings; /* by slot */
+        size_t n_bytes;
+} LedgerBase;
+
+/* Right after the cut. *ret is NULL, and that is no failure, if there is no room for it; its stream's ledger says less then. */
+int ledger_base_new(Supervisor *s, const Subscription *u, LedgerBase **ret);
+LedgerBase *ledger_base_free(Supervisor *s, LedgerBase *b);
+/* False: not known. What had no numbers yet had zeros. */
+bool ledger_base_find(const LedgerBase *b, uint32_t event, uint32_t slot, LedgerNumbers *ret);
+uint64_t ledger_base_missed(const LedgerBase *b, uint32_t event);

@@ -1,0 +1,120 @@
+/*
+ * The ends of streams, as main sees them. The dispatcher is told the number of the next cut before it is taken, so that it
+ * gives nobody what lies behind the end of his stream; then the numbers of the cut go into his closing ledger, to which the
+ * dispatcher adds the row of the stream when all that lies before the cut has left the merge.
+ */
+#include <stdlib.h>
+
+#include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/readers/wait.h"
+
+static int post_cut(Supervisor *s, uint64_t id) {
+        DispatcherMail *mail = calloc(1, sizeof(*mail));
+
+        if (!mail)
+                return error_origin(-ENOMEM);
+        *mail = (DispatcherMail){ .order = DISPATCHER_CUT, .id = id, .cut = s->n_cuts + 1 };
+        dispatcher_post(&s->dispatcher, mail);
+        return 0;
+}
+
+static int post_close(Supervisor *s, const StreamEnd *end, const Perfd__V1__Ledger *ledger) {
+        DispatcherMail *mail = calloc(1, sizeof(*mail));
+
+        if (!mail)
+                return error_origin(-ENOMEM);
+        *mail = (DispatcherMail){ .order = DISPATCHER_CLOSE, .id = end->id, .reason = end->reason,
+                                  .at = clock_now(s->attr.clock), .n_bytes = perfd__v1__ledger__get_packed_size(ledger) };
+        mail->bytes = malloc(mail->n_bytes ? mail->n_bytes : 1);
+        if (!mail->bytes) {
+                free(mail);
+                return error_origin(-ENOMEM);
+        }
+        perfd__v1__ledger__pack(ledger, mail->bytes);
+        dispatcher_post(&s->dispatcher, mail);
+        return 0;
+}
+
+static int close_stream(Supervisor *s, const Admission *a, const DispatcherReport *report, bool is_unreported,
+                        const StreamEnd *end) {
+        _cleanup_free_ uint32_t *ids = NULL;
+        LedgerScope scope = { .stream = a, .is_unreported = is_unreported };
+        const Subscription *u = s->by_number[a->number];
+        Perfd__V1__Ledger *ledger;
+        int r;
+
+        ids = calloc(u->n_routes + 1, sizeof(*ids));
+        if (!ids)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < u->n_routes; i++)
+                ids[i] = u->routes[i].registration->event->id;
+        ledger_sort_ids(ids, u->n_routes);
+        scope.subscription = u;
+        scope.ids = ids;
+        scope.n_ids = u->n_routes;
+        r = ledger_make(s, &scope, report, &ledger);
+        if (r < 0)
+                return r;
+        r = post_close(s, end, ledger);
+        perfd__v1__ledger__free_unpacked(ledger, NULL);
+        return r;
+}
+
+static const Admission *find_admission(const Supervisor *s, uint64_t id) {
+        const Admission *a = s->admissions;
+
+        while (a && a->id != id)
+                a = a->next;
+        return a;
+}
+
+int supervisor_close_streams(Supervisor *s, const StreamEnd *ends, size_t n) {
+        DispatcherReport report = { .n_subscribers = 0 };
+        Explanation e = EXPLANATION_NULL;
+        bool is_unreported;
+        int r = 0;
+
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = post_cut(s, ends[i].id);
+        if (r == 0)
+                r = supervisor_cut(s);
+        if (r == 0)
+                r = supervisor_report(s, &report, &e); /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
+        is_unreported = r > 0;
+        for (size_t i = 0; i < n && r >= 0; i++) {
+                const Admission *a = find_admission(s, ends[i].id);
+
+                r = a ? close_stream(s, a, &report, is_unreported, &ends[i]) : 0;
+        }
+        dispatcher_report_deinit(&report);
+        return r < 0 ? r : 0;
+}
+
+static int post_close_all(Supervisor *s) {
+        DispatcherMail *mail = calloc(1, sizeof(*mail));
+
+        if (!mail)
+                return error_origin(-ENOMEM);
+        *mail = (DispatcherMail){ .order = DISPATCHER_CLOSE_ALL };
+        dispatcher_post(&s->dispatcher, mail);
+        return 0;
+}
+
+int supervisor_close_all_streams(Supervisor *s, const char *reason) {
+        DispatcherReport report = { .n_subscribers = 0 };
+        Explanation e = EXPLANATION_NULL;
+        bool is_unreported;
+        int r = post_close_all(s);
+
+        if (r == 0)
+                r = post_cut(s, 0);
+        if (r == 0)
+                r = supervisor_cut(s);
+        if (r == 0)
+                r = supervisor_report(s, &report, &e); /* refused: without it, and the rows say so; it is sent when the dispatcher goes on */
+        is_unreported = r > 0;
+        for (const Admission *a = s->admissions; a && r >= 0; a = a->next)
+                r = close_stream(s, a, &report, is_unreported, &(StreamEnd){ .id = a->id, .reason = reason });
+        dispatcher_report_deinit(&report);
+        return r < 0 ? r : 0;
+}

@@ -1,0 +1,286 @@
+/*
+ * The ledger: every reader takes its cut, the dispatcher reports its rows, and here they are put side by side. Each
+ * CPU's cut is consistent in itself; the dispatcher is asked afterwards, so that it has seen all that the cuts count.
+ * What a ledger is of, all or the events of somebody, is its scope.
+ */
+#include "daemon/supervisor/ledger/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/supervisor/resolve/external.h"
+#include "daemon/supervisor/ledger/events.h"
+#include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/readers/wait.h"
+
+#define LEDGER_MAX (FRAME_MAX_SERVER - ((size_t)64 << 10)) /* bytes, with room for what is around it in a frame */
+
+typedef struct RingCut {
+        uint64_t records, samples, side_records, side_lost, unknown_id, undecodable;
+} RingCut;
+
+/* Of a reader that does not answer what it has counted by now: it may be in the middle of a cut. */
+static RingCut ring_cut(const RingCounters *c, bool is_stalled) {
+        if (is_stalled)
+                return (RingCut){ .records = counter_get(&c->records), .samples = counter_get(&c->samples),
+                                  .side_records = counter_get(&c->side_records), .side_lost = c->closed_side_lost,
+                                  .unknown_id = counter_get(&c->unknown_id), .undecodable = counter_get(&c->undecodable) };
+        return (RingCut){ c->cut_records, c->cut_samples, c->cut_side_records, c->cut_side_lost, c->cut_unknown_id,
+                          c->cut_undecodable };
+}
+
+bool ledger_has(const LedgerScope *scope, const Event *event) {
+        size_t first = 0, last = scope->n_ids;
+
+        while (!scope->is_all && first < last) {
+                size_t middle = first + (last - first) / 2;
+
+                if (scope->ids[middle] == event->id)
+                        return true;
+                if (scope->ids[middle] < event->id)
+                        first = middle + 1;
+                else
+                        last = middle;
+        }
+        return scope->is_all;
+}
+
+RingLosses ledger_ring_losses(const Supervisor *s, uint32_t slot) {
+        const RingCut c = ring_cut(&s->readers[slot].counters, reader_is_stalled(&s->answering.readers[slot]));
+
+        return (RingLosses){ c.side_lost, c.unknown_id, c.undecodable };
+}
+
+static int ring_counts_new(const RingLosses *l, Perfd__V1__Count ***ret, size_t *ret_n) {
+        const char *const names[] = { loss_name(LOSS_KERNEL_RING), loss_name(LOSS_UNKNOWN_ID), loss_name(LOSS_UNDECODABLE) };
+        const uint64_t counts[] = { l->side_lost, l->unknown_id, l->undecodable };
+
+        return ledger_counts_new(counts, names, ARRAY_SIZE(names), ret, ret_n);
+}
+
+/* A stream's ledger has what concerns it: where its side records come from, and where what it wanted may have been lost. */
+static bool ring_is_in(const LedgerScope *scope, const RingLosses *since) {
+        if (scope->stream)
+                return scope->subscription->records || since->side_lost || since->unknown_id || since->undecodable;
+        return scope->is_all;
+}
+
+static int ledger_add_ring(const Supervisor *s, const LedgerScope *scope, uint32_t slot, Perfd__V1__Ledger *ledger) {
+        const bool is_stalled = reader_is_stalled(&s->answering.readers[slot]);
+        const RingCut c = ring_cut(&s->readers[slot].counters, is_stalled);
+        RingLosses lost = ledger_ring_losses(s, slot), since = lost;
+        Perfd__V1__RingLedger *row;
+        int r;
+
+        if (scope->stream && scope->stream->base) {
+                const RingLosses *base = &scope->stream->base->rings[slot];
+
+                since = (RingLosses){ lost.side_lost - base->side_lost, lost.unknown_id - base->unknown_id,
+                                      lost.undecodable - base->undecodable };
+        }
+        if (!ring_is_in(scope, &since))
+                return 0;
+        row = malloc(sizeof(*row));
+        if (!row)
+                return error_origin(-ENOMEM);
+        perfd__v1__ring_ledger__init(row);
+        ledger->rings[ledger->n_rings++] = row;
+        row->cpu = s->cpus[slot];
+        row->records = c.records;
+        row->samples = c.samples;
+        row->side_records = c.side_records;
+        row->foreign_times = counter_get(&s->readers[slot].counters.foreign_times);
+        row->stalled = is_stalled;
+        row->balanced = !is_stalled && row->records == row->samples + row->side_records + lost.unknown_id + lost.undecodable;
+        r = ring_counts_new(&lost, &row->lost, &row->n_lost);
+        return r < 0 || !scope->stream || !scope->stream->base ? r : ring_counts_new(&since, &row->lost_since, &row->n_lost_since);
+}
+
+static int ledger_add_rings(const Supervisor *s, const LedgerScope *scope, Perfd__V1__Ledger *ledger) {
+        int r = 0;
+
+        ledger->rings = calloc(s->n_cpus + 1, sizeof(*ledger->rings));
+        if (!ledger->rings)
+                return error_origin(-ENOMEM);
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
+                r = ledger_add_ring(s, scope, slot, ledger);
+        return r;
+}
+
+static int ledger_add_probe(const LedgerScope *scope, const Event *event, bool known, uint64_t hits, uint64_t missed,
+                            Perfd__V1__Ledger *ledger) {
+        Perfd__V1__ProbeLedger **more = reallocarray(ledger->probes, ledger->n_probes + 1, sizeof(*more));
+        Perfd__V1__ProbeLedger *row = more ? malloc(sizeof(*row)) : NULL;
+
+        if (more)
+                ledger->probes = more;
+        if (!row)
+                return error_origin(-ENOMEM);
+        perfd__v1__probe_ledger__init(row);
+        ledger->probes[ledger->n_probes++] = row;
+        row->id = event->id;
+        row->known = known;
+        row->hits = hits;
+        row->missed = missed;
+        if (scope->stream)
+                row->missed_since = missed - ledger_base_missed(scope->stream->base, event->id);
+        return (row->name = strdup(event->spec.name)) ? 0 : error_origin(-ENOMEM);
+}
+
+/* Hits that the kernel could not even count, where it says how many. */
+static int ledger_add_probes(const Supervisor *s, const LedgerScope *scope, Perfd__V1__Ledger *ledger) {
+        int r = 0;
+
+        for (const Registration *g = s->registrations; g && r == 0; g = g->next) {
+                uint64_t hits = 0, missed = 0;
+                bool known;
+
+                if (!g->probe || !ledger_has(scope, g->event))
+                        continue;
+                known = probe_read_profile(&s->tracing, g->probe, &hits, &missed);
+                r = ledger_add_probe(scope, g->event, known, hits, missed, ledger);
+        }
+        return r;
+}
+
+/* What ended while the stream was there; behind all others. */
+static int ledger_add_removed(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report,
+                              Perfd__V1__Ledger *ledger) {
+        int r = 0;
+
+        for (const RemovedEvent *e = s->removed.first; e && r == 0; e = e->next) {
+                if (!removed_concerns(e, scope->stream->id) || !subscription_selects(scope->subscription, e->event))
+                        continue;
+                r = ledger_add_removed_event(s, scope, report, e, ledger);
+                if (r == 0 && e->has_probe)
+                        r = ledger_add_probe(scope, e->event, e->probe_known, e->probe_hits, e->probe_missed, ledger);
+        }
+        ledger->truncated = s->removed.forgotten > 0 && s->removed.forgotten >= scope->stream->id;
+        return r;
+}
+
+/* Whether it has asked for one of the events that the ledger is of. */
+static bool subscriber_is_in(const Supervisor *s, const LedgerScope *scope, uint64_t id) {
+        const Admission *a = s->admissions;
+        const Subscription *u;
+        bool any = scope->is_all;
+
+        while (a && a->id != id)
+                a = a->next;
+        u = a ? s->by_number[a->number] : NULL;
+        for (size_t i = 0; u && i < u->n_routes && !any; i++)
+                any = ledger_has(scope, u->routes[i].registration->event);
+        return any;
+}
+
+static int ledger_add_subscribers(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report,
+                                  Perfd__V1__Ledger *ledger) {
+        ledger->subscribers = calloc(report->n_subscribers + 1, sizeof(*ledger->subscribers));
+        if (!ledger->subscribers)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < report->n_subscribers; i++) {
+                Perfd__V1__Count counts[N_SUBSCRIBER_DROPS], *dropped[N_SUBSCRIBER_DROPS];
+                Perfd__V1__SubscriberLedger borrowed;
+                uint8_t bytes[512]; /* the longest row: a peer's text and ten numbers */
+                size_t n;
+
+                if (!subscriber_is_in(s, scope, report->subscribers[i].id))
+                        continue;
+                subscriber_row_fill(&report->subscribers[i], &borrowed, counts, dropped);
+                n = perfd__v1__subscriber_ledger__pack(&borrowed, bytes);
+                ledger->subscribers[ledger->n_subscribers] = perfd__v1__subscriber_ledger__unpack(NULL, n, bytes);
+                if (!ledger->subscribers[ledger->n_subscribers])
+                        return error_origin(-ENOMEM);
+                ledger->n_subscribers++;
+        }
+        return 0;
+}
+
+/* A ledger is one frame: what is beyond that is left out, and said. */
+static void ledger_truncate(Perfd__V1__Ledger *ledger) {
+        size_t size = perfd__v1__ledger__get_packed_size(ledger);
+
+        while (size > LEDGER_MAX && ledger->n_events > 0) {
+                Perfd__V1__EventLedger *last = ledger->events[--ledger->n_events];
+
+                size -= perfd__v1__event_ledger__get_packed_size(last);
+                perfd__v1__event_ledger__free_unpacked(last, NULL);
+                ledger->truncated = true;
+        }
+}
+
+int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret) {
+        Perfd__V1__Ledger *ledger = malloc(sizeof(*ledger));
+        int r;
+
+        if (!ledger)
+                return error_origin(-ENOMEM);
+        perfd__v1__ledger__init(ledger);
+        ledger->loss_exact = s->attr.has_lost;
+        r = ledger_add_events(s, scope, report, ledger);
+        if (r == 0)
+                r = ledger_add_rings(s, scope, ledger);
+        if (r == 0)
+                r = ledger_add_probes(s, scope, ledger);
+        if (r == 0)
+                r = scope->stream ? ledger_add_removed(s, scope, report, ledger) :
+                                    ledger_add_subscribers(s, scope, report, ledger);
+        ledger_truncate(ledger);
+        if (r < 0) {
+                perfd__v1__ledger__free_unpacked(ledger, NULL);
+                return r;
+        }
+        *ret = ledger;
+        return 0;
+}
+
+static int compare_ids(const void *a, const void *b) {
+        const uint32_t *x = a, *y = b;
+
+        return (*x > *y) - (*x < *y);
+}
+
+void ledger_sort_ids(uint32_t *ids, size_t n) {
+        qsort(ids, n, sizeof(*ids), compare_ids);
+}
+
+/* Of the events that the names mean, sorted. */
+static int find_ids(const Supervisor *s, char *const *names, size_t n_names, uint32_t **ret, size_t *ret_n, Explanation *e) {
+        _cleanup_free_ Registration **selected = NULL;
+        uint32_t *ids;
+        size_t n;
+        int r = supervisor_select(s, names, n_names, &selected, &n, e);
+
+        if (r != 0)
+                return r;
+        ids = calloc(n + 1, sizeof(*ids));
+        if (!ids)
+                return error_origin(-ENOMEM);
+        for (size_t i = 0; i < n; i++)
+                ids[i] = selected[i]->event->id;
+        ledger_sort_ids(ids, n);
+        *ret = ids;
+        *ret_n = n;
+        return 0;
+}
+
+int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names, Perfd__V1__Ledger **ret, Explanation *e) {
+        LedgerScope scope = { .is_all = n_names == 0 };
+        DispatcherReport report = { .n_subscribers = 0 };
+        _cleanup_free_ uint32_t *ids = NULL;
+        int r = 0;
+
+        thread_assert(THREAD_MAIN);
+        if (n_names > 0)
+                r = find_ids(s, names, n_names, &ids, &scope.n_ids, e);
+        scope.ids = ids;
+        if (r == 0)
+                r = supervisor_cut(s);
+        if (r == 0)
+                r = supervisor_report(s, &report, e);
+        if (r == 0)
+                r = ledger_make(s, &scope, &report, ret);
+        dispatcher_report_deinit(&report);
+        return r;
+}

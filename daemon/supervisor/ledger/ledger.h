@@ -1,0 +1,41 @@
+/* For the supervisor: where every sample went, put together from its own numbers, the readers' and the dispatcher's. */
+#pragma once
+
+#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/ledger/base.h"
+
+/* What a ledger is of. */
+typedef struct LedgerScope {
+        bool is_all;        /* all events; else: */
+        const uint32_t *ids; /* of these, sorted; borrowed */
+        size_t n_ids;
+        const Admission *stream;          /* NULL, or whose end it is for: then of what it has asked for, */
+        const Subscription *subscription; /* by this one */
+        bool is_unreported; /* the dispatcher did not answer: what was late is not known, and no row is exact */
+} LedgerScope;
+
+
+typedef struct StreamEnd {
+        uint64_t id;
+        const char *reason; /* static */
+} StreamEnd;
+
+/* Of these events, or, without names, of all. Refused: a name means none, the dispatcher does not answer. */
+int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names, Perfd__V1__Ledger **ret, Explanation *e);
+/* After a cut and a report. What was begun of it is freed on failure. -ENOMEM */
+int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret);
+/* As LedgerScope has them. */
+void ledger_sort_ids(uint32_t *ids, size_t n);
+bool ledger_has(const LedgerScope *scope, const Event *event);
+/* supervisor/readers/publish.c: every event's cut, of all CPUs and of clients, with the next number. -ENOMEM */
+int supervisor_cut(Supervisor *s);
+/* The same of those who answer within a moment; of all others what was known before. One that has not for long is stalled. */
+int supervisor_cut_at_once(Supervisor *s);
+/* Whether it has a row in the ledger for this CPU. */
+bool registration_has_slot(const Registration *g, uint32_t slot);
+EventCut supervisor_event_totals(const Supervisor *s, const Registration *r);
+RingLosses ledger_ring_losses(const Supervisor *s, uint32_t slot);
+
+/* supervisor/ledger/close.c: streams end, all at one cut, each with the ledger of what it has asked for; who is gone does not. */
+int supervisor_close_streams(Supervisor *s, const StreamEnd *ends, size_t n);
+int supervisor_close_all_streams(Supervisor *s, const char *reason);

@@ -1,0 +1,28 @@
+/*
+ * For closing ledgers: the last numbers of events that are no more, until the last stream has ended that was there with them.
+ * Main thread only.
+ */
+#pragma once
+
+#include "daemon/supervisor/supervisor.h"
+
+typedef struct RemovedEvent {
+        struct RemovedEvent *next;
+        Event *event;             /* a reference: its counters are final, and everything is in their cuts */
+        uint64_t last_subscriber; /* that was there */
+        bool is_exact;            /* as its probe is */
+        bool has_probe, probe_known;
+        uint64_t probe_hits, probe_missed;
+        bool has_slot[]; /* event->n_slots */
+} RemovedEvent;
+
+/*
+ * They are disabled, unlinked and published without, and their fds are still open. Does nothing without streams. What there
+ * is no memory for is missing in closing ledgers, which say so. Negative: errno of a read.
+ */
+int supervisor_remember_removed(Supervisor *s, Registration *const *removed, size_t n);
+/* A stream has ended. */
+void supervisor_forget_removed(Supervisor *s);
+void supervisor_free_removed(Supervisor *s);
+/* Whether a stream that ends now, or any (0), was there with it. */
+bool removed_concerns(const RemovedEvent *e, uint64_t subscriber);

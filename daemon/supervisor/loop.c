@@ -1,0 +1,201 @@
+/*
+ * The loop of main, and what ends it or looks after it: signals, the watchdog, the goodbye to subscribers. A stop does not
+ * leave the loop at once: streams get their closing ledgers first.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/base/log.h"
+#include "daemon/base/notify.h"
+#include "daemon/supervisor/ledger/ledger.h"
+
+#define GOODBYE_USEC 5000000 /* for subscribers to take their closing ledger */
+#define GOODBYE_STALLED_USEC 1000000 /* for a dispatcher that does not answer to go on, and send it */
+
+static int on_goodbye_over(sd_event_source *source, uint64_t usec, void *userdata) {
+        Supervisor *s = userdata;
+
+        log_print(LOG_NOTICE, MESSAGE_NO_LEDGER, "%zu subscribers did not take their closing ledger in time", s->n_subscribers);
+        return sd_event_exit(s->event, s->exit_code);
+}
+
+/* Every stream is closed with its ledger; the loop ends when all have taken it, or after a while. */
+int supervisor_say_goodbye(Supervisor *s) {
+        int r;
+
+        if (s->stopping)
+                return 0;
+        s->stopping = true;
+        supervisor_notify(s, "STOPPING=1");
+        r = supervisor_disable_all(s);
+        if (r < 0) {
+                log_print(LOG_ERR, MESSAGE_NO_LEDGER,
+                          "an event can not be disabled, so that streams end without a ledger: %s", error_text(r));
+                return sd_event_exit(s->event, s->exit_code ? s->exit_code : 1);
+        }
+        r = supervisor_say_last_losses(s, NULL, 0);
+        if (r < 0)
+                return r;
+        if (s->n_subscribers == 0)
+                return sd_event_exit(s->event, s->exit_code);
+        r = supervisor_close_all_streams(s, "shutdown");
+        if (r < 0)
+                return r;
+        r = error_origin(sd_event_source_set_time_relative(s->goodbye, s->unanswered.since > 0 ? GOODBYE_STALLED_USEC : GOODBYE_USEC));
+        return r < 0 ? r : error_origin(sd_event_source_set_enabled(s->goodbye, SD_EVENT_ONESHOT));
+}
+
+static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+        log_print(LOG_INFO, MESSAGE_STOPPING, "stopping on signal %u", si->ssi_signo);
+        operations_set_due(userdata, CHANGE_STOP);
+        return 0;
+}
+
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+        operations_set_due(userdata, CHANGE_RELOAD);
+        return 0;
+}
+
+int supervisor_reload_on_signal(Supervisor *s) {
+        Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
+        Explanation e = EXPLANATION_NULL;
+        char state[64];
+        int r;
+
+        (void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
+                       (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
+        supervisor_notify(s, state);
+        r = supervisor_reload(s, &reply, &e);
+        notes_say(s, "the configuration");
+        if (r == 0)
+                log_print(LOG_INFO, MESSAGE_RELOADED,
+                          "reloaded: %u added, %u removed, %u changed, %u kept", reply.added, reply.removed,
+                          reply.changed, reply.kept);
+        else if (r > 0)
+                log_print_lines(LOG_ERR, MESSAGE_RELOAD_REFUSED, LOG_FIELDS({ "REASON", e.reason }),
+                                "not reloaded, everything is as it was", e.text);
+        supervisor_notify(s, "READY=1");
+        return r < 0 ? r : 0;
+}
+
+static bool threads_are_alive(Supervisor *s) {
+        bool alive = heartbeat_check(&s->dispatcher.heartbeat);
+
+        for (uint32_t i = 0; i < s->n_cpus; i++)
+                if (s->online[i] && !heartbeat_check(&s->readers[i].heartbeat))
+                        supervisor_doubt_reader(s, i, clock_now(CLOCK_MONOTONIC), "for its heartbeat"); /* the others go on, and so does perfd */
+        return alive;
+}
+
+static void feed(void) {
+        (void)notify_send("WATCHDOG=1"); /* not taken: there is a next time */
+}
+
+void supervisor_feed_while_waiting(nsec_t *fed) {
+        nsec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (now < *fed + NSEC_PER_SEC)
+                return;
+        *fed = now;
+        feed();
+}
+
+/* Fed only if the dispatcher has moved since the last time, or sleeps. Of a reader that does not, it is told to main alone. */
+static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
+        Supervisor *s = userdata;
+        uint64_t interval;
+
+        if (threads_are_alive(s))
+                feed();
+        else
+                log_print(LOG_ERR, MESSAGE_DISPATCHER_STALLED,
+                          "the dispatcher (tid %d) neither moves nor sleeps: the watchdog is not fed",
+                          (int)s->dispatcher.thread.tid);
+        if (sd_watchdog_enabled(0, &interval) <= 0)
+                return 0;
+        return sd_event_source_set_time_relative(source, interval / 3) < 0
+                       ? 0
+                       : error_origin(sd_event_source_set_enabled(source, SD_EVENT_ONESHOT));
+}
+
+/* To the loop, for as long as that is. A handler that gives a negative ends perfd; by default it would only be disabled. */
+static int source_give(sd_event_source *source) {
+        int r = error_origin(sd_event_source_set_exit_on_failure(source, true));
+
+        if (r >= 0)
+                r = error_origin(sd_event_source_set_floating(source, true));
+        sd_event_source_unref(source);
+        return r;
+}
+
+int supervisor_start_loop(Supervisor *s) {
+        static const struct {
+                int number;
+                sd_event_signal_handler_t handler;
+        } signals[] = { { SIGTERM, on_terminate }, { SIGINT, on_terminate }, { SIGHUP, on_reload } };
+        sd_event_source *source;
+        uint64_t interval;
+        sigset_t set;
+        int r;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        r = error_origin(sd_event_new(&s->event));
+        for (size_t i = 0; i < ARRAY_SIZE(signals) && r >= 0; i++) {
+                r = error_origin(sd_event_add_signal(s->event, &source, signals[i].number, signals[i].handler, s));
+                if (r >= 0)
+                        r = source_give(source);
+        }
+        if (r >= 0) /* the first timer of the loop, for which an fd is opened: all later ones need none */
+                r = error_origin(sd_event_add_time(s->event, &s->goodbye, CLOCK_MONOTONIC, 0, 0, on_goodbye_over, s));
+        if (r >= 0)
+                r = error_origin(sd_event_source_set_enabled(s->goodbye, SD_EVENT_OFF));
+        if (r >= 0)
+                r = error_origin(sd_event_source_set_exit_on_failure(s->goodbye, true));
+        if (r >= 0)
+                r = supervisor_start_notify(s);
+        if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
+                r = error_origin(sd_event_add_time_relative(s->event, &s->feeding, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s));
+        return r < 0 ? r : 0;
+}
+
+int supervisor_start_watchdog(Supervisor *s) {
+        uint64_t interval;
+
+        if (sd_watchdog_enabled(0, &interval) <= 0)
+                return 0;
+        return watchdog_start(&s->watchdog, getpid(), interval / 3 * NSEC_PER_USEC, feed);
+}
+
+/* As sd_event_loop(3), but that operations run between two iterations, and closes begin only while it waits. */
+int supervisor_run(Supervisor *s) {
+        int r = 0, code;
+
+        while (r >= 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED) {
+                r = operations_run(s);
+                if (r < 0 || sd_event_get_state(s->event) == SD_EVENT_FINISHED)
+                        break;
+                r = error_origin(sd_event_prepare(s->event));
+                if (r == 0 && operations_are_waiting(s))
+                        r = error_origin(sd_event_wait(s->event, 0));
+                else if (r == 0) {
+                        closer_go(&s->closer);
+                        r = error_origin(sd_event_wait(s->event, UINT64_MAX));
+                        closer_hold(&s->closer);
+                }
+                if (r > 0)
+                        r = error_origin(sd_event_dispatch(s->event));
+        }
+        closer_go(&s->closer);
+        if (r >= 0)
+                r = error_origin(sd_event_get_exit_code(s->event, &code));
+        return r < 0 ? r : code;
+}

@@ -1,0 +1,236 @@
+/*
+ * The CPUs. Each that can be there has a slot for ever, so that counters and the ledger know it also while it is away;
+ * carrier, ring and reader are there as long as it is online (supervisor/changes/hotplug.c).
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "daemon/base/log.h"
+#include "daemon/supervisor/resolve/external.h"
+#include "daemon/kernel/event/ring-limits.h"
+#include "daemon/kernel/event/open.h"
+#include "daemon/kernel/task/tasks.h"
+
+#define COMMS 65536
+#define KIN 65536
+#define END_MOST (5 * NSEC_PER_SEC) /* for a thread that has nothing to do any more */
+
+size_t supervisor_count_online(const Supervisor *s) {
+        size_t n = 0;
+
+        for (size_t slot = 0; slot < s->n_cpus; slot++)
+                n += s->online[slot];
+        return n;
+}
+
+int supervisor_explain_thread(int r, Explanation *e) {
+        return refuse(e, REFUSED_EXHAUSTED, "kernel",
+                      "a thread can not be started: %s; perfd has one for each CPU and a few more: raise TasksMax= "
+                      "(RLIMIT_NPROC) or the memory that it may use", strerror(-r));
+}
+
+/* ---- one CPU: its carrier, ring and batches ---------------------------------------------------------------------- */
+
+int supervisor_open_carrier(Supervisor *s, uint32_t slot, int *ret_fd, uint64_t *ret_read_format, Explanation *e) {
+        struct perf_event_attr attr = attr_of_carrier(&s->attr);
+        OpenPlace place = { .pid = -1, .cpu = (int)s->cpus[slot], .leader_fd = -1 };
+        int r = open_event(&attr, "a ring's carrier", place, ret_fd, e);
+
+        if (r == REFUSED_UNSUPPORTED) {
+                attr = attr_of_plain_carrier(&s->attr);
+                r = open_event(&attr, "a ring's carrier", place, ret_fd, e);
+        }
+        if (r == 0)
+                *ret_read_format = attr.read_format;
+        return r;
+}
+
+int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
+        Reader *reader = &s->readers[slot];
+        int r = supervisor_open_carrier(s, slot, &s->carriers[slot], &reader->carrier_read_format, e);
+
+        if (r == OPEN_E_OFFLINE)
+                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while its ring was opened",
+                              s->cpus[slot]);
+        if (r != 0)
+                return r;
+        reader->carrier_fd = s->carriers[slot];
+        r = ring_open(&reader->ring, s->carriers[slot], s->config->ring_size);
+        if (r < 0)
+                return open_explain_mmap(r, s->config->ring_size, (int)s->cpus[slot], e);
+        r = open_id(s->carriers[slot], &reader->carrier_id, e);
+        if (r == 0)
+                r = supervisor_open_moves(s, slot, e);
+        if (r != 0)
+                return r;
+        if (!reader->mailbox.mails.slots)
+                return error_trace_of(reader_init(reader, s->started_with->batch_pool), "CPU %u", s->cpus[slot]);
+        free(reader->horizon.least); /* rings may have got another size since this CPU was there */
+        return error_trace_of(reader_init_horizon(reader), "CPU %u", s->cpus[slot]);
+}
+
+void supervisor_close_ring(Supervisor *s, uint32_t slot) {
+        ring_close(&s->readers[slot].ring);
+        supervisor_close_moves(s, slot);
+        s->carriers[slot] = close_fd(s->carriers[slot]);
+}
+
+size_t supervisor_list_carrier(const Supervisor *s, uint32_t slot, Stream *to) {
+        to[0] = (Stream){ .slot = slot, .fd = s->carriers[slot] };
+        if (s->moves.fds[slot] < 0)
+                return 1;
+        to[1] = (Stream){ .slot = slot, .fd = s->moves.fds[slot] };
+        return 2;
+}
+
+void supervisor_list_carriers(Supervisor *s) {
+        s->carrier_streams.n = 0;
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                if (s->online[slot])
+                        s->carrier_streams.n += supervisor_list_carrier(s, slot, &s->carrier_streams.streams[s->carrier_streams.n]);
+}
+
+int supervisor_start_reader(Supervisor *s, uint32_t slot, Explanation *e) {
+        Snapshot *empty = snapshot_new(0, (uint32_t)s->n_cpus, 0);
+        int r;
+
+        if (!empty)
+                return error_origin(-ENOMEM);
+        s->readers[slot].cut = s->n_cuts;
+        r = reader_start(&s->readers[slot], empty);
+        if (r == -EINVAL)
+                return refuse(e, REFUSED_UNSUPPORTED, "kernel",
+                              "perfd may not run on %s CPU %u: let it run there (CPUAffinity=, cpusets), or keep readers to other "
+                              "CPUs by readers.cpus", s->readers[slot].guard ? "the CPUs of readers.cpus, as it has to for"
+                                                                             : "all CPUs; not on", s->cpus[slot]);
+        return r < 0 ? supervisor_explain_thread(r, e) : 0;
+}
+
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
+
+static int find_cpus(Supervisor *s, Explanation *e) {
+        _cleanup_free_ uint32_t *online = NULL;
+        size_t n_online = 0;
+        int r;
+
+        r = cpus_possible(&s->cpus, &s->n_cpus, e);
+        if (r == 0)
+                r = cpus_online(&online, &n_online, e);
+        if (r != 0)
+                return r;
+        s->online = calloc(s->n_cpus, sizeof(*s->online));
+        if (!s->online)
+                return error_origin(-ENOMEM);
+        for (size_t slot = 0; slot < s->n_cpus; slot++)
+                for (size_t i = 0; i < n_online; i++)
+                        s->online[slot] |= s->cpus[slot] == online[i];
+        return 0;
+}
+
+static int make_slots(Supervisor *s) {
+        size_t n = s->n_cpus;
+
+        s->readers = aligned_alloc(64, n * sizeof(*s->readers));
+        s->carriers = malloc(n * sizeof(*s->carriers));
+        s->lanes = calloc(n + 1, sizeof(*s->lanes));
+        s->carrier_streams.streams = calloc(2 * n, sizeof(Stream));
+        if (!s->readers || !s->carriers || !s->lanes || !s->carrier_streams.streams)
+                return error_origin(-ENOMEM);
+        memset(s->readers, 0, n * sizeof(*s->readers));
+        for (uint32_t slot = 0; slot < n; slot++) {
+                s->carriers[slot] = -1;
+                s->readers[slot] = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock,
+                                             .own_pid = (uint32_t)getpid(), .has_no_pids = s->is_in_pid_namespace,
+                                             .flush = READER_FLUSH, .comms = &s->comms, .kin = &s->kin,
+                                             .dispatching = &s->dispatcher.dispatching, .losses = &s->losses.bell,
+                                             .acknowledge_fd = s->acknowledge_fd, .ring = RING_NULL,
+                                             .mailbox = MAILBOX_NULL, .overdue_fd = -1, .stall_fd = -1 };
+                s->lanes[slot] = reader_lane(&s->readers[slot]);
+        }
+        s->lanes[n] = own_lane(&s->own);
+        return own_lane_init(&s->own);
+}
+
+int supervisor_start_cpus(Supervisor *s, Explanation *e) {
+        int r;
+
+        s->is_in_pid_namespace = !tasks_in_root_namespace();
+        s->acknowledge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (s->acknowledge_fd < 0)
+                return error_origin(-errno);
+        r = comm_table_init(&s->comms, COMMS);
+        if (r == 0)
+                r = kin_table_init(&s->kin, KIN);
+        if (r == 0)
+                r = find_cpus(s, e);
+        if (r == 0)
+                r = ring_limits_check(supervisor_count_online(s), s->config->ring_size, e);
+        if (r == 0)
+                r = make_slots(s);
+        if (r == 0)
+                r = supervisor_find_moves(s);
+        if (r != 0)
+                return r;
+        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .tick = READER_FLUSH, .losses = &s->losses.bell,
+                                       .confirms_cgroups = s->is_in_pid_namespace, .reads_proc = tasks_has_own_proc(),
+                                       .cgroups = s->cgroups.path };
+        s->subscribers_max = s->config->subscribers_max;
+        r = supervisor_place_threads(s, e);
+        if (r != 0)
+                return r;
+        r = dispatcher_init(&s->dispatcher, s->lanes, (uint32_t)s->n_cpus + 1, s->subscribers_max);
+        if (r == 0)
+                dispatcher_set_lane(&s->dispatcher, (uint32_t)s->n_cpus, true, false);
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {
+                if (s->online[slot])
+                        r = supervisor_open_ring(s, slot, e);
+                else
+                        dispatcher_set_lane(&s->dispatcher, slot, false, false);
+        }
+        supervisor_list_carriers(s);
+        return r;
+}
+
+int supervisor_start_readers(Supervisor *s, Explanation *e) {
+        int r = 0;
+
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
+                if (s->online[slot])
+                        r = supervisor_start_reader(s, slot, e);
+        return r;
+}
+
+void supervisor_stop_readers(Supervisor *s) {
+        bool any = false;
+
+        for (size_t slot = 0; s->readers && slot < s->n_cpus; slot++)
+                any |= s->readers[slot].thread.started;
+        if (any && supervisor_order(s, READER_STOP, NULL) < 0)
+                abort(); /* no memory for a mail: the threads can not be told */
+        for (uint32_t slot = 0; any && slot < s->n_cpus; slot++) {
+                if (reader_is_stalled(&s->answering.readers[slot]))
+                        continue; /* it may never end: supervisor_stop() */
+                if (!reader_join_within(&s->readers[slot], END_MOST)) /* a reader that fails ends the process itself */
+                        supervisor_set_stalled(s, slot); /* what it was asked its backup has done */
+        }
+}
+
+void supervisor_free_cpus(Supervisor *s) {
+        for (size_t i = 0; s->readers && s->carriers && i < s->n_cpus; i++) {
+                reader_deinit(&s->readers[i]);
+                close_fd(s->carriers[i]);
+        }
+        close_fd(s->hotplug_fd);
+        own_lane_deinit(&s->own);
+        free(s->readers);
+        free(s->lanes);
+        free(s->carriers);
+        free(s->carrier_streams.streams);
+        supervisor_free_moves(s);
+        supervisor_free_places(s);
+        free(s->online);
+        free(s->cpus);
+        close_fd(s->acknowledge_fd);
+}

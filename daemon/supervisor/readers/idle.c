@@ -1,0 +1,51 @@
+/*
+ * Seeing idle CPUs instead of waking them, for streams in the order of time, where the kernel lets us. What it takes is opened
+ * while perfd has all the privileges that it was given, and then it denies itself whatever else bpf(2) does, also where the
+ * kernel did not let us; root, who stays root, could only pretend to.
+ */
+#include "daemon/base/log.h"
+#include "daemon/kernel/privileges/system-calls.h"
+#include "daemon/kernel/task/tasks.h"
+#include "daemon/supervisor/supervisor.h"
+
+#include <string.h>
+#include <unistd.h>
+
+void supervisor_find_idle(Supervisor *s, uint32_t slot) {
+        bool is_wanted = s->idle && s->readers[slot].guard == 0; /* else nobody waits for what is seen */
+        int r = is_wanted ? idle_cpus_find(s->idle, s->cpus[slot]) : 0;
+
+        if (r < 0)
+                log_print_with(LOG_NOTICE, MESSAGE_CPUS_WOKEN, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                               "CPU %u is woken where others could be seen to be idle: %s", s->cpus[slot], error_text(r));
+}
+
+int supervisor_open_idle(IdleCpus **ret, Explanation *why) {
+        _cleanup_free_ uint32_t *cpus = NULL;
+        uint32_t most = 0;
+        size_t n = 0;
+        int r;
+
+        *ret = NULL;
+        r = cpus_possible(&cpus, &n, why);
+        for (size_t i = 0; i < n; i++)
+                most = cpus[i] > most ? cpus[i] : most;
+        if (r == 0)
+                r = idle_cpus_open(most + 1, ret, why);
+        if (r < 0 || geteuid() == 0)
+                return r < 0 ? r : 0;
+        r = system_calls_end_bpf(); /* also where nothing could be opened: it may be allowed all the same */
+        if (r < 0) {
+                *ret = idle_cpus_free(*ret);
+                (void)refuse(why, REFUSED_DENIED, "no-seccomp", "what perfd does not need of bpf(2) can not be given up: %s",
+                             strerror(-r));
+        }
+        return 0;
+}
+
+void supervisor_start_idle(Supervisor *s) {
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                if (s->online[slot])
+                        supervisor_find_idle(s, slot);
+        s->dispatcher.idle = s->idle;
+}

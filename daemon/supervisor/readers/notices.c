@@ -1,0 +1,61 @@
+/* What the dispatcher tells main: of streams that end, of queues that grow, of threads that it hears nothing of. */
+#include "daemon/supervisor/streams/subscribe.h"
+
+#include "daemon/base/checkpoint.h"
+#include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/readers/wait.h"
+
+#define ENDS_AT_ONCE 64
+
+/* Those that want to end now end at one cut. */
+int supervisor_on_notices(Supervisor *s) {
+        StreamEnd ends[ENDS_AT_ONCE];
+        DispatcherWord *word;
+        size_t n_ends = 0;
+        int r = 0;
+
+        mailbox_quiet(&s->dispatcher.words);
+        while (r >= 0 && (word = mailbox_pop(&s->dispatcher.words))) {
+                switch (word->kind) {
+                case DISPATCHER_WANTS_CLOSE:
+                        ends[n_ends++] = (StreamEnd){ .id = word->id, .reason = word->reason };
+                        break;
+                case DISPATCHER_GONE:
+                        r = supervisor_on_gone(s, word->id, word->number);
+                        break;
+                case DISPATCHER_QUEUES_GREW:
+                        atomic_store_explicit(&s->dispatcher.queues_told, false, memory_order_relaxed);
+                        atomic_thread_fence(memory_order_seq_cst); /* before their sizes: dispatcher_tell_growth() */
+                        r = supervisor_update_memory(s);
+                        break;
+                case DISPATCHER_ANSWERS:
+                        supervisor_on_dispatcher_answers(s);
+                        break;
+                case DISPATCHER_HAS_ROOM:
+                        s->dispatcher.expects_room = false;
+                        dispatcher_post_rest(&s->dispatcher);
+                        break;
+                case DISPATCHER_LANE_SILENT:
+                        atomic_store_explicit(&s->dispatcher.silent_told, false, memory_order_release); /* dispatcher_doubt_lane() */
+                        if (word->slot < s->n_cpus) /* else it is main's own, which is here */
+                                supervisor_doubt_reader(s, word->slot, word->at, "how far it is");
+                        break;
+                }
+                free(word);
+                if (r >= 0 && (n_ends == ENDS_AT_ONCE || (n_ends > 0 && queue_is_empty(&s->dispatcher.words.mails)))) {
+                        r = supervisor_close_streams(s, ends, n_ends);
+                        n_ends = 0;
+                }
+                if (r >= 0 && n_ends == 0)
+                        r = checkpoint(NULL);
+        }
+        supervisor_count_given(s);
+        supervisor_forget_removed(s);
+        if (r >= 0 && s->owes_snapshot)
+                r = supervisor_publish(s);
+        if (r >= 0 && s->stopping && s->n_subscribers == 0)
+                r = sd_event_exit(s->event, s->exit_code);
+        return r;
+}

@@ -1,0 +1,318 @@
+/*
+ * The decision to doubt is to send a stalled reader nothing, instead of letting mails wait for it: what it is to do follows from
+ * what is registered when it answers, whatever happened in between. So nothing has to be taken back, and it is as long as that,
+ * however long it was stopped.
+ */
+#include "daemon/supervisor/readers/stall.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/fd-limit.h"
+#include "daemon/base/log.h"
+#include "daemon/kernel/task/tasks.h"
+#include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/readers/wait.h"
+
+/* ---- what is kept ------------------------------------------------------------------------------------------------ */
+
+void supervisor_defer(Supervisor *s, void (*release)(Supervisor *s, void *object), void *object) {
+        Stalls *l = &s->answering;
+        Deferred *d;
+
+        if (l->n == 0) {
+                release(s, object);
+                return;
+        }
+        d = malloc(sizeof(*d));
+        if (!d) { /* better kept for ever than freed too early */
+                log_print(LOG_ERR, MESSAGE_NO_MEMORY,
+                          "no memory to remember what is kept for a reader that does not answer: it is never freed");
+                return;
+        }
+        *d = (Deferred){ .release = release, .object = object };
+        if (l->last)
+                l->last->next = d;
+        else
+                l->deferred = d;
+        l->last = d;
+}
+
+static void release_all(Supervisor *s) {
+        Stalls *l = &s->answering;
+
+        while (l->n == 0 && l->deferred) {
+                Deferred *d = l->deferred;
+
+                l->deferred = d->next;
+                if (!l->deferred)
+                        l->last = NULL;
+                d->release(s, d->object);
+                free(d);
+        }
+}
+
+void supervisor_abandon_deferred(Supervisor *s) {
+        s->answering.is_abandoned = true;
+        s->answering.n = 0; /* fds are not kept any more */
+        release_all(s);
+}
+
+/* ---- who does not answer ----------------------------------------------------------------------------------------- */
+
+static const char *order_name(ReaderOrder order) {
+        static const char *const names[] = {
+                [READER_ADOPT] = "to take a snapshot", [READER_SWITCH] = "to enable or disable events",
+                [READER_HAND_OVER] = "to change over to other fds", [READER_CUT] = "for a cut of the ledger",
+                [READER_RING] = "to take another ring", [READER_RETIRE] = "to leave a ring", [READER_STOP] = "to end",
+        };
+
+        return names[order];
+}
+
+const char *supervisor_thread_state(pid_t tid) {
+        WITH_FD_RESERVE; /* /proc is read */
+
+        switch (task_state((uint32_t)tid)) {
+        case 't':
+                return "stopped by a debugger";
+        case 'T':
+                return "stopped";
+        case 'R':
+                return "ready to run: does something of higher priority keep its CPU?";
+        case TASK_STATE_UNINTERRUPTIBLE:
+                return "waiting in the kernel";
+        default:
+                return "in a state that says nothing";
+        }
+}
+
+static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) {
+        DispatcherMail *mail = calloc(1, sizeof(*mail));
+
+        if (!mail)
+                return error_origin(-ENOMEM);
+        *mail = (DispatcherMail){ .order = order, .slot = slot };
+        dispatcher_post(&s->dispatcher, mail);
+        return 0;
+}
+
+/*
+ * Streams in the order of time do not wait for it either; what it brings later is late, and counted so. Main does not wait here:
+ * it may be the dispatcher's work that the thread was stopped in.
+ */
+static void leave_lane(Supervisor *s, uint32_t slot) {
+        if (tell_dispatcher(s, DISPATCHER_LANE_STALLED, slot) < 0)
+                log_print(LOG_ERR, MESSAGE_NO_MEMORY,
+                          "no memory to say so to the dispatcher: streams in the order of time wait for CPU %u", s->cpus[slot]);
+}
+
+static void set_stalled(Supervisor *s, uint32_t slot, const char *asked) {
+        const Reader *r = &s->readers[slot];
+        Answering *a = &s->answering.readers[slot];
+
+        a->stalled_since = a->sent;
+        a->n_missed = 0;
+        s->answering.n++;
+        log_print_with(LOG_ERR, MESSAGE_READER_STALLED, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                       "the reader of CPU %u (%s, tid %d) has not answered for %llu s, when it was asked %s; it is %s. perfd goes "
+                       "on without it: its ring is not read, and changes reach CPU %u when it answers again", r->cpu, r->thread.name,
+                       (int)r->thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->sent) / NSEC_PER_SEC),
+                       asked, supervisor_thread_state(r->thread.tid), r->cpu);
+        if (sd_event_get_state(s->event) != SD_EVENT_FINISHED) /* at the end nobody hears of it */
+                must(sd_event_source_set_io_events(s->answering.source, EPOLLIN)); /* epoll_ctl(2), MOD: needs no memory */
+        leave_lane(s, slot);
+}
+
+void supervisor_set_stalled(Supervisor *s, uint32_t slot) {
+        set_stalled(s, slot, order_name(s->answering.readers[slot].order));
+}
+
+void supervisor_doubt_reader(Supervisor *s, uint32_t slot, nsec_t since, const char *asked) {
+        Answering *a = &s->answering.readers[slot];
+        ReaderMail *mail;
+
+        if (reader_is_stalled(a) || !s->readers[slot].thread.started)
+                return; /* it is known; or it has ended since */
+        mail = calloc(1, sizeof(*mail)); /* with nothing to switch: its answer is the sign that it goes on */
+        if (!mail)
+                return; /* there is another look */
+        mail->order = READER_SWITCH;
+        mail->sequence = ++s->sequence;
+        a->sequence = mail->sequence;
+        a->order = mail->order;
+        a->sent = since;
+        reader_post(&s->readers[slot], mail);
+        set_stalled(s, slot, asked);
+}
+
+void supervisor_say_stalled(const Supervisor *s, char *text, size_t size) {
+        nsec_t now = clock_now(CLOCK_MONOTONIC);
+        size_t used = 0;
+
+        text[0] = '\0';
+        for (uint32_t slot = 0; s->answering.n > 0 && slot < s->n_cpus && used < size; slot++) {
+                const Answering *a = &s->answering.readers[slot];
+
+                if (reader_is_stalled(a))
+                        used += (size_t)snprintf(text + used, size - used, "%sCPU %u is left out: its reader (tid %d) has not answered "
+                                                 "for %llu s", used ? "; " : "", s->cpus[slot], (int)s->readers[slot].thread.tid,
+                                                 (unsigned long long)((now - a->stalled_since) / NSEC_PER_SEC));
+        }
+}
+
+int supervisor_refuse_stalled(const Supervisor *s, const char *what, Explanation *e) {
+        char who[256];
+
+        if (s->answering.n == 0)
+                return 0;
+        supervisor_say_stalled(s, who, sizeof(who));
+        return refuse(e, REFUSED_UNSUPPORTED, "reader-stalled", "%s needs every reader, and %s: let that thread go on, and try again",
+                      what, who);
+}
+
+/* ---- when it answers --------------------------------------------------------------------------------------------- */
+
+/* Those of one CPU that are to be on, or off; all of `list`, borrowed. */
+static size_t collect(const Supervisor *s, uint32_t slot, bool on, Stream *list) {
+        size_t n = 0;
+
+        for (const Registration *g = s->registrations; g; g = g->next)
+                for (size_t i = 0; i < g->opened.n && g->enabled == on; i++)
+                        if (g->opened.streams[i].slot == slot)
+                                list[n++] = g->opened.streams[i];
+        return s->active == on ? n + supervisor_list_carrier(s, slot, list + n) : n;
+}
+
+static int switch_slot(Supervisor *s, uint32_t slot, bool on) {
+        Explanation e = EXPLANATION_NULL;
+        Opened of_slot = OPENED_NULL;
+        size_t n = 2;
+        int r;
+
+        for (const Registration *g = s->registrations; g; g = g->next)
+                n += g->opened.n;
+        of_slot.streams = calloc(n, sizeof(*of_slot.streams));
+        if (!of_slot.streams)
+                return error_origin(-ENOMEM);
+        of_slot.n = collect(s, slot, on, of_slot.streams);
+        if (on)
+                r = opened_enable(s, (Opened *const[]){ &of_slot }, 1, "one of the events", &e);
+        else
+                r = opened_disable(s, (Opened *const[]){ &of_slot }, 1);
+        if (r > 0)
+                log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
+                               LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }, { "REASON", e.reason }),
+                               "not all is counted on CPU %u: %s", s->cpus[slot], e.text);
+        free(of_slot.streams);
+        return r < 0 ? r : 0;
+}
+
+/* What changed while the reader was not told is between two places of its ring that nobody knows. */
+static void doubt_counts(Supervisor *s, uint32_t slot) {
+        for (Registration *g = s->registrations; g; g = g->next)
+                g->event->counters[slot].unsure = true;
+        for (RemovedEvent *e = s->removed.first; e; e = e->next) { /* what it read of them before it knew is counted now */
+                e->event->counters[slot].unsure = true;
+                counters_settle(&e->event->counters[slot]);
+        }
+}
+
+/* Its CPU went, and if that is back by now, nobody has seen what was there since. */
+static int end_reader(Supervisor *s, uint32_t slot) {
+        unsigned n_missed = s->answering.readers[slot].n_missed;
+        int r = supervisor_end_reader(s, slot);
+
+        if (r == 0 && (n_missed > 0 || s->online[slot]))
+                doubt_counts(s, slot);
+        return r;
+}
+
+/* Streams that began meanwhile begin here on its CPU: what it has read before was from before them, or nobody knows. */
+static int take_missed_cut(Supervisor *s, uint32_t slot) {
+        int r = supervisor_cut(s);
+
+        return r < 0 || reader_is_stalled(&s->answering.readers[slot]) ? r : tell_dispatcher(s, DISPATCHER_LANE_CUT, slot);
+}
+
+static int catch_up(Supervisor *s, uint32_t slot) {
+        Answering *a = &s->answering.readers[slot];
+        int r = 0;
+
+        log_print_with(LOG_NOTICE, MESSAGE_READER_ANSWERS, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
+                       "the reader of CPU %u answers again, after %llu s; it missed %u changes", s->cpus[slot],
+                       (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->stalled_since) / NSEC_PER_SEC), a->n_missed);
+        r = supervisor_ask_lane(s, DISPATCHER_LANE_ON, slot);
+        if (r < 0)
+                return r;
+        a->stalled_since = 0;
+        s->answering.n--;
+        if (a->order == READER_STOP || a->has_left)
+                return end_reader(s, slot);
+        if (a->n_missed > 0) {
+                r = supervisor_publish(s);
+                if (r == 0)
+                        r = switch_slot(s, slot, false);
+                if (r == 0)
+                        r = switch_slot(s, slot, true);
+                if (r == 0 && a->owes_retire)
+                        r = supervisor_order(s, READER_RETIRE, NULL);
+                doubt_counts(s, slot);
+        }
+        if (!reader_is_stalled(a))
+                a->owes_retire = false;
+        return r == 0 ? take_missed_cut(s, slot) : r;
+}
+
+/* Others may be in the middle of a change: it waits for its turn. */
+static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Supervisor *s = userdata;
+        uint64_t count;
+        ssize_t n = read(fd, &count, sizeof(count));
+
+        assert(n == sizeof(count) || errno == EAGAIN);
+        operations_set_due(s, CHANGE_READERS);
+        return 0;
+}
+
+/* What it was sent its backup may have done: of one that was told to end the thread itself is waited for. */
+static bool goes_on(const Supervisor *s, uint32_t slot) {
+        const Answering *a = &s->answering.readers[slot];
+
+        return reader_is_stalled(a) && reader_has_answered(s, slot) &&
+               (a->order != READER_STOP || reader_is_at_end(&s->readers[slot]));
+}
+
+int supervisor_on_answers(Supervisor *s) {
+        int r = 0;
+
+        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
+                if (goes_on(s, slot))
+                        r = catch_up(s, slot);
+        if (s->answering.n == 0)
+                must(sd_event_source_set_io_events(s->answering.source, 0));
+        release_all(s);
+        return r;
+}
+
+int supervisor_start_stalls(Supervisor *s) {
+        int r;
+
+        s->answering.readers = calloc(s->n_cpus, sizeof(*s->answering.readers));
+        if (!s->answering.readers)
+                return error_origin(-ENOMEM);
+        r = error_origin(sd_event_add_io(s->event, &s->answering.source, s->acknowledge_fd, 0, on_answer, s));
+        if (r >= 0)
+                r = error_origin(sd_event_source_set_exit_on_failure(s->answering.source, true));
+        return r < 0 ? r : 0;
+}
+
+void supervisor_free_stalls(Supervisor *s) {
+        release_all(s);
+        s->answering.source = sd_event_source_disable_unref(s->answering.source);
+        for (uint32_t slot = 0; s->answering.readers && slot < s->n_cpus; slot++)
+                snapshot_unref(s->answering.readers[slot].snapshot);
+        free(s->answering.readers);
+}

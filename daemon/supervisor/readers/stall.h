@@ -1,0 +1,80 @@
+/*
+ * For the supervisor: readers that do not answer, because somebody has stopped their thread, as a debugger does. Main thread
+ * only.
+ *
+ * Such a reader is stalled from when main has waited for it in vain until it answers again. It is sent nothing meanwhile. What
+ * is to be disabled on its CPU main disables itself; what is to be enabled there waits. What the reader may still look at, by the
+ * snapshot that it has or by what it was sent last, is neither freed nor closed. When it answers it is brought up to date, as a
+ * CPU that came. What its ring has no room for is counted by the kernel, as ever.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/error.h"
+#include "daemon/dispatcher/dispatcher.h"
+#include "daemon/reader/reader.h"
+
+struct Supervisor;
+
+/* What is kept for stalled readers; the last one that answers releases it. */
+typedef struct Deferred {
+        struct Deferred *next;
+        void (*release)(struct Supervisor *s, void *object);
+        void *object;
+} Deferred;
+
+/* Of one reader, what main knows. */
+typedef struct Answering {
+        uint64_t sequence;    /* of the last mail that it was sent */
+        ReaderOrder order;    /* of that */
+        nsec_t sent;          /* CLOCK_MONOTONIC: then */
+        nsec_t stalled_since; /* the same; 0: it answers */
+        unsigned n_missed;    /* changes that it was not told of */
+        Snapshot *snapshot;   /* the last one that it was sent */
+        bool has_left;        /* its CPU went offline meanwhile */
+        bool owes_retire;     /* it has two rings, and is to be told that the old one is done */
+} Answering;
+
+typedef struct Stalls {
+        Answering *readers; /* by slot */
+        sd_event_source *source; /* hears of answers while there are stalled ones */
+        Deferred *deferred, *last;
+        size_t n, n_fds; /* stalled readers; fds that are kept for them */
+        bool is_abandoned; /* perfd ends, and frees nothing that they may look at */
+} Stalls;
+
+/* Before the readers start. -ENOMEM, what sd_event_add_io() says. */
+int supervisor_start_stalls(struct Supervisor *s);
+void supervisor_free_stalls(struct Supervisor *s);
+
+static inline bool reader_is_stalled(const Answering *a) {
+        return a->stalled_since > 0;
+}
+
+/*
+ * supervisor/readers/publish.c: posts a mail to every reader that answers, and waits until all have followed it; who does not in time is
+ * stalled then. Each may get one of its own, by slot; what they borrow is free again afterwards, but for a ring. -ENOMEM
+ */
+int supervisor_order(struct Supervisor *s, ReaderOrder order, Snapshot *snapshot);
+int supervisor_order_each(struct Supervisor *s, const ReaderMail *each);
+bool reader_has_answered(const struct Supervisor *s, uint32_t slot);
+
+/* Main does not wait for it any longer. It has been sent something that it will acknowledge when it goes on. */
+void supervisor_set_stalled(struct Supervisor *s, uint32_t slot);
+/* Of one that was not sent anything yet, and was asked otherwise, or looked at, and has been silent since then. */
+void supervisor_doubt_reader(struct Supervisor *s, uint32_t slot, nsec_t since, const char *asked);
+/* release(s, object) when no reader is stalled; now, if none is. */
+void supervisor_defer(struct Supervisor *s, void (*release)(struct Supervisor *s, void *object), void *object);
+/* At the end, when it is not waited for any longer: fds and probes of what was kept go, its memory stays. */
+void supervisor_abandon_deferred(struct Supervisor *s);
+/* Which CPUs are left out, and since when. "" if none is. */
+void supervisor_say_stalled(const struct Supervisor *s, char *text, size_t size);
+/* In which state a thread is, in words for the log. */
+const char *supervisor_thread_state(pid_t tid);
+/* What needs every reader is refused while one does not answer. */
+int supervisor_refuse_stalled(const struct Supervisor *s, const char *what, Explanation *e);

@@ -1,0 +1,155 @@
+/*
+ * Enabling and disabling, by the readers: each does it for the streams of its CPU, on that CPU, so between two of its
+ * events and never in the middle of one. So a count never has an occurrence without its record, and the events beside
+ * it, which the kernel takes out and puts back while it enables one, miss nothing.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <string.h>
+
+#include "daemon/kernel/event/open.h"
+
+/* Attr enable-on-exec: the kernel enables it, and its time begins. */
+static int has_begun(const Stream *stream, bool *ret) {
+        ReadCount read = { .enabled = 1 };
+        int error = stream->awaits_exec ? open_read(stream->fd, stream->read_format, &read) : 0;
+
+        *ret = read.enabled > 0;
+        return error;
+}
+
+/*
+ * The fds of all of `list` by slot, but those that are on with their leader, and those that an exec is to enable; where those
+ * of a slot begin is in ret_first, which has n_cpus + 1 entries.
+ */
+static int collect_fds(const Supervisor *s, Opened *const *list, size_t n, bool on, int **ret_fds, size_t *ret_first) {
+        int *fds, error = 0;
+        size_t n_fds = 0;
+
+        for (size_t i = 0; i < n; i++)
+                n_fds += list[i]->n;
+        fds = malloc((n_fds + 1) * sizeof(*fds));
+        if (!fds)
+                return error_origin(-ENOMEM);
+        n_fds = 0;
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
+                ret_first[slot] = n_fds;
+                for (size_t i = 0; i < n; i++)
+                        for (size_t k = 0; k < list[i]->n && error == 0; k++) {
+                                const Stream *stream = &list[i]->streams[k];
+                                bool begun = true;
+
+                                if (stream->slot != slot || stream->member > 0)
+                                        continue;
+                                error = on ? has_begun(stream, &begun) : 0;
+                                if (begun)
+                                        fds[n_fds++] = stream->fd;
+                        }
+        }
+        if (error != 0) {
+                free(fds);
+                return error;
+        }
+        ret_first[s->n_cpus] = n_fds;
+        *ret_fds = fds;
+        return 0;
+}
+
+/* ret_error: what the kernel said of one of them, 0 or -errno; what is returned is our own. */
+static int order_switch(Supervisor *s, int *fds, const size_t *first, ReaderOrder order, bool on, int *ret_error) {
+        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
+        _cleanup_free_ int *errors = calloc(s->n_cpus + 1, sizeof(*errors));
+        int r;
+
+        if (!each || !errors)
+                return error_origin(-ENOMEM);
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                each[slot] = (ReaderMail){ .order = order, .fds = fds + first[slot], .on = on,
+                                           .n_fds = first[slot + 1] - first[slot], .ret_error = &errors[slot] };
+        r = supervisor_order_each(s, each);
+        *ret_error = 0;
+        for (uint32_t slot = 0; slot < s->n_cpus && *ret_error == 0; slot++)
+                *ret_error = error_origin_of(errors[slot], "reader of CPU %u, which %s events", s->cpus[slot],
+                                             order == READER_HAND_OVER ? "cuts over" : on ? "enables" : "disables");
+        return r;
+}
+
+/*
+ * Where children inherit, it is done once more, after a look at who may be in a fork: who is not has made known to the fds
+ * whatever children it has by then, and gives later ones what the first time has left.
+ */
+static int switch_all(Supervisor *s, Opened *const *list, size_t n, ReaderOrder order, bool on, int *ret_error) {
+        _cleanup_free_ size_t *first = calloc(s->n_cpus + 1, sizeof(*first));
+        _cleanup_free_ int *fds = NULL;
+        BirthDoubt *doubt = NULL;
+        nsec_t second;
+        int r;
+
+        if (!first)
+                return error_origin(-ENOMEM);
+        r = collect_fds(s, list, n, on, &fds, first);
+        if (r == 0)
+                r = order_switch(s, fds, first, order, on, ret_error);
+        if (r == 0 && *ret_error == 0)
+                r = supervisor_doubt_births(s, list, n, &doubt);
+        if (r < 0 || !doubt)
+                return r;
+        second = clock_now(s->attr.clock);
+        r = order_switch(s, fds, first, READER_SWITCH, on, ret_error);
+        supervisor_watch_births(s, doubt, second);
+        return r;
+}
+
+int opened_enable(Supervisor *s, Opened *const *list, size_t n, const char *what, Explanation *e) {
+        int error, r = switch_all(s, list, n, READER_SWITCH, true, &error), undone;
+
+        if (r < 0 || error == 0)
+                return r;
+        undone = opened_disable(s, list, n);
+        return undone < 0 ? undone : open_explain_switch(error, what, e);
+}
+
+int opened_disable(Supervisor *s, Opened *const *list, size_t n) {
+        int error, r = switch_all(s, list, n, READER_SWITCH, false, &error);
+
+        return r < 0 ? r : error;
+}
+
+void opened_set_heir(Opened *o, bool is_heir) {
+        for (size_t i = 0; i < o->n; i++)
+                o->streams[i].is_heir = is_heir;
+}
+
+/* Both list tasks in the same order, as long as these are the same. */
+static const Stream *find_beside(const Opened *before, size_t i, uint64_t whom) {
+        for (size_t k = 0; k < before->n; k++) {
+                const Stream *stream = &before->streams[(i + k) % before->n];
+
+                if (stream->whom == whom && !stream->is_cgroup && stream->member == 0)
+                        return stream;
+        }
+        return NULL;
+}
+
+/* An exec after they were opened enables old and new: that is why one looks only afterwards. */
+int opened_follow_exec(Opened *o, const Opened *before) {
+        for (size_t i = 0; i < o->n; i++) {
+                const Stream *old = o->streams[i].awaits_exec ? find_beside(before, i, o->streams[i].whom) : NULL;
+                bool begun = false;
+                int error = old ? has_begun(old, &begun) : 0;
+
+                if (error != 0)
+                        return error;
+                if (begun)
+                        o->streams[i].awaits_exec = false;
+        }
+        return 0;
+}
+
+int opened_hand_over(Supervisor *s, Opened *const *list, size_t n) {
+        int error, r = switch_all(s, list, n, READER_HAND_OVER, false, &error);
+
+        for (Registration *g = s->registrations; g; g = g->next)
+                opened_set_heir(&g->opened, false);
+        return r < 0 ? r : error;
+}

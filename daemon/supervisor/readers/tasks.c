@@ -1,0 +1,161 @@
+/*
+ * Who the tasks are that were there before anybody looked, and the stream that says who moves between cgroups.
+ *
+ * The order of things is what makes names exact: first the readers tell the dispatcher whatever records say from now
+ * on, then /proc is read, and what it says is older than these where both know something. Only then does a stream
+ * begin, or an event fire. So /proc is read when somebody subscribes and nobody was, and again when the carriers were
+ * off for a while, because nobody noticed then who came and went.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/kernel/event/open.h"
+#include "daemon/kernel/task/process.h"
+#include "daemon/kernel/task/tasks.h"
+
+#define MOVES "cgroup:cgroup_attach_task"
+
+/* ---- moves between cgroups --------------------------------------------------------------------------------------- */
+
+/* The number of the hierarchy that perf events use: 0 is v2. */
+static uint64_t hierarchy_of_events(void) {
+        _cleanup_fclose_ FILE *f = fopen("/proc/cgroups", "re");
+        unsigned long number = 0;
+        char line[256];
+
+        while (f && fgets(line, sizeof(line), f))
+                if (sscanf(line, "perf_event %lu", &number) == 1)
+                        break;
+        return number;
+}
+
+/* What that costs is said once, at the start, and by doctor. */
+static int find_namespace(Supervisor *s) {
+        int r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, NULL); /* refused: then cgroups have no ids */
+
+        if (r < 0)
+                return r;
+        log_print(LOG_WARNING, MESSAGE_TASKS_UNNAMED, "perfd is in a pid namespace: whoever is outside of it has pid 0 and is called "
+                  COMM_OF_NO_PID ", as idle CPUs are; cgroups and containers are those that /proc shows%s",
+                  tasks_has_own_proc() ? ", and none for whoever is gone by then"
+                                       : ", which is that of another namespace: nobody has one");
+        return 0;
+}
+
+int supervisor_find_moves(Supervisor *s) {
+        MoveFields *f = &s->moves.fields;
+        Plan *plan = NULL;
+        int r;
+
+        s->moves.fds = malloc(s->n_cpus * sizeof(*s->moves.fds));
+        if (!s->moves.fds)
+                return error_origin(-ENOMEM);
+        for (size_t slot = 0; slot < s->n_cpus; slot++)
+                s->moves.fds[slot] = -1;
+        if (s->is_in_pid_namespace)
+                return find_namespace(s); /* it has other pids than ours */
+        r = tracing_load(&s->tracing, "cgroup", "cgroup_attach_task", &plan, NULL);
+        if (r != 0)
+                return r < 0 ? r : 0; /* a kernel without it, or without cgroups */
+        s->moves.plan = plan;
+        *f = (MoveFields){ .plan = plan, .hierarchy = plan_find(plan, "dst_root"), .cgroup = plan_find(plan, "dst_id"),
+                           .tid = plan_find(plan, "pid"), .path = plan_find(plan, "dst_path"),
+                           .wanted = hierarchy_of_events() };
+        if (!f->hierarchy || !f->cgroup || !f->tid || !f->path) /* it has become another one */
+                s->moves.plan = plan_unref(plan);
+        return sample_layout_init_type(&f->layout, SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW);
+}
+
+static struct perf_event_attr attr_of_moves(const Supervisor *s) {
+        struct perf_event_attr attr = attr_of_plain_carrier(&s->attr);
+
+        attr.type = PERF_TYPE_TRACEPOINT;
+        attr.config = s->moves.plan->type;
+        attr.sample_type |= PERF_SAMPLE_RAW;
+        attr.sample_period = 1;
+        attr.comm = attr.comm_exec = attr.task = attr.mmap = attr.mmap2 = 0; /* the carrier has them */
+        return attr;
+}
+
+int supervisor_open_moves(Supervisor *s, uint32_t slot, Explanation *e) {
+        OpenPlace place = { .pid = -1, .cpu = (int)s->cpus[slot], .leader_fd = -1 };
+        _cleanup_close_ int fd = -1;
+        struct perf_event_attr attr;
+        uint64_t id;
+        int r;
+
+        if (!s->moves.plan)
+                return 0;
+        attr = attr_of_moves(s);
+        r = open_event(&attr, MOVES, place, &fd, NULL);
+        if (r != 0) /* without it a process is shown in the cgroup in which it was first seen */
+                return r < 0 ? r : 0;
+        r = open_redirect(fd, s->carriers[slot], MOVES, &id, e);
+        if (r != 0)
+                return r;
+        s->moves.fds[slot] = TAKE_FD(fd);
+        s->readers[slot].moves = s->moves.fields;
+        s->readers[slot].moves.id = id;
+        return 0;
+}
+
+void supervisor_close_moves(Supervisor *s, uint32_t slot) {
+        s->moves.fds[slot] = close_fd(s->moves.fds[slot]);
+        s->readers[slot].moves.id = 0;
+}
+
+void supervisor_free_moves(Supervisor *s) {
+        for (size_t slot = 0; s->moves.fds && slot < s->n_cpus; slot++)
+                close_fd(s->moves.fds[slot]);
+        free(s->moves.fds);
+        plan_unref(s->moves.plan);
+        s->moves = (Moves){ .plan = NULL };
+}
+
+/* ---- what /proc says --------------------------------------------------------------------------------------------- */
+
+/* Conditions on comm are the readers' to answer. */
+static void learn_comms(Supervisor *s, const TaskScan *scan) {
+        for (size_t i = 0; i < scan->n; i++)
+                for (size_t k = 0; k < scan->processes[i].n_threads; k++)
+                        comm_table_set(&s->comms, scan->processes[i].threads[k].tid, scan->processes[i].time,
+                                       scan->processes[i].threads[k].comm);
+}
+
+int supervisor_learn_tasks(Supervisor *s) {
+        _cleanup_(task_scan_freep) TaskScan *scan = NULL;
+        Explanation e = EXPLANATION_NULL;
+        DispatcherMail *mail;
+        int r = 0;
+
+        thread_assert(THREAD_MAIN);
+        s->wants_tasks = true;
+        if (s->knows_tasks || !s->active)
+                return 0;
+        if (!s->tells_notes)
+                r = supervisor_publish(s);
+        if (r == 0 && !s->cgroups.path)
+                r = cgroup_find_hierarchy("", &s->cgroups, NULL); /* refused: then cgroups have no ids */
+        if (r >= 0 && !tasks_has_own_proc())
+                r = refuse(&e, REFUSED_UNSUPPORTED, "kernel", "/proc is that of another pid namespace, and has other pids: mount -t "
+                           "proc proc /proc, or run perfd in the host's pid namespace");
+        else if (r >= 0)
+                r = process_scan(s->attr.clock, s->cgroups.path, &scan, &e);
+        if (r < 0 || r == REFUSED_CANCELLED)
+                return r;
+        s->knows_tasks = true;
+        if (r > 0) {
+                log_print(LOG_WARNING, MESSAGE_TASKS_UNNAMED, "tasks that are there already have no names: %s", e.text);
+                return 0;
+        }
+        learn_comms(s, scan);
+        mail = calloc(1, sizeof(*mail));
+        if (!mail)
+                return error_origin(-ENOMEM);
+        *mail = (DispatcherMail){ .order = DISPATCHER_LEARN, .scan = TAKE_PTR(scan) };
+        dispatcher_post(&s->dispatcher, mail);
+        return 0;
+}

@@ -1,0 +1,227 @@
+/*
+ * The decision to doubt is that perfd goes on with a dispatcher that does not answer: streams stand still, what is lost
+ * meanwhile is counted where it is lost, and all that needs no dispatcher is done. A thread that was stopped for a minute by a
+ * debugger goes on, and with it the streams. That it is stuck for good is for the service manager's watchdog, which is not fed
+ * while it neither moves nor sleeps.
+ */
+#include "daemon/supervisor/readers/wait.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+#include "daemon/base/log.h"
+#include "daemon/dispatcher/ask.h"
+#include "daemon/supervisor/supervisor.h"
+
+#define ALONE_MSEC 50 /* nearly all waits are over by then, and nobody comes between */
+#define SLICE_MSEC 100
+#define SLICE_MOST (2 * SLICE_MSEC * NSEC_PER_MSEC) /* more of it main has not run */
+#define STOP_MOST NSEC_PER_SEC /* when perfd is to stop */
+#define DISPATCHER_MOST (10 * NSEC_PER_SEC)
+#define LOOK_MSEC 10 /* at the answer of the dispatcher, while others are served */
+
+Patience patience_new(void) {
+        nsec_t now = clock_now(CLOCK_MONOTONIC);
+
+        return (Patience){ .began = now, .fed = now };
+}
+
+bool patience_is_over(const Supervisor *s, const Patience *p, nsec_t most) {
+        return p->spent >= (s->operations.is_due[CHANGE_STOP] && STOP_MOST < most ? STOP_MOST : most);
+}
+
+static int wait_slice(Supervisor *s, Patience *p, int fd, int msec) {
+        nsec_t began = clock_now(CLOCK_MONOTONIC), took;
+        bool serves = began - p->began >= ALONE_MSEC * NSEC_PER_MSEC && operations_may_serve(s);
+        int loop_fd = serves ? error_origin(sd_event_get_fd(s->event)) : -1;
+        struct pollfd polled[] = { { .fd = fd, .events = POLLIN }, { .fd = loop_fd, .events = POLLIN } };
+        int r = 0;
+
+        supervisor_feed_while_waiting(&p->fed);
+        (void)poll(polled, ARRAY_SIZE(polled), serves ? msec : ALONE_MSEC);
+        if (serves)
+                r = operations_serve(s);
+        took = clock_now(CLOCK_MONOTONIC) - began;
+        if (!(polled[0].revents & POLLIN))
+                p->spent += took < SLICE_MOST ? took : SLICE_MOST;
+        return r < 0 ? r : (polled[0].revents & POLLIN) != 0;
+}
+
+int supervisor_wait_slice(Supervisor *s, Patience *p, int fd) {
+        return wait_slice(s, p, fd, SLICE_MSEC);
+}
+
+/* ---- the dispatcher ---------------------------------------------------------------------------------------------- */
+
+int supervisor_refuse_unanswered(const Supervisor *s, const char *what, Explanation *e) {
+        if (s->unanswered.since == 0)
+                return 0;
+        return refuse(e, REFUSED_UNSUPPORTED, "dispatcher-stalled",
+                      "%s needs the dispatcher (tid %d), which has not answered for %llu s: let that thread go on, and try again", what,
+                      (int)s->dispatcher.thread.tid,
+                      (unsigned long long)((clock_now(CLOCK_MONOTONIC) - s->unanswered.since) / NSEC_PER_SEC));
+}
+
+static void set_unanswered(Supervisor *s, nsec_t since, const char *what) {
+        char stalled[256];
+
+        if (s->unanswered.since > 0)
+                return;
+        s->unanswered.since = since;
+        supervisor_say_stalled(s, stalled, sizeof(stalled)); /* one may have been stopped in the dispatcher's work */
+        log_print(LOG_ERR, MESSAGE_DISPATCHER_STALLED,
+                  "the dispatcher (tid %d) has not answered for %llu s, when it was asked %s; it is %s%s%s. perfd goes on, and "
+                  "what needs the dispatcher is refused: streams stand still until it answers again",
+                  (int)s->dispatcher.thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - since) / NSEC_PER_SEC), what,
+                  supervisor_thread_state(s->dispatcher.thread.tid), stalled[0] ? "; " : "", stalled);
+}
+
+void supervisor_on_dispatcher_answers(Supervisor *s) {
+        if (s->unanswered.since == 0)
+                return;
+        log_print(LOG_NOTICE, MESSAGE_DISPATCHER_ANSWERS, "the dispatcher answers again, after %llu s",
+                  (unsigned long long)((clock_now(CLOCK_MONOTONIC) - s->unanswered.since) / NSEC_PER_SEC));
+        s->unanswered.since = 0;
+}
+
+/*
+ * 1: it has answered. Patience ends with a dispatcher that does nothing, not with one that has much to do: before it answers it
+ * takes what readers pushed before, which is bounded by their batches.
+ */
+static int wait_for_answer(Supervisor *s, DispatcherAsk *ask, nsec_t most) {
+        const struct timespec alone = nsec_timespec(clock_now(CLOCK_MONOTONIC) + ALONE_MSEC * NSEC_PER_MSEC);
+        Patience p = patience_new();
+        uint64_t seen = 0;
+        int r = 0;
+
+        (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &seen);
+        while (sem_clockwait(&ask->done, CLOCK_MONOTONIC, &alone) < 0)
+                if (errno == ETIMEDOUT && (r < 0 || patience_is_over(s, &p, s->stopping ? DISPATCHER_STOP_MOST : most)))
+                        return r;
+                else if (errno == ETIMEDOUT) {
+                        r = wait_slice(s, &p, -1, LOOK_MSEC);
+                        if (heartbeat_has_moved(&s->dispatcher.heartbeat, &seen))
+                                p.spent = 0;
+                }
+        /* pairs with dispatcher_ask_answer(), also for ThreadSanitizer, which does not know sem_clockwait(3) */
+        (void)atomic_load_explicit(&ask->state, memory_order_acquire);
+        supervisor_on_dispatcher_answers(s);
+        if (r >= 0)
+                return 1;
+        sem_post(&ask->done); /* for dispatcher_ask_leave() */
+        return r;
+}
+
+static DispatcherAsk *ask_dispatcher(Supervisor *s, DispatcherMail asked) {
+        DispatcherMail *mail = malloc(sizeof(*mail));
+        DispatcherAsk *ask;
+
+        if (!mail)
+                return NULL;
+        *mail = asked;
+        ask = dispatcher_ask_new(mail);
+        if (ask)
+                dispatcher_post(&s->dispatcher, mail);
+        else
+                free(mail);
+        return ask;
+}
+
+/* ret: NULL, or for what it says. 1: it does not answer. */
+static int ask_for(Supervisor *s, DispatcherOrder order, const char *what, DispatcherReport *ret) {
+        nsec_t began = clock_now(CLOCK_MONOTONIC);
+        DispatcherAsk *ask;
+        int r;
+
+        if (s->unanswered.since > 0)
+                return 1;
+        ask = ask_dispatcher(s, (DispatcherMail){ .order = order, .cut = s->n_cuts });
+        if (!ask)
+                return error_origin(-ENOMEM);
+        r = wait_for_answer(s, ask, DISPATCHER_MOST);
+        if (r > 0 && ret) {
+                *ret = ask->report;
+                ask->report = (DispatcherReport){ .n_subscribers = 0 };
+        }
+        if (r > 0)
+                dispatcher_ask_free(ask);
+        else if (dispatcher_ask_leave(ask) && r == 0) /* else it has answered just now, and says nothing any more */
+                set_unanswered(s, began, what);
+        return r < 0 ? r : r == 0;
+}
+
+int supervisor_report(Supervisor *s, DispatcherReport *ret, Explanation *e) {
+        int r = ask_for(s, DISPATCHER_REPORT, "for its rows of the ledger", ret);
+
+        if (r < 0)
+                return r;
+        if (r == 0)
+                return ret->subscribers && ret->late ? 0 : error_origin(-ENOMEM);
+        r = supervisor_refuse_unanswered(s, "a ledger", e);
+        return r ? r : refuse(e, REFUSED_UNSUPPORTED, "dispatcher-stalled", "the dispatcher was slow to answer: try again");
+}
+
+/* A moment, in which nobody else is served. */
+static bool answers_at_once(DispatcherAsk *ask) {
+        const struct timespec end = nsec_timespec(clock_now(CLOCK_MONOTONIC) + ALONE_MSEC * NSEC_PER_MSEC);
+
+        while (sem_clockwait(&ask->done, CLOCK_MONOTONIC, &end) < 0)
+                if (errno == ETIMEDOUT)
+                        return false;
+        (void)atomic_load_explicit(&ask->state, memory_order_acquire); /* as wait_for_answer() */
+        return true;
+}
+
+int supervisor_look_at_dispatcher(Supervisor *s) {
+        const char *what = "whether it goes on";
+        nsec_t now = clock_now(CLOCK_MONOTONIC);
+
+        if (s->unanswered.since > 0)
+                return 0;
+        if (!s->unanswered.look) {
+                s->unanswered.look = ask_dispatcher(s, (DispatcherMail){ .order = DISPATCHER_SPEAK });
+                s->unanswered.looked = now;
+                (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &s->unanswered.seen);
+        }
+        if (!s->unanswered.look)
+                return error_origin(-ENOMEM);
+        if (answers_at_once(s->unanswered.look)) {
+                dispatcher_ask_free(TAKE_PTR(s->unanswered.look));
+                supervisor_on_dispatcher_answers(s);
+        } else if (heartbeat_has_moved(&s->dispatcher.heartbeat, &s->unanswered.seen))
+                s->unanswered.looked = now;
+        else if (now - s->unanswered.looked >= DISPATCHER_MOST) {
+                nsec_t since = s->unanswered.looked;
+
+                if (dispatcher_ask_leave(TAKE_PTR(s->unanswered.look))) /* it tells when it answers */
+                        set_unanswered(s, since, what);
+        }
+        return 0;
+}
+
+void supervisor_end_look(Supervisor *s) {
+        if (s->unanswered.look)
+                (void)dispatcher_ask_leave(TAKE_PTR(s->unanswered.look));
+}
+
+int supervisor_ask_lane(Supervisor *s, DispatcherOrder order, uint32_t slot) {
+        const char *what = order == DISPATCHER_LANE_ON ? "to serve a lane" : "to leave a lane";
+        nsec_t began = clock_now(CLOCK_MONOTONIC);
+        DispatcherAsk *ask = ask_dispatcher(s, (DispatcherMail){ .order = order, .slot = slot, .at = clock_now(s->attr.clock) });
+        int r = 0;
+
+        if (!ask)
+                return error_origin(-ENOMEM);
+        while (r == 0) {
+                r = wait_for_answer(s, ask, DISPATCHER_MOST);
+                if (r == 0)
+                        set_unanswered(s, began, what);
+                if (r == 0 && s->operations.is_due[CHANGE_STOP])
+                        r = error_origin_of(-ETIMEDOUT, "the dispatcher, which was asked %s", what);
+        }
+        if (r > 0)
+                dispatcher_ask_free(ask);
+        else
+                (void)dispatcher_ask_leave(ask);
+        return r < 0 ? r : 0;
+}

@@ -1,0 +1,46 @@
+/*
+ * For the supervisor: main waits for another thread. For the first moment it does nothing else; then others are served, as at a
+ * checkpoint, while what waits can not be cancelled. Patience is counted in slices in which main has run: while all of perfd is
+ * stopped, none passes. Main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/error.h"
+#include "daemon/dispatcher/dispatcher.h"
+
+struct Supervisor;
+
+#define LOOK_MOST (200 * NSEC_PER_MSEC) /* a request that only looks waits for readers so long, and is told what was known before */
+#define DISPATCHER_STOP_MOST (2 * NSEC_PER_SEC) /* without a move of the dispatcher, when perfd ends */
+
+typedef struct Patience {
+        nsec_t began, spent, fed;
+} Patience;
+
+Patience patience_new(void);
+/* So much was waited, or less, as perfd is to stop. */
+bool patience_is_over(const struct Supervisor *s, const Patience *p, nsec_t most);
+/* Until fd (-1: none) is readable, or a slice is over. 1: it is readable. Negative: what serving others has said. */
+int supervisor_wait_slice(struct Supervisor *s, Patience *p, int fd);
+
+/*
+ * What the dispatcher is asked. Refused: it does not answer, and from then on until it does all that is asked of it is refused at
+ * once. The log says so, and who. -ENOMEM
+ */
+int supervisor_report(struct Supervisor *s, DispatcherReport *ret, Explanation *e);
+/*
+ * Whether it answers at all, for who does not wait for that. It is asked, or was asked at the last look, and given a moment; that
+ * it does not answer is known when it has not done so for as long as others wait. 0. Negative: -ENOMEM, or what serving others said
+ */
+int supervisor_look_at_dispatcher(struct Supervisor *s);
+void supervisor_end_look(struct Supervisor *s);
+/* What can not be done without it, and neither be refused: waits as long as it takes; until perfd is to stop: -ETIMEDOUT. */
+int supervisor_ask_lane(struct Supervisor *s, DispatcherOrder order, uint32_t slot);
+/* What needs the dispatcher is refused while it does not answer. */
+int supervisor_refuse_unanswered(const struct Supervisor *s, const char *what, Explanation *e);
+/* On DISPATCHER_ANSWERS. */
+void supervisor_on_dispatcher_answers(struct Supervisor *s);

@@ -1,0 +1,77 @@
+/* A client names what it likes, a million times if it likes: what the log says of it has a length of its own. */
+#include "daemon/supervisor/supervisor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+
+void notes_add_gone(Supervisor *s, const char *event, uint32_t pid, size_t n) {
+        Notes *notes = &s->notes;
+
+        if (notes->n_gone > 0 && strncmp(notes->gone_of, event, sizeof(notes->gone_of) - 1) != 0) {
+                notes->n_gone_elsewhere++;
+                return;
+        }
+        if (notes->n_gone == 0) {
+                (void)snprintf(notes->gone_of, sizeof(notes->gone_of), "%s", event);
+                notes->gone = pid;
+        }
+        notes->n_gone = n > notes->n_gone ? n : notes->n_gone; /* an event is looked at several times */
+}
+
+void notes_add_doubled(Supervisor *s, uint32_t id, size_t n) {
+        if (s->notes.n_doubled == 0)
+                s->notes.doubled = id;
+        s->notes.n_doubled += n;
+}
+
+void notes_add_nested(Supervisor *s, const char *event, size_t n) {
+        if (s->notes.n_nested == 0)
+                (void)snprintf(s->notes.nested_in, sizeof(s->notes.nested_in), "%s", event);
+        s->notes.n_nested += n;
+}
+
+void notes_add_left_out(Supervisor *s, const char *why) {
+        if (s->notes.n_left_out++ == 0)
+                (void)snprintf(s->notes.left_out, sizeof(s->notes.left_out), "%s", why);
+}
+
+/* What vsnprintf() says, cut: a line of the log has an end too. */
+static void add(char *line, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void add(char *line, size_t size, const char *format, ...) {
+        size_t used = strlen(line);
+        va_list ap;
+
+        va_start(ap, format);
+        (void)vsnprintf(line + used, size - used, format, ap);
+        va_end(ap);
+}
+
+void notes_say(Supervisor *s, const char *who) {
+        const Notes n = s->notes;
+        char line[900] = "";
+
+        if (n.n_gone > 0)
+                add(line, sizeof(line), "; %s: there is no process %u (any more)", n.gone_of, n.gone);
+        if (n.n_gone > 1)
+                add(line, sizeof(line), ", nor are %zu more that it names", n.n_gone - 1);
+        if (n.n_gone_elsewhere > 0)
+                add(line, sizeof(line), ", and other events name such processes");
+        if (n.n_doubled > 0)
+                add(line, sizeof(line), "; %zu times a pid or tid is named again, the first is %u: ignored", n.n_doubled, n.doubled);
+        if (n.n_nested > 0)
+                add(line, sizeof(line), "; %zu cgroups, of %s%s, are named twice or lie in another one: counted once", n.n_nested,
+                    n.nested_in, n.n_nested > 1 ? " first" : "");
+        if (n.n_left_out > 1)
+                add(line, sizeof(line), "; %zu events are left out, the first because %s", n.n_left_out, n.left_out);
+        else if (n.n_left_out > 0)
+                add(line, sizeof(line), "; left out: %s", n.left_out);
+        if (*line)
+                log_print(LOG_NOTICE, MESSAGE_NOTE, "%s: %s", who, line + 2);
+        notes_forget(s);
+}
+
+void notes_forget(Supervisor *s) {
+        s->notes = (Notes){ .n_gone = 0 };
+}

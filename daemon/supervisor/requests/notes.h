@@ -1,0 +1,41 @@
+/*
+ * For the supervisor: what is left out or doubled in what somebody asks for, which is no reason to refuse it. However much of it
+ * there is, it becomes one line of the log for each request, or for each configuration that is read. Main thread only.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Supervisor Supervisor;
+
+/* Refusals of events that this machine can not count, which the log has said: supervisor/requests/requests.c. */
+typedef struct UncountedSaid {
+        uint64_t connection; /* of the last one */
+        uint64_t hashes[64]; /* of their texts; the oldest is forgotten first */
+        size_t next;
+} UncountedSaid;
+
+#define NOTE_NAME_SIZE 128
+
+/* Of each kind the first one, and how many there are. */
+typedef struct Notes {
+        char gone_of[NOTE_NAME_SIZE]; /* the event that names the process */
+        uint32_t gone;
+        size_t n_gone; /* of that event */
+        size_t n_gone_elsewhere; /* looks at other events that found some */
+        uint32_t doubled;
+        size_t n_doubled; /* pids and tids that are named again */
+        char nested_in[NOTE_NAME_SIZE];
+        size_t n_nested; /* cgroups that are counted with another one of their event */
+        char left_out[640];
+        size_t n_left_out; /* events of globs */
+} Notes;
+
+void notes_add_gone(Supervisor *s, const char *event, uint32_t pid, size_t n);
+void notes_add_doubled(Supervisor *s, uint32_t id, size_t n);
+void notes_add_nested(Supervisor *s, const char *event, size_t n);
+void notes_add_left_out(Supervisor *s, const char *why);
+/* Into the log, if there are any, and forgets them. who: "add by perfctl, pid 1, uid 0". */
+void notes_say(Supervisor *s, const char *who);
+void notes_forget(Supervisor *s);

@@ -1,0 +1,142 @@
+/* What a request has changed, or subscribed to, for the line of the log that says who did: names, as many as fit, and numbers. */
+#include "daemon/supervisor/requests/requests.h"
+
+#include <stdio.h>
+
+#include "daemon/base/log.h"
+
+#define NAMES_MAX 4
+
+typedef struct Line {
+        char *text;
+        size_t size, used;
+} Line;
+
+static void add(Line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(Line *l, const char *format, ...) {
+        va_list ap;
+        int n;
+
+        if (l->used + 1 >= l->size)
+                return;
+        va_start(ap, format);
+        n = vsnprintf(l->text + l->used, l->size - l->used, format, ap);
+        va_end(ap);
+        l->used = n < 0 ? l->used : l->used + (size_t)n < l->size ? l->used + (size_t)n : l->size - 1;
+}
+
+/* An id of 0 is that of an event that was pending. */
+static void add_refs(Line *l, Perfd__V1__EventRef *const *refs, size_t n) {
+        for (size_t i = 0; i < n && i < NAMES_MAX; i++) {
+                add(l, "%s%.100s", i > 0 ? ", " : "", refs[i]->name);
+                if (refs[i]->id > 0)
+                        add(l, " (id %u)", refs[i]->id);
+        }
+        if (n > NAMES_MAX)
+                add(l, " and %zu more", n - NAMES_MAX);
+}
+
+static void add_rate(Line *l, const Perfd__V1__SetPeriodRequest *q) {
+        if (q->frequency > 0)
+                add(l, "%.100s, frequency %llu Hz", q->name, (unsigned long long)q->frequency);
+        else
+                add(l, "%.100s, period %llu", q->name, (unsigned long long)q->period);
+}
+
+static void add_filter(Line *l, const Perfd__V1__SetFilterRequest *q) {
+        if (q->filter && *q->filter)
+                add(l, "%.100s, filter '%.200s'", q->name, q->filter);
+        else
+                add(l, "%.100s, no filter", q->name);
+}
+
+/* A switch over what changes something. */
+void request_outcome(const Asking *a, char *text, size_t size) {
+        const Perfd__V1__ReloadReply *reloaded = a->response->reloaded;
+        Line l = { .text = text, .size = size };
+
+        text[0] = '\0';
+        switch (a->request->body_case) {
+        case PERFD__V1__REQUEST__BODY_ADD:
+                add_refs(&l, a->response->added->events, a->response->added->n_events);
+                break;
+        case PERFD__V1__REQUEST__BODY_REMOVE:
+        case PERFD__V1__REQUEST__BODY_ENABLE:
+        case PERFD__V1__REQUEST__BODY_DISABLE:
+                add_refs(&l, a->response->selected->events, a->response->selected->n_events);
+                break;
+        case PERFD__V1__REQUEST__BODY_SET_FILTER:
+                add_filter(&l, a->request->set_filter);
+                break;
+        case PERFD__V1__REQUEST__BODY_SET_PERIOD:
+                add_rate(&l, a->request->set_period);
+                break;
+        case PERFD__V1__REQUEST__BODY_APPLY:
+        case PERFD__V1__REQUEST__BODY_RELOAD:
+                add(&l, "added %u, removed %u, changed %u, kept %u, pending %u", reloaded->added, reloaded->removed,
+                    reloaded->changed, reloaded->kept, reloaded->pending);
+                if (reloaded->ring_size > 0)
+                        add(&l, ", rings of %llu KiB", (unsigned long long)(reloaded->ring_size / 1024));
+                break;
+        default:
+                add(&l, "done");
+        }
+}
+
+void request_events(const Asking *a, char *text, size_t size) {
+        const Perfd__V1__Response *response = a->response;
+        Perfd__V1__EventRef *const *refs = NULL;
+        Line l = { .text = text, .size = size };
+        size_t n = 0;
+
+        text[0] = '\0';
+        if (response->body_case == PERFD__V1__RESPONSE__BODY_ADDED) {
+                refs = response->added->events;
+                n = response->added->n_events;
+        } else if (response->body_case == PERFD__V1__RESPONSE__BODY_SELECTED) {
+                refs = response->selected->events;
+                n = response->selected->n_events;
+        } else if (a->request->body_case == PERFD__V1__REQUEST__BODY_SET_FILTER)
+                add(&l, "%s", a->request->set_filter->name);
+        else if (a->request->body_case == PERFD__V1__REQUEST__BODY_SET_PERIOD)
+                add(&l, "%s", a->request->set_period->name);
+        for (size_t i = 0; i < n; i++)
+                add(&l, "%s%s", i > 0 ? ", " : "", refs[i]->name);
+}
+
+static void subscription_events(const Perfd__V1__SubscribeRequest *q, char *text, size_t size) {
+        Line l = { .text = text, .size = size };
+
+        text[0] = '\0';
+        for (size_t i = 0; i < q->n_events; i++)
+                add(&l, "%s%s", i > 0 ? ", " : "", q->events[i]);
+        if (q->n_events == 0)
+                add(&l, "*");
+}
+
+static void subscription_outline(const Perfd__V1__SubscribeRequest *q, char *text, size_t size) {
+        Line l = { .text = text, .size = size };
+
+        text[0] = '\0';
+        for (size_t i = 0; i < q->n_events && i < NAMES_MAX; i++)
+                add(&l, "%s%.100s", i > 0 ? ", " : "", q->events[i]);
+        if (q->n_events > NAMES_MAX)
+                add(&l, " and %zu more", q->n_events - NAMES_MAX);
+        if (q->n_events == 0)
+                add(&l, "all events");
+        if (*q->where)
+                add(&l, ", where '%.200s'", q->where);
+        if (q->order == PERFD__V1__ORDER__ORDER_CPU)
+                add(&l, ", by CPU");
+}
+
+void log_subscribed(uint64_t id, const char *peer, const Perfd__V1__SubscribeRequest *q) {
+        char outline[700], events[512];
+
+        subscription_outline(q, outline, sizeof(outline));
+        subscription_events(q, events, sizeof(events));
+        log_print_with(LOG_INFO, MESSAGE_SUBSCRIBED,
+                       LOG_FIELDS({ "SUBSCRIBER", LOG_NUMBER(id) }, { "EVENT", events },
+                                  { "PREDICATE", *q->where ? q->where : NULL }),
+                       "subscriber %llu: %s: %s", (unsigned long long)id, peer, outline);
+}

@@ -1,0 +1,117 @@
+/*
+ * Whether this kernel has the events that a configuration names, as far as that can be seen without opening any: so it needs no
+ * daemon, and no privileges but those to look. What only opening shows is left to `perfctl validate`.
+ */
+#include "daemon/supervisor/resolve/names.h"
+
+#include <string.h>
+
+#include "config/event-name.h"
+#include "daemon/kernel/symbol/kernel-symbols.h"
+#include "daemon/kernel/pmu/pmu.h"
+#include "daemon/kernel/probe/place.h"
+#include "daemon/supervisor/configuration/reload.h"
+
+#define TRACEFS "/sys/kernel/tracing"
+
+/* It is not mounted for this: a check changes nothing. */
+static int open_tracing(Tracing *t) {
+        if (access(TRACEFS "/events", F_OK) == 0 || errno != ENOENT)
+                return tracing_open(t, TRACEFS, NULL);
+        return tracing_open_missing(t, "tracefs is not mounted on " TRACEFS ", so that no tracepoint can be seen");
+}
+
+static int check_tracepoint(const Tracing *t, const EventName *name, Explanation *e) {
+        Plan *plan = NULL;
+        char **names;
+        size_t n;
+        int r;
+
+        if (event_name_is_glob(name)) {
+                r = tracing_match(t, name->group, name->name, &names, &n, e);
+                if (r == 0)
+                        tracing_names_free(names);
+                return r;
+        }
+        r = tracing_load(t, name->group, name->name, &plan, e);
+        plan_unref(plan);
+        return r;
+}
+
+static int check_core(const EventName *name, const char *text, Explanation *e) {
+        PmuEvent *events = NULL;
+        size_t n = 0;
+        uint32_t type;
+        int r = pmu_core(PMU_ROOT, name, &events, &n, e);
+
+        if (r == 0 && n == 0 && pmu_type(PMU_ROOT, "cpu", &type, NULL) > 0)
+                r = refuse(e, REFUSED_UNSUPPORTED, "no-pmu", "this machine has no PMU of the CPU, which counts %s", text);
+        pmu_events_free(events, n);
+        return r;
+}
+
+static int check_pmu(const EventName *name, Explanation *e) {
+        PmuEvent *events = NULL;
+        size_t n = 0;
+        int r = pmu_resolve(PMU_ROOT, name, &events, &n, e);
+
+        pmu_events_free(events, n);
+        return r;
+}
+
+static int check_probe(const EventName *name, Explanation *e) {
+        ProbePlaces places = PROBE_PLACES_NULL;
+        int r = probe_places_find(name, NULL, NULL, &places, e);
+
+        if (r == 0 && name->kind == EVENT_NAME_KPROBE && !places.is_known)
+                r = refuse(e, REFUSED_DENIED, "no-permission", "whether this kernel has a function %s can not be seen: "
+                           KERNEL_SYMBOLS_PATH " shows none", places.symbols.items[0]);
+        probe_places_deinit(&places);
+        return r;
+}
+
+static int check_name(const Tracing *t, const ConfigEvent *event, const EventName *name, const char *text, Explanation *e) {
+        switch (name->kind) {
+        case EVENT_NAME_TRACEPOINT:
+                return check_tracepoint(t, name, e);
+        case EVENT_NAME_HARDWARE:
+        case EVENT_NAME_CACHE:
+        case EVENT_NAME_RAW:
+                return event->fallback == CONFIG_FALLBACK_NONE ? check_core(name, text, e) : 0;
+        case EVENT_NAME_PMU:
+                return check_pmu(name, e);
+        case EVENT_NAME_KPROBE:
+        case EVENT_NAME_UPROBE:
+        case EVENT_NAME_USDT:
+                return check_probe(name, e);
+        default: /* every kernel has it */
+                return 0;
+        }
+}
+
+static int check_event(const Config *c, const ConfigEvent *event, const Tracing *t, ConfigMistakes *m) {
+        EventNames names = EVENT_NAMES_NULL;
+        int r = event_names_parse(event->event, &names, NULL); /* as config/ has done */
+
+        for (size_t i = 0; i < names.n_members && r == 0; i++) {
+                Explanation e = EXPLANATION_NULL;
+                int found = check_name(t, event, &names.members[i], names.texts[i], &e);
+
+                if (found < 0)
+                        r = found;
+                else if (found > 0)
+                        reload_add_refusal(c, event, found, &e, m);
+        }
+        event_names_deinit(&names);
+        return r;
+}
+
+int supervisor_check_names(const Config *c, ConfigMistakes *m) {
+        Tracing tracing = TRACING_NULL;
+        int r = open_tracing(&tracing);
+
+        for (size_t i = 0; i < c->n_events && r == 0; i++)
+                r = check_event(c, &c->events[i], &tracing, m);
+        tracing_close(&tracing);
+        return r == 0 ? config_mistakes_finish(m) : r;
+}

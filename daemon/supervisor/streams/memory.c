@@ -1,0 +1,222 @@
+/*
+ * What is reserved comes first, and queues get what is left: somebody new, with a ring, is let in also while the queues of
+ * those who do not read are full, which become smaller then.
+ *
+ * The memory that there is for all is the configuration's, or less: what the host and perfd's cgroup have left is looked at
+ * when somebody subscribes, each time queues have grown by some megabytes, and when the kernel says that a limit was reached.
+ * So perfd drops samples, which it counts, before the kernel ends it. Nothing of this runs while nothing grows.
+ */
+#include "daemon/supervisor/streams/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+#include "daemon/supervisor/supervisor.h"
+
+#define CONDITIONS_OF_UID ((size_t)4096) /* some 20 us of each sample */
+#define CONDITIONS_OF_ALL ((size_t)8192)
+
+static size_t at_least_none(int64_t n) {
+        return n > 0 ? (size_t)n : 0;
+}
+
+static size_t lesser(size_t a, size_t b) {
+        return a < b ? a : b;
+}
+
+/* What all subscribers may have, by the configuration and by what is there. */
+static size_t memory_of_all(const Supervisor *s) {
+        const int64_t room = memory_limits_room(&s->memory.limits);
+        const size_t held = s->memory.reserved + queue_account_used(&s->dispatcher.queues);
+
+        if (room == INT64_MAX)
+                return s->config->subscriber_memory;
+        return lesser(s->config->subscriber_memory, at_least_none((int64_t)held + room));
+}
+
+size_t supervisor_queue_max(const Supervisor *s) {
+        return lesser(s->config->subscriber_memory_per_uid, s->config->subscriber_memory);
+}
+
+/* Whether queues hold more by now than they may. */
+static bool set_limits(Supervisor *s, size_t of_all) {
+        bool is_short;
+
+        queue_account_set_limit(&s->dispatcher.queues, at_least_none((int64_t)of_all - (int64_t)s->memory.reserved));
+        is_short = queue_account_is_short(&s->dispatcher.queues, 0);
+        for (UidMemory *m = s->memory.uids; m; m = m->next) {
+                const int64_t left = (int64_t)s->config->subscriber_memory_per_uid - (int64_t)m->reserved;
+
+                queue_account_set_limit(&m->queues, at_least_none(left));
+                is_short |= queue_account_is_short(&m->queues, 0);
+        }
+        return is_short;
+}
+
+static int update_to(Supervisor *s, size_t of_all) {
+        DispatcherMail *mail;
+
+        if (!set_limits(s, of_all))
+                return 0;
+        mail = calloc(1, sizeof(*mail));
+        if (!mail)
+                return error_origin(-ENOMEM);
+        mail->order = DISPATCHER_SHED;
+        dispatcher_post(&s->dispatcher, mail);
+        return 0;
+}
+
+int supervisor_update_memory(Supervisor *s) {
+        thread_assert(THREAD_MAIN);
+        return update_to(s, memory_of_all(s));
+}
+
+static UidMemory *find_uid(const Supervisor *s, uid_t uid) {
+        UidMemory *m = s->memory.uids;
+
+        while (m && m->uid != uid)
+                m = m->next;
+        return m;
+}
+
+static int check_reservation(const Supervisor *s, uid_t uid, size_t bytes, size_t of_all, Explanation *e) {
+        const size_t of_uid = s->config->subscriber_memory_per_uid;
+        const UidMemory *m = find_uid(s, uid);
+        const size_t has = m ? m->reserved : 0;
+
+        if (uid != 0)
+                of_all -= of_all / SHARE_OF_ROOT;
+        if (has > of_uid || bytes > of_uid - has)
+                return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
+                              "%zu bytes for a subscriber: those of uid %u hold %zu of the %zu that subscribers.memory-per-uid "
+                              "allows; ask for a smaller ring or for none, or end some", bytes, (unsigned)uid, has, of_uid);
+        if (s->memory.reserved <= of_all && bytes <= of_all - s->memory.reserved)
+                return 0;
+        return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
+                      "%zu bytes for a subscriber: all of them hold %zu of %zu, which is what subscribers.memory (%llu) allows, "
+                      "and the memory that this host or perfd's cgroup has left; ask for a smaller ring or for none, or end some",
+                      bytes, s->memory.reserved, of_all, (unsigned long long)s->config->subscriber_memory);
+}
+
+static size_t count_subscribers(const Supervisor *s, uid_t uid) {
+        size_t n = 0;
+
+        for (const Admission *a = s->admissions; a; a = a->next)
+                n += a->memory->uid == uid;
+        return n;
+}
+
+int supervisor_check_places(const Supervisor *s, uid_t uid, Explanation *e) {
+        const size_t all = s->subscribers_max, of_others = all - all / SHARE_OF_ROOT, of_uid = (all + 1) / 2;
+
+        if (s->n_subscribers >= (uid == 0 ? all : of_others))
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
+                              "there are %zu subscribers, and subscribers.max allows %zu, %zu of them to others than root", s->n_subscribers,
+                              all, of_others);
+        if (uid != 0 && count_subscribers(s, uid) >= of_uid)
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
+                              "uid %u has %zu subscribers, half of what subscribers.max allows: end some", (unsigned)uid, of_uid);
+        return 0;
+}
+
+int supervisor_charge_condition(Supervisor *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e) {
+        if (m->uid == 0)
+                return 0;
+        if (cost > CONDITIONS_OF_UID - m->conditions)
+                return refuse(e, REFUSED_EXHAUSTED, "costly-conditions",
+                              "a condition that costs as much as %zu comparisons of numbers: those of the subscriptions of uid %u "
+                              "cost %zu, and %zu are allowed, because each sample is asked all of them; compare less, name what "
+                              "stands at the beginning of texts, or end some", cost, (unsigned)m->uid, m->conditions, CONDITIONS_OF_UID);
+        if (cost > CONDITIONS_OF_ALL - s->memory.conditions)
+                return refuse(e, REFUSED_EXHAUSTED, "costly-conditions",
+                              "a condition that costs as much as %zu comparisons of numbers: those of all subscriptions but root's cost "
+                              "%zu, and %zu are allowed, because each sample is asked all of them; compare less, or try again when "
+                              "others have ended", cost, s->memory.conditions, CONDITIONS_OF_ALL);
+        m->conditions += cost;
+        s->memory.conditions += cost;
+        *ret = cost;
+        return 0;
+}
+
+void supervisor_discharge_condition(Supervisor *s, UidMemory *m, size_t cost) {
+        m->conditions -= cost;
+        s->memory.conditions -= cost;
+}
+
+int supervisor_reserve_memory(Supervisor *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e) {
+        const size_t of_all = memory_of_all(s);
+        UidMemory *m = find_uid(s, uid);
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        r = check_reservation(s, uid, bytes, of_all, e);
+        if (r != 0)
+                return r;
+        if (!m) {
+                m = calloc(1, sizeof(*m));
+                if (!m)
+                        return error_origin(-ENOMEM);
+                m->uid = uid;
+                m->next = s->memory.uids;
+                s->memory.uids = m;
+        }
+        m->n_holders++;
+        m->reserved += bytes;
+        s->memory.reserved += bytes;
+        *ret = m;
+        return update_to(s, of_all);
+}
+
+int supervisor_release_memory(Supervisor *s, UidMemory *m, size_t bytes) {
+        m->reserved -= bytes;
+        s->memory.reserved -= bytes;
+        if (--m->n_holders == 0) {
+                UidMemory **p = &s->memory.uids;
+
+                while (*p != m)
+                        p = &(*p)->next;
+                *p = m->next;
+                free(m);
+        }
+        return supervisor_update_memory(s);
+}
+
+/* It is read so that it is heard of again. */
+static int on_memory_events(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        char text[512];
+        ssize_t n = pread(fd, text, sizeof(text), 0);
+
+        if (n < 0 && errno != EINTR && errno != EAGAIN) { /* the cgroup is gone, and we are in another one */
+                log_print(LOG_NOTICE, MESSAGE_MEMORY_UNWATCHED,
+                          "the kernel tells no longer when perfd's cgroup has no memory left: %m");
+                return error_origin(sd_event_source_set_enabled(source, SD_EVENT_OFF));
+        }
+        return supervisor_update_memory(userdata);
+}
+
+int supervisor_start_memory(Supervisor *s) {
+        char text[512];
+        int r = memory_limits_find("", &s->memory.limits);
+
+        if (r < 0)
+                return r;
+        s->memory.events_fd = memory_limits_watch(&s->memory.limits);
+        if (s->memory.events_fd >= 0 && pread(s->memory.events_fd, text, sizeof(text), 0) >= 0) {
+                r = error_origin(sd_event_add_io(s->event, NULL, s->memory.events_fd, EPOLLPRI, on_memory_events, s));
+                if (r < 0)
+                        return r;
+        }
+        return supervisor_update_memory(s);
+}
+
+void supervisor_free_memory(Supervisor *s) {
+        for (UidMemory *next; s->memory.uids; s->memory.uids = next) {
+                next = s->memory.uids->next;
+                free(s->memory.uids);
+        }
+        memory_limits_deinit(&s->memory.limits);
+        s->memory.events_fd = close_fd(s->memory.events_fd);
+}

@@ -1,0 +1,76 @@
+/*
+ * For the supervisor: the memory of subscribers. What each holds as long as it is there (its floor, its ring, a pool) is
+ * reserved before it is made, for its uid and for all; what is left of both budgets is for queues, which the dispatcher charges
+ * as they grow (stream/queue-account.h). Main thread only.
+ */
+#pragma once
+
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "daemon/base/credentials.h"
+#include "daemon/base/error.h"
+#include "daemon/kernel/cgroup/memory-limits.h"
+#include "daemon/stream/queue-account.h"
+
+struct Supervisor;
+
+/* What the subscribers of one uid hold; it is there as long as they are. */
+#define SHARE_OF_ROOT 16 /* one part of so many, of all subscribers' memory and places, is for those of root only */
+
+typedef struct UidMemory {
+        struct UidMemory *next;
+        uid_t uid;
+        size_t n_holders;
+        size_t reserved;
+        size_t conditions; /* what those of its subscriptions cost, as filter_cost() says */
+        QueueAccount queues;
+} UidMemory;
+
+/* What a subscriber was granted, charged to its uid until it is gone. */
+typedef struct Admission {
+        struct Admission *next;
+        uint64_t id;
+        UidMemory *memory;
+        size_t reserved; /* of it, for as long as the subscriber is there */
+        size_t queue_bytes, ring_bytes;
+        uint32_t number; /* of its subscription */
+        Credentials peer;    /* whose rules are asked anew behind each reload */
+        bool is_ruled;       /* it came by the stream socket, and is not root's */
+        bool is_ending;      /* its rules have gone */
+        struct LedgerBase *base; /* of the cut at which it began; NULL: there was no room */
+} Admission;
+
+typedef struct SubscriberMemory {
+        UidMemory *uids;
+        size_t reserved;     /* of all of them */
+        size_t conditions;   /* of all of them but root */
+        MemoryLimits limits; /* of the host and of cgroups */
+        int events_fd;       /* says that one was reached; -1: nothing does */
+} SubscriberMemory;
+
+#define SUBSCRIBER_MEMORY_NULL ((SubscriberMemory){ .limits = MEMORY_LIMITS_NULL, .events_fd = -1 })
+
+/* The most that the queue of one of its subscribers can ever hold. */
+size_t supervisor_queue_max(const struct Supervisor *s);
+/* Finds the limits and listens. Behind dispatcher_init(). Negative */
+int supervisor_start_memory(struct Supervisor *s);
+/* Accepts what was never started. The dispatcher has ended. */
+void supervisor_free_memory(struct Supervisor *s);
+/*
+ * A place for one more subscriber of a uid: nobody but root has more than half of them, and all others together leave some to
+ * root. REFUSED_EXHAUSTED
+ */
+int supervisor_check_places(const struct Supervisor *s, uid_t uid, Explanation *e);
+/*
+ * What a condition costs, for who pays for its subscription: readers ask all of them of each sample, and a reader that asks too much
+ * keeps others waiting. Root is not limited. *ret is what to discharge. REFUSED_EXHAUSTED
+ */
+int supervisor_charge_condition(struct Supervisor *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e);
+void supervisor_discharge_condition(struct Supervisor *s, UidMemory *m, size_t cost);
+/* So many bytes for a uid; refused: it has no more, all have no more, or the host has not. -ENOMEM */
+int supervisor_reserve_memory(struct Supervisor *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e);
+/* They are free again, and perhaps the uid is gone. */
+int supervisor_release_memory(struct Supervisor *s, UidMemory *m, size_t bytes);
+/* Budgets or limits may have changed: how much queues may hold from now on; who holds more drops it. -ENOMEM */
+int supervisor_update_memory(struct Supervisor *s);

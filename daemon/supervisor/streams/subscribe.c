@@ -1,0 +1,453 @@
+/*
+ * How streams begin and end. The order of a beginning keeps "delivered" true: the dispatcher gets the subscriber first,
+ * the readers the new programs afterwards, so that no item is matched for somebody whom the dispatcher does not know.
+ */
+#include "daemon/supervisor/streams/subscribe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "config/value.h"
+#include "daemon/base/checkpoint.h"
+#include "daemon/base/log.h"
+#include "daemon/supervisor/requests/access.h"
+#include "daemon/supervisor/ledger/base.h"
+#include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/readers/wait.h"
+
+#define QUEUE_MIN ((size_t)64 * 1024)
+#define PAGES_OF_RING 2 /* beside its bytes: the words of each side */
+#define ROUTE_COST ((size_t)1 << 10) /* at least; measured: 820 bytes, of an event with one field and a short condition */
+#define ROUTE_COST_WITHOUT_PROGRAM ((size_t)128)
+#define NAMES_FREE ((size_t)(4 << 10)) /* of the names: SUBSCRIBER_COST has so much for them */
+#define SUBSCRIBER_COST (OUTBOX_FLOOR + (size_t)(8 << 10)) /* what each has beside a ring: a queue that is never refused, itself */
+
+static size_t cost_of_routes(const Subscription *u) {
+        size_t bytes = 0;
+
+        for (size_t i = 0; i < u->n_routes; i++) {
+                const MatchProgram *program = u->routes[i].program;
+                size_t least = u->filter ? ROUTE_COST : ROUTE_COST_WITHOUT_PROGRAM;
+                size_t own = ROUTE_COST_WITHOUT_PROGRAM + (program ? match_program_size(program) : 0);
+
+                bytes += own > least ? own : least;
+        }
+        return bytes;
+}
+
+/* What the dispatcher has of a condition that asks for the process. */
+static int cost_of_condition(const Subscription *u, size_t *ret, Explanation *e) {
+        ProcessCondition *c = NULL;
+        int r = u->asks_process ? process_condition_new(u->filter, &c, e) : 0;
+
+        *ret = c ? process_condition_size(c) : 0;
+        process_condition_free(c);
+        return r;
+}
+
+/* For a program, and a place in the tables, of each event that is selected now; and for its names, if they are many. */
+static int supervisor_charge_routes(Supervisor *s, uid_t uid, Subscription *u, Explanation *e) {
+        size_t bytes = cost_of_routes(u) + (u->n_bytes > NAMES_FREE ? u->n_bytes - NAMES_FREE : 0), more;
+        int r = cost_of_condition(u, &more, e);
+
+        bytes += more;
+        if (r == 0)
+                r = supervisor_reserve_memory(s, uid, bytes, &u->payer, e);
+        u->charged = r == 0 ? bytes : 0;
+        return r == 0 && u->filter ? supervisor_charge_condition(s, u->payer, filter_cost(u->filter), &u->cost, e) : r;
+}
+
+static int supervisor_discharge_routes(Supervisor *s, Subscription *u) {
+        struct UidMemory *payer = TAKE_PTR(u->payer);
+
+        if (!payer)
+                return 0;
+        supervisor_discharge_condition(s, payer, u->cost);
+        return supervisor_release_memory(s, payer, u->charged);
+}
+
+/* One that is there already, or a new one, which is not published yet. */
+static int supervisor_subscription(Supervisor *s, uid_t uid, const Access *access, const Perfd__V1__SubscribeRequest *q,
+                                   Subscription **ret, bool *ret_new, Explanation *e) {
+        _cleanup_(subscription_freep) Subscription *u = NULL;
+        int r;
+
+        if (q->latency > 0 && q->latency < s->config->subscriber_latency)
+                return refuse(e, REFUSED_INVALID, "bad-latency",
+                              "a latency of %llu ns is less than the %llu ns of subscribers.latency in perfd's configuration",
+                              (unsigned long long)q->latency, (unsigned long long)s->config->subscriber_latency);
+        if (q->latency > 0 && value_check_number("subscribers.latency", q->latency, e) > 0) {
+                e->reason = "bad-latency";
+                return REFUSED_INVALID;
+        }
+        r = subscription_parse(q, access, &u, e);
+        if (r != 0)
+                return r;
+        for (Subscription *known = s->subscriptions; known; known = known->next)
+                if (known->key_hash == u->key_hash && strcmp(known->key, u->key) == 0) {
+                        *ret = known;
+                        *ret_new = false;
+                        return 0;
+                }
+        r = subscription_check(s, u, e);
+        if (r == 0)
+                r = subscription_compile(s, u, e);
+        if (r == 0)
+                r = supervisor_take_number(s, u, uid, e);
+        if (r == 0)
+                r = supervisor_charge_routes(s, uid, u, e);
+        if (r == 0)
+                r = supervisor_learn_tasks(s);
+        if (r == 0)
+                r = subscription_link(u);
+        if (r != 0) {
+                int given = supervisor_discharge_routes(s, u);
+
+                return given < 0 ? given : r;
+        }
+        u->since = s->generation + 1;
+        u->next = s->subscriptions;
+        if (u->next)
+                u->next->before = u;
+        s->subscriptions = s->by_number[u->number] = u;
+        s->n_subscriptions++;
+        *ret = TAKE_PTR(u);
+        *ret_new = true;
+        return 0;
+}
+
+static int supervisor_end_subscription(Supervisor *s, Subscription *u) {
+        UidMemory *payer = u->pool_payer;
+        int r = supervisor_discharge_routes(s, u);
+
+        subscription_unlink(u);
+        if (u->before)
+                u->before->next = u->next;
+        else
+                s->subscriptions = u->next;
+        if (u->next)
+                u->next->before = u->before;
+        s->by_number[u->number] = NULL;
+        s->n_subscriptions--;
+        subscription_free(u);
+        if (!s->subscriptions)
+                s->wants_tasks = s->knows_tasks = false;
+        if (payer && r >= 0)
+                r = supervisor_release_memory(s, payer, POOL_BYTES);
+        return r;
+}
+
+static int packet_of(const uint8_t *bytes, size_t n, Packet **ret) {
+        Packet *p = packet_new(n);
+
+        if (!p)
+                return error_origin(-ENOMEM);
+        packet_append_field(p, bytes, n);
+        packet_seal(p);
+        *ret = p;
+        return 0;
+}
+
+static int start_packet(const Supervisor *s, const Subscriber *sub, const Perfd__V1__SubscribeRequest *q, Packet **ret) {
+        Perfd__V1__StreamStart start = PERFD__V1__STREAM_START__INIT;
+        Perfd__V1__Packet packet = PERFD__V1__PACKET__INIT;
+        struct utsname uts;
+        uint8_t bytes[1024];
+
+        uname(&uts);
+        start.clock = (char *)config_clock_name(s->started_with);
+        start.wall_offset = (int64_t)(clock_now(CLOCK_REALTIME) - clock_now(s->attr.clock));
+        start.host = uts.nodename;
+        start.kernel = uts.release;
+        start.n_cpus = (uint32_t)s->n_cpus;
+        start.order = q->order;
+        start.payload = q->payload;
+        start.overflow = q->overflow;
+        start.queue_bytes = sub->queue_bytes;
+        packet.start = &start;
+        return packet_of(bytes, perfd__v1__packet__pack(&packet, bytes), ret); /* uts strings are 64 bytes each */
+}
+
+static int subscriber_add_packets(const Supervisor *s, Subscriber *sub, const Subscription *u,
+                                  const Perfd__V1__SubscribeRequest *q) {
+        size_t first = 0;
+        int r;
+
+        sub->packets = calloc(u->n_routes + 2, sizeof(*sub->packets));
+        if (!sub->packets)
+                return error_origin(-ENOMEM);
+        r = start_packet(s, sub, q, &sub->packets[0]);
+        if (r < 0)
+                return r;
+        sub->n_packets = 1;
+        while (first < u->n_routes) {
+                uint8_t *bytes;
+                size_t n;
+
+                r = subscription_describe(u, &first, &bytes, &n);
+                if (r < 0)
+                        return r;
+                r = packet_of(bytes, n, &sub->packets[sub->n_packets]);
+                free(bytes);
+                if (r < 0)
+                        return r;
+                sub->n_packets++;
+        }
+        return 0;
+}
+
+/* What begins the stream waits for it in memory, with the descriptors of all its events. */
+static int subscriber_check_packets(const Supervisor *s, const Subscriber *sub, Explanation *e) {
+        size_t bytes = 0;
+
+        for (size_t i = 0; i < sub->n_packets; i++)
+                bytes += sub->packets[i]->length + OUTBOX_PACKET_COST;
+        if (bytes <= OUTBOX_FLOOR || (!queue_account_is_short(sub->account, bytes - OUTBOX_FLOOR) &&
+                                      bytes - OUTBOX_FLOOR <= queue_account_limit(&s->dispatcher.queues)))
+                return 0;
+        return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
+                      "the descriptors of its events take %zu bytes, which subscribers.memory or subscribers.memory-per-uid have "
+                      "no room for: name fewer events, or read what other streams have for you", bytes);
+}
+
+static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, const Admission *a,
+                          Subscriber **ret, Explanation *e) {
+        _cleanup_(subscriber_freep) Subscriber *sub = calloc(1, sizeof(*sub));
+        int r;
+
+        if (!sub)
+                return error_origin(-ENOMEM);
+        sub->fd = -1;
+        sub->id = ++s->last_subscriber_id;
+        sub->number = u->number;
+        sub->since = u->since;
+        sub->from = s->n_cuts + 1; /* the next one */
+        sub->order = (StreamOrder)q->order;
+        sub->overflow = (Overflow)q->overflow;
+        sub->queue_bytes = a->queue_bytes;
+        sub->account = &a->memory->queues;
+        r = subscriber_add_packets(s, sub, u, q);
+        if (r == 0 && u->asks_process)
+                r = process_condition_new(u->filter, &sub->condition, e);
+        if (r == 0)
+                r = subscriber_check_packets(s, sub, e);
+        if (r != 0)
+                return r;
+        *ret = TAKE_PTR(sub);
+        return 0;
+}
+
+/* The response leaves before the first packet; then the socket is the dispatcher's. */
+static int supervisor_hand_over(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Subscriber **sub, Explanation *e) {
+        Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__StreamRing ring = PERFD__V1__STREAM_RING__INIT;
+        DispatcherMail *mail;
+        int r;
+
+        response.id = request->id;
+        if ((*sub)->ring) {
+                ring.bytes = (*sub)->ring->size;
+                ring.offset = (*sub)->ring->offset;
+                ring.pool_bytes = (*sub)->ring->pool ? POOL_BYTES : 0;
+                response.body_case = PERFD__V1__RESPONSE__BODY_RING;
+                response.ring = &ring;
+        }
+        r = connection_respond(c, &response);
+        if (r < 0)
+                return r;
+        mail = calloc(1, sizeof(*mail));
+        if (!mail)
+                return error_origin(-ENOMEM);
+        (void)snprintf((*sub)->peer, sizeof((*sub)->peer), "%s", connection_peer(c)->text);
+        (*sub)->cause = connection_cause(c);
+        if (!connection_give(c, &(*sub)->fd, &(*sub)->prelude, &(*sub)->n_prelude)) {
+                free(mail);
+                return -EPROTO;
+        }
+        log_subscribed((*sub)->id, (*sub)->peer, request->subscribe);
+        mail->order = DISPATCHER_SUBSCRIBE;
+        mail->subscriber = TAKE_PTR(*sub);
+        dispatcher_post(&s->dispatcher, mail);
+        return 0;
+}
+
+/* The readers know it: whatever happens after the peer has read our response is in its stream. */
+static int supervisor_begin(Supervisor *s, uint64_t id) {
+        DispatcherMail *mail = calloc(1, sizeof(*mail));
+
+        if (!mail)
+                return error_origin(-ENOMEM);
+        *mail = (DispatcherMail){ .order = DISPATCHER_BEGIN, .id = id };
+        dispatcher_post(&s->dispatcher, mail);
+        return 0;
+}
+
+/* What the peer may have, reserved for it, or why not. */
+static int supervisor_admit(Supervisor *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Admission **ret, Explanation *e) {
+        const size_t most = supervisor_queue_max(s), by_default = s->config->subscriber_queue;
+        _cleanup_free_ Admission *a = NULL;
+        int r = supervisor_check_places(s, uid, e);
+
+        if (r != 0)
+                return r;
+        if (q->queue_bytes > most)
+                return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
+                              "a queue of %llu bytes: subscribers.memory and subscribers.memory-per-uid allow %zu, of all "
+                              "subscribers of uid %u; ask for less", (unsigned long long)q->queue_bytes, most, (unsigned)uid);
+        r = q->ring_bytes ? shared_ring_check(q->ring_bytes, e) : 0;
+        if (r != 0)
+                return r;
+        a = calloc(1, sizeof(*a));
+        if (!a)
+                return error_origin(-ENOMEM);
+        a->queue_bytes = q->queue_bytes ? q->queue_bytes : by_default < most ? by_default : most;
+        if (a->queue_bytes < QUEUE_MIN)
+                a->queue_bytes = QUEUE_MIN;
+        a->ring_bytes = q->ring_bytes;
+        a->reserved = SUBSCRIBER_COST + (a->ring_bytes ? a->ring_bytes + PAGES_OF_RING * (size_t)sysconf(_SC_PAGESIZE) : 0);
+        r = supervisor_reserve_memory(s, uid, a->reserved, &a->memory, e);
+        if (r == 0)
+                *ret = TAKE_PTR(a);
+        return r;
+}
+
+static int supervisor_discharge(Supervisor *s, uint64_t id) {
+        for (Admission **p = &s->admissions; *p; p = &(*p)->next)
+                if ((*p)->id == id) {
+                        Admission *gone = *p;
+                        int r = supervisor_release_memory(s, gone->memory, gone->reserved);
+
+                        *p = gone->next;
+                        (void)ledger_base_free(s, gone->base);
+                        credentials_deinit(&gone->peer);
+                        free(gone);
+                        return r;
+                }
+        return 0;
+}
+
+/* The second one who asks for it pays, by its uid, for as long as the subscription is there. */
+static int supervisor_fill_pool(Supervisor *s, Subscription *u, uid_t uid) {
+        UidMemory *payer;
+        int r;
+
+        if (u->pool_payer)
+                return 0;
+        r = supervisor_reserve_memory(s, uid, POOL_BYTES, &payer, NULL);
+        if (r != 0)
+                return r < 0 ? r : -ENOSPC;
+        r = buffer_pool_fill(u->pool);
+        if (r == 0)
+                u->pool_payer = payer;
+        else
+                (void)supervisor_release_memory(s, payer, POOL_BYTES);
+        return r;
+}
+
+/* Fds that streams hold, for the share of them that clients may have: sockets, and pools. */
+void supervisor_count_given(Supervisor *s) {
+        s->control.n_given = (unsigned)s->n_subscribers;
+        for (const Subscription *u = s->subscriptions; u; u = u->next)
+                s->control.n_given += u->pool != NULL;
+}
+
+/* Without one everybody has a copy of what all get, which only costs more. */
+static void supervisor_share_pool(Supervisor *s, Subscription *u, const Admission *a, const Perfd__V1__SubscribeRequest *q,
+                                  SharedRing *ring) {
+        const Control *c = &s->control;
+        int r;
+
+        if (!ring || !q->pool || (!u->pool && c->n_given + c->n_connections >= c->limits.sockets))
+                return;
+        r = u->pool ? supervisor_fill_pool(s, u, a->memory->uid) : buffer_pool_new(&u->pool);
+        if (r == 0 && !shared_ring_share(ring, u->pool))
+                r = error_origin(-errno);
+        if (r < 0)
+                log_print(LOG_NOTICE, MESSAGE_SUBSCRIBER_COPIES,
+                          "a subscriber has no packets in common with others, and gets copies: %s", error_text(r));
+}
+
+/* What is reserved for it is the caller's to give back, if this fails. */
+static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Admission *a,
+                                         Explanation *e) {
+        Access access;
+        _cleanup_(subscriber_freep) Subscriber *sub = NULL;
+        _cleanup_(shared_ring_freep) SharedRing *ring = NULL;
+        Subscription *u = NULL;
+        bool is_new = false;
+        int r = access_of(s, c, &access, e);
+
+        if (r == 0 && a->ring_bytes)
+                r = shared_ring_new(a->ring_bytes, &ring, e);
+        if (r == 0)
+                r = supervisor_subscription(s, a->memory->uid, &access, request->subscribe, &u, &is_new, e);
+        if (r != 0)
+                return r;
+        r = subscriber_new(s, u, request->subscribe, a, &sub, e);
+        if (r == 0) {
+                supervisor_share_pool(s, u, a, request->subscribe, ring);
+                sub->ring = TAKE_PTR(ring);
+                r = supervisor_hand_over(s, c, request, &sub, e);
+        }
+        if (r == 0)
+                r = is_new ? supervisor_publish_at_cut(s) : supervisor_cut(s);
+        if (r == 0)
+                r = ledger_base_new(s, u, &a->base);
+        if (r == 0)
+                r = supervisor_begin(s, s->last_subscriber_id);
+        if (r == 0) {
+                a->number = u->number;
+                u->n_subscribers++;
+                s->n_subscribers++;
+                supervisor_count_given(s);
+        } else if (is_new && (r > 0 || sub)) { /* it is not the dispatcher's */
+                int ended = supervisor_end_subscription(s, u);
+
+                r = ended < 0 ? ended : r;
+        }
+        return r;
+}
+
+int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {
+        Admission *a = NULL;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (!connection_may_give(c))
+                return refuse(e, REFUSED_INVALID, "bad-request", "nothing may follow subscribe before its response");
+        r = supervisor_refuse_unanswered(s, "a subscription", e);
+        if (r != 0)
+                return r;
+        r = supervisor_admit(s, connection_peer(c)->uid, request->subscribe, &a, e);
+        if (r != 0)
+                return r;
+        a->next = s->admissions;
+        s->admissions = a;
+        r = access_remember(c, a, e) ?: supervisor_subscribe_admitted(s, c, request, a, e);
+        a->id = r == 0 ? s->last_subscriber_id : 0; /* 0: nobody's */
+        if (r != 0) {
+                int given = supervisor_discharge(s, 0);
+
+                r = given < 0 ? given : r;
+        }
+        return r;
+}
+
+/* Readers hear of subscriptions that end when all words are heard: many may end at once. */
+int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
+        Subscription *u = s->by_number[number];
+        int r;
+
+        assert(u && u->n_subscribers > 0);
+        s->n_subscribers--;
+        r = supervisor_discharge(s, id);
+        if (--u->n_subscribers > 0 || r < 0)
+                return r;
+        r = supervisor_end_subscription(s, u);
+        s->owes_snapshot = true;
+        return r;
+}

@@ -1,0 +1,9 @@
+/* Between supervisor/streams/subscribe.c and supervisor/readers/notices.c: ends of subscriptions. Main thread only. */
+#pragma once
+
+#include "daemon/supervisor/supervisor.h"
+
+/* The dispatcher has nothing of this subscriber any more; `number` is its subscription's. Negative: fatal. */
+int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number);
+/* Fds that streams hold, for the share of them that clients may have. */
+void supervisor_count_given(Supervisor *s);

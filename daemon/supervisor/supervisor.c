@@ -1,0 +1,433 @@
+/*
+ * Start and stop of the daemon: one visible list and its mirror. Stopping follows the data: events are disabled, rings
+ * drained, queues flushed, every stream gets its closing ledger, and only then threads end and fds close.
+ */
+#include "daemon/supervisor/supervisor.h"
+
+#include <limits.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/base/fd-limit.h"
+#include "daemon/base/log.h"
+#include "daemon/base/peer-socket.h"
+#include "daemon/kernel/event/open.h"
+#include "daemon/kernel/privileges/system-calls.h"
+#include "daemon/kernel/task/tasks.h"
+#include "daemon/supervisor/configuration/kept.h"
+#include "daemon/supervisor/ledger/base.h"
+#include "daemon/supervisor/events/quota.h"
+#include "daemon/supervisor/events/registered.h"
+#include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/readers/wait.h"
+#include "daemon/supervisor/streams/sockets.h"
+
+#define DISPATCHER_END_MOST (10 * NSEC_PER_SEC) /* what is in its queues goes first */
+#define SELF_FILTER_MAX 2048 /* of the page that PERF_EVENT_IOC_SET_FILTER takes */
+
+/* ---- what is started, in order ----------------------------------------------------------------------------------- */
+
+/* Asked before anything is opened: whoever is refused an fd later can only say that none is left. */
+static int start_limits(Explanation *e) {
+        long n_cpus = sysconf(_SC_NPROCESSORS_ONLN); /* without sysfs it counts the CPUs that we may run on */
+        size_t need = supervisor_own_fds(n_cpus > 0 ? (size_t)n_cpus : 1);
+        int r = fd_limit_init();
+
+        if (r < 0 || fd_limit() >= need)
+                return r;
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
+                      "perfd needs %zu fds on %ld CPUs before it traces anything, and may have %llu: raise LimitNOFILE= "
+                      "(RLIMIT_NOFILE)", need, n_cpus, (unsigned long long)fd_limit());
+}
+
+/* Probes that a perfd left which was killed. That they can not be removed is no reason not to start. */
+static void remove_leftovers(Supervisor *s) {
+        Explanation e = EXPLANATION_NULL;
+        size_t n = 0;
+        int r = probe_remove_leftovers(&s->tracing, &n, &e);
+
+        if (n > 0)
+                log_print(LOG_NOTICE, MESSAGE_PROBES_LEFT, "%zu probes of a perfd that is no more are removed", n);
+        if (r != 0)
+                log_print(LOG_WARNING, MESSAGE_PROBES_LEFT, "probes of a perfd that is no more can not be removed: %s",
+                          r > 0 ? e.text : error_text(r));
+}
+
+static int reduce_privileges(Supervisor *s) {
+        int r = privileges_reduce(&s->privileges);
+
+        if (r == 0 && s->privileges.text[0])
+                log_print(s->privileges.is_wrong ? LOG_WARNING : LOG_INFO, MESSAGE_PRIVILEGES, "%s", s->privileges.text);
+        if (r == 0) {
+                int error = system_calls_reduce(); /* tracefs is mounted by now, if it may be */
+
+                if (error < 0)
+                        log_print(LOG_WARNING, MESSAGE_PRIVILEGES,
+                                  "system calls that perfd does not need can not be given up: %s", error_text(error));
+        }
+        return r;
+}
+
+/* What needs no tracefs works without: a host that does not let perfd have it is no reason not to start. */
+static int start_tracing(Supervisor *s) {
+        Explanation e = EXPLANATION_NULL;
+        int r = tracing_open(&s->tracing, NULL, &e); /* mounts it, where it may */
+
+        if (r <= 0)
+                return r;
+        log_print_with(LOG_WARNING, MESSAGE_NO_TRACEFS, LOG_FIELDS({ "REASON", e.reason }),
+                       "until there is tracefs, tracepoints are refused, and so are probes that need it: %s", e.text);
+        return tracing_open_missing(&s->tracing, e.text);
+}
+
+static int start_kernel(Supervisor *s, Explanation *e) {
+        int r;
+
+        s->attr.clock = s->config->clock;
+        s->attr.watermark = (uint32_t)(s->config->ring_size / WATERMARK_SHARE);
+        r = open_probe(&s->attr.has_lost, e);
+        if (r == 0)
+                r = open_probe_reads(&s->attr.inherits_reads, e);
+        if (r == 0)
+                r = start_tracing(s);
+        if (r == 0)
+                r = supervisor_open_idle(&s->idle, &s->no_idle);
+        if (r == 0 && !s->idle)
+                log_print(LOG_INFO, MESSAGE_CPUS_WOKEN,
+                          "idle CPUs are woken by streams in the order of time: %s", s->no_idle.text);
+        if (r == 0)
+                r = reduce_privileges(s);
+        if (r == 0)
+                remove_leftovers(s);
+        return r;
+}
+
+static int start_threads(Supervisor *s, Explanation *e) {
+        int r;
+
+        supervisor_start_idle(s);
+        r = closer_start(&s->closer);
+        if (r == 0)
+                r = supervisor_start_watchdog(s);
+        if (r == 0)
+                r = dispatcher_start(&s->dispatcher);
+        if (r < 0)
+                return supervisor_explain_thread(r, e);
+        s->dispatcher_started = true;
+        supervisor_give_closer(s, true);
+        s->stalls = (StallMonitor){ .readers = s->readers, .n = s->n_cpus, .priority = s->config->reader_priority,
+                                    .cpus = s->reader_cpus, .n_cpus = s->n_reader_cpus };
+        r = stall_monitor_start(&s->stalls);
+        return r < 0 ? supervisor_explain_thread(r, e) : 0;
+}
+
+static int compare_tids(const void *a, const void *b) {
+        pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* Our threads, as ranges of consecutive tids, in the kernel's filter language. */
+static int make_self_filter(Supervisor *s) {
+        _cleanup_free_ pid_t *tids = calloc(s->n_cpus + 5, sizeof(*tids));
+        _cleanup_free_ char *text = malloc(SELF_FILTER_MAX);
+        size_t n = 0, used = 0;
+
+        if (!tids || !text)
+                return error_origin(-ENOMEM);
+        if (!tasks_in_root_namespace())
+                return 0; /* common_pid is another number than ours: the readers do it */
+        tids[n++] = getpid();
+        tids[n++] = s->closer.thread.tid;
+        tids[n++] = s->dispatcher.thread.tid;
+        tids[n++] = s->stalls.thread.tid;
+        if (s->watchdog.thread.started)
+                tids[n++] = s->watchdog.thread.tid;
+        for (size_t i = 0; i < s->n_cpus; i++)
+                if (s->online[i])
+                        tids[n++] = s->readers[i].thread.tid;
+        qsort(tids, n, sizeof(*tids), compare_tids);
+        for (size_t i = 0, last; i < n; i = last + 1) {
+                for (last = i; last + 1 < n && tids[last + 1] == tids[last] + 1;)
+                        last++;
+                used += (size_t)snprintf(text + used, SELF_FILTER_MAX - used, "%s(common_pid < %d || common_pid > %d)",
+                                         i ? " && " : "", (int)tids[i], (int)tids[last]);
+                if (used >= SELF_FILTER_MAX)
+                        return 0; /* too scattered: the readers do it */
+        }
+        s->self_filter = TAKE_PTR(text);
+        return 0;
+}
+
+static int listen_on_paths(Supervisor *s, Explanation *e) {
+        _cleanup_free_ char *control = NULL, *stream = NULL;
+        const Config *c = s->config;
+        int r;
+
+        if (s->runtime_directory &&
+            (asprintf(&control, "%s/control.sock", s->runtime_directory) < 0 ||
+             asprintf(&stream, "%s/stream.sock", s->runtime_directory) < 0))
+                return error_origin(-ENOMEM);
+        r = control_listen(&s->control, control ? control : c->control_path, c->control_mode, NULL, true, e);
+        if (r == 0)
+                r = control_listen(&s->control, stream ? stream : c->stream_path, c->stream_mode,
+                                   s->runtime_directory ? NULL : c->stream_group, false, e);
+        return r;
+}
+
+static unsigned least(uint64_t a, uint64_t b) {
+        return (unsigned)(a < b ? a : b);
+}
+
+/* Connections take fds from events. So where there are few, clients that may change nothing have half of them at most. */
+static ControlLimits connection_limits(const Supervisor *s) {
+        const uint64_t own = supervisor_own_fds(s->n_cpus), all = fd_limit(), room = all > own + 8 ? all - own : 8;
+        const Config *c = s->config;
+        ControlLimits l = { .connections = least(c->connections_max, room / 2),
+                            .connections_per_uid = least(c->connections_per_uid, room / 2),
+                            .changers = least(c->connections_control, room / 4),
+                            .sockets = least(UINT_MAX, room / 2) };
+
+        if (l.connections < c->connections_max || l.changers < c->connections_control)
+                log_print(LOG_NOTICE, MESSAGE_NO_CONNECTIONS,
+                          "there may be %u connections to the stream socket and %u to the control socket, because "
+                          "perfd may have only %llu fds: raise LimitNOFILE= (RLIMIT_NOFILE) for connections.max and "
+                          "connections.control", l.connections, l.changers, (unsigned long long)all);
+        return l;
+}
+
+/* An event ends with it. */
+static bool keeps_connection(void *userdata, uint64_t id) {
+        const Supervisor *s = userdata;
+
+        for (const Registration *g = s->registrations; g; g = g->next)
+                if (g->owner == id)
+                        return true;
+        return false;
+}
+
+/* systemd's sockets, by their FileDescriptorName=; else our own paths. */
+static int start_listening(Supervisor *s, Explanation *e) {
+        char **names = NULL;
+        int n, r = 0;
+
+        control_init(&s->control, s->event, connection_limits(s), supervisor_on_request, s);
+        s->control.keeps = keeps_connection;
+        s->control.gone = supervisor_on_connection_gone;
+        n = sd_listen_fds_with_names(1, &names);
+        if (n < 0)
+                return error_origin(n);
+        if (n == 0)
+                return listen_on_paths(s, e);
+        for (int i = 0; i < n; i++) {
+                int fd = SD_LISTEN_FDS_START + i;
+                bool control = strcmp(names[i], "control") == 0;
+
+                if (r == 0 && !control && strcmp(names[i], "stream") != 0)
+                        r = refuse(e, REFUSED_INVALID, "bad-config",
+                                   "systemd passed a socket called %s: FileDescriptorName= has to be control or stream",
+                                   names[i]);
+                if (r == 0)
+                        supervisor_say_unused_access(s, fd, control);
+                if (r == 0)
+                        r = control_listen_fd(&s->control, fd, control);
+                free(names[i]);
+        }
+        free(names);
+        return r;
+}
+
+static int start_hearing(Supervisor *s) {
+        int r = operations_listen(s, CHANGE_NOTICES, s->dispatcher.words.fd);
+
+        if (r == 0)
+                r = supervisor_start_memory(s);
+        return r < 0 ? r : supervisor_follow_cpus(s);
+}
+
+static int apply_config(Supervisor *s, Explanation *e) {
+        int r = supervisor_apply_config(s, e);
+
+        notes_say(s, "the configuration");
+        return r;
+}
+
+static int load_kept(Supervisor *s) {
+        int r = supervisor_load_kept(s);
+
+        notes_say(s, "kept events");
+        return r;
+}
+
+/* ---- the list and its mirror ------------------------------------------------------------------------------------- */
+
+int supervisor_start(Supervisor *s, Explanation *e) {
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        (void)mallopt(M_ARENA_MAX, 1); /* packets come from whoever has the turn: no thread is left with what others could use */
+        s->started = clock_now(CLOCK_MONOTONIC);
+        s->started_with = config_ref(s->config);
+        s->access = config_ref(s->config);
+        if ((r = start_limits(e)) != 0 ||        /* fds */
+            (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
+            (r = supervisor_start_pending(s)) != 0 || /* its timer */
+            (r = supervisor_start_losses(s)) != 0 ||  /* who is told of them */
+            (r = supervisor_start_births(s)) != 0 ||  /* the same */
+            (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
+            (r = supervisor_start_cpus(s, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
+            (r = supervisor_start_stalls(s)) != 0 ||     /* who does not answer */
+            (r = start_threads(s, e)) != 0 ||            /* closer, watchdog, dispatcher, which sees idle CPUs; stall monitor */
+            (r = supervisor_start_readers(s, e)) != 0 || /* one for each CPU */
+            (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
+            (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */
+            (r = apply_config(s, e)) != 0 ||            /* events */
+            (r = load_kept(s)) != 0 ||                  /* those of clients */
+            (r = start_listening(s, e)) != 0)    /* sockets: whoever connects finds everything there */
+                return r;
+        supervisor_notify(s, "READY=1");
+        if (s->ready_fd >= 0) {
+                ssize_t n = write(s->ready_fd, "\n", 1);
+
+                if (n != 1)
+                        log_print(LOG_WARNING, MESSAGE_NOTIFY_UNREAD, "nobody reads the fd of --ready-fd: %m");
+                s->ready_fd = close_fd(s->ready_fd);
+        }
+        log_print(LOG_INFO, MESSAGE_READY,
+                  "ready: %zu CPUs, %zu events, %zu pending", supervisor_count_online(s), s->n_registrations,
+                  supervisor_count_pending(s));
+        return 0;
+}
+
+typedef struct Closing {
+        Supervisor *supervisor;
+        size_t n_left;
+} Closing;
+
+/*
+ * Linux waits for RCU at the last close of each tracepoint, for whoever is killed too: a thousand of them take half a minute. The
+ * service manager is asked for time as long as they become fewer.
+ */
+static void ask_for_time(void *userdata, size_t n_left) {
+        Closing *c = userdata;
+
+        if (n_left < c->n_left)
+                supervisor_notify(c->supervisor, "EXTEND_TIMEOUT_USEC=15000000");
+        c->n_left = n_left;
+}
+
+static void stop_closer(Supervisor *s) {
+        Closing closing = { s, SIZE_MAX };
+
+        closer_stop(&s->closer, ask_for_time, &closing);
+}
+
+/* A thread never answered: all that it may look at is left to the end of the process, but for what would outlive that. */
+static void abandon_threads(Supervisor *s) {
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+                reader_abandon(&s->readers[slot]);
+        supervisor_abandon_deferred(s);
+        for (Registration *g = s->registrations; g; g = g->next) {
+                opened_close(s, &g->opened);
+                opened_close(s, &g->pending);
+                closer_remove_probe(&s->closer, TAKE_PTR(g->probe)); /* behind its fds */
+        }
+        stop_closer(s);
+        watchdog_stop(&s->watchdog);
+}
+
+/* As long as it moves, but not for ever; it is known whether it answers. */
+static bool dispatcher_ends(Supervisor *s) {
+        const nsec_t end = clock_now(CLOCK_MONOTONIC) + DISPATCHER_END_MOST;
+        uint64_t seen = 0;
+
+        (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &seen);
+        while (!dispatcher_join_within(&s->dispatcher, s->unanswered.since > 0 ? NSEC_PER_SEC : DISPATCHER_STOP_MOST))
+                if (!heartbeat_has_moved(&s->dispatcher.heartbeat, &seen) || clock_now(CLOCK_MONOTONIC) >= end)
+                        return false;
+        return true;
+}
+
+/* False: its thread does not end. */
+static bool stop_dispatcher(Supervisor *s) {
+        DispatcherMail *quit = calloc(1, sizeof(*quit));
+
+        if (!quit)
+                abort();
+        quit->order = DISPATCHER_QUIT;
+        dispatcher_post(&s->dispatcher, quit);
+        if (dispatcher_ends(s))
+                return true;
+        log_print(LOG_ERR, MESSAGE_THREAD_LEFT,
+                  "perfd ends with a dispatcher (tid %d) that does not answer; it is %s. What streams have not sent is lost",
+                  (int)s->dispatcher.thread.tid, supervisor_thread_state(s->dispatcher.thread.tid));
+        return false;
+}
+
+bool supervisor_stop(Supervisor *s) {
+        bool has_ended = true;
+
+        s->control.gone = NULL; /* everything goes */
+        operations_deinit(s);
+        control_deinit(&s->control);
+        supervisor_stop_readers(s);
+        if (!stall_monitor_end(&s->stalls)) {
+                log_print(LOG_ERR, MESSAGE_THREAD_LEFT, "perfd ends with a stall monitor (tid %d) that does not; it is %s",
+                          (int)s->stalls.thread.tid, supervisor_thread_state(s->stalls.thread.tid));
+                has_ended = false;
+        }
+        supervisor_end_look(s);
+        if (s->dispatcher_started)
+                has_ended = stop_dispatcher(s) && has_ended;
+        if (s->answering.n > 0)
+                log_print(LOG_ERR, MESSAGE_THREAD_LEFT,
+                          "perfd ends with a reader that does not answer: what is in its ring is lost");
+        if (s->answering.n > 0 || !has_ended) {
+                abandon_threads(s);
+                return false;
+        }
+        stall_monitor_stop(&s->stalls);
+        dispatcher_deinit(&s->dispatcher);
+        s->idle = idle_cpus_free(s->idle);
+        supervisor_free_stalls(s);
+        supervisor_free_cpus(s);
+        supervisor_free_subscriptions(s);
+        for (Admission *next; s->admissions; s->admissions = next) {
+                next = s->admissions->next;
+                (void)ledger_base_free(s, s->admissions->base);
+                credentials_deinit(&s->admissions->peer);
+                free(s->admissions);
+        }
+        supervisor_free_memory(s);
+        supervisor_free_registered(s);
+        supervisor_free_removed(s);
+        supervisor_free_pending(s);
+        supervisor_free_losses(s);
+        supervisor_free_births(s);
+        supervisor_free_kept(s);
+        supervisor_give_closer(s, false);
+        stop_closer(s);
+        peer_socket_stop();
+        supervisor_free_charges(s);
+        watchdog_stop(&s->watchdog);
+        comm_table_deinit(&s->comms);
+        kin_table_deinit(&s->kin);
+        free(s->self_filter);
+        supervisor_unfollow_cgroups(s);
+        cgroup_hierarchy_deinit(&s->cgroups);
+        tracing_close(&s->tracing);
+        kernel_symbol_index_deinit(&s->kernel_symbols);
+        sd_event_source_disable_unref(s->feeding);
+        sd_event_source_disable_unref(s->goodbye);
+        supervisor_stop_notify(s);
+        s->event = sd_event_unref(s->event);
+        config_unref(s->config);
+        config_unref(s->started_with);
+        config_unref(s->access);
+        free(s->config_path);
+        free(s->runtime_directory);
+        close_fd(s->ready_fd);
+        return true;
+}
