@@ -53,7 +53,7 @@ def arguments():
     p.add_argument("--only", nargs="+", metavar="CASE", help="these, by name or glob, and what their goals need beside")
     p.add_argument("--rates", help="only these calls a second, separated by commas; 0 is flat out")
     p.add_argument("--json", metavar="PATH", help="all numbers, also of the single runs")
-    p.add_argument("--markdown", action="store_true", help="tables for the README")
+    p.add_argument("--markdown", action="store_true", help="tables for RESULTS.md")
     p.add_argument("--load", metavar="PATH", help="measure nothing, print what an earlier run wrote by --json")
     p.add_argument("--quick", action="store_true", help="less than a minute: one repetition, few cases")
     p.add_argument("--seconds", type=float, help="of each flood (2)")

@@ -1,4 +1,4 @@
-"""The same for the README, as Markdown."""
+"""The same for RESULTS.md, as Markdown."""
 import table
 
 
