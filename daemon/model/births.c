@@ -35,19 +35,19 @@ static bool has_tid(const uint32_t *tids, size_t n, uint32_t tid) {
         return n > 0 && bsearch(&tid, tids, n, sizeof(tid), births_compare_tids);
 }
 
-bool births_concern(const KinTable *t, const BirthWatch *w, uint32_t tid) {
+bool births_concern(const ProcessTree *t, const BirthWatch *w, uint32_t tid) {
         Kin k;
 
         if (has_tid(w->roots, w->n_roots, tid))
                 return true;
-        if (!kin_table_get(t, tid, &k))
+        if (!process_tree_get(t, tid, &k))
                 return false;
         for (int i = 0; i < GENERATIONS_MAX; i++) {
-                uint32_t root = kin_table_root(t, &k);
+                uint32_t root = process_tree_root(t, &k);
 
                 if (root == 0 || has_tid(w->roots, w->n_roots, root))
                         return root != 0;
-                if (!kin_table_get(t, root, &k))
+                if (!process_tree_get(t, root, &k))
                         return false; /* a root of another event, whose parents nobody knows */
         }
         return false;
@@ -89,13 +89,13 @@ static bool sorted_doubtful(const BirthWatch *w, const Birth *births, size_t n) 
         return false;
 }
 
-bool births_doubtful(const KinTable *t, const BirthWatch *w, nsec_t until) {
+bool births_doubtful(const ProcessTree *t, const BirthWatch *w, nsec_t until) {
         const nsec_t from = w->opened ? w->opened : w->first;
         _cleanup_free_ Birth *births = NULL;
         size_t at = 0, n = 0, room = 0;
         Kin k;
 
-        while (kin_table_next(t, &at, &k)) {
+        while (process_tree_next(t, &at, &k)) {
                 if (k.birth < from || k.birth > until || k.parent == 0 || !births_concern(t, w, k.parent))
                         continue;
                 if (n == room) {

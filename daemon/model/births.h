@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/model/kin-table.h"
+#include "daemon/model/process-tree.h"
 
 /* All times by the clock of the records. */
 typedef struct BirthWatch {
@@ -28,7 +28,7 @@ typedef struct BirthWatch {
 
 void birth_watch_deinit(BirthWatch *w);
 /* Has inherited what was opened on one of the roots, or is one of them. */
-bool births_concern(const KinTable *t, const BirthWatch *w, uint32_t tid);
+bool births_concern(const ProcessTree *t, const BirthWatch *w, uint32_t tid);
 /* Whether a birth until then may have been passed by. True also for want of memory to find out. */
-bool births_doubtful(const KinTable *t, const BirthWatch *w, nsec_t until);
+bool births_doubtful(const ProcessTree *t, const BirthWatch *w, nsec_t until);
 int births_compare_tids(const void *a, const void *b);

@@ -128,9 +128,9 @@ static void reader_learn_kin(Reader *r, const Record *record) {
         if (!r->kin || !atomic_load_explicit(&r->kin->is_used, memory_order_acquire) || !is_task(record->task.tid))
                 return;
         if (record->type == PERF_RECORD_FORK)
-                kin_table_add(r->kin, record->task.tid, record->task.ptid, record->time);
+                process_tree_add(r->kin, record->task.tid, record->task.ptid, record->time);
         else
-                kin_table_end(r->kin, record->task.tid, record->time);
+                process_tree_end(r->kin, record->task.tid, record->time);
 }
 
 void reader_learn_comm(Reader *r, const Record *record) {

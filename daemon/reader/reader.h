@@ -18,7 +18,7 @@
 #include "daemon/model/comm-table.h"
 #include "daemon/model/counters.h"
 #include "daemon/model/dispatching.h"
-#include "daemon/model/kin-table.h"
+#include "daemon/model/process-tree.h"
 #include "daemon/model/lane.h"
 #include "daemon/model/loss-bell.h"
 #include "daemon/model/snapshot.h"
@@ -114,7 +114,7 @@ typedef struct Reader {
         int stall_fd;        /* epoll(7) of the stall monitor, or -1 */
         Ring ring;
         CommTable *comms;
-        KinTable *kin; /* NULL: nobody asks who descends from whom */
+        ProcessTree *kin; /* NULL: nobody asks who descends from whom */
         Dispatching *dispatching; /* what becomes of batches that were queued */
         LossBell *losses;      /* for who says what was lost; NULL: nobody does */
         int acknowledge_fd;    /* eventfd of main, written after an acknowledgement */

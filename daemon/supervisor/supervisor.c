@@ -413,7 +413,7 @@ bool supervisor_stop(Supervisor *s) {
         supervisor_free_charges(s);
         watchdog_stop(&s->watchdog);
         comm_table_deinit(&s->comms);
-        kin_table_deinit(&s->kin);
+        process_tree_deinit(&s->kin);
         free(s->self_filter);
         supervisor_unfollow_cgroups(s);
         cgroup_hierarchy_deinit(&s->cgroups);

@@ -155,7 +155,7 @@ typedef struct Supervisor {
         Opened carrier_streams; /* the same, to be switched; owns none of them */
         Moves moves;            /* between cgroups; on and off with the carriers */
         CommTable comms;
-        KinTable kin;    /* of tasks that events with children are open on */
+        ProcessTree kin;    /* of tasks that events with children are open on */
         Reader *readers; /* by slot */
         Lane *lanes;     /* by slot: of the readers, and behind them our own; for the dispatcher */
         OwnLane own;

@@ -15,7 +15,7 @@
 
 #define UNTIL 10000
 
-static KinTable table;
+static ProcessTree table;
 
 static uint32_t *tids_new(const uint32_t *from, size_t n) {
         uint32_t *tids = malloc((n + 1) * sizeof(*tids));
@@ -28,10 +28,10 @@ static uint32_t *tids_new(const uint32_t *from, size_t n) {
 
 /* Task 10, its children 20 and 21; 10 was opened long ago, and switched at 100 and at 200. */
 static BirthWatch family(const uint32_t *busy, size_t n_busy) {
-        assert_int_equal(kin_table_init(&table, 4096), 0);
-        kin_table_add_root(&table, 10);
-        kin_table_add(&table, 20, 10, 50);
-        kin_table_add(&table, 21, 20, 60);
+        assert_int_equal(process_tree_init(&table, 4096), 0);
+        process_tree_add_root(&table, 10);
+        process_tree_add(&table, 20, 10, 50);
+        process_tree_add(&table, 21, 20, 60);
         return (BirthWatch){ .roots = tids_new((uint32_t[]){ 10 }, 1), .n_roots = 1, .first = 100, .second = 200,
                              .busy = tids_new(busy, n_busy), .n_busy = n_busy };
 }
@@ -39,15 +39,15 @@ static BirthWatch family(const uint32_t *busy, size_t n_busy) {
 static void end(BirthWatch *w, bool is_doubtful) {
         assert_int_equal(births_doubtful(&table, w, UNTIL), is_doubtful);
         birth_watch_deinit(w);
-        kin_table_deinit(&table);
+        process_tree_deinit(&table);
 }
 
 static void test_concern(void **state) {
         BirthWatch w = family(NULL, 0);
 
-        kin_table_add(&table, 30, 9, 70);
-        kin_table_add_root(&table, 21); /* of another event: it still descends from ours */
-        kin_table_add(&table, 22, 21, 80);
+        process_tree_add(&table, 30, 9, 70);
+        process_tree_add_root(&table, 21); /* of another event: it still descends from ours */
+        process_tree_add(&table, 22, 21, 80);
         assert_true(births_concern(&table, &w, 10));
         assert_true(births_concern(&table, &w, 21));
         assert_true(births_concern(&table, &w, 22));
@@ -60,16 +60,16 @@ static void test_concern(void **state) {
 static void test_asleep(void **state) {
         BirthWatch w = family((uint32_t[]){ 21 }, 1);
 
-        kin_table_add(&table, 40, 20, 201);
-        kin_table_add(&table, 41, 20, 9000);
+        process_tree_add(&table, 40, 20, 201);
+        process_tree_add(&table, 41, 20, 9000);
         end(&w, false);
 }
 
 static void test_busy(void **state) {
         BirthWatch w = family((uint32_t[]){ 20 }, 1);
 
-        kin_table_add(&table, 40, 21, 201);
-        kin_table_add(&table, 41, 20, 9000);
+        process_tree_add(&table, 40, 21, 201);
+        process_tree_add(&table, 41, 20, 9000);
         end(&w, true);
 }
 
@@ -77,16 +77,16 @@ static void test_busy(void **state) {
 static void test_busy_with_births_in_between(void **state) {
         BirthWatch w = family((uint32_t[]){ 20 }, 1);
 
-        kin_table_add(&table, 40, 20, 150);
-        kin_table_add(&table, 41, 20, 250);
+        process_tree_add(&table, 40, 20, 150);
+        process_tree_add(&table, 41, 20, 250);
         end(&w, false);
 }
 
 static void test_before_and_too_late(void **state) {
         BirthWatch w = family((uint32_t[]){ 20, 21 }, 2);
 
-        kin_table_add(&table, 40, 20, 99);
-        kin_table_add(&table, 41, 21, UNTIL + 1);
+        process_tree_add(&table, 40, 20, 99);
+        process_tree_add(&table, 41, 21, UNTIL + 1);
         end(&w, false);
 }
 
@@ -95,10 +95,10 @@ static void test_nobody_looked(void **state) {
         BirthWatch w = family(NULL, 0);
 
         w.all_busy = true;
-        kin_table_add(&table, 40, 10, 250);
-        kin_table_add(&table, 42, 9, 250);
+        process_tree_add(&table, 40, 10, 250);
+        process_tree_add(&table, 42, 9, 250);
         assert_false(births_doubtful(&table, &w, UNTIL));
-        kin_table_add(&table, 41, 21, 250);
+        process_tree_add(&table, 41, 21, 250);
         end(&w, true);
 }
 
@@ -108,11 +108,11 @@ static void test_opened(void **state) {
 
         w.opened = 80;
         w.listed = 90;
-        kin_table_add(&table, 40, 10, 85);
-        kin_table_add(&table, 41, 10, 120);
-        kin_table_add(&table, 42, 20, 250);
+        process_tree_add(&table, 40, 10, 85);
+        process_tree_add(&table, 41, 10, 120);
+        process_tree_add(&table, 42, 20, 250);
         assert_false(births_doubtful(&table, &w, UNTIL));
-        kin_table_add(&table, 43, 21, 120);
+        process_tree_add(&table, 43, 21, 120);
         end(&w, true);
 }
 
@@ -121,7 +121,7 @@ static void test_opened_on_busy(void **state) {
 
         w.opened = 80;
         w.listed = 90;
-        kin_table_add(&table, 41, 10, 220);
+        process_tree_add(&table, 41, 10, 220);
         end(&w, true);
 }
 

@@ -95,7 +95,7 @@ static int look_at_all(const Supervisor *s, BirthWatch *w, bool *ret_any) {
         for (size_t i = 0; i < w->n_roots && w->opened != 0; i++)
                 look_at(w, w->roots[i], &n_looks);
         *ret_any = w->opened != 0;
-        while (kin_table_next(&s->kin, &at, &k)) {
+        while (process_tree_next(&s->kin, &at, &k)) {
                 if (k.has_ended || k.is_root || !births_concern(&s->kin, w, k.tid))
                         continue;
                 look_at(w, k.tid, &n_looks);
@@ -158,8 +158,8 @@ static Line *list_lines(const Supervisor *s, size_t *ret_n) {
         Line *lines = malloc(room * sizeof(*lines));
         Kin k;
 
-        while (lines && kin_table_next(&s->kin, &at, &k)) {
-                Line line = { .root = kin_table_root(&s->kin, &k), .birth = k.birth };
+        while (lines && process_tree_next(&s->kin, &at, &k)) {
+                Line line = { .root = process_tree_root(&s->kin, &k), .birth = k.birth };
 
                 if (line.root == 0)
                         continue;

@@ -37,7 +37,7 @@ static int supervisor_update_active(Supervisor *s, Explanation *e) {
         supervisor_update_window(s);
         if (active == s->active)
                 return 0;
-        kin_table_forget(&s->kin); /* who is born while the carriers are off is not noticed, nor who ends */
+        process_tree_forget(&s->kin); /* who is born while the carriers are off is not noticed, nor who ends */
         if (active)
                 error = opened_enable(s, (Opened *const[]){ &s->carrier_streams }, 1, "the ring's carrier", e);
         else

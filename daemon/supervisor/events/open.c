@@ -303,7 +303,7 @@ static int open_attrs(Opening *o, const Whom *whom, uint32_t slot, Explanation *
 static void note_roots(Opening *o, const Whoms *whoms) {
         for (size_t i = 0; i < whoms->n && !o->registration->event->spec.no_inherit; i++)
                 if (whoms->list[i].pid >= 0 && !whoms->list[i].cgroup)
-                        kin_table_add_root(&o->supervisor->kin, (uint32_t)whoms->list[i].pid);
+                        process_tree_add_root(&o->supervisor->kin, (uint32_t)whoms->list[i].pid);
 }
 
 static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_t n_slots, Explanation *e) {

@@ -157,10 +157,10 @@ static bool has_inherited(const Supervisor *s, const Root *roots, size_t n, uint
 
                 if (found && found->since < birth)
                         return true;
-                if (!kin_table_get(&s->kin, root, &k) || k.birth > birth)
+                if (!process_tree_get(&s->kin, root, &k) || k.birth > birth)
                         return false;
                 birth = k.birth;
-                root = kin_table_root(&s->kin, &k); /* a root of another event */
+                root = process_tree_root(&s->kin, &k); /* a root of another event */
         }
         return false;
 }
@@ -184,8 +184,8 @@ static int add_inheritors(Supervisor *s, const Registration *g, Whoms *w) {
                 if (r == 0 && task_birth(s->attr.clock, roots[i].tid, &birth) && birth < roots[i].since + SLACK)
                         r = whoms_add(w, (Whom){ .pid = (int)roots[i].tid, .id = roots[i].tid });
         }
-        while (r == 0 && s->active && kin_table_next(&s->kin, &at, &k))
-                if (!k.has_ended && has_inherited(s, roots, n, kin_table_root(&s->kin, &k), k.birth) &&
+        while (r == 0 && s->active && process_tree_next(&s->kin, &at, &k))
+                if (!k.has_ended && has_inherited(s, roots, n, process_tree_root(&s->kin, &k), k.birth) &&
                     task_birth(s->attr.clock, k.tid, &birth) && birth < k.birth + SLACK && k.birth < birth + SLACK)
                         r = whoms_add(w, (Whom){ .pid = (int)k.tid, .id = k.tid });
         return r;

@@ -162,7 +162,7 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
                 return error_origin(-errno);
         r = comm_table_init(&s->comms, COMMS);
         if (r == 0)
-                r = kin_table_init(&s->kin, KIN);
+                r = process_tree_init(&s->kin, KIN);
         if (r == 0)
                 r = find_cpus(s, e);
         if (r == 0)

@@ -22,13 +22,13 @@
 
 typedef struct KinBucket KinBucket;
 
-typedef struct KinTable {
+typedef struct ProcessTree {
         KinBucket *buckets;
         uint32_t mask;
         atomic_bool is_used; /* there is a root: readers write */
-} KinTable;
+} ProcessTree;
 
-#define KIN_TABLE_NULL ((KinTable){ .buckets = NULL })
+#define PROCESS_TREE_NULL ((ProcessTree){ .buckets = NULL })
 
 typedef struct Kin {
         uint32_t tid, parent; /* parent 0: not known */
@@ -38,21 +38,21 @@ typedef struct Kin {
 } Kin;
 
 /* Room for about n_tasks; memory is used as it is needed. -ENOMEM */
-int kin_table_init(KinTable *t, uint32_t n_tasks);
-void kin_table_deinit(KinTable *t);
+int process_tree_init(ProcessTree *t, uint32_t n_tasks);
+void process_tree_deinit(ProcessTree *t);
 
 /* Main: forgets all but roots, and who they descend from. For when nobody tells of births and ends for a while. */
-void kin_table_forget(KinTable *t);
+void process_tree_forget(ProcessTree *t);
 /* Main: events are, or are about to be, opened on this task, for its children too. Until its tid is born again. */
-void kin_table_add_root(KinTable *t, uint32_t tid);
+void process_tree_add_root(ProcessTree *t, uint32_t tid);
 
 /* Any reader, in any order: a task was born, or has ended. */
-void kin_table_add(KinTable *t, uint32_t tid, uint32_t parent, nsec_t birth);
-void kin_table_end(KinTable *t, uint32_t tid, nsec_t end);
+void process_tree_add(ProcessTree *t, uint32_t tid, uint32_t parent, nsec_t birth);
+void process_tree_end(ProcessTree *t, uint32_t tid, nsec_t end);
 
 /* False: nothing is known. */
-bool kin_table_get(const KinTable *t, uint32_t tid, Kin *ret);
+bool process_tree_get(const ProcessTree *t, uint32_t tid, Kin *ret);
 /* The nearest root above it, which was one when this task was born; 0: none that is known. Not the task itself. */
-uint32_t kin_table_root(const KinTable *t, const Kin *kin);
+uint32_t process_tree_root(const ProcessTree *t, const Kin *kin);
 /* One after the other, *at from 0; false: that were all. */
-bool kin_table_next(const KinTable *t, size_t *at, Kin *ret);
+bool process_tree_next(const ProcessTree *t, size_t *at, Kin *ret);

@@ -2,7 +2,7 @@
  * Buckets of a few ways, each under a sequence lock, so that no reader waits for another one and nothing grows: in a full
  * bucket what is worth least gives way.
  */
-#include "daemon/model/kin-table.h"
+#include "daemon/model/process-tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,12 +28,12 @@ struct KinBucket {
         KinWay ways[KIN_BUCKET_WAYS];
 };
 
-int kin_table_init(KinTable *t, uint32_t n_tasks) {
+int process_tree_init(ProcessTree *t, uint32_t n_tasks) {
         uint32_t n = 4;
 
         while (n < n_tasks / KIN_BUCKET_WAYS)
                 n *= 2;
-        *t = KIN_TABLE_NULL;
+        *t = PROCESS_TREE_NULL;
         t->buckets = calloc(n, sizeof(*t->buckets));
         if (!t->buckets)
                 return error_origin(-ENOMEM);
@@ -41,12 +41,12 @@ int kin_table_init(KinTable *t, uint32_t n_tasks) {
         return 0;
 }
 
-void kin_table_deinit(KinTable *t) {
+void process_tree_deinit(ProcessTree *t) {
         free(t->buckets);
-        *t = KIN_TABLE_NULL;
+        *t = PROCESS_TREE_NULL;
 }
 
-static KinBucket *bucket_of(const KinTable *t, uint32_t tid) {
+static KinBucket *bucket_of(const ProcessTree *t, uint32_t tid) {
         return &t->buckets[((tid * 0x9E3779B1U) >> 8) & t->mask];
 }
 
@@ -93,7 +93,7 @@ static KinWay *bucket_way(KinBucket *b, uint32_t tid) {
         return worst.is_root ? NULL : least;
 }
 
-void kin_table_forget(KinTable *t) {
+void process_tree_forget(ProcessTree *t) {
         for (uint32_t i = 0; i <= t->mask; i++) {
                 KinBucket *b = &t->buckets[i];
                 uint32_t sequence;
@@ -107,7 +107,7 @@ void kin_table_forget(KinTable *t) {
         }
 }
 
-void kin_table_add_root(KinTable *t, uint32_t tid) {
+void process_tree_add_root(ProcessTree *t, uint32_t tid) {
         KinBucket *b = bucket_of(t, tid);
         uint32_t sequence;
         KinWay *w;
@@ -127,13 +127,13 @@ void kin_table_add_root(KinTable *t, uint32_t tid) {
         atomic_store_explicit(&t->is_used, true, memory_order_release); /* pairs with reader/note.c: who sees it sees the root */
 }
 
-void kin_table_add(KinTable *t, uint32_t tid, uint32_t parent, nsec_t birth) {
+void process_tree_add(ProcessTree *t, uint32_t tid, uint32_t parent, nsec_t birth) {
         KinBucket *b = bucket_of(t, tid);
         Kin k = { .tid = tid, .parent = parent, .birth = birth };
         uint32_t sequence;
         KinWay *w;
 
-        k.root = kin_table_root(t, &k);
+        k.root = process_tree_root(t, &k);
         if (!sequence_take(&b->sequence, &sequence))
                 return;
         w = bucket_way(b, tid);
@@ -142,15 +142,15 @@ void kin_table_add(KinTable *t, uint32_t tid, uint32_t parent, nsec_t birth) {
         sequence_give(&b->sequence, sequence);
 }
 
-void kin_table_end(KinTable *t, uint32_t tid, nsec_t end) {
+void process_tree_end(ProcessTree *t, uint32_t tid, nsec_t end) {
         KinBucket *b = bucket_of(t, tid);
         uint32_t sequence, root;
         KinWay *w;
         Kin known;
 
-        if (!kin_table_get(t, tid, &known))
+        if (!process_tree_get(t, tid, &known))
                 return;
-        root = kin_table_root(t, &known); /* what was not known at its birth may be known now, and not for long */
+        root = process_tree_root(t, &known); /* what was not known at its birth may be known now, and not for long */
         if (!sequence_take(&b->sequence, &sequence))
                 return;
         w = bucket_way(b, tid);
@@ -166,7 +166,7 @@ void kin_table_end(KinTable *t, uint32_t tid, nsec_t end) {
         sequence_give(&b->sequence, sequence);
 }
 
-bool kin_table_get(const KinTable *t, uint32_t tid, Kin *ret) {
+bool process_tree_get(const ProcessTree *t, uint32_t tid, Kin *ret) {
         const KinBucket *b = bucket_of(t, tid);
 
         for (int i = 0; i < SEQUENCE_TRIES; i++) {
@@ -187,14 +187,14 @@ bool kin_table_get(const KinTable *t, uint32_t tid, Kin *ret) {
         return false;
 }
 
-uint32_t kin_table_root(const KinTable *t, const Kin *kin) {
+uint32_t process_tree_root(const ProcessTree *t, const Kin *kin) {
         Kin k = *kin, parent;
 
         /* told before the birth that gave its parent the tid of a root that has ended */
-        if (k.root && k.root == k.parent && kin_table_get(t, k.parent, &parent) && !parent.is_root && parent.birth <= k.birth)
+        if (k.root && k.root == k.parent && process_tree_get(t, k.parent, &parent) && !parent.is_root && parent.birth <= k.birth)
                 k = parent;
         for (int i = 0; i < GENERATIONS_MAX && k.root == 0; i++) {
-                if (k.parent == 0 || !kin_table_get(t, k.parent, &parent) || parent.birth > k.birth)
+                if (k.parent == 0 || !process_tree_get(t, k.parent, &parent) || parent.birth > k.birth)
                         return 0; /* or its tid is another's by now */
                 if (parent.is_root)
                         return parent.tid;
@@ -203,12 +203,12 @@ uint32_t kin_table_root(const KinTable *t, const Kin *kin) {
         return k.root;
 }
 
-bool kin_table_next(const KinTable *t, size_t *at, Kin *ret) {
+bool process_tree_next(const ProcessTree *t, size_t *at, Kin *ret) {
         for (; *at < ((size_t)t->mask + 1) * KIN_BUCKET_WAYS; (*at)++) {
                 const KinWay *w = &t->buckets[*at / KIN_BUCKET_WAYS].ways[*at % KIN_BUCKET_WAYS];
                 uint32_t tid = atomic_load_explicit(&w->tid, memory_order_relaxed); /* a hint: it is looked up behind that */
 
-                if (tid != 0 && kin_table_get(t, tid, ret)) {
+                if (tid != 0 && process_tree_get(t, tid, ret)) {
                         (*at)++;
                         return true;
                 }
