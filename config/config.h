@@ -13,7 +13,7 @@
 
 #include "config/file-stamp.h"
 #include "config/keys.h"
-#include "config/mistake.h"
+#include "config/diagnostic.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/strings.h"
 #include "daemon/base/thread.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "config/mistake.h"
+#include "config/diagnostic.h"
 #include "daemon/base/cleanup.h"
 
 enum {

@@ -19,13 +19,13 @@ void *__wrap_calloc(size_t n, size_t size) {
         return calls_left-- == 0 ? NULL : __real_calloc(n, size);
 }
 
-typedef struct Mistake {
+typedef struct Diagnostic {
         const char *expression;
         unsigned position; /* 1 + byte offset */
         const char *text;  /* contained in the explanation */
-} Mistake;
+} Diagnostic;
 
-static const Mistake parse_mistakes[] = {
+static const Diagnostic parse_mistakes[] = {
         { "", 1, "ends where a name" }, { " \t", 3, "ends where" }, { "u8 ==", 6, "ends where" }, { "u8 == 1 &&", 11, "ends where" },
         { "== 1", 1, "found '=='" }, { "u8 == == 1", 7, "found '=='" }, { "u8 1", 4, "found '1' where an operator" },
         { "u8 = 1", 4, "write ==" }, { "u8 + 1", 4, "no arithmetic" }, { "u8 / 2 == 1", 4, "found '/'" }, { "u8 -1", 4, "no arithmetic" },
@@ -64,7 +64,7 @@ static const Mistake parse_mistakes[] = {
 /* Right as expressions, but not for this event. */
 static const struct {
         Refusal refusal;
-        Mistake mistake;
+        Diagnostic mistake;
 } compile_mistakes[] = {
         { REFUSED_NOT_FOUND, { "u8 == 1 && prev_com == \"a\"", 12, "'prev_com' is no field of test:event; did you mean 'prev_comm'?" } },
         { REFUSED_NOT_FOUND, { "nothing", 1, "'nothing' is no field of test:event. It has: u8, s8" } },
@@ -100,7 +100,7 @@ static const struct {
         { REFUSED_INVALID, { "blob == 1", 1, "neither a number nor a text" } },
 };
 
-static void check(int k, Refusal refusal, const Mistake *m, const Explanation *e) {
+static void check(int k, Refusal refusal, const Diagnostic *m, const Explanation *e) {
         const char *reason = refusal == REFUSED_INVALID ? "bad-expression" : "unknown-field";
 
         if (k != (int)refusal || e->position != m->position || !e->reason || strcmp(e->reason, reason) != 0 ||
@@ -173,7 +173,7 @@ static void check_limit(const char *before, const char *each, size_t n, const ch
                 if (k != 0)
                         fail_msg("%s: %s", text, e.text);
         } else
-                check(k, REFUSED_INVALID, &(Mistake){ text, position, what }, &e);
+                check(k, REFUSED_INVALID, &(Diagnostic){ text, position, what }, &e);
         filter_free(f);
 }
 

@@ -122,7 +122,7 @@ int handle_set_filter(Asking *a, Explanation *e) {
         return r == 0 ? supervisor_set_filter(a->supervisor, q->name ? q->name : "", filter, e) : r;
 }
 
-static int mistake_message(const ConfigMistake *from, Perfd__V1__ConfigMistake **ret) {
+static int diagnostic_message(const ConfigMistake *from, Perfd__V1__ConfigMistake **ret) {
         Perfd__V1__ConfigMistake *m = malloc(sizeof(*m));
         int r;
 
@@ -147,7 +147,7 @@ static int mistakes_message(const ConfigMistakes *from, Perfd__V1__ValidateReply
         for (size_t i = 0; i < from->n_items && r == 0; i++) {
                 Perfd__V1__ConfigMistake *m = NULL;
 
-                r = mistake_message(&from->items[i], &m);
+                r = diagnostic_message(&from->items[i], &m);
                 if (m && from->items[i].warning)
                         to->warnings[to->n_warnings++] = m;
                 else if (m)

@@ -2,7 +2,7 @@
  * Adding a mistake can not fail for its caller: who finds mistakes goes on to find more, and the lack of memory is
  * remembered for the end. Parts find them in their own order (syntax, values, references), finish() in the file's.
  */
-#include "config/mistake.h"
+#include "config/diagnostic.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ ConfigPlace config_place_later(ConfigPlace a, ConfigPlace b) {
         return a.column > b.column ? a : b;
 }
 
-static int mistake_order(const void *left, const void *right) {
+static int diagnostic_order(const void *left, const void *right) {
         const ConfigMistake *a = left, *b = right;
 
         if (a->file != b->file)
@@ -88,11 +88,11 @@ static int mistake_order(const void *left, const void *right) {
 }
 
 /* An alias makes the same text be read twice. */
-static bool mistake_is_same(const ConfigMistake *a, const ConfigMistake *b) {
+static bool diagnostic_is_same(const ConfigMistake *a, const ConfigMistake *b) {
         return a->file == b->file && a->line == b->line && a->column == b->column && strcmp(a->text, b->text) == 0;
 }
 
-static void mistake_deinit(ConfigMistake *mistake) {
+static void diagnostic_deinit(ConfigMistake *mistake) {
         free(mistake->path);
         free(mistake->text);
 }
@@ -101,11 +101,11 @@ int config_mistakes_finish(ConfigMistakes *m) {
         size_t to = 0;
 
         if (m->n_items > 1)
-                qsort(m->items, m->n_items, sizeof(*m->items), mistake_order);
+                qsort(m->items, m->n_items, sizeof(*m->items), diagnostic_order);
         for (size_t i = 0; i < m->n_items; i++) {
-                if (to > 0 && mistake_is_same(&m->items[to - 1], &m->items[i])) {
+                if (to > 0 && diagnostic_is_same(&m->items[to - 1], &m->items[i])) {
                         m->n_errors -= !m->items[i].warning;
-                        mistake_deinit(&m->items[i]);
+                        diagnostic_deinit(&m->items[i]);
                 } else {
                         m->items[to++] = m->items[i];
                 }
@@ -125,7 +125,7 @@ int config_mistakes_finish(ConfigMistakes *m) {
 
 void config_mistakes_deinit(ConfigMistakes *m) {
         for (size_t i = 0; i < m->n_items; i++)
-                mistake_deinit(&m->items[i]);
+                diagnostic_deinit(&m->items[i]);
         free(m->items);
         *m = CONFIG_MISTAKES_NULL;
 }
