@@ -9,7 +9,7 @@
 #include "client/task.h"
 #include "proto/frame.h"
 #include "proto/perfd.pb-c.h"
-#include "proto/ring-pace.h"
+#include "proto/adaptive-poll.h"
 
 typedef enum ClientState {
         CLIENT_NEW,       /* no connection */
@@ -30,7 +30,7 @@ typedef struct Stream {
         RingReader ring; /* open: the stream is in shared memory */
         PoolReader pool; /* of packets that others get too */
         uint64_t n_pooled; /* bytes of these, of all that came */
-        RingPace pace;
+        AdaptivePoll pace;
         bool room_wanted, stop_wanted; /* to be told when the request before has left */
         uint64_t sequence; /* of the last packet */
         uint64_t received; /* items */

@@ -20,7 +20,7 @@ void client_close_fds(perfd_client *c) {
 int client_open_ring(perfd_client *c, const Perfd__V1__StreamRing *m) {
         int r = RING_READER_E_UNUSABLE;
 
-        c->stream.pace = (RingPace)RING_PACE_INIT;
+        c->stream.pace = (AdaptivePoll)ADAPTIVE_POLL_INIT;
         if (c->n_fds == STREAM_RING_FDS + (m->pool_bytes > 0))
                 r = ring_reader_open(&c->stream.ring, c->fds, m->bytes, m->offset);
         if (r == 0 && m->pool_bytes > 0)
@@ -150,11 +150,11 @@ int stream_process_ring(perfd_client *c) {
                 r = take_ring(c, &n);
                 all += n;
         }
-        ring_pace_looked(&s->pace, &s->ring, now, all, is_rung);
+        adaptive_poll_looked(&s->pace, &s->ring, now, all, is_rung);
         return r == 0 && closed ? client_fail_closed(c) : r;
 }
 
 /* It is armed since it looked last, and what came behind that was rung for. */
 uint64_t stream_due(perfd_client *c) {
-        return ring_pace_sleep(&c->stream.pace, &c->stream.ring, client_now());
+        return adaptive_poll_sleep(&c->stream.pace, &c->stream.ring, client_now());
 }

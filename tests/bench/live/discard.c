@@ -30,7 +30,7 @@
 #include "client/wire.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
-#include "proto/ring-pace.h"
+#include "proto/adaptive-poll.h"
 #include "tests/bench/live/latency.h"
 
 #define BLOCK ((size_t)256 << 10)
@@ -48,7 +48,7 @@ static Input input;
 static uint8_t block[BLOCK];
 static RingReader ring;
 static PoolReader pool;
-static RingPace pace = RING_PACE_INIT;
+static AdaptivePoll pace = ADAPTIVE_POLL_INIT;
 static uint8_t last[LAST_MAX];
 static Latency latency;
 
@@ -101,11 +101,11 @@ static ssize_t fill_from_ring(void) {
                 ring_reader_arm(&ring);
                 n = look_into_ring();
                 if (n == 0) {
-                        bells = sleep_until(ring_pace_sleep(&pace, &ring, clock_now(CLOCK_MONOTONIC)));
+                        bells = sleep_until(adaptive_poll_sleep(&pace, &ring, clock_now(CLOCK_MONOTONIC)));
                         n = look_into_ring();
                 }
                 ring_reader_disarm(&ring);
-                ring_pace_looked(&pace, &ring, clock_now(CLOCK_MONOTONIC), n, bells > 0);
+                adaptive_poll_looked(&pace, &ring, clock_now(CLOCK_MONOTONIC), n, bells > 0);
         }
         return (ssize_t)n;
 }

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/stream/shared-ring.h"
-#include "proto/ring-pace.h"
+#include "proto/adaptive-poll.h"
 
 #define SIZE STREAM_RING_MIN
 #define TICK ((uint64_t)3000000)
@@ -19,7 +19,7 @@
 typedef struct Rig {
         SharedRing *ring;
         RingReader reader;
-        RingPace pace;
+        AdaptivePoll pace;
         uint64_t now, until; /* it sleeps until then */
         uint64_t read;
         unsigned bells, looks, vain;
@@ -27,11 +27,11 @@ typedef struct Rig {
 
 static void rig_sleep(Rig *r) {
         ring_reader_arm(&r->reader);
-        r->until = ring_pace_sleep(&r->pace, &r->reader, r->now);
+        r->until = adaptive_poll_sleep(&r->pace, &r->reader, r->now);
 }
 
 static void rig_init(Rig *r) {
-        *r = (Rig){ .pace = RING_PACE_INIT, .now = 1000 * TICK };
+        *r = (Rig){ .pace = ADAPTIVE_POLL_INIT, .now = 1000 * TICK };
         assert_int_equal(shared_ring_new(SIZE, &r->ring, NULL), 0);
         assert_int_equal(ring_reader_open(&r->reader, r->ring->fds, SIZE, r->ring->offset), 0);
         shared_ring_close_fds(r->ring);
@@ -53,7 +53,7 @@ static void rig_look(Rig *r, bool is_rung) {
         r->read += n;
         r->looks++;
         r->vain += n == 0;
-        ring_pace_looked(&r->pace, &r->reader, r->now, n, is_rung);
+        adaptive_poll_looked(&r->pace, &r->reader, r->now, n, is_rung);
         rig_sleep(r);
 }
 
@@ -157,8 +157,8 @@ static void test_twice(void **state) {
         rig_go(&r, r.now + 500000);
         until = r.until;
         assert_true(until < UINT64_MAX);
-        assert_int_equal(ring_pace_sleep(&r.pace, &r.reader, until - 1), until);
-        assert_int_equal(ring_pace_sleep(&r.pace, &r.reader, until + AGES), until);
+        assert_int_equal(adaptive_poll_sleep(&r.pace, &r.reader, until - 1), until);
+        assert_int_equal(adaptive_poll_sleep(&r.pace, &r.reader, until + AGES), until);
         rig_deinit(&r);
 }
 
@@ -177,7 +177,7 @@ static void test_before_sleep(void **state) {
                 ring_reader_arm(&r.reader); /* it has looked and not said yet when it comes */
                 r.pace.due = 0;
                 rig_write_only(&r, 100, true);
-                assert_int_equal(ring_pace_sleep(&r.pace, &r.reader, r.now), UINT64_MAX);
+                assert_int_equal(adaptive_poll_sleep(&r.pace, &r.reader, r.now), UINT64_MAX);
                 assert_true(shared_ring_take_ring(r.ring));
                 rig_look(&r, true);
         }

@@ -1,38 +1,38 @@
-#include "proto/ring-pace.h"
+#include "proto/adaptive-poll.h"
 
-#define SLACK_LEAST RING_PACE_SLACK /* at a tick itself the daemon looks which CPUs are idle: it is not for us to wake one */
+#define SLACK_LEAST ADAPTIVE_POLL_SLACK /* at a tick itself the daemon looks which CPUs are idle: it is not for us to wake one */
 #define SLACK_LESS 1000 /* ns: about one look of sixteen is too early */
 #define SLACK_MORE 16000
 #define SLACK_SHARE 4 /* of a tick: not more */
 #define NEEDED_LEAST 2
 #define NEEDED_MOST 64
 
-static uint64_t ring_pace_most(const RingPace *p) {
+static uint64_t adaptive_poll_most(const AdaptivePoll *p) {
         return p->tick.length / SLACK_SHARE;
 }
 
 /* Ticks may be nothing to wait for. */
-static void ring_pace_doubt(RingPace *p) {
+static void adaptive_poll_doubt(AdaptivePoll *p) {
         p->needed = 2 * p->needed < NEEDED_MOST ? 2 * p->needed : NEEDED_MOST;
 }
 
 /* It waits for the second tick by itself, behind one at which nothing came. */
-static bool ring_pace_forgives(const RingPace *p) {
+static bool adaptive_poll_forgives(const AdaptivePoll *p) {
         return p->n_missed == 1 && p->due > 0;
 }
 
 /* Something came, for which it was rung, or not: was it late, later than can be waited for, or nothing to be expected? */
-static void ring_pace_learn(RingPace *p, uint64_t now, bool is_rung) {
-        const uint64_t most = ring_pace_most(p);
+static void adaptive_poll_learn(AdaptivePoll *p, uint64_t now, bool is_rung) {
+        const uint64_t most = adaptive_poll_most(p);
         bool is_late = p->n_missed > 0 ? now < p->tick.next + p->tick.length : is_rung && now < p->due;
 
         if (is_late && p->slack < most) {
                 p->slack = p->slack + SLACK_MORE < most ? p->slack + SLACK_MORE : most;
-        } else if (!is_late && ring_pace_forgives(p)) {
-                ring_pace_doubt(p);
+        } else if (!is_late && adaptive_poll_forgives(p)) {
+                adaptive_poll_doubt(p);
         } else if (is_late || p->n_missed > 0) {
                 p->streak = 0;
-                ring_pace_doubt(p);
+                adaptive_poll_doubt(p);
         } else if (p->due > 0 && now >= p->due) {
                 p->slack -= p->slack >= SLACK_LEAST + SLACK_LESS ? SLACK_LESS : 0;
                 p->needed -= p->needed > NEEDED_LEAST;
@@ -40,8 +40,8 @@ static void ring_pace_learn(RingPace *p, uint64_t now, bool is_rung) {
 }
 
 /* Something came: was it at the tick behind the last one at which something did? */
-static void ring_pace_count(RingPace *p, uint64_t now, uint64_t next) {
-        const unsigned waited = ring_pace_forgives(p) ? 2 : 1;
+static void adaptive_poll_count(AdaptivePoll *p, uint64_t now, uint64_t next) {
+        const unsigned waited = adaptive_poll_forgives(p) ? 2 : 1;
 
         if (now >= p->tick.next + waited * p->tick.length)
                 p->streak = 0;
@@ -49,15 +49,15 @@ static void ring_pace_count(RingPace *p, uint64_t now, uint64_t next) {
                 p->streak++;
 }
 
-void ring_pace_looked(RingPace *p, const RingReader *r, uint64_t now, size_t n, bool is_rung) {
+void adaptive_poll_looked(AdaptivePoll *p, const RingReader *r, uint64_t now, size_t n, bool is_rung) {
         RingTick tick = ring_reader_tick(r);
 
         if (n == 0) {
                 p->n_missed += p->due > 0 && now >= p->due;
         } else {
-                ring_pace_count(p, now, tick.next);
+                adaptive_poll_count(p, now, tick.next);
                 if (n <= r->size / 2) /* else it was rung for a ring that gets full */
-                        ring_pace_learn(p, now, is_rung);
+                        adaptive_poll_learn(p, now, is_rung);
                 p->n_missed = 0;
                 p->tick = tick;
         }
@@ -65,20 +65,20 @@ void ring_pace_looked(RingPace *p, const RingReader *r, uint64_t now, size_t n, 
 }
 
 /* It is worth it, and no longer than a tick, whatever the daemon says. Who never doubted forgives one look in vain. */
-static bool ring_pace_can_wait(const RingPace *p, uint64_t now, uint64_t due) {
+static bool adaptive_poll_can_wait(const AdaptivePoll *p, uint64_t now, uint64_t due) {
         return p->streak >= p->needed && p->n_missed <= (p->needed == NEEDED_LEAST) && due > now &&
-               due - now <= p->tick.length + ring_pace_most(p);
+               due - now <= p->tick.length + adaptive_poll_most(p);
 }
 
-uint64_t ring_pace_sleep(RingPace *p, RingReader *r, uint64_t now) {
-        const uint64_t most = ring_pace_most(p), slack = p->slack < most ? p->slack : most;
+uint64_t adaptive_poll_sleep(AdaptivePoll *p, RingReader *r, uint64_t now) {
+        const uint64_t most = adaptive_poll_most(p), slack = p->slack < most ? p->slack : most;
         const uint64_t due = p->tick.next + p->n_missed * p->tick.length + slack;
         const uint8_t *bytes;
         size_t n;
 
         if (p->due > 0)
                 return p->due; /* it said so since it looked last: until it looks nothing else holds, be it over */
-        if (ring_reader_peek(r, &bytes, &n) != 0 || n > 0 || !ring_pace_can_wait(p, now, due))
+        if (ring_reader_peek(r, &bytes, &n) != 0 || n > 0 || !adaptive_poll_can_wait(p, now, due))
                 return UINT64_MAX; /* what came since it looked is rung for, and was not late */
         p->due = due;
         ring_reader_set_due(r, due);

@@ -18,22 +18,22 @@
 
 #include "proto/stream-ring.h"
 
-typedef struct RingPace {
+typedef struct AdaptivePoll {
         uint64_t due;    /* when it will look; 0: when it is rung for */
         RingTick tick;   /* that was expected when something came last; 0: nothing did */
         uint64_t slack;  /* behind a tick, ns */
         unsigned streak; /* ticks at which something came, one behind the other */
         unsigned needed; /* so many before it looks by itself */
         unsigned n_missed; /* it looked in vain, so often: what comes next tells why */
-} RingPace;
+} AdaptivePoll;
 
-#define RING_PACE_SLACK 100000 /* ns: at first, and at least */
-#define RING_PACE_INIT { .slack = RING_PACE_SLACK, .needed = 2 }
+#define ADAPTIVE_POLL_SLACK 100000 /* ns: at first, and at least */
+#define ADAPTIVE_POLL_INIT { .slack = ADAPTIVE_POLL_SLACK, .needed = 2 }
 
 /* It looked and took n bytes; is_rung: there was a bell. */
-void ring_pace_looked(RingPace *p, const RingReader *r, uint64_t now, size_t n, bool is_rung);
+void adaptive_poll_looked(AdaptivePoll *p, const RingReader *r, uint64_t now, size_t n, bool is_rung);
 /*
  * It is armed, has looked once more, and sleeps: until when at most. UINT64_MAX: until there is a bell. Else it has to look by
  * then; asked again before it does, it gets the same answer.
  */
-uint64_t ring_pace_sleep(RingPace *p, RingReader *r, uint64_t now);
+uint64_t adaptive_poll_sleep(AdaptivePoll *p, RingReader *r, uint64_t now);
