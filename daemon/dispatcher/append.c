@@ -176,7 +176,7 @@ static int dispatcher_append_group(Dispatcher *d, const Way *way, unsigned noted
                 if (e->mask & bits) {
                         desk_clear(&desk, e->mask & bits); /* those of other channels stay as they are */
                         r = dispatcher_append_run(d, way, b, e, (size_t)(end - e), &n_run);
-                } else if (e->event == BATCH_NOTE)
+                } else if (e->event == BATCH_MARKER)
                         r = dispatcher_follow_note(d, noted, b, e);
                 e += n_run;
         }

@@ -110,7 +110,7 @@ size_t pass_few(const Pass *pass, const uint8_t *arena, const BatchEntry *e, siz
         for (i = 0; i < n; i++, e++) {
                 uint64_t wanted = e->mask & pass->bits;
 
-                if (!wanted && e->event != BATCH_NOTE)
+                if (!wanted && e->event != BATCH_MARKER)
                         continue;
                 if (!task_hints_has(pass->hints, e->tid, wanted) || !pass_to_all(pass->by_bit, wanted, arena + entry_offset(e), e->length))
                         break;
@@ -225,7 +225,7 @@ __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass,
                 if (wanted != pen.bits) {
                         Packet *p = pass_packet(pass->by_bit, wanted);
 
-                        if (!wanted && piece->first->event != BATCH_NOTE)
+                        if (!wanted && piece->first->event != BATCH_MARKER)
                                 continue;
                         if (p)
                                 pen_put_on(&pen, wanted, p);

@@ -123,7 +123,7 @@ static int dispatcher_release_late(Dispatcher *d, const MergePiece *p, size_t *r
         int r = 0;
 
         for (; n < p->n && p->first[n].time < d->released && r >= 0; n++)
-                r = p->first[n].event == BATCH_NOTE ? dispatcher_note(d, STREAM_BY_TIME, p->batch, &p->first[n])
+                r = p->first[n].event == BATCH_MARKER ? dispatcher_note(d, STREAM_BY_TIME, p->batch, &p->first[n])
                                                     : dispatcher_count_late(d, p->batch, &p->first[n]);
         *ret_n = n;
         return r;

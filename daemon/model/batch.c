@@ -55,7 +55,7 @@ void batch_count_run(Batch *b) {
 void batch_take_back(Batch *b, size_t n_entries, size_t used) {
         batch_count_run(b);
         for (size_t i = n_entries; i < b->n_entries; i++) {
-                b->n_notes -= b->entries[i].event == BATCH_NOTE;
+                b->n_notes -= b->entries[i].event == BATCH_MARKER;
                 if (entry_group(&b->entries[i]) > 0) {
                         b->n_grouped--;
                         b->n_shared -= i > 0 && entry_shares(&b->entries[i]);

@@ -14,7 +14,7 @@
  * entries say so, and behind the item lies a ConditionWord for each of them, in the order of their numbers: what the reader
  * found out. It is no part of the item.
  *
- * Between them, in the same order of time, lie notes for the dispatcher itself (task-note.h): entries of BATCH_NOTE that
+ * Between them, in the same order of time, lie notes for the dispatcher itself (task-note.h): entries of BATCH_MARKER that
  * no subscription wants.
  */
 #pragma once
@@ -38,7 +38,7 @@
 #define BATCH_BIT(number) (1ULL << (number) % BATCH_BITS)
 #define CONDITIONAL_GROUPS 4 /* at most, and the highest: so many words of a sample leave room for the longest item */
 #define CONDITIONAL_MAX (CONDITIONAL_GROUPS * BATCH_BITS)
-#define BATCH_NOTE UINT32_MAX /* as BatchEntry.event: a note, whose mask is 0 */
+#define BATCH_MARKER UINT32_MAX /* as BatchEntry.event: a note, whose mask is 0 */
 
 typedef struct BatchEntry {
         nsec_t time;
@@ -218,7 +218,7 @@ static inline void batch_append_uncounted(Batch *b, nsec_t time, uint64_t mask, 
 /* Makes what was written at batch_room() an entry. */
 static inline void batch_append(Batch *b, nsec_t time, uint64_t mask, uint32_t event, uint32_t tid, size_t length) {
         batch_append_uncounted(b, time, mask, event, tid, length);
-        b->n_notes += event == BATCH_NOTE;
+        b->n_notes += event == BATCH_MARKER;
         batch_count(b, mask, 1);
 }
 

@@ -1,5 +1,5 @@
 /*
- * What the kernel's side records say of tasks, on its way from a reader to the dispatcher: as entries of BATCH_NOTE in a
+ * What the kernel's side records say of tasks, on its way from a reader to the dispatcher: as entries of BATCH_MARKER in a
  * batch. Its bytes are this struct, then the text.
  */
 #pragma once

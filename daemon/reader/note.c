@@ -30,7 +30,7 @@ static int reader_append_note(Reader *r, nsec_t time, const TaskNote *n) {
         length = task_note_put(n, to, room);
         if (length == 0)
                 return READER_E_NO_ROOM;
-        batch_append(r->batch, time, 0, BATCH_NOTE, n->tid, length);
+        batch_append(r->batch, time, 0, BATCH_MARKER, n->tid, length);
         return 0;
 }
 

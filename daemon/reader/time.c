@@ -56,7 +56,7 @@ void reader_keep_behind_clock(const Reader *r, Batch *b) {
                 BatchEntry *e = &b->entries[n - 1];
 
                 e->time = now;
-                if (e->event != BATCH_NOTE)
+                if (e->event != BATCH_MARKER)
                         item_set_time(b->arena + entry_offset(e), e->length, now);
         }
 }

@@ -99,7 +99,7 @@ static void put_note(Rig *r, nsec_t time, TaskNoteKind kind, uint32_t tid, uint3
         size_t room;
         uint8_t *to = batch_room(r->batch, &room);
 
-        batch_append(r->batch, time, 0, BATCH_NOTE, tid, task_note_put(&n, to, room));
+        batch_append(r->batch, time, 0, BATCH_MARKER, tid, task_note_put(&n, to, room));
 }
 
 static void turn(Rig *r) {

@@ -16,7 +16,7 @@ typedef struct WantNote {
 static void check_note(const Batch *b, const BatchEntry *e, const WantNote *w) {
         TaskNote n = task_note_get(b->arena + entry_offset(e), e->length);
 
-        assert_int_equal(e->event, BATCH_NOTE);
+        assert_int_equal(e->event, BATCH_MARKER);
         assert_int_equal(e->mask, 0);
         assert_int_equal(e->time, w->time);
         assert_int_equal(n.kind, w->kind);
@@ -94,7 +94,7 @@ static void test_notes(void **state) {
                 assert_int_equal(b->n_notes, told ? ARRAY_SIZE(wants) : 0);
                 assert_int_equal(b->n_entries - b->n_notes, 12);
                 for (size_t i = 0; i < b->n_entries; i++)
-                        if (b->entries[i].event == BATCH_NOTE)
+                        if (b->entries[i].event == BATCH_MARKER)
                                 check_note(b, &b->entries[i], &wants[k++]);
                 queue_push(&rig.reader.free, b);
         }
@@ -120,7 +120,7 @@ static void test_full_batch(void **state) {
                 assert_int_equal(b->n_entries, 2 * b->n_notes);
                 for (size_t i = 0; i < b->n_entries; i += 2) {
                         assert_int_equal(b->entries[i].time, last + 1);
-                        assert_int_equal(b->entries[i].event, BATCH_NOTE);
+                        assert_int_equal(b->entries[i].event, BATCH_MARKER);
                         assert_int_equal(b->entries[i + 1].time, ++last);
                         assert_int_equal(b->entries[i + 1].event, 0);
                 }
