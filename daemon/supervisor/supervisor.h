@@ -125,11 +125,11 @@ typedef struct OwnLane {
 } OwnLane;
 
 /* The stream of each CPU that says who moves between cgroups: cgroup:cgroup_attach_task. */
-typedef struct Moves {
+typedef struct CgroupMigrations {
         Plan *plan;        /* NULL: there is none */
         MoveFields fields; /* as the readers have it, but for the id */
         int *fds;          /* by slot, -1: it has none */
-} Moves;
+} CgroupMigrations;
 
 typedef struct Supervisor {
         sd_event *event;
@@ -153,7 +153,7 @@ typedef struct Supervisor {
         size_t n_cpus;  /* slots */
         int *carriers;          /* by slot */
         Opened carrier_streams; /* the same, to be switched; owns none of them */
-        Moves moves;            /* between cgroups; on and off with the carriers */
+        CgroupMigrations migrations;            /* between cgroups; on and off with the carriers */
         CommTable comms;
         ProcessTree kin;    /* of tasks that events with children are open on */
         Reader *readers; /* by slot */
@@ -487,12 +487,12 @@ void supervisor_free_subscriptions(Supervisor *s);
  */
 int supervisor_learn_tasks(Supervisor *s);
 /* Once, before the rings: the stream of moves between cgroups, if this kernel has it. */
-int supervisor_find_moves(Supervisor *s);
+int supervisor_find_migrations(Supervisor *s);
 /* Opens it in a ring that has a carrier, before its reader starts. If it can not be opened it is simply not there. */
-int supervisor_open_moves(Supervisor *s, uint32_t slot, Explanation *e);
+int supervisor_open_migrations(Supervisor *s, uint32_t slot, Explanation *e);
 /* After its reader ended. */
-void supervisor_close_moves(Supervisor *s, uint32_t slot);
-void supervisor_free_moves(Supervisor *s);
+void supervisor_close_migrations(Supervisor *s, uint32_t slot);
+void supervisor_free_migrations(Supervisor *s);
 
 /* supervisor/requests/requests.c */
 int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request);

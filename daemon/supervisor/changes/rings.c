@@ -120,13 +120,13 @@ static int change_readers(Supervisor *s, Resizing *z) {
 }
 
 /* The stream of moves is one fd for each CPU: it is led over. */
-static int lead_moves(Supervisor *s) {
+static int lead_migrations(Supervisor *s) {
         uint64_t id;
         int r = 0;
 
         for (size_t slot = 0; slot < s->n_cpus && r == 0; slot++)
-                if (s->online[slot] && s->moves.fds[slot] >= 0)
-                        r = open_redirect(s->moves.fds[slot], s->carriers[slot], "moves between cgroups", &id, NULL);
+                if (s->online[slot] && s->migrations.fds[slot] >= 0)
+                        r = open_redirect(s->migrations.fds[slot], s->carriers[slot], "moves between cgroups", &id, NULL);
         return r > 0 ? -EIO : r;
 }
 
@@ -241,7 +241,7 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         if (r == 0)
                 r = change_events(s);
         if (r == 0)
-                r = lead_moves(s);
+                r = lead_migrations(s);
         if (r == 0)
                 r = supervisor_order(s, READER_RETIRE, NULL);
         if (r == 0) {

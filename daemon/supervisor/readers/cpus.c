@@ -62,7 +62,7 @@ int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
                 return open_explain_mmap(r, s->config->ring_size, (int)s->cpus[slot], e);
         r = open_id(s->carriers[slot], &reader->carrier_id, e);
         if (r == 0)
-                r = supervisor_open_moves(s, slot, e);
+                r = supervisor_open_migrations(s, slot, e);
         if (r != 0)
                 return r;
         if (!reader->mailbox.mails.slots)
@@ -73,15 +73,15 @@ int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
 
 void supervisor_close_ring(Supervisor *s, uint32_t slot) {
         ring_close(&s->readers[slot].ring);
-        supervisor_close_moves(s, slot);
+        supervisor_close_migrations(s, slot);
         s->carriers[slot] = close_fd(s->carriers[slot]);
 }
 
 size_t supervisor_list_carrier(const Supervisor *s, uint32_t slot, Stream *to) {
         to[0] = (Stream){ .slot = slot, .fd = s->carriers[slot] };
-        if (s->moves.fds[slot] < 0)
+        if (s->migrations.fds[slot] < 0)
                 return 1;
-        to[1] = (Stream){ .slot = slot, .fd = s->moves.fds[slot] };
+        to[1] = (Stream){ .slot = slot, .fd = s->migrations.fds[slot] };
         return 2;
 }
 
@@ -170,7 +170,7 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
         if (r == 0)
                 r = make_slots(s);
         if (r == 0)
-                r = supervisor_find_moves(s);
+                r = supervisor_find_migrations(s);
         if (r != 0)
                 return r;
         s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .tick = READER_FLUSH, .losses = &s->losses.bell,
@@ -228,7 +228,7 @@ void supervisor_free_cpus(Supervisor *s) {
         free(s->lanes);
         free(s->carriers);
         free(s->carrier_streams.streams);
-        supervisor_free_moves(s);
+        supervisor_free_migrations(s);
         supervisor_free_places(s);
         free(s->online);
         free(s->cpus);

@@ -45,74 +45,74 @@ static int find_namespace(Supervisor *s) {
         return 0;
 }
 
-int supervisor_find_moves(Supervisor *s) {
-        MoveFields *f = &s->moves.fields;
+int supervisor_find_migrations(Supervisor *s) {
+        MoveFields *f = &s->migrations.fields;
         Plan *plan = NULL;
         int r;
 
-        s->moves.fds = malloc(s->n_cpus * sizeof(*s->moves.fds));
-        if (!s->moves.fds)
+        s->migrations.fds = malloc(s->n_cpus * sizeof(*s->migrations.fds));
+        if (!s->migrations.fds)
                 return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
-                s->moves.fds[slot] = -1;
+                s->migrations.fds[slot] = -1;
         if (s->is_in_pid_namespace)
                 return find_namespace(s); /* it has other pids than ours */
         r = tracing_load(&s->tracing, "cgroup", "cgroup_attach_task", &plan, NULL);
         if (r != 0)
                 return r < 0 ? r : 0; /* a kernel without it, or without cgroups */
-        s->moves.plan = plan;
+        s->migrations.plan = plan;
         *f = (MoveFields){ .plan = plan, .hierarchy = plan_find(plan, "dst_root"), .cgroup = plan_find(plan, "dst_id"),
                            .tid = plan_find(plan, "pid"), .path = plan_find(plan, "dst_path"),
                            .wanted = hierarchy_of_events() };
         if (!f->hierarchy || !f->cgroup || !f->tid || !f->path) /* it has become another one */
-                s->moves.plan = plan_unref(plan);
+                s->migrations.plan = plan_unref(plan);
         return sample_layout_init_type(&f->layout, SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW);
 }
 
-static struct perf_event_attr attr_of_moves(const Supervisor *s) {
+static struct perf_event_attr attr_of_migrations(const Supervisor *s) {
         struct perf_event_attr attr = attr_of_plain_carrier(&s->attr);
 
         attr.type = PERF_TYPE_TRACEPOINT;
-        attr.config = s->moves.plan->type;
+        attr.config = s->migrations.plan->type;
         attr.sample_type |= PERF_SAMPLE_RAW;
         attr.sample_period = 1;
         attr.comm = attr.comm_exec = attr.task = attr.mmap = attr.mmap2 = 0; /* the carrier has them */
         return attr;
 }
 
-int supervisor_open_moves(Supervisor *s, uint32_t slot, Explanation *e) {
+int supervisor_open_migrations(Supervisor *s, uint32_t slot, Explanation *e) {
         OpenPlace place = { .pid = -1, .cpu = (int)s->cpus[slot], .leader_fd = -1 };
         _cleanup_close_ int fd = -1;
         struct perf_event_attr attr;
         uint64_t id;
         int r;
 
-        if (!s->moves.plan)
+        if (!s->migrations.plan)
                 return 0;
-        attr = attr_of_moves(s);
+        attr = attr_of_migrations(s);
         r = open_event(&attr, MOVES, place, &fd, NULL);
         if (r != 0) /* without it a process is shown in the cgroup in which it was first seen */
                 return r < 0 ? r : 0;
         r = open_redirect(fd, s->carriers[slot], MOVES, &id, e);
         if (r != 0)
                 return r;
-        s->moves.fds[slot] = TAKE_FD(fd);
-        s->readers[slot].moves = s->moves.fields;
+        s->migrations.fds[slot] = TAKE_FD(fd);
+        s->readers[slot].moves = s->migrations.fields;
         s->readers[slot].moves.id = id;
         return 0;
 }
 
-void supervisor_close_moves(Supervisor *s, uint32_t slot) {
-        s->moves.fds[slot] = close_fd(s->moves.fds[slot]);
+void supervisor_close_migrations(Supervisor *s, uint32_t slot) {
+        s->migrations.fds[slot] = close_fd(s->migrations.fds[slot]);
         s->readers[slot].moves.id = 0;
 }
 
-void supervisor_free_moves(Supervisor *s) {
-        for (size_t slot = 0; s->moves.fds && slot < s->n_cpus; slot++)
-                close_fd(s->moves.fds[slot]);
-        free(s->moves.fds);
-        plan_unref(s->moves.plan);
-        s->moves = (Moves){ .plan = NULL };
+void supervisor_free_migrations(Supervisor *s) {
+        for (size_t slot = 0; s->migrations.fds && slot < s->n_cpus; slot++)
+                close_fd(s->migrations.fds[slot]);
+        free(s->migrations.fds);
+        plan_unref(s->migrations.plan);
+        s->migrations = (CgroupMigrations){ .plan = NULL };
 }
 
 /* ---- what /proc says --------------------------------------------------------------------------------------------- */
