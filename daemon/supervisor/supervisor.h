@@ -389,12 +389,12 @@ typedef struct EventRefs {
 } EventRefs;
 void event_refs_deinit(EventRefs *r);
 /* How long they stay, if not until they are removed. */
-typedef struct Adding {
+typedef struct AddOptions {
         uint64_t owner;  /* id of the connection with which they end; 0: none */
         bool keep;       /* over restarts */
         bool is_written; /* they come from there, or from the configuration: nobody waits for an answer */
-} Adding;
-int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const Adding *adding, EventRefs *ret_refs, Explanation *e);
+} AddOptions;
+int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const AddOptions *adding, EventRefs *ret_refs, Explanation *e);
 /* Control.gone: its request waits no longer, and the events that end with it are to be removed. */
 void supervisor_on_connection_gone(void *userdata, uint64_t id);
 int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e);

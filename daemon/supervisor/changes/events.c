@@ -191,7 +191,7 @@ static bool names_root_of_process(const char *event) {
 }
 
 /* A number that another process may have by then is nothing to keep. */
-static int check_keeping(const EventSpec *spec, const Adding *adding, Explanation *e) {
+static int check_keeping(const EventSpec *spec, const AddOptions *adding, Explanation *e) {
         if (adding->keep && names_root_of_process(spec->event))
                 return refuse(e, REFUSED_INVALID, "bad-event", "%s: the pid of a /proc/PID/root path can be that of another process after "
                               "a restart: keep a probe by the path of its file on the host (the root of podman's containers is what "
@@ -203,7 +203,7 @@ static int check_keeping(const EventSpec *spec, const Adding *adding, Explanatio
 }
 
 /* The list moves; refused: it is closed and freed. Kept ones are in the state file before they are there. */
-static int register_list(Supervisor *s, Registration *list, size_t n, const Adding *adding, Explanation *e) {
+static int register_list(Supervisor *s, Registration *list, size_t n, const AddOptions *adding, Explanation *e) {
         KeptChange change = { .added = adding->keep && !adding->is_written ? list : NULL };
         int r = kept_write(s, &change, e);
 
@@ -222,7 +222,7 @@ static int register_list(Supervisor *s, Registration *list, size_t n, const Addi
         return r;
 }
 
-int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const Adding *adding, EventRefs *ret_refs, Explanation *e) {
+int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const AddOptions *adding, EventRefs *ret_refs, Explanation *e) {
         EventRefs refs = { .n = 0 };
         Registration *list = NULL;
         size_t n_list = 0;

@@ -136,7 +136,7 @@ void supervisor_free_pending(Supervisor *s) {
 /* ---- trying again ------------------------------------------------------------------------------------------------ */
 
 static int try_to_add(Supervisor *s, PendingEvent *const *list, size_t n, Explanation *e) {
-        Adding adding = { .keep = !list[0]->is_configured, .is_written = true };
+        AddOptions adding = { .keep = !list[0]->is_configured, .is_written = true };
         EventSpec *specs = calloc(n, sizeof(*specs));
         EventRefs refs = { .n = 0 };
         int r = specs ? 0 : error_origin(-ENOMEM);

@@ -191,7 +191,7 @@ static int offers_add_forms(Offers *o) {
         return r;
 }
 
-int handle_available(Asking *a, Explanation *e) {
+int handle_available(RequestContext *a, Explanation *e) {
         const Perfd__V1__AvailableRequest *q = a->request->available;
         _cleanup_(pattern_freep) Pattern *glob = NULL;
         Perfd__V1__AvailableReply *reply = malloc(sizeof(*reply));

@@ -25,9 +25,9 @@ static int refs_message(const EventRefs *from, Perfd__V1__EventRef ***ret, size_
         return 0;
 }
 
-int handle_add(Asking *a, Explanation *e) {
+int handle_add(RequestContext *a, Explanation *e) {
         const Perfd__V1__AddRequest *q = a->request->add;
-        Adding adding = { .owner = q->while_connected ? connection_id(a->connection) : 0, .keep = q->keep };
+        AddOptions adding = { .owner = q->while_connected ? connection_id(a->connection) : 0, .keep = q->keep };
         EventSpec *specs = calloc(q->n_events + 1, sizeof(*specs));
         EventRefs refs = { .n = 0 };
         Strings notes = STRINGS_NULL;
@@ -78,7 +78,7 @@ int handle_add(Asking *a, Explanation *e) {
         return r;
 }
 
-static int answer_selected(Asking *a, EventRefs *refs) {
+static int answer_selected(RequestContext *a, EventRefs *refs) {
         Perfd__V1__SelectReply *reply = malloc(sizeof(*reply));
         int r;
 
@@ -92,7 +92,7 @@ static int answer_selected(Asking *a, EventRefs *refs) {
         return r;
 }
 
-int handle_remove(Asking *a, Explanation *e) {
+int handle_remove(RequestContext *a, Explanation *e) {
         const Perfd__V1__SelectRequest *q = a->request->remove;
         EventRefs refs = { .n = 0 };
         int r = a->access.is_limited ? own_check_names(a->supervisor, &a->access, q->names, q->n_names, e) : 0;
@@ -102,7 +102,7 @@ int handle_remove(Asking *a, Explanation *e) {
         return r == 0 ? answer_selected(a, &refs) : r;
 }
 
-int handle_enable(Asking *a, Explanation *e) {
+int handle_enable(RequestContext *a, Explanation *e) {
         bool on = a->request->body_case == PERFD__V1__REQUEST__BODY_ENABLE;
         const Perfd__V1__SelectRequest *q = on ? a->request->enable : a->request->disable;
         EventRefs refs = { .n = 0 };
@@ -113,7 +113,7 @@ int handle_enable(Asking *a, Explanation *e) {
         return r == 0 ? answer_selected(a, &refs) : r;
 }
 
-int handle_set_filter(Asking *a, Explanation *e) {
+int handle_set_filter(RequestContext *a, Explanation *e) {
         const Perfd__V1__SetFilterRequest *q = a->request->set_filter;
 
         _cleanup_free_ char *filter = NULL;
@@ -164,7 +164,7 @@ static ConfigText config_text(const char *path, const char *yaml) {
         return (ConfigText){ .path = path_or_yaml(path), .bytes = yaml ? yaml : "", .length = yaml ? strlen(yaml) : 0 };
 }
 
-int handle_validate(Asking *a, Explanation *e) {
+int handle_validate(RequestContext *a, Explanation *e) {
         const Perfd__V1__ValidateRequest *q = a->request->validate;
         ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
         Perfd__V1__ValidateReply *reply = malloc(sizeof(*reply));
@@ -192,7 +192,7 @@ int handle_validate(Asking *a, Explanation *e) {
         return r;
 }
 
-int handle_set_period(Asking *a, Explanation *e) {
+int handle_set_period(RequestContext *a, Explanation *e) {
         const Perfd__V1__SetPeriodRequest *q = a->request->set_period;
 
         int r = rate_check(q->period, q->frequency, e);
@@ -200,7 +200,7 @@ int handle_set_period(Asking *a, Explanation *e) {
         return r == 0 ? supervisor_set_period(a->supervisor, q->name ? q->name : "", q->period, q->frequency, e) : r;
 }
 
-int handle_plan(Asking *a, Explanation *e) {
+int handle_plan(RequestContext *a, Explanation *e) {
         const Perfd__V1__PlanRequest *q = a->request->plan;
         Perfd__V1__PlanReply *reply = malloc(sizeof(*reply));
 
@@ -212,7 +212,7 @@ int handle_plan(Asking *a, Explanation *e) {
         return supervisor_plan(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
 }
 
-int handle_apply(Asking *a, Explanation *e) {
+int handle_apply(RequestContext *a, Explanation *e) {
         const Perfd__V1__ApplyRequest *q = a->request->apply;
         Perfd__V1__ReloadReply *reply = malloc(sizeof(*reply));
 
@@ -224,7 +224,7 @@ int handle_apply(Asking *a, Explanation *e) {
         return supervisor_apply(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
 }
 
-int handle_reload(Asking *a, Explanation *e) {
+int handle_reload(RequestContext *a, Explanation *e) {
         Perfd__V1__ReloadReply *reply = malloc(sizeof(*reply));
 
         if (!reply)

@@ -42,7 +42,7 @@ static int row_message(const DoctorRow *row, Perfd__V1__DoctorRow **ret) {
         return string_set(&m->remedy, row->remedy);
 }
 
-int handle_doctor(Asking *a, Explanation *e) {
+int handle_doctor(RequestContext *a, Explanation *e) {
         const Supervisor *s = a->supervisor;
         DoctorWants wants = doctor_wants(s->config, tracing_is_missing(&s->tracing) ? NULL : s->tracing.root, &s->privileges,
                                          s->no_idle.text, true);

@@ -35,11 +35,11 @@ static int spec_message_copy(const Perfd__V1__EventSpec *from, Perfd__V1__EventS
 }
 
 /* What one may have samples of, or emit. */
-static bool may_see(const Asking *a, const char *name) {
+static bool may_see(const RequestContext *a, const char *name) {
         return access_has_status(&a->access) || access_has_samples(&a->access, name) || access_may_emit(&a->access, name);
 }
 
-static int list_pending(const Asking *a, const NamePattern *pattern, Perfd__V1__ListReply *reply) {
+static int list_pending(const RequestContext *a, const NamePattern *pattern, Perfd__V1__ListReply *reply) {
         const Supervisor *s = a->supervisor;
         int r = 0;
 
@@ -63,13 +63,13 @@ static int list_pending(const Asking *a, const NamePattern *pattern, Perfd__V1__
 }
 
 /* Of a probe by address its name says which, and the place would say of which function: where the kernel lies. */
-static bool may_see_place(const Asking *a, const Probe *probe) {
+static bool may_see_place(const RequestContext *a, const Probe *probe) {
         const Peer *peer = connection_peer(a->connection);
 
         return peer->may_change || peer->uid == 0 || strncmp(probe_text(probe), "0x", 2) != 0;
 }
 
-int handle_list(Asking *a, Explanation *e) {
+int handle_list(RequestContext *a, Explanation *e) {
         const char *glob = a->request->list->glob && *a->request->list->glob ? a->request->list->glob : "*";
         _cleanup_(name_pattern_deinit) NamePattern pattern = { .glob = NULL };
         Supervisor *s = a->supervisor;

@@ -51,7 +51,7 @@ static void add_filter(Line *l, const Perfd__V1__SetFilterRequest *q) {
 }
 
 /* A switch over what changes something. */
-void request_outcome(const Asking *a, char *text, size_t size) {
+void request_outcome(const RequestContext *a, char *text, size_t size) {
         const Perfd__V1__ReloadReply *reloaded = a->response->reloaded;
         Line l = { .text = text, .size = size };
 
@@ -83,7 +83,7 @@ void request_outcome(const Asking *a, char *text, size_t size) {
         }
 }
 
-void request_events(const Asking *a, char *text, size_t size) {
+void request_events(const RequestContext *a, char *text, size_t size) {
         const Perfd__V1__Response *response = a->response;
         Perfd__V1__EventRef *const *refs = NULL;
         Line l = { .text = text, .size = size };

@@ -13,7 +13,7 @@
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/readers/wait.h"
 
-static int handle_hello(Asking *a, Explanation *e) {
+static int handle_hello(RequestContext *a, Explanation *e) {
         const Perfd__V1__Hello *hello = a->request->hello;
         Perfd__V1__HelloReply *reply;
 
@@ -88,7 +88,7 @@ static int status_say_config(const Config *c, Perfd__V1__StatusReply *reply) {
         return reply->applied ? 0 : error_origin(-ENOMEM);
 }
 
-static int handle_status(Asking *a, Explanation *e) {
+static int handle_status(RequestContext *a, Explanation *e) {
         Supervisor *s = a->supervisor;
         Perfd__V1__StatusReply *reply = malloc(sizeof(*reply));
         uint64_t lost[_LOSS_EVENT_MAX];
@@ -146,7 +146,7 @@ static int handle_status(Asking *a, Explanation *e) {
         return r < 0 ? r : status_add_cpus(s, reply);
 }
 
-static int handle_ledger(Asking *a, Explanation *e) {
+static int handle_ledger(RequestContext *a, Explanation *e) {
         const Perfd__V1__LedgerRequest *q = a->request->ledger;
         Perfd__V1__Ledger *ledger;
         int r = supervisor_ledger(a->supervisor, q->events, q->n_events, &ledger, e);
@@ -158,14 +158,14 @@ static int handle_ledger(Asking *a, Explanation *e) {
         return 0;
 }
 
-static int handle_subscribe(Asking *a, Explanation *e) {
+static int handle_subscribe(RequestContext *a, Explanation *e) {
         int r = supervisor_subscribe(a->supervisor, a->connection, a->request, e);
 
         a->answered = r == 0;
         return r;
 }
 
-static int handle_stop(Asking *a, Explanation *e) {
+static int handle_stop(RequestContext *a, Explanation *e) {
         return refuse(e, REFUSED_INVALID, "bad-request", "stop and room are for a subscription, and this connection has none");
 }
 
@@ -224,7 +224,7 @@ static const RequestKind requests[] = {
  * That this machine can not count an event is said once until perfd is started again, and of several that a client asks for only
  * the first: `perfctl stat` asks for four each time, on every virtual machine.
  */
-static bool is_known(const Asking *a, const Explanation *e) {
+static bool is_known(const RequestContext *a, const Explanation *e) {
         UncountedSaid *said = &a->supervisor->uncounted_said;
         const uint64_t connection = connection_id(a->connection);
         uint64_t hash = 14695981039346656037U; /* FNV-1a */
@@ -243,7 +243,7 @@ static bool is_known(const Asking *a, const Explanation *e) {
         return is_known;
 }
 
-static void log_change(const Asking *a, const char *kind, const char *what, int r, const Explanation *e) {
+static void log_change(const RequestContext *a, const char *kind, const char *what, int r, const Explanation *e) {
         char outcome[640], events[512];
 
         if (r == 0) {
@@ -269,7 +269,7 @@ static int check_need(const Access *access, const RequestKind *kind, Explanation
 }
 
 /* NULL, and refused: there is none, or not for this peer. */
-static const RequestKind *find_kind(Asking *a, int *ret_refusal, Explanation *e) {
+static const RequestKind *find_kind(RequestContext *a, int *ret_refusal, Explanation *e) {
         const RequestKind *kind = NULL;
 
         for (size_t i = 0; i < ARRAY_SIZE(requests) && !kind; i++)
@@ -324,7 +324,7 @@ static bool has_to_wait(const Supervisor *s, RequestTurn turn) {
 }
 
 /* At once, or when it is its turn; until then nothing is answered. */
-static int dispatch(Asking *a, Explanation *e) {
+static int dispatch(RequestContext *a, Explanation *e) {
         Supervisor *s = a->supervisor;
         const RequestKind *kind;
         char what[128];
@@ -358,7 +358,7 @@ static bool is_stopping(const Supervisor *s) {
 
 int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request) {
         Perfd__V1__Response *response = malloc(sizeof(*response));
-        Asking a = { .supervisor = userdata, .connection = c, .request = request, .response = response };
+        RequestContext a = { .supervisor = userdata, .connection = c, .request = request, .response = response };
         Explanation e = EXPLANATION_NULL;
         LogCause before;
         int r;

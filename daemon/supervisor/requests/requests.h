@@ -4,50 +4,50 @@
 #include "daemon/supervisor/requests/access.h"
 #include "daemon/supervisor/supervisor.h"
 
-typedef struct Asking {
+typedef struct RequestContext {
         Supervisor *supervisor;
         Connection *connection;
         const Perfd__V1__Request *request;
         Perfd__V1__Response *response; /* what it points to is freed as by free_unpacked() */
         Access access;                 /* what rules grant; until others are served */
         bool answered;                 /* the handler has done it itself */
-} Asking;
+} RequestContext;
 
 /*
  * Handlers return 0 with the response filled, a Refusal with an explanation, or a negative, which is fatal. One for
  * each kind of request: the table is in supervisor/requests/requests.c.
  */
-typedef int (*Handler)(Asking *a, Explanation *e);
+typedef int (*Handler)(RequestContext *a, Explanation *e);
 
 /* supervisor/requests/request-log.c: what one that succeeded has changed, in one line. */
-void request_outcome(const Asking *a, char *text, size_t size);
+void request_outcome(const RequestContext *a, char *text, size_t size);
 /* The events that it has changed: their names alone, as many as fit; or "". */
-void request_events(const Asking *a, char *text, size_t size);
+void request_events(const RequestContext *a, char *text, size_t size);
 /* Who is subscribed to which events, on which condition. */
 void log_subscribed(uint64_t id, const char *peer, const Perfd__V1__SubscribeRequest *q);
 
 /* supervisor/requests/lists.c */
-int handle_list(Asking *a, Explanation *e);
+int handle_list(RequestContext *a, Explanation *e);
 
 /* supervisor/requests/available.c */
-int handle_available(Asking *a, Explanation *e);
+int handle_available(RequestContext *a, Explanation *e);
 
 /* supervisor/requests/doctor.c */
-int handle_doctor(Asking *a, Explanation *e);
+int handle_doctor(RequestContext *a, Explanation *e);
 
 /* supervisor/requests/changes.c */
-int handle_add(Asking *a, Explanation *e);
-int handle_remove(Asking *a, Explanation *e);
-int handle_enable(Asking *a, Explanation *e); /* and disable */
-int handle_set_filter(Asking *a, Explanation *e);
-int handle_validate(Asking *a, Explanation *e);
-int handle_reload(Asking *a, Explanation *e);
-int handle_plan(Asking *a, Explanation *e);
-int handle_apply(Asking *a, Explanation *e);
-int handle_set_period(Asking *a, Explanation *e);
+int handle_add(RequestContext *a, Explanation *e);
+int handle_remove(RequestContext *a, Explanation *e);
+int handle_enable(RequestContext *a, Explanation *e); /* and disable */
+int handle_set_filter(RequestContext *a, Explanation *e);
+int handle_validate(RequestContext *a, Explanation *e);
+int handle_reload(RequestContext *a, Explanation *e);
+int handle_plan(RequestContext *a, Explanation *e);
+int handle_apply(RequestContext *a, Explanation *e);
+int handle_set_period(RequestContext *a, Explanation *e);
 
 /* supervisor/resolve/external.c */
-int handle_emit(Asking *a, Explanation *e);
+int handle_emit(RequestContext *a, Explanation *e);
 
 /*
  * supervisor/events/specs.c. What a client asks for as a spec, into a null image; on failure the caller's to deinit. Refused: what

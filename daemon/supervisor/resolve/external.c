@@ -372,7 +372,7 @@ static int sample_from_message(Supervisor *s, const Perfd__V1__ExternalSample *m
         return 0;
 }
 
-int handle_emit(Asking *a, Explanation *e) {
+int handle_emit(RequestContext *a, Explanation *e) {
         const Perfd__V1__EmitRequest *q = a->request->emit;
         _cleanup_free_ uint8_t *raw = malloc(EXTERNAL_RAW_MAX);
         Perfd__V1__EmitReply *reply = malloc(sizeof(*reply));
