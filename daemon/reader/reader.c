@@ -110,7 +110,7 @@ void reader_renew(Reader *r) {
 
 void reader_deinit(Reader *r) {
         Batch *b;
-        ReaderMail *mail;
+        ReaderCommand *mail;
 
         while (r->full.slots && (b = queue_pop(&r->full)))
                 batch_free(b);
@@ -139,7 +139,7 @@ void reader_deinit(Reader *r) {
         ring_close(&r->retiring);
 }
 
-void reader_post(Reader *r, ReaderMail *mail) {
+void reader_post(Reader *r, ReaderCommand *mail) {
         bool posted = mailbox_post(&r->mailbox, mail);
 
         assert(posted); /* main waits for each acknowledgement: MAILS are never on the way */
@@ -184,11 +184,11 @@ static void reader_end_cut(Reader *r, uint64_t number) {
  * Follows one mail; what it says holds for everything behind the present place of the ring, up to which the caller has
  * drained. READER_E_STARVED: not yet done.
  */
-static int reader_follow(Reader *r, ReaderMail *mail) {
+static int reader_follow(Reader *r, ReaderCommand *mail) {
         int error;
 
         switch (mail->order) {
-        case READER_ADOPT:
+        case READER_SET_SNAPSHOT:
                 error = mail->turned ? reader_find_boundary(r, mail->snapshot, mail->turned) : 0;
                 if (error == 0 && mail->cut > 0)
                         error = reader_cut(r);
@@ -199,10 +199,10 @@ static int reader_follow(Reader *r, ReaderMail *mail) {
                 mail->snapshot = NULL;
                 break;
         case READER_SWITCH:
-        case READER_HAND_OVER:
+        case READER_CUTOVER:
                 if (mail->n_fds > 0 && *mail->ret_error == 0)
                         *mail->ret_error = open_switch_all(mail->fds, mail->n_fds, mail->on);
-                if (mail->order == READER_HAND_OVER && *mail->ret_error == 0)
+                if (mail->order == READER_CUTOVER && *mail->ret_error == 0)
                         *mail->ret_error = reader_hand_over(r);
                 if (!mail->on && mail->n_fds > 0)
                         reader_wait_guard(r); /* what they were in the middle of is read while they are known */

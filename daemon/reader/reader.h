@@ -26,9 +26,9 @@
 #include "daemon/ring/ring-sight.h"
 
 typedef enum ReaderOrder {
-        READER_ADOPT, /* a snapshot; acknowledged when everything before this moment was read with the old one; with a cut just there */
+        READER_SET_SNAPSHOT, /* a snapshot; acknowledged when everything before this moment was read with the old one; with a cut just there */
         READER_SWITCH, /* enable or disable streams of this CPU, between two of its events */
-        READER_HAND_OVER, /* the same, off; and what their heirs have counted until now is taken off what is sent of counts */
+        READER_CUTOVER, /* the same, off; and what their heirs have counted until now is taken off what is sent of counts */
         READER_CUT,   /* fill the cut of every event and of the ring, of one place, where a batch ends */
         READER_RING,  /* another ring beside the present one, which is drained until READER_RETIRE */
         READER_RETIRE, /* nothing is written into the old ring any more: its last records, then it is unmapped */
@@ -42,7 +42,7 @@ typedef struct TurnedStream {
         bool is_apart;         /* a group's leader that could not be read */
 } TurnedStream;
 
-typedef struct ReaderMail {
+typedef struct ReaderCommand {
         ReaderOrder order;
         uint64_t sequence;  /* grows with each mail; acknowledged by Reader.acknowledged */
         uint64_t cut;       /* CUT, ADOPT: the cut's number, which is what batches have from there on; 0: ADOPT without one */
@@ -54,7 +54,7 @@ typedef struct ReaderMail {
         int *ret_error; /* SWITCH, HAND_OVER, RING: where the first failure goes, main's; untouched without one */
         struct ReaderRing *ring; /* RING: main's until the acknowledgement; its contents move */
         int own_fds[];
-} ReaderMail;
+} ReaderCommand;
 
 /* Least times of what lies in the ring, by chunks of it: reader/horizon.c. */
 #define HORIZON_CHUNK ((uint64_t)16 * 1024) /* bytes of ring */
@@ -179,7 +179,7 @@ typedef struct Reader {
         bool has_rung;     /* in this drain */
         nsec_t turn_due;   /* CLOCK_MONOTONIC: while it watches, when the next turn is */
         nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
-        ReaderMail *mail;  /* begun, waits for a whole drain */
+        ReaderCommand *mail;  /* begun, waits for a whole drain */
         bool holds;        /* nothing that was read goes back to the kernel before such a one */
         Ring retiring;     /* the ring before this one, while events still write there; else null */
         uint64_t retiring_id; /* of its carrier */
@@ -215,7 +215,7 @@ static inline Lane reader_lane(Reader *r) {
 }
 
 /* Main: posts a mail whose memory moves. */
-void reader_post(Reader *r, ReaderMail *mail);
+void reader_post(Reader *r, ReaderCommand *mail);
 
 /*
  * reader/failover.c: the stall monitor, which has the turn: a backup reads from one of these CPUs, none of which is the ring's.

@@ -170,12 +170,12 @@ static void test_dismissed(void **state) {
 
 /* What is asked of a reader that stays away is done by the backup; also to stop, which ends it. */
 static void test_mails(void **state) {
-        ReaderMail *mail = calloc(1, sizeof(*mail));
+        ReaderCommand *mail = calloc(1, sizeof(*mail));
         Batch *b;
 
         set_up();
         assert_non_null(mail);
-        *mail = (ReaderMail){ .order = READER_STOP, .sequence = 1 };
+        *mail = (ReaderCommand){ .order = READER_STOP, .sequence = 1 };
         reader_post(&rig.reader, mail);
         fail_over();
         wait_until(has_acknowledged);

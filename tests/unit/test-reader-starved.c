@@ -40,7 +40,7 @@ static void test_starved(void **state) {
 
 /* Whoever has written to the reader does not wait until a dispatcher that is too slow has caught up. */
 static void test_starved_with_mail(void **state) {
-        ReaderMail *mail = calloc(1, sizeof(*mail));
+        ReaderCommand *mail = calloc(1, sizeof(*mail));
         uint64_t n = 0, arrived = 0;
         Reader *r;
         Batch *b;
@@ -81,14 +81,14 @@ static uint64_t fill(Rig *rig, uint64_t n) {
 }
 
 static void post(Reader *r) {
-        ReaderMail *mail = calloc(1, sizeof(*mail));
+        ReaderCommand *mail = calloc(1, sizeof(*mail));
 
         assert_non_null(mail);
         reader_post(r, mail);
 }
 
 static void forget_mail(Reader *r) {
-        ReaderMail *mail = mailbox_pop(&r->mailbox);
+        ReaderCommand *mail = mailbox_pop(&r->mailbox);
 
         assert_non_null(mail);
         free(mail);

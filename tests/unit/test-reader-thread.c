@@ -74,10 +74,10 @@ static void wait_starving(Rig *rig) {
 }
 
 static void post(Rig *rig, ReaderOrder order, uint64_t sequence, Snapshot *snapshot) {
-        ReaderMail *mail = calloc(1, sizeof(*mail));
+        ReaderCommand *mail = calloc(1, sizeof(*mail));
 
         assert_non_null(mail);
-        *mail = (ReaderMail){ .order = order, .sequence = sequence, .snapshot = snapshot };
+        *mail = (ReaderCommand){ .order = order, .sequence = sequence, .snapshot = snapshot };
         reader_post(&rig->reader, mail);
 }
 
@@ -170,7 +170,7 @@ static void test_adopt(void **state) {
         start(&rig);
         take_all(&rig, taken);
         rig_put_number(&rig, 1, WHO(7, 0, 20), 2, 0);
-        post(&rig, READER_ADOPT, 1, next);
+        post(&rig, READER_SET_SNAPSHOT, 1, next);
         wait_acknowledged(&rig, 1);
         b = wait_batch(&rig);
         assert_int_equal(b->generation, 1);
@@ -223,9 +223,9 @@ static void test_deinit(void **state) {
 
         reader_deinit(&nothing);
         rig_init(&rig, 64 * 1024, 2);
-        post(&rig, READER_ADOPT, 1, rig_snapshot_new(&rig, 2));
+        post(&rig, READER_SET_SNAPSHOT, 1, rig_snapshot_new(&rig, 2));
         rig.reader.mail = mailbox_pop(&rig.reader.mailbox);
-        post(&rig, READER_ADOPT, 2, rig_snapshot_new(&rig, 3));
+        post(&rig, READER_SET_SNAPSHOT, 2, rig_snapshot_new(&rig, 3));
         rig_put_number(&rig, 1, WHO(7, 0, 1), 2, 0);
         assert_int_equal(reader_drain(&rig.reader), 0); /* a batch that is begun */
         rig_deinit(&rig);

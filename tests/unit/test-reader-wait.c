@@ -63,9 +63,9 @@ static int work(void *userdata, nsec_t *ret_wait) {
 }
 
 static void world_stop(World *w) {
-        ReaderMail *mail = calloc(1, sizeof(*mail));
+        ReaderCommand *mail = calloc(1, sizeof(*mail));
 
-        *mail = (ReaderMail){ .order = READER_STOP, .sequence = 1 };
+        *mail = (ReaderCommand){ .order = READER_STOP, .sequence = 1 };
         w->is_stopped = true;
         reader_post(&w->rig.reader, mail);
 }

@@ -46,7 +46,7 @@ static int disable_slot(Supervisor *s, uint32_t slot) {
 
 /* The last drain, and the end of the thread. The others are told something that changes nothing. */
 static int stop_reader(Supervisor *s, uint32_t slot) {
-        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus, sizeof(*each));
+        _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus, sizeof(*each));
 
         if (!each)
                 return error_origin(-ENOMEM);

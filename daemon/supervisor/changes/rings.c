@@ -104,14 +104,14 @@ static int open_replacements(Supervisor *s, Explanation *e) {
 }
 
 static int change_readers(Supervisor *s, Resizing *z) {
-        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus, sizeof(*each));
+        _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus, sizeof(*each));
         _cleanup_free_ int *errors = calloc(s->n_cpus, sizeof(*errors));
         int r;
 
         if (!each || !errors)
                 return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
-                each[slot] = (ReaderMail){ .order = READER_RING, .ring = &z->rings[slot], .on = s->active,
+                each[slot] = (ReaderCommand){ .order = READER_RING, .ring = &z->rings[slot], .on = s->active,
                                            .ret_error = &errors[slot] };
         r = supervisor_order_each(s, each);
         for (size_t slot = 0; slot < s->n_cpus && r == 0; slot++)

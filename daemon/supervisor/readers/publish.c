@@ -208,8 +208,8 @@ static int supervisor_wait_for_readers(Supervisor *s) {
 }
 
 /* With fds of its own: who is stopped in the middle of it may look at them when main has long forgotten them. */
-static ReaderMail *mail_copy(const ReaderMail *from) {
-        ReaderMail *mail = malloc(sizeof(*mail) + from->n_fds * sizeof(*mail->own_fds));
+static ReaderCommand *mail_copy(const ReaderCommand *from) {
+        ReaderCommand *mail = malloc(sizeof(*mail) + from->n_fds * sizeof(*mail->own_fds));
 
         if (!mail)
                 return NULL;
@@ -220,14 +220,14 @@ static ReaderMail *mail_copy(const ReaderMail *from) {
         return mail;
 }
 
-static void send_mail(Supervisor *s, uint32_t slot, ReaderMail *mail) {
+static void send_mail(Supervisor *s, uint32_t slot, ReaderCommand *mail) {
         Reader *reader = &s->readers[slot];
 
         s->answering.readers[slot].sequence = mail->sequence = s->sequence;
         s->answering.readers[slot].order = mail->order;
         s->answering.readers[slot].sent = clock_now(CLOCK_MONOTONIC);
         reader->mail_error = 0;
-        if (mail->order == READER_ADOPT) {
+        if (mail->order == READER_SET_SNAPSHOT) {
                 snapshot_unref(s->answering.readers[slot].snapshot);
                 s->answering.readers[slot].snapshot = snapshot_ref(mail->snapshot);
         }
@@ -238,7 +238,7 @@ static void send_mail(Supervisor *s, uint32_t slot, ReaderMail *mail) {
 }
 
 /* Its reader is stalled. To disable needs no reader; all else is found out when it answers. */
-static void do_without(Supervisor *s, uint32_t slot, const ReaderMail *mail) {
+static void do_without(Supervisor *s, uint32_t slot, const ReaderCommand *mail) {
         Answering *a = &s->answering.readers[slot];
 
         if (mail->order == READER_CUT)
@@ -249,8 +249,8 @@ static void do_without(Supervisor *s, uint32_t slot, const ReaderMail *mail) {
                 *mail->ret_error = open_switch_all(mail->fds, mail->n_fds, false);
 }
 
-int supervisor_order_each(Supervisor *s, const ReaderMail *each) {
-        _cleanup_free_ ReaderMail **mails = calloc(s->n_cpus + 1, sizeof(*mails));
+int supervisor_order_each(Supervisor *s, const ReaderCommand *each) {
+        _cleanup_free_ ReaderCommand **mails = calloc(s->n_cpus + 1, sizeof(*mails));
         bool have = mails;
         int r;
 
@@ -282,12 +282,12 @@ int supervisor_order_each(Supervisor *s, const ReaderMail *each) {
 
 /* cut: 0, or the number of the cut that belongs to it. */
 static int order_all(Supervisor *s, ReaderOrder order, Snapshot *snapshot, uint64_t cut) {
-        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
+        _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus + 1, sizeof(*each));
 
         if (!each)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < s->n_cpus; i++)
-                each[i] = (ReaderMail){ .order = order, .snapshot = snapshot, .cut = cut };
+                each[i] = (ReaderCommand){ .order = order, .snapshot = snapshot, .cut = cut };
         return supervisor_order_each(s, each);
 }
 
@@ -321,11 +321,11 @@ int supervisor_cut_at_once(Supervisor *s) {
         s->sequence++;
         s->n_cuts++;
         for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
-                ReaderMail *mail;
+                ReaderCommand *mail;
 
                 if (!s->readers[slot].thread.started || reader_is_stalled(&s->answering.readers[slot]) || is_awaited(s, slot))
                         continue; /* what it was asked before is a cut too, or more */
-                mail = mail_copy(&(ReaderMail){ .order = READER_CUT, .cut = s->n_cuts });
+                mail = mail_copy(&(ReaderCommand){ .order = READER_CUT, .cut = s->n_cuts });
                 if (!mail)
                         return error_origin(-ENOMEM);
                 send_mail(s, slot, mail);
@@ -347,7 +347,7 @@ static bool has_pending(const Supervisor *s) {
 }
 
 /* What readers need to find the places where streams change over, in one piece. -ENOMEM */
-static int make_turned(const Supervisor *s, const Snapshot *snapshot, ReaderMail *each, TurnedStream **ret) {
+static int make_turned(const Supervisor *s, const Snapshot *snapshot, ReaderCommand *each, TurnedStream **ret) {
         TurnedStream *turned;
         size_t n = 0;
 
@@ -372,14 +372,14 @@ static void release_turned(Supervisor *s, void *turned) {
 }
 
 static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot, uint64_t cut) {
-        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
+        _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus + 1, sizeof(*each));
         TurnedStream *turned = NULL;
         int r;
 
         if (!each)
                 return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
-                each[slot] = (ReaderMail){ .order = READER_ADOPT, .snapshot = snapshot, .cut = cut };
+                each[slot] = (ReaderCommand){ .order = READER_SET_SNAPSHOT, .snapshot = snapshot, .cut = cut };
         r = make_turned(s, snapshot, each, &turned);
         if (r == 0)
                 r = supervisor_order_each(s, each);

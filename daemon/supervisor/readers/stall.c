@@ -64,8 +64,8 @@ void supervisor_abandon_deferred(Supervisor *s) {
 
 static const char *order_name(ReaderOrder order) {
         static const char *const names[] = {
-                [READER_ADOPT] = "to take a snapshot", [READER_SWITCH] = "to enable or disable events",
-                [READER_HAND_OVER] = "to change over to other fds", [READER_CUT] = "for a cut of the ledger",
+                [READER_SET_SNAPSHOT] = "to take a snapshot", [READER_SWITCH] = "to enable or disable events",
+                [READER_CUTOVER] = "to change over to other fds", [READER_CUT] = "for a cut of the ledger",
                 [READER_RING] = "to take another ring", [READER_RETIRE] = "to leave a ring", [READER_STOP] = "to end",
         };
 
@@ -132,7 +132,7 @@ void supervisor_set_stalled(Supervisor *s, uint32_t slot) {
 
 void supervisor_doubt_reader(Supervisor *s, uint32_t slot, nsec_t since, const char *asked) {
         Answering *a = &s->answering.readers[slot];
-        ReaderMail *mail;
+        ReaderCommand *mail;
 
         if (reader_is_stalled(a) || !s->readers[slot].thread.started)
                 return; /* it is known; or it has ended since */

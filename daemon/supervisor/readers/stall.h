@@ -61,7 +61,7 @@ static inline bool reader_is_stalled(const Answering *a) {
  * stalled then. Each may get one of its own, by slot; what they borrow is free again afterwards, but for a ring. -ENOMEM
  */
 int supervisor_order(struct Supervisor *s, ReaderOrder order, Snapshot *snapshot);
-int supervisor_order_each(struct Supervisor *s, const ReaderMail *each);
+int supervisor_order_each(struct Supervisor *s, const ReaderCommand *each);
 bool reader_has_answered(const struct Supervisor *s, uint32_t slot);
 
 /* Main does not wait for it any longer. It has been sent something that it will acknowledge when it goes on. */

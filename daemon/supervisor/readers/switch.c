@@ -57,20 +57,20 @@ static int collect_fds(const Supervisor *s, Opened *const *list, size_t n, bool 
 
 /* ret_error: what the kernel said of one of them, 0 or -errno; what is returned is our own. */
 static int order_switch(Supervisor *s, int *fds, const size_t *first, ReaderOrder order, bool on, int *ret_error) {
-        _cleanup_free_ ReaderMail *each = calloc(s->n_cpus + 1, sizeof(*each));
+        _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus + 1, sizeof(*each));
         _cleanup_free_ int *errors = calloc(s->n_cpus + 1, sizeof(*errors));
         int r;
 
         if (!each || !errors)
                 return error_origin(-ENOMEM);
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
-                each[slot] = (ReaderMail){ .order = order, .fds = fds + first[slot], .on = on,
+                each[slot] = (ReaderCommand){ .order = order, .fds = fds + first[slot], .on = on,
                                            .n_fds = first[slot + 1] - first[slot], .ret_error = &errors[slot] };
         r = supervisor_order_each(s, each);
         *ret_error = 0;
         for (uint32_t slot = 0; slot < s->n_cpus && *ret_error == 0; slot++)
                 *ret_error = error_origin_of(errors[slot], "reader of CPU %u, which %s events", s->cpus[slot],
-                                             order == READER_HAND_OVER ? "cuts over" : on ? "enables" : "disables");
+                                             order == READER_CUTOVER ? "cuts over" : on ? "enables" : "disables");
         return r;
 }
 
@@ -147,7 +147,7 @@ int opened_follow_exec(Opened *o, const Opened *before) {
 }
 
 int opened_hand_over(Supervisor *s, Opened *const *list, size_t n) {
-        int error, r = switch_all(s, list, n, READER_HAND_OVER, false, &error);
+        int error, r = switch_all(s, list, n, READER_CUTOVER, false, &error);
 
         for (Registration *g = s->registrations; g; g = g->next)
                 opened_set_heir(&g->opened, false);
