@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-DispatcherAsk *dispatcher_ask_new(DispatcherMail *mail) {
+DispatcherAsk *dispatcher_ask_new(DispatcherCommand *mail) {
         DispatcherAsk *ask = calloc(1, sizeof(*ask));
 
         if (!ask)

@@ -20,7 +20,7 @@ struct DispatcherAsk {
 };
 
 /* Of the mail, which gets both. NULL: no memory. */
-DispatcherAsk *dispatcher_ask_new(DispatcherMail *mail);
+DispatcherAsk *dispatcher_ask_new(DispatcherCommand *mail);
 void dispatcher_ask_free(DispatcherAsk *ask); /* main, behind `done` */
 /* Main, which waits no longer. False: it was answered just now. Gone in both cases. */
 bool dispatcher_ask_leave(DispatcherAsk *ask);

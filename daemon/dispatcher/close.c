@@ -66,7 +66,7 @@ int dispatcher_report(Dispatcher *d, uint64_t cut, DispatcherReport *report) {
         return 0;
 }
 
-static int subscriber_close(Dispatcher *d, Subscriber *s, const DispatcherMail *mail) {
+static int subscriber_close(Dispatcher *d, Subscriber *s, const DispatcherCommand *mail) {
         if (s->closing)
                 return 0;
         s->closing_ledger = malloc(mail->n_bytes ? mail->n_bytes : 1);
@@ -81,7 +81,7 @@ static int subscriber_close(Dispatcher *d, Subscriber *s, const DispatcherMail *
         return 0;
 }
 
-int dispatcher_close(Dispatcher *d, const DispatcherMail *mail) {
+int dispatcher_close(Dispatcher *d, const DispatcherCommand *mail) {
         for (Channel *c = d->channels; c; c = c->next)
                 for (Subscriber *s = c->subscribers; s; s = s->next)
                         if (s->id == mail->id)
@@ -205,7 +205,7 @@ static int subscriber_end(Dispatcher *d, Subscriber *s) {
 
 /* Removals of its events before the end are told before the end. */
 static bool waits_for_removal(const Dispatcher *d, const Subscriber *s) {
-        for (const DispatcherMail *mail = d->removals.first; mail && mail->at <= s->close_at; mail = mail->next)
+        for (const DispatcherCommand *mail = d->removals.first; mail && mail->at <= s->close_at; mail = mail->next)
                 if (mail->number == s->number)
                         return true;
         return false;

@@ -62,7 +62,7 @@ void dispatcher_set_lane(Dispatcher *d, uint32_t slot, bool live, bool waited_fo
 
 static void dispatcher_post_kept(Dispatcher *d) {
         while (d->unposted.first) {
-                DispatcherMail *next = d->unposted.first->next; /* before it is the dispatcher's */
+                DispatcherCommand *next = d->unposted.first->next; /* before it is the dispatcher's */
 
                 if (!mailbox_post(&d->mailbox, d->unposted.first))
                         return;
@@ -84,7 +84,7 @@ void dispatcher_post_rest(Dispatcher *d) {
  * A change of many events for many subscriptions is more than MAILS; the dispatcher waits for nobody, and so main may for it.
  * But not for ever: its thread may be stopped.
  */
-void dispatcher_post(Dispatcher *d, DispatcherMail *mail) {
+void dispatcher_post(Dispatcher *d, DispatcherCommand *mail) {
         nsec_t began = 0;
 
         dispatcher_post_kept(d);
@@ -103,7 +103,7 @@ void dispatcher_post(Dispatcher *d, DispatcherMail *mail) {
                 dispatcher_mails_append(&d->unposted, mail);
 }
 
-void dispatcher_mail_free(DispatcherMail *mail) {
+void dispatcher_mail_free(DispatcherCommand *mail) {
         if (!mail)
                 return;
         subscriber_free(mail->subscriber);
@@ -218,7 +218,7 @@ bool dispatcher_join_within(Dispatcher *d, nsec_t most) {
 }
 
 void dispatcher_deinit(Dispatcher *d) {
-        DispatcherMail *mail;
+        DispatcherCommand *mail;
         void *word;
 
         for (Channel *c = d->channels, *next; c; c = next) {

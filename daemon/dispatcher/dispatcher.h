@@ -149,7 +149,7 @@ typedef enum DispatcherOrder {
 
 typedef struct DispatcherAsk DispatcherAsk;
 
-typedef struct DispatcherMail {
+typedef struct DispatcherCommand {
         DispatcherOrder order;
         Subscriber *subscriber;
         TaskScan *scan; /* moves */
@@ -161,21 +161,21 @@ typedef struct DispatcherMail {
         nsec_t at;
         uint64_t cut; /* DESCRIBE, REMOVED: the last one, for those who began there or before */
         uint32_t slot;
-        struct DispatcherMail *next; /* waiting */
+        struct DispatcherCommand *next; /* waiting */
         struct DispatcherReport *report;
         sem_t *done;
         DispatcherAsk *ask; /* NULL, or where these two are: it is held by the mail */
-} DispatcherMail;
+} DispatcherCommand;
 
 /* Those that wait, in the order in which they came. */
 typedef struct DispatcherMails {
-        DispatcherMail *first;
-        DispatcherMail *last; /* while there are some */
+        DispatcherCommand *first;
+        DispatcherCommand *last; /* while there are some */
 } DispatcherMails;
 
 #define DISPATCHER_MAILS_NULL ((DispatcherMails){ .first = NULL })
 
-static inline void dispatcher_mails_append(DispatcherMails *list, DispatcherMail *mail) {
+static inline void dispatcher_mails_append(DispatcherMails *list, DispatcherCommand *mail) {
         mail->next = NULL;
         if (list->first)
                 list->last->next = mail;
@@ -185,8 +185,8 @@ static inline void dispatcher_mails_append(DispatcherMails *list, DispatcherMail
 }
 
 /* Behind those that are not later. */
-static inline void dispatcher_mails_insert(DispatcherMails *list, DispatcherMail *mail) {
-        DispatcherMail **p = &list->first;
+static inline void dispatcher_mails_insert(DispatcherMails *list, DispatcherCommand *mail) {
+        DispatcherCommand **p = &list->first;
 
         if (!list->first || list->last->at <= mail->at) {
                 dispatcher_mails_append(list, mail);
@@ -199,8 +199,8 @@ static inline void dispatcher_mails_insert(DispatcherMails *list, DispatcherMail
 }
 
 /* NULL: there is none. */
-static inline DispatcherMail *dispatcher_mails_pop(DispatcherMails *list) {
-        DispatcherMail *mail = list->first;
+static inline DispatcherCommand *dispatcher_mails_pop(DispatcherMails *list) {
+        DispatcherCommand *mail = list->first;
 
         if (mail)
                 list->first = mail->next;
@@ -260,23 +260,23 @@ void subscriber_row_fill(const SubscriberRow *from, Perfd__V1__SubscriberLedger 
 #define N_SUBSCRIBER_DROPS (_GAP_REASON_MAX + 1) /* reasons: those of gaps, late */
 
 /* To main. */
-typedef enum DispatcherWordKind {
+typedef enum DispatcherNoticeKind {
         DISPATCHER_WANTS_CLOSE, /* for `reason`: main is to post CLOSE with the closing ledger */
         DISPATCHER_GONE,        /* the subscriber is no more */
         DISPATCHER_QUEUES_GREW, /* of all; none is on its way while queues_told says so */
         DISPATCHER_LANE_SILENT, /* `slot`, which was asked `at`, does not answer; once for each time that it is asked, one at a time */
         DISPATCHER_ANSWERS,     /* what main has asked and did not wait for */
         DISPATCHER_HAS_ROOM,    /* for mails: main has some that it could not post */
-} DispatcherWordKind;
+} DispatcherNoticeKind;
 
-typedef struct DispatcherWord {
-        DispatcherWordKind kind;
+typedef struct DispatcherNotice {
+        DispatcherNoticeKind kind;
         uint64_t id;
         uint32_t number;
         const char *reason; /* static */
         uint32_t slot;
         nsec_t at; /* CLOCK_MONOTONIC */
-} DispatcherWord;
+} DispatcherNotice;
 
 typedef struct Dispatcher {
         /* set by main before the thread starts */
@@ -359,7 +359,7 @@ int dispatcher_join(Dispatcher *d);
 bool dispatcher_join_within(Dispatcher *d, nsec_t most);
 void dispatcher_deinit(Dispatcher *d);
 /* Main. The mail moves. While thousands are on their way this waits for a while, and then keeps it. */
-void dispatcher_post(Dispatcher *d, DispatcherMail *mail);
+void dispatcher_post(Dispatcher *d, DispatcherCommand *mail);
 /* Main, on HAS_ROOM: posts what was kept. */
 void dispatcher_post_rest(Dispatcher *d);
 
@@ -448,10 +448,10 @@ int dispatcher_prune_tasks(Dispatcher *d);
 int dispatcher_subscribe(Dispatcher *d, Subscriber *s);
 int dispatcher_begin(Dispatcher *d, uint64_t id);
 /* As all that sends something else than items: after a flush. */
-int dispatcher_describe(Dispatcher *d, const DispatcherMail *mail);
+int dispatcher_describe(Dispatcher *d, const DispatcherCommand *mail);
 int dispatcher_tell_removals(Dispatcher *d);
-void dispatcher_mail_free(DispatcherMail *mail);
-int dispatcher_close(Dispatcher *d, const DispatcherMail *mail);
+void dispatcher_mail_free(DispatcherCommand *mail);
+int dispatcher_close(Dispatcher *d, const DispatcherCommand *mail);
 int dispatcher_end_closing(Dispatcher *d);
 int dispatcher_report(Dispatcher *d, uint64_t cut, DispatcherReport *report);
 /* NULL: nobody has subscribed to it in this order. */
@@ -489,7 +489,7 @@ int dispatcher_shed(Dispatcher *d);
 void dispatcher_note_freed(Dispatcher *d, uint64_t bytes);
 /* Main hears of it when they hold much more than when it heard last. -ENOMEM */
 int dispatcher_tell_growth(Dispatcher *d);
-int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, const char *reason);
+int dispatcher_say(Dispatcher *d, DispatcherNoticeKind kind, const Subscriber *s, const char *reason);
 int dispatcher_say_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at);
 
 /* dispatcher/send.c. Subscribers may be gone afterwards. Negative: memory. */

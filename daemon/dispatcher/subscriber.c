@@ -38,8 +38,8 @@ Subscriber *subscriber_free(Subscriber *s) {
 }
 
 /* `s` NULL: of none. */
-static int dispatcher_post_word(Dispatcher *d, DispatcherWord said) {
-        DispatcherWord *word = malloc(sizeof(*word));
+static int dispatcher_post_word(Dispatcher *d, DispatcherNotice said) {
+        DispatcherNotice *word = malloc(sizeof(*word));
         bool posted;
 
         if (!word)
@@ -50,13 +50,13 @@ static int dispatcher_post_word(Dispatcher *d, DispatcherWord said) {
         return 0;
 }
 
-int dispatcher_say(Dispatcher *d, DispatcherWordKind kind, const Subscriber *s, const char *reason) {
-        return dispatcher_post_word(d, (DispatcherWord){ .kind = kind, .id = s ? s->id : 0, .number = s ? s->number : 0,
+int dispatcher_say(Dispatcher *d, DispatcherNoticeKind kind, const Subscriber *s, const char *reason) {
+        return dispatcher_post_word(d, (DispatcherNotice){ .kind = kind, .id = s ? s->id : 0, .number = s ? s->number : 0,
                                                          .reason = reason });
 }
 
 int dispatcher_say_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at) {
-        return dispatcher_post_word(d, (DispatcherWord){ .kind = DISPATCHER_LANE_SILENT, .slot = slot, .at = asked_at });
+        return dispatcher_post_word(d, (DispatcherNotice){ .kind = DISPATCHER_LANE_SILENT, .slot = slot, .at = asked_at });
 }
 
 /* What it was sent, and what it was not: each loss that was its own, by reason. */
@@ -349,7 +349,7 @@ static int packet_of_fields(const uint8_t *bytes, size_t n, Packet **ret) {
         return 0;
 }
 
-int dispatcher_describe(Dispatcher *d, const DispatcherMail *mail) {
+int dispatcher_describe(Dispatcher *d, const DispatcherCommand *mail) {
         _cleanup_(packet_unrefp) Packet *p = NULL;
         int r = packet_of_fields(mail->bytes, mail->n_bytes, &p);
 
@@ -367,7 +367,7 @@ int dispatcher_tell_removals(Dispatcher *d) {
         int r = 0;
 
         while (r >= 0 && d->removals.first && d->removals.first->at <= until) {
-                DispatcherMail *mail = dispatcher_mails_pop(&d->removals);
+                DispatcherCommand *mail = dispatcher_mails_pop(&d->removals);
 
                 r = dispatcher_describe(d, mail);
                 dispatcher_mail_free(mail);

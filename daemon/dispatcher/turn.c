@@ -20,7 +20,7 @@ static int dispatcher_say_room(Dispatcher *d) {
 }
 
 /* Who waits for it goes on, or has left. */
-static int dispatcher_answer(Dispatcher *d, DispatcherMail *mail) {
+static int dispatcher_answer(Dispatcher *d, DispatcherCommand *mail) {
         DispatcherAsk *ask = mail->ask;
 
         if (!ask) {
@@ -43,7 +43,7 @@ static void dispatcher_leave_lane(Dispatcher *d, uint32_t slot, bool is_stalled)
 }
 
 /* The mail is used up. */
-static int dispatcher_follow(Dispatcher *d, DispatcherMail *mail) {
+static int dispatcher_follow(Dispatcher *d, DispatcherCommand *mail) {
         int r = 0;
 
         switch (mail->order) {
@@ -127,7 +127,7 @@ static int dispatcher_read_mails(Dispatcher *d) {
         int r = 0;
 
         for (; n > 0 && r >= 0; n--) {
-                DispatcherMail *mail = mailbox_pop(&d->mailbox);
+                DispatcherCommand *mail = mailbox_pop(&d->mailbox);
 
                 if (mail->order >= DISPATCHER_BEGIN)
                         dispatcher_mails_append(&d->following, mail);
@@ -188,7 +188,7 @@ static void dispatcher_begin_turn(Dispatcher *d) {
 int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
         Batch *batches[BATCHES_PER_TURN];
         DispatcherMails following;
-        DispatcherMail *mail;
+        DispatcherCommand *mail;
         size_t n_batches;
         bool was_told;
         int r;

@@ -352,7 +352,7 @@ static bool dispatcher_ends(Supervisor *s) {
 
 /* False: its thread does not end. */
 static bool stop_dispatcher(Supervisor *s) {
-        DispatcherMail *quit = calloc(1, sizeof(*quit));
+        DispatcherCommand *quit = calloc(1, sizeof(*quit));
 
         if (!quit)
                 abort();

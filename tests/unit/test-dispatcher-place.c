@@ -22,7 +22,7 @@
 static struct {
         const Queue *mails; /* that was looked at; NULL: nothing more */
         Mailbox *mailbox;
-        DispatcherMail *mail;
+        DispatcherCommand *mail;
         Queue *queue; /* or NULL */
         Batch *batch;
 } behind_look;
@@ -151,7 +151,7 @@ static void rig_read(Rig *r) {
 }
 
 static void rig_close(Rig *r) {
-        DispatcherMail close = { .order = DISPATCHER_CLOSE, .id = 1, .reason = "stopped", .bytes = (uint8_t *)"" };
+        DispatcherCommand close = { .order = DISPATCHER_CLOSE, .id = 1, .reason = "stopped", .bytes = (uint8_t *)"" };
 
         assert_int_equal(dispatcher_close(&r->dispatcher, &close), 0);
 }
@@ -337,10 +337,10 @@ static const uint8_t descriptor[] = { 0x1a, 0x05, 'e', 'v', 'e', 'n', 't' };
 
 /* While it comes, main describes an event; two items in all. */
 static void rig_describe_behind_look(Rig *r) {
-        DispatcherMail *describe = calloc(1, sizeof(*describe));
+        DispatcherCommand *describe = calloc(1, sizeof(*describe));
 
         assert_non_null(describe);
-        *describe = (DispatcherMail){ .order = DISPATCHER_DESCRIBE, .bytes = malloc(sizeof(descriptor)),
+        *describe = (DispatcherCommand){ .order = DISPATCHER_DESCRIBE, .bytes = malloc(sizeof(descriptor)),
                                       .n_bytes = sizeof(descriptor) };
         memcpy(describe->bytes, descriptor, sizeof(descriptor));
         behind_look.mailbox = &r->dispatcher.mailbox;
@@ -376,7 +376,7 @@ static void test_described_in_turn(void **state) {
 
 /* The same while a ledger is asked for, which is to count all that was pushed before. */
 static void test_described_before_report(void **state) {
-        DispatcherMail *report = calloc(1, sizeof(*report));
+        DispatcherCommand *report = calloc(1, sizeof(*report));
         DispatcherReport reported;
         sem_t done;
         Rig r;
@@ -384,7 +384,7 @@ static void test_described_before_report(void **state) {
         rig_init(&r, OVERFLOW_DROP_OLDEST);
         rig_read(&r);
         assert_int_equal(sem_init(&done, 0, 0), 0);
-        *report = (DispatcherMail){ .order = DISPATCHER_REPORT, .report = &reported, .done = &done };
+        *report = (DispatcherCommand){ .order = DISPATCHER_REPORT, .report = &reported, .done = &done };
         dispatcher_post(&r.dispatcher, report);
         rig_push(&r);
         behind_look.queue = &r.full;

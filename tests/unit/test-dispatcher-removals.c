@@ -30,10 +30,10 @@ bool __wrap_idle_cpus_take(IdleCpus *i, uint32_t cpu) {
 
 /* For those of number 0 who began at this cut or before. */
 static void rig_post_removal(Rig *r, uint64_t cut, nsec_t at, char last) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         assert_non_null(mail);
-        *mail = (DispatcherMail){ .order = DISPATCHER_REMOVED, .cut = cut, .at = at, .bytes = malloc(sizeof(REMOVED) - 1),
+        *mail = (DispatcherCommand){ .order = DISPATCHER_REMOVED, .cut = cut, .at = at, .bytes = malloc(sizeof(REMOVED) - 1),
                                   .n_bytes = sizeof(REMOVED) - 1 };
         memcpy(mail->bytes, REMOVED, sizeof(REMOVED) - 1);
         mail->bytes[sizeof(REMOVED) - 2] = (uint8_t)last;

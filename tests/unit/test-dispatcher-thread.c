@@ -51,7 +51,7 @@ static void desk_init(Desk *desk) {
 }
 
 static void desk_deinit(Desk *desk) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         mail->order = DISPATCHER_QUIT;
         dispatcher_post(&desk->dispatcher, mail);
@@ -195,7 +195,7 @@ static void test_many(void **state) {
 
 /* A mail is the thread's, also if somebody has the turn when it comes. */
 static void test_mails(void **state) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *mail = calloc(1, sizeof(*mail));
         DispatcherReport report = { .n_subscribers = 7 };
         nsec_t wait;
         sem_t done;
@@ -204,7 +204,7 @@ static void test_mails(void **state) {
         desk_init(&desk);
         assert_int_equal(sem_init(&done, 0, 0), 0);
         take(&desk);
-        *mail = (DispatcherMail){ .order = DISPATCHER_REPORT, .report = &report, .done = &done };
+        *mail = (DispatcherCommand){ .order = DISPATCHER_REPORT, .report = &report, .done = &done };
         dispatcher_post(&desk.dispatcher, mail);
         assert_int_equal(dispatcher_work_elsewhere(&desk.dispatcher, &wait), 0);
         assert_int_not_equal(sem_trywait(&done), 0);
@@ -217,9 +217,9 @@ static void test_mails(void **state) {
         desk_deinit(&desk);
 }
 
-static DispatcherWord *wait_word(Desk *desk) {
+static DispatcherNotice *wait_word(Desk *desk) {
         nsec_t end = clock_now(CLOCK_MONOTONIC) + PATIENCE;
-        DispatcherWord *word;
+        DispatcherNotice *word;
 
         while (!(word = mailbox_pop(&desk->dispatcher.words))) {
                 assert_true(clock_now(CLOCK_MONOTONIC) < end);
@@ -229,7 +229,7 @@ static DispatcherWord *wait_word(Desk *desk) {
 }
 
 static DispatcherAsk *ask(Desk *desk) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *mail = calloc(1, sizeof(*mail));
         DispatcherAsk *asked;
 
         mail->order = DISPATCHER_SPEAK;
@@ -240,7 +240,7 @@ static DispatcherAsk *ask(Desk *desk) {
 
 /* Main has lost patience before it was answered, and is told when it would have been. */
 static void test_left_ask(void **state) {
-        DispatcherWord *word;
+        DispatcherNotice *word;
         Desk desk;
 
         desk_init(&desk);
@@ -257,7 +257,7 @@ static void test_left_ask(void **state) {
 static void test_many_mails(void **state) {
         enum { N = 5000 };
         static DispatcherAsk *asked[N];
-        DispatcherWord *word;
+        DispatcherNotice *word;
         size_t n_words = 0;
         Desk desk;
 

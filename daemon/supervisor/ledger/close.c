@@ -9,21 +9,21 @@
 #include "daemon/supervisor/readers/wait.h"
 
 static int post_cut(Supervisor *s, uint64_t id) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherMail){ .order = DISPATCHER_CUT, .id = id, .cut = s->n_cuts + 1 };
+        *mail = (DispatcherCommand){ .order = DISPATCHER_CUT, .id = id, .cut = s->n_cuts + 1 };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }
 
 static int post_close(Supervisor *s, const StreamEnd *end, const Perfd__V1__Ledger *ledger) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherMail){ .order = DISPATCHER_CLOSE, .id = end->id, .reason = end->reason,
+        *mail = (DispatcherCommand){ .order = DISPATCHER_CLOSE, .id = end->id, .reason = end->reason,
                                   .at = clock_now(s->attr.clock), .n_bytes = perfd__v1__ledger__get_packed_size(ledger) };
         mail->bytes = malloc(mail->n_bytes ? mail->n_bytes : 1);
         if (!mail->bytes) {
@@ -91,11 +91,11 @@ int supervisor_close_streams(Supervisor *s, const StreamEnd *ends, size_t n) {
 }
 
 static int post_close_all(Supervisor *s) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherMail){ .order = DISPATCHER_CLOSE_ALL };
+        *mail = (DispatcherCommand){ .order = DISPATCHER_CLOSE_ALL };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }

@@ -12,7 +12,7 @@
 /* Those that want to end now end at one cut. */
 int supervisor_on_notices(Supervisor *s) {
         StreamEnd ends[ENDS_AT_ONCE];
-        DispatcherWord *word;
+        DispatcherNotice *word;
         size_t n_ends = 0;
         int r = 0;
 

@@ -90,11 +90,11 @@ const char *supervisor_thread_state(pid_t tid) {
 }
 
 static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherMail){ .order = order, .slot = slot };
+        *mail = (DispatcherCommand){ .order = order, .slot = slot };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }

@@ -128,7 +128,7 @@ static void learn_comms(Supervisor *s, const TaskScan *scan) {
 int supervisor_learn_tasks(Supervisor *s) {
         _cleanup_(task_scan_freep) TaskScan *scan = NULL;
         Explanation e = EXPLANATION_NULL;
-        DispatcherMail *mail;
+        DispatcherCommand *mail;
         int r = 0;
 
         thread_assert(THREAD_MAIN);
@@ -155,7 +155,7 @@ int supervisor_learn_tasks(Supervisor *s) {
         mail = calloc(1, sizeof(*mail));
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherMail){ .order = DISPATCHER_LEARN, .scan = TAKE_PTR(scan) };
+        *mail = (DispatcherCommand){ .order = DISPATCHER_LEARN, .scan = TAKE_PTR(scan) };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }

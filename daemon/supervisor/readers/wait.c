@@ -112,8 +112,8 @@ static int wait_for_answer(Supervisor *s, DispatcherAsk *ask, nsec_t most) {
         return r;
 }
 
-static DispatcherAsk *ask_dispatcher(Supervisor *s, DispatcherMail asked) {
-        DispatcherMail *mail = malloc(sizeof(*mail));
+static DispatcherAsk *ask_dispatcher(Supervisor *s, DispatcherCommand asked) {
+        DispatcherCommand *mail = malloc(sizeof(*mail));
         DispatcherAsk *ask;
 
         if (!mail)
@@ -135,7 +135,7 @@ static int ask_for(Supervisor *s, DispatcherOrder order, const char *what, Dispa
 
         if (s->unanswered.since > 0)
                 return 1;
-        ask = ask_dispatcher(s, (DispatcherMail){ .order = order, .cut = s->n_cuts });
+        ask = ask_dispatcher(s, (DispatcherCommand){ .order = order, .cut = s->n_cuts });
         if (!ask)
                 return error_origin(-ENOMEM);
         r = wait_for_answer(s, ask, DISPATCHER_MOST);
@@ -179,7 +179,7 @@ int supervisor_look_at_dispatcher(Supervisor *s) {
         if (s->unanswered.since > 0)
                 return 0;
         if (!s->unanswered.look) {
-                s->unanswered.look = ask_dispatcher(s, (DispatcherMail){ .order = DISPATCHER_SPEAK });
+                s->unanswered.look = ask_dispatcher(s, (DispatcherCommand){ .order = DISPATCHER_SPEAK });
                 s->unanswered.looked = now;
                 (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &s->unanswered.seen);
         }
@@ -207,7 +207,7 @@ void supervisor_end_look(Supervisor *s) {
 int supervisor_ask_lane(Supervisor *s, DispatcherOrder order, uint32_t slot) {
         const char *what = order == DISPATCHER_LANE_ON ? "to serve a lane" : "to leave a lane";
         nsec_t began = clock_now(CLOCK_MONOTONIC);
-        DispatcherAsk *ask = ask_dispatcher(s, (DispatcherMail){ .order = order, .slot = slot, .at = clock_now(s->attr.clock) });
+        DispatcherAsk *ask = ask_dispatcher(s, (DispatcherCommand){ .order = order, .slot = slot, .at = clock_now(s->attr.clock) });
         int r = 0;
 
         if (!ask)

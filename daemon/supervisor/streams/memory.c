@@ -57,7 +57,7 @@ static bool set_limits(Supervisor *s, size_t of_all) {
 }
 
 static int update_to(Supervisor *s, size_t of_all) {
-        DispatcherMail *mail;
+        DispatcherCommand *mail;
 
         if (!set_limits(s, of_all))
                 return 0;

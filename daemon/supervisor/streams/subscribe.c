@@ -245,7 +245,7 @@ static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1_
 static int supervisor_hand_over(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Subscriber **sub, Explanation *e) {
         Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__StreamRing ring = PERFD__V1__STREAM_RING__INIT;
-        DispatcherMail *mail;
+        DispatcherCommand *mail;
         int r;
 
         response.id = request->id;
@@ -277,11 +277,11 @@ static int supervisor_hand_over(Supervisor *s, Connection *c, const Perfd__V1__R
 
 /* The readers know it: whatever happens after the peer has read our response is in its stream. */
 static int supervisor_begin(Supervisor *s, uint64_t id) {
-        DispatcherMail *mail = calloc(1, sizeof(*mail));
+        DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherMail){ .order = DISPATCHER_BEGIN, .id = id };
+        *mail = (DispatcherCommand){ .order = DISPATCHER_BEGIN, .id = id };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }

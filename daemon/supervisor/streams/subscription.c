@@ -122,8 +122,8 @@ int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_by
 }
 
 /* The bytes move. */
-static int supervisor_tell(Supervisor *s, DispatcherMail said, uint8_t *bytes, size_t n) {
-        DispatcherMail *mail = malloc(sizeof(*mail));
+static int supervisor_tell(Supervisor *s, DispatcherCommand said, uint8_t *bytes, size_t n) {
+        DispatcherCommand *mail = malloc(sizeof(*mail));
 
         if (!mail) {
                 free(bytes);
@@ -137,7 +137,7 @@ static int supervisor_tell(Supervisor *s, DispatcherMail said, uint8_t *bytes, s
 }
 
 static int supervisor_tell_described(Supervisor *s, const Subscription *u, uint8_t *bytes, size_t n) {
-        return supervisor_tell(s, (DispatcherMail){ .order = DISPATCHER_DESCRIBE, .number = u->number, .cut = s->n_cuts }, bytes, n);
+        return supervisor_tell(s, (DispatcherCommand){ .order = DISPATCHER_DESCRIBE, .number = u->number, .cut = s->n_cuts }, bytes, n);
 }
 
 int supervisor_route_event(Supervisor *s, Registration *g) {
@@ -196,7 +196,7 @@ static void tell_removal(Supervisor *s, const Removal *removal) {
         packet.removed = refs;
         packet.n_removed = 1;
         for (const Subscription *u = s->subscriptions; u; u = u->next) {
-                const DispatcherMail said = { .order = DISPATCHER_REMOVED, .number = u->number, .at = removal->at, .cut = removal->cut };
+                const DispatcherCommand said = { .order = DISPATCHER_REMOVED, .number = u->number, .at = removal->at, .cut = removal->cut };
                 size_t n = perfd__v1__packet__get_packed_size(&packet);
                 uint8_t *bytes;
 
