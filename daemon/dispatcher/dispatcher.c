@@ -39,9 +39,9 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
             (r = mailbox_init(&d->words, 2 * max_subscribers + 6)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
                 return r;
         d->watermarks = calloc(d->n_lanes, sizeof(*d->watermarks));
-        d->hearings = calloc(d->n_lanes, sizeof(*d->hearings));
+        d->progress = calloc(d->n_lanes, sizeof(*d->progress));
         d->live = calloc(d->n_lanes, sizeof(*d->live));
-        if (!d->watermarks || !d->hearings || !d->live)
+        if (!d->watermarks || !d->progress || !d->live)
                 return error_origin(-ENOMEM);
         for (uint32_t i = 0; i < d->n_lanes; i++)
                 d->live[i] = true;
@@ -249,11 +249,11 @@ void dispatcher_deinit(Dispatcher *d) {
         d->event = sd_event_unref(d->event);
         free(d->watermarks);
         free(d->live);
-        free(d->hearings);
+        free(d->progress);
         free(d->late);
         d->channels = NULL;
         d->watermarks = NULL;
         d->live = NULL;
-        d->hearings = NULL;
+        d->progress = NULL;
         d->late = NULL;
 }

@@ -215,7 +215,7 @@ typedef struct SubscriberRow {
 } SubscriberRow;
 
 /* How a CPU is heard of. Times are of CLOCK_MONOTONIC, watermarks are not. */
-typedef struct Hearing {
+typedef struct LaneProgress {
         bool is_asked;      /* a watermark is on its way */
         bool is_told;       /* main knows that it has been for long */
         bool is_behind;     /* it has missed cuts: what comes may be from before any of them */
@@ -226,7 +226,7 @@ typedef struct Hearing {
         nsec_t seen;        /* the last watermark that was not said but seen */
         nsec_t put_off_for; /* the watermark behind which it is not asked before it was looked at again, */
         nsec_t put_off_to;  /* then */
-} Hearing;
+} LaneProgress;
 
 /* Samples that came too late for every stream that wanted them, each once. */
 typedef struct LateRow {
@@ -238,7 +238,7 @@ typedef struct LateRow {
 } LateRow;
 
 /* It has answered, or nobody is there any more. */
-static inline void hearing_answered(Hearing *h) {
+static inline void hearing_answered(LaneProgress *h) {
         h->is_asked = h->is_told = false;
 }
 
@@ -334,7 +334,7 @@ typedef struct Dispatcher {
         const char *cgroups; /* where they are mounted, main's; or NULL */
         TaskTable tasks[_STREAM_ORDER_MAX]; /* as of the last item of this order */
         nsec_t *watermarks;  /* by slot */
-        Hearing *hearings;   /* by slot */
+        LaneProgress *progress;   /* by slot */
         nsec_t released;     /* no time-ordered item older than that will be delivered */
         nsec_t unwindowed;   /* up to here clients are not waited for: dispatcher_unblock() */
         uint32_t here;       /* slot of the CPU on which this turn looked; n_lanes: it has none */

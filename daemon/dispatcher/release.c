@@ -101,7 +101,7 @@ int dispatcher_take_batch(Dispatcher *d, Batch *b) {
         counter_add(&d->items, b->n_entries - b->n_notes - b->n_shared);
         d->tick_told.is_due |= b->due < d->tick_told.next;
         if (b->watermark > 0)
-                hearing_answered(&d->hearings[b->slot]); /* that was the answer, be it nothing new */
+                hearing_answered(&d->progress[b->slot]); /* that was the answer, be it nothing new */
         if (b->watermark > d->watermarks[b->slot])
                 d->watermarks[b->slot] = b->watermark;
         if (wants[STREAM_BY_CPU] && d->n_edges > 0)

@@ -37,7 +37,7 @@ static int dispatcher_answer(Dispatcher *d, DispatcherCommand *mail) {
  */
 static void dispatcher_leave_lane(Dispatcher *d, uint32_t slot, bool is_stalled) {
         d->live[slot] = d->live[slot] && is_stalled;
-        hearing_answered(&d->hearings[slot]);
+        hearing_answered(&d->progress[slot]);
         d->watermarks[slot] = DISPATCHER_NOT_WAITED_FOR;
         dispatcher_set_behind(d, slot, is_stalled);
 }

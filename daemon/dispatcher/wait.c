@@ -61,7 +61,7 @@ void dispatcher_look_here(Dispatcher *d) {
         if (here == d->n_lanes || !d->live[here] || !dispatcher_awaited(d, &awaited) || d->watermarks[here] >= awaited)
                 return;
         if (ring_sight_is_quiet(d->lanes[here].sight) && queue_is_empty(d->lanes[here].full))
-                d->watermarks[here] = d->hearings[here].seen = there;
+                d->watermarks[here] = d->progress[here].seen = there;
 }
 
 static bool dispatcher_waits_for_quiet(const Dispatcher *d, uint32_t i, nsec_t awaited) {
@@ -89,8 +89,8 @@ void dispatcher_look_around(Dispatcher *d) {
         for (uint32_t i = 0; i < d->n_lanes && r == 0; i++)
                 if (d->lanes[i].sight && idle_cpus_take(d->idle, d->lanes[i].cpu) &&
                     dispatcher_waits_for_quiet(d, i, awaited) && d->watermarks[i] < there) {
-                        d->watermarks[i] = d->hearings[i].seen = there;
-                        d->hearings[i].along /= 2;
+                        d->watermarks[i] = d->progress[i].seen = there;
+                        d->progress[i].along /= 2;
                 }
         if (r < 0) {
                 log_print(LOG_WARNING, MESSAGE_CPUS_WOKEN,
@@ -125,7 +125,7 @@ static bool dispatcher_will_speak(const Dispatcher *d, uint32_t i, nsec_t tick, 
 
         if (atomic_load_explicit(l->along_until, memory_order_relaxed) > now)
                 return true;
-        if (d->watermarks[i] == d->hearings[i].seen)
+        if (d->watermarks[i] == d->progress[i].seen)
                 return d->idle && there < d->watermarks[i] + tick / TICK_SHARE;
         return !d->idle || !l->sight || !ring_sight_is_quiet(l->sight);
 }
@@ -136,7 +136,7 @@ static bool dispatcher_will_speak(const Dispatcher *d, uint32_t i, nsec_t tick, 
  */
 static nsec_t dispatcher_put_off(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t now) {
         const Lane *l = &d->lanes[i];
-        Hearing *h = &d->hearings[i];
+        LaneProgress *h = &d->progress[i];
 
         if (!d->idle || tick < SHORT_TICK || h->along > 0 || !l->sight || !ring_sight_is_quiet(l->sight))
                 return 0;
@@ -148,7 +148,7 @@ static nsec_t dispatcher_put_off(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t 
 }
 
 /* For how many ticks; where idle CPUs are seen, for longer the more often this one was not. */
-static unsigned dispatcher_take_along(const Dispatcher *d, Hearing *h, nsec_t tick) {
+static unsigned dispatcher_take_along(const Dispatcher *d, LaneProgress *h, nsec_t tick) {
         if (!d->idle)
                 return ALONG_TICKS;
         if (tick < SHORT_TICK || h->along > ALONG_TICKS_BUSY / 2)
@@ -163,7 +163,7 @@ static unsigned dispatcher_take_along(const Dispatcher *d, Hearing *h, nsec_t ti
  * waited for until it answers (supervisor/readers/stall.c).
  */
 static void dispatcher_doubt_lane(Dispatcher *d, uint32_t i, nsec_t now) {
-        Hearing *h = &d->hearings[i];
+        LaneProgress *h = &d->progress[i];
 
         if (h->is_told || now < h->silent_at + SILENT_LOOK)
                 return;
@@ -181,7 +181,7 @@ static void dispatcher_doubt_lane(Dispatcher *d, uint32_t i, nsec_t now) {
  * asked at once, and goes along with the others from then on. For how long to wait for it.
  */
 static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
-        Hearing *h = &d->hearings[i];
+        LaneProgress *h = &d->progress[i];
         nsec_t due = d->watermarks[i] + d->lanes[i].guard + tick + tick / TICK_SHARE, again = h->asked_at + tick, wait;
 
         if (there < due && dispatcher_will_speak(d, i, tick, there, now))

@@ -245,13 +245,13 @@ static void world_work(World *w) {
         for (size_t i = 0; i < n; i++)
                 assert_int_equal(dispatcher_take_batch(d, batches[i]), 0);
         for (unsigned i = 0; i < w->n_cpus; i++)
-                before[i] = d->hearings[i].seen;
+                before[i] = d->progress[i].seen;
         if (w->is_elsewhere)
                 d->here = d->n_lanes;
         else
                 dispatcher_look_here(d);
         for (unsigned i = 0; i < w->n_cpus; i++)
-                looks_taken += d->hearings[i].seen != before[i];
+                looks_taken += d->progress[i].seen != before[i];
         world_go_on(w);
         dispatcher_look_around(d);
         check_watermarks(w);
