@@ -162,25 +162,25 @@ static int dispatcher_append_run(Dispatcher *d, const Way *way, const Batch *b, 
 static int dispatcher_append_group(Dispatcher *d, const Way *way, unsigned noted, const Batch *b, const BatchEntry *e, size_t n) {
         const BatchEntry *end = e + n;
         const uint64_t bits = way->bits;
-        Desk desk;
+        CursorSet cursors;
         int r = 0;
 
-        desk_init(&desk);
+        cursor_set_init(&cursors);
         while (r >= 0) {
                 const Pass pass = pass_of(d, way->order, way->group, bits);
                 size_t n_run = 1;
 
-                e = pass_entries(&pass, &desk, b->arena, e, end);
+                e = pass_entries(&pass, &cursors, b->arena, e, end);
                 if (e == end)
                         break;
                 if (e->mask & bits) {
-                        desk_clear(&desk, e->mask & bits); /* those of other channels stay as they are */
+                        cursor_set_clear(&cursors, e->mask & bits); /* those of other channels stay as they are */
                         r = dispatcher_append_run(d, way, b, e, (size_t)(end - e), &n_run);
                 } else if (e->event == BATCH_MARKER)
                         r = dispatcher_follow_note(d, noted, b, e);
                 e += n_run;
         }
-        desk_clear(&desk, UINT64_MAX);
+        cursor_set_clear(&cursors, UINT64_MAX);
         return r;
 }
 

@@ -27,34 +27,34 @@ __attribute__((noinline)) static bool pass_to_all(Channel *const *by_bit, uint64
 }
 
 /* NULL: it is not one channel, or it has no open packet. */
-__attribute__((noinline)) static Sheet *desk_lay(Desk *desk, Channel *const *by_bit, uint64_t wanted) {
+__attribute__((noinline)) static WriteCursor *cursor_set_lay(CursorSet *cursors, Channel *const *by_bit, uint64_t wanted) {
         Packet *p = pass_packet(by_bit, wanted);
-        Sheet *s;
+        WriteCursor *s;
 
         if (!p)
                 return NULL;
-        s = &desk->sheets[__builtin_ctzll(wanted)];
-        *s = (Sheet){ .packet = p, .to = p->room + p->length, .end = p->room + p->capacity };
-        desk->bits |= wanted;
+        s = &cursors->cursors[__builtin_ctzll(wanted)];
+        *s = (WriteCursor){ .packet = p, .to = p->room + p->length, .end = p->room + p->capacity };
+        cursors->bits |= wanted;
         return s;
 }
 
-static inline Sheet *desk_sheet(Desk *desk, Channel *const *by_bit, uint64_t wanted) {
-        return (desk->bits & wanted) && !(wanted & (wanted - 1)) ? &desk->sheets[__builtin_ctzll(wanted)] :
-                                                                    desk_lay(desk, by_bit, wanted);
+static inline WriteCursor *cursor_set_sheet(CursorSet *cursors, Channel *const *by_bit, uint64_t wanted) {
+        return (cursors->bits & wanted) && !(wanted & (wanted - 1)) ? &cursors->cursors[__builtin_ctzll(wanted)] :
+                                                                    cursor_set_lay(cursors, by_bit, wanted);
 }
 
-void desk_clear(Desk *desk, uint64_t bits) {
-        for (uint64_t m = desk->bits & bits; m; m &= m - 1) {
-                const Sheet *s = &desk->sheets[__builtin_ctzll(m)];
+void cursor_set_clear(CursorSet *cursors, uint64_t bits) {
+        for (uint64_t m = cursors->bits & bits; m; m &= m - 1) {
+                const WriteCursor *s = &cursors->cursors[__builtin_ctzll(m)];
 
                 s->packet->length = (size_t)(s->to - s->packet->room);
                 s->packet->n_items += s->n;
         }
-        desk->bits &= ~bits;
+        cursors->bits &= ~bits;
 }
 
-static inline bool sheet_write(Sheet *s, const uint8_t *item, size_t length) {
+static inline bool write_cursor_write(WriteCursor *s, const uint8_t *item, size_t length) {
         uint8_t *to = s->to;
 
         if (length > (size_t)(s->end - to))
@@ -70,7 +70,7 @@ static inline bool begins_run(const BatchEntry *e, const BatchEntry *last, uint6
 }
 
 /* What is asked again and again is in variables: see above. Two that go one way are still no run. */
-const BatchEntry *pass_turns(const Pass *pass, Desk *desk, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last) {
+const BatchEntry *pass_turns(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last) {
         const TaskHints hints = pass->hints;
         Channel *const *const by_bit = pass->by_bit;
         const uint64_t bits = pass->bits;
@@ -79,7 +79,7 @@ const BatchEntry *pass_turns(const Pass *pass, Desk *desk, const uint8_t *arena,
         uint32_t tid = 0;
 
         for (; e < last; e++) {
-                Sheet *s;
+                WriteCursor *s;
 
                 wanted = next;
                 next = e[1].mask & bits;
@@ -91,12 +91,12 @@ const BatchEntry *pass_turns(const Pass *pass, Desk *desk, const uint8_t *arena,
                         unknown = ~wanted & (e->tid == tid ? unknown : UINT64_MAX);
                         tid = e->tid;
                 }
-                s = desk_sheet(desk, by_bit, wanted);
+                s = cursor_set_sheet(cursors, by_bit, wanted);
                 if (s) {
-                        if (!sheet_write(s, arena + entry_offset(e), e->length))
+                        if (!write_cursor_write(s, arena + entry_offset(e), e->length))
                                 break;
                 } else {
-                        desk_clear(desk, wanted);
+                        cursor_set_clear(cursors, wanted);
                         if (!pass_to_all(by_bit, wanted, arena + entry_offset(e), e->length))
                                 break;
                 }
@@ -119,38 +119,38 @@ size_t pass_few(const Pass *pass, const uint8_t *arena, const BatchEntry *e, siz
 }
 
 /* Open packets that all get the same items, and how far the end of each is from that of the first one. */
-typedef struct Fan {
+typedef struct Multicast {
         Packet *packets[BATCH_BITS];
         ptrdiff_t apart[BATCH_BITS];
         size_t n;
         uint8_t *to; /* in the first one */
         size_t room; /* in the fullest one */
-} Fan;
+} Multicast;
 
 /* False: one of the channels has no open packet, or there are none. */
-static bool fan_open(Fan *fan, Channel *const *by_bit, uint64_t wanted) {
-        fan->n = 0;
-        fan->room = SIZE_MAX;
+static bool multicast_open(Multicast *multicast, Channel *const *by_bit, uint64_t wanted) {
+        multicast->n = 0;
+        multicast->room = SIZE_MAX;
         for (uint64_t m = wanted; m; m &= m - 1) {
                 Packet *p = by_bit[(unsigned)__builtin_ctzll(m)]->open;
 
                 if (!p)
                         return false;
-                if (fan->n == 0)
-                        fan->to = p->room + p->length;
-                if (p->capacity - p->length < fan->room)
-                        fan->room = p->capacity - p->length;
-                fan->packets[fan->n] = p;
-                fan->apart[fan->n++] = p->room + p->length - fan->to;
+                if (multicast->n == 0)
+                        multicast->to = p->room + p->length;
+                if (p->capacity - p->length < multicast->room)
+                        multicast->room = p->capacity - p->length;
+                multicast->packets[multicast->n] = p;
+                multicast->apart[multicast->n++] = p->room + p->length - multicast->to;
         }
-        return fan->n > 0;
+        return multicast->n > 0;
 }
 
 /* They have so many more. */
-static void fan_close(const Fan *fan, const uint8_t *to, size_t n_items) {
-        for (size_t i = 0; i < fan->n; i++) {
-                fan->packets[i]->length += (size_t)(to - fan->to);
-                fan->packets[i]->n_items += n_items;
+static void multicast_close(const Multicast *multicast, const uint8_t *to, size_t n_items) {
+        for (size_t i = 0; i < multicast->n; i++) {
+                multicast->packets[i]->length += (size_t)(to - multicast->to);
+                multicast->packets[i]->n_items += n_items;
         }
 }
 
@@ -163,12 +163,12 @@ __attribute__((noinline)) static const MergePiece *pass_fan(const Pass *pass, ui
         MergeAhead ahead;
         size_t room;
         uint8_t *to;
-        Fan fan;
+        Multicast multicast;
 
-        if (!fan_open(&fan, pass->by_bit, wanted))
+        if (!multicast_open(&multicast, pass->by_bit, wanted))
                 return first;
-        to = fan.to;
-        room = fan.room;
+        to = multicast.to;
+        room = multicast.room;
         ahead = merge_ahead_begin(merge);
         for (; piece < end && piece->n == 1; piece++) {
                 size_t length = piece->length;
@@ -176,38 +176,38 @@ __attribute__((noinline)) static const MergePiece *pass_fan(const Pass *pass, ui
                 if ((piece->mask & bits) != wanted || !task_hints_has(hints, piece->tid, wanted) || length > room)
                         break;
                 copy_short(to, piece->item, length);
-                for (size_t i = 1; i < fan.n; i++)
-                        copy_short(to + fan.apart[i], piece->item, length);
+                for (size_t i = 1; i < multicast.n; i++)
+                        copy_short(to + multicast.apart[i], piece->item, length);
                 to += length;
                 room -= length;
                 (void)merge_ahead_step(&ahead);
         }
         merge_ahead_end(&ahead);
-        fan_close(&fan, to, (size_t)(piece - first));
+        multicast_close(&multicast, to, (size_t)(piece - first));
         return piece;
 }
 
 /* One open packet, as long as items go into it: as a Sheet, but all of it is in registers. */
-typedef struct Pen {
+typedef struct HotCursor {
         uint64_t bits; /* of the packet's channel */
         Packet *packet;
         uint8_t *to;
         size_t room, n;
-} Pen;
+} HotCursor;
 
-#define PEN_NULL ((Pen){ .bits = UINT64_MAX }) /* has no room: an item of 64 channels goes the long way */
+#define HOT_CURSOR_NULL ((HotCursor){ .bits = UINT64_MAX }) /* has no room: an item of 64 channels goes the long way */
 
-static inline void pen_lift(Pen *pen) {
-        if (pen->packet) {
-                pen->packet->length = (size_t)(pen->to - pen->packet->room);
-                pen->packet->n_items += pen->n;
+static inline void hot_cursor_lift(HotCursor *hot) {
+        if (hot->packet) {
+                hot->packet->length = (size_t)(hot->to - hot->packet->room);
+                hot->packet->n_items += hot->n;
         }
-        *pen = PEN_NULL;
+        *hot = HOT_CURSOR_NULL;
 }
 
-static inline void pen_put_on(Pen *pen, uint64_t bits, Packet *p) {
-        pen_lift(pen);
-        *pen = (Pen){ .bits = bits, .packet = p, .to = p->room + p->length, .room = p->capacity - p->length };
+static inline void hot_cursor_put_on(HotCursor *hot, uint64_t bits, Packet *p) {
+        hot_cursor_lift(hot);
+        *hot = (HotCursor){ .bits = bits, .packet = p, .to = p->room + p->length, .room = p->capacity - p->length };
 }
 
 /* The first piece that did not go. */
@@ -216,23 +216,23 @@ __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass,
         const TaskHints hints = pass->hints;
         const uint64_t bits = pass->bits;
         MergeAhead ahead = merge_ahead_begin(merge);
-        Pen pen = PEN_NULL;
+        HotCursor hot = HOT_CURSOR_NULL;
 
         for (; piece < end && piece->n == 1; piece++) {
                 uint64_t wanted = piece->mask & bits;
                 size_t length = piece->length;
 
-                if (wanted != pen.bits) {
+                if (wanted != hot.bits) {
                         Packet *p = pass_packet(pass->by_bit, wanted);
 
                         if (!wanted && piece->first->event != BATCH_MARKER)
                                 continue;
                         if (p)
-                                pen_put_on(&pen, wanted, p);
+                                hot_cursor_put_on(&hot, wanted, p);
                         else {
                                 const MergePiece *next;
 
-                                pen_lift(&pen);
+                                hot_cursor_lift(&hot);
                                 merge_ahead_end(&ahead);
                                 next = pass_fan(pass, wanted, piece, end, merge);
                                 ahead = merge_ahead_begin(merge);
@@ -242,16 +242,16 @@ __attribute__((noinline)) static const MergePiece *pass_pieces(const Pass *pass,
                                 continue;
                         }
                 }
-                if (!task_hints_has(hints, piece->tid, wanted) || length > pen.room)
+                if (!task_hints_has(hints, piece->tid, wanted) || length > hot.room)
                         break;
-                copy_short(pen.to, piece->item, length);
-                pen.to += length;
-                pen.room -= length;
-                pen.n++;
+                copy_short(hot.to, piece->item, length);
+                hot.to += length;
+                hot.room -= length;
+                hot.n++;
                 (void)merge_ahead_step(&ahead);
         }
         merge_ahead_end(&ahead);
-        pen_lift(&pen);
+        hot_cursor_lift(&hot);
         return piece;
 }
 

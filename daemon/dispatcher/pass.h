@@ -18,34 +18,34 @@ static inline Pass pass_of(const Dispatcher *d, StreamOrder order, uint32_t grou
 }
 
 /* An open packet on the desk: what it knows of itself follows when it is taken off. */
-typedef struct Sheet {
+typedef struct WriteCursor {
         Packet *packet;
         uint8_t *to, *end;
         size_t n; /* items since it was laid there */
-} Sheet;
+} WriteCursor;
 
 /* Packets of channels, by their bits. */
-typedef struct Desk {
+typedef struct CursorSet {
         uint64_t bits; /* of those that lie on it */
-        Sheet sheets[BATCH_BITS];
-} Desk;
+        WriteCursor cursors[BATCH_BITS];
+} CursorSet;
 
-static inline void desk_init(Desk *desk) {
-        desk->bits = 0; /* nothing else is looked at */
+static inline void cursor_set_init(CursorSet *cursors) {
+        cursors->bits = 0; /* nothing else is looked at */
 }
 
 /* The packets of these channels are taken off, before anything else is done with them. */
-void desk_clear(Desk *desk, uint64_t bits);
+void cursor_set_clear(CursorSet *cursors, uint64_t bits);
 
 /* The first entry that did not go: it begins a run, or something has to be done before; the last one of all may be left. */
-const BatchEntry *pass_turns(const Pass *pass, Desk *desk, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last);
+const BatchEntry *pass_turns(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last);
 
 /* The first of these n entries, of the pass's group, before each of which nothing has to be done: how many went. */
 size_t pass_few(const Pass *pass, const uint8_t *arena, const BatchEntry *e, size_t n);
 
-static inline const BatchEntry *pass_entries(const Pass *pass, Desk *desk, const uint8_t *arena, const BatchEntry *e,
+static inline const BatchEntry *pass_entries(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e,
                                              const BatchEntry *end) {
         bool is_run = e + 1 >= end || (e[1].mask & pass->bits) == (e->mask & pass->bits);
 
-        return is_run ? e : pass_turns(pass, desk, arena, e, end - 1);
+        return is_run ? e : pass_turns(pass, cursors, arena, e, end - 1);
 }
