@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/ring/ring-sight.h"
+#include "daemon/ring/ring-view.h"
 
 #define TICK_SHARE 8 /* of a tick: how much later than others a CPU may speak before it is asked */
 #define ALONG_TICKS 3 /* for how many a CPU that was waited for ticks along with others */
@@ -60,12 +60,12 @@ void dispatcher_look_here(Dispatcher *d) {
         d->here = here;
         if (here == d->n_lanes || !d->live[here] || !dispatcher_awaited(d, &awaited) || d->watermarks[here] >= awaited)
                 return;
-        if (ring_sight_is_quiet(d->lanes[here].sight) && queue_is_empty(d->lanes[here].full))
+        if (ring_view_is_quiet(d->lanes[here].sight) && queue_is_empty(d->lanes[here].full))
                 d->watermarks[here] = d->progress[here].seen = there;
 }
 
 static bool dispatcher_waits_for_quiet(const Dispatcher *d, uint32_t i, nsec_t awaited) {
-        return d->live[i] && d->lanes[i].sight && d->watermarks[i] < awaited && ring_sight_is_quiet(d->lanes[i].sight) &&
+        return d->live[i] && d->lanes[i].sight && d->watermarks[i] < awaited && ring_view_is_quiet(d->lanes[i].sight) &&
                queue_is_empty(d->lanes[i].full);
 }
 
@@ -127,7 +127,7 @@ static bool dispatcher_will_speak(const Dispatcher *d, uint32_t i, nsec_t tick, 
                 return true;
         if (d->watermarks[i] == d->progress[i].seen)
                 return d->idle && there < d->watermarks[i] + tick / TICK_SHARE;
-        return !d->idle || !l->sight || !ring_sight_is_quiet(l->sight);
+        return !d->idle || !l->sight || !ring_view_is_quiet(l->sight);
 }
 
 /*
@@ -138,7 +138,7 @@ static nsec_t dispatcher_put_off(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t 
         const Lane *l = &d->lanes[i];
         LaneProgress *h = &d->progress[i];
 
-        if (!d->idle || tick < SHORT_TICK || h->along > 0 || !l->sight || !ring_sight_is_quiet(l->sight))
+        if (!d->idle || tick < SHORT_TICK || h->along > 0 || !l->sight || !ring_view_is_quiet(l->sight))
                 return 0;
         if (h->put_off_for != d->watermarks[i]) {
                 h->put_off_for = d->watermarks[i];

@@ -11,7 +11,7 @@
 #include "daemon/base/mailbox.h"
 #include "daemon/base/queue.h"
 
-typedef struct RingSight RingSight; /* ring/ring-sight.h */
+typedef struct RingView RingView; /* ring/ring-view.h */
 
 /* What the dispatcher, or anybody, may ask a reader by its mailbox. */
 enum {
@@ -30,7 +30,7 @@ typedef struct Lane {
          */
         atomic_bool *starving; /* the reader waits for one that comes back: ask READER_ASK_BATCHES */
         Mailbox *reader;
-        RingSight *sight; /* of its ring, NULL: there is none */
+        RingView *sight; /* of its ring, NULL: there is none */
         uint32_t cpu;
         _Atomic(nsec_t) *along_until; /* CLOCK_MONOTONIC: until then it says at each tick how far it is; the dispatcher's */
         uint64_t guard; /* ns: its watermarks are so much older than the moment at which it says them */

@@ -14,7 +14,7 @@
 #include "daemon/encode/item-template.h"
 #include "daemon/route/match-program.h"
 
-#define HANDFUL 16
+#define PREFETCH_DEPTH 16
 #define SAME_ENOUGH 3 /* samples of one stream in a row behind its first: reader/run.c is made for them */
 
 /* Of a record that is not consumed yet. */
@@ -178,7 +178,7 @@ uint64_t reader_take_mixed(Reader *r, Ring *ring, uint64_t until, const Snapshot
         const unsigned head = r->cpu == 0 ? HEAD_WITHOUT_CPU : 0;
         uint64_t n_taken = 0, last_id = (*stream)->id;
         unsigned n_same = 0, most = 1, n, i; /* a handful only where one after the other can be taken */
-        Sight sights[HANDFUL];
+        Sight sights[PREFETCH_DEPTH];
         Batch *b = r->batch;
         Mix m;
 
@@ -188,7 +188,7 @@ uint64_t reader_take_mixed(Reader *r, Ring *ring, uint64_t until, const Snapshot
                    .to_end = b->arena + BATCH_ARENA };
         mix_begin(&m, &(*stream)->only);
         do {
-                most = most < HANDFUL ? 2 * most : HANDFUL;
+                most = most < PREFETCH_DEPTH ? 2 * most : PREFETCH_DEPTH;
                 n = mixed_look(ring, until, c, &last_id, &n_same, sights, most);
                 n = mixed_look_further(c, head, sights, n);
                 for (i = 0; i < n && (mix_take_packed(&m, r, &sights[i]) || mix_take(&m, r, &sights[i])); i++) {

@@ -23,7 +23,7 @@
 #include "daemon/model/loss-bell.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/ring/ring.h"
-#include "daemon/ring/ring-sight.h"
+#include "daemon/ring/ring-view.h"
 
 typedef enum ReaderOrder {
         READER_SET_SNAPSHOT, /* a snapshot; acknowledged when everything before this moment was read with the old one; with a cut just there */
@@ -132,7 +132,7 @@ typedef struct Reader {
         atomic_bool is_watched; /* the stall monitor is woken when half of the ring was written */
         Mailbox mailbox;  /* mails from main, asks from any */
         Queue full, free; /* batches to the dispatcher and back */
-        RingSight sight; /* open while the thread runs on its CPU, and has one ring */
+        RingView sight; /* open while the thread runs on its CPU, and has one ring */
         _Atomic(nsec_t) along_until; /* CLOCK_MONOTONIC, the dispatcher's: its watermark is waited for at every tick until then */
         atomic_bool starving; /* waits for a free batch: the dispatcher is to ask READER_ASK_BATCHES */
         _Atomic(uint64_t) acknowledged;

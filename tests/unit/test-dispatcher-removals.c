@@ -3,7 +3,7 @@
 
 #include <linux/perf_event.h>
 
-#include "daemon/ring/ring-sight.h"
+#include "daemon/ring/ring-view.h"
 
 /* Idle CPUs as they are seen: none of those that are wanted, as often as this says, and then all. */
 static unsigned n_busy_looks;
@@ -63,12 +63,12 @@ static void test_removal_behind_items(void **state) {
         nsec_t now = clock_now(CLOCK_MONOTONIC);
         struct perf_event_mmap_page page = { .data_size = 4096 };
         Ring ring = { .page = &page };
-        RingSight sight = RING_SIGHT_NULL;
+        RingView sight = RING_SIGHT_NULL;
         Rig r;
 
         rig_init(&r);
-        ring_sight_open(&sight, &ring);
-        ring_sight_set_quiet(&sight, true);
+        ring_view_open(&sight, &ring);
+        ring_view_set_quiet(&sight, true);
         r.lanes[1].sight = &sight;
         r.lanes[1].cpu = UINT32_MAX; /* nobody runs there */
         r.dispatcher.idle = (IdleCpus *)&r; /* wrapped: it is only asked whether there is one */

@@ -183,7 +183,7 @@ static void world_read(World *w, unsigned cpu) {
                 return;
         cpu_settle(w, c, 0);
         c->is_reading = true;
-        ring_sight_set_quiet(&r->sight, false);
+        ring_view_set_quiet(&r->sight, false);
         c->asks |= mailbox_take_asks(&r->mailbox);
         n = reader_drain(r);
         if (n == 0 && ((r->batch && r->batch->n_entries > 0) || c->asks & READER_ASK_WATERMARK || random_below(8) == 0))
@@ -193,7 +193,7 @@ static void world_read(World *w, unsigned cpu) {
                 if (random_below(2))
                         world_dispatch(w, cpu);
         }
-        ring_sight_set_quiet(&r->sight, n == 0 && (!r->batch || r->batch->n_entries == 0));
+        ring_view_set_quiet(&r->sight, n == 0 && (!r->batch || r->batch->n_entries == 0));
         c->is_reading = false;
 }
 
@@ -330,7 +330,7 @@ static void world_init(World *w, unsigned round, size_t ring_size, uint32_t extr
                         b->slot = i; /* whose it is */
                         queue_push(&r->free, b);
                 }
-                ring_sight_open(&r->sight, &r->ring);
+                ring_view_open(&r->sight, &r->ring);
                 w->lanes[i] = reader_lane(r);
         }
         w->dispatcher = (Dispatcher){ .clock = CLOCK_OF_TEST, .tick = TICK };

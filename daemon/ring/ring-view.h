@@ -9,22 +9,22 @@
 
 #include "daemon/ring/ring.h"
 
-typedef struct RingSight {
+typedef struct RingView {
         _Atomic(const struct perf_event_mmap_page *) page;    /* the reader's; NULL: closed */
         _Atomic(const struct perf_event_mmap_page *) looks_at; /* the other one's, while it looks */
         atomic_bool is_quiet; /* the reader's: it sleeps */
-} RingSight;
+} RingView;
 
-#define RING_SIGHT_NULL ((RingSight){ .is_quiet = false })
+#define RING_SIGHT_NULL ((RingView){ .is_quiet = false })
 
 /* Reader: of this ring, until it is closed. */
-void ring_sight_open(RingSight *s, const Ring *r);
+void ring_view_open(RingView *s, const Ring *r);
 /* Reader: nobody begins to look. False: somebody still does, for a moment, and the ring must not be unmapped. */
-bool ring_sight_close(RingSight *s);
+bool ring_view_close(RingView *s);
 /* Reader: it is about to sleep, with nothing in its hands; or it is awake. */
-void ring_sight_set_quiet(RingSight *s, bool is_quiet);
+void ring_view_set_quiet(RingView *s, bool is_quiet);
 /*
  * The one who looks: at some time during the call nothing was in the ring, and what had been was pushed before: it is in the
  * reader's queue when that is looked at next, or was.
  */
-bool ring_sight_is_quiet(RingSight *s);
+bool ring_view_is_quiet(RingView *s);

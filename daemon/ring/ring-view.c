@@ -6,23 +6,23 @@
  * Who sees the tail of the last record therefore sees it awake, or asleep again; and who sees it asleep again sees what it
  * pushed.
  */
-#include "daemon/ring/ring-sight.h"
+#include "daemon/ring/ring-view.h"
 
-void ring_sight_open(RingSight *s, const Ring *r) {
+void ring_view_open(RingView *s, const Ring *r) {
         atomic_store_explicit(&s->page, r->page, memory_order_release);
 }
 
-bool ring_sight_close(RingSight *s) {
+bool ring_view_close(RingView *s) {
         atomic_store_explicit(&s->page, NULL, memory_order_relaxed);
         atomic_thread_fence(memory_order_seq_cst);
         return !atomic_load_explicit(&s->looks_at, memory_order_acquire);
 }
 
-void ring_sight_set_quiet(RingSight *s, bool is_quiet) {
+void ring_view_set_quiet(RingView *s, bool is_quiet) {
         atomic_store_explicit(&s->is_quiet, is_quiet, memory_order_release);
 }
 
-bool ring_sight_is_quiet(RingSight *s) {
+bool ring_view_is_quiet(RingView *s) {
         const struct perf_event_mmap_page *page = atomic_load_explicit(&s->page, memory_order_acquire);
         bool is_empty = false;
 
