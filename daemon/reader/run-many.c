@@ -8,7 +8,7 @@
 static __attribute__((noinline)) uint64_t run_ask(const RunItem *i, const uint8_t *at, const Record *record) {
         uint64_t mask = 0;
 
-        for (const RunQuestion *q = i->questions, *end = i->questions_end; q < end; q++)
+        for (const RunPredicate *q = i->questions, *end = i->questions_end; q < end; q++)
                 if (match_range_holds(&q->first, at + q->first.at) && match_ask(q->program, record))
                         mask |= q->bit;
         return mask;
@@ -16,7 +16,7 @@ static __attribute__((noinline)) uint64_t run_ask(const RunItem *i, const uint8_
 
 uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
         const RunItem *items_end = s->items + s->n_items;
-        const RunLike l = s->like;
+        const RunSignature l = s->like;
         Batch *b = r->batch;
         BatchEntry *begin = b->entries + b->n_entries, *e = begin, *last_entry = b->entries + BATCH_ENTRIES - s->n_items;
         const uintptr_t base = (uintptr_t)b->arena - BATCH_PLACE(s->group, 0); /* from which an entry's place is counted */

@@ -18,7 +18,7 @@ typedef struct RunCondition {
 } RunCondition;
 
 static void run_condition_init(RunCondition *c, const Run *s) {
-        const RunQuestion *q = s->items[0].questions;
+        const RunPredicate *q = s->items[0].questions;
         const MatchProgram *program = q->program;
         MatchRange ranges[MATCH_RANGES];
         unsigned n = run_ranges_init(ranges, s, program);
@@ -43,7 +43,7 @@ static inline bool run_condition_holds(const RunCondition *c, Record *record, co
 }
 
 /* The next one of which `q` holds, from `at` on, or where the run ends. */
-static inline const uint8_t *run_find(const RunLike *l, const MatchRange *q, const uint8_t *at) {
+static inline const uint8_t *run_find(const RunSignature *l, const MatchRange *q, const uint8_t *at) {
         while (run_has(l, at) && !match_range_holds(q, at + q->at))
                 at += l->length;
         return at;
@@ -85,7 +85,7 @@ static inline __attribute__((always_inline)) uint64_t run_alike(Reader *r, Ring 
         uint64_t task = UINT64_MAX;
         uintptr_t base; /* from which an entry's place is counted */
         bool sorted = true;
-        RunLike l = s->like;
+        RunSignature l = s->like;
 
         if (!condition && (e >= end || to > last))
                 return 0;

@@ -24,7 +24,7 @@ static bool run_begin(Run *s, const Ring *ring, uint64_t until, const SnapshotSt
                 return false;
         s->stream = stream;
         s->first = first;
-        s->like = (RunLike){ .header = load64(first), .id = load64(first + RECORD_PLAIN_ID), .length = length,
+        s->like = (RunSignature){ .header = load64(first), .id = load64(first + RECORD_PLAIN_ID), .length = length,
                              .raw_size = load32(first + RECORD_PLAIN_SIZE), .last = first + most - length };
         memcpy(&header, first, sizeof(header));
         return header.type == PERF_RECORD_SAMPLE && header.size == length && s->like.id == stream->id &&
@@ -87,7 +87,7 @@ unsigned run_ranges_init(MatchRange *ranges, const Run *s, const MatchProgram *p
         return n;
 }
 
-static void run_question_init(RunQuestion *q, const Run *s, const Route *route) {
+static void run_question_init(RunPredicate *q, const Run *s, const Route *route) {
         MatchRange ranges[MATCH_RANGES];
 
         q->first = run_ranges_init(ranges, s, route->program) > 0 ? ranges[0] : (MatchRange){ .span = UINT64_MAX };

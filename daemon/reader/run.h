@@ -12,23 +12,23 @@
 #define RUN_ITEMS 8 /* encodings of one sample; with more there are no runs */
 
 /* What all of its records have in common: the header, the stream, the number of raw bytes; and where they end. */
-typedef struct RunLike {
+typedef struct RunSignature {
         uint64_t header, id;
         uint32_t raw_size;
         size_t length;       /* of each record */
         const uint8_t *last; /* where the last one may begin, to be whole, in one piece and before the end */
-} RunLike;
+} RunSignature;
 
 /* Of one who wants an encoding under a condition: without `first`, which is of the record, the answer is no. */
-typedef struct RunQuestion {
+typedef struct RunPredicate {
         MatchRange first; /* of all of its ranges the one that is asked first */
         const MatchProgram *program;
         uint64_t bit;
-} RunQuestion;
+} RunPredicate;
 
 /* One encoding, and who wants it. */
 typedef struct RunItem {
-        const RunQuestion *questions, *questions_end;
+        const RunPredicate *questions, *questions_end;
         const EncodePlan *plan;
         uint64_t always;  /* bits of those who have none */
         BatchEntry entry; /* what all of its entries have in common */
@@ -41,16 +41,16 @@ typedef struct RunItem {
 typedef struct Run {
         const SnapshotStream *stream;
         const uint8_t *first;
-        RunLike like;
+        RunSignature like;
         uint32_t excluded; /* the pid whose samples end it; UINT32_MAX, of tasks that are gone: nobody's, and no harm */
         size_t need;       /* room for all items of a sample */
         size_t n_items, n_questions;
         uint32_t group;    /* of all who want it */
         RunItem items[RUN_ITEMS];
-        RunQuestion questions[BATCH_BITS];
+        RunPredicate questions[BATCH_BITS];
 } Run;
 
-static inline bool run_has(const RunLike *l, const uint8_t *at) {
+static inline bool run_has(const RunSignature *l, const uint8_t *at) {
         return at <= l->last && load64(at) == l->header && load64(at + RECORD_PLAIN_ID) == l->id &&
                load32(at + RECORD_PLAIN_SIZE) == l->raw_size;
 }
