@@ -37,7 +37,7 @@ static int read_members(const SnapshotCpu *c, size_t first, size_t last, bool he
                 ReadCount read[EVENT_MEMBERS_MAX];
                 int error = OPEN_E_APART;
 
-                if (stream->is_heir != heirs || (stream->member > 0 && together))
+                if (stream->is_successor != heirs || (stream->member > 0 && together))
                         continue;
                 together = false;
                 if (stream->member == 0 && stream->read_format & PERF_FORMAT_GROUP)

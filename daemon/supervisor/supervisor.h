@@ -51,7 +51,7 @@ typedef struct Stream {
         nsec_t since;    /* before it was opened: who is born later inherits it */
         uint64_t whom;   /* tid, inode of a cgroup, or 0: the whole CPU */
         bool is_cgroup;
-        bool is_heir;    /* as in SnapshotStream, until opened_hand_over() */
+        bool is_successor;    /* as in SnapshotStream, until opened_hand_over() */
         bool leaves;     /* what it observes is gone: supervisor_retract() */
         bool awaits_exec; /* its task enables it, by its next exec: opened_enable() leaves it alone until then */
         bool is_breakpoint;
@@ -334,7 +334,7 @@ void opened_close_unknown(Supervisor *s, Opened *o, uint32_t uid);
 int opened_enable(Supervisor *s, Opened *const *list, size_t n, const char *what, Explanation *e);
 int opened_disable(Supervisor *s, Opened *const *list, size_t n);
 /* Fds that are to replace others, before anything is published of them. */
-void opened_set_heir(Opened *o, bool is_heir);
+void opened_set_successor(Opened *o, bool is_successor);
 /* What is opened beside `before`, and not enabled yet, awaits no exec of a task that had its exec. -errno */
 int opened_follow_exec(Opened *o, const Opened *before);
 /*

@@ -132,7 +132,7 @@ static int bring_in(Supervisor *s, Extension *list, size_t n, Explanation *e) {
 
         for (size_t i = 0; i < n; i++)
                 if (is_exchange(&list[i])) {
-                        opened_set_heir(&list[i].more, true);
+                        opened_set_successor(&list[i].more, true);
                         list[i].registration->pending = list[i].more;
                 } else
                         append(&list[i].registration->opened, &list[i].more);

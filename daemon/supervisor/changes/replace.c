@@ -57,7 +57,7 @@ int registration_keep_counts(const Supervisor *s, Registration *r, const Opened 
                 }
                 if (stream->member == 0)
                         add_closed(c, &read, stream->is_sampling, reader_mutes(s, stream, is_standby));
-                if (stream->is_heir)
+                if (stream->is_successor)
                         continue;
                 kept->value += read.value;
                 kept->enabled += read.enabled;
@@ -222,7 +222,7 @@ static int make(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
         if (!pending)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++) {
-                opened_set_heir(&list[i].opened, true);
+                opened_set_successor(&list[i].opened, true);
                 list[i].registration->pending = list[i].opened;
                 list[i].opened = OPENED_NULL;
                 list[i].registration->pending_layout = TAKE_PTR(list[i].layout);

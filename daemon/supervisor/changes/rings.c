@@ -97,7 +97,7 @@ static int open_replacements(Supervisor *s, Explanation *e) {
         for (Registration *g = s->registrations; g && r == 0; g = g->next)
                 r = supervisor_open(s, g, g->event->spec.filter, &g->pending, e);
         for (Registration *g = s->registrations; g && r == 0; g = g->next)
-                opened_set_heir(&g->pending, true);
+                opened_set_successor(&g->pending, true);
         if (r != 0)
                 close_replacements(s);
         return r;

@@ -115,9 +115,9 @@ int opened_disable(Supervisor *s, Opened *const *list, size_t n) {
         return r < 0 ? r : error;
 }
 
-void opened_set_heir(Opened *o, bool is_heir) {
+void opened_set_successor(Opened *o, bool is_successor) {
         for (size_t i = 0; i < o->n; i++)
-                o->streams[i].is_heir = is_heir;
+                o->streams[i].is_successor = is_successor;
 }
 
 /* Both list tasks in the same order, as long as these are the same. */
@@ -150,6 +150,6 @@ int opened_hand_over(Supervisor *s, Opened *const *list, size_t n) {
         int error, r = switch_all(s, list, n, READER_CUTOVER, false, &error);
 
         for (Registration *g = s->registrations; g; g = g->next)
-                opened_set_heir(&g->opened, false);
+                opened_set_successor(&g->opened, false);
         return r < 0 ? r : error;
 }
