@@ -87,7 +87,7 @@ static int reader_settle_cut(Reader *r, const EventCounters *counters, EventCut 
         int error;
 
         cut_take(cut, counters);
-        cut->settled = cut->loose || cut_is_even(cut, counters) || reader_stands(r);
+        cut->settled = cut->loose || cut_is_even(cut, counters) || reader_is_quiescent(r);
         if (cut->settled)
                 return 0;
         error = reader_drain(r);

@@ -105,7 +105,7 @@ int reader_find_boundary(Reader *r, const Snapshot *next, TurnedStream *turned) 
                         error = read_turned(next, turned, n);
                 if (error != 0)
                         return error;
-                if (reader_stands(r)) { /* nothing was written since: what was read belongs to this place */
+                if (reader_is_quiescent(r)) { /* nothing was written since: what was read belongs to this place */
                         for (size_t k = 0; k < n; k++)
                                 turned[k].before = turned[k].now;
                         break;

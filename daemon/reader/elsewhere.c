@@ -35,7 +35,7 @@ void reader_wait_guard(const Reader *r) {
         (void)prctl(PR_SET_TIMERSLACK, slack);
 }
 
-bool reader_stands(const Reader *r) {
+bool reader_is_quiescent(const Reader *r) {
         if (!reader_is_settled(r))
                 return false;
         if (reader_guard(r) == 0)

@@ -326,7 +326,7 @@ nsec_t reader_visible(const Reader *r);
 /* Until what has begun by now is in the ring, or will be late. On the ring's CPU it does not wait. */
 void reader_wait_guard(const Reader *r);
 /* After a whole drain: its end is between two occurrences, and is still the end of the ring. Waits for a guard. */
-bool reader_stands(const Reader *r);
+bool reader_is_quiescent(const Reader *r);
 /*
  * reader/cutover.c: before `next` is adopted, which changes which fds of an event are active: drains up to a place between two
  * occurrences, and keeps what these fds have counted there; or marks the events of which an occurrence may be cut in two.

@@ -124,7 +124,7 @@ static void test_cut_waits_for_what_is_under_way(void **state) {
         w.unwritten = 1;
         w.each_sleep = 1;
         assert_int_equal(reader_drain(&w.rig.reader), 0);
-        assert_false(reader_stands(&w.rig.reader));
+        assert_false(reader_is_quiescent(&w.rig.reader));
         w.unwritten = w.each_sleep = 0;
         c = cut();
         assert_true(c->settled && !c->loose);
