@@ -96,7 +96,7 @@ int dispatcher_close_all(Dispatcher *d) {
         for (Channel *c = d->channels; c; c = c->next)
                 for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                         next = s->next; /* it may be gone */
-                        if (s->lingers)
+                        if (s->is_draining)
                                 r = subscriber_send(d, s);
                 }
         return r;

@@ -56,8 +56,8 @@ typedef struct Subscriber {
         ProcessCondition *condition; /* that decides which samples it gets; moves to its channel. NULL: readers decide that alone */
         QueueAccount *account; /* of its uid; main's, as long as this lives */
         SharedRing *ring; /* the way of all packets; NULL: the socket */
-        uint8_t *prelude; /* frames that leave before the first packet, by the socket, malloc */
-        size_t n_prelude;
+        uint8_t *handshake; /* frames that leave before the first packet, by the socket, malloc */
+        size_t n_handshake;
         Packet **packets; /* that begin the stream: start, descriptors; references */
         size_t n_packets;
 
@@ -67,8 +67,8 @@ typedef struct Subscriber {
         Outbox outbox;
         FrameReader in;
         sd_event_source *source;
-        size_t prelude_sent;
-        bool owes_bell;   /* it sleeps beside a ring that is not empty: until the turn ends, or the kernel has memory to wake it */
+        size_t handshake_sent;
+        bool wakeup_pending;   /* it sleeps beside a ring that is not empty: until the turn ends, or the kernel has memory to wake it */
         uint64_t matched; /* as counted by the readers */
         uint64_t filtered; /* of these, what its condition has kept from it since */
         uint64_t late;
@@ -79,7 +79,7 @@ typedef struct Subscriber {
         uint64_t until;  /* the cut at which it ends: what is behind it is not its own. UINT64_MAX: it goes on */
         bool closing;    /* ends when the merge has released everything up to `until` */
         bool ended;      /* the last packet is in the outbox: nothing more is pushed, or counted */
-        bool lingers;    /* all has left, and what it may still be reading is kept until it closes */
+        bool is_draining;    /* all has left, and what it may still be reading is kept until it closes */
         nsec_t close_at; /* when the closing ledger was made */
         const char *close_reason;
         uint8_t *closing_ledger; /* packed perfd.v1.Ledger without our own row, malloc */

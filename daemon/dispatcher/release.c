@@ -27,8 +27,8 @@ static void dispatcher_give_back(Dispatcher *d, Batch *b) {
         assert(pushed); /* it came from there */
         heartbeat_move(&d->heartbeat); /* for many subscribers a turn of many batches takes seconds on a slow machine */
         atomic_thread_fence(memory_order_seq_cst); /* the other side: reader_take_batch() */
-        if (atomic_load_explicit(l->starving, memory_order_relaxed)) {
-                atomic_store_explicit(l->starving, false, memory_order_relaxed);
+        if (atomic_load_explicit(l->needs_batch, memory_order_relaxed)) {
+                atomic_store_explicit(l->needs_batch, false, memory_order_relaxed);
                 mailbox_ask(l->reader, READER_ASK_BATCHES);
         }
 }
@@ -249,7 +249,7 @@ void dispatcher_unblock(Dispatcher *d) {
                 Lane *l = &d->lanes[slot];
 
                 if (!d->live[slot] || d->watermarks[slot] >= oldest + window ||
-                    !atomic_load_explicit(l->starving, memory_order_acquire) || /* before the queue: its last batch is there */
+                    !atomic_load_explicit(l->needs_batch, memory_order_acquire) || /* before the queue: its last batch is there */
                     !queue_is_empty(l->full))
                         continue;
                 is_blocked = true;

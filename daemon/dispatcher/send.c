@@ -12,14 +12,14 @@
 
 /* The response, and with its first byte the files of the ring. */
 static ssize_t subscriber_send_some(const Subscriber *s) {
-        struct iovec part = { s->prelude + s->prelude_sent, s->n_prelude - s->prelude_sent };
+        struct iovec part = { s->handshake + s->handshake_sent, s->n_handshake - s->handshake_sent };
         union {
                 struct cmsghdr header;
                 char bytes[CMSG_SPACE(sizeof(s->ring->fds))];
         } control = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
         struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
-        if (s->ring && s->prelude_sent == 0) {
+        if (s->ring && s->handshake_sent == 0) {
                 size_t size = (STREAM_RING_FDS + (s->ring->pool != NULL)) * sizeof(*s->ring->fds);
 
                 control.header.cmsg_len = CMSG_LEN(size);
@@ -31,19 +31,19 @@ static ssize_t subscriber_send_some(const Subscriber *s) {
 }
 
 static int subscriber_send_prelude(Subscriber *s) {
-        while (s->prelude_sent < s->n_prelude) {
+        while (s->handshake_sent < s->n_handshake) {
                 ssize_t n = subscriber_send_some(s);
 
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)
                         return errno == EAGAIN ? OUTBOX_E_AGAIN : OUTBOX_E_GONE;
-                s->prelude_sent += (size_t)n;
+                s->handshake_sent += (size_t)n;
                 if (s->ring)
                         shared_ring_close_fds(s->ring);
         }
-        free(TAKE_PTR(s->prelude));
-        s->n_prelude = s->prelude_sent = 0;
+        free(TAKE_PTR(s->handshake));
+        s->n_handshake = s->handshake_sent = 0;
         return 0;
 }
 
@@ -76,15 +76,15 @@ static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
         r = outbox_send_shared(&s->outbox, s->ring);
         if (r < 0 || r == OUTBOX_E_BROKEN)
                 return r;
-        s->owes_bell |= shared_ring_take_ring(s->ring);
-        if (!s->owes_bell)
+        s->wakeup_pending |= shared_ring_take_ring(s->ring);
+        if (!s->wakeup_pending)
                 return r;
         if (d->in_turn && !shared_ring_is_half_full(s->ring)) {
                 dispatcher_note_owing(d, s->channel);
                 return r;
         }
         rung = subscriber_ring(s);
-        s->owes_bell = rung == OUTBOX_E_AGAIN;
+        s->wakeup_pending = rung == OUTBOX_E_AGAIN;
         return rung != 0 ? rung : r;
 }
 
@@ -95,10 +95,10 @@ static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
 static bool subscriber_linger(const Dispatcher *d, Subscriber *s) {
         if (d->is_closing_all || !s->ring || !shared_ring_reclaim(s->ring))
                 return false;
-        if (!s->lingers)
+        if (!s->is_draining)
                 (void)shutdown(s->fd, SHUT_WR); /* fails if the peer is gone, which is seen by itself */
-        s->lingers = true;
-        s->owes_bell = false; /* that is one, and no other can be rung any more */
+        s->is_draining = true;
+        s->wakeup_pending = false; /* that is one, and no other can be rung any more */
         return true;
 }
 
@@ -146,7 +146,7 @@ int dispatcher_end_turn(Dispatcher *d) {
                 c->is_owing = false;
                 for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                         next = s->next; /* it may be gone */
-                        if (s->owes_bell)
+                        if (s->wakeup_pending)
                                 r = subscriber_send(d, s);
                 }
         }

@@ -29,7 +29,7 @@ Subscriber *subscriber_free(Subscriber *s) {
         for (size_t i = 0; i < s->n_packets; i++)
                 packet_unref(s->packets[i]);
         free(s->packets);
-        free(s->prelude);
+        free(s->handshake);
         free(s->closing_ledger);
         process_condition_free(s->condition);
         peer_socket_close(s->fd);

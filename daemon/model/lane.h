@@ -28,7 +28,7 @@ typedef struct Lane {
          * batch, or is asked. It is cleared before the ask, so a reader that wants more sets it again behind that. `along_until`
          * stands alone, and who is asked sees it.
          */
-        atomic_bool *starving; /* the reader waits for one that comes back: ask READER_ASK_BATCHES */
+        atomic_bool *needs_batch; /* the reader waits for one that comes back: ask READER_ASK_BATCHES */
         Mailbox *reader;
         RingView *sight; /* of its ring, NULL: there is none */
         uint32_t cpu;

@@ -108,14 +108,14 @@ void reader_push_full_batch(Reader *r) {
 
 int reader_take_batch(Reader *r) {
         if (!reader_has_spare(r)) {
-                atomic_store_explicit(&r->starving, true, memory_order_release); /* the last batch was pushed */
+                atomic_store_explicit(&r->needs_batch, true, memory_order_release); /* the last batch was pushed */
                 atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_give_back() */
                 if (!reader_has_spare(r)) { /* one may have come between the look and the word */
                         counter_add(&r->counters.pool_waits, 1);
                         r->holds = r->holds || reader_has_mail(r);
                         return READER_E_STARVED;
                 }
-                atomic_store_explicit(&r->starving, false, memory_order_relaxed);
+                atomic_store_explicit(&r->needs_batch, false, memory_order_relaxed);
         }
         r->batch = r->spare[--r->n_spare];
         batch_reset(r->batch, r->snapshot->generation);

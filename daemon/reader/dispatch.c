@@ -14,15 +14,15 @@
 #define UNSHARED_FOR (16 * NSEC_PER_MSEC)
 
 static void reader_ring(Reader *r) {
-        r->unrung = 0;
+        r->not_notified = 0;
         r->has_rung = true;
         doorbell_ring(&r->dispatching->bell);
 }
 
 /* Of a small pool the dispatcher has to give back some while the reader goes on. */
 void reader_pushed(Reader *r) {
-        r->unrung++;
-        if (r->unrung > BATCHES_MOST || r->unrung > r->n_pool / 2)
+        r->not_notified++;
+        if (r->not_notified > BATCHES_MOST || r->not_notified > r->n_pool / 2)
                 reader_ring(r);
 }
 
@@ -84,17 +84,17 @@ int reader_pass_on(Reader *r, bool can_dispatch) {
         nsec_t now;
 
         r->has_rung = false;
-        if (r->unrung == 0 && !reader_watches(r))
+        if (r->not_notified == 0 && !reader_watches(r))
                 return 0;
         now = clock_now(CLOCK_MONOTONIC);
-        if (r->unrung == 0 && now < r->turn_due)
+        if (r->not_notified == 0 && now < r->turn_due)
                 return 0;
         if (can_dispatch && !is_much && d->is_shared &&
             now >= atomic_load_explicit(&d->unshared_until, memory_order_relaxed)) {
-                r->unrung = 0;
+                r->not_notified = 0;
                 return reader_dispatch(r, now);
         }
-        if (r->unrung > 0)
+        if (r->not_notified > 0)
                 reader_ring(r);
         else
                 reader_end_watch(r);

@@ -67,7 +67,7 @@ int reader_init(Reader *r, size_t pool) {
         r->comm_tid = UINT32_MAX;
         reader_set_default_pace(r);
         r->next_read = UINT64_MAX;
-        r->unrung = 0;
+        r->not_notified = 0;
         r->has_rung = false;
         r->turn_due = UINT64_MAX;
         r->next_look = 0;

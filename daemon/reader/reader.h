@@ -134,7 +134,7 @@ typedef struct Reader {
         Queue full, free; /* batches to the dispatcher and back */
         RingView sight; /* open while the thread runs on its CPU, and has one ring */
         _Atomic(nsec_t) along_until; /* CLOCK_MONOTONIC, the dispatcher's: its watermark is waited for at every tick until then */
-        atomic_bool starving; /* waits for a free batch: the dispatcher is to ask READER_ASK_BATCHES */
+        atomic_bool needs_batch; /* waits for a free batch: the dispatcher is to ask READER_ASK_BATCHES */
         _Atomic(uint64_t) acknowledged;
         atomic_bool is_abandoned;
         atomic_bool is_at_end; /* the thread, not its backup: set with release behind all that it does */
@@ -175,7 +175,7 @@ typedef struct Reader {
         nsec_t backup_cpu_time; /* of backups that ended */
         bool has_read_early; /* records, since that tick's one before */
         bool is_slack;     /* the thread's timers may be late */
-        size_t unrung;     /* batches that the dispatcher was not woken for */
+        size_t not_notified;     /* batches that the dispatcher was not woken for */
         bool has_rung;     /* in this drain */
         nsec_t turn_due;   /* CLOCK_MONOTONIC: while it watches, when the next turn is */
         nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
@@ -210,7 +210,7 @@ void reader_deinit(Reader *r);
 
 /* What the dispatcher sees of it. */
 static inline Lane reader_lane(Reader *r) {
-        return (Lane){ .full = &r->full, .free = &r->free, .starving = &r->starving, .reader = &r->mailbox,
+        return (Lane){ .full = &r->full, .free = &r->free, .needs_batch = &r->needs_batch, .reader = &r->mailbox,
                        .sight = &r->sight, .cpu = r->cpu, .along_until = &r->along_until };
 }
 

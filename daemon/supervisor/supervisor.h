@@ -116,7 +116,7 @@ typedef struct RemovedEvents {
 #define OWN_BATCHES 64
 typedef struct OwnLane {
         Queue full, free;
-        atomic_bool starving; /* never: main does not wait for batches */
+        atomic_bool needs_batch; /* never: main does not wait for batches */
         Batch *batch;         /* being filled, or NULL */
         size_t n_batches;
         uint64_t cut;  /* number of the last one: Batch.cut */

@@ -43,7 +43,7 @@ typedef struct Peer {
 
 typedef struct Rig {
         Queue full[N_LANES], free[N_LANES];
-        atomic_bool starving[N_LANES];
+        atomic_bool needs_batch[N_LANES];
         Mailbox readers[N_LANES];
         _Atomic(nsec_t) along_until[N_LANES];
         Lane lanes[N_LANES];
@@ -123,7 +123,7 @@ static void rig_init(Rig *r, unsigned seed) {
                 assert_int_equal(queue_init(&r->full[i], 8), 0);
                 assert_int_equal(queue_init(&r->free[i], 8), 0);
                 assert_int_equal(mailbox_init(&r->readers[i], 2), 0);
-                r->lanes[i] = (Lane){ .full = &r->full[i], .free = &r->free[i], .starving = &r->starving[i],
+                r->lanes[i] = (Lane){ .full = &r->full[i], .free = &r->free[i], .needs_batch = &r->needs_batch[i],
                                       .reader = &r->readers[i], .along_until = &r->along_until[i] };
         }
         r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };

@@ -299,14 +299,14 @@ static void test_takes_what_a_stalled_reader_pushes(void **state) {
         rig_turns(&r);
         assert_int_equal(queue_count(&r.free[0]), 1);
         for (unsigned i = 0; i < 3; i++) {
-                atomic_store(&r.starving[1], true);
+                atomic_store(&r.needs_batch[1], true);
                 rig_push(&r, 1, make_batch(1, 0, (const nsec_t[]){ 5, 11 + i }, 2));
                 assert_true(dispatcher_has_work(&r.dispatcher));
                 rig_turns(&r);
                 rig_push(&r, 0, make_batch(0, 20 + i, (const nsec_t[]){ 20 + i }, 1));
                 rig_turns(&r);
                 assert_int_equal(queue_count(&r.free[1]), i + 1);
-                assert_false(atomic_load(&r.starving[1]));
+                assert_false(atomic_load(&r.needs_batch[1]));
                 assert_int_equal(mailbox_take_asks(&r.readers[1]), READER_ASK_BATCHES);
         }
         assert_int_equal(queue_count(&r.free[0]), 4);

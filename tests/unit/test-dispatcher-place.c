@@ -44,7 +44,7 @@ bool __wrap_queue_is_empty(const Queue *q) {
 
 typedef struct Rig {
         Queue full, free;
-        atomic_bool starving;
+        atomic_bool needs_batch;
         Mailbox reader;
         _Atomic(nsec_t) along_until;
         Lane lane;
@@ -74,7 +74,7 @@ static void rig_init(Rig *r, Overflow overflow) {
         assert_int_equal(queue_init(&r->full, 8), 0);
         assert_int_equal(queue_init(&r->free, 8), 0);
         assert_int_equal(mailbox_init(&r->reader, 2), 0);
-        r->lane = (Lane){ .full = &r->full, .free = &r->free, .starving = &r->starving, .reader = &r->reader,
+        r->lane = (Lane){ .full = &r->full, .free = &r->free, .needs_batch = &r->needs_batch, .reader = &r->reader,
                           .along_until = &r->along_until };
         r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };
         assert_int_equal(dispatcher_init(&r->dispatcher, &r->lane, 1, 1), 0);
@@ -261,7 +261,7 @@ static void test_ended(void **state) {
         has_no_bells = true;
         rig_close(&r);
         assert_int_equal(dispatcher_end_closing(&r.dispatcher), 0);
-        assert_true(r.subscriber->ended && r.subscriber->owes_bell && outbox_is_empty(&r.subscriber->outbox));
+        assert_true(r.subscriber->ended && r.subscriber->wakeup_pending && outbox_is_empty(&r.subscriber->outbox));
         head = r.subscriber->ring->head;
         rig_turn(&r);
         assert_int_equal(r.subscriber->ring->head, head);
@@ -309,7 +309,7 @@ static void test_lingers(void **state) {
         other = rig_join(&r, pool, &ring, &peer);
         rig_close(&r);
         rig_turn(&r);
-        assert_true(r.subscriber->ended && r.subscriber->lingers && outbox_is_empty(&r.subscriber->outbox));
+        assert_true(r.subscriber->ended && r.subscriber->is_draining && outbox_is_empty(&r.subscriber->outbox));
         assert_int_equal(r.subscriber->ring->n_pins, 1);
         assert_int_equal(recv(r.peer, &bell, 1, MSG_DONTWAIT), 0); /* the end of the connection */
         atomic_store(&ring.own->tail, other->ring->head);

@@ -25,7 +25,7 @@
 
 typedef struct Rig {
         Queue full[N_LANES], free[N_LANES];
-        atomic_bool starving[N_LANES];
+        atomic_bool needs_batch[N_LANES];
         Mailbox readers[N_LANES];
         Lane lanes[N_LANES];
         Dispatcher dispatcher;
@@ -41,7 +41,7 @@ static void rig_init(Rig *r) {
                 assert_int_equal(queue_init(&r->full[i], 8), 0);
                 assert_int_equal(queue_init(&r->free[i], 8), 0);
                 assert_int_equal(mailbox_init(&r->readers[i], 2), 0);
-                r->lanes[i] = (Lane){ &r->full[i], &r->free[i], &r->starving[i], &r->readers[i] };
+                r->lanes[i] = (Lane){ &r->full[i], &r->free[i], &r->needs_batch[i], &r->readers[i] };
         }
         r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };
         assert_int_equal(dispatcher_init(&r->dispatcher, r->lanes, N_LANES, N_PEERS), 0);

@@ -8,7 +8,7 @@
 static struct {
         Queue *queue;
         Batch *batch;
-        atomic_bool *starving;
+        atomic_bool *needs_batch;
 } behind_look;
 
 bool __real_queue_is_empty(const Queue *q);
@@ -19,7 +19,7 @@ bool __wrap_queue_is_empty(const Queue *q) {
 
         if (q == behind_look.queue) {
                 assert_true(queue_push(behind_look.queue, behind_look.batch));
-                atomic_store(behind_look.starving, true);
+                atomic_store(behind_look.needs_batch, true);
                 behind_look.queue = NULL;
         }
         return is_empty;
@@ -107,12 +107,12 @@ static void test_unblock(void **state) {
         dispatcher_unblock(&r.dispatcher);
         assert_int_equal(dispatcher_release(&r.dispatcher), 0);
         assert_int_equal(rig_row(&r).sent, 0); /* it has batches: it will go on */
-        atomic_store(&r.starving[0], true);
+        atomic_store(&r.needs_batch[0], true);
         dispatcher_unblock(&r.dispatcher);
         assert_int_equal(dispatcher_release(&r.dispatcher), 0);
         assert_int_equal(dispatcher_flush(&r.dispatcher), 0);
         assert_int_equal(rig_row(&r).sent, 2);
-        assert_false(atomic_load(&r.starving[0])); /* and asked to go on */
+        assert_false(atomic_load(&r.needs_batch[0])); /* and asked to go on */
         assert_int_equal(mailbox_take_asks(&r.readers[0]) & READER_ASK_BATCHES, READER_ASK_BATCHES);
         TAKE(&r, 0, 1000, 5, 40);
         assert_int_equal(rig_row(&r).late, 1);
@@ -131,7 +131,7 @@ static void test_unblock_behind_last_batch(void **state) {
         TAKE(&r, 0, 0, 20, 30);
         behind_look.queue = &r.full[0];
         behind_look.batch = last;
-        behind_look.starving = &r.starving[0];
+        behind_look.needs_batch = &r.needs_batch[0];
         dispatcher_unblock(&r.dispatcher);
         assert_int_equal(dispatcher_release(&r.dispatcher), 0);
         if (behind_look.queue) /* nobody looked: it comes now */
@@ -154,12 +154,12 @@ static void test_unblock_window(void **state) {
         dispatcher_unblock(&r.dispatcher);
         assert_int_equal(dispatcher_release(&r.dispatcher), 0);
         assert_int_equal(rig_row(&r).sent, 0); /* in a window's time they will be */
-        atomic_store(&r.starving[0], true);
+        atomic_store(&r.needs_batch[0], true);
         dispatcher_unblock(&r.dispatcher);
         assert_int_equal(dispatcher_release(&r.dispatcher), 0);
         assert_int_equal(dispatcher_flush(&r.dispatcher), 0);
         assert_int_equal(rig_row(&r).sent, 4);
-        assert_false(atomic_load(&r.starving[0]));
+        assert_false(atomic_load(&r.needs_batch[0]));
         TAKE(&r, 0, 1050, 990, 1040); /* the window is there again */
         TAKE(&r, 1, 1150, 1100);
         assert_int_equal(rig_row(&r).sent, 4);

@@ -186,7 +186,7 @@ static void test_watermarks(void **state) {
         queue_push(&r->free, b);
 
         /* the last free batch leaves when all that is in batches is older than what it can say */
-        while (!r->starving) {
+        while (!r->needs_batch) {
                 put(100);
                 if (reader_drain(r) == READER_E_STARVED)
                         break;

@@ -14,7 +14,7 @@ static void test_starved(void **state) {
         assert_int_equal(reader_drain(&rig.reader), READER_E_STARVED);
         tail = rig.page->data_tail;
         assert_true(tail < rig.page->data_head);
-        assert_true(atomic_load(&rig.reader.starving));
+        assert_true(atomic_load(&rig.reader.needs_batch));
         assert_int_equal(counter_get(&rig.reader.counters.pool_waits), 1);
         assert_int_equal(reader_drain(&rig.reader), READER_E_STARVED); /* the record was not touched */
         assert_int_equal(rig.page->data_tail, tail);

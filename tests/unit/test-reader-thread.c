@@ -57,8 +57,8 @@ static void give_back(Rig *rig, Batch *b) {
 
         assert_true(queue_push(&r->free, b));
         atomic_thread_fence(memory_order_seq_cst);
-        if (atomic_load_explicit(&r->starving, memory_order_relaxed)) {
-                atomic_store_explicit(&r->starving, false, memory_order_relaxed);
+        if (atomic_load_explicit(&r->needs_batch, memory_order_relaxed)) {
+                atomic_store_explicit(&r->needs_batch, false, memory_order_relaxed);
                 mailbox_ask(&r->mailbox, READER_ASK_BATCHES);
         }
 }
@@ -67,7 +67,7 @@ static void give_back(Rig *rig, Batch *b) {
 static void wait_starving(Rig *rig) {
         nsec_t end = clock_now(CLOCK_MONOTONIC) + PATIENCE_MS * NSEC_PER_MSEC;
 
-        while (!atomic_load(&rig->reader.starving)) {
+        while (!atomic_load(&rig->reader.needs_batch)) {
                 assert_true(clock_now(CLOCK_MONOTONIC) < end);
                 sched_yield();
         }

@@ -70,7 +70,7 @@ void own_lane_deinit(OwnLane *o) {
 }
 
 Lane own_lane(OwnLane *o) {
-        return (Lane){ .full = &o->full, .free = &o->free, .starving = &o->starving, .reader = NULL };
+        return (Lane){ .full = &o->full, .free = &o->free, .needs_batch = &o->needs_batch, .reader = NULL };
 }
 
 /* Batches that the dispatcher has not given back. */

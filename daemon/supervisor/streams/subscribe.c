@@ -264,7 +264,7 @@ static int supervisor_hand_over(Supervisor *s, Connection *c, const Perfd__V1__R
                 return error_origin(-ENOMEM);
         (void)snprintf((*sub)->peer, sizeof((*sub)->peer), "%s", connection_peer(c)->text);
         (*sub)->cause = connection_cause(c);
-        if (!connection_give(c, &(*sub)->fd, &(*sub)->prelude, &(*sub)->n_prelude)) {
+        if (!connection_give(c, &(*sub)->fd, &(*sub)->handshake, &(*sub)->n_handshake)) {
                 free(mail);
                 return -EPROTO;
         }
