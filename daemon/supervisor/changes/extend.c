@@ -13,7 +13,7 @@ typedef struct Part {
         Opened gone;
 } Part;
 
-void extensions_deinit(Supervisor *s, Extension *list, size_t n) {
+void fd_deltas_deinit(Supervisor *s, FdDelta *list, size_t n) {
         for (size_t i = 0; i < n; i++)
                 opened_close(s, &list[i].more);
 }
@@ -91,12 +91,12 @@ int supervisor_retract(Supervisor *s) {
 /* ---- what comes -------------------------------------------------------------------------------------------------- */
 
 /* What leaves may be counted by what comes: a cgroup by one above it that is observed from now on. One of them speaks. */
-static bool is_exchange(const Extension *x) {
+static bool is_exchange(const FdDelta *x) {
         return x->more.n > 0 && count_leaving(x->registration) > 0;
 }
 
 /* Room behind what speaks, so that nothing can fail once the first one is in its place. */
-static int reserve(const Extension *list, size_t n) {
+static int reserve(const FdDelta *list, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 Opened *opened = &list[i].registration->opened;
                 Stream *streams = reallocarray(opened->streams, opened->n + list[i].more.n + 1, sizeof(*streams));
@@ -114,7 +114,7 @@ static void append(Opened *opened, const Opened *more) {
         opened->n += more->n;
 }
 
-static int enable(Supervisor *s, Extension *list, size_t n, Explanation *e) {
+static int enable(Supervisor *s, FdDelta *list, size_t n, Explanation *e) {
         _cleanup_free_ Opened **more = calloc(n + 1, sizeof(*more));
         size_t n_more = 0;
 
@@ -127,7 +127,7 @@ static int enable(Supervisor *s, Extension *list, size_t n, Explanation *e) {
 }
 
 /* Muted beside what is to leave, speaking where nothing is. */
-static int bring_in(Supervisor *s, Extension *list, size_t n, Explanation *e) {
+static int bring_in(Supervisor *s, FdDelta *list, size_t n, Explanation *e) {
         int r, told;
 
         for (size_t i = 0; i < n; i++)
@@ -151,7 +151,7 @@ static int bring_in(Supervisor *s, Extension *list, size_t n, Explanation *e) {
 }
 
 /* What has come speaks, what leaves is muted: at one place of each ring, and then goes. */
-static int change_over(Supervisor *s, const Extension *list, size_t n) {
+static int change_over(Supervisor *s, const FdDelta *list, size_t n) {
         _cleanup_free_ Part *parts = calloc(n + 1, sizeof(*parts));
         size_t n_parts = 0;
         int r = 0;
@@ -179,7 +179,7 @@ static int change_over(Supervisor *s, const Extension *list, size_t n) {
 }
 
 /* They are the registrations' from now on, also when memory has ended in the middle. */
-static void give(Extension *list, size_t n) {
+static void give(FdDelta *list, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 if (list[i].registration->pending.streams != list[i].more.streams)
                         free(list[i].more.streams);
@@ -187,7 +187,7 @@ static void give(Extension *list, size_t n) {
         }
 }
 
-int supervisor_extend(Supervisor *s, Extension *list, size_t n, Explanation *e) {
+int supervisor_extend(Supervisor *s, FdDelta *list, size_t n, Explanation *e) {
         size_t n_more = 0;
         int r;
 
@@ -210,7 +210,7 @@ int supervisor_extend(Supervisor *s, Extension *list, size_t n, Explanation *e) 
         return r;
 }
 
-int supervisor_extend_each(Supervisor *s, Extension *list, size_t n, ExtensionRefused refused, const void *userdata) {
+int supervisor_extend_each(Supervisor *s, FdDelta *list, size_t n, ExtensionRefused refused, const void *userdata) {
         Explanation e = EXPLANATION_NULL;
         int r = supervisor_extend(s, list, n, &e);
 

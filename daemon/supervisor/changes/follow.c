@@ -37,14 +37,14 @@ typedef struct Sight {
 typedef struct Following {
         Sight *sights;
         size_t n_sights;
-        Extension *list; /* events that were looked at, with what has come to them */
+        FdDelta *list; /* events that were looked at, with what has come to them */
         size_t n;
 } Following;
 
 static void following_deinit(Supervisor *s, Following *f) {
         for (size_t i = 0; i < f->n_sights; i++)
                 whoms_deinit(&f->sights[i].whoms);
-        extensions_deinit(s, f->list, f->n);
+        fd_deltas_deinit(s, f->list, f->n);
         free(f->sights);
         free(f->list);
 }

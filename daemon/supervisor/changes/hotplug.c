@@ -163,7 +163,7 @@ static int open_event_on(Supervisor *s, Registration *g, uint32_t slot, Opened *
 }
 
 static int extend_events(Supervisor *s, uint32_t slot) {
-        _cleanup_free_ Extension *list = calloc(s->n_registrations + 1, sizeof(*list));
+        _cleanup_free_ FdDelta *list = calloc(s->n_registrations + 1, sizeof(*list));
         size_t n = 0;
         int r = 0;
 
@@ -176,7 +176,7 @@ static int extend_events(Supervisor *s, uint32_t slot) {
         }
         if (r == 0)
                 r = supervisor_extend_each(s, list, n, say_refused, &slot);
-        extensions_deinit(s, list, n);
+        fd_deltas_deinit(s, list, n);
         return r;
 }
 
