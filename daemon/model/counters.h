@@ -49,7 +49,7 @@ typedef struct EventCounters {
         uint64_t next_read; /* ns: when its counts are to be read again */
         uint64_t standby_lost, standby_owed; /* up to where fds became active, less up to where they ceased to be; mod 2^64 */
         bool standby_unsure; /* standby_owed is not: the event occurred while it was read */
-        bool parted;        /* a live change may have doubled or missed the occurrence that it met, or what was lost meanwhile */
+        bool is_inexact;        /* a live change may have doubled or missed the occurrence that it met, or what was lost meanwhile */
 
         /* written by the supervisor: of fds that are closed */
         _Alignas(64) uint64_t closed_count;

@@ -89,7 +89,7 @@ static void turn(const Reader *r, const TurnedStream *t, bool is_between) {
                 return;
         c->standby_unsure = true;
         if (t->is_apart || reader_guard(r) > 0 || !is_between || t->before.lost != t->now.lost)
-                c->parted = true;
+                c->is_inexact = true;
 }
 
 int reader_find_boundary(Reader *r, const Snapshot *next, TurnedStream *turned) {

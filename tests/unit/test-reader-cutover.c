@@ -102,7 +102,7 @@ static const EventCounters *find_boundary(void) {
                 if (i != RIG_NUMBERS) {
                         const EventCounters *c = &next->events[i].event->counters[0];
 
-                        assert_true(c->standby_lost == 0 && c->standby_owed == 0 && !c->standby_unsure && !c->parted);
+                        assert_true(c->standby_lost == 0 && c->standby_owed == 0 && !c->standby_unsure && !c->is_inexact);
                 }
         return &next->events[RIG_NUMBERS].event->counters[0];
 }
@@ -133,7 +133,7 @@ static void test_quiet_ring(void **state) {
                 assert_true(rig_put_number(&w.rig, 1, WHO(1, 1, w.now), 2, 0));
                 c = find_boundary();
                 check_kept(c, 7 - 10ULL, 40 - 100ULL);
-                assert_false(c->standby_unsure || c->parted);
+                assert_false(c->standby_unsure || c->is_inexact);
                 assert_int_equal(w.n_reads, 2);
                 assert_int_equal(w.n_sleeps, guards[i] > 0);
                 assert_int_equal(w.rig.reader.ring.tail, ring_head(&w.rig.reader.ring));
@@ -175,7 +175,7 @@ static void test_others_never_stop(void **state) {
                 w.others = 1;
                 c = find_boundary();
                 check_kept(c, 7 - 10ULL, 40 - 100ULL);
-                assert_false(c->standby_unsure || c->parted);
+                assert_false(c->standby_unsure || c->is_inexact);
                 assert_int_equal(w.n_reads, 4);
                 world_deinit();
         }
@@ -189,14 +189,14 @@ static void test_event_never_stops(void **state) {
         w.occurs = 1;
         c = find_boundary();
         assert_true(c->standby_unsure);
-        assert_false(c->parted);
+        assert_false(c->is_inexact);
         assert_int_equal(c->standby_lost, 7 - 10ULL);
         world_deinit();
 
         world_init(GUARD);
         w.occurs = 1;
         c = find_boundary();
-        assert_true(c->standby_unsure && c->parted);
+        assert_true(c->standby_unsure && c->is_inexact);
         world_deinit();
 }
 
@@ -207,7 +207,7 @@ static void test_event_stops_in_the_end(void **state) {
         w.occurs = 3;
         w.calm_from = 6;
         c = find_boundary();
-        assert_false(c->standby_unsure || c->parted);
+        assert_false(c->standby_unsure || c->is_inexact);
         check_kept(c, 7 - 10ULL, 55 - 115ULL);
         assert_int_equal(counter_get(&c->delivered) + counter_get(&c->filtered), 0); /* read with the counters of before */
         assert_int_equal(counter_get(&rig_counters(&w.rig, RIG_NUMBERS)->doubled), 15);
@@ -221,7 +221,7 @@ static void test_losses_never_stop(void **state) {
         world_init(0);
         w.loses = w.others = 1;
         c = find_boundary();
-        assert_true(c->parted);
+        assert_true(c->is_inexact);
         world_deinit();
 }
 
@@ -234,7 +234,7 @@ static void test_sampling(void **state) {
                 next->cpus[0].streams[i].is_sampling = true;
         w.occurs = 1;
         c = find_boundary();
-        assert_false(c->standby_unsure || c->parted);
+        assert_false(c->standby_unsure || c->is_inexact);
         check_kept(c, 7 - 10ULL, 7 - 10ULL);
         world_deinit();
 }
@@ -271,7 +271,7 @@ static void test_group_that_can_not_be_read(void **state) {
         world_init(0);
         w.is_apart = true;
         c = find_boundary();
-        assert_true(c->standby_unsure && c->parted);
+        assert_true(c->standby_unsure && c->is_inexact);
         check_kept(c, -10ULL, -100ULL);
         world_deinit();
 }

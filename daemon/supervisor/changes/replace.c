@@ -52,7 +52,7 @@ int registration_keep_counts(const Supervisor *s, Registration *r, const Opened 
                 if (error < 0)
                         return error_trace_of(error, "event %s, CPU slot %u", r->event->spec.name, stream->slot);
                 if (error == OPEN_E_APART) { /* what it counted is lost with it */
-                        c->parted = true;
+                        c->is_inexact = true;
                         continue;
                 }
                 if (stream->member == 0)

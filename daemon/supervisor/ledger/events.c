@@ -189,7 +189,7 @@ static int event_ledger_fill(const Supervisor *s, const LedgerScope *scope, cons
         row->filtered = now.filtered;
         row->doubled = counters_duplicates(c);
         row->count = c->cut.count + c->closed_count;
-        row->exact = event->exact && is_exact && !scope->is_unreported && has_owed(s, c, slot) && !c->parted && !c->unsure && counters_owed(c) == row->count &&
+        row->exact = event->exact && is_exact && !scope->is_unreported && has_owed(s, c, slot) && !c->is_inexact && !c->unsure && counters_owed(c) == row->count &&
                      c->cut.sampled == 0 && (now.lost[LOSS_KERNEL_UNWRITTEN] == 0 || !c->standby_unsure);
         row->stalled = c == &live;
         if (!(row->name = strdup(event->spec.name)))
