@@ -22,7 +22,7 @@
 #define TAKES_MOST NSEC_PER_SEC /* for a response, where somebody else needs the place */
 #define REQUESTS_PER_WAKEUP 16
 #define SHORT_REQUEST ((size_t)64 << 10)      /* bytes of memory that any connection may have for its request */
-#define LONG_REQUESTS_MOST ((size_t)16 << 20) /* that those which have more have together */
+#define LONG_REQUESTS_MOST ((size_t)48 << 20) /* that those which have more have together */
 
 struct Connection {
         Connection *next;

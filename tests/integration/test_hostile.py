@@ -368,21 +368,21 @@ def begin_long_requests(client):
 
 
 def test_long_requests_that_do_not_end():
-    """Of one uid they take 8 MiB, of all 16; then they are refused, and who asks for little is served as before."""
+    """Of one uid they take 24 MiB, of all 48; then they are refused, and who asks for little is served as before."""
     with Daemon(CONFIG) as daemon, contextlib.ExitStack() as stack:
         before, refusals = daemon.rss(), {}
         for uid in 65534, 65533, 65532:
             refusals[uid] = 0
-            for _ in range(20):
+            for _ in range(30):
                 client = stack.enter_context(daemon.client_of(uid))
                 said = begin_long_requests(client)
                 if said:
                     equal((said.response.id, said.response.reason), (0, "request-memory"), said.response.message)
                     refusals[uid] += 1
                 daemon.status()  # all that was sent is read by now, or will not be
-        check(refusals[65534] >= 10 and sum(refusals.values()) >= 40, f"refused: {refusals}")
+        check(refusals[65534] >= 5 and sum(refusals.values()) >= 40, f"refused: {refusals}")
         if perfd.SANITIZER == "none":
-            check(daemon.rss() - before <= (24 << 20), f"{(daemon.rss() - before) >> 20} MiB more")
+            check(daemon.rss() - before <= (60 << 20), f"{(daemon.rss() - before) >> 20} MiB more")
         with daemon.client_of(65531) as small:
             small.request(status=pb.Empty())
 

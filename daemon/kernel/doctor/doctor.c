@@ -80,6 +80,8 @@ const char *doctor_capability_name(int capability) {
                 return "CAP_SYS_PTRACE";
         case CAP_SYS_NICE:
                 return "CAP_SYS_NICE";
+        case CAP_CHOWN:
+                return "CAP_CHOWN";
         case CAP_IPC_LOCK:
                 return "CAP_IPC_LOCK";
         case CAP_SYS_ADMIN:

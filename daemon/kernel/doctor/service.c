@@ -123,7 +123,7 @@ static void examine_sockets(Doctor *d) {
         else if (getenv("LISTEN_FDS"))
                 doctor_yes(d, "sockets", "systemd made them, with their groups");
         else
-                doctor_no(d, "sockets", "give perfd CAP_CHOWN (podman run --cap-add CHOWN), or let it run in that group", "without "
+                doctor_no(d, "sockets", doctor_permit(d, CAP_CHOWN, "podman run --cap-add CHOWN, or let it run in that group"), "without "
                           "CAP_CHOWN a socket that perfd makes can be given to perfd's own groups only: else the stream socket is for %s "
                           "alone", geteuid() == 0 ? "root" : "perfd's own user");
 }
