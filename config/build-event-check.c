@@ -67,11 +67,11 @@ static void kind_check(Build *b, const ConfigEvent *event, const EventNames *nam
                 if (!at.path || (names->is_group ? rules[i].of_groups : rules[i].fits(n)))
                         continue;
                 if (names->is_group)
-                        config_mistakes_add(b->mistakes, at, "%s: %s, and %s is a group of counters", rules[i].key,
-                                            rules[i].why, QUOTE(event->event));
+                        config_diagnostics_add(b->mistakes, at, "%s: %s, and %s is a group of counters", rules[i].key,
+                                               rules[i].why, QUOTE(event->event));
                 else
-                        config_mistakes_add(b->mistakes, at, "%s: %s, and %s is %s %s event", rules[i].key, rules[i].why,
-                                            QUOTE(event->event), article, kind);
+                        config_diagnostics_add(b->mistakes, at, "%s: %s, and %s is %s %s event", rules[i].key, rules[i].why,
+                                               QUOTE(event->event), article, kind);
         }
 }
 
@@ -131,7 +131,7 @@ static int settings_check(Build *b, const ConfigEvent *event, const EventName *n
                 r = attr_check(&attr, event->event, &e);
         }
         if (r > 0)
-                config_mistakes_add(b->mistakes, map_place(item, "attr"), "%s", e.text);
+                config_diagnostics_add(b->mistakes, map_place(item, "attr"), "%s", e.text);
         return r > 0 ? 0 : r;
 }
 
@@ -141,9 +141,9 @@ int event_check(Build *b, const ConfigEvent *event, const Node *item) {
         int r;
 
         if (period.path && frequency.path)
-                config_mistakes_add(b->mistakes, config_place_later(period, frequency), "period and frequency exclude "
-                                    "each other: one sample for each so many events, or so many samples a second; "
-                                    "remove one of them");
+                config_diagnostics_add(b->mistakes, config_place_later(period, frequency), "period and frequency exclude "
+                                       "each other: one sample for each so many events, or so many samples a second; "
+                                       "remove one of them");
         if (!event->event)
                 return 0;
         r = event_names_parse(event->event, &names, NULL);
@@ -152,8 +152,8 @@ int event_check(Build *b, const ConfigEvent *event, const Node *item) {
         assert(r == 0);
         kind_check(b, event, &names, item);
         if (event->name && event_name_is_glob(&names.members[0]))
-                config_mistakes_add(b->mistakes, event->name_at, "name: %s can be several events, which can not all "
-                                    "be %s; remove the name", QUOTE(event->event), QUOTE(event->name));
+                config_diagnostics_add(b->mistakes, event->name_at, "name: %s can be several events, which can not all "
+                                       "be %s; remove the name", QUOTE(event->event), QUOTE(event->name));
         if (event->attr.n > 0 && names.members[0].kind != EVENT_NAME_EXTERNAL)
                 return settings_check(b, event, &names.members[0], item);
         return 0;

@@ -24,28 +24,28 @@ void node_refuse(Build *b, const Node *n, const char *label, const char *expecte
         if (n->kind == NODE_BROKEN)
                 return;
         if (node_is_empty(n))
-                config_mistakes_add(b->mistakes, n->at, "%s: found nothing, expected %s", label, expected);
+                config_diagnostics_add(b->mistakes, n->at, "%s: found nothing, expected %s", label, expected);
         else if (n->kind == NODE_TEXT)
-                config_mistakes_add(b->mistakes, n->at, "%s: found %s, expected %s", label, QUOTE(n->text), expected);
+                config_diagnostics_add(b->mistakes, n->at, "%s: found %s, expected %s", label, QUOTE(n->text), expected);
         else
-                config_mistakes_add(b->mistakes, n->at, "%s: found %s, expected %s", label, node_kind_word(n),
-                                    expected);
+                config_diagnostics_add(b->mistakes, n->at, "%s: found %s, expected %s", label, node_kind_word(n),
+                                       expected);
 }
 
 static void key_refuse(Build *b, const Node *key, const char *pattern) {
         Nearest near = NEAREST_NULL;
 
         if (strcmp(key->text, "<<") == 0) {
-                config_mistakes_add(b->mistakes, key->at, "key '<<': there are no merge keys here");
+                config_diagnostics_add(b->mistakes, key->at, "key '<<': there are no merge keys here");
                 return;
         }
-        for (size_t i = 0; !config_mistakes_is_full(b->mistakes) && i < n_config_keys; i++) {
+        for (size_t i = 0; !config_diagnostics_is_full(b->mistakes) && i < n_config_keys; i++) {
                 const char *last = key_below(&config_keys[i], pattern);
 
                 if (last)
                         nearest_add(&near, key->text, last);
         }
-        config_mistakes_add(b->mistakes, key->at, "unknown key %s%s", QUOTE(key->text), HINT(&near));
+        config_diagnostics_add(b->mistakes, key->at, "unknown key %s%s", QUOTE(key->text), HINT(&near));
 }
 
 ConfigPlace node_place(const Node *n, unsigned position) {
@@ -66,9 +66,9 @@ static bool is_value(Build *b, const Key *k, const Node *n) {
 /* What decoding it has said. */
 static int value_say(Build *b, const Node *n, int r, const Explanation *e) {
         if (r > 0)
-                config_mistakes_add(b->mistakes, node_place(n, e->position), "%s", e->text);
+                config_diagnostics_add(b->mistakes, node_place(n, e->position), "%s", e->text);
         else if (r == 0 && e->text[0])
-                config_mistakes_add_warning(b->mistakes, n->at, "%s", e->text);
+                config_diagnostics_add_warning(b->mistakes, n->at, "%s", e->text);
         return r < 0 ? r : 0;
 }
 
@@ -130,8 +130,8 @@ static void section_check_required(Build *b, const char *pattern, const Node *ma
                 const char *last = key_below(&config_keys[i], pattern);
 
                 if (last && config_keys[i].required && !seen[i])
-                        config_mistakes_add(b->mistakes, map->at, "key '%s' is missing, expected %s", last,
-                                            config_keys[i].range);
+                        config_diagnostics_add(b->mistakes, map->at, "key '%s' is missing, expected %s", last,
+                                               config_keys[i].range);
         }
 }
 
@@ -176,11 +176,11 @@ static int named_build(Build *b, const Key *k, const Node *map) {
                 Explanation e = EXPLANATION_NULL;
 
                 if ((is_group ? b->config->n_groups : b->config->n_targets) >= CONFIG_TARGETS_MAX) {
-                        config_mistakes_add(b->mistakes, key->at, "%s: at most %d", k->pattern, CONFIG_TARGETS_MAX);
+                        config_diagnostics_add(b->mistakes, key->at, "%s: at most %d", k->pattern, CONFIG_TARGETS_MAX);
                         break;
                 }
                 if (name_check(what, key->text, &e) != 0)
-                        config_mistakes_add(b->mistakes, node_place(key, e.position), "%s", e.text);
+                        config_diagnostics_add(b->mistakes, node_place(key, e.position), "%s", e.text);
                 r = checkpoint(NULL);
                 if (r == 0)
                         r = is_group ? group_build(b, key, section) : target_build(b, key, section);
@@ -221,7 +221,7 @@ static int value_build(Build *b, const Key *k, const Node *key, const Node *valu
         }
 }
 
-int build_init(Build *b, ConfigMistakes *m) {
+int build_init(Build *b, ConfigDiagnostics *m) {
         *b = (Build){ .config = config_default(), .mistakes = m };
         if (!b->config)
                 return error_origin(-ENOMEM);
@@ -262,8 +262,8 @@ int build_feed(Build *b, const char *bytes, size_t length) {
         if (d.root)
                 r = section_build(b, "", d.root, b->config);
         if (r == 0 && file == 0 && (!d.root || (d.root->kind == NODE_MAP && !node_find(d.root, "version"))))
-                config_mistakes_add(b->mistakes, (ConfigPlace){ .path = path, .file = file, .line = 1, .column = 1 },
-                                    "key 'version' is missing, expected %s", version->range);
+                config_diagnostics_add(b->mistakes, (ConfigPlace){ .path = path, .file = file, .line = 1, .column = 1 },
+                                       "key 'version' is missing, expected %s", version->range);
         return r;
 }
 
@@ -271,7 +271,7 @@ int build_finish(Build *b, Config **ret) {
         int r = build_check_references(b);
 
         if (r == 0)
-                r = config_mistakes_finish(b->mistakes);
+                r = config_diagnostics_finish(b->mistakes);
         if (r == 0 && b->mistakes->n_errors > 0)
                 r = REFUSED_INVALID;
         if (r == 0)

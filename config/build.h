@@ -10,14 +10,14 @@
 
 typedef struct Build {
         Config *config;
-        ConfigMistakes *mistakes;
+        ConfigDiagnostics *mistakes;
         bool is_partial;           /* a file could not be read whole, so what is missing may stand there */
 } Build;
 
 #define BUILD_NULL ((Build){ .config = NULL })
 
 /* -ENOMEM */
-int build_init(Build *b, ConfigMistakes *m);
+int build_init(Build *b, ConfigDiagnostics *m);
 void build_deinit(Build *b);
 
 /* The next file, the first one being the main file. Gives the place of the file as a whole. -ENOMEM. */

@@ -30,11 +30,11 @@ Config *config_default(void) {
         return TAKE_PTR(c);
 }
 
-int config_parse(const char *path, const char *bytes, size_t length, ConfigMistakes *m, Config **ret) {
+int config_parse(const char *path, const char *bytes, size_t length, ConfigDiagnostics *m, Config **ret) {
         return config_parse_all(&(ConfigText){ .path = path, .bytes = bytes, .length = length }, 1, m, ret);
 }
 
-int config_parse_all(const ConfigText *texts, size_t n, ConfigMistakes *m, Config **ret) {
+int config_parse_all(const ConfigText *texts, size_t n, ConfigDiagnostics *m, Config **ret) {
         _cleanup_(build_deinit) Build b = BUILD_NULL;
         int r = build_init(&b, m);
 

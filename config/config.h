@@ -157,16 +157,16 @@ typedef struct Config {
  * `m` is a null image before, and the caller's to deinit in every case. What is long has checkpoints, at which others may be
  * served: nothing of it is seen by them.
  */
-int config_load(const char *path, ConfigMistakes *m, Config **ret);
+int config_load(const char *path, ConfigDiagnostics *m, Config **ret);
 /* The same for the bytes of one main file; `path` is only for messages. */
-int config_parse(const char *path, const char *bytes, size_t length, ConfigMistakes *m, Config **ret);
+int config_parse(const char *path, const char *bytes, size_t length, ConfigDiagnostics *m, Config **ret);
 typedef struct ConfigText {
         const char *path; /* only for messages */
         const char *bytes;
         size_t length;
 } ConfigText;
 /* The same with its drop-ins; the first one is the main file. */
-int config_parse_all(const ConfigText *texts, size_t n, ConfigMistakes *m, Config **ret);
+int config_parse_all(const ConfigText *texts, size_t n, ConfigDiagnostics *m, Config **ret);
 /* What config_load() has read is still what is on disk, as far as stat(2) tells. */
 bool config_is_current(const Config *c);
 /* What holds without any file: the defaults of the table of keys, the host, no events. NULL: no memory. */

@@ -13,10 +13,10 @@
 #include "daemon/base/error-trail.h"
 #include "daemon/base/printable.h"
 
-static void mistakes_add(ConfigMistakes *m, ConfigPlace at, bool warning, const char *reason, const char *format, va_list ap) {
+static void mistakes_add(ConfigDiagnostics *m, ConfigPlace at, bool warning, const char *reason, const char *format, va_list ap) {
         _cleanup_free_ char *raw = NULL, *text = NULL, *path = NULL;
 
-        if (config_mistakes_is_full(m) || (warning && m->n_items - m->n_errors >= CONFIG_WARNINGS_MAX)) {
+        if (config_diagnostics_is_full(m) || (warning && m->n_items - m->n_errors >= CONFIG_WARNINGS_MAX)) {
                 m->n_left_out++;
                 m->n_errors += !warning;
                 return;
@@ -29,14 +29,14 @@ static void mistakes_add(ConfigMistakes *m, ConfigPlace at, bool warning, const 
                 m->failure = error_origin(-ENOMEM);
                 return;
         }
-        m->items[m->n_items] = (ConfigMistake){ .path = TAKE_PTR(path), .text = TAKE_PTR(text), .line = at.line,
+        m->items[m->n_items] = (ConfigDiagnostic){ .path = TAKE_PTR(path), .text = TAKE_PTR(text), .line = at.line,
                                                 .column = at.column, .warning = warning, .reason = reason, .file = at.file,
                                                 .order = (unsigned)m->n_items };
         m->n_items++;
         m->n_errors += !warning;
 }
 
-void config_mistakes_add(ConfigMistakes *m, ConfigPlace at, const char *format, ...) {
+void config_diagnostics_add(ConfigDiagnostics *m, ConfigPlace at, const char *format, ...) {
         va_list ap;
 
         va_start(ap, format);
@@ -44,7 +44,7 @@ void config_mistakes_add(ConfigMistakes *m, ConfigPlace at, const char *format, 
         va_end(ap);
 }
 
-void config_mistakes_add_warning(ConfigMistakes *m, ConfigPlace at, const char *format, ...) {
+void config_diagnostics_add_warning(ConfigDiagnostics *m, ConfigPlace at, const char *format, ...) {
         va_list ap;
 
         va_start(ap, format);
@@ -53,7 +53,7 @@ void config_mistakes_add_warning(ConfigMistakes *m, ConfigPlace at, const char *
 }
 
 __attribute__((format(printf, 4, 5)))
-static void add_pending(ConfigMistakes *m, ConfigPlace at, const char *reason, const char *format, ...) {
+static void add_pending(ConfigDiagnostics *m, ConfigPlace at, const char *reason, const char *format, ...) {
         va_list ap;
 
         va_start(ap, format);
@@ -61,7 +61,7 @@ static void add_pending(ConfigMistakes *m, ConfigPlace at, const char *reason, c
         va_end(ap);
 }
 
-void config_mistakes_add_pending(ConfigMistakes *m, ConfigPlace at, const char *reason, const char *text) {
+void config_diagnostics_add_pending(ConfigDiagnostics *m, ConfigPlace at, const char *reason, const char *text) {
         add_pending(m, at, reason, "%s", text);
 }
 
@@ -76,7 +76,7 @@ ConfigPlace config_place_later(ConfigPlace a, ConfigPlace b) {
 }
 
 static int diagnostic_order(const void *left, const void *right) {
-        const ConfigMistake *a = left, *b = right;
+        const ConfigDiagnostic *a = left, *b = right;
 
         if (a->file != b->file)
                 return a->file < b->file ? -1 : 1;
@@ -88,16 +88,16 @@ static int diagnostic_order(const void *left, const void *right) {
 }
 
 /* An alias makes the same text be read twice. */
-static bool diagnostic_is_same(const ConfigMistake *a, const ConfigMistake *b) {
+static bool diagnostic_is_same(const ConfigDiagnostic *a, const ConfigDiagnostic *b) {
         return a->file == b->file && a->line == b->line && a->column == b->column && strcmp(a->text, b->text) == 0;
 }
 
-static void diagnostic_deinit(ConfigMistake *mistake) {
+static void diagnostic_deinit(ConfigDiagnostic *mistake) {
         free(mistake->path);
         free(mistake->text);
 }
 
-int config_mistakes_finish(ConfigMistakes *m) {
+int config_diagnostics_finish(ConfigDiagnostics *m) {
         size_t to = 0;
 
         if (m->n_items > 1)
@@ -112,7 +112,7 @@ int config_mistakes_finish(ConfigMistakes *m) {
         }
         m->n_items = to;
         if (m->n_left_out > 0 && to > 0) {
-                ConfigMistake *last = &m->items[to - 1];
+                ConfigDiagnostic *last = &m->items[to - 1];
                 char *text = NULL;
 
                 if (asprintf(&text, "%s (and %zu more errors that are not shown)", last->text, m->n_left_out) < 0)
@@ -123,14 +123,14 @@ int config_mistakes_finish(ConfigMistakes *m) {
         return m->failure;
 }
 
-void config_mistakes_deinit(ConfigMistakes *m) {
+void config_diagnostics_deinit(ConfigDiagnostics *m) {
         for (size_t i = 0; i < m->n_items; i++)
                 diagnostic_deinit(&m->items[i]);
         free(m->items);
-        *m = CONFIG_MISTAKES_NULL;
+        *m = CONFIG_DIAGNOSTICS_NULL;
 }
 
-static const char *kind_text(const ConfigMistake *mistake) {
+static const char *kind_text(const ConfigDiagnostic *mistake) {
         if (!mistake->warning)
                 return "";
         return mistake->reason ? "note: " : "warning: ";
@@ -139,21 +139,21 @@ static const char *kind_text(const ConfigMistake *mistake) {
 #define PLACE_SIZE sizeof(":4294967295:4294967295")
 
 /* "" of the file as a whole. */
-static char *place_text(const ConfigMistake *mistake, char buffer[static PLACE_SIZE]) {
+static char *place_text(const ConfigDiagnostic *mistake, char buffer[static PLACE_SIZE]) {
         buffer[0] = '\0';
         if (mistake->line > 0)
                 (void)snprintf(buffer, PLACE_SIZE, ":%u:%u", mistake->line, mistake->column);
         return buffer;
 }
 
-size_t config_mistake_text(const ConfigMistake *mistake, char *to, size_t size) {
+size_t config_diagnostic_text(const ConfigDiagnostic *mistake, char *to, size_t size) {
         char place[PLACE_SIZE];
 
         return (size_t)snprintf(to, size, "%s%s: %s%s", mistake->path, place_text(mistake, place),
                                 kind_text(mistake), mistake->text);
 }
 
-void config_mistake_print(const ConfigMistake *mistake, FILE *to) {
+void config_diagnostic_print(const ConfigDiagnostic *mistake, FILE *to) {
         char place[PLACE_SIZE];
 
         fprintf(to, "%s%s: %s%s\n", mistake->path, place_text(mistake, place), kind_text(mistake), mistake->text);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define CONFIG_MISTAKES_MAX 1000 /* kept; those above are counted */
+#define CONFIG_DIAGNOSTICS_MAX 1000 /* kept; those above are counted */
 #define CONFIG_WARNINGS_MAX 500  /* of these: so that there is room for what is wrong */
 
 /* Where something stands. `path` belongs to whoever made the place. */
@@ -19,47 +19,47 @@ typedef struct ConfigPlace {
 /* The one that stands behind the other; a place whose path is NULL is none. */
 ConfigPlace config_place_later(ConfigPlace a, ConfigPlace b);
 
-typedef struct ConfigMistake {
+typedef struct ConfigDiagnostic {
         char *path;            /* printable (daemon/base/printable.h), whatever a client or a folder calls it */
         unsigned line, column; /* as in ConfigPlace */
         char *text;            /* what was found, what was expected; printable, so one line */
         bool warning;          /* said, but the configuration is valid */
         const char *reason;    /* of a warning: why the host can not open an event now, static; NULL: it is about the text */
         unsigned file, order;
-} ConfigMistake;
+} ConfigDiagnostic;
 
-typedef struct ConfigMistakes {
-        ConfigMistake *items; /* in the order of files, lines and columns, once the reader has returned */
+typedef struct ConfigDiagnostics {
+        ConfigDiagnostic *items; /* in the order of files, lines and columns, once the reader has returned */
         size_t n_items;
         size_t n_errors;   /* of items, those that are no warnings */
         size_t n_left_out; /* not kept, because there are too many; the last item says so */
         int failure;       /* -ENOMEM if one could not be kept: the reader then fails */
-} ConfigMistakes;
+} ConfigDiagnostics;
 
-#define CONFIG_MISTAKES_NULL ((ConfigMistakes){ .items = NULL })
+#define CONFIG_DIAGNOSTICS_NULL ((ConfigDiagnostics){ .items = NULL })
 
-void config_mistakes_deinit(ConfigMistakes *m);
+void config_diagnostics_deinit(ConfigDiagnostics *m);
 
 /* For the parts of config/. */
-void config_mistakes_add(ConfigMistakes *m, ConfigPlace at, const char *format, ...)
+void config_diagnostics_add(ConfigDiagnostics *m, ConfigPlace at, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
-void config_mistakes_add_warning(ConfigMistakes *m, ConfigPlace at, const char *format, ...)
+void config_diagnostics_add_warning(ConfigDiagnostics *m, ConfigPlace at, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 /* Another one would only be counted, so that no work on its text is worth while. */
-static inline bool config_mistakes_is_full(const ConfigMistakes *m) {
-        return m->n_items >= CONFIG_MISTAKES_MAX;
+static inline bool config_diagnostics_is_full(const ConfigDiagnostics *m) {
+        return m->n_items >= CONFIG_DIAGNOSTICS_MAX;
 }
 
 /* Why an event could not be opened now, which would be pending; for who asks the host. */
-void config_mistakes_add_pending(ConfigMistakes *m, ConfigPlace at, const char *reason, const char *text);
+void config_diagnostics_add_pending(ConfigDiagnostics *m, ConfigPlace at, const char *reason, const char *text);
 
 /* Puts them in order, says each only once, and how many were left out. 0 or -ENOMEM. */
-int config_mistakes_finish(ConfigMistakes *m);
+int config_diagnostics_finish(ConfigDiagnostics *m);
 
 /*
  * "PATH:LINE:COLUMN: [warning: |note: ]TEXT", or "PATH: [warning: ]TEXT" of the file as a whole. As snprintf(3): the length that it has,
  * of which what `size` has room for is written.
  */
-size_t config_mistake_text(const ConfigMistake *mistake, char *to, size_t size);
+size_t config_diagnostic_text(const ConfigDiagnostic *mistake, char *to, size_t size);
 /* The same as a line, whatever its length. */
-void config_mistake_print(const ConfigMistake *mistake, FILE *to);
+void config_diagnostic_print(const ConfigDiagnostic *mistake, FILE *to);

@@ -31,7 +31,7 @@ static void file_names_deinit(FileNames *n) {
 static int refuse_file(Build *b, ConfigPlace at, const char *what, int error) {
         if (error == ENOMEM)
                 return error_origin(-ENOMEM);
-        config_mistakes_add(b->mistakes, at, "%s: %s", what, strerror(error));
+        config_diagnostics_add(b->mistakes, at, "%s: %s", what, strerror(error));
         b->is_partial = true;
         return REFUSED_INVALID;
 }
@@ -53,7 +53,7 @@ static int file_read(Build *b, ConfigPlace at, char **ret_bytes, size_t *ret_len
         if (r < 0)
                 return r;
         if (!S_ISREG(st.st_mode)) {
-                config_mistakes_add(b->mistakes, at, "this is no regular file");
+                config_diagnostics_add(b->mistakes, at, "this is no regular file");
                 b->is_partial = true;
                 return REFUSED_INVALID;
         }
@@ -122,8 +122,8 @@ static int drop_ins_list(Build *b, const char *folder, FileNames *names) {
                 if (entry->d_name[0] == '.')
                         continue;
                 if (ends_with(entry->d_name, ".yml"))
-                        config_mistakes_add_warning(b->mistakes, at, "%s is not read: only names that end with .yaml "
-                                                    "are", QUOTE(entry->d_name));
+                        config_diagnostics_add_warning(b->mistakes, at, "%s is not read: only names that end with .yaml "
+                                                       "are", QUOTE(entry->d_name));
                 if (!ends_with(entry->d_name, ".yaml"))
                         continue;
                 if (!ARRAY_ROOM(names->items, names->n_items) ||
@@ -155,8 +155,8 @@ static int load_drop_ins(Build *b, const char *main_path) {
         if (r != 0)
                 return r > 0 ? 0 : r;
         if (names.n_items > CONFIG_DROP_INS_MAX) {
-                config_mistakes_add(b->mistakes, (ConfigPlace){ .path = folder, .file = 1 },
-                                    "%zu drop-ins, expected at most %d", names.n_items, CONFIG_DROP_INS_MAX);
+                config_diagnostics_add(b->mistakes, (ConfigPlace){ .path = folder, .file = 1 },
+                                       "%zu drop-ins, expected at most %d", names.n_items, CONFIG_DROP_INS_MAX);
                 b->is_partial = true;
                 return 0;
         }
@@ -172,7 +172,7 @@ static int load_drop_ins(Build *b, const char *main_path) {
         return r;
 }
 
-int config_load(const char *path, ConfigMistakes *m, Config **ret) {
+int config_load(const char *path, ConfigDiagnostics *m, Config **ret) {
         _cleanup_(build_deinit) Build b = BUILD_NULL;
         int r;
 

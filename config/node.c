@@ -20,7 +20,7 @@ typedef struct NodeReader {
         size_t length;
         unsigned file, depth;
         size_t weight; /* of all that was read so far */
-        ConfigMistakes *mistakes;
+        ConfigDiagnostics *mistakes;
         Document document;
 } NodeReader;
 
@@ -52,12 +52,12 @@ static int refuse_syntax(NodeReader *r) {
         if (p->error == YAML_MEMORY_ERROR)
                 return error_origin(-ENOMEM);
         if (p->error == YAML_READER_ERROR)
-                config_mistakes_add(r->mistakes, place_at_offset(r, p->problem_offset), "not YAML: %s", p->problem);
+                config_diagnostics_add(r->mistakes, place_at_offset(r, p->problem_offset), "not YAML: %s", p->problem);
         else if (p->context)
-                config_mistakes_add(r->mistakes, place_of(r, p->problem_mark), "not YAML: %s, %s (from line %zu)",
-                                    p->problem, p->context, p->context_mark.line + 1);
+                config_diagnostics_add(r->mistakes, place_of(r, p->problem_mark), "not YAML: %s, %s (from line %zu)",
+                                       p->problem, p->context, p->context_mark.line + 1);
         else
-                config_mistakes_add(r->mistakes, place_of(r, p->problem_mark), "not YAML: %s", p->problem);
+                config_diagnostics_add(r->mistakes, place_of(r, p->problem_mark), "not YAML: %s", p->problem);
         return REFUSED_INVALID;
 }
 
@@ -84,8 +84,8 @@ static int reader_charge(NodeReader *r, ConfigPlace at, size_t weight) {
         r->weight += weight; /* neither is much above CONFIG_WEIGHT_MAX */
         if (r->weight <= CONFIG_WEIGHT_MAX)
                 return 0;
-        config_mistakes_add(r->mistakes, at, "too much in one file: more than %d values, counting what aliases repeat "
-                            "and long texts as several", CONFIG_WEIGHT_MAX);
+        config_diagnostics_add(r->mistakes, at, "too much in one file: more than %d values, counting what aliases repeat "
+                               "and long texts as several", CONFIG_WEIGHT_MAX);
         return REFUSED_INVALID;
 }
 
@@ -97,8 +97,8 @@ static int anchor_add(NodeReader *r, const yaml_char_t *name, Node *node) {
         if (!name)
                 return 0;
         if (d->n_anchors >= CONFIG_ANCHORS_MAX) {
-                config_mistakes_add(r->mistakes, node->at, "too many anchors: at most %d in one file",
-                                    CONFIG_ANCHORS_MAX);
+                config_diagnostics_add(r->mistakes, node->at, "too many anchors: at most %d in one file",
+                                       CONFIG_ANCHORS_MAX);
                 return REFUSED_INVALID;
         }
         if (!ARRAY_ROOM(d->anchors, d->n_anchors))
@@ -123,8 +123,8 @@ static int alias_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
                         *ret = d->anchors[i - 1].node;
                 return error;
         }
-        config_mistakes_add(r->mistakes, place_of(r, event->start_mark),
-                            "alias '*%s': no anchor '&%s' ends before it in this file", name, name);
+        config_diagnostics_add(r->mistakes, place_of(r, event->start_mark),
+                               "alias '*%s': no anchor '&%s' ends before it in this file", name, name);
         error = reader_charge(r, place_of(r, event->start_mark), 1);
         return error != 0 ? error : node_new(r, NODE_BROKEN, event->start_mark, ret);
 }
@@ -154,7 +154,7 @@ static int text_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
         if (!n->text)
                 return error_origin(-ENOMEM);
         if (strlen(value) < event->data.scalar.length) {
-                config_mistakes_add(r->mistakes, n->at, "this text has a zero byte in it");
+                config_diagnostics_add(r->mistakes, n->at, "this text has a zero byte in it");
                 n->kind = NODE_BROKEN;
         }
         error = anchor_add(r, event->data.scalar.anchor, n);
@@ -165,7 +165,7 @@ static int text_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
 
 static int node_add_child(NodeReader *r, Node *n, Node *child) {
         if (n->kind == NODE_MAP && n->n_children >= 2 * CONFIG_KEYS_MAX) {
-                config_mistakes_add(r->mistakes, child->at, "too many keys: at most %d in one mapping", CONFIG_KEYS_MAX);
+                config_diagnostics_add(r->mistakes, child->at, "too many keys: at most %d in one mapping", CONFIG_KEYS_MAX);
                 return REFUSED_INVALID;
         }
         if (!ARRAY_ROOM(n->children, n->n_children))
@@ -221,7 +221,7 @@ static int map_check_keys(NodeReader *r, Node *map) {
                 if (map->children[i]->kind == NODE_TEXT)
                         sorted[n++] = &map->children[i];
                 else if (map->children[i]->kind != NODE_BROKEN)
-                        config_mistakes_add(r->mistakes, map->children[i]->at, "a key must be text, not a list or a "
+                        config_diagnostics_add(r->mistakes, map->children[i]->at, "a key must be text, not a list or a "
                                                                                "mapping");
         }
         qsort(sorted, n, sizeof(*sorted), pair_order);
@@ -232,8 +232,8 @@ static int map_check_keys(NodeReader *r, Node *map) {
                         first = i;
                         continue;
                 }
-                config_mistakes_add(r->mistakes, key->at, "key %s stands here twice, first in line %u",
-                                    QUOTE(key->text), before->at.line);
+                config_diagnostics_add(r->mistakes, key->at, "key %s stands here twice, first in line %u",
+                                       QUOTE(key->text), before->at.line);
                 *sorted[i] = NULL;
         }
         for (size_t i = 0; i + 1 < map->n_children; i += 2) {
@@ -257,8 +257,8 @@ static int collection_read(NodeReader *r, yaml_event_t *event, Node **ret) {
         if (error != 0)
                 return error;
         if (r->depth >= CONFIG_DEPTH_MAX) {
-                config_mistakes_add(r->mistakes, n->at, "too deep: at most %d lists and mappings inside of each other",
-                                    CONFIG_DEPTH_MAX);
+                config_diagnostics_add(r->mistakes, n->at, "too deep: at most %d lists and mappings inside of each other",
+                                       CONFIG_DEPTH_MAX);
                 return REFUSED_INVALID;
         }
         r->depth++;
@@ -300,8 +300,8 @@ static int node_read(NodeReader *r, yaml_event_t *event, Node **ret) {
         if (error != 0)
                 return error;
         if (tag)
-                config_mistakes_add(r->mistakes, place_of(r, event->start_mark), "tag %s: tags have no meaning here, "
-                                    "remove it", QUOTE((const char *)tag));
+                config_diagnostics_add(r->mistakes, place_of(r, event->start_mark), "tag %s: tags have no meaning here, "
+                                       "remove it", QUOTE((const char *)tag));
         return event->type == YAML_SCALAR_EVENT ? text_read(r, event, ret) : collection_read(r, event, ret);
 }
 
@@ -324,8 +324,8 @@ static int stream_read(NodeReader *r) {
                         break;
                 case YAML_DOCUMENT_START_EVENT:
                         if (r->document.root) {
-                                config_mistakes_add(r->mistakes, place_of(r, event.start_mark),
-                                                    "a second document begins here: only one is read from a file");
+                                config_diagnostics_add(r->mistakes, place_of(r, event.start_mark),
+                                                       "a second document begins here: only one is read from a file");
                                 error = REFUSED_INVALID;
                         }
                         break;
@@ -356,23 +356,23 @@ static int refuse_tag_directives(const NodeReader *r) {
 
                 if (!begins_line(r->bytes, offset))
                         continue;
-                config_mistakes_add(r->mistakes, place_at_offset(r, offset), "%s at the beginning of a line: tags have no meaning "
-                                    "here, remove it", directive);
+                config_diagnostics_add(r->mistakes, place_at_offset(r, offset), "%s at the beginning of a line: tags have no meaning "
+                                       "here, remove it", directive);
                 return REFUSED_INVALID;
         }
         return 0;
 }
 
-int document_decode(const char *path, unsigned file, const char *bytes, size_t length, ConfigMistakes *m,
-                    Document *ret) {
+int document_decode(const char *path, unsigned file, const char *bytes, size_t length, ConfigDiagnostics *m,
+                       Document *ret) {
         yaml_parser_t parser;
         NodeReader r = { .parser = &parser, .path = path, .bytes = bytes, .length = length, .file = file,
                          .mistakes = m, .document = DOCUMENT_NULL };
         int error;
 
         if (length > CONFIG_FILE_MAX) {
-                config_mistakes_add(m, (ConfigPlace){ .path = path, .file = file },
-                                    "too long: %zu bytes, expected at most %d", length, CONFIG_FILE_MAX);
+                config_diagnostics_add(m, (ConfigPlace){ .path = path, .file = file },
+                                       "too long: %zu bytes, expected at most %d", length, CONFIG_FILE_MAX);
                 return REFUSED_INVALID;
         }
         if (length >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) { /* told the encoding, libyaml expects no mark of it */

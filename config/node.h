@@ -54,8 +54,8 @@ typedef struct Document {
  * 0, also if mistakes were added that leave the rest readable; REFUSED_INVALID if the text is no YAML or too much of
  * it (the mistake is added); REFUSED_CANCELLED from a checkpoint; negative: -ENOMEM. `path` must live as long as the document.
  */
-int document_decode(const char *path, unsigned file, const char *bytes, size_t length, ConfigMistakes *m,
-                    Document *ret);
+int document_decode(const char *path, unsigned file, const char *bytes, size_t length, ConfigDiagnostics *m,
+                       Document *ret);
 void document_deinit(Document *d);
 
 /* The value of a key of a NODE_MAP, or NULL. */

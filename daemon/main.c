@@ -158,21 +158,21 @@ static int parse_options(int argc, char **argv, Options *o) {
 }
 
 /* What only goes to stderr would be no error in the journal. */
-static void say_mistake(const ConfigMistake *mistake) {
+static void say_mistake(const ConfigDiagnostic *mistake) {
         char text[900];
 
         if (!log_is_journal()) {
-                config_mistake_print(mistake, stderr);
+                config_diagnostic_print(mistake, stderr);
                 return;
         }
-        (void)config_mistake_text(mistake, text, sizeof(text));
+        (void)config_diagnostic_text(mistake, text, sizeof(text));
         log_print_with(mistake->warning ? LOG_WARNING : LOG_ERR, MESSAGE_BAD_CONFIG, LOG_FIELDS({ "REASON", "bad-config" }), "%s",
                        text);
 }
 
 /* NULL: said why. */
 static Config *load_config(const char *path) {
-        ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics mistakes = CONFIG_DIAGNOSTICS_NULL;
         Config *c = NULL;
         int r = 0;
 
@@ -180,11 +180,11 @@ static Config *load_config(const char *path) {
                 r = config_load(path, &mistakes, &c);
         else
                 c = config_default();
-        if (r == 0 && c && (r = access_check(c, &mistakes)) == 0 && (r = config_mistakes_finish(&mistakes)) == 0 && mistakes.n_errors > 0)
+        if (r == 0 && c && (r = access_check(c, &mistakes)) == 0 && (r = config_diagnostics_finish(&mistakes)) == 0 && mistakes.n_errors > 0)
                 c = config_unref(c);
         for (size_t i = 0; i < mistakes.n_items; i++)
                 say_mistake(&mistakes.items[i]);
-        config_mistakes_deinit(&mistakes);
+        config_diagnostics_deinit(&mistakes);
         if (r < 0 || (r == 0 && !c && !path))
                 log_print(LOG_ERR, MESSAGE_FAILED, "%s", r ? error_text(r) : strerror(ENOMEM));
         return c;
@@ -192,16 +192,16 @@ static Config *load_config(const char *path) {
 
 /* Notes are no failure, but what would refuse a start is. */
 static int check_names(const Config *c) {
-        ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics mistakes = CONFIG_DIAGNOSTICS_NULL;
         int r = supervisor_check_names(c, &mistakes);
 
         for (size_t i = 0; i < mistakes.n_items; i++)
-                config_mistake_print(&mistakes.items[i], stderr);
+                config_diagnostic_print(&mistakes.items[i], stderr);
         if (r < 0)
                 fprintf(stderr, "perfd: %s\n", error_text(r));
         if (r == 0 && mistakes.n_errors > 0)
                 r = REFUSED_INVALID;
-        config_mistakes_deinit(&mistakes);
+        config_diagnostics_deinit(&mistakes);
         return r;
 }
 

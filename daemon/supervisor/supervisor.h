@@ -288,7 +288,7 @@ ConfigPlace place_of(const Config *c, const ConfigEvent *from, const Explanation
 /* The same in front of why it was refused. */
 void place_explanation(const Config *c, const ConfigEvent *from, Explanation *e);
 /* A YAML text against this host: everything is opened once, disabled, and closed. 0, REFUSED_INVALID or _CANCELLED, negative. */
-int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, ConfigMistakes *m);
+int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, ConfigDiagnostics *m);
 
 /* supervisor/configuration/reload.c: from what is configured to another configuration, all of it or, refused, nothing. */
 int supervisor_apply_config(Supervisor *s, Explanation *e); /* the one that it was started with */

@@ -17,14 +17,14 @@ static void print_events(const char *kind, const NumberedEvent *events, size_t n
 }
 
 static int examine(void) {
-        ConfigMistakes m = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
         _cleanup_(config_unrefp) Config *c = NULL;
         char bytes[64 * 1024];
         size_t n = fread(bytes, 1, sizeof(bytes), stdin);
         int r = config_parse("example", bytes, n, &m, &c);
 
         for (size_t i = 0; i < m.n_items; i++)
-                config_mistake_print(&m.items[i], stdout);
+                config_diagnostic_print(&m.items[i], stdout);
         for (size_t i = 0; r == 0 && i < c->n_events; i++) {
                 EventNames names;
 
@@ -34,7 +34,7 @@ static int examine(void) {
                 event_names_deinit(&names);
         }
         r = r != 0 || m.n_items > 0;
-        config_mistakes_deinit(&m);
+        config_diagnostics_deinit(&m);
         return r;
 }
 

@@ -73,14 +73,14 @@ static void check_config(const Config *c) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
-        ConfigMistakes m = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
         Config *c = NULL;
         int r = config_parse("fuzz.yaml", (const char *)bytes, length, &m, &c);
 
         assert(r == 0 || r == REFUSED_INVALID);
         assert((r == 0) == (c != NULL) && (r == 0) == (m.n_errors == 0));
         for (size_t i = 0; i < m.n_items; i++) {
-                const ConfigMistake *a = &m.items[i], *before = i > 0 ? a - 1 : NULL;
+                const ConfigDiagnostic *a = &m.items[i], *before = i > 0 ? a - 1 : NULL;
 
                 assert((a->line > 0) == (a->column > 0));
                 assert(a->text[0] && !strpbrk(a->text, "\n\r\x1b"));
@@ -89,6 +89,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         if (c)
                 check_config(c);
         config_unref(c);
-        config_mistakes_deinit(&m);
+        config_diagnostics_deinit(&m);
         return 0;
 }

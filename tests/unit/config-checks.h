@@ -12,21 +12,21 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/error.h"
 
-static inline char *reported(const ConfigMistakes *m) {
+static inline char *reported(const ConfigDiagnostics *m) {
         size_t size;
         char *text = NULL;
         FILE *f = open_memstream(&text, &size);
 
         assert_non_null(f);
         for (size_t i = 0; i < m->n_items; i++)
-                config_mistake_print(&m->items[i], f);
+                config_diagnostic_print(&m->items[i], f);
         fclose(f);
         return text;
 }
 
 /* Each line of `expected` begins with the place in "f". NULL is returned for a refusal. */
 static inline Config *check(const char *yaml, size_t length, const char *expected) {
-        ConfigMistakes m = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
         _cleanup_free_ char *text = NULL;
         Config *c = NULL;
         int r = config_parse("f", yaml, length, &m, &c);
@@ -35,7 +35,7 @@ static inline Config *check(const char *yaml, size_t length, const char *expecte
         assert_string_equal(text, expected);
         assert_int_equal(r, m.n_errors > 0 ? REFUSED_INVALID : 0);
         assert_int_equal(c == NULL, m.n_errors > 0);
-        config_mistakes_deinit(&m);
+        config_diagnostics_deinit(&m);
         return c;
 }
 

@@ -20,7 +20,7 @@ int checkpoint(Explanation *e) {
         return n_passed++ < n_allowed ? 0 : REFUSED_CANCELLED;
 }
 
-static int parse(const char *yaml, Config **ret, ConfigMistakes *m) {
+static int parse(const char *yaml, Config **ret, ConfigDiagnostics *m) {
         n_passed = 0;
         return config_parse("f", yaml, strlen(yaml), m, ret);
 }
@@ -33,7 +33,7 @@ static void test_cancelled_anywhere(void **state) {
                                    "  g: {target: a, events: [cs, {event: cycles, attr: {exclude-hv: true}, callchain: [user, kernel]}]}\n"
                                    "  h: {events: [{event: external:x, fields: {a: u8, b: u16}}, {event: external:y, fields: [c: u8, d: u8]}]}\n"
                                    "  i: {counters: [cycles, instructions]}\n";
-        ConfigMistakes m = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
         Config *c = NULL;
         size_t n;
 
@@ -48,7 +48,7 @@ static void test_cancelled_anywhere(void **state) {
                 assert_int_equal(m.n_items, 0);
         }
         n_allowed = SIZE_MAX;
-        config_mistakes_deinit(&m);
+        config_diagnostics_deinit(&m);
 }
 
 /* BEFORE; then ITEM, which has a number in the place of its %, n times from 1 on; then AFTER. */
@@ -70,7 +70,7 @@ static char *repeat(const char *before, const char *item, size_t n, const char *
 }
 
 static void check_mistake(const char *yaml, const char *expected, size_t n_errors) {
-        ConfigMistakes m = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
         _cleanup_(config_unrefp) Config *c = NULL;
 
         assert_int_equal(parse(yaml, &c, &m), n_errors ? REFUSED_INVALID : 0);
@@ -78,7 +78,7 @@ static void check_mistake(const char *yaml, const char *expected, size_t n_error
         for (size_t i = 0, at = 0; i < m.n_items; i++)
                 if (!m.items[i].warning && at++ == 0)
                         assert_string_equal(m.items[i].text, expected);
-        config_mistakes_deinit(&m);
+        config_diagnostics_deinit(&m);
 }
 
 static void test_bounds(void **state) {
@@ -113,12 +113,12 @@ static void test_repeated(void **state) {
         _cleanup_free_ char *yaml = repeat("version: 1\ntargets: {a: {pids: [1, ", "2,", CONFIG_IDS_MAX + 10, "3]}}\n");
         _cleanup_free_ char *wrong = repeat("version: 1\ntargets: {a: {pids: [1, ", "2,", 2000, "0]}}\n");
         _cleanup_(config_unrefp) Config *c = NULL;
-        ConfigMistakes m = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
 
         assert_int_equal(parse(yaml, &c, &m), 0);
         assert_int_equal(c->targets[1].pids.n_ids, 3);
         assert_int_equal(m.n_items, CONFIG_WARNINGS_MAX);
-        config_mistakes_deinit(&m);
+        config_diagnostics_deinit(&m);
         check_mistake(wrong, "pids: found '0', expected process ids from 1 to 4194304 in a list, such as [1, 2] (and 1499 more "
                              "errors that are not shown)", 1);
 }

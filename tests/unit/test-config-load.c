@@ -35,7 +35,7 @@ static void write_file(const char *path, const char *text) {
 }
 
 static Config *check(const char *path, const char *expected) {
-        ConfigMistakes m = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
         _cleanup_free_ char *text = NULL;
         size_t size;
         Config *c = NULL;
@@ -43,12 +43,12 @@ static Config *check(const char *path, const char *expected) {
         int r = config_load(path, &m, &c);
 
         for (size_t i = 0; i < m.n_items; i++)
-                config_mistake_print(&m.items[i], f);
+                config_diagnostic_print(&m.items[i], f);
         fclose(f);
         assert_string_equal(text, expected);
         assert_int_equal(r, m.n_errors > 0 ? REFUSED_INVALID : 0);
         assert_int_equal(c == NULL, m.n_errors > 0);
-        config_mistakes_deinit(&m);
+        config_diagnostics_deinit(&m);
         return c;
 }
 

@@ -45,7 +45,7 @@ static void check(const char *yaml, int expected, long n_least) {
         long n_failures = 0;
 
         for (;; n_failures++) {
-                ConfigMistakes m = CONFIG_MISTAKES_NULL;
+                ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
                 Config *c = NULL;
                 int r;
 
@@ -56,12 +56,12 @@ static void check(const char *yaml, int expected, long n_least) {
                         assert_int_equal(r, expected);
                         assert_int_equal(c == NULL, expected != 0);
                         config_unref(c);
-                        config_mistakes_deinit(&m);
+                        config_diagnostics_deinit(&m);
                         break;
                 }
                 assert_int_equal(r, -ENOMEM);
                 assert_null(c);
-                config_mistakes_deinit(&m);
+                config_diagnostics_deinit(&m);
         }
         assert_true(n_failures >= n_least);
 }

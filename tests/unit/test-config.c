@@ -262,7 +262,7 @@ static void test_bounds(void **state) {
                                      "f: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]\n";
         static const char many[] = "version: 1\ngroups: {g: {events: [", item[] = "s:a, ";
         _cleanup_free_ char *bytes = calloc(1, CONFIG_FILE_MAX + 2);
-        ConfigMistakes m = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
         Config *c = NULL;
         size_t n;
 
@@ -281,10 +281,10 @@ static void test_bounds(void **state) {
                 n += (size_t)sprintf(bytes + n, "%s", item);
         n += (size_t)sprintf(bytes + n, "]}}\n");
         assert_int_equal(config_parse("f", bytes, n, &m, &c), REFUSED_INVALID);
-        assert_int_equal(m.n_items, CONFIG_MISTAKES_MAX);
-        assert_int_equal(m.n_left_out, CONFIG_EVENTS_MAX - CONFIG_MISTAKES_MAX);
+        assert_int_equal(m.n_items, CONFIG_DIAGNOSTICS_MAX);
+        assert_int_equal(m.n_left_out, CONFIG_EVENTS_MAX - CONFIG_DIAGNOSTICS_MAX);
         assert_int_equal(m.n_errors, CONFIG_EVENTS_MAX);
-        config_mistakes_deinit(&m);
+        config_diagnostics_deinit(&m);
 }
 
 static void test_values(void **state) {

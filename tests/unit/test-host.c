@@ -106,7 +106,7 @@ static void test_places(void **state) {
 
         assert_int_equal(config_set_host_cpus(possible, (bool[]){ true, true }, 2), 0);
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                ConfigMistakes m = CONFIG_MISTAKES_NULL;
+                ConfigDiagnostics m = CONFIG_DIAGNOSTICS_NULL;
                 Config *c = NULL;
                 char yaml[200];
 
@@ -117,7 +117,7 @@ static void test_places(void **state) {
                 assert_int_equal(m.items[0].line, strchr(cases[i].yaml, '\n') ? 3 : 2);
                 if (cases[i].column)
                         assert_int_equal(m.items[0].column, cases[i].column);
-                config_mistakes_deinit(&m);
+                config_diagnostics_deinit(&m);
         }
         config_forget_host();
 }

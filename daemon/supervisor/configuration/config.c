@@ -94,7 +94,7 @@ static int prepare(Supervisor *s, const Config *c, const ConfigEvent *from, Regi
         return 0;
 }
 
-int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, ConfigMistakes *m) {
+int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, ConfigDiagnostics *m) {
         _cleanup_(config_unrefp) Config *c = NULL;
         int r = config_parse_all(texts, n, m, &c);
 
@@ -111,5 +111,5 @@ int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, Config
                 else if (found > 0)
                         reload_add_refusal(c, &c->events[i], found, &e, m);
         }
-        return r == 0 ? config_mistakes_finish(m) : r;
+        return r == 0 ? config_diagnostics_finish(m) : r;
 }

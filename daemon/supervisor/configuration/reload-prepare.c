@@ -200,13 +200,13 @@ bool reload_may_come(int r) {
         return r == REFUSED_NOT_FOUND || r == REFUSED_DENIED || r == REFUSED_EXHAUSTED || r == REFUSED_UNSUPPORTED;
 }
 
-void reload_add_refusal(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigMistakes *m) {
+void reload_add_refusal(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigDiagnostics *m) {
         ConfigPlace at = place_of(c, event, e);
 
         if (c->strict || !reload_may_come(refusal))
-                config_mistakes_add(m, at, "%s", e->text);
+                config_diagnostics_add(m, at, "%s", e->text);
         else
-                config_mistakes_add_pending(m, at, e->reason, e->text);
+                config_diagnostics_add_pending(m, at, e->reason, e->text);
 }
 
 /* Everything configured that is not kept goes. */

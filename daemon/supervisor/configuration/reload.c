@@ -142,13 +142,13 @@ int supervisor_apply_config(Supervisor *s, Explanation *e) {
 
 #define MORE_MISTAKES_SIZE 80 /* of a list, for what it has no room for */
 
-static int refuse_mistakes(const ConfigMistakes *m, const char *path, Explanation *e) {
+static int refuse_mistakes(const ConfigDiagnostics *m, const char *path, Explanation *e) {
         size_t used = 0, n_left = 0;
         char line[sizeof(e->text)];
 
         (void)refuse(e, REFUSED_INVALID, "bad-config", "%s is not valid", path);
         for (size_t i = 0; i < m->n_items; i++) {
-                size_t n = m->items[i].warning ? 0 : config_mistake_text(&m->items[i], line, sizeof(line) - MORE_MISTAKES_SIZE);
+                size_t n = m->items[i].warning ? 0 : config_diagnostic_text(&m->items[i], line, sizeof(line) - MORE_MISTAKES_SIZE);
 
                 if (m->items[i].warning)
                         continue;
@@ -166,32 +166,32 @@ static int refuse_mistakes(const ConfigMistakes *m, const char *path, Explanatio
 }
 
 /* What reading it has said. */
-static int refuse_config(int r, const ConfigMistakes *m, const char *path, Explanation *e) {
+static int refuse_config(int r, const ConfigDiagnostics *m, const char *path, Explanation *e) {
         if (r == REFUSED_CANCELLED)
                 return refuse(e, r, "cancelled", "it was not read to its end: perfd is stopping, or nobody waits for it any more");
         return r > 0 ? refuse_mistakes(m, path, e) : r;
 }
 
 /* What only the daemon knows of a configuration that is right else: its rules. */
-static int check_rules(int r, const Config *c, ConfigMistakes *m) {
+static int check_rules(int r, const Config *c, ConfigDiagnostics *m) {
         if (r == 0)
                 r = access_check(c, m);
         if (r == 0)
-                r = config_mistakes_finish(m);
+                r = config_diagnostics_finish(m);
         return r == 0 && m->n_errors > 0 ? REFUSED_INVALID : r;
 }
 
-static void log_warning(const ConfigMistake *m) {
+static void log_warning(const ConfigDiagnostic *m) {
         char line[1024];
 
-        (void)config_mistake_text(m, line, sizeof(line));
+        (void)config_diagnostic_text(m, line, sizeof(line));
         utf8_mend(line);
         log_print(LOG_WARNING, MESSAGE_BAD_CONFIG, "%s", line);
 }
 
 static int reload_file(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
-        ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics mistakes = CONFIG_DIAGNOSTICS_NULL;
         int r;
 
         thread_assert(THREAD_MAIN);
@@ -202,7 +202,7 @@ static int reload_file(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *
         r = refuse_config(r, &mistakes, s->config_path, e);
         for (size_t i = 0; i < mistakes.n_items && r == 0; i++)
                 log_warning(&mistakes.items[i]);
-        config_mistakes_deinit(&mistakes);
+        config_diagnostics_deinit(&mistakes);
         if (r != 0)
                 return r;
         s->loads_own_config = true;
@@ -229,14 +229,14 @@ int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e
 }
 
 int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *e) {
-        ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics mistakes = CONFIG_DIAGNOSTICS_NULL;
         int r = config_parse(path, yaml, strlen(yaml), &mistakes, ret);
 
         r = check_rules(r, r == 0 ? *ret : NULL, &mistakes);
         if (r > 0)
                 *ret = config_unref(*ret);
         r = refuse_config(r, &mistakes, path, e);
-        config_mistakes_deinit(&mistakes);
+        config_diagnostics_deinit(&mistakes);
         return r;
 }
 

@@ -42,6 +42,6 @@ int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, 
 /* Refused with this: it may be another answer when the host has changed. A mistake stays one. */
 bool reload_may_come(int r);
 /* Into a list: a note of what would be pending, or a mistake, which everything is of a strict configuration. */
-void reload_add_refusal(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigMistakes *m);
+void reload_add_refusal(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigDiagnostics *m);
 /* Every event of the configuration as one that is pending, for no reason yet. The list grows also when it fails: -ENOMEM. */
 int reload_all_pending(Supervisor *s, const Config *c, PendingEvent **list);

@@ -350,7 +350,7 @@ int access_change(Supervisor *s, Config *c) {
 
 /* ---- the configuration ------------------------------------------------------------------------------------------- */
 
-int access_check(const Config *c, ConfigMistakes *m) {
+int access_check(const Config *c, ConfigDiagnostics *m) {
         for (size_t i = 0; i < c->n_rules; i++) {
                 const ConfigRule *rule = &c->rules[i];
                 _cleanup_(filter_freep) Filter *filter = NULL;
@@ -360,7 +360,7 @@ int access_check(const Config *c, ConfigMistakes *m) {
                 if (r < 0)
                         return r;
                 if (r > 0)
-                        config_mistakes_add(m, rule->where_at, "where: at byte %u: %s", e.position, e.text);
+                        config_diagnostics_add(m, rule->where_at, "where: at byte %u: %s", e.position, e.text);
         }
         return 0;
 }

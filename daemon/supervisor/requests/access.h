@@ -47,4 +47,4 @@ int access_remember(const Connection *c, Admission *a, Explanation *e);
 int access_change(Supervisor *s, Config *c);
 
 /* What is wrong with the predicates of rules; the list is not finished. -ENOMEM */
-int access_check(const Config *c, ConfigMistakes *m);
+int access_check(const Config *c, ConfigDiagnostics *m);

@@ -122,7 +122,7 @@ int handle_set_filter(RequestContext *a, Explanation *e) {
         return r == 0 ? supervisor_set_filter(a->supervisor, q->name ? q->name : "", filter, e) : r;
 }
 
-static int diagnostic_message(const ConfigMistake *from, Perfd__V1__ConfigMistake **ret) {
+static int diagnostic_message(const ConfigDiagnostic *from, Perfd__V1__ConfigMistake **ret) {
         Perfd__V1__ConfigMistake *m = malloc(sizeof(*m));
         int r;
 
@@ -137,7 +137,7 @@ static int diagnostic_message(const ConfigMistake *from, Perfd__V1__ConfigMistak
         return string_set(&m->reason, from->reason ? from->reason : "");
 }
 
-static int mistakes_message(const ConfigMistakes *from, Perfd__V1__ValidateReply *to) {
+static int mistakes_message(const ConfigDiagnostics *from, Perfd__V1__ValidateReply *to) {
         int r = 0;
 
         to->mistakes = calloc(from->n_items + 1, sizeof(*to->mistakes));
@@ -166,7 +166,7 @@ static ConfigText config_text(const char *path, const char *yaml) {
 
 int handle_validate(RequestContext *a, Explanation *e) {
         const Perfd__V1__ValidateRequest *q = a->request->validate;
-        ConfigMistakes mistakes = CONFIG_MISTAKES_NULL;
+        ConfigDiagnostics mistakes = CONFIG_DIAGNOSTICS_NULL;
         Perfd__V1__ValidateReply *reply = malloc(sizeof(*reply));
         _cleanup_free_ ConfigText *texts = NULL;
         int r;
@@ -188,7 +188,7 @@ int handle_validate(RequestContext *a, Explanation *e) {
         r = supervisor_validate(a->supervisor, texts, q->n_drop_ins + 1, &mistakes);
         if (r >= 0 && r != REFUSED_CANCELLED)
                 r = mistakes_message(&mistakes, reply);
-        config_mistakes_deinit(&mistakes);
+        config_diagnostics_deinit(&mistakes);
         return r;
 }
 

@@ -89,7 +89,7 @@ static int check_name(const Tracing *t, const ConfigEvent *event, const EventNam
         }
 }
 
-static int check_event(const Config *c, const ConfigEvent *event, const Tracing *t, ConfigMistakes *m) {
+static int check_event(const Config *c, const ConfigEvent *event, const Tracing *t, ConfigDiagnostics *m) {
         EventNames names = EVENT_NAMES_NULL;
         int r = event_names_parse(event->event, &names, NULL); /* as config/ has done */
 
@@ -106,12 +106,12 @@ static int check_event(const Config *c, const ConfigEvent *event, const Tracing 
         return r;
 }
 
-int supervisor_check_names(const Config *c, ConfigMistakes *m) {
+int supervisor_check_names(const Config *c, ConfigDiagnostics *m) {
         Tracing tracing = TRACING_NULL;
         int r = open_tracing(&tracing);
 
         for (size_t i = 0; i < c->n_events && r == 0; i++)
                 r = check_event(c, &c->events[i], &tracing, m);
         tracing_close(&tracing);
-        return r == 0 ? config_mistakes_finish(m) : r;
+        return r == 0 ? config_diagnostics_finish(m) : r;
 }
