@@ -154,9 +154,9 @@ static int check_cgroup_names(const Perfd__V1__AddRequest *q, Explanation *e) {
                 if (q->events[i]->target)
                         n += q->events[i]->target->n_cgroups + q->events[i]->target->n_containers + q->events[i]->target->n_units;
         return n <= CGROUP_NAMES_MAX ? 0
-                                     : refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket names %d "
-                                              "cgroups, containers and units in an add at most, of all its events: name one that "
-                                              "has the others below it", CGROUP_NAMES_MAX);
+                                     : refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket "
+                                              "names %d cgroups and units in an add at most, of all its "
+                                              "events: name one that has the others below it", CGROUP_NAMES_MAX);
 }
 
 int own_check_add(const Supervisor *s, const Access *a, const Connection *c, const Perfd__V1__AddRequest *q, Explanation *e) {
@@ -181,8 +181,9 @@ int own_check_add(const Supervisor *s, const Access *a, const Connection *c, con
                 at++;
         if (at < n || n < OWN_CONNECTIONS_MAX)
                 return 0;
-        return refuse(e, REFUSED_EXHAUSTED, "too-many-connections", "uid %u has %d connections already with which events end, "
-                      "all that it may: close some, or add more events by one", (unsigned)a->uid, OWN_CONNECTIONS_MAX);
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-connections", "uid %u has %d connections already with which "
+                      "events end, all that it may: close some, or add more events by one", (unsigned)a->uid,
+                      OWN_CONNECTIONS_MAX);
 }
 
 /* ---- names --------------------------------------------------------------------------------------------------------- */
@@ -237,10 +238,9 @@ int own_check_names(const Supervisor *s, const Access *a, char *const *names, si
         for (size_t i = 0; i < n && i < NAMES_MAX; i++)
                 n_globs += text_is_glob(names[i]);
         if (n > NAMES_MAX || n_globs > OWN_GLOBS_MAX)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket names %d events at once, "
-                                      "and "
-                              "%d globs among them, at most: make several requests of it, or use wider globs", NAMES_MAX,
-                              OWN_GLOBS_MAX);
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket names %d events "
+                              "at once, and %d globs among them, at most: make several requests of it, or use wider "
+                              "globs", NAMES_MAX, OWN_GLOBS_MAX);
         for (size_t i = 0; i < n && r == 0; i++) {
                 r = checkpoint(e);
                 if (r == 0)
@@ -266,11 +266,9 @@ static bool ids_have(const uint32_t *ids, size_t n, uint32_t id) {
 }
 
 static int refuse_task(const EventSpec *spec, const OwnTask *t, Explanation *e) {
-        return refuse(e, REFUSED_DENIED, "not-granted", "%s on thread %u of process %u is not granted: it is no process of uid "
-                              "%u "
-                      "and gid %u alone, without capabilities and to be dumped, as ptrace(2) asks for", spec->event, t->tid,
-                      t->pid,
-                      (unsigned)spec->uid, (unsigned)spec->gid);
+        return refuse(e, REFUSED_DENIED, "not-granted", "%s on thread %u of process %u is not granted: it is no "
+                      "process of uid %u and gid %u alone, without capabilities and to be dumped, as ptrace(2) asks for",
+                      spec->event, t->tid, t->pid, (unsigned)spec->uid, (unsigned)spec->gid);
 }
 
 /* One that is there and the client's gets a place in `t`, whose list has room. */
@@ -304,17 +302,16 @@ static int own_tasks_hold(const Registration *g, Whoms *whoms, OwnTasks *ret, Ex
         int r = 0;
 
         if (whoms->n > OWN_TASKS_MAX)
-                return refuse(e, REFUSED_EXHAUSTED, "bad-target", "%s: %zu threads, and an event of a client of the stream "
-                                      "socket is on "
-                              "%d at most: name fewer processes", g->event->spec.event, whoms->n, OWN_TASKS_MAX);
+                return refuse(e, REFUSED_EXHAUSTED, "bad-target", "%s: %zu threads, and an event of a client of the "
+                              "stream socket is on %d at most: name fewer processes", g->event->spec.event, whoms->n,
+                              OWN_TASKS_MAX);
         t.list = calloc(whoms->n + 1, sizeof(*t.list));
         if (!t.list)
                 return error_origin(-ENOMEM);
         if (!ends && !g->is_registered) {
                 free(t.list);
-                return refuse(e, REFUSED_DENIED, "not-granted", "while fs.suid_dumpable is 1, Linux ends no event at the exec "
-                                      "of a "
-                              "setuid program, so none is granted on processes: set it to 0 or 2");
+                return refuse(e, REFUSED_DENIED, "not-granted", "while fs.suid_dumpable is 1, Linux ends no event at "
+                              "the exec of a setuid program, so none is granted on processes: set it to 0 or 2");
         }
         for (size_t i = 0; i < whoms->n && r == 0 && ends; i++) {
                 bool is_own = false;

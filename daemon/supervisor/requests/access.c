@@ -93,11 +93,10 @@ bool access_may_emit(const Access *a, const char *name) {
 int access_refuse(const Access *a, const char *what, Explanation *e) {
         if (!a->rule)
                 return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted: no rule of access.rules in perfd's "
-                                      "configuration "
-                              "is for uid %u or one of its groups", what, (unsigned)a->uid);
-        return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted to uid %u: rule %zu of access.rules decides (%s:%u); "
-                      "`perfctl status` says what it grants", what, (unsigned)a->uid, a->number, a->rule->at.path,
-                      a->rule->at.line);
+                              "configuration is for uid %u or one of its groups", what, (unsigned)a->uid);
+        return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted to uid %u: rule %zu of access.rules decides "
+                      "(%s:%u); `perfctl status` says what it grants", what, (unsigned)a->uid, a->number,
+                      a->rule->at.path, a->rule->at.line);
 }
 
 /* proc(5): the owner of a folder of /proc/PID/task is the thread's effective uid. */
@@ -201,9 +200,8 @@ static int join_filter(const char *where, Subscription *u, Explanation *e) {
         r = filter_parse(joined, &u->filter, e);
         if (r > 0) {
                 e->position = 0; /* in what the client has not written */
-                return refuse(e, r, "bad-expression", "`where` and what the rule of access.rules joins to it are too long "
-                                      "together: use "
-                              "a shorter condition");
+                return refuse(e, r, "bad-expression", "`where` and what the rule of access.rules joins to it are too "
+                              "long together: use a shorter condition");
         }
         return r;
 }
