@@ -338,17 +338,6 @@ static int channel_push(Dispatcher *d, Channel *c, uint64_t cut, Packet *p) {
         return r;
 }
 
-static int packet_of_fields(const uint8_t *bytes, size_t n, Packet **ret) {
-        Packet *p = packet_new(n);
-
-        if (!p)
-                return error_origin(-ENOMEM);
-        packet_append_field(p, bytes, n);
-        packet_seal(p);
-        *ret = p;
-        return 0;
-}
-
 int dispatcher_describe(Dispatcher *d, const DispatcherCommand *mail) {
         _cleanup_(packet_unrefp) Packet *p = NULL;
         int r = packet_of_fields(mail->bytes, mail->n_bytes, &p);

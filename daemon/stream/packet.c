@@ -147,3 +147,14 @@ int packet_settle(Packet *p, PacketPool *pool) {
         p->bytes = p->room = room;
         return 0;
 }
+
+int packet_of_fields(const uint8_t *bytes, size_t n, Packet **ret) {
+        Packet *p = packet_new(n);
+
+        if (!p)
+                return error_origin(-ENOMEM);
+        packet_append_field(p, bytes, n);
+        packet_seal(p);
+        *ret = p;
+        return 0;
+}

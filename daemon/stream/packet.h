@@ -102,6 +102,9 @@ static inline void packet_seal(Packet *p) {
  */
 int packet_settle(Packet *p, PacketPool *pool);
 
+/* A sealed one of whole fields that are encoded already; takes a copy. -ENOMEM */
+int packet_of_fields(const uint8_t *bytes, size_t n, Packet **ret);
+
 /* A turn is over: what is no longer needed goes. */
 void packet_pool_turn(PacketPool *pool);
 /* All spare room goes. */

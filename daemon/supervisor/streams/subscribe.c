@@ -141,17 +141,6 @@ static int supervisor_end_subscription(Supervisor *s, Subscription *u) {
         return r;
 }
 
-static int packet_of(const uint8_t *bytes, size_t n, Packet **ret) {
-        Packet *p = packet_new(n);
-
-        if (!p)
-                return error_origin(-ENOMEM);
-        packet_append_field(p, bytes, n);
-        packet_seal(p);
-        *ret = p;
-        return 0;
-}
-
 static int start_packet(const Supervisor *s, const Subscriber *sub, const Perfd__V1__SubscribeRequest *q, Packet **ret) {
         Perfd__V1__StreamStart start = PERFD__V1__STREAM_START__INIT;
         Perfd__V1__Packet packet = PERFD__V1__PACKET__INIT;
@@ -169,7 +158,7 @@ static int start_packet(const Supervisor *s, const Subscriber *sub, const Perfd_
         start.overflow = q->overflow;
         start.queue_bytes = sub->queue_bytes;
         packet.start = &start;
-        return packet_of(bytes, perfd__v1__packet__pack(&packet, bytes), ret); /* uts strings are 64 bytes each */
+        return packet_of_fields(bytes, perfd__v1__packet__pack(&packet, bytes), ret); /* uts strings are 64 bytes each */
 }
 
 static int subscriber_add_packets(const Supervisor *s, Subscriber *sub, const Subscription *u,
@@ -191,7 +180,7 @@ static int subscriber_add_packets(const Supervisor *s, Subscriber *sub, const Su
                 r = subscription_describe(u, &first, &bytes, &n);
                 if (r < 0)
                         return r;
-                r = packet_of(bytes, n, &sub->packets[sub->n_packets]);
+                r = packet_of_fields(bytes, n, &sub->packets[sub->n_packets]);
                 free(bytes);
                 if (r < 0)
                         return r;
