@@ -93,7 +93,8 @@ def failovers(daemon):
 def check_home(daemon):
     for name, tid in threads_of(daemon).items():
         if name.startswith("reader-"):
-            equal(os.sched_getaffinity(tid), {int(name[len("reader-"):])}, f"where {name} runs afterwards")
+            home = {int(name[len("reader-"):])}
+            perfd.wait_until(lambda: os.sched_getaffinity(tid) == home, f"{name} to run on its own CPU again")
     perfd.wait_until(lambda: not any(name.startswith("backup") for name in threads_of(daemon)), "the backups to end")
 
 
