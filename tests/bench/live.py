@@ -53,7 +53,8 @@ def arguments():
     p.add_argument("--only", nargs="+", metavar="CASE", help="these, by name or glob, and what their goals need beside")
     p.add_argument("--rates", help="only these calls a second, separated by commas; 0 is flat out")
     p.add_argument("--json", metavar="PATH", help="all numbers, also of the single runs")
-    p.add_argument("--markdown", action="store_true", help="tables for RESULTS.md")
+    p.add_argument("--markdown", action="store_true", help="tables as they are in RESULTS.md")
+    p.add_argument("--results", metavar="PATH", help="writes them into that paper, between its two marks")
     p.add_argument("--load", metavar="PATH", help="measure nothing, print what an earlier run wrote by --json")
     p.add_argument("--quick", action="store_true", help="less than a minute: one repetition, few cases")
     p.add_argument("--seconds", type=float, help="of each flood (2)")
@@ -152,6 +153,8 @@ def run(a):
 
 def main():
     a = arguments()
+    if a.results:
+        markdown.split(a.results)  # before half an hour is spent on what could not be written
     if a.load:
         with open(a.load, encoding="utf-8") as f:
             found = json.load(f)
@@ -160,7 +163,10 @@ def main():
     if a.json:
         with open(a.json, "w", encoding="utf-8") as f:
             json.dump(found, f, indent=1)
-    (markdown if a.markdown else table).print_all(found)
+    if a.results:
+        markdown.write(found, a.results)
+    else:
+        (markdown if a.markdown else table).print_all(found)
 
 
 if __name__ == "__main__":

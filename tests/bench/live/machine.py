@@ -102,4 +102,4 @@ def missing(program):
 def describe():
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         model = next((line.split(":", 1)[1].strip() for line in f if line.startswith("model name")), platform.machine())
-    return {"cpu": model, "n_cpus": os.cpu_count(), "kernel": platform.release()}
+    return {"cpu": model, "n_cpus": os.cpu_count(), "kernel": platform.release(), "date": time.strftime("%Y-%m-%d")}

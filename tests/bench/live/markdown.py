@@ -1,5 +1,13 @@
 """The same for RESULTS.md, as Markdown."""
+import contextlib
+import io
+import os
+import sys
+import tempfile
+
 import table
+
+BEGIN, END = "<!-- written by tests/bench/live.py --results -->", "<!-- end of what it wrote -->"
 
 
 def cell(row):
@@ -57,3 +65,25 @@ def print_all(found):
     print_goals(found["costs"] + found["latencies"], found["resting"])
     if found["simulated"]:
         print(f"\n```\n{found['simulated']['text']}```")
+
+
+def split(path):
+    """What is before and behind the figures of a paper; exits if it has not each of its two marks once, in this order."""
+    with open(path, encoding="utf-8") as f:
+        head, begin, rest = f.read().partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end or BEGIN in rest or END in tail:
+        sys.exit(f"{path} needs one line {BEGIN}, and one line {END} below it")
+    return head, tail
+
+
+def write(found, path):
+    """Puts the figures into the paper, all or none."""
+    head, tail = split(path)
+    with io.StringIO() as block, contextlib.redirect_stdout(block):
+        print_all(found)
+        figures = block.getvalue().strip()
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=os.path.dirname(os.path.abspath(path)), delete=False) as f:
+        f.write(f"{head}{BEGIN}\n\n{figures}\n\n{END}{tail}")
+    os.chmod(f.name, 0o644)
+    os.replace(f.name, path)

@@ -124,7 +124,7 @@ def print_resting(judged):
 
 def print_machine(found):
     host = found["machine"]
-    print(f"{host['n_cpus']} x {host['cpu']}, Linux {host['kernel']}; medians of {found['repetitions']} x "
+    print(f"{host['date']}: {host['n_cpus']} x {host['cpu']}, Linux {host['kernel']}; medians of {found['repetitions']} x "
           f"{found['seconds']:g} s\n")
 
 
