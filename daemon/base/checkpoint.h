@@ -1,7 +1,7 @@
 /*
  * For long work on main: the places at which it lets others have their turn, as cond_resched() is for the kernel's. Code
  * that opens, walks or reads many things calls checkpoint() for each of them; what is served then is the loop's to say
- * (supervisor/requests/operations.c). On other threads, and while nobody has set anything, a checkpoint does nothing.
+ * (supervisor/operations/operations.c). On other threads, and while nobody has set anything, a checkpoint does nothing.
  */
 #pragma once
 

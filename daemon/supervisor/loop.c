@@ -24,7 +24,8 @@ static int on_goodbye_over(sd_event_source *source, uint64_t usec, void *userdat
 }
 
 /* Every stream is closed with its ledger; the loop ends when all have taken it, or after a while. */
-int supervisor_say_goodbye(Supervisor *s) {
+int supervisor_say_goodbye(void *userdata) {
+        Supervisor *s = userdata;
         int r;
 
         if (s->stopping)
@@ -50,17 +51,22 @@ int supervisor_say_goodbye(Supervisor *s) {
 }
 
 static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+        Supervisor *s = userdata;
+
         log_print(LOG_INFO, MESSAGE_STOPPING, "stopping on signal %u", si->ssi_signo);
-        operations_set_due(userdata, CHANGE_STOP);
+        operations_set_due(&s->operations, CHANGE_STOP);
         return 0;
 }
 
 static int on_reload(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
-        operations_set_due(userdata, CHANGE_RELOAD);
+        Supervisor *s = userdata;
+
+        operations_set_due(&s->operations, CHANGE_RELOAD);
         return 0;
 }
 
-int supervisor_reload_on_signal(Supervisor *s) {
+int supervisor_reload_on_signal(void *userdata) {
+        Supervisor *s = userdata;
         Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
         Explanation e = EXPLANATION_NULL;
         char state[64];
@@ -70,7 +76,7 @@ int supervisor_reload_on_signal(Supervisor *s) {
                        (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
         supervisor_notify(s, state);
         r = supervisor_reload(s, &reply, &e);
-        notes_say(s, "the configuration");
+        notes_say(&s->operations.notes, "the configuration");
         if (r == 0)
                 log_print(LOG_INFO, MESSAGE_RELOADED,
                           "reloaded: %u added, %u removed, %u changed, %u kept", reply.added, reply.removed,
@@ -132,6 +138,22 @@ static int source_give(sd_event_source *source) {
         return r;
 }
 
+/* Each change is made where what it is about is. */
+static void set_handlers(Supervisor *s) {
+        static int (*const make[])(void *userdata) = {
+                [CHANGE_STOP] = supervisor_say_goodbye,       [CHANGE_READERS] = supervisor_on_answers,
+                [CHANGE_HOTPLUG] = supervisor_on_hotplug,     [CHANGE_NOTICES] = supervisor_on_notices,
+                [CHANGE_CGROUPS] = supervisor_on_cgroups,     [CHANGE_ORPHANS] = supervisor_remove_orphans,
+                [CHANGE_RELOAD] = supervisor_reload_on_signal, [CHANGE_PENDING] = supervisor_retry_pending,
+                [CHANGE_LOSSES] = supervisor_on_losses,
+        };
+
+        s->operations.event = s->event;
+        s->operations.closer = &s->closer;
+        for (int kind = 0; kind < _CHANGE_KIND_MAX; kind++)
+                operations_set_handler(&s->operations, (ChangeKind)kind, make[kind], s);
+}
+
 int supervisor_start_loop(Supervisor *s) {
         static const struct {
                 int number;
@@ -149,6 +171,7 @@ int supervisor_start_loop(Supervisor *s) {
         sigprocmask(SIG_BLOCK, &set, NULL);
         signal(SIGPIPE, SIG_IGN);
         r = error_origin(sd_event_new(&s->event));
+        set_handlers(s);
         for (size_t i = 0; i < ARRAY_SIZE(signals) && r >= 0; i++) {
                 r = error_origin(sd_event_add_signal(s->event, &source, signals[i].number, signals[i].handler, s));
                 if (r >= 0)
@@ -180,11 +203,11 @@ int supervisor_run(Supervisor *s) {
         int r = 0, code;
 
         while (r >= 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED) {
-                r = operations_run(s);
+                r = operations_run(&s->operations);
                 if (r < 0 || sd_event_get_state(s->event) == SD_EVENT_FINISHED)
                         break;
                 r = error_origin(sd_event_prepare(s->event));
-                if (r == 0 && operations_are_waiting(s))
+                if (r == 0 && operations_are_waiting(&s->operations))
                         r = error_origin(sd_event_wait(s->event, 0));
                 else if (r == 0) {
                         closer_go(&s->closer);

@@ -240,7 +240,7 @@ static int start_listening(Supervisor *s, Explanation *e) {
 }
 
 static int start_hearing(Supervisor *s) {
-        int r = operations_listen(s, CHANGE_NOTICES, s->dispatcher.words.fd);
+        int r = operations_listen(&s->operations, CHANGE_NOTICES, s->dispatcher.words.fd);
 
         if (r == 0)
                 r = supervisor_start_memory(s);
@@ -250,14 +250,14 @@ static int start_hearing(Supervisor *s) {
 static int apply_config(Supervisor *s, Explanation *e) {
         int r = supervisor_apply_config(s, e);
 
-        notes_say(s, "the configuration");
+        notes_say(&s->operations.notes, "the configuration");
         return r;
 }
 
 static int load_kept(Supervisor *s) {
         int r = supervisor_load_kept(s);
 
-        notes_say(s, "kept events");
+        notes_say(&s->operations.notes, "kept events");
         return r;
 }
 
@@ -370,7 +370,7 @@ bool supervisor_stop(Supervisor *s) {
         bool has_ended = true;
 
         s->control.gone = NULL; /* everything goes */
-        operations_deinit(s);
+        operations_deinit(&s->operations);
         control_deinit(&s->control);
         supervisor_stop_readers(s);
         if (!stall_monitor_end(&s->stalls)) {

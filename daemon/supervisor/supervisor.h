@@ -29,9 +29,8 @@
 #include "daemon/supervisor/changes/births.h"
 #include "daemon/supervisor/ledger/losses.h"
 #include "daemon/supervisor/streams/memory.h"
-#include "daemon/supervisor/requests/notes.h"
 #include "daemon/supervisor/notify.h"
-#include "daemon/supervisor/requests/operations.h"
+#include "daemon/supervisor/operations/operations.h"
 #include "daemon/supervisor/configuration/pending.h"
 #include "daemon/supervisor/streams/routes.h"
 #include "daemon/supervisor/readers/stall.h"
@@ -203,7 +202,6 @@ typedef struct Supervisor {
         size_t n_subscribers, subscribers_max; /* what the dispatcher was made for */
         Control control;
         Operations operations;
-        Notes notes;
         struct UidCharge *charges; /* supervisor/events/quota.c */
         UncountedSaid uncounted_said;
         bool loads_own_config; /* a reload: root's file, whoever asks for it */
@@ -303,7 +301,7 @@ int supervisor_plan(Supervisor *s, const char *yaml, const char *path, bool may_
 
 /*
  * supervisor/events/open.c: the fds of one registration, disabled, filtered, in their rings. All or none. There may be none for an
- * event that is registered already, and whose tasks or CPUs are gone; and none in a trial (supervisor/requests/operations.h), which closes
+ * event that is registered already, and whose tasks or CPUs are gone; and none in a trial (supervisor/operations/operations.h), which closes
  * what it has opened.
  */
 int supervisor_open(Supervisor *s, const Registration *r, const char *filter, Opened *ret, Explanation *e);
@@ -402,8 +400,7 @@ int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, Even
 
 /* supervisor/events/select.c */
 int event_refs_add(EventRefs *r, uint32_t id, const char *name);
-/* A name, a glob, "#ID" or "@GROUP". */
-/* Each name selects at least one; in malloc'ed memory, in the order of registration, none twice. */
+/* A name, a glob, "#ID" or "@GROUP". Each name selects at least one; in malloc'ed memory, in the order of registration, none twice. */
 int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
                       Explanation *e);
 /* What a change is about, and what its answer says if it succeeds. With kept ones that wait: they have no id. */
@@ -493,6 +490,17 @@ int supervisor_open_migrations(Supervisor *s, uint32_t slot, Explanation *e);
 /* After its reader ended. */
 void supervisor_close_migrations(Supervisor *s, uint32_t slot);
 void supervisor_free_migrations(Supervisor *s);
+
+/* Changes that no client asks for (ChangeKind), where what they are about is. Negative: fatal. */
+int supervisor_say_goodbye(void *userdata);      /* supervisor/loop.c */
+int supervisor_reload_on_signal(void *userdata);
+int supervisor_on_answers(void *userdata);       /* supervisor/readers/stall.c */
+int supervisor_on_hotplug(void *userdata);       /* supervisor/changes/hotplug.c */
+int supervisor_on_notices(void *userdata);       /* supervisor/readers/notices.c */
+int supervisor_on_cgroups(void *userdata);       /* supervisor/changes/follow.c */
+int supervisor_remove_orphans(void *userdata);   /* supervisor/changes/events.c */
+int supervisor_retry_pending(void *userdata);    /* supervisor/configuration/pending.c */
+int supervisor_on_losses(void *userdata);        /* supervisor/ledger/losses.c */
 
 /* supervisor/requests/requests.c */
 int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request);

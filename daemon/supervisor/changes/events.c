@@ -316,15 +316,16 @@ int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *re
 void supervisor_on_connection_gone(void *userdata, uint64_t id) {
         Supervisor *s = userdata;
 
-        operations_drop(s, id);
+        operations_drop(&s->operations, id);
         for (Registration *g = s->registrations; g; g = g->next)
                 if (g->owner == id) {
                         g->owner = OWNER_GONE;
-                        operations_set_due(s, CHANGE_ORPHANS);
+                        operations_set_due(&s->operations, CHANGE_ORPHANS);
                 }
 }
 
-int supervisor_remove_orphans(Supervisor *s) {
+int supervisor_remove_orphans(void *userdata) {
+        Supervisor *s = userdata;
         _cleanup_free_ Registration **orphans = calloc(s->n_registrations + 1, sizeof(*orphans));
         size_t n = 0;
 

@@ -181,7 +181,8 @@ static int follow_events(Supervisor *s, Registration *list, bool each, Explanati
         return r;
 }
 
-int supervisor_on_cgroups(Supervisor *s) {
+int supervisor_on_cgroups(void *userdata) {
+        Supervisor *s = userdata;
         bool changed = false;
         int r = cgroup_watch_dispatch(s->cgroup_watch, &changed);
 
@@ -198,7 +199,7 @@ static int start_watch(Supervisor *s, Explanation *e) {
                 r = cgroup_watch_open(&s->cgroups, &s->cgroup_watch, e);
         if (r != 0)
                 return r;
-        r = operations_listen(s, CHANGE_CGROUPS, cgroup_watch_fd(s->cgroup_watch));
+        r = operations_listen(&s->operations, CHANGE_CGROUPS, cgroup_watch_fd(s->cgroup_watch));
         if (r < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
                 s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
                 return refuse_kernel_memory(e, "to watch for cgroups that come and go");
@@ -231,7 +232,7 @@ static const Strings *names_of(const EventSpec *spec, CgroupNaming naming) {
 }
 
 void supervisor_unfollow_cgroups(Supervisor *s) {
-        operations_unlisten(s, CHANGE_CGROUPS);
+        operations_unlisten(&s->operations, CHANGE_CGROUPS);
         s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
 }
 

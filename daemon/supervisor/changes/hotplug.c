@@ -320,7 +320,8 @@ static uint32_t slot_of_cpu(const Supervisor *s, uint32_t cpu) {
 }
 
 /* A CPU that went and is back already lost its events meanwhile: the words count, not only how it is now. */
-int supervisor_on_hotplug(Supervisor *s) {
+int supervisor_on_hotplug(void *userdata) {
+        Supervisor *s = userdata;
         bool online;
         uint32_t cpu, slot;
         int r;
@@ -344,5 +345,5 @@ int supervisor_follow_cpus(Supervisor *s) {
                           error_text(r));
                 return 0;
         }
-        return operations_listen(s, CHANGE_HOTPLUG, s->hotplug_fd);
+        return operations_listen(&s->operations, CHANGE_HOTPLUG, s->hotplug_fd);
 }

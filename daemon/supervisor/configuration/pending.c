@@ -105,7 +105,9 @@ void supervisor_set_pending(Supervisor *s, PendingEvent *list, bool is_configure
 /* ---- the timer --------------------------------------------------------------------------------------------------- */
 
 static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
-        operations_set_due(userdata, CHANGE_PENDING);
+        Supervisor *s = userdata;
+
+        operations_set_due(&s->operations, CHANGE_PENDING);
         return 0;
 }
 
@@ -210,14 +212,15 @@ static int retry_kind(Supervisor *s, bool is_configured) {
         return retry(s, list, n);
 }
 
-int supervisor_retry_pending(Supervisor *s) {
+int supervisor_retry_pending(void *userdata) {
+        Supervisor *s = userdata;
         int r;
 
         thread_assert(THREAD_MAIN);
         r = retry_kind(s, true);
         if (r == 0)
                 r = retry_kind(s, false);
-        notes_forget(s); /* of what is tried again and again nothing is noted */
+        notes_forget(&s->operations.notes); /* of what is tried again and again nothing is noted */
         s->pending.n_tries++;
         return r < 0 ? r : set_timer(s); /* cancelled: perfd is stopping */
 }

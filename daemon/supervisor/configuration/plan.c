@@ -2,7 +2,7 @@
  * What another configuration would change, found by preparing that change as a reload does, and closing it all again: so a
  * plan can not say anything else than what is done then.
  *
- * That may take long, and others change what runs in the middle of it (supervisor/requests/operations.c). So first everything is
+ * That may take long, and others change what runs in the middle of it (supervisor/operations/operations.c). So first everything is
  * resolved, and what a reload would open of it is tried, once, without regard for what becomes of the rest. Then, when nothing is
  * left that was not tried, what changes is found in one go.
  */
@@ -255,9 +255,9 @@ static int try_change(Supervisor *s, Tried *one, Explanation *e) {
                 r = reload_find(s, fresh, &running, &kind, e);
         if (r != 0 || kind != RELOAD_CHANGE)
                 return r; /* it is another case by now: there is another look */
-        operations_set_pinned(s, true);
+        operations_set_pinned(&s->operations, true);
         r = replacement_prepare(s, running, &fresh->event->spec, &replacement, e);
-        operations_set_pinned(s, false);
+        operations_set_pinned(&s->operations, false);
         replacement_deinit(s, &replacement);
         one->as_change = true;
         return r;

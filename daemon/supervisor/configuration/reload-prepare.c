@@ -63,7 +63,7 @@ static int reload_keep(Supervisor *s, Reload *w, Registration *running, const Re
         running->is_planned = true;
         w->kept[w->n_kept++] = running;
         if (kind == RELOAD_CHANGE)
-                error = operations_is_trial(s) ? replacement_plan(running, fresh, r)
+                error = operations_is_trial(&s->operations) ? replacement_plan(running, fresh, r)
                                                : replacement_prepare(s, running, &fresh->event->spec, r, e);
         w->n_replacements += error == 0 && kind == RELOAD_CHANGE;
         return error;
@@ -76,7 +76,7 @@ static int reload_add(Supervisor *s, Reload *w, Registration *g, Explanation *e)
                 registration_allow_absence(g);
         if (w->n_added == MAX_EVENTS)
                 r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than the %d events of a daemon", MAX_EVENTS);
-        else if (!operations_is_trial(s))
+        else if (!operations_is_trial(&s->operations))
                 r = supervisor_open_list(s, &g, e);
         if (r != 0 || !g) { /* refused, or left out */
                 registration_free(s, g);
@@ -173,7 +173,7 @@ int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, 
         if (r < 0)
                 return r;
         if (reload_keeps_running(s, w, &spec)) {
-                if (!operations_is_trial(s))
+                if (!operations_is_trial(&s->operations))
                         log_print_with(LOG_WARNING, MESSAGE_EVENT_UNCHANGED,
                                        LOG_FIELDS({ "EVENT", spec.name }, { "REASON", e->reason }), "%s goes on as it is: %s",
                                        spec.name, e->text);

@@ -120,7 +120,7 @@ static int check_least(Supervisor *s, const Registration *g, size_t least, Expla
 
         if (r != 0 || least == 0)
                 return r;
-        if (!operations_is_trial(s)) /* what is kept was within the quota when it was added */
+        if (!operations_is_trial(&s->operations)) /* what is kept was within the quota when it was added */
                 return supervisor_charged_uid(s) == g->event->spec.uid ? supervisor_check_fd_quota(s, g, least, e) : 0;
         s->operations.n_planned += least; /* nothing of it stays open: it is the looking that is charged */
         return supervisor_check_trial_quota(s, g->event->spec.name, s->operations.n_planned, e);
@@ -140,7 +140,7 @@ static int count_needed(Supervisor *s, const Registration *g, size_t *ret, Expla
         if (r != 0)
                 return r;
         if (whoms.n_doubled > 0)
-                notes_add_nested(s, spec->name, whoms.n_doubled);
+                notes_add_nested(&s->operations.notes, spec->name, whoms.n_doubled);
         *ret = whoms.n * n_slots * g->plan.n_attrs;
         return 0;
 }
@@ -454,7 +454,7 @@ int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Op
         if (g->event->external)
                 return 0;
         r = supervisor_find_slots(s, g, &slots, &n_slots, e);
-        if (r == 0 && operations_is_trial(s))
+        if (r == 0 && operations_is_trial(&s->operations))
                 return open_for_trial(s, g, filter, slots, n_slots, e);
         return r == 0 ? supervisor_open_on(s, g, filter, slots, n_slots, ret, e) : r;
 }
@@ -484,7 +484,7 @@ int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e) {
                 bool is_left_out = r == REFUSED_DENIED && g->of_glob && strcmp(why.reason, "not-sampled") == 0;
 
                 if (is_left_out)
-                        notes_add_left_out(s, why.text);
+                        notes_add_left_out(&s->operations.notes, why.text);
                 if (is_left_out || (r > 0 && r != REFUSED_CANCELLED && is_gone(s, g))) {
                         *p = g->next;
                         registration_free(s, g);

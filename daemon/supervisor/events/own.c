@@ -385,6 +385,6 @@ void own_recheck(Supervisor *s) {
                 log_print(LOG_NOTICE, MESSAGE_ACCESS_ENDED, "%s is removed: the rules of access for uid %u are others now", spec->name,
                           (unsigned)spec->uid);
                 g->owner = OWNER_GONE;
-                operations_set_due(s, CHANGE_ORPHANS);
+                operations_set_due(&s->operations, CHANGE_ORPHANS);
         }
 }

@@ -153,7 +153,7 @@ static int wait_for_closer(Supervisor *s, uint32_t uid, size_t n_fds, Explanatio
         while (r == 0 && (atomic_load_explicit(&c->n_pending, memory_order_relaxed) > TRIAL_CLOSING_MAX ||
                           (uid != 0 && *supervisor_closing_of(s, uid) > 0 &&
                            count_held(s, uid).n_fds + n_fds > s->config->fds_per_uid)))
-                r = operations_wait(s, TRIAL_WAIT_USEC, e);
+                r = operations_wait(&s->operations, TRIAL_WAIT_USEC, e);
         return r;
 }
 

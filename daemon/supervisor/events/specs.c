@@ -173,7 +173,7 @@ static int drop_doubles(Supervisor *s, uint32_t *ids, size_t *n) {
                 seen[id / 64] |= bit;
         }
         if (n_unique < *n)
-                notes_add_doubled(s, again, *n - n_unique);
+                notes_add_doubled(&s->operations.notes, again, *n - n_unique);
         *n = n_unique;
         return 0;
 }

@@ -210,7 +210,7 @@ static int find_tasks(Supervisor *s, const Registration *g, Whoms *w, Explanatio
         if (r != 0)
                 return r;
         if (n_gone > 0)
-                notes_add_gone(s, spec->name, gone, n_gone);
+                notes_add_gone(&s->operations.notes, spec->name, gone, n_gone);
         if (g->is_registered && !spec->no_inherit)
                 return add_inheritors(s, g, w);
         if (w->n == 0 && spec->n_pids > 0 && !g->is_registered)

@@ -173,7 +173,9 @@ static int look_at_all(Supervisor *s) {
 /* ---- when -------------------------------------------------------------------------------------------------------- */
 
 static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
-        operations_set_due(userdata, CHANGE_LOSSES);
+        Supervisor *s = userdata;
+
+        operations_set_due(&s->operations, CHANGE_LOSSES);
         return 0;
 }
 
@@ -184,7 +186,8 @@ static int set_timer(Supervisor *s, nsec_t took) {
         return r < 0 ? r : error_origin(sd_event_source_set_enabled(s->losses.timer, SD_EVENT_ONESHOT));
 }
 
-int supervisor_on_losses(Supervisor *s) {
+int supervisor_on_losses(void *userdata) {
+        Supervisor *s = userdata;
         LossBell *bell = &s->losses.bell;
         nsec_t began = clock_now(CLOCK_MONOTONIC);
         int r;
@@ -227,7 +230,7 @@ int supervisor_start_losses(Supervisor *s) {
         if (r >= 0)
                 r = error_origin(sd_event_source_set_enabled(s->losses.timer, SD_EVENT_OFF));
         if (r >= 0)
-                r = operations_listen(s, CHANGE_LOSSES, s->losses.bell.fd);
+                r = operations_listen(&s->operations, CHANGE_LOSSES, s->losses.bell.fd);
         if (r >= 0)
                 (void)loss_bell_arm(&s->losses.bell);
         return r < 0 ? r : 0;

@@ -10,7 +10,8 @@
 #define ENDS_AT_ONCE 64
 
 /* Those that want to end now end at one cut. */
-int supervisor_on_notices(Supervisor *s) {
+int supervisor_on_notices(void *userdata) {
+        Supervisor *s = userdata;
         StreamEnd ends[ENDS_AT_ONCE];
         DispatcherNotice *word;
         size_t n_ends = 0;

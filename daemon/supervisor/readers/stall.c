@@ -273,7 +273,7 @@ static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *us
         ssize_t n = read(fd, &count, sizeof(count));
 
         assert(n == sizeof(count) || errno == EAGAIN);
-        operations_set_due(s, CHANGE_READERS);
+        operations_set_due(&s->operations, CHANGE_READERS);
         return 0;
 }
 
@@ -285,7 +285,8 @@ static bool goes_on(const Supervisor *s, uint32_t slot) {
                (a->order != READER_STOP || reader_is_at_end(&s->readers[slot]));
 }
 
-int supervisor_on_answers(Supervisor *s) {
+int supervisor_on_answers(void *userdata) {
+        Supervisor *s = userdata;
         int r = 0;
 
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)

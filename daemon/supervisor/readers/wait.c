@@ -32,7 +32,7 @@ bool patience_is_over(const Supervisor *s, const Patience *p, nsec_t most) {
 
 static int wait_slice(Supervisor *s, Patience *p, int fd, int msec) {
         nsec_t began = clock_now(CLOCK_MONOTONIC), took;
-        bool serves = began - p->began >= ALONE_MSEC * NSEC_PER_MSEC && operations_may_serve(s);
+        bool serves = began - p->began >= ALONE_MSEC * NSEC_PER_MSEC && operations_may_serve(&s->operations);
         int loop_fd = serves ? error_origin(sd_event_get_fd(s->event)) : -1;
         struct pollfd polled[] = { { .fd = fd, .events = POLLIN }, { .fd = loop_fd, .events = POLLIN } };
         int r = 0;
@@ -40,7 +40,7 @@ static int wait_slice(Supervisor *s, Patience *p, int fd, int msec) {
         supervisor_feed_while_waiting(&p->fed);
         (void)poll(polled, ARRAY_SIZE(polled), serves ? msec : ALONE_MSEC);
         if (serves)
-                r = operations_serve(s);
+                r = operations_serve(&s->operations);
         took = clock_now(CLOCK_MONOTONIC) - began;
         if (!(polled[0].revents & POLLIN))
                 p->spent += took < SLICE_MOST ? took : SLICE_MOST;

@@ -87,7 +87,7 @@ int handle_list(RequestContext *a, Explanation *e) {
         r = name_pattern_init(&pattern, glob, e);
         if (r != 0)
                 return r;
-        r = operations_is_between(s) ? 0 : supervisor_cut_at_once(s);
+        r = operations_is_between(&s->operations) ? 0 : supervisor_cut_at_once(s);
         for (const Registration *g = s->registrations; g && r >= 0; g = g->next) {
                 Perfd__V1__EventState *m;
                 EventCut t;

@@ -103,7 +103,7 @@ static int handle_status(RequestContext *a, Explanation *e) {
         r = status_say_access(s, &a->access, reply);
         if (r < 0 || !access_has_status(&a->access))
                 return r;
-        if (!operations_is_between(s)) {
+        if (!operations_is_between(&s->operations)) {
                 r = supervisor_cut_at_once(s); /* losses as of now */
                 if (r == 0)
                         r = supervisor_look_at_dispatcher(s);
@@ -169,7 +169,7 @@ static int handle_stop(RequestContext *a, Explanation *e) {
         return refuse(e, REFUSED_INVALID, "bad-request", "stop and room are for a subscription, and this connection has none");
 }
 
-/* Whether a request waits for the one that runs (supervisor/requests/operations.h). */
+/* Whether a request waits for the one that runs (supervisor/operations/operations.h). */
 typedef enum RequestTurn {
         AT_ONCE,   /* it needs no other thread */
         LOOK,      /* it asks other threads for what they know: an operation, but for in the middle of one, where it is at once */
@@ -333,16 +333,16 @@ static int dispatch(RequestContext *a, Explanation *e) {
         kind = r == 0 ? find_kind(a, &r, e) : NULL;
         if (!kind)
                 return r;
-        if (has_to_wait(s, kind->turn) && !operations_has_turn(s, a->connection)) {
-                r = operations_add(s, a->connection, operation_kind(kind->turn), e);
+        if (has_to_wait(s, kind->turn) && !operations_has_turn(&s->operations, a->connection)) {
+                r = operations_add(&s->operations, a->connection, operation_kind(kind->turn), e);
                 a->answered = r == 0;
                 return r;
         }
         (void)snprintf(what, sizeof(what), "%s by %s", kind->name, connection_peer(a->connection)->text);
         r = error_trace_of(kind->handle(a, e), "request %s", kind->name);
-        if (operations_has_turn(s, a->connection)) /* what is answered in the middle of an operation has none of its own */
-                notes_say(s, what);
-        if (r == REFUSED_CANCELLED && operations_is_overdue(s))
+        if (operations_has_turn(&s->operations, a->connection)) /* what is answered in the middle of an operation has none of its own */
+                notes_say(&s->operations.notes, what);
+        if (r == REFUSED_CANCELLED && operations_is_overdue(&s->operations))
                 r = refuse(e, REFUSED_EXHAUSTED, "too-long", "it has taken 10 s of perfd's time, and others wait to look at the whole host: "
                            "ask for less at once");
         else if (r == REFUSED_CANCELLED) /* there is nobody else to read it */

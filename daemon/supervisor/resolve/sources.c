@@ -205,13 +205,13 @@ static int find_probe(Supervisor *s, const SourceRequest *q, Sources *list, Expl
         SitesOf sites = { .supervisor = s, .what = q->text };
         ProbeRequest request = { .name = q->name, .args = spec->args, .maxactive = spec->maxactive, .id = q->id,
                                  .index = &s->kernel_symbols, .check_sites = check_sites, .userdata = &sites,
-                                 .sites_max = operations_is_trial(s) ? TRIAL_SITES_MAX : 0,
+                                 .sites_max = operations_is_trial(&s->operations) ? TRIAL_SITES_MAX : 0,
                                  .inherits = (spec->n_pids > 0 || spec->n_tids > 0) && !spec->no_inherit };
         _cleanup_(credentials_deinit) Credentials own = CREDENTIALS_NULL;
         struct perf_event_attr *more;
         Probe *probe = NULL;
         Source *o;
-        int r = operations_client(s, &own, &request.client, e);
+        int r = operations_client(&s->operations, &own, &request.client, e);
 
         if (r == 0)
                 r = probe_define(&s->tracing, &request, &probe, e);

@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct Supervisor Supervisor;
-
 /* Refusals of events that this machine can not count, which the log has said: supervisor/requests/requests.c. */
 typedef struct UncountedSaid {
         uint64_t connection; /* of the last one */
@@ -32,10 +30,10 @@ typedef struct Notes {
         size_t n_left_out; /* events of globs */
 } Notes;
 
-void notes_add_gone(Supervisor *s, const char *event, uint32_t pid, size_t n);
-void notes_add_doubled(Supervisor *s, uint32_t id, size_t n);
-void notes_add_nested(Supervisor *s, const char *event, size_t n);
-void notes_add_left_out(Supervisor *s, const char *why);
+void notes_add_gone(Notes *notes, const char *event, uint32_t pid, size_t n);
+void notes_add_doubled(Notes *notes, uint32_t id, size_t n);
+void notes_add_nested(Notes *notes, const char *event, size_t n);
+void notes_add_left_out(Notes *notes, const char *why);
 /* Into the log, if there are any, and forgets them. who: "add by perfctl, pid 1, uid 0". */
-void notes_say(Supervisor *s, const char *who);
-void notes_forget(Supervisor *s);
+void notes_say(Notes *notes, const char *who);
+void notes_forget(Notes *notes);

@@ -11,7 +11,10 @@
  * have had as long as it had before, so that nobody can hold it. Between two of its checkpoints all that is registered may have
  * changed: a trial keeps nothing of that over a checkpoint, or says so (operations_set_pinned()).
  */
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/operations/operations.h"
+
+#include <assert.h>
+#include <stdlib.h>
 
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
@@ -20,20 +23,6 @@
 #define TURN_MAX 64        /* sources of the loop that are served at one checkpoint */
 #define TRIAL_NSEC (10 * NSEC_PER_SEC) /* of one that others wait for, who want to try something too */
 #define TURN_NSEC (10 * NSEC_PER_MSEC)
-
-static const struct {
-        int (*make)(Supervisor *s);
-} changes[_CHANGE_KIND_MAX] = {
-        [CHANGE_STOP] = { supervisor_say_goodbye },
-        [CHANGE_READERS] = { supervisor_on_answers },
-        [CHANGE_HOTPLUG] = { supervisor_on_hotplug },
-        [CHANGE_NOTICES] = { supervisor_on_notices },
-        [CHANGE_CGROUPS] = { supervisor_on_cgroups },
-        [CHANGE_ORPHANS] = { supervisor_remove_orphans },
-        [CHANGE_RELOAD] = { supervisor_reload_on_signal },
-        [CHANGE_PENDING] = { supervisor_retry_pending },
-        [CHANGE_LOSSES] = { supervisor_on_losses },
-};
 
 /* ---- who waits --------------------------------------------------------------------------------------------------- */
 
@@ -66,13 +55,13 @@ static int check_trials(const Operations *o, uid_t uid, Explanation *e) {
                       (unsigned)uid);
 }
 
-int operations_add(Supervisor *s, Connection *c, OperationKind kind, Explanation *e) {
+int operations_add(Operations *o, Connection *c, OperationKind kind, Explanation *e) {
         const Peer *peer = connection_peer(c);
         Operation *added;
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = kind == OPERATION_TRIAL ? check_trials(&s->operations, peer->uid, e) : 0;
+        r = kind == OPERATION_TRIAL ? check_trials(o, peer->uid, e) : 0;
         if (r != 0)
                 return r;
         added = calloc(1, sizeof(*added));
@@ -81,14 +70,14 @@ int operations_add(Supervisor *s, Connection *c, OperationKind kind, Explanation
         *added = (Operation){ .connection = c, .connection_id = connection_id(c), .uid = peer->uid,
                               .is_control = peer->may_change, .is_look = kind <= OPERATION_LOOK, .is_glance = kind == OPERATION_GLANCE,
                               .is_trial = kind == OPERATION_TRIAL };
-        find_round(&s->operations, added);
-        append(&s->operations, added);
+        find_round(o, added);
+        append(o, added);
         connection_defer(c);
         return 0;
 }
 
-void operations_drop(Supervisor *s, uint64_t connection_id) {
-        for (Operation **p = &s->operations.waiting; *p; p = &(*p)->next)
+void operations_drop(Operations *o, uint64_t connection_id) {
+        for (Operation **p = &o->waiting; *p; p = &(*p)->next)
                 if ((*p)->connection_id == connection_id) {
                         Operation *gone = *p;
 
@@ -127,22 +116,26 @@ static int find_due(const Operations *o) {
         return -1;
 }
 
-bool operations_are_waiting(const Supervisor *s) {
-        return s->operations.waiting || find_due(&s->operations) >= 0;
+bool operations_are_waiting(const Operations *o) {
+        return o->waiting || find_due(o) >= 0;
 }
 
-bool operations_has_turn(const Supervisor *s, const Connection *c) {
-        return s->operations.running && s->operations.running->connection == c;
+bool operations_has_turn(const Operations *o, const Connection *c) {
+        return o->running && o->running->connection == c;
 }
 
 /* ---- changes of no client ---------------------------------------------------------------------------------------- */
 
-void operations_set_due(Supervisor *s, ChangeKind kind) {
-        s->operations.is_due[kind] = true;
+void operations_set_handler(Operations *o, ChangeKind kind, int (*make)(void *userdata), void *userdata) {
+        o->handlers[kind] = (ChangeHandler){ .make = make, .userdata = userdata };
+}
+
+void operations_set_due(Operations *o, ChangeKind kind) {
+        o->is_due[kind] = true;
 }
 
 typedef struct Listening {
-        Supervisor *supervisor;
+        Operations *operations;
         ChangeKind kind;
 } Listening;
 
@@ -150,19 +143,19 @@ typedef struct Listening {
 static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         const Listening *l = userdata;
 
-        operations_set_due(l->supervisor, l->kind);
+        operations_set_due(l->operations, l->kind);
         return 0;
 }
 
-int operations_listen(Supervisor *s, ChangeKind kind, int fd) {
+int operations_listen(Operations *o, ChangeKind kind, int fd) {
         Listening *l = malloc(sizeof(*l));
-        sd_event_source **source = &s->operations.sources[kind];
+        sd_event_source **source = &o->sources[kind];
         int r;
 
         if (!l)
                 return error_origin(-ENOMEM);
-        *l = (Listening){ .supervisor = s, .kind = kind };
-        r = error_origin(sd_event_add_io(s->event, source, fd, EPOLLIN, on_readable, l));
+        *l = (Listening){ .operations = o, .kind = kind };
+        r = error_origin(sd_event_add_io(o->event, source, fd, EPOLLIN, on_readable, l));
         if (r < 0) {
                 free(l);
                 return r;
@@ -172,51 +165,51 @@ int operations_listen(Supervisor *s, ChangeKind kind, int fd) {
         return r < 0 ? r : 0;
 }
 
-void operations_unlisten(Supervisor *s, ChangeKind kind) {
-        s->operations.sources[kind] = sd_event_source_disable_unref(s->operations.sources[kind]);
-        s->operations.is_due[kind] = false;
+void operations_unlisten(Operations *o, ChangeKind kind) {
+        o->sources[kind] = sd_event_source_disable_unref(o->sources[kind]);
+        o->is_due[kind] = false;
 }
 
-static int make_change(Supervisor *s, ChangeKind kind) {
+static int make_change(Operations *o, ChangeKind kind) {
         int r;
 
-        s->operations.is_due[kind] = false;
-        r = changes[kind].make(s);
-        notes_say(s, "what has changed");
-        if (r >= 0 && s->operations.sources[kind])
-                r = error_origin(sd_event_source_set_enabled(s->operations.sources[kind], SD_EVENT_ONESHOT));
+        o->is_due[kind] = false;
+        r = o->handlers[kind].make(o->handlers[kind].userdata);
+        notes_say(&o->notes, "what has changed");
+        if (r >= 0 && o->sources[kind])
+                r = error_origin(sd_event_source_set_enabled(o->sources[kind], SD_EVENT_ONESHOT));
         return r < 0 ? r : 0;
 }
 
 /* ---- in the middle of an operation ------------------------------------------------------------------------------- */
 
-bool operations_is_trial(const Supervisor *s) {
-        return s->operations.running && s->operations.running->is_trial;
+bool operations_is_trial(const Operations *o) {
+        return o->running && o->running->is_trial;
 }
 
-int operations_client(const Supervisor *s, Credentials *own, const Credentials **ret, Explanation *e) {
-        const Operation *o = s->operations.running;
+int operations_client(const Operations *o, Credentials *own, const Credentials **ret, Explanation *e) {
+        const Operation *running = o->running;
         int r;
 
         *ret = NULL;
-        if (!o || o->is_control || o->uid == 0)
+        if (!running || running->is_control || running->uid == 0)
                 return 0;
-        r = connection_credentials(o->connection, own, e);
+        r = connection_credentials(running->connection, own, e);
         if (r == 0)
                 *ret = own;
         return r;
 }
 
-void operations_set_final(Supervisor *s) {
-        s->operations.is_final = true;
+void operations_set_final(Operations *o) {
+        o->is_final = true;
 }
 
-void operations_set_pinned(Supervisor *s, bool on) {
-        s->operations.is_pinned = on;
+void operations_set_pinned(Operations *o, bool on) {
+        o->is_pinned = on;
 }
 
-bool operations_is_overdue(const Supervisor *s) {
-        return s->operations.is_overdue;
+bool operations_is_overdue(const Operations *o) {
+        return o->is_overdue;
 }
 
 static bool has_trial_of_others(const Operations *o) {
@@ -231,10 +224,8 @@ static bool is_overdue(const Operations *o) {
         return o->running && o->running->is_trial && o->running->uid != 0 && o->worked > TRIAL_NSEC && has_trial_of_others(o);
 }
 
-static int check_cancelled(Supervisor *s, Explanation *e) {
-        Operations *o = &s->operations;
-
-        if (o->is_due[CHANGE_STOP] || sd_event_get_state(s->event) == SD_EVENT_FINISHED)
+static int check_cancelled(Operations *o, Explanation *e) {
+        if (o->is_due[CHANGE_STOP] || sd_event_get_state(o->event) == SD_EVENT_FINISHED)
                 return refuse(e, REFUSED_CANCELLED, "shutting-down", "perfd is stopping");
         if (o->running && connection_is_gone(o->running->connection))
                 return refuse(e, REFUSED_CANCELLED, "cancelled", "the connection is gone");
@@ -264,43 +255,42 @@ static int answer_glances(Operations *o) {
 }
 
 /* What is ready in the loop, for a while; usec: how long to wait until something is. */
-static int serve(Supervisor *s, uint64_t usec) {
+static int serve(Operations *o, uint64_t usec) {
         nsec_t end = clock_now(CLOCK_MONOTONIC) + TURN_NSEC;
         LogCause charged = log_charge(LOG_CAUSE_NOBODY);
         int r = 1;
 
-        s->operations.is_serving = true; /* what is answered in between has no checkpoints: sd_event_run(3) does not nest */
-        for (int i = 0; i < TURN_MAX && r > 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED; i++) {
-                r = error_origin(sd_event_run(s->event, usec));
+        o->is_serving = true; /* what is answered in between has no checkpoints: sd_event_run(3) does not nest */
+        for (int i = 0; i < TURN_MAX && r > 0 && sd_event_get_state(o->event) != SD_EVENT_FINISHED; i++) {
+                r = error_origin(sd_event_run(o->event, usec));
                 usec = 0;
                 if (clock_now(CLOCK_MONOTONIC) >= end)
                         break;
         }
         if (r >= 0)
-                r = answer_glances(&s->operations);
-        s->operations.is_serving = false;
+                r = answer_glances(o);
+        o->is_serving = false;
         (void)log_charge(charged);
         return r < 0 ? r : 0;
 }
 
 /* ---- one by one, or one in the middle of a trial ------------------------------------------------------------------ */
 
-static int run_request(Supervisor *s, Operation *o, Connection **ret_served) {
-        uint64_t *round = &s->operations.rounds[o->is_control];
+static int run_request(Operations *o, Operation *next, Connection **ret_served) {
+        uint64_t *round = &o->rounds[next->is_control];
         int r;
 
-        *ret_served = o->connection; /* it is there as long as its request runs */
-        s->operations.running = o;
-        *round = o->round > *round ? o->round : *round; /* one that waits behind a trial may be of an earlier one */
-        r = connection_resume(o->connection);
-        s->operations.running = NULL;
-        free(o);
+        *ret_served = next->connection; /* it is there as long as its request runs */
+        o->running = next;
+        *round = next->round > *round ? next->round : *round; /* one that waits behind a trial may be of an earlier one */
+        r = connection_resume(next->connection);
+        o->running = NULL;
+        free(next);
         return r;
 }
 
 /* kind: of a change, or negative. What is waiting has one that may run. */
-static int run_one(Supervisor *s, int kind, Connection **ret_served) {
-        Operations *o = &s->operations;
+static int run_one(Operations *o, int kind, Connection **ret_served) {
         Operation *next = kind < 0 ? take_next(o) : NULL;
 
         o->running = NULL;
@@ -309,7 +299,7 @@ static int run_one(Supervisor *s, int kind, Connection **ret_served) {
         o->worked = 0;
         o->is_overdue = false;
         o->resumed = clock_now(CLOCK_MONOTONIC);
-        return kind >= 0 ? make_change(s, (ChangeKind)kind) : run_request(s, next, ret_served);
+        return kind >= 0 ? make_change(o, (ChangeKind)kind) : run_request(o, next, ret_served);
 }
 
 /* Behind its end, so that what its client has asked next waits for a turn of its own. */
@@ -318,24 +308,23 @@ static int go_on(Connection *c, int r) {
 }
 
 /* In the middle of a trial, which is as it was afterwards. */
-static int run_between(Supervisor *s, int kind) {
-        Operations *o = &s->operations;
+static int run_between(Operations *o, int kind) {
         Operation *trial = o->running;
-        const Notes notes = s->notes;
+        const Notes notes = o->notes;
         size_t n_planned = o->n_planned;
         nsec_t worked = o->worked;
         LogCause charged = log_charge(LOG_CAUSE_NOBODY);
         Connection *served = NULL;
         int r;
 
-        notes_forget(s);
-        r = run_one(s, kind, &served);
+        notes_forget(&o->notes);
+        r = run_one(o, kind, &served);
         o->running = trial;
         o->is_final = false;
         o->n_planned = n_planned;
         o->worked = worked;
         o->is_overdue = false;
-        s->notes = notes;
+        o->notes = notes;
         o->is_serving = true; /* as answer_glances() */
         r = go_on(served, r);
         o->is_serving = false;
@@ -352,20 +341,19 @@ static bool has_other_than_trial(const Operations *o) {
 }
 
 /* A trial's client is asked for behind each, and it goes on when they have had as long as it had: whoever else waits then is next. */
-static int give_way(Supervisor *s, Explanation *e) {
-        Operations *o = &s->operations;
+static int give_way(Operations *o, Explanation *e) {
         nsec_t began = clock_now(CLOCK_MONOTONIC), had = began - o->resumed;
         int r;
 
         o->worked += had;
         o->resumed = began;
-        r = check_cancelled(s, e);
+        r = check_cancelled(o, e);
         if (r != 0 || !o->running || !o->running->is_trial || o->is_pinned)
                 return r;
         while (r == 0 && has_other_than_trial(o)) {
-                r = run_between(s, find_due(o));
+                r = run_between(o, find_due(o));
                 if (r == 0)
-                        r = check_cancelled(s, e);
+                        r = check_cancelled(o, e);
                 if (clock_now(CLOCK_MONOTONIC) - began >= had)
                         break;
         }
@@ -374,47 +362,46 @@ static int give_way(Supervisor *s, Explanation *e) {
 }
 
 static int serve_others(void *userdata, Explanation *e) {
-        Supervisor *s = userdata;
+        Operations *o = userdata;
         int r;
 
-        if (!s->operations.is_running || s->operations.is_serving) /* at the start, or a handler that answers at once */
+        if (!o->is_running || o->is_serving) /* at the start, or a handler that answers at once */
                 return 0;
-        r = serve(s, 0);
-        if (r < 0 || s->operations.is_final)
+        r = serve(o, 0);
+        if (r < 0 || o->is_final)
                 return r;
-        return give_way(s, e);
+        return give_way(o, e);
 }
 
-bool operations_may_serve(const Supervisor *s) {
-        return s->operations.is_running && !s->operations.is_serving;
+bool operations_may_serve(const Operations *o) {
+        return o->is_running && !o->is_serving;
 }
 
-int operations_serve(Supervisor *s) {
+int operations_serve(Operations *o) {
         int r;
 
-        s->operations.is_in_step = true;
-        r = serve(s, 0);
-        s->operations.is_in_step = false;
+        o->is_in_step = true;
+        r = serve(o, 0);
+        o->is_in_step = false;
         return r;
 }
 
-bool operations_is_between(const Supervisor *s) {
-        return s->operations.is_serving;
+bool operations_is_between(const Operations *o) {
+        return o->is_serving;
 }
 
-int operations_wait(Supervisor *s, uint64_t usec, Explanation *e) {
+int operations_wait(Operations *o, uint64_t usec, Explanation *e) {
         int r;
 
-        if (!s->operations.is_running || s->operations.is_serving)
+        if (!o->is_running || o->is_serving)
                 return refuse(e, REFUSED_CANCELLED, "cancelled", "nothing can be waited for here");
-        closer_go(&s->closer);
-        r = serve(s, usec);
-        closer_hold(&s->closer);
-        return r < 0 ? r : give_way(s, e);
+        closer_go(o->closer);
+        r = serve(o, usec);
+        closer_hold(o->closer);
+        return r < 0 ? r : give_way(o, e);
 }
 
-int operations_run(Supervisor *s) {
-        Operations *o = &s->operations;
+int operations_run(Operations *o) {
         Connection *served = NULL;
         int kind, r;
 
@@ -422,19 +409,19 @@ int operations_run(Supervisor *s) {
         kind = find_due(o);
         if (kind < 0 && !o->waiting)
                 return 0;
-        checkpoint_set(serve_others, s);
+        checkpoint_set(serve_others, o);
         o->is_running = true;
-        r = run_one(s, kind, &served);
+        r = run_one(o, kind, &served);
         o->is_running = false;
         checkpoint_set(NULL, NULL);
         return go_on(served, r);
 }
 
-void operations_deinit(Supervisor *s) {
+void operations_deinit(Operations *o) {
         for (int kind = 0; kind < _CHANGE_KIND_MAX; kind++)
-                operations_unlisten(s, (ChangeKind)kind);
-        for (Operation *next; s->operations.waiting; s->operations.waiting = next) {
-                next = s->operations.waiting->next;
-                free(s->operations.waiting);
+                operations_unlisten(o, (ChangeKind)kind);
+        for (Operation *next; o->waiting; o->waiting = next) {
+                next = o->waiting->next;
+                free(o->waiting);
         }
 }

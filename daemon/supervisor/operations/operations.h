@@ -12,9 +12,9 @@
 #include <systemd/sd-event.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/closer.h"
 #include "daemon/control/control.h"
-
-typedef struct Supervisor Supervisor;
+#include "daemon/supervisor/operations/notes.h"
 
 /* Changes that no client asks for. They run before what clients wait for, in this order. */
 typedef enum ChangeKind {
@@ -30,6 +30,12 @@ typedef enum ChangeKind {
         _CHANGE_KIND_MAX,
 } ChangeKind;
 
+/* Makes a change, where what it is about is. Negative: fatal. */
+typedef struct ChangeHandler {
+        int (*make)(void *userdata);
+        void *userdata;
+} ChangeHandler;
+
 /* A request that waits for its turn, or runs. */
 typedef struct Operation {
         struct Operation *next;
@@ -44,6 +50,9 @@ typedef struct Operation {
 } Operation;
 
 typedef struct Operations {
+        sd_event *event; /* borrowed, as the next: set before the first operation */
+        Closer *closer;  /* goes while main waits */
+        ChangeHandler handlers[_CHANGE_KIND_MAX];
         Operation *waiting;  /* in the order in which they came */
         Operation *running;  /* NULL while none runs, or one of no client; not the trial that is suspended */
         uint64_t rounds[2];  /* of the one that ran last, of the stream socket and of the control socket */
@@ -57,6 +66,7 @@ typedef struct Operations {
         nsec_t resumed;      /* when what runs began, or went on behind another one */
         nsec_t worked;       /* of the trial that runs, until then */
         bool is_overdue;     /* it has worked for TRIAL_NSEC, and others wait to try something: it is cancelled */
+        Notes notes;         /* of what runs */
         bool is_due[_CHANGE_KIND_MAX];
         sd_event_source *sources[_CHANGE_KIND_MAX]; /* off while their change is due or runs; NULL: none */
 } Operations;
@@ -69,59 +79,49 @@ typedef enum OperationKind {
 } OperationKind;
 
 /* The request of this connection, whose handler runs, waits for its turn. Refused: too many do. -ENOMEM */
-int operations_add(Supervisor *s, Connection *c, OperationKind kind, Explanation *e);
+int operations_add(Operations *o, Connection *c, OperationKind kind, Explanation *e);
 /* It is the turn of this connection's request. */
-bool operations_has_turn(const Supervisor *s, const Connection *c);
+bool operations_has_turn(const Operations *o, const Connection *c);
 /* The request of a connection that is gone. */
-void operations_drop(Supervisor *s, uint64_t connection_id);
+void operations_drop(Operations *o, uint64_t connection_id);
 /* What runs changes nothing, whoever asks for it: a plan, or whether a configuration is valid. */
-bool operations_is_trial(const Supervisor *s);
+bool operations_is_trial(const Operations *o);
 /*
  * Whom what runs is for, if that is a client that may not see all that perfd can: one of the stream socket, but root. NULL: all
  * others. Refused as connection_credentials().
  */
-int operations_client(const Supervisor *s, Credentials *own, const Credentials **ret, Explanation *e);
+int operations_client(const Operations *o, Credentials *own, const Credentials **ret, Explanation *e);
 /*
  * From here on, or no longer: the trial that runs looks at what is registered over its checkpoints, so that nothing may change.
  * For what is short.
  */
-void operations_set_pinned(Supervisor *s, bool on);
+void operations_set_pinned(Operations *o, bool on);
 /* The trial that ran was cancelled because it took too long, and somebody else waited for it. */
-bool operations_is_overdue(const Supervisor *s);
+bool operations_is_overdue(const Operations *o);
 /* What runs can not be undone from here on: it is cancelled no more. */
-void operations_set_final(Supervisor *s);
+void operations_set_final(Operations *o);
 /*
  * What runs waits for another thread, and others are served meanwhile; at most until `usec` have passed. As checkpoint(), but
  * REFUSED_CANCELLED also of what is final.
  */
-int operations_wait(Supervisor *s, uint64_t usec, Explanation *e);
+int operations_wait(Operations *o, uint64_t usec, Explanation *e);
 /*
  * What runs waits for another thread in the middle of a step, and goes on with it in any case. Those who only look are served
  * meanwhile, and are told what was known before; all others wait, also those who need not at a checkpoint. Negative: fatal.
  */
-bool operations_may_serve(const Supervisor *s);
-int operations_serve(Supervisor *s);
+bool operations_may_serve(const Operations *o);
+int operations_serve(Operations *o);
 /* This is an answer in the middle of an operation: other threads are not asked anything. */
-bool operations_is_between(const Supervisor *s);
+bool operations_is_between(const Operations *o);
 
 /* Between two iterations of the loop: one of those that wait, if any does. Negative: fatal. */
-int operations_run(Supervisor *s);
+int operations_run(Operations *o);
 /* operations_run() has something to do. */
-bool operations_are_waiting(const Supervisor *s);
+bool operations_are_waiting(const Operations *o);
+void operations_set_handler(Operations *o, ChangeKind kind, int (*make)(void *userdata), void *userdata);
 /* A change is to be made as soon as nothing runs. */
-void operations_set_due(Supervisor *s, ChangeKind kind);
+void operations_set_due(Operations *o, ChangeKind kind);
 /* The same each time that there is something to read on an fd. */
-int operations_listen(Supervisor *s, ChangeKind kind, int fd);
-void operations_unlisten(Supervisor *s, ChangeKind kind);
-void operations_deinit(Supervisor *s);
-
-/* What makes the changes, where what they are about is. Negative: fatal. */
-int supervisor_say_goodbye(Supervisor *s);      /* supervisor/loop.c */
-int supervisor_reload_on_signal(Supervisor *s);
-int supervisor_on_answers(Supervisor *s);       /* supervisor/readers/stall.c */
-int supervisor_on_hotplug(Supervisor *s);       /* supervisor/changes/hotplug.c */
-int supervisor_on_notices(Supervisor *s);       /* supervisor/readers/notices.c */
-int supervisor_on_cgroups(Supervisor *s);       /* supervisor/changes/follow.c */
-int supervisor_remove_orphans(Supervisor *s);   /* supervisor/changes/events.c */
-int supervisor_retry_pending(Supervisor *s);    /* supervisor/configuration/pending.c */
-int supervisor_on_losses(Supervisor *s);        /* supervisor/ledger/losses.c */
+int operations_listen(Operations *o, ChangeKind kind, int fd);
+void operations_unlisten(Operations *o, ChangeKind kind);
+void operations_deinit(Operations *o);

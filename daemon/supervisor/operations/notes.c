@@ -1,14 +1,13 @@
 /* A client names what it likes, a million times if it likes: what the log says of it has a length of its own. */
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/operations/notes.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
 
-void notes_add_gone(Supervisor *s, const char *event, uint32_t pid, size_t n) {
-        Notes *notes = &s->notes;
-
+void notes_add_gone(Notes *notes, const char *event, uint32_t pid, size_t n) {
         if (notes->n_gone > 0 && strncmp(notes->gone_of, event, sizeof(notes->gone_of) - 1) != 0) {
                 notes->n_gone_elsewhere++;
                 return;
@@ -20,21 +19,21 @@ void notes_add_gone(Supervisor *s, const char *event, uint32_t pid, size_t n) {
         notes->n_gone = n > notes->n_gone ? n : notes->n_gone; /* an event is looked at several times */
 }
 
-void notes_add_doubled(Supervisor *s, uint32_t id, size_t n) {
-        if (s->notes.n_doubled == 0)
-                s->notes.doubled = id;
-        s->notes.n_doubled += n;
+void notes_add_doubled(Notes *notes, uint32_t id, size_t n) {
+        if (notes->n_doubled == 0)
+                notes->doubled = id;
+        notes->n_doubled += n;
 }
 
-void notes_add_nested(Supervisor *s, const char *event, size_t n) {
-        if (s->notes.n_nested == 0)
-                (void)snprintf(s->notes.nested_in, sizeof(s->notes.nested_in), "%s", event);
-        s->notes.n_nested += n;
+void notes_add_nested(Notes *notes, const char *event, size_t n) {
+        if (notes->n_nested == 0)
+                (void)snprintf(notes->nested_in, sizeof(notes->nested_in), "%s", event);
+        notes->n_nested += n;
 }
 
-void notes_add_left_out(Supervisor *s, const char *why) {
-        if (s->notes.n_left_out++ == 0)
-                (void)snprintf(s->notes.left_out, sizeof(s->notes.left_out), "%s", why);
+void notes_add_left_out(Notes *notes, const char *why) {
+        if (notes->n_left_out++ == 0)
+                (void)snprintf(notes->left_out, sizeof(notes->left_out), "%s", why);
 }
 
 /* What vsnprintf() says, cut: a line of the log has an end too. */
@@ -48,8 +47,8 @@ static void add(char *line, size_t size, const char *format, ...) {
         va_end(ap);
 }
 
-void notes_say(Supervisor *s, const char *who) {
-        const Notes n = s->notes;
+void notes_say(Notes *notes, const char *who) {
+        const Notes n = *notes;
         char line[900] = "";
 
         if (n.n_gone > 0)
@@ -69,9 +68,9 @@ void notes_say(Supervisor *s, const char *who) {
                 add(line, sizeof(line), "; left out: %s", n.left_out);
         if (*line)
                 log_print(LOG_NOTICE, MESSAGE_NOTE, "%s: %s", who, line + 2);
-        notes_forget(s);
+        notes_forget(notes);
 }
 
-void notes_forget(Supervisor *s) {
-        s->notes = (Notes){ .n_gone = 0 };
+void notes_forget(Notes *notes) {
+        *notes = (Notes){ .n_gone = 0 };
 }
