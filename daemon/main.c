@@ -12,7 +12,7 @@
 #include "daemon/base/log.h"
 #include "daemon/kernel/host/state-file.h"
 #include "daemon/kernel/task/tasks.h"
-#include "daemon/supervisor/requests/access.h"
+#include "daemon/supervisor/access/access.h"
 #include "daemon/supervisor/requests/doctor.h"
 #include "daemon/supervisor/resolve/names.h"
 #include "daemon/supervisor/supervisor.h"

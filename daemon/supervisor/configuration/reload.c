@@ -17,7 +17,8 @@
 #include "config/difference.h"
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
-#include "daemon/supervisor/requests/access.h"
+#include "daemon/supervisor/access/access.h"
+#include "daemon/supervisor/streams/grants.h"
 #include "daemon/supervisor/configuration/kept.h"
 
 static int reload_commit(Supervisor *s, Reload *w, Explanation *e) {
@@ -208,7 +209,7 @@ static int reload_file(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *
         s->loads_own_config = true;
         r = supervisor_change_config(s, c, !c->strict, ret, e);
         s->loads_own_config = false;
-        return r == 0 ? access_change(s, c) : r; /* which an apply leaves alone: without rules all would be everybody's */
+        return r == 0 ? supervisor_change_access(s, c) : r; /* which an apply leaves alone: without rules all would be everybody's */
 }
 
 /* `systemctl status` shows it until a reload succeeds, whoever asked for this one. */

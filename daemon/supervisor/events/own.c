@@ -380,7 +380,7 @@ void own_recheck(Supervisor *s) {
                 const Connection *c = spec->is_granted ? find_connection(s, g->owner) : NULL;
                 Access access = { .is_limited = true };
 
-                if (!c || (access_of(s, c, &access, NULL) == 0 && own_is_granted(&access, spec)))
+                if (!c || (access_of(s->access, c, &access, NULL) == 0 && own_is_granted(&access, spec)))
                         continue;
                 log_print(LOG_NOTICE, MESSAGE_ACCESS_ENDED, "%s is removed: the rules of access for uid %u are others now", spec->name,
                           (unsigned)spec->uid);

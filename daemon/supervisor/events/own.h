@@ -5,7 +5,8 @@
 #pragma once
 
 #include "daemon/kernel/task/own-task.h"
-#include "daemon/supervisor/requests/access.h"
+#include "daemon/supervisor/access/access.h"
+#include "daemon/supervisor/supervisor.h"
 
 #define OWN_TASKS_MAX 1024 /* of one event: each has an fd while it is opened */
 

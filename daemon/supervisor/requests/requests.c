@@ -277,7 +277,7 @@ static const RequestKind *find_kind(RequestContext *a, int *ret_refusal, Explana
                         kind = &requests[i];
         if (!kind)
                 *ret_refusal = refuse(e, REFUSED_INVALID, "bad-request", "the request has no body that this daemon knows");
-        else if ((*ret_refusal = access_of(a->supervisor, a->connection, &a->access, e)) != 0)
+        else if ((*ret_refusal = access_of(a->supervisor->access, a->connection, &a->access, e)) != 0)
                 kind = NULL;
         else if (a->access.is_limited)
                 kind = (*ret_refusal = check_need(&a->access, kind, e)) == 0 ? kind : NULL;

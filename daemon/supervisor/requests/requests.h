@@ -1,7 +1,7 @@
 /* Inside the supervisor: one request on its way to its response. Main thread only. */
 #pragma once
 
-#include "daemon/supervisor/requests/access.h"
+#include "daemon/supervisor/access/access.h"
 #include "daemon/supervisor/supervisor.h"
 
 typedef struct RequestContext {

@@ -87,12 +87,6 @@ struct Subscription {
         size_t cost;             /* of its condition, charged to the same; 0: it has none */
 };
 
-/* supervisor/requests/access.c */
-bool subscription_grants(const Subscription *u, const Event *event);
-/* What its samples have to match; NULL: they all do. */
-const Filter *subscription_filter(const Subscription *u, const Event *event);
-SubscriptionGrant *subscription_grant_free(SubscriptionGrant *g);
-
 void subscription_route_deinit(SubscriptionRoute *r);
 /* One that another subscription has for this event already, or a new one. -ENOMEM */
 int subscription_route_encode(SubscriptionRoute *route, const Subscription *u);

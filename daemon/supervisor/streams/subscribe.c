@@ -12,7 +12,7 @@
 #include "config/value.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
-#include "daemon/supervisor/requests/access.h"
+#include "daemon/supervisor/streams/grants.h"
 #include "daemon/supervisor/ledger/base.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/ledger/removed.h"
@@ -368,7 +368,7 @@ static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Per
         _cleanup_(shared_ring_freep) SharedRing *ring = NULL;
         Subscription *u = NULL;
         bool is_new = false;
-        int r = access_of(s, c, &access, e);
+        int r = access_of(s->access, c, &access, e);
 
         if (r == 0 && a->ring_bytes)
                 r = shared_ring_new(a->ring_bytes, &ring, e);
@@ -416,7 +416,7 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
                 return r;
         a->next = s->admissions;
         s->admissions = a;
-        r = access_remember(c, a, e) ?: supervisor_subscribe_admitted(s, c, request, a, e);
+        r = admission_remember_peer(a, c, e) ?: supervisor_subscribe_admitted(s, c, request, a, e);
         a->id = r == 0 ? s->last_subscriber_id : 0; /* 0: nobody's */
         if (r != 0) {
                 int given = supervisor_discharge(s, 0);

@@ -11,7 +11,7 @@
 #include "daemon/base/glob.h"
 #include "daemon/base/log.h"
 #include "daemon/encode/descriptor.h"
-#include "daemon/supervisor/requests/access.h"
+#include "daemon/supervisor/streams/grants.h"
 
 #define NAME_COST ((size_t)128) /* of each name that a subscription has, beside its bytes: copy, place in a list, place in an index */
 #define DESCRIPTORS_SIZE ((size_t)256 * 1024) /* bytes of descriptors in one packet */
@@ -329,7 +329,7 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, const Access *acces
         u->latency = q->latency;
         r = subscription_take_names(u, q, e);
         if (r == 0)
-                r = access_limit(access, q->records, u, e);
+                r = subscription_limit(u, access, q->records, e);
         u->asks_process = u->filter && filter_asks_process(u->filter);
         if (r == 0)
                 r = subscription_make_key(u, (StreamOrder)q->order);

@@ -1,11 +1,18 @@
 /*
- * For the supervisor: what a client of the stream socket may, by access.rules. Without rules, for root, and for the control
- * socket,
- * it is what the socket allows. Nothing is kept of an answer: a reload holds from the next request on. Main thread only.
+ * What a client of the stream socket may, by access.rules. Without rules, for root, and for the control socket, it is what the
+ * socket allows. Nothing is kept of an answer: a reload holds from the next request on. Main thread only.
  */
 #pragma once
 
-#include "daemon/supervisor/supervisor.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "config/config.h"
+#include "daemon/base/credentials.h"
+#include "daemon/base/error.h"
+#include "daemon/control/control.h"
+#include "proto/perfd.pb-c.h"
 
 typedef struct Access {
         bool is_limited;        /* rules decide */
@@ -17,7 +24,14 @@ typedef struct Access {
 #define ACCESS_ALL ((Access){ .is_limited = false })
 
 /* Of a request, whose handler uses it before others are served. Refused: its groups are not known. */
-int access_of(const Supervisor *s, const Connection *c, Access *ret, Explanation *e);
+int access_of(const Config *config, const Connection *c, Access *ret, Explanation *e);
+
+/* Of one whose credentials are known, and to whom rules apply (access_is_ruled()). */
+Access access_for(const Config *config, const Credentials *who);
+/* It came by the stream socket, and is not root. */
+bool access_is_ruled(const Peer *peer);
+/* A name or a glob of the list means this name. */
+bool access_list_has(const Strings *list, const char *name);
 
 bool access_has_status(const Access *a);
 /* Samples of an event of this name. Other names than this one say nothing of it: for a glob, ask of each event that it means. */
@@ -31,20 +45,6 @@ int access_refuse(const Access *a, const char *what, Explanation *e);
 int access_check_emitter(const Access *a, uint32_t pid, uint32_t tid, Explanation *e);
 /* What it may, for its own status; the caller's to free_unpacked(), also of -ENOMEM. */
 int access_message(const Access *a, Perfd__V1__Access **ret);
-
-/*
- * Of a subscription that is being made: what it selects is granted, and its condition joined to that of the rule. Refused: a name
- * in it is not granted, or nothing is.
- */
-int access_limit(const Access *a, uint32_t records, Subscription *u, Explanation *e);
-
-/* Who asks for a stream, into its admission. As access_of() */
-int access_remember(const Connection *c, Admission *a, Explanation *e);
-/*
- * Behind a reload: other rules hold. Streams that they do not grant as they are end with the reason "not-granted"; what a stream
- * may have is never less than it asked for, and never more than it was granted. Negative: fatal.
- */
-int access_change(Supervisor *s, Config *c);
 
 /* What is wrong with the predicates of rules; the list is not finished. -ENOMEM */
 int access_check(const Config *c, ConfigDiagnostics *m);

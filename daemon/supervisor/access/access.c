@@ -1,0 +1,161 @@
+/*
+ * Who may what. A client is its uid, its gid and its groups at the moment of connect(2), as the kernel keeps them with the socket
+ * (SO_PEERCRED, SO_PEERGROUPS): they came from the system's database when it logged in, and nobody has to ask that database,
+ * which may be on another machine, in the middle of perfd's own thread.
+ */
+#include "daemon/supervisor/access/access.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/base/fd-limit.h"
+#include "daemon/base/thread.h"
+#include "daemon/route/match.h"
+
+static bool ids_have(const uint32_t *ids, size_t n, uint32_t id) {
+        for (size_t i = 0; i < n; i++)
+                if (ids[i] == id)
+                        return true;
+        return false;
+}
+
+static bool rule_is_for(const ConfigRule *rule, const Credentials *c) {
+        bool is_for = (rule->users.n == 0 && rule->groups.n == 0) || ids_have(rule->uids, rule->n_uids, c->uid) ||
+                      ids_have(rule->gids, rule->n_gids, c->gid);
+
+        for (size_t i = 0; i < c->n_groups && !is_for; i++)
+                is_for = ids_have(rule->gids, rule->n_gids, c->groups[i]);
+        return is_for;
+}
+
+Access access_for(const Config *config, const Credentials *who) {
+        Access a = { .is_limited = config->n_rules > 0, .uid = who->uid };
+
+        for (size_t i = 0; i < config->n_rules && !a.rule; i++)
+                if (rule_is_for(&config->rules[i], who)) {
+                        a.rule = &config->rules[i];
+                        a.number = i + 1;
+                }
+        return a;
+}
+
+bool access_is_ruled(const Peer *peer) {
+        return !peer->may_change && peer->uid != 0;
+}
+
+int access_of(const Config *config, const Connection *c, Access *ret, Explanation *e) {
+        _cleanup_(credentials_deinit) Credentials own = CREDENTIALS_NULL;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (config->n_rules == 0 || !access_is_ruled(connection_peer(c))) {
+                *ret = ACCESS_ALL;
+                return 0;
+        }
+        r = connection_credentials(c, &own, e);
+        if (r == 0)
+                *ret = access_for(config, &own);
+        return r;
+}
+
+bool access_list_has(const Strings *list, const char *name) {
+        for (size_t i = 0; i < list->n; i++)
+                if (strcmp(list->items[i], name) == 0 || fnmatch(list->items[i], name, 0) == 0)
+                        return true;
+        return false;
+}
+
+bool access_has_status(const Access *a) {
+        return !a->is_limited || (a->rule && a->rule->status);
+}
+
+bool access_has_samples(const Access *a, const char *name) {
+        return !a->is_limited || (a->rule && access_list_has(&a->rule->subscribe, name));
+}
+
+bool access_may_add(const Access *a) {
+        return a->is_limited && a->rule && (a->rule->stat || a->rule->own_processes);
+}
+
+bool access_may_emit(const Access *a, const char *name) {
+        return !a->is_limited || (a->rule && access_list_has(&a->rule->emit, name));
+}
+
+int access_refuse(const Access *a, const char *what, Explanation *e) {
+        if (!a->rule)
+                return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted: no rule of access.rules in perfd's "
+                              "configuration is for uid %u or one of its groups", what, (unsigned)a->uid);
+        return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted to uid %u: rule %zu of access.rules decides "
+                      "(%s:%u); `perfctl status` says what it grants", what, (unsigned)a->uid, a->number,
+                      a->rule->at.path, a->rule->at.line);
+}
+
+/* proc(5): the owner of a folder of /proc/PID/task is the thread's effective uid. */
+int access_check_emitter(const Access *a, uint32_t pid, uint32_t tid, Explanation *e) {
+        WITH_FD_RESERVE;
+        char path[64];
+        struct stat st;
+
+        if (!a->is_limited || (pid == 0 && tid == 0))
+                return 0;
+        (void)snprintf(path, sizeof(path), "/proc/%u/task/%u", pid, tid);
+        if (stat(path, &st) == 0 && st.st_uid == a->uid)
+                return 0;
+        (void)snprintf(path, sizeof(path), "a sample about thread %u of process %u, which is not your own,", tid, pid);
+        return access_refuse(a, path, e);
+}
+
+static int strings_message(const Strings *from, char ***ret, size_t *ret_n) {
+        *ret = calloc(from->n + 1, sizeof(**ret));
+        if (!*ret)
+                return error_origin(-ENOMEM);
+        for (; *ret_n < from->n; (*ret_n)++)
+                if (!((*ret)[*ret_n] = strdup(from->items[*ret_n])))
+                        return error_origin(-ENOMEM);
+        return 0;
+}
+
+int access_message(const Access *a, Perfd__V1__Access **ret) {
+        Perfd__V1__Access *m = malloc(sizeof(*m));
+        const ConfigRule *rule = a->rule;
+        char *place = NULL;
+        int r;
+
+        if (!m)
+                return error_origin(-ENOMEM);
+        perfd__v1__access__init(m);
+        *ret = m;
+        m->limited = a->is_limited;
+        m->status = access_has_status(a);
+        if (!rule)
+                return 0;
+        m->rule = (uint32_t)a->number;
+        if (asprintf(&place, "%s:%u", rule->at.path, rule->at.line) < 0)
+                return error_origin(-ENOMEM);
+        m->place = place;
+        m->stat = rule->stat;
+        m->own_processes = rule->own_processes;
+        if (rule->where && !(m->where = strdup(rule->where)))
+                return error_origin(-ENOMEM);
+        r = strings_message(&rule->subscribe, &m->subscribe, &m->n_subscribe);
+        return r == 0 ? strings_message(&rule->emit, &m->emit, &m->n_emit) : r;
+}
+
+/* ---- the configuration ------------------------------------------------------------------------------------------- */
+
+int access_check(const Config *c, ConfigDiagnostics *m) {
+        for (size_t i = 0; i < c->n_rules; i++) {
+                const ConfigRule *rule = &c->rules[i];
+                _cleanup_(filter_freep) Filter *filter = NULL;
+                Explanation e = EXPLANATION_NULL;
+                int r = rule->where ? filter_parse(rule->where, &filter, &e) : 0;
+
+                if (r < 0)
+                        return r;
+                if (r > 0)
+                        config_diagnostics_add(m, rule->where_at, "where: at byte %u: %s", e.position, e.text);
+        }
+        return 0;
+}
