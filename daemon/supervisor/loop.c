@@ -10,7 +10,6 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon/base/log.h"
-#include "daemon/base/notify.h"
 #include "daemon/supervisor/ledger/ledger.h"
 
 #define GOODBYE_USEC 5000000 /* for subscribers to take their closing ledger */
@@ -31,7 +30,7 @@ int supervisor_say_goodbye(void *userdata) {
         if (s->stopping)
                 return 0;
         s->stopping = true;
-        supervisor_notify(s, "STOPPING=1");
+        notifier_send(&s->notifier, "STOPPING=1");
         r = supervisor_disable_all(s);
         if (r < 0) {
                 log_print(LOG_ERR, MESSAGE_NO_LEDGER,
@@ -74,7 +73,7 @@ int supervisor_reload_on_signal(void *userdata) {
 
         (void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
                        (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
-        supervisor_notify(s, state);
+        notifier_send(&s->notifier, state);
         r = supervisor_reload(s, &reply, &e);
         notes_say(&s->operations.notes, "the configuration");
         if (r == 0)
@@ -84,7 +83,7 @@ int supervisor_reload_on_signal(void *userdata) {
         else if (r > 0)
                 log_print_lines(LOG_ERR, MESSAGE_RELOAD_REFUSED, LOG_FIELDS({ "REASON", e.reason }),
                                 "not reloaded, everything is as it was", e.text);
-        supervisor_notify(s, "READY=1");
+        notifier_send(&s->notifier, "READY=1");
         return r < 0 ? r : 0;
 }
 
@@ -97,26 +96,13 @@ static bool threads_are_alive(Supervisor *s) {
         return alive;
 }
 
-static void feed(void) {
-        (void)notify_send("WATCHDOG=1"); /* not taken: there is a next time */
-}
-
-void supervisor_feed_while_waiting(nsec_t *fed) {
-        nsec_t now = clock_now(CLOCK_MONOTONIC);
-
-        if (now < *fed + NSEC_PER_SEC)
-                return;
-        *fed = now;
-        feed();
-}
-
 /* Fed only if the dispatcher has moved since the last time, or sleeps. Of a reader that does not, it is told to main alone. */
 static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
         Supervisor *s = userdata;
         uint64_t interval;
 
         if (threads_are_alive(s))
-                feed();
+                notifier_feed();
         else
                 log_print(LOG_ERR, MESSAGE_DISPATCHER_STALLED,
                           "the dispatcher (tid %d) neither moves nor sleeps: the watchdog is not fed",
@@ -184,7 +170,7 @@ int supervisor_start_loop(Supervisor *s) {
         if (r >= 0)
                 r = error_origin(sd_event_source_set_exit_on_failure(s->goodbye, true));
         if (r >= 0)
-                r = supervisor_start_notify(s);
+                r = notifier_init(&s->notifier, s->event);
         if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
                 r = error_origin(sd_event_add_time_relative(s->event, &s->feeding, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s));
         return r < 0 ? r : 0;
@@ -195,7 +181,7 @@ int supervisor_start_watchdog(Supervisor *s) {
 
         if (sd_watchdog_enabled(0, &interval) <= 0)
                 return 0;
-        return watchdog_start(&s->watchdog, getpid(), interval / 3 * NSEC_PER_USEC, feed);
+        return watchdog_start(&s->watchdog, getpid(), interval / 3 * NSEC_PER_USEC, notifier_feed);
 }
 
 /* As sd_event_loop(3), but that operations run between two iterations, and closes begin only while it waits. */

@@ -16,7 +16,8 @@
 #include "daemon/kernel/event/open.h"
 #include "daemon/kernel/privileges/system-calls.h"
 #include "daemon/kernel/task/tasks.h"
-#include "daemon/supervisor/configuration/kept.h"
+#include "daemon/supervisor/configuration/load-kept.h"
+#include "daemon/supervisor/configuration/retry.h"
 #include "daemon/supervisor/ledger/base.h"
 #include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/registered.h"
@@ -287,7 +288,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
             (r = load_kept(s)) != 0 ||                  /* those of clients */
             (r = start_listening(s, e)) != 0)    /* sockets: whoever connects finds everything there */
                 return r;
-        supervisor_notify(s, "READY=1");
+        notifier_send(&s->notifier, "READY=1");
         if (s->ready_fd >= 0) {
                 ssize_t n = write(s->ready_fd, "\n", 1);
 
@@ -314,7 +315,7 @@ static void ask_for_time(void *userdata, size_t n_left) {
         Closing *c = userdata;
 
         if (n_left < c->n_left)
-                supervisor_notify(c->supervisor, "EXTEND_TIMEOUT_USEC=15000000");
+                notifier_send(&c->supervisor->notifier, "EXTEND_TIMEOUT_USEC=15000000");
         c->n_left = n_left;
 }
 
@@ -421,7 +422,7 @@ bool supervisor_stop(Supervisor *s) {
         kernel_symbol_index_deinit(&s->kernel_symbols);
         sd_event_source_disable_unref(s->feeding);
         sd_event_source_disable_unref(s->goodbye);
-        supervisor_stop_notify(s);
+        notifier_deinit(&s->notifier);
         s->event = sd_event_unref(s->event);
         config_unref(s->config);
         config_unref(s->started_with);

@@ -29,9 +29,9 @@
 #include "daemon/supervisor/changes/births.h"
 #include "daemon/supervisor/ledger/losses.h"
 #include "daemon/supervisor/streams/memory.h"
-#include "daemon/supervisor/notify.h"
+#include "daemon/supervisor/notify/notifier.h"
 #include "daemon/supervisor/operations/operations.h"
-#include "daemon/supervisor/configuration/pending.h"
+#include "daemon/supervisor/events/pending.h"
 #include "daemon/supervisor/streams/routes.h"
 #include "daemon/supervisor/readers/stall.h"
 #include "daemon/supervisor/events/targets.h"
@@ -208,7 +208,7 @@ typedef struct Supervisor {
         bool stopping;
         int exit_code;
         sd_event_source *feeding, *goodbye; /* while a service manager watches; off until perfd stops */
-        Untold untold;
+        Notifier notifier;
         Watchdog watchdog;
         StallMonitor stalls;
         uint32_t *reader_cpus, *dispatcher_cpus; /* as configured at the start; none: all */
@@ -225,7 +225,6 @@ int supervisor_start_loop(Supervisor *s);
 /* Runs until it is told to stop; the exit code. */
 int supervisor_run(Supervisor *s);
 int supervisor_start_watchdog(Supervisor *s); /* for while main waits for the kernel */
-void supervisor_feed_while_waiting(nsec_t *fed); /* while there is another bound to what main waits for; again and again */
 
 /*
  * supervisor/readers/cpus.c: for each CPU that can be there a slot, for each that is online a carrier, a ring, batches and a reader.
@@ -276,16 +275,7 @@ void supervisor_stop_readers(Supervisor *s);
 /* Accepts what was half started. The threads have ended. */
 void supervisor_free_cpus(Supervisor *s);
 
-/* supervisor/configuration/config.c */
-/* What a configured target means. -ENOMEM. */
-int spec_set_target(EventSpec *spec, const ConfigTarget *t);
-/* -ENOMEM */
-int spec_from_config(Supervisor *s, const Config *c, const ConfigEvent *from, EventSpec *ret);
-/* Where in the configuration what was refused of an event stands: its filter, an item of its target, or the event. */
-ConfigPlace place_of(const Config *c, const ConfigEvent *from, const Explanation *e);
-/* The same in front of why it was refused. */
-void place_explanation(const Config *c, const ConfigEvent *from, Explanation *e);
-/* A YAML text against this host: everything is opened once, disabled, and closed. 0, REFUSED_INVALID or _CANCELLED, negative. */
+/* supervisor/configuration/validate.c: a YAML text against this host: everything is opened once, disabled, and closed. 0, REFUSED_INVALID or _CANCELLED, negative. */
 int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, ConfigDiagnostics *m);
 
 /* supervisor/configuration/reload.c: from what is configured to another configuration, all of it or, refused, nothing. */
@@ -325,6 +315,13 @@ void supervisor_give_closer(Supervisor *s, bool is_there);
 void opened_close_of(Supervisor *s, Opened *o, uint32_t uid);
 /* The same, of what no reader was ever told of: it waits for none. */
 void opened_close_unknown(Supervisor *s, Opened *o, uint32_t uid);
+/*
+ * supervisor/events/counts.c: what the fds have counted, which are disabled and will be closed, stays in the ledger and, but for heirs that come to
+ * nothing, in what is sent of counts. is_standby: others were active when they were disabled, which a reader that does not answer
+ * may not have come to know. -errno
+ */
+int registration_keep_counts(const Supervisor *s, Registration *r, const Opened *o, bool is_standby);
+
 /*
  * supervisor/readers/switch.c: all of the list, by the readers. Refused: all are disabled; `what` is for the explanation.
  * Negative: memory.
@@ -413,13 +410,6 @@ int supervisor_disable_all(Supervisor *s);
 int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e);
 /* Samples each `period` occurrences, or `frequency` times a second: one of both is not 0. */
 int supervisor_set_period(Supervisor *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e);
-/*
- * What the fds have counted, which are disabled and will be closed, stays in the ledger and, but for heirs that come to
- * nothing, in what is sent of counts. is_standby: others were active when they were disabled, which a reader that does not answer
- * may not have come to know. -errno
- */
-int registration_keep_counts(const Supervisor *s, Registration *r, const Opened *o, bool is_standby);
-
 /* What an event is about to become, which keeps its id. */
 typedef struct Replacement {
         Registration *registration;

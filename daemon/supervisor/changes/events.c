@@ -16,7 +16,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/supervisor/resolve/external.h"
-#include "daemon/supervisor/configuration/kept.h"
+#include "daemon/supervisor/changes/kept.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/registered.h"

@@ -12,60 +12,7 @@
 #include <string.h>
 
 #include "daemon/kernel/event/open.h"
-#include "daemon/supervisor/configuration/kept.h"
-
-/*
- * Whether what an fd counted last was on standby. A reader that does not answer turns only what it was told to: if it was not told
- * of the change, what was replaced is active for it until the end, and its replacement never was.
- */
-static bool reader_mutes(const Supervisor *s, const Stream *stream, bool is_standby) {
-        const Answering *a = &s->answering.readers[stream->slot];
-        const SnapshotStream *known;
-
-        if (!reader_is_stalled(a) || !a->snapshot)
-                return is_standby;
-        known = snapshot_find(&a->snapshot->cpus[stream->slot], stream->id);
-        return known && known->muted;
-}
-
-static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling, bool is_standby) {
-        uint64_t owed = is_sampling ? read->lost : read->value;
-
-        c->closed_count += read->value;
-        counter_add(&c->closed_lost, read->lost);
-        counter_add(&c->closed_owed, owed);
-        if (!is_standby)
-                return;
-        c->closed_standby_lost += read->lost;
-        c->closed_standby_owed += owed;
-}
-
-/* What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more. */
-int registration_keep_counts(const Supervisor *s, Registration *r, const Opened *o, bool is_standby) {
-        for (size_t i = 0; i < o->n; i++) {
-                const Stream *stream = &o->streams[i];
-                EventCounters *c = &r->event->counters[stream->slot];
-                ReadCount *kept = &r->event->closed_reads[stream->slot * r->event->n_members + stream->member];
-                ReadCount read;
-                int error = open_read_patiently(stream->fd, stream->read_format, &read);
-
-                if (error < 0)
-                        return error_trace_of(error, "event %s, CPU slot %u", r->event->spec.name, stream->slot);
-                if (error == OPEN_E_APART) { /* what it counted is lost with it */
-                        c->is_inexact = true;
-                        continue;
-                }
-                if (stream->member == 0)
-                        add_closed(c, &read, stream->is_sampling, reader_mutes(s, stream, is_standby));
-                if (stream->is_successor)
-                        continue;
-                kept->value += read.value;
-                kept->enabled += read.enabled;
-                kept->running += read.running;
-                kept->lost += read.lost;
-        }
-        return 0;
-}
+#include "daemon/supervisor/changes/kept.h"
 
 /* ---- what is to be ----------------------------------------------------------------------------------------------- */
 

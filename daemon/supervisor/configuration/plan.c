@@ -7,6 +7,7 @@
  * left that was not tried, what changes is found in one go.
  */
 #include "daemon/supervisor/configuration/reload.h"
+#include "daemon/supervisor/events/configured.h"
 
 #include <string.h>
 
@@ -189,7 +190,7 @@ static void trial_deinit(Supervisor *s, Trial *t) {
  * as in a reload; else all is refused, with its place.
  */
 static int trial_refuse(Supervisor *s, Trial *t, size_t i, const ConfigEvent *from, int refusal, Explanation *e) {
-        if (refusal < 0 || !t->may_wait || !reload_may_come(refusal)) {
+        if (refusal < 0 || !t->may_wait || !refusal_may_pass(refusal)) {
                 if (refusal > 0)
                         place_explanation(t->config, from, e);
                 return refusal;

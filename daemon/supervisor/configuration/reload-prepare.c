@@ -104,7 +104,7 @@ int reload_take(Supervisor *s, Reload *w, Registration *fresh, Explanation *e) {
 
 int reload_resolve(Supervisor *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e) {
         _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
-        int r = spec_from_config(s, c, from, &spec);
+        int r = spec_from_config(c, from, &spec);
 
         return r == 0 ? supervisor_resolve(s, &spec, ret, e) : r;
 }
@@ -168,7 +168,7 @@ static int add_pending(const EventSpec *spec, const ConfigPlace *place, const Ex
 int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, Reload *w, const Explanation *e) {
         _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
         ConfigPlace at;
-        int r = spec_from_config(s, c, from, &spec);
+        int r = spec_from_config(c, from, &spec);
 
         if (r < 0)
                 return r;
@@ -189,24 +189,11 @@ int reload_all_pending(Supervisor *s, const Config *c, PendingEvent **list) {
         for (size_t i = 0; i < c->n_events && r == 0; i++) {
                 _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
 
-                r = spec_from_config(s, c, &c->events[i], &spec);
+                r = spec_from_config(c, &c->events[i], &spec);
                 if (r == 0)
                         r = add_pending(&spec, &c->events[i].at, NULL, list);
         }
         return r;
-}
-
-bool reload_may_come(int r) {
-        return r == REFUSED_NOT_FOUND || r == REFUSED_DENIED || r == REFUSED_EXHAUSTED || r == REFUSED_UNSUPPORTED;
-}
-
-void reload_add_refusal(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigDiagnostics *m) {
-        ConfigPlace at = place_of(c, event, e);
-
-        if (c->strict || !reload_may_come(refusal))
-                config_diagnostics_add(m, at, "%s", e->text);
-        else
-                config_diagnostics_add_pending(m, at, e->reason, e->text);
 }
 
 /* Everything configured that is not kept goes. */
@@ -264,7 +251,7 @@ int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e) {
                 const Reload before = *w;
 
                 r = reload_prepare_event(s, c, &c->events[i], w, e);
-                if (w->may_wait && reload_may_come(r)) {
+                if (w->may_wait && refusal_may_pass(r)) {
                         reload_forget(s, w, &before);
                         r = reload_add_pending(s, c, &c->events[i], w, e);
                 } else if (r > 0)

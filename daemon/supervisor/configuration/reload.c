@@ -19,7 +19,7 @@
 #include "daemon/base/printable.h"
 #include "daemon/supervisor/access/access.h"
 #include "daemon/supervisor/streams/grants.h"
-#include "daemon/supervisor/configuration/kept.h"
+#include "daemon/supervisor/changes/kept.h"
 
 static int reload_commit(Supervisor *s, Reload *w, Explanation *e) {
         Registration *added = TAKE_PTR(w->added);
@@ -138,7 +138,7 @@ int supervisor_apply_config(Supervisor *s, Explanation *e) {
         Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
         int r = supervisor_change_config(s, s->config, !s->config->strict, &reply, e);
 
-        return reload_may_come(r) && !s->config->strict ? add_one_by_one(s) : r;
+        return refusal_may_pass(r) && !s->config->strict ? add_one_by_one(s) : r;
 }
 
 #define MORE_MISTAKES_SIZE 80 /* of a list, for what it has no room for */
@@ -219,7 +219,7 @@ static void tell_outcome(Supervisor *s, int r, const Explanation *e) {
         if (r < 0 || r == REFUSED_CANCELLED)
                 return;
         (void)snprintf(text, sizeof(text), "not reloaded, everything is as it was: %.*s", (int)strcspn(e->text, "\n"), e->text);
-        supervisor_notify_status(s, r == 0 ? NULL : text);
+        notifier_set_status(&s->notifier, r == 0 ? NULL : text);
 }
 
 int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {

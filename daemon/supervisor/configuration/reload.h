@@ -1,6 +1,9 @@
 /* Between supervisor/configuration/reload.c, supervisor/configuration/reload-prepare.c and supervisor/configuration/plan.c: what another configuration changes. Main thread only. */
 #pragma once
 
+#include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/configuration/retry.h"
+#include "daemon/supervisor/events/configured.h"
 #include "daemon/supervisor/supervisor.h"
 
 typedef struct Reload {
@@ -39,9 +42,5 @@ void reload_deinit(Supervisor *s, Reload *w);
 int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *e);
 /* It is part of the change, though it was refused with this. -ENOMEM */
 int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, Reload *w, const Explanation *e);
-/* Refused with this: it may be another answer when the host has changed. A mistake stays one. */
-bool reload_may_come(int r);
-/* Into a list: a note of what would be pending, or a mistake, which everything is of a strict configuration. */
-void reload_add_refusal(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigDiagnostics *m);
 /* Every event of the configuration as one that is pending, for no reason yet. The list grows also when it fails: -ENOMEM. */
 int reload_all_pending(Supervisor *s, const Config *c, PendingEvent **list);

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "daemon/base/glob.h"
-#include "daemon/supervisor/configuration/pending.h"
+#include "daemon/supervisor/events/pending.h"
 
 #define NAME_GLOBS_MAX 256 /* of one request: each is matched with the names of all events */
 

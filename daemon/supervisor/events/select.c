@@ -5,7 +5,7 @@
 
 #include "config/words.h"
 #include "daemon/base/checkpoint.h"
-#include "daemon/supervisor/configuration/kept.h"
+#include "daemon/supervisor/changes/kept.h"
 #include "daemon/supervisor/events/name-pattern.h"
 #include "daemon/supervisor/events/registered.h"
 

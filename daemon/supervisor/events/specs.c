@@ -1,4 +1,5 @@
 /* Specs from and to messages. Strings and arrays are malloc'ed, for free_unpacked(). */
+#include "daemon/supervisor/events/configured.h"
 #include "daemon/supervisor/requests/requests.h"
 
 #include <stdio.h>

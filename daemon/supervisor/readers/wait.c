@@ -37,7 +37,7 @@ static int wait_slice(Supervisor *s, Patience *p, int fd, int msec) {
         struct pollfd polled[] = { { .fd = fd, .events = POLLIN }, { .fd = loop_fd, .events = POLLIN } };
         int r = 0;
 
-        supervisor_feed_while_waiting(&p->fed);
+        notifier_feed_while_waiting(&p->fed);
         (void)poll(polled, ARRAY_SIZE(polled), serves ? msec : ALONE_MSEC);
         if (serves)
                 r = operations_serve(&s->operations);

@@ -23,9 +23,6 @@ typedef int (*Handler)(RequestContext *a, Explanation *e);
 void request_outcome(const RequestContext *a, char *text, size_t size);
 /* The events that it has changed: their names alone, as many as fit; or "". */
 void request_events(const RequestContext *a, char *text, size_t size);
-/* Who is subscribed to which events, on which condition. */
-void log_subscribed(uint64_t id, const char *peer, const Perfd__V1__SubscribeRequest *q);
-
 /* supervisor/requests/lists.c */
 int handle_list(RequestContext *a, Explanation *e);
 

@@ -10,7 +10,8 @@
 #include "daemon/kernel/symbol/kernel-symbols.h"
 #include "daemon/kernel/pmu/pmu.h"
 #include "daemon/kernel/probe/place.h"
-#include "daemon/supervisor/configuration/reload.h"
+#include "daemon/kernel/tracefs/tracing.h"
+#include "daemon/supervisor/events/configured.h"
 
 #define TRACEFS "/sys/kernel/tracing"
 
@@ -100,7 +101,7 @@ static int check_event(const Config *c, const ConfigEvent *event, const Tracing 
                 if (found < 0)
                         r = found;
                 else if (found > 0)
-                        reload_add_refusal(c, event, found, &e, m);
+                        config_event_refuse(c, event, found, &e, m);
         }
         event_names_deinit(&names);
         return r;

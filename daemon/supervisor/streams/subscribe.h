@@ -7,3 +7,5 @@
 int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number);
 /* Fds that streams hold, for the share of them that clients may have. */
 void supervisor_count_given(Supervisor *s);
+/* Who is subscribed to which events, on which condition. */
+void log_subscribed(uint64_t id, const char *peer, const Perfd__V1__SubscribeRequest *q);

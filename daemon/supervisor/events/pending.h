@@ -1,6 +1,6 @@
 /*
- * For the supervisor: events that are to run and can not be opened now, because their module, file, process or privilege is
- * not there. They are tried again by a slow timer, by each reload and by each apply. Main thread only.
+ * Events that are to run and can not be opened now, because their module, file, process or privilege is not there. They are tried
+ * again by a slow timer, by each reload and by each apply (supervisor/configuration/retry.h). Main thread only.
  */
 #pragma once
 
@@ -38,14 +38,10 @@ int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPla
 /* With the reason, in one line. */
 void pending_log(const PendingEvent *p);
 void pending_free_list(PendingEvent *list);
+/* Out of the list, and freed. */
+void pending_remove(PendingEvent **at, PendingEvent *removed);
 size_t supervisor_count_pending(const Supervisor *s);
 /* NULL: none that is pending has this name. */
 const PendingEvent *supervisor_find_pending(const Supervisor *s, const char *name);
 /* The state file's or the configuration's of a new list, which moves, replace those of the same kind. */
 void supervisor_set_pending(Supervisor *s, PendingEvent *list, bool is_configured);
-
-/* Once, before anything is pending. Negative */
-int supervisor_start_pending(Supervisor *s);
-void supervisor_free_pending(Supervisor *s);
-/* Those of the state file, behind a change that has just tried those of the configuration. The timer begins anew. Negative */
-int supervisor_retry_kept(Supervisor *s);

@@ -4,7 +4,7 @@
  * there is registered without an fd (supervisor/changes/follow.c). For all else nothing tells when to look again, so a timer does:
  * after a second, then after twice as long each time, up to half a minute. It runs only while something is pending.
  */
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/configuration/retry.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,92 +15,6 @@
 #define RETRY_FIRST_USEC UINT64_C(1000000)
 #define RETRY_MOST_USEC UINT64_C(30000000)
 #define RETRY_ACCURACY_USEC UINT64_C(500000)
-
-static void pending_free(PendingEvent *p) {
-        perfd__v1__event_spec__free_unpacked(p->spec, NULL);
-        free(p->place);
-        free(p->why);
-        free(p);
-}
-
-void pending_free_list(PendingEvent *list) {
-        for (PendingEvent *next; list; list = next) {
-                next = list->next;
-                pending_free(list);
-        }
-}
-
-static int fill(PendingEvent *p, const ConfigPlace *place, const Explanation *why) {
-        p->is_configured = place != NULL;
-        p->reason = why ? why->reason : NULL;
-        p->why = strdup(why ? why->text : "");
-        if (!place || !place->path)
-                p->place = strdup("");
-        else if (asprintf(&p->place, "%s:%u:%u: ", place->path, place->line, place->column) < 0)
-                p->place = NULL;
-        return p->why && p->place ? 0 : error_origin(-ENOMEM);
-}
-
-int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPlace *place, const Explanation *why) {
-        PendingEvent *p = calloc(1, sizeof(*p));
-        int r;
-
-        if (!p) {
-                perfd__v1__event_spec__free_unpacked(spec, NULL);
-                return error_origin(-ENOMEM);
-        }
-        p->spec = spec;
-        r = fill(p, place, why);
-        if (r < 0) {
-                pending_free(p);
-                return r;
-        }
-        while (*list)
-                list = &(*list)->next;
-        *list = p;
-        return 0;
-}
-
-void pending_log(const PendingEvent *p) {
-        log_print_with(LOG_WARNING, MESSAGE_EVENT_PENDING, LOG_FIELDS({ "EVENT", p->spec->name }, { "REASON", p->reason }),
-                       "%s%s is pending, and is opened as soon as it can be: %s", p->place, p->spec->name, p->why);
-}
-
-size_t supervisor_count_pending(const Supervisor *s) {
-        size_t n = 0;
-
-        for (const PendingEvent *p = s->pending.first; p; p = p->next)
-                n++;
-        return n;
-}
-
-const PendingEvent *supervisor_find_pending(const Supervisor *s, const char *name) {
-        const PendingEvent *p = s->pending.first;
-
-        while (p && strcmp(p->spec->name, name) != 0)
-                p = p->next;
-        return p;
-}
-
-static void take_out(PendingEvents *list, PendingEvent *taken) {
-        PendingEvent **at = &list->first;
-
-        while (*at != taken)
-                at = &(*at)->next;
-        *at = taken->next;
-        pending_free(taken);
-}
-
-void supervisor_set_pending(Supervisor *s, PendingEvent *list, bool is_configured) {
-        PendingEvent **end = &s->pending.first;
-
-        while (*end)
-                if ((*end)->is_configured == is_configured)
-                        take_out(&s->pending, *end);
-                else
-                        end = &(*end)->next;
-        *end = list;
-}
 
 /* ---- the timer --------------------------------------------------------------------------------------------------- */
 
@@ -194,7 +108,7 @@ static int retry(Supervisor *s, PendingEvent *const *list, size_t n) {
                 if (list[i]->reason)
                         log_print_with(LOG_NOTICE, MESSAGE_EVENT_OPENED, LOG_FIELDS({ "EVENT", list[i]->spec->name }),
                                        "%s is not pending any more: it is open", list[i]->spec->name);
-                take_out(&s->pending, list[i]);
+                pending_remove(&s->pending.first, list[i]);
         }
         return 0;
 }

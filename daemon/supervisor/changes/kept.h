@@ -1,4 +1,4 @@
-/* For the supervisor: events that outlive the daemon. Main thread only. */
+/* Events that outlive the daemon. Main thread only. */
 #pragma once
 
 #include "daemon/supervisor/events/name-pattern.h"
@@ -21,6 +21,3 @@ int kept_write(Supervisor *s, const KeptChange *change, Explanation *e);
 int kept_restore(Supervisor *s, const KeptChange *change);
 /* The change is done: what it says of those that are pending, configured ones too. */
 void kept_forget_pending(Supervisor *s, const KeptChange *change);
-/* Once, behind the configuration's events. What can not be read or added is said on the log. Negative: memory. */
-int supervisor_load_kept(Supervisor *s);
-void supervisor_free_kept(Supervisor *s);

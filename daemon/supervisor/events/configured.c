@@ -1,11 +1,10 @@
-/* From the configuration to specs; and whether a configuration fits this host, by opening everything once. */
-#include "daemon/supervisor/supervisor.h"
+/* From the configuration to specs, and from what is refused of a spec to its place in the configuration. */
+#include "daemon/supervisor/events/configured.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "daemon/supervisor/configuration/reload.h"
-#include "daemon/supervisor/requests/requests.h"
 #include "daemon/base/printable.h"
 
 static int ids_copy(const ConfigIds *from, uint32_t **ret, size_t *ret_n) {
@@ -39,7 +38,7 @@ int spec_set_target(EventSpec *spec, const ConfigTarget *t) {
         return ids_copy(&t->tids, &spec->tids, &spec->n_tids);
 }
 
-int spec_from_config(Supervisor *s, const Config *c, const ConfigEvent *from, EventSpec *ret) {
+int spec_from_config(const Config *c, const ConfigEvent *from, EventSpec *ret) {
         EventSpec spec = { .period = from->period, .frequency = from->frequency, .callchain = from->callchain,
                            .disabled = !from->enabled, .include_self = from->include_self, .configured = true,
                            .maxactive = (uint32_t)from->maxactive, .interval = from->interval };
@@ -76,40 +75,15 @@ void place_explanation(const Config *c, const ConfigEvent *from, Explanation *e)
         *e = placed;
 }
 
-/* Resolves and opens one event of a configuration; may be several by a glob. Nothing is registered. */
-static int prepare(Supervisor *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e) {
-        _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
-        Registration *list = NULL;
-        int r = spec_from_config(s, c, from, &spec);
-
-        if (r == 0)
-                r = supervisor_resolve(s, &spec, &list, e);
-        if (r == 0)
-                r = supervisor_open_list(s, &list, e);
-        if (r != 0) {
-                registrations_free(s, list);
-                return r;
-        }
-        *ret = list;
-        return 0;
+bool refusal_may_pass(int r) {
+        return r == REFUSED_NOT_FOUND || r == REFUSED_DENIED || r == REFUSED_EXHAUSTED || r == REFUSED_UNSUPPORTED;
 }
 
-int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, ConfigDiagnostics *m) {
-        _cleanup_(config_unrefp) Config *c = NULL;
-        int r = config_parse_all(texts, n, m, &c);
+void config_event_refuse(const Config *c, const ConfigEvent *event, int refusal, const Explanation *e, ConfigDiagnostics *m) {
+        ConfigPlace at = place_of(c, event, e);
 
-        if (r == 0)
-                r = access_check(c, m);
-        for (size_t i = 0; r == 0 && i < c->n_events; i++) {
-                Explanation e = EXPLANATION_NULL;
-                Registration *list = NULL;
-                int found = prepare(s, c, &c->events[i], &list, &e);
-
-                registrations_free(s, list);
-                if (found < 0 || found == REFUSED_CANCELLED)
-                        r = found;
-                else if (found > 0)
-                        reload_add_refusal(c, &c->events[i], found, &e, m);
-        }
-        return r == 0 ? config_diagnostics_finish(m) : r;
+        if (c->strict || !refusal_may_pass(refusal))
+                config_diagnostics_add(m, at, "%s", e->text);
+        else
+                config_diagnostics_add_pending(m, at, e->reason, e->text);
 }

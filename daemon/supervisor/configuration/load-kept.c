@@ -1,0 +1,83 @@
+/* The state file at the start: what was kept (supervisor/changes/kept.c) is pending until it is opened, which is tried at once. */
+#include "daemon/supervisor/configuration/load-kept.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/kernel/host/state-file.h"
+#include "daemon/supervisor/configuration/retry.h"
+
+/* Kept for whoever can read it, and out of the way of what is kept from now on. */
+static int give_up_file(Supervisor *s, const char *why) {
+        _cleanup_free_ char *name = NULL;
+        Explanation e = EXPLANATION_NULL;
+        int r = state_file_set_aside(s->state_path, &name, &e);
+
+        if (r == 0)
+                log_print(LOG_ERR, MESSAGE_KEPT_EVENTS,
+                          "no event that was kept is added: %s; the file is called %s now", why, name);
+        if (r <= 0)
+                return r;
+        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no event that was kept is added, and none can be kept: %s; %s", why, e.text);
+        s->state_unusable = strdup(why);
+        return s->state_unusable ? 0 : error_origin(-ENOMEM);
+}
+
+/* Each is pending until it is opened, which is tried at once. */
+static int load_file(Supervisor *s, const uint8_t *bytes, size_t n) {
+        Perfd__V1__AddRequest *q = perfd__v1__add_request__unpack(NULL, n, bytes);
+        PendingEvent *list = NULL;
+        int r = 0;
+
+        if (!q) {
+                Explanation e;
+
+                (void)refuse(&e, REFUSED_INVALID, "state-file", "%s holds no list of events", s->state_path);
+                return give_up_file(s, e.text);
+        }
+        for (size_t i = q->n_events; i > 0 && r == 0; i--) { /* from the end, so that each is put before the others */
+                PendingEvent *behind = TAKE_PTR(list);
+
+                r = pending_add(&list, q->events[i - 1], NULL, NULL);
+                if (r == 0)
+                        list->next = behind;
+                else
+                        pending_free_list(behind);
+                q->n_events--; /* it is taken */
+        }
+        perfd__v1__add_request__free_unpacked(q, NULL);
+        if (r < 0)
+                return r;
+        supervisor_set_pending(s, list, false);
+        return supervisor_retry_kept(s);
+}
+
+int supervisor_load_kept(Supervisor *s) {
+        _cleanup_free_ uint8_t *bytes = NULL;
+        Explanation e = EXPLANATION_NULL;
+        size_t n = 0;
+        int r;
+
+        thread_assert(THREAD_MAIN);
+        if (s->runtime_directory ? asprintf(&s->state_path, "%s/events", s->runtime_directory) < 0
+                                 : !(s->state_path = strdup(s->config->state_path)))
+                return error_origin(-ENOMEM);
+        r = state_file_read(s->state_path, &bytes, &n, &e);
+        if (r == STATE_FILE_E_MISSING)
+                return 0;
+        if (r == 0)
+                return load_file(s, bytes, n);
+        if (r == REFUSED_INVALID)
+                return give_up_file(s, e.text);
+        if (r < 0)
+                return r;
+        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no event that was kept is added, and none can be kept: %s", e.text);
+        s->state_unusable = strdup(e.text);
+        return s->state_unusable ? 0 : error_origin(-ENOMEM);
+}
+
+void supervisor_free_kept(Supervisor *s) {
+        free(s->state_path);
+        free(s->state_unusable);
+}
