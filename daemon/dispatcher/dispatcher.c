@@ -23,11 +23,11 @@ static int on_mailbox(sd_event_source *source, int fd, uint32_t revents, void *u
         return 0; /* the next turn reads the mails */
 }
 
-int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_subscribers) {
+int dispatcher_init(Dispatcher *d, BatchPipe *pipes, uint32_t n_pipes, size_t max_subscribers) {
         int r;
 
-        d->lanes = lanes;
-        d->n_lanes = n_lanes;
+        d->pipes = pipes;
+        d->n_pipes = n_pipes;
         d->mailbox = d->words = MAILBOX_NULL;
         d->dispatching = DISPATCHING_NULL;
         d->dispatching.work = dispatcher_work_elsewhere;
@@ -38,12 +38,12 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
         if ((r = mailbox_init(&d->mailbox, MAILS)) < 0 ||
             (r = mailbox_init(&d->words, 2 * max_subscribers + 6)) < 0 || (r = doorbell_init(&d->dispatching.bell)) < 0)
                 return r;
-        d->watermarks = calloc(d->n_lanes, sizeof(*d->watermarks));
-        d->progress = calloc(d->n_lanes, sizeof(*d->progress));
-        d->live = calloc(d->n_lanes, sizeof(*d->live));
+        d->watermarks = calloc(d->n_pipes, sizeof(*d->watermarks));
+        d->progress = calloc(d->n_pipes, sizeof(*d->progress));
+        d->live = calloc(d->n_pipes, sizeof(*d->live));
         if (!d->watermarks || !d->progress || !d->live)
                 return error_origin(-ENOMEM);
-        for (uint32_t i = 0; i < d->n_lanes; i++)
+        for (uint32_t i = 0; i < d->n_pipes; i++)
                 d->live[i] = true;
         r = dispatcher_init_tasks(d);
         if (r >= 0)
@@ -55,7 +55,7 @@ int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_sub
         return r < 0 ? r : 0;
 }
 
-void dispatcher_set_lane(Dispatcher *d, uint32_t slot, bool live, bool waited_for) {
+void dispatcher_set_pipe(Dispatcher *d, uint32_t slot, bool live, bool waited_for) {
         d->live[slot] = live;
         d->watermarks[slot] = waited_for ? 0 : DISPATCHER_NOT_WAITED_FOR;
 }

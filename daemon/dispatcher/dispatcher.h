@@ -20,7 +20,7 @@
 #include "daemon/model/batch.h"
 #include "daemon/model/counters.h"
 #include "daemon/model/dispatching.h"
-#include "daemon/model/lane.h"
+#include "daemon/model/batch-pipe.h"
 #include "daemon/model/loss-bell.h"
 #include "daemon/model/task-table.h"
 #include "daemon/route/merge.h"
@@ -30,7 +30,7 @@
 #include "proto/perfd.pb-c.h"
 
 #define SUBSCRIBER_PEER_SIZE 64
-#define DISPATCHER_NOT_WAITED_FOR UINT64_MAX /* the watermark of a lane that the merge does not wait for */
+#define DISPATCHER_NOT_WAITED_FOR UINT64_MAX /* the watermark of a batch pipe that the merge does not wait for */
 
 typedef enum StreamOrder {
         STREAM_BY_TIME,
@@ -139,10 +139,10 @@ typedef enum DispatcherOrder {
         DISPATCHER_SHED,      /* queues hold more than they may by now */
         DISPATCHER_CLOSE,     /* the subscriber `id`, behind CUT, with reason, closing ledger in bytes, `at` */
         DISPATCHER_CLOSE_ALL, /* nobody is waited for any more, but for the last packets of those that are closed */
-        DISPATCHER_LANE_ON,   /* the CPU `slot` has a reader, and nothing of it is older than `at`; posts done */
-        DISPATCHER_LANE_OFF,  /* its reader has ended; posts done */
-        DISPATCHER_LANE_STALLED, /* its reader does not answer: what it pushes is taken, but not waited for, and it misses cuts */
-        DISPATCHER_LANE_CUT,  /* it is on again, and what comes from it is behind the last cut */
+        DISPATCHER_PIPE_ON,   /* the CPU `slot` has a reader, and nothing of it is older than `at`; posts done */
+        DISPATCHER_PIPE_OFF,  /* its reader has ended; posts done */
+        DISPATCHER_PIPE_STALLED, /* its reader does not answer: what it pushes is taken, but not waited for, and it misses cuts */
+        DISPATCHER_PIPE_CUT,  /* it is on again, and what comes from it is behind the last cut */
         DISPATCHER_SPEAK,     /* nothing, but that it answers; posts done */
         DISPATCHER_QUIT,      /* the thread ends */
 } DispatcherOrder;
@@ -215,18 +215,18 @@ typedef struct SubscriberRow {
 } SubscriberRow;
 
 /* How a CPU is heard of. Times are of CLOCK_MONOTONIC, watermarks are not. */
-typedef struct LaneProgress {
+typedef struct PipeProgress {
         bool is_asked;      /* a watermark is on its way */
         bool is_told;       /* main knows that it has been for long */
         bool is_behind;     /* it has missed cuts: what comes may be from before any of them */
-        uint8_t n_silent;   /* looks at a lane that was asked, SILENT_LOOK apart and more */
+        uint8_t n_silent;   /* looks at a batch pipe that was asked, SILENT_LOOK apart and more */
         nsec_t silent_at;   /* the last of them, or when it was asked */
         uint8_t along;      /* ticks for which it went along when it was asked last; halved when it is seen to be idle */
         nsec_t asked_at;    /* when last */
         nsec_t seen;        /* the last watermark that was not said but seen */
         nsec_t put_off_for; /* the watermark behind which it is not asked before it was looked at again, */
         nsec_t put_off_to;  /* then */
-} LaneProgress;
+} PipeProgress;
 
 /* Samples that came too late for every stream that wanted them, each once. */
 typedef struct LateRow {
@@ -238,7 +238,7 @@ typedef struct LateRow {
 } LateRow;
 
 /* It has answered, or nobody is there any more. */
-static inline void hearing_answered(LaneProgress *h) {
+static inline void hearing_answered(PipeProgress *h) {
         h->is_asked = h->is_told = false;
 }
 
@@ -264,7 +264,7 @@ typedef enum DispatcherNoticeKind {
         DISPATCHER_WANTS_CLOSE, /* for `reason`: main is to post CLOSE with the closing ledger */
         DISPATCHER_GONE,        /* the subscriber is no more */
         DISPATCHER_QUEUES_GREW, /* of all; none is on its way while queues_told says so */
-        DISPATCHER_LANE_SILENT, /* `slot`, which was asked `at`, does not answer; once for each time that it is asked, one at a time */
+        DISPATCHER_PIPE_SILENT, /* `slot`, which was asked `at`, does not answer; once for each time that it is asked, one at a time */
         DISPATCHER_ANSWERS,     /* what main has asked and did not wait for */
         DISPATCHER_HAS_ROOM,    /* for mails: main has some that it could not post */
 } DispatcherNoticeKind;
@@ -281,15 +281,15 @@ typedef struct DispatcherNotice {
 typedef struct Dispatcher {
         /* set by main before the thread starts */
         Thread thread;
-        Lane *lanes; /* by slot of the CPU */
-        uint32_t n_lanes;
+        BatchPipe *pipes; /* by slot of the CPU */
+        uint32_t n_pipes;
         clockid_t clock;
         ThreadPriority priority;
         const uint32_t *cpus; /* that it may run on, borrowed; none: wherever main may */
         size_t n_cpus;
         LossBell *losses; /* borrowed; NULL: nobody says what came too late */
         IdleCpus *idle; /* borrowed; NULL: only who runs on a CPU can say that it is quiet */
-        bool *live;      /* by slot: the lane has somebody at its other end; the thread's own afterwards */
+        bool *live;      /* by slot: the batch pipe has somebody at its other end; the thread's own afterwards */
 
         /* between threads */
         Mailbox mailbox; /* mails from main */
@@ -305,7 +305,7 @@ typedef struct Dispatcher {
         Counter tasks_forgotten; /* that had not ended: TASKS_MAX of them are there */
         QueueAccount queues;     /* of all subscribers */
         atomic_bool queues_told; /* that they grew; main clears it before it looks */
-        atomic_bool silent_told; /* LANE_SILENT, of whichever: acquired by who says it, released by main when it has it */
+        atomic_bool silent_told; /* PIPE_SILENT, of whichever: acquired by who says it, released by main when it has it */
 
         atomic_bool wants_room; /* main: HAS_ROOM is to be said; a fence between it and the queue of mails on both sides */
 
@@ -334,25 +334,25 @@ typedef struct Dispatcher {
         const char *cgroups; /* where they are mounted, main's; or NULL */
         TaskTable tasks[_STREAM_ORDER_MAX]; /* as of the last item of this order */
         nsec_t *watermarks;  /* by slot */
-        LaneProgress *progress;   /* by slot */
+        PipeProgress *progress;   /* by slot */
         nsec_t released;     /* no time-ordered item older than that will be delivered */
         nsec_t unwindowed;   /* up to here clients are not waited for: dispatcher_unblock() */
-        uint32_t here;       /* slot of the CPU on which this turn looked; n_lanes: it has none */
-        nsec_t released_then; /* `released` when the lanes were last told to go along */
+        uint32_t here;       /* slot of the CPU on which this turn looked; n_pipes: it has none */
+        nsec_t released_then; /* `released` when the batch pipes were last told to go along */
         nsec_t waiting_since; /* CLOCK_MONOTONIC: the merge waits for some CPU; 0: it does not */
         LateRow *late;
         size_t n_late;
         unsigned n_closing;
         uint64_t side[_STREAM_ORDER_MAX]; /* cut of the batches whose items are in open packets, while there are edges */
         unsigned n_edges; /* beginnings and ends of streams between which and the merge some batch may lie */
-        unsigned n_behind; /* lanes that are */
+        unsigned n_behind; /* batch pipes that are */
         DispatcherMails removals; /* REMOVED, waiting for the merge, in the order of `at` */
 } Dispatcher;
 
-/* Main. Lanes are the caller's, filled before start; max_subscribers bounds the words on their way. -ENOMEM, errno. */
-int dispatcher_init(Dispatcher *d, Lane *lanes, uint32_t n_lanes, size_t max_subscribers);
-/* Main, before start: a lane that nobody serves yet, or one that the merge does not wait for. All are served and waited for. */
-void dispatcher_set_lane(Dispatcher *d, uint32_t slot, bool live, bool waited_for);
+/* Main. Batch pipes are the caller's, filled before start; max_subscribers bounds the words on their way. -ENOMEM, errno. */
+int dispatcher_init(Dispatcher *d, BatchPipe *pipes, uint32_t n_pipes, size_t max_subscribers);
+/* Main, before start: a batch pipe that nobody serves yet, or one that the merge does not wait for. All are served and waited for. */
+void dispatcher_set_pipe(Dispatcher *d, uint32_t slot, bool live, bool waited_for);
 int dispatcher_start(Dispatcher *d);
 int dispatcher_join(Dispatcher *d);
 /* False: it has not ended. */

@@ -38,7 +38,7 @@ void dispatcher_cut(Dispatcher *d, uint64_t id, uint64_t cut) {
 }
 
 void dispatcher_set_behind(Dispatcher *d, uint32_t slot, bool is_behind) {
-        LaneProgress *h = &d->progress[slot];
+        PipeProgress *h = &d->progress[slot];
 
         d->n_behind += is_behind;
         d->n_behind -= h->is_behind;

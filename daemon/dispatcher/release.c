@@ -11,7 +11,7 @@
 nsec_t dispatcher_min_watermark(const Dispatcher *d) {
         nsec_t least = UINT64_MAX, window = atomic_load_explicit(&d->window, memory_order_relaxed);
 
-        for (uint32_t i = 0; i < d->n_lanes; i++)
+        for (uint32_t i = 0; i < d->n_pipes; i++)
                 if (d->watermarks[i] < least)
                         least = d->watermarks[i];
         if (least == UINT64_MAX)
@@ -21,7 +21,7 @@ nsec_t dispatcher_min_watermark(const Dispatcher *d) {
 }
 
 static void dispatcher_give_back(Dispatcher *d, Batch *b) {
-        Lane *l = &d->lanes[b->slot];
+        BatchPipe *l = &d->pipes[b->slot];
         bool pushed = queue_push(l->free, b);
 
         assert(pushed); /* it came from there */
@@ -245,8 +245,8 @@ void dispatcher_unblock(Dispatcher *d) {
         nsec_t window = atomic_load_explicit(&d->window, memory_order_relaxed), least = UINT64_MAX, oldest;
         bool is_blocked = false;
 
-        for (uint32_t slot = 0; slot < d->n_lanes && merge_oldest(&d->merge, &oldest); slot++) {
-                Lane *l = &d->lanes[slot];
+        for (uint32_t slot = 0; slot < d->n_pipes && merge_oldest(&d->merge, &oldest); slot++) {
+                BatchPipe *l = &d->pipes[slot];
 
                 if (!d->live[slot] || d->watermarks[slot] >= oldest + window ||
                     !atomic_load_explicit(l->needs_batch, memory_order_acquire) || /* before the queue: its last batch is there */
@@ -263,7 +263,7 @@ void dispatcher_unblock(Dispatcher *d) {
                                 d->watermarks[slot] = newest;
                 }
         }
-        for (uint32_t slot = 0; slot < d->n_lanes && is_blocked; slot++)
+        for (uint32_t slot = 0; slot < d->n_pipes && is_blocked; slot++)
                 if (d->watermarks[slot] < least)
                         least = d->watermarks[slot];
         if (is_blocked && least != UINT64_MAX && least > d->unwindowed)

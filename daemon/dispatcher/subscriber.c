@@ -46,7 +46,7 @@ static int dispatcher_post_word(Dispatcher *d, DispatcherNotice said) {
                 return error_origin(-ENOMEM);
         *word = said;
         posted = mailbox_post(&d->words, word);
-        assert(posted); /* two words for each subscriber at most, and main bounds these; one of queues; one of lanes */
+        assert(posted); /* two words for each subscriber at most, and main bounds these; one of queues; one of batch pipes */
         return 0;
 }
 
@@ -56,7 +56,7 @@ int dispatcher_say(Dispatcher *d, DispatcherNoticeKind kind, const Subscriber *s
 }
 
 int dispatcher_say_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at) {
-        return dispatcher_post_word(d, (DispatcherNotice){ .kind = DISPATCHER_LANE_SILENT, .slot = slot, .at = asked_at });
+        return dispatcher_post_word(d, (DispatcherNotice){ .kind = DISPATCHER_PIPE_SILENT, .slot = slot, .at = asked_at });
 }
 
 /* What it was sent, and what it was not: each loss that was its own, by reason. */

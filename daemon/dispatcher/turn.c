@@ -35,7 +35,7 @@ static int dispatcher_answer(Dispatcher *d, DispatcherCommand *mail) {
  * A stalled reader may go on at any time, and can then need more batches than it has before it answers: what it pushes is taken
  * all the same, or it would wait for its batches, and main for its answer, for ever.
  */
-static void dispatcher_leave_lane(Dispatcher *d, uint32_t slot, bool is_stalled) {
+static void dispatcher_leave_pipe(Dispatcher *d, uint32_t slot, bool is_stalled) {
         d->live[slot] = d->live[slot] && is_stalled;
         hearing_answered(&d->progress[slot]);
         d->watermarks[slot] = DISPATCHER_NOT_WAITED_FOR;
@@ -79,19 +79,19 @@ static int dispatcher_follow(Dispatcher *d, DispatcherCommand *mail) {
         case DISPATCHER_CLOSE_ALL:
                 r = dispatcher_close_all(d);
                 break;
-        case DISPATCHER_LANE_ON:
+        case DISPATCHER_PIPE_ON:
                 d->live[mail->slot] = true;
                 d->watermarks[mail->slot] = mail->at;
                 r = dispatcher_answer(d, mail);
                 break;
-        case DISPATCHER_LANE_OFF: /* all that it pushed has been taken */
-                dispatcher_leave_lane(d, mail->slot, false);
+        case DISPATCHER_PIPE_OFF: /* all that it pushed has been taken */
+                dispatcher_leave_pipe(d, mail->slot, false);
                 r = dispatcher_answer(d, mail);
                 break;
-        case DISPATCHER_LANE_STALLED:
-                dispatcher_leave_lane(d, mail->slot, true);
+        case DISPATCHER_PIPE_STALLED:
+                dispatcher_leave_pipe(d, mail->slot, true);
                 break;
-        case DISPATCHER_LANE_CUT: /* all that it pushed before has been taken */
+        case DISPATCHER_PIPE_CUT: /* all that it pushed before has been taken */
                 dispatcher_set_behind(d, mail->slot, false);
                 break;
         case DISPATCHER_SPEAK:
@@ -110,8 +110,8 @@ static size_t dispatcher_pop(Dispatcher *d, Batch **batches, size_t max) {
 
         do { /* in turns, so that one CPU can not keep the others out */
                 before = n;
-                for (uint32_t i = 0; i < d->n_lanes && n < max; i++) {
-                        Batch *b = d->live[i] ? queue_pop(d->lanes[i].full) : NULL;
+                for (uint32_t i = 0; i < d->n_pipes && n < max; i++) {
+                        Batch *b = d->live[i] ? queue_pop(d->pipes[i].full) : NULL;
 
                         if (b)
                                 batches[n++] = b;
@@ -163,8 +163,8 @@ int dispatcher_empty_queues(Dispatcher *d) {
         size_t n, most = 0;
         int r = 0;
 
-        for (uint32_t i = 0; i < d->n_lanes; i++)
-                most += d->live[i] ? d->lanes[i].full->mask + 1 : 0;
+        for (uint32_t i = 0; i < d->n_pipes; i++)
+                most += d->live[i] ? d->pipes[i].full->mask + 1 : 0;
         for (size_t turns = 0; r >= 0 && turns <= most / BATCHES_PER_TURN; turns++) {
                 n = dispatcher_pop(d, batches, BATCHES_PER_TURN);
                 if (n == 0)
@@ -236,8 +236,8 @@ int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
 bool dispatcher_has_work(const Dispatcher *d) {
         if (!queue_is_empty(&d->mailbox.mails) || d->following.first)
                 return true;
-        for (uint32_t i = 0; i < d->n_lanes; i++)
-                if (d->live[i] && !queue_is_empty(d->lanes[i].full))
+        for (uint32_t i = 0; i < d->n_pipes; i++)
+                if (d->live[i] && !queue_is_empty(d->pipes[i].full))
                         return true;
         return false;
 }
@@ -251,7 +251,7 @@ int dispatcher_work_elsewhere(void *userdata, nsec_t *ret_wait) {
         if (!queue_is_empty(&d->mailbox.mails) || d->following.first)
                 return 0; /* by the dispatcher, which they wake */
         thread_become(THREAD_DISPATCHER);
-        d->here = d->n_lanes;
+        d->here = d->n_pipes;
         r = dispatcher_turn(d, true);
         if (r >= 0)
                 *ret_wait = dispatcher_has_work(d) ? 0 : dispatcher_ask(d);

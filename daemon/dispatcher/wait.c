@@ -41,16 +41,16 @@ static bool dispatcher_awaited(const Dispatcher *d, nsec_t *ret_time) {
         return waits;
 }
 
-/* The lane of the CPU on which this runs; n_lanes if it has none. */
+/* The batch pipe of the CPU on which this runs; n_pipes if it has none. */
 static uint32_t dispatcher_find_here(const Dispatcher *d) {
         uint32_t cpu = (uint32_t)sched_getcpu();
 
-        if (cpu < d->n_lanes && d->lanes[cpu].sight && d->lanes[cpu].cpu == cpu)
+        if (cpu < d->n_pipes && d->pipes[cpu].sight && d->pipes[cpu].cpu == cpu)
                 return cpu; /* where no CPU number is left out */
-        for (uint32_t i = 0; i < d->n_lanes; i++)
-                if (d->lanes[i].sight && d->lanes[i].cpu == cpu)
+        for (uint32_t i = 0; i < d->n_pipes; i++)
+                if (d->pipes[i].sight && d->pipes[i].cpu == cpu)
                         return i;
-        return d->n_lanes;
+        return d->n_pipes;
 }
 
 void dispatcher_look_here(Dispatcher *d) {
@@ -58,15 +58,15 @@ void dispatcher_look_here(Dispatcher *d) {
         uint32_t here = dispatcher_find_here(d);
 
         d->here = here;
-        if (here == d->n_lanes || !d->live[here] || !dispatcher_awaited(d, &awaited) || d->watermarks[here] >= awaited)
+        if (here == d->n_pipes || !d->live[here] || !dispatcher_awaited(d, &awaited) || d->watermarks[here] >= awaited)
                 return;
-        if (ring_view_is_quiet(d->lanes[here].sight) && queue_is_empty(d->lanes[here].full))
+        if (ring_view_is_quiet(d->pipes[here].sight) && queue_is_empty(d->pipes[here].full))
                 d->watermarks[here] = d->progress[here].seen = there;
 }
 
 static bool dispatcher_waits_for_quiet(const Dispatcher *d, uint32_t i, nsec_t awaited) {
-        return d->live[i] && d->lanes[i].sight && d->watermarks[i] < awaited && ring_view_is_quiet(d->lanes[i].sight) &&
-               queue_is_empty(d->lanes[i].full);
+        return d->live[i] && d->pipes[i].sight && d->watermarks[i] < awaited && ring_view_is_quiet(d->pipes[i].sight) &&
+               queue_is_empty(d->pipes[i].full);
 }
 
 /* The clock, then the CPUs, then their rings: what had begun on one that was idle then is in its ring, or was read from it. */
@@ -77,17 +77,17 @@ void dispatcher_look_around(Dispatcher *d) {
 
         if (!d->idle || !dispatcher_awaited(d, &awaited))
                 return;
-        for (uint32_t i = 0; i < d->n_lanes; i++)
+        for (uint32_t i = 0; i < d->n_pipes; i++)
                 if (dispatcher_waits_for_quiet(d, i, awaited)) {
-                        idle_cpus_want(d->idle, d->lanes[i].cpu);
+                        idle_cpus_want(d->idle, d->pipes[i].cpu);
                         n++;
                 }
         if (n == 0)
                 return;
         there = clock_now(d->clock) - CLOCKS_APART;
         r = idle_cpus_look(d->idle);
-        for (uint32_t i = 0; i < d->n_lanes && r == 0; i++)
-                if (d->lanes[i].sight && idle_cpus_take(d->idle, d->lanes[i].cpu) &&
+        for (uint32_t i = 0; i < d->n_pipes && r == 0; i++)
+                if (d->pipes[i].sight && idle_cpus_take(d->idle, d->pipes[i].cpu) &&
                     dispatcher_waits_for_quiet(d, i, awaited) && d->watermarks[i] < there) {
                         d->watermarks[i] = d->progress[i].seen = there;
                         d->progress[i].along /= 2;
@@ -107,8 +107,8 @@ static void dispatcher_keep_along(Dispatcher *d, nsec_t tick, nsec_t now) {
         if (d->idle || d->released == d->released_then)
                 return;
         d->released_then = d->released;
-        for (uint32_t i = 0; i < d->n_lanes; i++) {
-                _Atomic(nsec_t) *until = d->lanes[i].along_until;
+        for (uint32_t i = 0; i < d->n_pipes; i++) {
+                _Atomic(nsec_t) *until = d->pipes[i].along_until;
                 nsec_t then = until ? atomic_load_explicit(until, memory_order_relaxed) : 0;
 
                 if (then > now && then < now + (ALONG_TICKS - 1) * tick && i != d->here)
@@ -121,7 +121,7 @@ static void dispatcher_keep_along(Dispatcher *d, nsec_t tick, nsec_t now) {
  * one that sleeps and was not idle now: it is busy with something else. What was seen just now need not be asked for the rest.
  */
 static bool dispatcher_will_speak(const Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
-        const Lane *l = &d->lanes[i];
+        const BatchPipe *l = &d->pipes[i];
 
         if (atomic_load_explicit(l->along_until, memory_order_relaxed) > now)
                 return true;
@@ -135,8 +135,8 @@ static bool dispatcher_will_speak(const Dispatcher *d, uint32_t i, nsec_t tick, 
  * and waking it makes more of them. For how long to wait for that; 0: it is to be asked.
  */
 static nsec_t dispatcher_put_off(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t now) {
-        const Lane *l = &d->lanes[i];
-        LaneProgress *h = &d->progress[i];
+        const BatchPipe *l = &d->pipes[i];
+        PipeProgress *h = &d->progress[i];
 
         if (!d->idle || tick < SHORT_TICK || h->along > 0 || !l->sight || !ring_view_is_quiet(l->sight))
                 return 0;
@@ -148,7 +148,7 @@ static nsec_t dispatcher_put_off(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t 
 }
 
 /* For how many ticks; where idle CPUs are seen, for longer the more often this one was not. */
-static unsigned dispatcher_take_along(const Dispatcher *d, LaneProgress *h, nsec_t tick) {
+static unsigned dispatcher_take_along(const Dispatcher *d, PipeProgress *h, nsec_t tick) {
         if (!d->idle)
                 return ALONG_TICKS;
         if (tick < SHORT_TICK || h->along > ALONG_TICKS_BUSY / 2)
@@ -159,11 +159,11 @@ static unsigned dispatcher_take_along(const Dispatcher *d, LaneProgress *h, nsec
 }
 
 /*
- * Looks are counted, not time: while all of perfd is stopped, nobody looks. Main hears of it once, and then its lane is not
+ * Looks are counted, not time: while all of perfd is stopped, nobody looks. Main hears of it once, and then its batch pipe is not
  * waited for until it answers (supervisor/readers/stall.c).
  */
-static void dispatcher_doubt_lane(Dispatcher *d, uint32_t i, nsec_t now) {
-        LaneProgress *h = &d->progress[i];
+static void dispatcher_doubt_pipe(Dispatcher *d, uint32_t i, nsec_t now) {
+        PipeProgress *h = &d->progress[i];
 
         if (h->is_told || now < h->silent_at + SILENT_LOOK)
                 return;
@@ -177,17 +177,17 @@ static void dispatcher_doubt_lane(Dispatcher *d, uint32_t i, nsec_t now) {
 }
 
 /*
- * A lane that is behind. One that has spoken less than a tick ago, and will again, is asked only if it does not; another one is
+ * A batch pipe that is behind. One that has spoken less than a tick ago, and will again, is asked only if it does not; another one is
  * asked at once, and goes along with the others from then on. For how long to wait for it.
  */
-static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
-        LaneProgress *h = &d->progress[i];
-        nsec_t due = d->watermarks[i] + d->lanes[i].guard + tick + tick / TICK_SHARE, again = h->asked_at + tick, wait;
+static nsec_t dispatcher_ask_pipe(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t there, nsec_t now) {
+        PipeProgress *h = &d->progress[i];
+        nsec_t due = d->watermarks[i] + d->pipes[i].guard + tick + tick / TICK_SHARE, again = h->asked_at + tick, wait;
 
         if (there < due && dispatcher_will_speak(d, i, tick, there, now))
                 return due - there;
         if (h->is_asked) {
-                dispatcher_doubt_lane(d, i, now);
+                dispatcher_doubt_pipe(d, i, now);
                 return tick;
         }
         if (now < again)
@@ -195,11 +195,11 @@ static nsec_t dispatcher_ask_lane(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t
         wait = dispatcher_put_off(d, i, tick, now);
         if (wait > 0)
                 return wait;
-        atomic_store_explicit(d->lanes[i].along_until, now + dispatcher_take_along(d, h, tick) * tick, memory_order_relaxed);
+        atomic_store_explicit(d->pipes[i].along_until, now + dispatcher_take_along(d, h, tick) * tick, memory_order_relaxed);
         h->is_asked = true;
         h->n_silent = 0;
         h->asked_at = h->silent_at = now;
-        mailbox_ask(d->lanes[i].reader, READER_ASK_WATERMARK);
+        mailbox_ask(d->pipes[i].reader, READER_ASK_WATERMARK);
         return tick;
 }
 
@@ -233,9 +233,9 @@ nsec_t dispatcher_ask(Dispatcher *d) {
         there = clock_now(d->clock);
         if (awaited > there && merge_oldest(&d->merge, &oldest))
                 return dispatcher_sleep_until(awaited, oldest, there);
-        for (uint32_t i = 0; i < d->n_lanes; i++)
+        for (uint32_t i = 0; i < d->n_pipes; i++)
                 if (d->watermarks[i] < awaited) {
-                        nsec_t wait = dispatcher_ask_lane(d, i, tick, there, now);
+                        nsec_t wait = dispatcher_ask_pipe(d, i, tick, there, now);
 
                         timeout = wait < timeout ? wait : timeout;
                 }

@@ -21,7 +21,7 @@
 #define PUBLISH_EACH ((uint64_t)64 * 1024) /* bytes of ring that are given back at a time */
 
 /*
- * The lane of most samples: a tracepoint's, of which each is an occurrence, at fixed places. Whose it is; NULL, with nothing
+ * The fast path: a tracepoint's, of which each is an occurrence, at fixed places. Whose it is; NULL, with nothing
  * done, for all others, and for one that does not fit.
  */
 static inline const SnapshotStream *reader_take_common(Reader *r, const SnapshotCpu *c, const uint8_t *bytes, size_t length) {

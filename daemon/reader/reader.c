@@ -452,7 +452,7 @@ static int reader_run(void *userdata) {
         error = reader_loop(r, false);
         if (error < 0)
                 reader_abort(r, error);
-        (void)ring_view_close(&r->sight); /* main lets the dispatcher forget the lane before the ring goes */
+        (void)ring_view_close(&r->sight); /* main lets the dispatcher forget the pipe before the ring goes */
         atomic_store_explicit(&r->is_at_end, true, memory_order_release); /* pairs with reader_is_at_end() */
         reader_wake_main(r); /* it was told to stop, perhaps long ago, and its backup has acknowledged that */
         return 0;

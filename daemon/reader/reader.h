@@ -19,7 +19,7 @@
 #include "daemon/model/counters.h"
 #include "daemon/model/dispatching.h"
 #include "daemon/model/process-tree.h"
-#include "daemon/model/lane.h"
+#include "daemon/model/batch-pipe.h"
 #include "daemon/model/loss-bell.h"
 #include "daemon/model/snapshot.h"
 #include "daemon/ring/ring.h"
@@ -209,8 +209,8 @@ void reader_renew(Reader *r);
 void reader_deinit(Reader *r);
 
 /* What the dispatcher sees of it. */
-static inline Lane reader_lane(Reader *r) {
-        return (Lane){ .full = &r->full, .free = &r->free, .needs_batch = &r->needs_batch, .reader = &r->mailbox,
+static inline BatchPipe reader_pipe(Reader *r) {
+        return (BatchPipe){ .full = &r->full, .free = &r->free, .needs_batch = &r->needs_batch, .reader = &r->mailbox,
                        .sight = &r->sight, .cpu = r->cpu, .along_until = &r->along_until };
 }
 

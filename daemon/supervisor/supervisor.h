@@ -113,7 +113,7 @@ typedef struct RemovedEvents {
 
 /* Main's own way to the dispatcher, for what clients emit: as a reader has it. */
 #define OWN_BATCHES 64
-typedef struct OwnLane {
+typedef struct EmitPipe {
         Queue full, free;
         atomic_bool needs_batch; /* never: main does not wait for batches */
         Batch *batch;         /* being filled, or NULL */
@@ -121,7 +121,7 @@ typedef struct OwnLane {
         uint64_t cut;  /* number of the last one: Batch.cut */
         sd_event_source *hold; /* when it is sent, be it full or not; NULL: it never was held */
         bool is_held;
-} OwnLane;
+} EmitPipe;
 
 /* The stream of each CPU that says who moves between cgroups: cgroup:cgroup_attach_task. */
 typedef struct CgroupMigrations {
@@ -156,8 +156,8 @@ typedef struct Supervisor {
         CommTable comms;
         ProcessTree kin;    /* of tasks that events with children are open on */
         Reader *readers; /* by slot */
-        Lane *lanes;     /* by slot: of the readers, and behind them our own; for the dispatcher */
-        OwnLane own;
+        BatchPipe *pipes;     /* by slot: of the readers, and behind them our own; for the dispatcher */
+        EmitPipe own;
         int hotplug_fd;  /* -1: CPUs are not followed */
         Closer closer;
         Dispatcher dispatcher;

@@ -223,10 +223,10 @@ static void pipeline_init_dispatcher(Pipeline *p) {
 
         p->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC, .mailbox = MAILBOX_NULL, .words = MAILBOX_NULL,
                                       .dispatching = DISPATCHING_NULL };
-        p->lanes = need(calloc(p->shape.n_cpus, sizeof(*p->lanes)));
+        p->pipes = need(calloc(p->shape.n_cpus, sizeof(*p->pipes)));
         for (uint32_t slot = 0; slot < p->shape.n_cpus; slot++)
-                p->lanes[slot] = reader_lane(&p->readers[slot]);
-        if (dispatcher_init(&p->dispatcher, p->lanes, p->shape.n_cpus, n * p->shape.n_subscriptions + 1) < 0)
+                p->pipes[slot] = reader_pipe(&p->readers[slot]);
+        if (dispatcher_init(&p->dispatcher, p->pipes, p->shape.n_cpus, n * p->shape.n_subscriptions + 1) < 0)
                 fail("no dispatcher");
         pipeline_name_threads(p);
         for (unsigned i = 0; i < p->shape.n_subscriptions; i++) {
@@ -271,7 +271,7 @@ void pipeline_deinit(Pipeline *p) {
         }
         free(p->subscriptions);
         free(p->readers);
-        free(p->lanes);
+        free(p->pipes);
         free(p->rings);
         comm_table_deinit(&p->comms);
         plan_unref(p->plan);

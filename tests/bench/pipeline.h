@@ -64,7 +64,7 @@ typedef struct Pipeline {
         PlayedSubscription *subscriptions;
         PlayedRing *rings;
         Reader *readers;
-        Lane *lanes;
+        BatchPipe *pipes;
         CommTable comms;
         Dispatcher dispatcher;
         Player player;

@@ -12,14 +12,14 @@
 
 #include "daemon/dispatcher/dispatcher.h"
 
-#define N_LANES 2
+#define N_PIPES 2
 #define EVENT 7
 
 typedef struct Rig {
-        Queue full[N_LANES], free[N_LANES];
-        atomic_bool needs_batch[N_LANES];
-        Mailbox readers[N_LANES];
-        Lane lanes[N_LANES];
+        Queue full[N_PIPES], free[N_PIPES];
+        atomic_bool needs_batch[N_PIPES];
+        Mailbox readers[N_PIPES];
+        BatchPipe pipes[N_PIPES];
         Dispatcher dispatcher;
         Subscriber *subscriber;
         int peer;
@@ -30,14 +30,14 @@ static inline void rig_init(Rig *r) {
         int fds[2];
 
         memset(r, 0, sizeof(*r));
-        for (int i = 0; i < N_LANES; i++) {
+        for (int i = 0; i < N_PIPES; i++) {
                 assert_int_equal(queue_init(&r->full[i], 8), 0);
                 assert_int_equal(queue_init(&r->free[i], 8), 0);
                 assert_int_equal(mailbox_init(&r->readers[i], 2), 0);
-                r->lanes[i] = (Lane){ &r->full[i], &r->free[i], &r->needs_batch[i], &r->readers[i] };
+                r->pipes[i] = (BatchPipe){ &r->full[i], &r->free[i], &r->needs_batch[i], &r->readers[i] };
         }
         r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };
-        assert_int_equal(dispatcher_init(&r->dispatcher, r->lanes, N_LANES, 1), 0);
+        assert_int_equal(dispatcher_init(&r->dispatcher, r->pipes, N_PIPES, 1), 0);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
         r->peer = fds[1];
         *s = (Subscriber){ .id = 1, .fd = fds[0], .order = STREAM_BY_TIME, .since = 1, .queue_bytes = 1 << 20 };
@@ -50,7 +50,7 @@ static inline void rig_init(Rig *r) {
 static inline void rig_free_batches(Rig *r) {
         Batch *b;
 
-        for (int i = 0; i < N_LANES; i++)
+        for (int i = 0; i < N_PIPES; i++)
                 while ((b = queue_pop(&r->free[i])))
                         batch_free(b);
 }
@@ -58,7 +58,7 @@ static inline void rig_free_batches(Rig *r) {
 static inline void rig_deinit(Rig *r) {
         dispatcher_deinit(&r->dispatcher);
         rig_free_batches(r);
-        for (int i = 0; i < N_LANES; i++) {
+        for (int i = 0; i < N_PIPES; i++) {
                 queue_deinit(&r->full[i]);
                 queue_deinit(&r->free[i]);
                 mailbox_deinit(&r->readers[i]);

@@ -17,7 +17,7 @@
 
 #include "daemon/dispatcher/dispatcher.h"
 
-#define N_LANES 2
+#define N_PIPES 2
 #define N_PEERS 5
 #define N_BITS 3
 #define N_EVENTS 4
@@ -42,14 +42,14 @@ typedef struct Peer {
 } Peer;
 
 typedef struct Rig {
-        Queue full[N_LANES], free[N_LANES];
-        atomic_bool needs_batch[N_LANES];
-        Mailbox readers[N_LANES];
-        _Atomic(nsec_t) along_until[N_LANES];
-        Lane lanes[N_LANES];
+        Queue full[N_PIPES], free[N_PIPES];
+        atomic_bool needs_batch[N_PIPES];
+        Mailbox readers[N_PIPES];
+        _Atomic(nsec_t) along_until[N_PIPES];
+        BatchPipe pipes[N_PIPES];
         Dispatcher dispatcher;
         Peer peers[N_PEERS];
-        Batch *batches[N_LANES];
+        Batch *batches[N_PIPES];
         nsec_t time;
         unsigned seed;
 } Rig;
@@ -119,15 +119,15 @@ static void peer_deinit(Peer *p) {
 static void rig_init(Rig *r, unsigned seed) {
         memset(r, 0, sizeof(*r));
         r->seed = seed;
-        for (int i = 0; i < N_LANES; i++) {
+        for (int i = 0; i < N_PIPES; i++) {
                 assert_int_equal(queue_init(&r->full[i], 8), 0);
                 assert_int_equal(queue_init(&r->free[i], 8), 0);
                 assert_int_equal(mailbox_init(&r->readers[i], 2), 0);
-                r->lanes[i] = (Lane){ .full = &r->full[i], .free = &r->free[i], .needs_batch = &r->needs_batch[i],
+                r->pipes[i] = (BatchPipe){ .full = &r->full[i], .free = &r->free[i], .needs_batch = &r->needs_batch[i],
                                       .reader = &r->readers[i], .along_until = &r->along_until[i] };
         }
         r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };
-        assert_int_equal(dispatcher_init(&r->dispatcher, r->lanes, N_LANES, N_PEERS), 0);
+        assert_int_equal(dispatcher_init(&r->dispatcher, r->pipes, N_PIPES, N_PEERS), 0);
         for (uint32_t tid = 1; tid <= N_KNOWN; tid++)
                 for (int order = 0; order < _STREAM_ORDER_MAX; order++) {
                         TaskNote n = { .kind = TASK_NOTE_COMM, .pid = tid, .tid = tid, .text = "task", .n_text = 4 };
@@ -142,7 +142,7 @@ static void rig_deinit(Rig *r) {
         Batch *b;
 
         dispatcher_deinit(&r->dispatcher);
-        for (int i = 0; i < N_LANES; i++) {
+        for (int i = 0; i < N_PIPES; i++) {
                 while ((b = queue_pop(&r->free[i])))
                         batch_free(b);
                 queue_deinit(&r->full[i]);
@@ -192,7 +192,7 @@ static void begin(Rig *r, uint32_t slot) {
 }
 
 static void begin_all(Rig *r) {
-        for (uint32_t slot = 0; slot < N_LANES; slot++)
+        for (uint32_t slot = 0; slot < N_PIPES; slot++)
                 begin(r, slot);
 }
 
@@ -231,13 +231,13 @@ static void fill(Rig *r) {
                 }
                 if (chance(r, is_even ? 100 : 3) == 0)
                         tid = 1 + chance(r, 2 * N_KNOWN);
-                has_room = append(r, one_cpu ? 0 : chance(r, N_LANES), mask, chance(r, N_EVENTS), tid, n_raw);
+                has_room = append(r, one_cpu ? 0 : chance(r, N_PIPES), mask, chance(r, N_EVENTS), tid, n_raw);
         }
 }
 
 /* What was filled goes its way, as far as packets that wait to become full. */
 static void give(Rig *r) {
-        for (uint32_t slot = 0; slot < N_LANES; slot++) {
+        for (uint32_t slot = 0; slot < N_PIPES; slot++) {
                 Batch *b = TAKE_PTR(r->batches[slot]);
 
                 for (const BatchEntry *e = b->entries; e < b->entries + b->n_entries; e++) {
@@ -453,7 +453,7 @@ static void test_full(void **state) {
 
                 rig_init(&r, 1);
                 begin_all(&r);
-                while (append(&r, n % N_LANES, n < 100 ? other : 5, 0, 1, 100))
+                while (append(&r, n % N_PIPES, n < 100 ? other : 5, 0, 1, 100))
                         n++;
                 assert_true(n > 900); /* of both, more than a packet has room for */
                 give(&r);

@@ -263,18 +263,18 @@ static void test_begins_while_a_reader_misses_the_cut(void **state) {
                 rig_subscribe(&r, 2, (StreamOrder)order, 0, &peers[0]);
                 assert_int_equal(dispatcher_begin(&r.dispatcher, 2), 0);
                 rig_push(&r, 0, CUT_BATCH(0, 4, 10, 10));
-                rig_post(&r, DISPATCHER_LANE_STALLED, 1);
+                rig_post(&r, DISPATCHER_PIPE_STALLED, 1);
                 rig_turns(&r);
                 rig_subscribe(&r, 3, (StreamOrder)order, 5, &peers[1]);
                 rig_push(&r, 0, CUT_BATCH(0, 5, 12, 12));
                 assert_int_equal(dispatcher_begin(&r.dispatcher, 3), 0);
                 rig_turns(&r);
-                dispatcher_set_lane(&r.dispatcher, 1, true, true); /* as LANE_ON, which somebody waits for */
+                dispatcher_set_pipe(&r.dispatcher, 1, true, true); /* as PIPE_ON, which somebody waits for */
                 rig_push(&r, 1, CUT_BATCH(1, 4, 20, 13, 14));
                 rig_turns(&r);
                 rig_push(&r, 1, CUT_BATCH(1, 4, 21, 21));
                 rig_push(&r, 1, CUT_BATCH(1, 6, 30, 23, 24));
-                rig_post(&r, DISPATCHER_LANE_CUT, 1);
+                rig_post(&r, DISPATCHER_PIPE_CUT, 1);
                 rig_turns(&r);
                 rig_push(&r, 0, CUT_BATCH(0, 6, 40, 31));
                 rig_push(&r, 1, CUT_BATCH(1, 6, 40, 32));
@@ -293,7 +293,7 @@ static void test_takes_what_a_stalled_reader_pushes(void **state) {
         Rig r;
 
         rig_init(&r);
-        rig_post(&r, DISPATCHER_LANE_STALLED, 1);
+        rig_post(&r, DISPATCHER_PIPE_STALLED, 1);
         rig_turns(&r);
         rig_push(&r, 0, make_batch(0, 10, (const nsec_t[]){ 10 }, 1));
         rig_turns(&r);

@@ -47,7 +47,7 @@ typedef struct Rig {
         atomic_bool needs_batch;
         Mailbox reader;
         _Atomic(nsec_t) along_until;
-        Lane lane;
+        BatchPipe pipe;
         Dispatcher dispatcher;
         Subscriber *subscriber;
         RingReader ring;
@@ -74,10 +74,10 @@ static void rig_init(Rig *r, Overflow overflow) {
         assert_int_equal(queue_init(&r->full, 8), 0);
         assert_int_equal(queue_init(&r->free, 8), 0);
         assert_int_equal(mailbox_init(&r->reader, 2), 0);
-        r->lane = (Lane){ .full = &r->full, .free = &r->free, .needs_batch = &r->needs_batch, .reader = &r->reader,
+        r->pipe = (BatchPipe){ .full = &r->full, .free = &r->free, .needs_batch = &r->needs_batch, .reader = &r->reader,
                           .along_until = &r->along_until };
         r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };
-        assert_int_equal(dispatcher_init(&r->dispatcher, &r->lane, 1, 1), 0);
+        assert_int_equal(dispatcher_init(&r->dispatcher, &r->pipe, 1, 1), 0);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
         r->peer = fds[1];
         *s = (Subscriber){ .id = 1, .fd = fds[0], .order = STREAM_BY_CPU, .since = 1, .overflow = overflow,

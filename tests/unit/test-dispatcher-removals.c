@@ -69,8 +69,8 @@ static void test_removal_behind_items(void **state) {
         rig_init(&r);
         ring_view_open(&sight, &ring);
         ring_view_set_quiet(&sight, true);
-        r.lanes[1].sight = &sight;
-        r.lanes[1].cpu = UINT32_MAX; /* nobody runs there */
+        r.pipes[1].sight = &sight;
+        r.pipes[1].cpu = UINT32_MAX; /* nobody runs there */
         r.dispatcher.idle = (IdleCpus *)&r; /* wrapped: it is only asked whether there is one */
         n_busy_looks = 1;
         assert_true(queue_push(&r.full[0], make_batch(0, now, (const nsec_t[]){ now - 2 * NSEC_PER_SEC }, 1)));

@@ -19,15 +19,15 @@
 
 #include "daemon/dispatcher/dispatcher.h"
 
-#define N_LANES 2
+#define N_PIPES 2
 #define N_PEERS 3
 #define EVENT 7
 
 typedef struct Rig {
-        Queue full[N_LANES], free[N_LANES];
-        atomic_bool needs_batch[N_LANES];
-        Mailbox readers[N_LANES];
-        Lane lanes[N_LANES];
+        Queue full[N_PIPES], free[N_PIPES];
+        atomic_bool needs_batch[N_PIPES];
+        Mailbox readers[N_PIPES];
+        BatchPipe pipes[N_PIPES];
         Dispatcher dispatcher;
         int peers[N_PEERS];
         size_t n_peers;
@@ -37,14 +37,14 @@ typedef struct Rig {
 
 static void rig_init(Rig *r) {
         memset(r, 0, sizeof(*r));
-        for (int i = 0; i < N_LANES; i++) {
+        for (int i = 0; i < N_PIPES; i++) {
                 assert_int_equal(queue_init(&r->full[i], 8), 0);
                 assert_int_equal(queue_init(&r->free[i], 8), 0);
                 assert_int_equal(mailbox_init(&r->readers[i], 2), 0);
-                r->lanes[i] = (Lane){ &r->full[i], &r->free[i], &r->needs_batch[i], &r->readers[i] };
+                r->pipes[i] = (BatchPipe){ &r->full[i], &r->free[i], &r->needs_batch[i], &r->readers[i] };
         }
         r->dispatcher = (Dispatcher){ .clock = CLOCK_MONOTONIC };
-        assert_int_equal(dispatcher_init(&r->dispatcher, r->lanes, N_LANES, N_PEERS), 0);
+        assert_int_equal(dispatcher_init(&r->dispatcher, r->pipes, N_PIPES, N_PEERS), 0);
 }
 
 static void rig_subscribe(Rig *r, StreamOrder order, unsigned bit) {
@@ -63,7 +63,7 @@ static void rig_deinit(Rig *r) {
         Batch *b;
 
         dispatcher_deinit(&r->dispatcher);
-        for (int i = 0; i < N_LANES; i++) {
+        for (int i = 0; i < N_PIPES; i++) {
                 while ((b = queue_pop(&r->free[i])))
                         batch_free(b);
                 queue_deinit(&r->full[i]);

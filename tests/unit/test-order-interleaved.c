@@ -37,7 +37,7 @@ typedef struct Cpu {
 
 typedef struct World {
         Cpu cpus[MAX_CPUS];
-        Lane lanes[MAX_CPUS];
+        BatchPipe pipes[MAX_CPUS];
         unsigned n_cpus, busy; /* busy: the CPU where most happens */
         uint32_t extra;  /* longest raw bytes */
         unsigned mixed;  /* of so many steps one is somewhere else */
@@ -239,7 +239,7 @@ static void world_work(World *w) {
         size_t n = 0;
 
         for (unsigned i = 0; i < w->n_cpus; i++)
-                for (Batch *b; n < 64 && (b = queue_pop(w->lanes[i].full));)
+                for (Batch *b; n < 64 && (b = queue_pop(w->pipes[i].full));)
                         batches[n++] = b;
         world_go_on(w); /* mails are read */
         for (size_t i = 0; i < n; i++)
@@ -247,7 +247,7 @@ static void world_work(World *w) {
         for (unsigned i = 0; i < w->n_cpus; i++)
                 before[i] = d->progress[i].seen;
         if (w->is_elsewhere)
-                d->here = d->n_lanes;
+                d->here = d->n_pipes;
         else
                 dispatcher_look_here(d);
         for (unsigned i = 0; i < w->n_cpus; i++)
@@ -331,11 +331,11 @@ static void world_init(World *w, unsigned round, size_t ring_size, uint32_t extr
                         queue_push(&r->free, b);
                 }
                 ring_view_open(&r->sight, &r->ring);
-                w->lanes[i] = reader_lane(r);
+                w->pipes[i] = reader_pipe(r);
         }
         w->dispatcher = (Dispatcher){ .clock = CLOCK_OF_TEST, .tick = TICK };
         w->dispatcher.idle = round % 2 ? (IdleCpus *)w : NULL; /* is never looked into */
-        assert_int_equal(dispatcher_init(&w->dispatcher, w->lanes, w->n_cpus, 1), 0);
+        assert_int_equal(dispatcher_init(&w->dispatcher, w->pipes, w->n_cpus, 1), 0);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
         w->peer = fds[1];
         frame_reader_init(&w->in, FRAME_MAX_SERVER);

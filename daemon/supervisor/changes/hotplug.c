@@ -103,7 +103,7 @@ static int join_reader(Supervisor *s, uint32_t slot) {
 
 /* Its reader has nothing left to do: all that it pushed is before what the dispatcher is asked here. */
 static int forget_cpu(Supervisor *s, uint32_t slot) {
-        int r = supervisor_ask_lane(s, DISPATCHER_LANE_OFF, slot);
+        int r = supervisor_ask_pipe(s, DISPATCHER_PIPE_OFF, slot);
 
         if (r == 0)
                 r = join_reader(s, slot);
@@ -202,7 +202,7 @@ static int observe_cpu(Supervisor *s, uint32_t slot) {
         s->online[slot] = true;
         supervisor_find_idle(s, slot);
         supervisor_list_carriers(s);
-        r = supervisor_ask_lane(s, DISPATCHER_LANE_ON, slot);
+        r = supervisor_ask_pipe(s, DISPATCHER_PIPE_ON, slot);
         if (r == 0)
                 r = supervisor_publish(s);
         carrier.n = supervisor_list_carrier(s, slot, streams);

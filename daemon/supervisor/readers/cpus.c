@@ -134,9 +134,9 @@ static int make_slots(Supervisor *s) {
 
         s->readers = aligned_alloc(64, n * sizeof(*s->readers));
         s->carriers = malloc(n * sizeof(*s->carriers));
-        s->lanes = calloc(n + 1, sizeof(*s->lanes));
+        s->pipes = calloc(n + 1, sizeof(*s->pipes));
         s->carrier_streams.streams = calloc(2 * n, sizeof(Stream));
-        if (!s->readers || !s->carriers || !s->lanes || !s->carrier_streams.streams)
+        if (!s->readers || !s->carriers || !s->pipes || !s->carrier_streams.streams)
                 return error_origin(-ENOMEM);
         memset(s->readers, 0, n * sizeof(*s->readers));
         for (uint32_t slot = 0; slot < n; slot++) {
@@ -147,10 +147,10 @@ static int make_slots(Supervisor *s) {
                                              .dispatching = &s->dispatcher.dispatching, .losses = &s->losses.bell,
                                              .acknowledge_fd = s->acknowledge_fd, .ring = RING_NULL,
                                              .mailbox = MAILBOX_NULL, .overdue_fd = -1, .stall_fd = -1 };
-                s->lanes[slot] = reader_lane(&s->readers[slot]);
+                s->pipes[slot] = reader_pipe(&s->readers[slot]);
         }
-        s->lanes[n] = own_lane(&s->own);
-        return own_lane_init(&s->own);
+        s->pipes[n] = emit_pipe(&s->own);
+        return emit_pipe_init(&s->own);
 }
 
 int supervisor_start_cpus(Supervisor *s, Explanation *e) {
@@ -180,14 +180,14 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
         r = supervisor_place_threads(s, e);
         if (r != 0)
                 return r;
-        r = dispatcher_init(&s->dispatcher, s->lanes, (uint32_t)s->n_cpus + 1, s->subscribers_max);
+        r = dispatcher_init(&s->dispatcher, s->pipes, (uint32_t)s->n_cpus + 1, s->subscribers_max);
         if (r == 0)
-                dispatcher_set_lane(&s->dispatcher, (uint32_t)s->n_cpus, true, false);
+                dispatcher_set_pipe(&s->dispatcher, (uint32_t)s->n_cpus, true, false);
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {
                 if (s->online[slot])
                         r = supervisor_open_ring(s, slot, e);
                 else
-                        dispatcher_set_lane(&s->dispatcher, slot, false, false);
+                        dispatcher_set_pipe(&s->dispatcher, slot, false, false);
         }
         supervisor_list_carriers(s);
         return r;
@@ -223,9 +223,9 @@ void supervisor_free_cpus(Supervisor *s) {
                 close_fd(s->carriers[i]);
         }
         close_fd(s->hotplug_fd);
-        own_lane_deinit(&s->own);
+        emit_pipe_deinit(&s->own);
         free(s->readers);
-        free(s->lanes);
+        free(s->pipes);
         free(s->carriers);
         free(s->carrier_streams.streams);
         supervisor_free_migrations(s);

@@ -38,8 +38,8 @@ int supervisor_on_notices(void *userdata) {
                         s->dispatcher.expects_room = false;
                         dispatcher_post_rest(&s->dispatcher);
                         break;
-                case DISPATCHER_LANE_SILENT:
-                        atomic_store_explicit(&s->dispatcher.silent_told, false, memory_order_release); /* dispatcher_doubt_lane() */
+                case DISPATCHER_PIPE_SILENT:
+                        atomic_store_explicit(&s->dispatcher.silent_told, false, memory_order_release); /* dispatcher_doubt_pipe() */
                         if (word->slot < s->n_cpus) /* else it is main's own, which is here */
                                 supervisor_doubt_reader(s, word->slot, word->at, "how far it is");
                         break;

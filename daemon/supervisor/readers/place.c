@@ -58,7 +58,7 @@ int supervisor_place_threads(Supervisor *s, Explanation *e) {
                         reader->away_guard = c->reader_guard;
                         continue;
                 }
-                reader->guard = s->lanes[slot].guard = c->reader_guard;
+                reader->guard = s->pipes[slot].guard = c->reader_guard;
                 reader->elsewhere = s->reader_cpus;
                 reader->n_elsewhere = s->n_reader_cpus;
         }

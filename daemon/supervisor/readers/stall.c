@@ -103,8 +103,8 @@ static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) 
  * Streams in the order of time do not wait for it either; what it brings later is late, and counted so. Main does not wait here:
  * it may be the dispatcher's work that the thread was stopped in.
  */
-static void leave_lane(Supervisor *s, uint32_t slot) {
-        if (tell_dispatcher(s, DISPATCHER_LANE_STALLED, slot) < 0)
+static void leave_pipe(Supervisor *s, uint32_t slot) {
+        if (tell_dispatcher(s, DISPATCHER_PIPE_STALLED, slot) < 0)
                 log_print(LOG_ERR, MESSAGE_NO_MEMORY,
                           "no memory to say so to the dispatcher: streams in the order of time wait for CPU %u", s->cpus[slot]);
 }
@@ -123,7 +123,7 @@ static void set_stalled(Supervisor *s, uint32_t slot, const char *asked) {
                        asked, supervisor_thread_state(r->thread.tid), r->cpu);
         if (sd_event_get_state(s->event) != SD_EVENT_FINISHED) /* at the end nobody hears of it */
                 must(sd_event_source_set_io_events(s->answering.source, EPOLLIN)); /* epoll_ctl(2), MOD: needs no memory */
-        leave_lane(s, slot);
+        leave_pipe(s, slot);
 }
 
 void supervisor_set_stalled(Supervisor *s, uint32_t slot) {
@@ -234,7 +234,7 @@ static int end_reader(Supervisor *s, uint32_t slot) {
 static int take_missed_cut(Supervisor *s, uint32_t slot) {
         int r = supervisor_cut(s);
 
-        return r < 0 || reader_is_stalled(&s->answering.readers[slot]) ? r : tell_dispatcher(s, DISPATCHER_LANE_CUT, slot);
+        return r < 0 || reader_is_stalled(&s->answering.readers[slot]) ? r : tell_dispatcher(s, DISPATCHER_PIPE_CUT, slot);
 }
 
 static int catch_up(Supervisor *s, uint32_t slot) {
@@ -244,7 +244,7 @@ static int catch_up(Supervisor *s, uint32_t slot) {
         log_print_with(LOG_NOTICE, MESSAGE_READER_ANSWERS, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
                        "the reader of CPU %u answers again, after %llu s; it missed %u changes", s->cpus[slot],
                        (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->stalled_since) / NSEC_PER_SEC), a->n_missed);
-        r = supervisor_ask_lane(s, DISPATCHER_LANE_ON, slot);
+        r = supervisor_ask_pipe(s, DISPATCHER_PIPE_ON, slot);
         if (r < 0)
                 return r;
         a->stalled_since = 0;

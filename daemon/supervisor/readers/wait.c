@@ -204,8 +204,8 @@ void supervisor_end_look(Supervisor *s) {
                 (void)dispatcher_ask_leave(TAKE_PTR(s->unanswered.look));
 }
 
-int supervisor_ask_lane(Supervisor *s, DispatcherOrder order, uint32_t slot) {
-        const char *what = order == DISPATCHER_LANE_ON ? "to serve a lane" : "to leave a lane";
+int supervisor_ask_pipe(Supervisor *s, DispatcherOrder order, uint32_t slot) {
+        const char *what = order == DISPATCHER_PIPE_ON ? "to serve a batch pipe" : "to leave a batch pipe";
         nsec_t began = clock_now(CLOCK_MONOTONIC);
         DispatcherAsk *ask = ask_dispatcher(s, (DispatcherCommand){ .order = order, .slot = slot, .at = clock_now(s->attr.clock) });
         int r = 0;

@@ -1,6 +1,6 @@
 /*
- * External events: main is their reader. It matches and encodes like one, into batches of a lane of its own, whose samples
- * the dispatcher merges by time. Nobody waits for that lane: what comes later than the merge is counted as late.
+ * External events: main is their reader. It matches and encodes like one, into a batch pipe of its own, whose samples
+ * the dispatcher merges by time. Nobody waits for that one: what comes later than the merge is counted as late.
  */
 #include "daemon/supervisor/resolve/external.h"
 
@@ -48,15 +48,15 @@ int supervisor_resolve_external(Supervisor *s, uint32_t id, EventSpec *spec, Reg
         return 0;
 }
 
-/* ---- the lane of main -------------------------------------------------------------------------------------------- */
+/* ---- the batch pipe of main -------------------------------------------------------------------------------------------- */
 
-int own_lane_init(OwnLane *o) {
+int emit_pipe_init(EmitPipe *o) {
         int r = queue_init(&o->full, OWN_BATCHES);
 
         return r < 0 ? r : queue_init(&o->free, OWN_BATCHES);
 }
 
-void own_lane_deinit(OwnLane *o) {
+void emit_pipe_deinit(EmitPipe *o) {
         Batch *b;
 
         while (o->full.slots && (b = queue_pop(&o->full)))
@@ -69,12 +69,12 @@ void own_lane_deinit(OwnLane *o) {
         queue_deinit(&o->free);
 }
 
-Lane own_lane(OwnLane *o) {
-        return (Lane){ .full = &o->full, .free = &o->free, .needs_batch = &o->needs_batch, .reader = NULL };
+BatchPipe emit_pipe(EmitPipe *o) {
+        return (BatchPipe){ .full = &o->full, .free = &o->free, .needs_batch = &o->needs_batch, .reader = NULL };
 }
 
 /* Batches that the dispatcher has not given back. */
-static size_t own_away(const OwnLane *o) {
+static size_t own_away(const EmitPipe *o) {
         return o->n_batches - queue_count(&o->free) - (o->batch != NULL);
 }
 
@@ -105,7 +105,7 @@ static int on_held_enough(sd_event_source *source, uint64_t usec, void *userdata
  * the longer the fewer batches are left: so no number of requests can use them up, only a number of bytes.
  */
 static int own_send(Supervisor *s) {
-        OwnLane *o = &s->own;
+        EmitPipe *o = &s->own;
         size_t away = own_away(o);
         uint64_t usec;
         int r;
@@ -132,7 +132,7 @@ static int own_send(Supervisor *s) {
 
 /* Batches are made as they are needed and used again. OWN_E_LOST: all are on their way. */
 static int own_need_batch(Supervisor *s) {
-        OwnLane *o = &s->own;
+        EmitPipe *o = &s->own;
 
         if (o->batch && o->batch->n_entries > 0)
                 return 0;

@@ -20,7 +20,7 @@ enum {
         READER_ASK_LOOK = 1 << 2,      /* half of its ring was written, and who asks has taken the kernel's word of it away */
 };
 
-typedef struct Lane {
+typedef struct BatchPipe {
         Queue *full;           /* batches from the reader */
         Queue *free;           /* and back */
         /*
@@ -34,4 +34,4 @@ typedef struct Lane {
         uint32_t cpu;
         _Atomic(nsec_t) *along_until; /* CLOCK_MONOTONIC: until then it says at each tick how far it is; the dispatcher's */
         uint64_t guard; /* ns: its watermarks are so much older than the moment at which it says them */
-} Lane;
+} BatchPipe;
