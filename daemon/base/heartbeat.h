@@ -1,6 +1,6 @@
 /*
  * For the watchdog: a thread that neither moves nor sleeps is stuck. Written by its thread, or by who takes its turns while it
- * sleeps (one at a time: base/turn.h), read by main.
+ * sleeps (one at a time: base/owner-lock.h), read by main.
  *
  * A thread that wakes counts the turn first and clears `asleep` with a release store behind it; main loads `asleep` with an
  * acquire load first and the turns behind it. So whoever is seen awake is seen with the turn that it woke for, and who slept

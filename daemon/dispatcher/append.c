@@ -254,6 +254,6 @@ int dispatcher_flush(Dispatcher *d) {
                 if (!c->subscribers)
                         dispatcher_remove_channel(d, c);
         }
-        packet_pool_turn(&d->packets);
+        packet_pool_end_cycle(&d->packets);
         return r;
 }

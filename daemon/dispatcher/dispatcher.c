@@ -1,6 +1,6 @@
 /*
  * The thread of the dispatcher: what it sleeps on, and for how long. While it sleeps readers may take its turns
- * (dispatcher/turn.c), so it has its hands on what it owns only while it is awake.
+ * (dispatcher/cycle.c), so it has its hands on what it owns only while it is awake.
  */
 #include "daemon/dispatcher/ask.h"
 
@@ -151,10 +151,10 @@ static bool dispatcher_wait(Dispatcher *d, nsec_t timeout) {
         if (timeout == 0)
                 return doorbell_wait(&shared->bell, 0);
         do {
-                if (dispatcher_has_work(d) || !turn_give(&shared->turn))
+                if (dispatcher_has_work(d) || !owner_lock_release(&shared->lock))
                         return doorbell_wait(&shared->bell, 0);
                 is_ready = doorbell_wait(&shared->bell, timeout);
-                turn_take(&shared->turn);
+                owner_lock_acquire(&shared->lock);
                 if (is_ready)
                         return true;
                 timeout = UINT64_MAX;
@@ -179,7 +179,7 @@ static int dispatcher_loop(Dispatcher *d) {
         int r = 0;
 
         while (r >= 0 && !d->quit) {
-                r = dispatcher_turn(d, false);
+                r = dispatcher_run_cycle(d, false);
                 if (r >= 0 && !d->quit)
                         r = dispatcher_sleep(d, dispatcher_ask(d));
         }

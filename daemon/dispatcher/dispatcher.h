@@ -317,7 +317,7 @@ typedef struct Dispatcher {
         sd_event *event;
         bool quit;
         bool is_closing_all; /* no buffer is written any more: whoever has ended need not have read them */
-        bool in_turn;
+        bool in_cycle;
         Channel *owing; /* for what comes in a turn their subscribers in shared memory are woken at its end */
         SharedTick tick_told; /* what they are told in this turn */
         Channel *channels;
@@ -365,8 +365,8 @@ void dispatcher_post_rest(Dispatcher *d);
 
 /* Inside of whoever has the turn, one file each: */
 
-/* dispatcher/turn.c: what there is to be done now. Negative: fatal. */
-int dispatcher_turn(Dispatcher *d, bool is_elsewhere);
+/* dispatcher/cycle.c: what there is to be done now. Negative: fatal. */
+int dispatcher_run_cycle(Dispatcher *d, bool is_elsewhere);
 /* The same on a reader's thread, whose CPU is anything but quiet: Dispatching.work. */
 int dispatcher_work_elsewhere(void *userdata, nsec_t *ret_wait);
 bool dispatcher_has_work(const Dispatcher *d);
@@ -495,6 +495,6 @@ int dispatcher_say_silent(Dispatcher *d, uint32_t slot, nsec_t asked_at);
 /* dispatcher/send.c. Subscribers may be gone afterwards. Negative: memory. */
 int subscriber_send(Dispatcher *d, Subscriber *s);
 /* Wakes those for whom there is something in shared memory. */
-int dispatcher_end_turn(Dispatcher *d);
+int dispatcher_end_cycle(Dispatcher *d);
 /* It says that its ring has room. */
 int subscriber_hear_of_room(Dispatcher *d, Subscriber *s);

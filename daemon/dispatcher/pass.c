@@ -70,7 +70,7 @@ static inline bool begins_run(const BatchEntry *e, const BatchEntry *last, uint6
 }
 
 /* What is asked again and again is in variables: see above. Two that go one way are still no run. */
-const BatchEntry *pass_turns(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last) {
+const BatchEntry *pass_interleaved(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last) {
         const TaskHints hints = pass->hints;
         Channel *const *const by_bit = pass->by_bit;
         const uint64_t bits = pass->bits;

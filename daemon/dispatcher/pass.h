@@ -38,7 +38,7 @@ static inline void cursor_set_init(CursorSet *cursors) {
 void cursor_set_clear(CursorSet *cursors, uint64_t bits);
 
 /* The first entry that did not go: it begins a run, or something has to be done before; the last one of all may be left. */
-const BatchEntry *pass_turns(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last);
+const BatchEntry *pass_interleaved(const Pass *pass, CursorSet *cursors, const uint8_t *arena, const BatchEntry *e, const BatchEntry *last);
 
 /* The first of these n entries, of the pass's group, before each of which nothing has to be done: how many went. */
 size_t pass_few(const Pass *pass, const uint8_t *arena, const BatchEntry *e, size_t n);
@@ -47,5 +47,5 @@ static inline const BatchEntry *pass_entries(const Pass *pass, CursorSet *cursor
                                              const BatchEntry *end) {
         bool is_run = e + 1 >= end || (e[1].mask & pass->bits) == (e->mask & pass->bits);
 
-        return is_run ? e : pass_turns(pass, cursors, arena, e, end - 1);
+        return is_run ? e : pass_interleaved(pass, cursors, arena, e, end - 1);
 }

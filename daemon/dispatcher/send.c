@@ -79,7 +79,7 @@ static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
         s->wakeup_pending |= shared_ring_take_ring(s->ring);
         if (!s->wakeup_pending)
                 return r;
-        if (d->in_turn && !shared_ring_is_half_full(s->ring)) {
+        if (d->in_cycle && !shared_ring_is_half_full(s->ring)) {
                 dispatcher_note_owing(d, s->channel);
                 return r;
         }
@@ -135,10 +135,10 @@ int subscriber_hear_of_room(Dispatcher *d, Subscriber *s) {
         return 0;
 }
 
-int dispatcher_end_turn(Dispatcher *d) {
+int dispatcher_end_cycle(Dispatcher *d) {
         int r = 0;
 
-        d->in_turn = false;
+        d->in_cycle = false;
         while (d->owing) {
                 Channel *c = d->owing;
 

@@ -9,11 +9,11 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/doorbell.h"
-#include "daemon/base/turn.h"
+#include "daemon/base/owner-lock.h"
 
 typedef struct Dispatching {
         Doorbell bell; /* wakes the dispatcher, behind a push */
-        Turn turn;     /* the dispatcher is its owner */
+        OwnerLock lock;     /* the dispatcher is its owner */
         bool is_shared; /* set before threads start: readers may work too */
         /*
          * By whoever has the turn: what there is to be done now; and after how many ns there is something again, if nothing is
@@ -30,4 +30,4 @@ typedef struct Dispatching {
         _Atomic(nsec_t) unshared_until; /* CLOCK_MONOTONIC: turns take longer than a reader has time for */
 } Dispatching;
 
-#define DISPATCHING_NULL ((Dispatching){ .bell = DOORBELL_NULL, .turn = TURN_TAKEN })
+#define DISPATCHING_NULL ((Dispatching){ .bell = DOORBELL_NULL, .lock = OWNER_LOCK_HELD })

@@ -4,13 +4,13 @@
  * Wakeups are most of what a sample costs: that of the dispatcher, usually on another CPU, to which all bytes then have to
  * come out of this one's caches, costs more than all that is done with the samples of a tick. So where a drain brought no more
  * than a few batches, and the dispatcher sleeps, the reader takes its turn. The decision to doubt is that this is time of the
- * CPU on which the traced program runs. It is bounded: more batches, and turns of more than TURN_MOST, as many subscribers
+ * CPU on which the traced program runs. It is bounded: more batches, and turns of more than CYCLE_MOST, as many subscribers
  * make them, are left to the dispatcher, which begins then before the drain is over.
  */
 #include "daemon/reader/reader.h"
 
 #define BATCHES_MOST 8 /* a tick of 1.5 M samples a second; half a MiB, of which a second cache has one */
-#define TURN_MOST (250 * NSEC_PER_USEC)
+#define CYCLE_MOST (250 * NSEC_PER_USEC)
 #define UNSHARED_FOR (16 * NSEC_PER_MSEC)
 
 static void reader_ring(Reader *r) {
@@ -30,8 +30,8 @@ static bool reader_watches(const Reader *r) {
         return atomic_load_explicit(&r->dispatching->watcher, memory_order_relaxed) == r;
 }
 
-nsec_t reader_next_turn(const Reader *r) {
-        return reader_watches(r) ? r->turn_due : UINT64_MAX;
+nsec_t reader_next_cycle(const Reader *r) {
+        return reader_watches(r) ? r->cycle_due : UINT64_MAX;
 }
 
 void reader_end_watch(Reader *r) {
@@ -43,12 +43,12 @@ void reader_end_watch(Reader *r) {
 }
 
 /* It took long, and somebody else waits, or the next one may take as long: the dispatcher goes on. */
-static void reader_leave_turn(Reader *r, nsec_t now) {
+static void reader_leave_cycle(Reader *r, nsec_t now) {
         Dispatching *d = r->dispatching;
 
         atomic_store_explicit(&d->unshared_until, now + UNSHARED_FOR, memory_order_relaxed);
         atomic_store_explicit(&d->watcher, NULL, memory_order_relaxed);
-        turn_leave(&d->turn);
+        owner_lock_leave(&d->lock);
         doorbell_ring(&d->bell);
 }
 
@@ -57,8 +57,8 @@ static int reader_dispatch(Reader *r, nsec_t began) {
         Dispatching *d = r->dispatching;
         nsec_t wait;
 
-        if (!turn_try(&d->turn)) {
-                r->turn_due = UINT64_MAX; /* who has it looks once more, and watches then; to wait for that would be to spin */
+        if (!owner_lock_try(&d->lock)) {
+                r->cycle_due = UINT64_MAX; /* who has it looks once more, and watches then; to wait for that would be to spin */
                 return 0;
         }
         do {
@@ -68,13 +68,13 @@ static int reader_dispatch(Reader *r, nsec_t began) {
                 if (error < 0)
                         return error;
                 now = clock_now(CLOCK_MONOTONIC);
-                if (now - began > TURN_MOST) {
-                        reader_leave_turn(r, now);
+                if (now - began > CYCLE_MOST) {
+                        reader_leave_cycle(r, now);
                         return 0;
                 }
-                r->turn_due = wait == UINT64_MAX ? wait : now + wait;
+                r->cycle_due = wait == UINT64_MAX ? wait : now + wait;
                 atomic_store_explicit(&d->watcher, r, memory_order_relaxed);
-        } while (wait == 0 || !turn_give(&d->turn));
+        } while (wait == 0 || !owner_lock_release(&d->lock));
         return 0;
 }
 
@@ -87,7 +87,7 @@ int reader_pass_on(Reader *r, bool can_dispatch) {
         if (r->not_notified == 0 && !reader_watches(r))
                 return 0;
         now = clock_now(CLOCK_MONOTONIC);
-        if (r->not_notified == 0 && now < r->turn_due)
+        if (r->not_notified == 0 && now < r->cycle_due)
                 return 0;
         if (can_dispatch && !is_much && d->is_shared &&
             now >= atomic_load_explicit(&d->unshared_until, memory_order_relaxed)) {

@@ -4,7 +4,7 @@
  * runs again. That it does is all that is needed to know that its CPU can be had: it takes over where it wakes.
  *
  * The decision to doubt is that not the thread is moved, but its work: a thread that sleeps has nothing in its hands, so a
- * lock around what it does between two sleeps (base/turn.h) is enough for another thread to do it, also in place of one that
+ * lock around what it does between two sleeps (base/owner-lock.h) is enough for another thread to do it, also in place of one that
  * is stopped; and nobody has to find out when a moved thread can go home. One that is caught in the middle is moved all the same, so that
  * it comes to the end of its turn, after which it goes back to its CPU by itself, and waits there.
  *
@@ -112,13 +112,13 @@ static void reader_come_back(Reader *r) {
 }
 
 /* Also the monitor may have the turn, for a moment; or the reader, which dismisses the backup by that. */
-static bool backup_take_turn(Reader *r) {
-        while (!turn_try(&r->turn))
+static bool backup_acquire_lock(Reader *r) {
+        while (!owner_lock_try(&r->lock))
                 (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = (long)RETRY }, NULL);
         if (r->has_stopped || r->backup_state == BACKUP_DISMISSED) {
                 r->backup_state = BACKUP_NONE;
                 r->backup_cpu_time += clock_now(CLOCK_THREAD_CPUTIME_ID);
-                turn_leave(&r->turn);
+                owner_lock_leave(&r->lock);
                 return false;
         }
         atomic_store_explicit(&r->is_backup, true, memory_order_relaxed);
@@ -126,10 +126,10 @@ static bool backup_take_turn(Reader *r) {
         return true;
 }
 
-bool reader_take_turn(Reader *r, bool as_backup, bool *ret_is_back) {
+bool reader_acquire_lock(Reader *r, bool as_backup, bool *ret_is_back) {
         if (as_backup)
-                return backup_take_turn(r);
-        turn_take(&r->turn);
+                return backup_acquire_lock(r);
+        owner_lock_acquire(&r->lock);
         atomic_store_explicit(&r->is_backup, false, memory_order_relaxed);
         if (r->backup_state == BACKUP_READS) {
                 reader_come_back(r);
@@ -156,7 +156,7 @@ static int backup_run(void *userdata) {
         int error;
 
         reader_set_priority(r);
-        if (!backup_take_turn(r))
+        if (!backup_acquire_lock(r))
                 return 0;
         error = reader_loop(r, true);
         if (error < 0)

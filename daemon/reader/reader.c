@@ -47,7 +47,7 @@ int reader_init(Reader *r, size_t pool) {
         r->n_pool = n_batches;
         r->mailbox = MAILBOX_NULL;
         r->full = r->free = QUEUE_NULL;
-        r->turn = (Turn){ .word = 0 };
+        r->lock = (OwnerLock){ .word = 0 };
         r->is_backup = r->is_moved = r->is_watched = false;
         r->asks = 0;
         r->has_stopped = r->has_said = false;
@@ -69,7 +69,7 @@ int reader_init(Reader *r, size_t pool) {
         r->next_read = UINT64_MAX;
         r->not_notified = 0;
         r->has_rung = false;
-        r->turn_due = UINT64_MAX;
+        r->cycle_due = UINT64_MAX;
         r->next_look = 0;
         r->has_read_early = false;
         r->is_asked = false;
@@ -246,7 +246,7 @@ static int reader_follow_mails(Reader *r) {
 }
 
 static void reader_set_wait(Reader *r, nsec_t wait) {
-        bool is_slack = wait >= SLACK_FROM && r->idle_wait == IDLE_WAIT && reader_next_turn(r) == UINT64_MAX; /* which is to come in time */
+        bool is_slack = wait >= SLACK_FROM && r->idle_wait == IDLE_WAIT && reader_next_cycle(r) == UINT64_MAX; /* which is to come in time */
 
         r->wait = wait;
         if (is_slack == r->is_slack || atomic_load_explicit(&r->is_backup, memory_order_relaxed)) /* the slack of another thread */
@@ -309,7 +309,7 @@ static nsec_t reader_next_look(const Reader *r, nsec_t now) {
  * for what waits because another CPU was busy for a moment. If that takes longer it can wait for the tick.
  */
 static nsec_t reader_timeout(const Reader *r, nsec_t now, bool starved) {
-        nsec_t turn = reader_next_turn(r);
+        nsec_t turn = reader_next_cycle(r);
         nsec_t wait = r->snapshot->active && !starved ? reader_next_look(r, now) : UINT64_MAX;
         bool is_between = now < r->next_look;
 
@@ -346,7 +346,7 @@ static bool reader_sleep(Reader *r, bool starved, bool as_backup) {
         heartbeat_sleep(&r->heartbeat);
         if (!as_backup)
                 reader_watch(r, due);
-        turn_leave(&r->turn);
+        owner_lock_leave(&r->lock);
         if (!as_backup)
                 reader_go_home(r);
         do {
@@ -354,12 +354,12 @@ static bool reader_sleep(Reader *r, bool starved, bool as_backup) {
                 int n = ppoll(fds, 2, due == UINT64_MAX ? NULL : &ts, NULL);
 
                 assert(n >= 0 || errno == EINTR);
-                if (!reader_take_turn(r, as_backup, &is_back))
+                if (!reader_acquire_lock(r, as_backup, &is_back))
                         return false;
                 counter_add(&r->counters.wakeups, 1);
                 now = n > 0 && !is_back && reader_is_woken_early(r, &fds[0], &fds[1]) ? clock_now(CLOCK_MONOTONIC) : due;
                 if (now < due)
-                        turn_leave(&r->turn);
+                        owner_lock_leave(&r->lock);
         } while (now < due);
         heartbeat_wake(&r->heartbeat);
         ring_view_set_quiet(&r->sight, false);
@@ -408,7 +408,7 @@ int reader_loop(Reader *r, bool as_backup) {
         reader_end_watch(r);
         if (as_backup)
                 reader_let_end(r);
-        turn_leave(&r->turn);
+        owner_lock_leave(&r->lock);
         return 0;
 }
 
@@ -444,7 +444,7 @@ static int reader_run(void *userdata) {
         int error;
 
         reader_set_priority(r);
-        turn_take(&r->turn);
+        owner_lock_acquire(&r->lock);
         r->has_stopped = false; /* as it may be since its CPU was here the last time */
         atomic_store_explicit(&r->cpu_clock, thread_clock(&r->thread), memory_order_relaxed); /* alone: a number that says whose */
         if (r->guard == 0)
@@ -488,11 +488,11 @@ bool reader_join_within(Reader *r, nsec_t most) {
 int reader_join(Reader *r) {
         int result = thread_join(&r->thread);
 
-        turn_take(&r->turn); /* nobody starts another one, and the thread itself is gone */
-        turn_leave(&r->turn);
+        owner_lock_acquire(&r->lock); /* nobody starts another one, and the thread itself is gone */
+        owner_lock_leave(&r->lock);
         (void)thread_join(&r->backup);
-        turn_take(&r->turn); /* the stall monitor may still look at it */
+        owner_lock_acquire(&r->lock); /* the stall monitor may still look at it */
         r->backup_state = BACKUP_NONE;
-        turn_leave(&r->turn);
+        owner_lock_leave(&r->lock);
         return result;
 }

@@ -12,7 +12,7 @@
 #include "daemon/base/heartbeat.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/base/thread.h"
-#include "daemon/base/turn.h"
+#include "daemon/base/owner-lock.h"
 #include "daemon/decode/record.h"
 #include "daemon/model/batch.h"
 #include "daemon/model/comm-table.h"
@@ -126,7 +126,7 @@ typedef struct Reader {
          * behind what the mail did, and loaded with acquire by main: counters, cuts and mail_error are seen with it. cpu_time
          * stands alone.
          */
-        Turn turn; /* who has it, the thread, which is its owner, or its backup, has all of "the thread's own" */
+        OwnerLock lock; /* who has it, the thread, which is its owner, or its backup, has all of "the thread's own" */
         atomic_bool is_backup;  /* the backup had it last */
         atomic_bool is_moved;   /* the stall monitor took the thread off its CPU, in the middle of a turn */
         atomic_bool is_watched; /* the stall monitor is woken when half of the ring was written */
@@ -177,7 +177,7 @@ typedef struct Reader {
         bool is_slack;     /* the thread's timers may be late */
         size_t not_notified;     /* batches that the dispatcher was not woken for */
         bool has_rung;     /* in this drain */
-        nsec_t turn_due;   /* CLOCK_MONOTONIC: while it watches, when the next turn is */
+        nsec_t cycle_due;   /* CLOCK_MONOTONIC: while it watches, when the next turn is */
         nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
         ReaderCommand *mail;  /* begun, waits for a whole drain */
         bool holds;        /* nothing that was read goes back to the kernel before such a one */
@@ -231,7 +231,7 @@ void reader_watch(Reader *r, nsec_t due);
 /* The thread, without the turn: back to its CPU. */
 void reader_go_home(Reader *r);
 /* Either of them behind a sleep. False, without the turn: it is a backup that is not needed any more. */
-bool reader_take_turn(Reader *r, bool as_backup, bool *ret_is_back);
+bool reader_acquire_lock(Reader *r, bool as_backup, bool *ret_is_back);
 /* Whether mails are to be followed here and now, or by the reader itself, which may run in a moment. */
 bool reader_may_follow(Reader *r);
 nsec_t reader_cpu_time(const Reader *r);
@@ -279,7 +279,7 @@ void reader_pushed(Reader *r);
 /* After a drain: what was pushed goes on, by the dispatcher, or here and now if there is time for it. Negative: fatal. */
 int reader_pass_on(Reader *r, bool can_dispatch);
 /* CLOCK_MONOTONIC: when it has to pass on what others may have pushed; UINT64_MAX: that is not up to this reader. */
-nsec_t reader_next_turn(const Reader *r);
+nsec_t reader_next_cycle(const Reader *r);
 /* From now on it is up to the dispatcher. */
 void reader_end_watch(Reader *r);
 /* reader/interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */

@@ -100,7 +100,7 @@ static void on_timer(StallMonitor *m, Reader *r) {
         ssize_t n = read(r->overdue_fd, &n_expired, sizeof(n_expired));
 
         assert(n == sizeof(n_expired) || errno == EAGAIN);
-        if (!turn_try(&r->turn)) {
+        if (!owner_lock_try(&r->lock)) {
                 look_at_turn(m, r);
                 return;
         }
@@ -108,7 +108,7 @@ static void on_timer(StallMonitor *m, Reader *r) {
                 fail_over(m, r);
         else if (r->backup_state != BACKUP_READS && r->overdue_at != UINT64_MAX)
                 mailbox_set_overdue(r->overdue_fd, r->overdue_at);
-        turn_leave(&r->turn);
+        owner_lock_leave(&r->lock);
 }
 
 /* The kernel says once that half of the ring was written, and has now said it here: the reader is told. */

@@ -29,11 +29,11 @@ static void pool_limit(PacketPool *pool, size_t max) {
                 free(pool->rooms[--pool->n]);
 }
 
-void packet_pool_turn(PacketPool *pool) {
+void packet_pool_end_cycle(PacketPool *pool) {
         if (pool->n_taken > pool->most_taken)
                 pool->most_taken = pool->n_taken;
         pool->n_taken = 0;
-        if (++pool->n_turns < PACKET_TURNS)
+        if (++pool->n_turns < PACKET_CYCLES)
                 return;
         pool_limit(pool, pool->most_taken < PACKET_SPARES ? pool->most_taken : PACKET_SPARES);
         pool->most_taken = 0;

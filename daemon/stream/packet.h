@@ -26,7 +26,7 @@
 #define PACKET_SIZE ((size_t)64 << 10)             /* bytes that a packet of items is made for */
 #define PACKET_MAX (FRAME_MAX_SERVER - (size_t)64) /* with its header it must be a frame that clients accept */
 #define PACKET_SPARES 64
-#define PACKET_TURNS 128 /* what was not needed for so long is given back: in most turns a flood sends nothing */
+#define PACKET_CYCLES 128 /* what was not needed for so long is given back: in most turns a flood sends nothing */
 
 /*
  * Room of PACKET_SIZE that nobody uses any more, for the next packets: as much as one of the last turns has taken. It
@@ -106,6 +106,6 @@ int packet_settle(Packet *p, PacketPool *pool);
 int packet_of_fields(const uint8_t *bytes, size_t n, Packet **ret);
 
 /* A turn is over: what is no longer needed goes. */
-void packet_pool_turn(PacketPool *pool);
+void packet_pool_end_cycle(PacketPool *pool);
 /* All spare room goes. */
 void packet_pool_trim(PacketPool *pool);

@@ -296,13 +296,13 @@ __attribute__((noipa)) static bool pipeline_read(Pipeline *p, unsigned from, uns
         return starved;
 }
 
-/* dispatcher_turn() without its mails. */
+/* dispatcher_run_cycle() without its mails. */
 __attribute__((noipa)) static void pipeline_dispatch(Pipeline *p) {
         Dispatcher *d = &p->dispatcher;
 
-        d->in_turn = true;
+        d->in_cycle = true;
         if (dispatcher_empty_queues(d) < 0 || dispatcher_release(d) < 0 || dispatcher_flush(d) < 0 ||
-            dispatcher_end_turn(d) < 0)
+            dispatcher_end_cycle(d) < 0)
                 fail("the dispatcher failed");
 }
 

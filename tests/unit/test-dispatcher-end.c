@@ -241,7 +241,7 @@ static void rig_post(Rig *r, DispatcherOrder order, uint32_t slot) {
 /* Two: what is read in the middle of a turn follows in the next one. */
 static void rig_turns(Rig *r) {
         for (int i = 0; i < 2; i++)
-                assert_int_equal(dispatcher_turn(&r->dispatcher, false), 0);
+                assert_int_equal(dispatcher_run_cycle(&r->dispatcher, false), 0);
 }
 
 static void rig_push(Rig *r, uint32_t slot, Batch *b) {

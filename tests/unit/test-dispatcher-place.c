@@ -129,7 +129,7 @@ static void rig_push(Rig *r) {
 
 static void rig_turn(Rig *r) {
         rig_push(r);
-        assert_int_equal(dispatcher_turn(&r->dispatcher, true), 0);
+        assert_int_equal(dispatcher_run_cycle(&r->dispatcher, true), 0);
 }
 
 static void assert_rung(Rig *r, ssize_t n) {
@@ -369,7 +369,7 @@ static void test_described_in_turn(void **state) {
         rig_push(&r);
         rig_push(&r);
         rig_describe_behind_look(&r);
-        assert_int_equal(dispatcher_turn(&r.dispatcher, true), 0);
+        assert_int_equal(dispatcher_run_cycle(&r.dispatcher, true), 0);
         assert_described_between_items(&r);
         rig_deinit(&r);
 }
@@ -390,7 +390,7 @@ static void test_described_before_report(void **state) {
         behind_look.queue = &r.full;
         behind_look.batch = rig_make(&r);
         rig_describe_behind_look(&r);
-        assert_int_equal(dispatcher_turn(&r.dispatcher, true), 0);
+        assert_int_equal(dispatcher_run_cycle(&r.dispatcher, true), 0);
         assert_int_equal(sem_trywait(&done), 0);
         assert_int_equal(reported.subscribers[0].matched, 2);
         assert_described_between_items(&r);

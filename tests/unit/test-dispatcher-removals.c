@@ -75,7 +75,7 @@ static void test_removal_behind_items(void **state) {
         n_busy_looks = 1;
         assert_true(queue_push(&r.full[0], make_batch(0, now, (const nsec_t[]){ now - 2 * NSEC_PER_SEC }, 1)));
         rig_post_removal(&r, 1, now - NSEC_PER_SEC, 't');
-        assert_int_equal(dispatcher_turn(&r.dispatcher, false), 0);
+        assert_int_equal(dispatcher_run_cycle(&r.dispatcher, false), 0);
         assert_int_equal(n_busy_looks, 0);
         rig_assert_came(&r, "it");
         r.dispatcher.idle = NULL;
@@ -94,13 +94,13 @@ static void test_removals_in_order(void **state) {
         rig_post_removal(&r, 7, 20, 'b');
         rig_post_removal(&r, 6, 5, 'x');
         assert_true(queue_push(&r.full[0], make_batch(0, 100, (const nsec_t[]){ 15, 25, 35 }, 3)));
-        assert_int_equal(dispatcher_turn(&r.dispatcher, false), 0);
+        assert_int_equal(dispatcher_run_cycle(&r.dispatcher, false), 0);
         rig_assert_came(&r, "");
         assert_true(queue_push(&r.full[1], make_batch(1, 20, NULL, 0)));
-        assert_int_equal(dispatcher_turn(&r.dispatcher, false), 0);
+        assert_int_equal(dispatcher_run_cycle(&r.dispatcher, false), 0);
         rig_assert_came(&r, "iab");
         assert_true(queue_push(&r.full[1], make_batch(1, 100, NULL, 0)));
-        assert_int_equal(dispatcher_turn(&r.dispatcher, false), 0);
+        assert_int_equal(dispatcher_run_cycle(&r.dispatcher, false), 0);
         rig_assert_came(&r, "iicd");
         rig_deinit(&r);
 }

@@ -65,9 +65,9 @@ static void desk_deinit(Desk *desk) {
 /* The thread sleeps then, or waits for the turn. A try in vain would wake it, so it is tried when the turn is free. */
 static void take(Desk *desk) {
         nsec_t end = clock_now(CLOCK_MONOTONIC) + PATIENCE;
-        Turn *turn = &desk->dispatcher.dispatching.turn;
+        OwnerLock *lock = &desk->dispatcher.dispatching.lock;
 
-        while (atomic_load(&turn->word) != 0 || !turn_try(turn)) {
+        while (atomic_load(&lock->word) != 0 || !owner_lock_try(lock)) {
                 assert_true(clock_now(CLOCK_MONOTONIC) < end);
                 sched_yield();
         }
@@ -75,7 +75,7 @@ static void take(Desk *desk) {
 
 static void give(Desk *desk, const void *watcher) {
         atomic_store(&desk->dispatcher.dispatching.watcher, watcher);
-        assert_true(turn_give(&desk->dispatcher.dispatching.turn));
+        assert_true(owner_lock_release(&desk->dispatcher.dispatching.lock));
 }
 
 /* Has slept so often, and sleeps again. */
@@ -159,7 +159,7 @@ static void test_thread(void **state) {
         doorbell_ring(bell);
         assert_null(queue_pop(&desk.free));
         atomic_store(&desk.dispatcher.dispatching.watcher, &desk);
-        turn_leave(&desk.dispatcher.dispatching.turn);
+        owner_lock_leave(&desk.dispatcher.dispatching.lock);
         wait_back(&desk, b);
         wait_wakeups(&desk, n + 2);
 
@@ -209,7 +209,7 @@ static void test_mails(void **state) {
         assert_int_equal(dispatcher_work_elsewhere(&desk.dispatcher, &wait), 0);
         assert_int_not_equal(sem_trywait(&done), 0);
         atomic_store(&desk.dispatcher.dispatching.watcher, &desk);
-        turn_leave(&desk.dispatcher.dispatching.turn);
+        owner_lock_leave(&desk.dispatcher.dispatching.lock);
         assert_int_equal(sem_wait(&done), 0);
         assert_int_equal(report.n_subscribers, 0);
         dispatcher_report_deinit(&report);
@@ -246,7 +246,7 @@ static void test_left_ask(void **state) {
         desk_init(&desk);
         take(&desk);
         assert_true(dispatcher_ask_leave(ask(&desk)));
-        turn_leave(&desk.dispatcher.dispatching.turn);
+        owner_lock_leave(&desk.dispatcher.dispatching.lock);
         word = wait_word(&desk);
         assert_int_equal(word->kind, DISPATCHER_ANSWERS);
         free(word);
@@ -267,7 +267,7 @@ static void test_many_mails(void **state) {
                 asked[i] = ask(&desk);
         assert_non_null(desk.dispatcher.unposted.first);
         assert_true(desk.dispatcher.expects_room);
-        turn_leave(&desk.dispatcher.dispatching.turn);
+        owner_lock_leave(&desk.dispatcher.dispatching.lock);
         while (desk.dispatcher.unposted.first) {
                 word = wait_word(&desk);
                 assert_int_equal(word->kind, DISPATCHER_HAS_ROOM);

@@ -199,9 +199,9 @@ static void test_nobody_waits(void **state) {
         TAKE(&r, 1, now - 1, now - 3, ahead + 24 * 3600 * NSEC_PER_SEC);
         assert_int_equal(rig_row(&r).sent, 2);
         subscriber_drop(&r.dispatcher, r.subscriber, NULL);
-        assert_int_equal(dispatcher_turn(&r.dispatcher, false), 0);
+        assert_int_equal(dispatcher_run_cycle(&r.dispatcher, false), 0);
         assert_int_equal(dispatcher_ask(&r.dispatcher), 0); /* it left at the end of that turn */
-        assert_int_equal(dispatcher_turn(&r.dispatcher, false), 0);
+        assert_int_equal(dispatcher_run_cycle(&r.dispatcher, false), 0);
         assert_int_equal(queue_count(&r.free[0]), 1);
         assert_int_equal(queue_count(&r.free[1]), 1);
         assert_true(dispatcher_ask(&r.dispatcher) == UINT64_MAX);

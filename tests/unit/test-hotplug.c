@@ -69,16 +69,16 @@ static void test_parse(void **state) {
 }
 
 /* What recvmsg(2) gives next. */
-typedef struct Turn {
+typedef struct OwnerLock {
         int error; /* 0: the message */
         const Message *message;
         uint32_t port;
         uid_t uid;
         bool is_foreign; /* not even a netlink address */
         bool is_cut;
-} Turn;
+} OwnerLock;
 
-static const Turn *turns; /* NULL: the real one */
+static const OwnerLock *turns; /* NULL: the real one */
 static size_t n_turns;
 
 ssize_t __real_recvmsg(int fd, struct msghdr *m, int flags);
@@ -87,7 +87,7 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags) {
         struct sockaddr_nl sender = { .nl_family = AF_NETLINK };
         struct ucred who = { .pid = 0 };
         struct cmsghdr *c;
-        const Turn *t;
+        const OwnerLock *t;
 
         if (!turns)
                 return __real_recvmsg(fd, m, flags);
@@ -128,7 +128,7 @@ static void check_next(int code, uint32_t cpu, bool online) {
 
 static void test_next(void **state) {
         static const Message other = MESSAGE("online@/devices/virtual/mem/null");
-        static const Turn played[] = {
+        static const OwnerLock played[] = {
                 { .message = &online_3 },
                 { .error = EINTR },
                 { .message = &other },
@@ -159,7 +159,7 @@ static void test_next(void **state) {
 
 /* Other devices' words without end do not keep the caller. */
 static void test_many(void **state) {
-        static Turn many[3000];
+        static OwnerLock many[3000];
         static const Message other = MESSAGE("online@/devices/virtual/mem/null");
 
         for (size_t i = 0; i < ARRAY_SIZE(many); i++)

@@ -231,7 +231,7 @@ static void check_watermarks(const World *w) {
                         assert_true(w->cpus[i].open[k] >= w->dispatcher.watermarks[i]);
 }
 
-/* As in dispatcher/turn.c. */
+/* As in dispatcher/cycle.c. */
 static void world_work(World *w) {
         Dispatcher *d = &w->dispatcher;
         nsec_t before[MAX_CPUS];

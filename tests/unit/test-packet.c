@@ -77,14 +77,14 @@ static void test_packet_pool(void **state) {
 }
 
 static void pool_turns(PacketPool *pool, size_t n) {
-        for (size_t i = 0; i < PACKET_TURNS; i++) {
+        for (size_t i = 0; i < PACKET_CYCLES; i++) {
                 Packet *taken[3];
 
                 for (size_t k = 0; k < n && i == 0; k++)
                         assert_non_null(taken[k] = packet_new_pooled(pool));
                 for (size_t k = 0; k < n && i == 0; k++)
                         packet_unref(taken[k]);
-                packet_pool_turn(pool);
+                packet_pool_end_cycle(pool);
         }
 }
 

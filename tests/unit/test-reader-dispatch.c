@@ -35,7 +35,7 @@ static int work(void *userdata, nsec_t *ret_wait) {
         desk->n_turns++;
         if (desk->n_come > 0) {
                 desk->n_come--;
-                assert_false(turn_try(&desk->rig.dispatching.turn));
+                assert_false(owner_lock_try(&desk->rig.dispatching.lock));
         }
         now += desk->takes;
         *ret_wait = desk->n_more > 0 ? 0 : desk->wait;
@@ -49,12 +49,12 @@ static void desk_init_with(Desk *desk, unsigned n_batches) {
 
         *desk = (Desk){ .wait = UINT64_MAX };
         rig_init(&desk->rig, 64 * 1024, n_batches);
-        d->turn = TURN_TAKEN;
+        d->lock = OWNER_LOCK_HELD;
         d->is_shared = true;
         d->work = work;
         d->userdata = desk;
         doorbell_arm(&d->bell);
-        assert_true(turn_give(&d->turn));
+        assert_true(owner_lock_release(&d->lock));
 }
 
 static void desk_init(Desk *desk) {
@@ -82,14 +82,14 @@ static void push(Desk *desk, unsigned n) {
 
 /* So many turns of the reader, and whether the dispatcher was woken; nobody has the turn afterwards. */
 static void check(Desk *desk, bool can_dispatch, unsigned n_turns, bool rung) {
-        Turn *t = &desk->rig.dispatching.turn;
+        OwnerLock *t = &desk->rig.dispatching.lock;
 
         desk->n_turns = 0;
         assert_int_equal(reader_pass_on(&desk->rig.reader, can_dispatch), 0);
         assert_int_equal(desk->n_turns, n_turns);
         assert_int_equal(was_rung(desk), rung);
-        assert_true(turn_try(t));
-        assert_true(turn_give(t));
+        assert_true(owner_lock_try(t));
+        assert_true(owner_lock_release(t));
 }
 
 static void test_who_works(void **state) {
@@ -140,27 +140,27 @@ static void test_small_pool(void **state) {
 
 static void test_somebody_works(void **state) {
         Desk desk;
-        Turn *t = &desk.rig.dispatching.turn;
+        OwnerLock *t = &desk.rig.dispatching.lock;
 
         desk_init(&desk);
-        turn_take(t);
+        owner_lock_acquire(t);
         push(&desk, 1);
         assert_int_equal(reader_pass_on(&desk.rig.reader, true), 0);
         assert_int_equal(desk.n_turns, 0);
         assert_false(was_rung(&desk)); /* who has it looks once more */
-        assert_false(turn_give(t));
-        assert_true(turn_give(t));
+        assert_false(owner_lock_release(t));
+        assert_true(owner_lock_release(t));
         check(&desk, true, 0, false);
 
         desk.wait = NSEC_PER_MSEC;
         push(&desk, 1);
         check(&desk, true, 1, false);
         now += NSEC_PER_MSEC;
-        turn_take(t);
+        owner_lock_acquire(t);
         assert_int_equal(reader_pass_on(&desk.rig.reader, true), 0); /* it is time, and somebody is at it */
-        assert_true(reader_next_turn(&desk.rig.reader) == UINT64_MAX);
-        assert_false(turn_give(t));
-        assert_true(turn_give(t));
+        assert_true(reader_next_cycle(&desk.rig.reader) == UINT64_MAX);
+        assert_false(owner_lock_release(t));
+        assert_true(owner_lock_release(t));
         desk_deinit(&desk);
 }
 
@@ -174,12 +174,12 @@ static void test_long_turns(void **state) {
                 desk.wait = 5 * NSEC_PER_MSEC;
                 push(&desk, 1);
                 check(&desk, true, 1, false); /* not yet */
-                assert_true(reader_next_turn(&desk.rig.reader) == now + desk.wait);
+                assert_true(reader_next_cycle(&desk.rig.reader) == now + desk.wait);
                 desk.takes++;
                 desk.n_come = n_come;
                 push(&desk, 1);
                 check(&desk, true, 1, true);
-                assert_true(reader_next_turn(&desk.rig.reader) == UINT64_MAX);
+                assert_true(reader_next_cycle(&desk.rig.reader) == UINT64_MAX);
                 push(&desk, 1);
                 check(&desk, true, 0, true);
                 now += 16 * NSEC_PER_MSEC - 1;
@@ -210,24 +210,24 @@ static void test_watch(void **state) {
         Reader *r = &desk.rig.reader;
 
         desk_init(&desk);
-        assert_true(reader_next_turn(r) == UINT64_MAX);
+        assert_true(reader_next_cycle(r) == UINT64_MAX);
         desk.wait = NSEC_PER_MSEC;
         push(&desk, 1);
         check(&desk, true, 1, false);
-        assert_true(reader_next_turn(r) == now + NSEC_PER_MSEC);
+        assert_true(reader_next_cycle(r) == now + NSEC_PER_MSEC);
         now += NSEC_PER_MSEC - 1;
         check(&desk, true, 0, false);
         now++;
         check(&desk, true, 1, false); /* nothing new, but it is time */
         now += NSEC_PER_MSEC;
         check(&desk, false, 0, true); /* the dispatcher's */
-        assert_true(reader_next_turn(r) == UINT64_MAX);
+        assert_true(reader_next_cycle(r) == UINT64_MAX);
         check(&desk, true, 0, false);
 
         push(&desk, 1);
         check(&desk, true, 1, false);
         atomic_store(&d->watcher, &desk); /* another one has worked since */
-        assert_true(reader_next_turn(r) == UINT64_MAX);
+        assert_true(reader_next_cycle(r) == UINT64_MAX);
         now += NSEC_PER_SEC;
         check(&desk, true, 0, false);
         reader_end_watch(r);
@@ -243,7 +243,7 @@ static void test_watch(void **state) {
         desk.wait = UINT64_MAX;
         push(&desk, 1);
         check(&desk, true, 1, false);
-        assert_true(reader_next_turn(r) == UINT64_MAX);
+        assert_true(reader_next_cycle(r) == UINT64_MAX);
         now += NSEC_PER_SEC;
         check(&desk, true, 0, false);
         desk_deinit(&desk);

@@ -46,9 +46,9 @@ static bool has_batch(void) {
 static bool has_ended(void) {
         bool ended;
 
-        turn_take(&rig.reader.turn);
+        owner_lock_acquire(&rig.reader.lock);
         ended = rig.reader.backup_state == BACKUP_NONE;
-        turn_leave(&rig.reader.turn);
+        owner_lock_leave(&rig.reader.lock);
         return ended;
 }
 
@@ -83,9 +83,9 @@ static void fail_over(void) {
 
         assert_int_equal(thread_get_cpus(&cpus, &n), 0);
         assert_true(n > 0);
-        turn_take(&rig.reader.turn);
+        owner_lock_acquire(&rig.reader.lock);
         assert_int_equal(reader_fail_over(&rig.reader, cpus, n), 0);
-        turn_leave(&rig.reader.turn);
+        owner_lock_leave(&rig.reader.lock);
         free(cpus);
 }
 
@@ -93,10 +93,10 @@ static void fail_over(void) {
 static void run_reader(bool expected) {
         bool is_back = false;
 
-        assert_true(reader_take_turn(&rig.reader, false, &is_back));
+        assert_true(reader_acquire_lock(&rig.reader, false, &is_back));
         assert_int_equal(is_back, expected);
         assert_false(atomic_load(&rig.reader.is_backup));
-        turn_leave(&rig.reader.turn);
+        owner_lock_leave(&rig.reader.lock);
 }
 
 static void test_guard(void **state) {
@@ -155,11 +155,11 @@ static void test_dismissed(void **state) {
         set_up();
         fail_over();
         backup = rig.reader.backup;
-        turn_take(&rig.reader.turn);
+        owner_lock_acquire(&rig.reader.lock);
         rig.reader.backup_state = BACKUP_DISMISSED;
         assert_int_equal(reader_fail_over(&rig.reader, NULL, 0), 0);
         assert_int_equal(rig.reader.backup_state, BACKUP_READS);
-        turn_leave(&rig.reader.turn);
+        owner_lock_leave(&rig.reader.lock);
         assert_true(pthread_equal(backup.handle, rig.reader.backup.handle));
         put(10);
         check_read(10);
@@ -194,9 +194,9 @@ static void start_monitor(StallMonitor *m) {
 }
 
 static void stop_monitor(StallMonitor *m) {
-        turn_take(&rig.reader.turn);
+        owner_lock_acquire(&rig.reader.lock);
         rig.reader.has_stopped = true;
-        turn_leave(&rig.reader.turn);
+        owner_lock_leave(&rig.reader.lock);
         assert_int_equal(reader_join(&rig.reader), 0);
         stall_monitor_stop(m);
         rig.reader.mailbox.overdue_fd = -1;
@@ -210,9 +210,9 @@ static void test_overdue(void **state) {
         set_up();
         start_monitor(&m);
         put(10);
-        turn_take(&rig.reader.turn);
+        owner_lock_acquire(&rig.reader.lock);
         reader_watch(&rig.reader, clock_now(CLOCK_MONOTONIC));
-        turn_leave(&rig.reader.turn);
+        owner_lock_leave(&rig.reader.lock);
         check_read(10);
         assert_true(has_failed_over());
         stop_monitor(&m);
@@ -239,11 +239,11 @@ static void test_in_time(void **state) {
         set_up();
         start_monitor(&m);
         mailbox_ask(&rig.reader.mailbox, READER_ASK_WATERMARK);
-        turn_take(&rig.reader.turn);
+        owner_lock_acquire(&rig.reader.lock);
         (void)mailbox_take_asks(&rig.reader.mailbox);
         mailbox_set_overdue(rig.reader.overdue_fd, 1); /* at once */
         reader_watch(&rig.reader, UINT64_MAX);
-        turn_leave(&rig.reader.turn);
+        owner_lock_leave(&rig.reader.lock);
         do
                 assert_int_equal(timerfd_gettime(rig.reader.overdue_fd, &left), 0);
         while (left.it_value.tv_nsec > 0 || left.it_value.tv_sec > 0);

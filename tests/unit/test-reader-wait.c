@@ -35,7 +35,7 @@ typedef struct World {
         nsec_t oldest;     /* how long a sample has lain in the ring, at most */
         nsec_t lies_since; /* the first of those that lie there */
         bool was_rung;
-        nsec_t turn_due, latest_turn; /* how late one came, at most */
+        nsec_t cycle_due, latest_turn; /* how late one came, at most */
         bool is_stopped;
 } World;
 
@@ -55,10 +55,10 @@ static int work(void *userdata, nsec_t *ret_wait) {
 
         while ((b = queue_pop(&w->rig.reader.full)))
                 queue_push(&w->rig.reader.free, b);
-        if (w->turn_due && w->now > w->turn_due && w->now - w->turn_due > w->latest_turn)
-                w->latest_turn = w->now - w->turn_due;
+        if (w->cycle_due && w->now > w->cycle_due && w->now - w->cycle_due > w->latest_turn)
+                w->latest_turn = w->now - w->cycle_due;
         *ret_wait = ++w->n_turns % 10 < w->n_zero ? 0 : w->wait;
-        w->turn_due = w->wait == UINT64_MAX ? 0 : w->now + w->wait;
+        w->cycle_due = w->wait == UINT64_MAX ? 0 : w->now + w->wait;
         return 0;
 }
 
@@ -132,11 +132,11 @@ static void world_run_on(World *w, nsec_t from, nsec_t to, nsec_t end, nsec_t wa
         w->wait = wait;
         w->n_zero = n_zero;
         w->n_asks = n_asks;
-        d->turn = TURN_TAKEN;
+        d->lock = OWNER_LOCK_HELD;
         d->is_shared = true;
         d->work = work;
         d->userdata = w;
-        assert_true(turn_give(&d->turn));
+        assert_true(owner_lock_release(&d->lock));
         assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
         while (!CPU_ISSET(cpu, &set))
                 cpu++;

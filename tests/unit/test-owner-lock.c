@@ -15,7 +15,7 @@
 #include "daemon/base/doorbell.h"
 #include "daemon/base/queue.h"
 #include "daemon/base/thread.h"
-#include "daemon/base/turn.h"
+#include "daemon/base/owner-lock.h"
 
 #define PATIENCE (20 * NSEC_PER_SEC)
 #define N_OTHERS 3
@@ -31,25 +31,25 @@ static void wait_readable(int fd) {
 }
 
 static void test_alone(void **state) {
-        Turn t = TURN_TAKEN;
+        OwnerLock t = OWNER_LOCK_HELD;
 
-        assert_true(turn_give(&t));
-        turn_take(&t);
-        assert_false(turn_try(&t));
-        assert_false(turn_try(&t));
-        assert_false(turn_give(&t)); /* for both at once */
-        assert_true(turn_give(&t));
-        assert_true(turn_try(&t));
-        assert_false(turn_try(&t));
-        assert_false(turn_give(&t));
-        assert_false(turn_try(&t));
-        turn_leave(&t);
-        assert_true(turn_try(&t));
-        assert_true(turn_give(&t));
+        assert_true(owner_lock_release(&t));
+        owner_lock_acquire(&t);
+        assert_false(owner_lock_try(&t));
+        assert_false(owner_lock_try(&t));
+        assert_false(owner_lock_release(&t)); /* for both at once */
+        assert_true(owner_lock_release(&t));
+        assert_true(owner_lock_try(&t));
+        assert_false(owner_lock_try(&t));
+        assert_false(owner_lock_release(&t));
+        assert_false(owner_lock_try(&t));
+        owner_lock_leave(&t);
+        assert_true(owner_lock_try(&t));
+        assert_true(owner_lock_release(&t));
 }
 
 typedef struct Wanted {
-        Turn turn;
+        OwnerLock lock;
         Thread owner;
         int waited; /* written before the turn is given, read behind it */
 } Wanted;
@@ -57,34 +57,34 @@ typedef struct Wanted {
 static int run_owner(void *userdata) {
         Wanted *w = userdata;
 
-        turn_take(&w->turn);
+        owner_lock_acquire(&w->lock);
         return w->waited;
 }
 
 /* Whether somebody came in vain before or not: the owner, who waits, is the one who looks once more. */
 static void test_owner_waits(void **state) {
         for (int again = 0; again < 2; again++) {
-                Wanted w = { .turn = TURN_TAKEN };
+                Wanted w = { .lock = OWNER_LOCK_HELD };
                 nsec_t end = clock_now(CLOCK_MONOTONIC) + PATIENCE;
                 uint32_t before;
 
                 if (again)
-                        assert_false(turn_try(&w.turn));
-                before = atomic_load(&w.turn.word);
+                        assert_false(owner_lock_try(&w.lock));
+                before = atomic_load(&w.lock.word);
                 assert_int_equal(thread_start(&w.owner, THREAD_DISPATCHER, "owner", -1, run_owner, &w), 0);
-                while (atomic_load(&w.turn.word) == before) {
+                while (atomic_load(&w.lock.word) == before) {
                         assert_true(clock_now(CLOCK_MONOTONIC) < end);
                         sched_yield();
                 }
                 w.waited = 7;
-                assert_true(turn_give(&w.turn));
+                assert_true(owner_lock_release(&w.lock));
                 assert_int_equal(thread_join(&w.owner), 7);
-                assert_true(turn_give(&w.turn));
+                assert_true(owner_lock_release(&w.lock));
         }
 }
 
 typedef struct Work {
-        Turn turn;
+        OwnerLock lock;
         Doorbell bell;
         Queue queues[N_OTHERS];
         atomic_int at_it;
@@ -122,10 +122,10 @@ static int run_other(void *userdata) {
                         sched_yield();
                 if (i % 5 == o->index) {
                         doorbell_ring(&w->bell);
-                } else if (turn_try(&w->turn)) {
+                } else if (owner_lock_try(&w->lock)) {
                         do
                                 work(w, true);
-                        while (!turn_give(&w->turn));
+                        while (!owner_lock_release(&w->lock));
                 }
                 while (i % 3 == 0 && !queue_is_empty(q)) {
                         assert(clock_now(CLOCK_MONOTONIC) < end);
@@ -142,7 +142,7 @@ static void test_nothing_is_slept_over(void **state) {
         Other others[N_OTHERS];
         unsigned slept = 0;
 
-        w = (Work){ .turn = TURN_TAKEN };
+        w = (Work){ .lock = OWNER_LOCK_HELD };
         assert_int_equal(doorbell_init(&w.bell), 0);
         for (unsigned i = 0; i < N_OTHERS; i++)
                 assert_int_equal(queue_init(&w.queues[i], 4), 0);
@@ -159,13 +159,13 @@ static void test_nothing_is_slept_over(void **state) {
                         is_empty &= queue_is_empty(&w.queues[i]);
                 if (is_empty && atomic_load(&w.n_ended) == N_OTHERS)
                         break;
-                if (!is_empty || !turn_give(&w.turn)) {
+                if (!is_empty || !owner_lock_release(&w.lock)) {
                         (void)doorbell_wait(&w.bell, 0);
                         continue;
                 }
                 wait_readable(w.bell.waiter);
                 (void)doorbell_wait(&w.bell, 0);
-                turn_take(&w.turn);
+                owner_lock_acquire(&w.lock);
                 slept++;
         }
         for (unsigned i = 0; i < N_OTHERS; i++) {

@@ -3,10 +3,10 @@
  * are there anyway. Only the owner ever waits: others who find the work in somebody's hands leave a word, and that one
  * does not stop before it has looked once more.
  *
- *     owner:   do work; while (!turn_give()); sleep; turn_take(); ...
- *     others:  push something; if (turn_try()) do work; while (!turn_give());
+ *     owner:   do work; while (!owner_lock_release()); sleep; owner_lock_acquire(); ...
+ *     others:  push something; if (owner_lock_try()) do work; while (!owner_lock_release());
  *
- * What was written before turn_give(), or before a turn_try() in vain, is seen by whoever works afterwards.
+ * What was written before owner_lock_release(), or before a owner_lock_try() in vain, is seen by whoever works afterwards.
  */
 #pragma once
 
@@ -14,18 +14,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct Turn {
+typedef struct OwnerLock {
         _Atomic(uint32_t) word;
-} Turn;
+} OwnerLock;
 
 /* It begins in the hands of its owner. */
-#define TURN_TAKEN ((Turn){ .word = 1 })
+#define OWNER_LOCK_HELD ((OwnerLock){ .word = 1 })
 
 /* Owner: waits for whoever has it. */
-void turn_take(Turn *t);
+void owner_lock_acquire(OwnerLock *t);
 /* Others. False: somebody has it, and will look once more. */
-bool turn_try(Turn *t);
+bool owner_lock_try(OwnerLock *t);
 /* Who has it. False: there is something new to look at, and it still has it. */
-bool turn_give(Turn *t);
+bool owner_lock_release(OwnerLock *t);
 /* Others who have it and will not look once more: the owner is to be woken. */
-void turn_leave(Turn *t);
+void owner_lock_leave(OwnerLock *t);

@@ -3,10 +3,10 @@
  * this is rare. If it waits already, nobody looks once more in its place: it comes next, and looks.
  *
  * Every change of the word is a read-modify-write, so all of them are one release sequence: an acquire that reads any of them
- * sees what was written before each release ahead of it. turn_end() and turn_try() release; turn_take(), turn_try() and
+ * sees what was written before each release ahead of it. turn_end() and owner_lock_try() release; owner_lock_acquire(), owner_lock_try() and
  * turn_end() acquire. Loads alone are relaxed: they only guess what the compare-and-swap will find.
  */
-#include "daemon/base/turn.h"
+#include "daemon/base/owner-lock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ enum {
         TURN_WANTED = 1 << 2, /* the owner waits */
 };
 
-void turn_take(Turn *t) {
+void owner_lock_acquire(OwnerLock *t) {
         uint32_t word = atomic_load_explicit(&t->word, memory_order_relaxed);
 
         for (;;) {
@@ -38,7 +38,7 @@ void turn_take(Turn *t) {
         }
 }
 
-bool turn_try(Turn *t) {
+bool owner_lock_try(OwnerLock *t) {
         uint32_t word = atomic_load_explicit(&t->word, memory_order_relaxed);
 
         while (!atomic_compare_exchange_weak_explicit(&t->word, &word, word == 0 ? TURN_HELD : word | TURN_AGAIN,
@@ -47,7 +47,7 @@ bool turn_try(Turn *t) {
         return word == 0;
 }
 
-static bool turn_end(Turn *t, bool even_if_again) {
+static bool turn_end(OwnerLock *t, bool even_if_again) {
         uint32_t word = atomic_load_explicit(&t->word, memory_order_relaxed);
         bool ends;
 
@@ -63,10 +63,10 @@ static bool turn_end(Turn *t, bool even_if_again) {
         return ends;
 }
 
-bool turn_give(Turn *t) {
+bool owner_lock_release(OwnerLock *t) {
         return turn_end(t, false);
 }
 
-void turn_leave(Turn *t) {
+void owner_lock_leave(OwnerLock *t) {
         (void)turn_end(t, true);
 }

@@ -8,7 +8,7 @@
  */
 #include "daemon/dispatcher/ask.h"
 
-#define BATCHES_PER_TURN 64
+#define BATCHES_PER_CYCLE 64
 #define TOLD_TICK_MIN NSEC_PER_MSEC /* to sleep until one is not exact enough for shorter ones, which are rung for */
 
 static int dispatcher_say_room(Dispatcher *d) {
@@ -159,14 +159,14 @@ static int dispatcher_take_batches(Dispatcher *d, Batch **batches, size_t n) {
 }
 
 int dispatcher_empty_queues(Dispatcher *d) {
-        Batch *batches[BATCHES_PER_TURN];
+        Batch *batches[BATCHES_PER_CYCLE];
         size_t n, most = 0;
         int r = 0;
 
         for (uint32_t i = 0; i < d->n_pipes; i++)
                 most += d->live[i] ? d->pipes[i].full->mask + 1 : 0;
-        for (size_t turns = 0; r >= 0 && turns <= most / BATCHES_PER_TURN; turns++) {
-                n = dispatcher_pop(d, batches, BATCHES_PER_TURN);
+        for (size_t turns = 0; r >= 0 && turns <= most / BATCHES_PER_CYCLE; turns++) {
+                n = dispatcher_pop(d, batches, BATCHES_PER_CYCLE);
                 if (n == 0)
                         break;
                 r = dispatcher_take_batches(d, batches, n);
@@ -174,10 +174,10 @@ int dispatcher_empty_queues(Dispatcher *d) {
         return r;
 }
 
-static void dispatcher_begin_turn(Dispatcher *d) {
+static void dispatcher_begin_cycle(Dispatcher *d) {
         nsec_t tick = atomic_load_explicit(&d->tick, memory_order_relaxed), now;
 
-        d->in_turn = true;
+        d->in_cycle = true;
         d->tick_told = (SharedTick){ .is_due = true }; /* nobody can wait */
         if (tick < TOLD_TICK_MIN)
                 return;
@@ -185,16 +185,16 @@ static void dispatcher_begin_turn(Dispatcher *d) {
         d->tick_told = (SharedTick){ .next = now - now % tick + tick, .length = tick };
 }
 
-int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
-        Batch *batches[BATCHES_PER_TURN];
+int dispatcher_run_cycle(Dispatcher *d, bool is_elsewhere) {
+        Batch *batches[BATCHES_PER_CYCLE];
         DispatcherMails following;
         DispatcherCommand *mail;
         size_t n_batches;
         bool was_told;
         int r;
 
-        dispatcher_begin_turn(d);
-        n_batches = dispatcher_pop(d, batches, BATCHES_PER_TURN);
+        dispatcher_begin_cycle(d);
+        n_batches = dispatcher_pop(d, batches, BATCHES_PER_CYCLE);
         r = dispatcher_read_mails(d);
         following = d->following;
         d->following = DISPATCHER_MAILS_NULL;
@@ -230,7 +230,7 @@ int dispatcher_turn(Dispatcher *d, bool is_elsewhere) {
                 r = dispatcher_end_closing(d);
         if (d->n_edges > 0)
                 dispatcher_pass_beginnings(d);
-        return r >= 0 ? dispatcher_end_turn(d) : r;
+        return r >= 0 ? dispatcher_end_cycle(d) : r;
 }
 
 bool dispatcher_has_work(const Dispatcher *d) {
@@ -252,7 +252,7 @@ int dispatcher_work_elsewhere(void *userdata, nsec_t *ret_wait) {
                 return 0; /* by the dispatcher, which they wake */
         thread_become(THREAD_DISPATCHER);
         d->here = d->n_pipes;
-        r = dispatcher_turn(d, true);
+        r = dispatcher_run_cycle(d, true);
         if (r >= 0)
                 *ret_wait = dispatcher_has_work(d) ? 0 : dispatcher_ask(d);
         thread_become(before);
