@@ -185,7 +185,7 @@ static void dispatcher_begin_cycle(Dispatcher *d) {
         d->tick_told = (SharedTick){ .next = now - now % tick + tick, .length = tick };
 }
 
-int dispatcher_run_cycle(Dispatcher *d, bool is_elsewhere) {
+int dispatcher_run_cycle(Dispatcher *d, bool is_assist) {
         Batch *batches[BATCHES_PER_CYCLE];
         DispatcherMails following;
         DispatcherCommand *mail;
@@ -202,7 +202,7 @@ int dispatcher_run_cycle(Dispatcher *d, bool is_elsewhere) {
                 r = dispatcher_take_batches(d, batches, n_batches);
         if (r >= 0 && following.first)
                 r = dispatcher_empty_queues(d);
-        if (!is_elsewhere)
+        if (!is_assist)
                 dispatcher_look_here(d);
         dispatcher_look_around(d);
         if (r >= 0)
@@ -242,7 +242,7 @@ bool dispatcher_has_work(const Dispatcher *d) {
         return false;
 }
 
-int dispatcher_work_elsewhere(void *userdata, nsec_t *ret_wait) {
+int dispatcher_assist(void *userdata, nsec_t *ret_wait) {
         Dispatcher *d = userdata;
         ThreadKind before = thread_kind;
         int r;

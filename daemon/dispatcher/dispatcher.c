@@ -30,7 +30,7 @@ int dispatcher_init(Dispatcher *d, BatchPipe *pipes, uint32_t n_pipes, size_t ma
         d->n_pipes = n_pipes;
         d->mailbox = d->words = MAILBOX_NULL;
         d->dispatching = DISPATCHING_NULL;
-        d->dispatching.work = dispatcher_work_elsewhere;
+        d->dispatching.work = dispatcher_assist;
         d->dispatching.userdata = d;
         d->dispatching.is_shared = d->n_cpus == 0; /* else it may run nowhere else */
         d->merge = MERGE_NULL;

@@ -366,9 +366,9 @@ void dispatcher_post_rest(Dispatcher *d);
 /* Inside of whoever has the turn, one file each: */
 
 /* dispatcher/cycle.c: what there is to be done now. Negative: fatal. */
-int dispatcher_run_cycle(Dispatcher *d, bool is_elsewhere);
+int dispatcher_run_cycle(Dispatcher *d, bool is_assist);
 /* The same on a reader's thread, whose CPU is anything but quiet: Dispatching.work. */
-int dispatcher_work_elsewhere(void *userdata, nsec_t *ret_wait);
+int dispatcher_assist(void *userdata, nsec_t *ret_wait);
 bool dispatcher_has_work(const Dispatcher *d);
 /* Takes everything that was in the queues when this was called: as much as fits in them, because readers go on. */
 int dispatcher_empty_queues(Dispatcher *d);

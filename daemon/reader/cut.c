@@ -5,7 +5,7 @@
  * That is possible because the reader runs on the ring's CPU: a tracepoint writes its record and counts it without
  * being preempted, so that no event of this CPU can be half counted while this thread looks. If the head did not move
  * from before the read(2) of the counts until after it, the counts belong to the head. From another CPU it must not have
- * moved for a guard either (reader/elsewhere.c); if it always does, what was read is all that the ledger has to go by.
+ * moved for a guard either (reader/remote.c); if it always does, what was read is all that the ledger has to go by.
  *
  * All events have the same place, at which a batch ends too, so that a stream can begin and end just there. With many events
  * an interrupt writes something while their counts are read. Then only those are read again of which a record came: a count
@@ -17,7 +17,7 @@
 
 #define TRIES 1000 /* between two interrupts or preemptions there is room for one system call */
 #define PASSES 32 /* each reads what came in the one before */
-#define TRIES_ELSEWHERE 8 /* each interrupts the ring's CPU, and succeeds only if nothing happens there meanwhile */
+#define TRIES_REMOTE 8 /* each interrupts the ring's CPU, and succeeds only if nothing happens there meanwhile */
 
 static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
         cut->count = cut->ring_lost = cut->owed = cut->standby_lost = cut->standby_owed = 0;
@@ -123,7 +123,7 @@ static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_
         EventCut cut = { .settled = false };
         int error;
 
-        for (int i = 0; i < (reader_guard(r) > 0 ? TRIES_ELSEWHERE : TRIES) && !cut.settled; i++) {
+        for (int i = 0; i < (reader_guard(r) > 0 ? TRIES_REMOTE : TRIES) && !cut.settled; i++) {
                 error = reader_drain(r);
                 if (error == 0)
                         error = reader_read_counts(r, c, first, last, &cut);
@@ -260,7 +260,7 @@ static int reader_cut_here(Reader *r, const SnapshotCpu *c) {
 }
 
 /* From another CPU each event is cut by itself. A loose one goes by what was read, which is what it is at the end. */
-static int reader_cut_elsewhere(Reader *r, const SnapshotCpu *c) {
+static int reader_cut_remote(Reader *r, const SnapshotCpu *c) {
         EventStreams at = { .event = 0 };
 
         while (next_streams(r, c, &at)) {
@@ -281,6 +281,6 @@ int reader_cut(Reader *r) {
         int error = reader_guard(r) > 0 ? 0 : reader_cut_here(r, c);
 
         if (error == 0 && reader_guard(r) > 0) /* perhaps since a moment ago */
-                error = reader_cut_elsewhere(r, c);
+                error = reader_cut_remote(r, c);
         return error != 0 ? error : reader_cut_ring(r);
 }

@@ -8,7 +8,7 @@
  * is stopped; and nobody has to find out when a moved thread can go home. One that is caught in the middle is moved all the same, so that
  * it comes to the end of its turn, after which it goes back to its CPU by itself, and waits there.
  *
- * Whoever reads from another CPU reads with a guard (reader/elsewhere.c). A thread can be moved at any moment, but it goes
+ * Whoever reads from another CPU reads with a guard (reader/remote.c). A thread can be moved at any moment, but it goes
  * home only between two turns. So what was done in a turn was done on the ring's CPU if its thread is there afterwards; and a
  * clock that was taken before its thread was seen there is older than whatever was under way there.
  */

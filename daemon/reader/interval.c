@@ -13,7 +13,7 @@
 #include "daemon/encode/item.h"
 #include "daemon/kernel/event/open.h"
 
-#define TRIES_ELSEWHERE 8 /* each interrupts the ring's CPU */
+#define TRIES_REMOTE 8 /* each interrupts the ring's CPU */
 
 static void add_counts(ReadCount *to, const ReadCount *more, size_t n) {
         for (size_t i = 0; i < n; i++) {
@@ -77,7 +77,7 @@ static int reader_read_consistently(Reader *r, const SnapshotCpu *c, size_t firs
         error = read_members(c, first, last, false, values, n_members);
         if (n_members == 1 || reader_guard(r) == 0)
                 return error;
-        for (int i = 0; i < TRIES_ELSEWHERE && error == 0; i++) {
+        for (int i = 0; i < TRIES_REMOTE && error == 0; i++) {
                 memcpy(before, values, n_members * sizeof(*values));
                 memcpy(values, closed, n_members * sizeof(*values));
                 error = read_members(c, first, last, false, values, n_members);

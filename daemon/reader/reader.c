@@ -466,7 +466,7 @@ int reader_start(Reader *r, Snapshot *snapshot) {
         atomic_init(&r->is_at_end, false);
         (void)snprintf(name, sizeof(name), "reader-%u", r->cpu);
         if (r->guard > 0)
-                return thread_start_on(&r->thread, THREAD_READER, name, r->elsewhere, r->n_elsewhere, reader_run, r);
+                return thread_start_on(&r->thread, THREAD_READER, name, r->remote_cpus, r->n_remote_cpus, reader_run, r);
         return thread_start(&r->thread, THREAD_READER, name, (int)r->cpu, reader_run, r);
 }
 

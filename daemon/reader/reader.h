@@ -107,8 +107,8 @@ typedef struct Reader {
         nsec_t flush;        /* how long a sample may lie in the ring while it is busy, if nobody asks for less */
         ThreadPriority priority;
         nsec_t guard;        /* of a ring that is read from another CPU; 0: it is not */
-        const uint32_t *elsewhere; /* the CPUs that it may be read from then; borrowed */
-        size_t n_elsewhere;
+        const uint32_t *remote_cpus; /* the CPUs that it may be read from then; borrowed */
+        size_t n_remote_cpus;
         nsec_t away_guard;   /* of a reader on its ring's CPU, while the ring is read from another one all the same; 0: it never is */
         int overdue_fd;      /* timerfd of the stall monitor, for when this thread should have run; -1: there is none */
         int stall_fd;        /* epoll(7) of the stall monitor, or -1 */
@@ -321,7 +321,7 @@ void reader_keep_behind_clock(const Reader *r, Batch *b);
 const SnapshotStream *reader_find_sample(const Reader *r, uint64_t id, const uint8_t *bytes, size_t length);
 /* reader/cut.c */
 int reader_cut(Reader *r);
-/* reader/elsewhere.c, for readers on their ring's CPU too. What is older is in the ring when its head is read next. */
+/* reader/remote.c, for readers on their ring's CPU too. What is older is in the ring when its head is read next. */
 nsec_t reader_visible(const Reader *r);
 /* Until what has begun by now is in the ring, or will be late. On the ring's CPU it does not wait. */
 void reader_wait_guard(const Reader *r);

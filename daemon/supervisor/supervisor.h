@@ -246,7 +246,7 @@ void supervisor_find_idle(Supervisor *s, uint32_t slot);
  */
 int supervisor_place_threads(Supervisor *s, Explanation *e);
 /* Some ring is read by a thread on another CPU than its own. */
-bool supervisor_reads_elsewhere(const Supervisor *s);
+bool supervisor_reads_remotely(const Supervisor *s);
 void supervisor_free_places(Supervisor *s);
 /* Disabled. Side records that this kernel does not know are done without. Also OPEN_E_OFFLINE. */
 int supervisor_open_carrier(Supervisor *s, uint32_t slot, int *ret_fd, uint64_t *ret_read_format, Explanation *e);

@@ -165,7 +165,7 @@ static void test_thread(void **state) {
 
         /* and what is done by others is done as well */
         b = push(&desk);
-        assert_int_equal(dispatcher_work_elsewhere(&desk.dispatcher, &wait), 0);
+        assert_int_equal(dispatcher_assist(&desk.dispatcher, &wait), 0);
         assert_true(wait == UINT64_MAX);
         wait_back(&desk, b);
         give(&desk, &desk);
@@ -182,10 +182,10 @@ static void test_many(void **state) {
         take(&desk);
         for (unsigned i = 0; i < MANY; i++)
                 batches[i] = push(&desk);
-        assert_int_equal(dispatcher_work_elsewhere(&desk.dispatcher, &wait), 0);
+        assert_int_equal(dispatcher_assist(&desk.dispatcher, &wait), 0);
         assert_int_equal(wait, 0);
         assert_false(queue_is_empty(&desk.full));
-        assert_int_equal(dispatcher_work_elsewhere(&desk.dispatcher, &wait), 0);
+        assert_int_equal(dispatcher_assist(&desk.dispatcher, &wait), 0);
         assert_true(wait == UINT64_MAX);
         for (unsigned i = 0; i < MANY; i++)
                 wait_back(&desk, batches[i]);
@@ -206,7 +206,7 @@ static void test_mails(void **state) {
         take(&desk);
         *mail = (DispatcherCommand){ .order = DISPATCHER_REPORT, .report = &report, .done = &done };
         dispatcher_post(&desk.dispatcher, mail);
-        assert_int_equal(dispatcher_work_elsewhere(&desk.dispatcher, &wait), 0);
+        assert_int_equal(dispatcher_assist(&desk.dispatcher, &wait), 0);
         assert_int_not_equal(sem_trywait(&done), 0);
         atomic_store(&desk.dispatcher.dispatching.watcher, &desk);
         owner_lock_leave(&desk.dispatcher.dispatching.lock);

@@ -44,7 +44,7 @@ typedef struct World {
         unsigned inside; /* most that end inside of one that is open: less than a pool holds */
         Dispatcher dispatcher;
         unsigned at; /* the dispatcher's CPU */
-        bool in_turn, is_elsewhere; /* on a reader's thread, which is not moved */
+        bool in_turn, is_assist; /* on a reader's thread, which is not moved */
         bool is_wanted[MAX_CPUS], is_idle[MAX_CPUS]; /* to be looked at, and what was seen */
         Subscriber *subscriber;
         int peer;
@@ -57,7 +57,7 @@ static World *world; /* NULL: clocks are real */
 static nsec_t now;
 static uint64_t seed;
 static unsigned unrest; /* of 16 looks, how many let something happen */
-static unsigned looks_taken, looks_around, held_long, turns_elsewhere;
+static unsigned looks_taken, looks_around, held_long, n_assists;
 
 static void world_read(World *w, unsigned cpu);
 static void world_turn(World *w);
@@ -117,7 +117,7 @@ static void world_move(World *w) {
 static void world_go_on(World *w) {
         if (random_below(16) >= unrest)
                 return;
-        if (w->in_turn && !w->is_elsewhere && random_below(2))
+        if (w->in_turn && !w->is_assist && random_below(2))
                 world_move(w);
         for (unsigned n = random_below(4); n > 0; n--)
                 world_happen(w);
@@ -246,7 +246,7 @@ static void world_work(World *w) {
                 assert_int_equal(dispatcher_take_batch(d, batches[i]), 0);
         for (unsigned i = 0; i < w->n_cpus; i++)
                 before[i] = d->progress[i].seen;
-        if (w->is_elsewhere)
+        if (w->is_assist)
                 d->here = d->n_pipes;
         else
                 dispatcher_look_here(d);
@@ -276,11 +276,11 @@ static void world_turn(World *w) {
 static void world_dispatch(World *w, unsigned cpu) {
         if (w->in_turn)
                 return;
-        w->in_turn = w->is_elsewhere = true;
+        w->in_turn = w->is_assist = true;
         w->at = cpu;
-        turns_elsewhere++;
+        n_assists++;
         world_work(w);
-        w->in_turn = w->is_elsewhere = false;
+        w->in_turn = w->is_assist = false;
 }
 
 static uint64_t world_missing(const World *w) {
@@ -385,18 +385,18 @@ static void world_run(unsigned round, size_t ring_size, uint32_t extra, unsigned
 }
 
 static void test_short_samples(void **state) {
-        looks_taken = looks_around = held_long = turns_elsewhere = 0;
+        looks_taken = looks_around = held_long = n_assists = 0;
         for (unsigned round = 0; round < 200; round++)
                 world_run(round, (size_t)64 * 1024 << round % 5, 8 * (round % 20), 100, 300);
-        assert_true(looks_taken > 100 && looks_around > 100 && held_long > 1000 && turns_elsewhere > 1000);
+        assert_true(looks_taken > 100 && looks_around > 100 && held_long > 1000 && n_assists > 1000);
 }
 
 /* Of up to 7 KiB: a few fill a batch, and readers wait for free ones. */
 static void test_long_samples(void **state) {
-        looks_taken = looks_around = held_long = turns_elsewhere = 0;
+        looks_taken = looks_around = held_long = n_assists = 0;
         for (unsigned round = 0; round < 200; round++)
                 world_run(round, (size_t)128 * 1024 << round % 3, 7 * 1024, 3, 200);
-        assert_true(looks_taken > 10 && looks_around > 10 && held_long > 1000 && turns_elsewhere > 1000);
+        assert_true(looks_taken > 10 && looks_around > 10 && held_long > 1000 && n_assists > 1000);
 }
 
 int main(void) {

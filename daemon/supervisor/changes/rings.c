@@ -211,7 +211,7 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         r = supervisor_refuse_stalled(s, "another size of the rings", e);
         if (r != 0)
                 return r;
-        if (supervisor_reads_elsewhere(s)) /* it would not see at which place of both rings the change is */
+        if (supervisor_reads_remotely(s)) /* it would not see at which place of both rings the change is */
                 return refuse(e, REFUSED_UNSUPPORTED, "needs-restart", "rings.size can change without a restart only while each "
                               "CPU has a reader of its own, and readers.cpus does not name all: restart perfd, or leave the size "
                               "at %zu", (size_t)s->config->ring_size);

@@ -4,7 +4,7 @@
  * The decision to doubt is that a ring which is read from elsewhere has a thread of its own all the same, that may run on
  * each of the CPUs that have readers, instead of being one more ring of one of these: then nothing that one CPU does makes
  * another one's records wait, the scheduler finds the CPU that has time, and a reader stays a loop over one ring.
- * What such a thread can not know is in reader/elsewhere.c.
+ * What such a thread can not know is in reader/remote.c.
  */
 #include "daemon/supervisor/supervisor.h"
 
@@ -59,13 +59,13 @@ int supervisor_place_threads(Supervisor *s, Explanation *e) {
                         continue;
                 }
                 reader->guard = s->pipes[slot].guard = c->reader_guard;
-                reader->elsewhere = s->reader_cpus;
-                reader->n_elsewhere = s->n_reader_cpus;
+                reader->remote_cpus = s->reader_cpus;
+                reader->n_remote_cpus = s->n_reader_cpus;
         }
         return 0;
 }
 
-bool supervisor_reads_elsewhere(const Supervisor *s) {
+bool supervisor_reads_remotely(const Supervisor *s) {
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 if (s->readers[slot].guard > 0)
                         return true;
