@@ -2,7 +2,7 @@
  * The batches of a reader: where they come from, and with what watermark they leave.
  *
  * The decision to doubt is the last free one. Nobody knows when the next will come, and until then the merge is held by
- * what this CPU said last; so it leaves with all that can be said of what still lies in the ring (reader/horizon.c).
+ * what this CPU said last; so it leaves with all that can be said of what still lies in the ring (reader/backlog.c).
  *
  * In the middle of a drain a batch ends anywhere, also between what an interrupt has written and what it interrupted, which
  * is older and comes behind it. Batches are sorted, but nobody sorts them with each other where each CPU has an order of its
@@ -51,7 +51,7 @@ static nsec_t reader_last_watermark(Reader *r) {
 
         reader_wait_guard(r); /* or the youngest in the batches would wait for a watermark that none is left to carry */
         now = reader_visible(r); /* before the head, as in reader_drain() */
-        least = reader_horizon(r, ring_head(&r->ring));
+        least = reader_backlog_watermark(r, ring_head(&r->ring));
         return least < now ? least : now;
 }
 

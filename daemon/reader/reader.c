@@ -90,7 +90,7 @@ int reader_init(Reader *r, size_t pool) {
                         return error_origin(-ENOMEM);
                 queue_push(&r->free, b); /* as many slots as batches: it is never full */
         }
-        error = reader_init_horizon(r);
+        error = reader_init_backlog(r);
         return error < 0 ? error : sample_layout_init_type(&r->side_layout, SAMPLE_TYPE_BASE);
 }
 
@@ -105,7 +105,7 @@ void reader_renew(Reader *r) {
         r->next_read = UINT64_MAX;
         r->has_read_early = false;
         r->comm_tid = UINT32_MAX;
-        r->horizon.scanned = UINT64_MAX; /* beyond any head: it begins anew */
+        r->backlog.scanned = UINT64_MAX; /* beyond any head: it begins anew */
 }
 
 void reader_deinit(Reader *r) {
@@ -130,8 +130,8 @@ void reader_deinit(Reader *r) {
         r->mail = NULL;
         r->batch = batch_free(r->batch);
         r->snapshot = snapshot_unref(r->snapshot);
-        free(r->horizon.least);
-        r->horizon.least = NULL;
+        free(r->backlog.least);
+        r->backlog.least = NULL;
         queue_deinit(&r->full);
         queue_deinit(&r->free);
         mailbox_deinit(&r->mailbox);

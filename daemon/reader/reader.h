@@ -56,14 +56,14 @@ typedef struct ReaderCommand {
         int own_fds[];
 } ReaderCommand;
 
-/* Least times of what lies in the ring, by chunks of it: reader/horizon.c. */
-#define HORIZON_CHUNK ((uint64_t)16 * 1024) /* bytes of ring */
-typedef struct Horizon {
+/* Least times of what lies in the ring, by chunks of it: reader/backlog.c. */
+#define BACKLOG_CHUNK ((uint64_t)16 * 1024) /* bytes of ring */
+typedef struct Backlog {
         nsec_t *least;
         size_t n_chunks;
         uint64_t scanned; /* every record that begins before it is in a chunk's least */
         uint64_t chunk;   /* the last one that was begun */
-} Horizon;
+} Backlog;
 
 /* The internal stream that says who moves to which cgroup: cgroup:cgroup_attach_task. */
 typedef struct MoveFields {
@@ -81,7 +81,7 @@ typedef struct MoveFields {
 /* A ring with its carrier: what one CPU has, or gets. */
 typedef struct ReaderRing {
         Ring ring;
-        Horizon horizon;
+        Backlog backlog;
         int carrier_fd;      /* borrowed; polled, and read at a cut */
         uint64_t carrier_id; /* stream id of the side records */
         uint64_t carrier_read_format; /* of its attr */
@@ -158,7 +158,7 @@ typedef struct Reader {
         nsec_t shared_time; /* of the last sample of a software event */
         uint64_t told_times; /* RingCounters.foreign_times when the log was told of it, */
         nsec_t told_times_at; /* CLOCK_MONOTONIC: then */
-        Horizon horizon;
+        Backlog backlog;
         nsec_t wait;       /* at which multiples it looks again */
         nsec_t tick, along_tick, idle_wait; /* what `wait` is while records come, while it goes along, and at most */
         nsec_t next_look;  /* CLOCK_MONOTONIC: the next of these multiples, when it last went to sleep */
@@ -293,11 +293,11 @@ int reader_hand_over(Reader *r);
 int reader_begin_ring(Reader *r, ReaderRing *ring, bool on);
 int reader_retire(Reader *r);
 bool reader_is_settled(const Reader *r);
-/* Main: room for the horizon of a ring of so many bytes. -ENOMEM */
-int horizon_init(Horizon *h, size_t ring_size);
-/* reader/horizon.c: nothing that is still in the ring before `head`, nor behind it, is older. -ENOMEM. */
-int reader_init_horizon(Reader *r);
-nsec_t reader_horizon(Reader *r, uint64_t head);
+/* Main: room for the backlog of a ring of so many bytes. -ENOMEM */
+int backlog_init(Backlog *h, size_t ring_size);
+/* reader/backlog.c: nothing that is still in the ring before `head`, nor behind it, is older. -ENOMEM. */
+int reader_init_backlog(Reader *r);
+nsec_t reader_backlog_watermark(Reader *r, uint64_t head);
 /* The least time of the next n records in each ring, or of as many as there are. UINT64_MAX: none has one. */
 nsec_t reader_least_ahead(const Reader *r, unsigned n);
 /* Of one of its rings: the next record's time, 0 if it has none. UINT64_MAX: there is no record before `head`. */

@@ -28,14 +28,14 @@ int reader_begin_ring(Reader *r, ReaderRing *ring, bool on) {
         (void)ring_view_close(&r->sight);
         r->retiring = r->ring;
         r->retiring_id = r->carrier_id;
-        free(r->horizon.least);
+        free(r->backlog.least);
         r->ring = ring->ring;
-        r->horizon = ring->horizon;
+        r->backlog = ring->backlog;
         r->carrier_fd = ring->carrier_fd;
         r->carrier_id = ring->carrier_id;
         r->carrier_read_format = ring->carrier_read_format;
         ring->ring = RING_NULL;
-        ring->horizon = (Horizon){ .least = NULL };
+        ring->backlog = (Backlog){ .least = NULL };
         atomic_store_explicit(&r->is_watched, false, memory_order_relaxed); /* that was the old carrier */
         r->wait = r->tick; /* the old carrier is not polled any more */
         return 0;

@@ -6,7 +6,7 @@
  *
  *     flags    | 7 6 5 4: words behind the head to write to | 3 2 1: write 2^x times | 0: keep the batches |
  *
- * A head that moves by 0 moves by what was written. Without its batches the reader starves, and asks for its horizon.
+ * A head that moves by 0 moves by what was written. Without its batches the reader starves, and asks for its backlog.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static void drain(Rig *rig, bool starve) {
         if (!starve)
                 (void)reader_push_batch(&rig->reader);
         else
-                (void)reader_horizon(&rig->reader, head);
+                (void)reader_backlog_watermark(&rig->reader, head);
 }
 
 /* Two streams that speak, with one subscription each, in two encodings: for runs and mixtures of the plainest kind. */

@@ -259,7 +259,7 @@ static void test_head_jumps(void **state) {
                         assert_int_equal(reader_drain(&rig.reader), 0);
                         c.resyncs++;
                 }
-                for (int k = 0; k < 500; k++) { /* through all batches, so that the horizon is asked for as well */
+                for (int k = 0; k < 500; k++) { /* through all batches, so that the backlog is asked for as well */
                         rig_put_number(&rig, 1, WHO(7, 0, 1000 * i + k), 2, 4000);
                         rig_put_number(&rig, 1, WHO(7, 0, 1000 * i + k), 2, 4000);
                         c.records += 2;

@@ -28,7 +28,7 @@ static void resizing_release(Supervisor *s, void *object) {
         for (size_t slot = 0; slot < s->n_cpus; slot++) {
                 if (z->rings) {
                         ring_close(&z->rings[slot].ring);
-                        free(z->rings[slot].horizon.least);
+                        free(z->rings[slot].backlog.least);
                 }
                 if (z->carriers)
                         close_fd(z->carriers[slot]);
@@ -54,7 +54,7 @@ static int open_new_ring(Supervisor *s, Resizing *z, uint32_t slot, Explanation 
         r = ring_open(&ring->ring, z->carriers[slot], z->size);
         if (r < 0)
                 return open_explain_mmap(r, z->size, (int)s->cpus[slot], e);
-        return error_trace_of(horizon_init(&ring->horizon, z->size), "CPU %u", s->cpus[slot]);
+        return error_trace_of(backlog_init(&ring->backlog, z->size), "CPU %u", s->cpus[slot]);
 }
 
 static int open_new_rings(Supervisor *s, Resizing *z, Explanation *e) {

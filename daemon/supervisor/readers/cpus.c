@@ -67,8 +67,8 @@ int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
                 return r;
         if (!reader->mailbox.mails.slots)
                 return error_trace_of(reader_init(reader, s->started_with->batch_pool), "CPU %u", s->cpus[slot]);
-        free(reader->horizon.least); /* rings may have got another size since this CPU was there */
-        return error_trace_of(reader_init_horizon(reader), "CPU %u", s->cpus[slot]);
+        free(reader->backlog.least); /* rings may have got another size since this CPU was there */
+        return error_trace_of(reader_init_backlog(reader), "CPU %u", s->cpus[slot]);
 }
 
 void supervisor_close_ring(Supervisor *s, uint32_t slot) {

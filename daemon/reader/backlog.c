@@ -13,14 +13,14 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-int horizon_init(Horizon *h, size_t ring_size) {
-        *h = (Horizon){ .n_chunks = ring_size / HORIZON_CHUNK + 2 };
+int backlog_init(Backlog *h, size_t ring_size) {
+        *h = (Backlog){ .n_chunks = ring_size / BACKLOG_CHUNK + 2 };
         h->least = calloc(h->n_chunks, sizeof(nsec_t));
         return h->least ? 0 : error_origin(-ENOMEM);
 }
 
-int reader_init_horizon(Reader *r) {
-        return horizon_init(&r->horizon, r->ring.size);
+int reader_init_backlog(Reader *r) {
+        return backlog_init(&r->backlog, r->ring.size);
 }
 
 /* UINT64_MAX if the record has no time that could be ours. */
@@ -121,30 +121,30 @@ uint64_t reader_find_younger(const Reader *r, const Ring *of, uint64_t head, nse
 }
 
 /* Begins anew at a place that was not reached record by record. */
-static void horizon_jump(Horizon *h, uint64_t to) {
+static void backlog_jump(Backlog *h, uint64_t to) {
         h->scanned = to;
-        h->chunk = to / HORIZON_CHUNK;
+        h->chunk = to / BACKLOG_CHUNK;
         h->least[h->chunk % h->n_chunks] = UINT64_MAX;
 }
 
 /* Up to the beginning of the next record: in chunks that are begun or passed over by that no record was seen. */
-static void horizon_move(Horizon *h, uint64_t to) {
+static void backlog_move(Backlog *h, uint64_t to) {
         h->scanned = to;
-        while (h->chunk < to / HORIZON_CHUNK)
+        while (h->chunk < to / BACKLOG_CHUNK)
                 h->least[++h->chunk % h->n_chunks] = UINT64_MAX;
 }
 
-nsec_t reader_horizon(Reader *r, uint64_t head) {
-        Horizon *h = &r->horizon;
-        uint64_t tail = r->ring.tail, chunk_end = (tail / HORIZON_CHUNK + 1) * HORIZON_CHUNK, next;
+nsec_t reader_backlog_watermark(Reader *r, uint64_t head) {
+        Backlog *h = &r->backlog;
+        uint64_t tail = r->ring.tail, chunk_end = (tail / BACKLOG_CHUNK + 1) * BACKLOG_CHUNK, next;
         nsec_t least;
 
         if (head - tail > r->ring.size)
                 return UINT64_MAX; /* can not be followed: the next drain gives all of it up */
         if (h->scanned < tail || h->scanned > head)
-                horizon_jump(h, tail);
+                backlog_jump(h, tail);
         while (h->scanned < head) {
-                uint64_t end = (h->chunk + 1) * HORIZON_CHUNK;
+                uint64_t end = (h->chunk + 1) * BACKLOG_CHUNK;
                 nsec_t *kept = &h->least[h->chunk % h->n_chunks];
 
                 least = least_time(r, &r->ring, h->scanned, end < head ? end : head, head, &next);
@@ -152,10 +152,10 @@ nsec_t reader_horizon(Reader *r, uint64_t head) {
                         *kept = least;
                 if (next <= h->scanned)
                         break;
-                horizon_move(h, next);
+                backlog_move(h, next);
         }
         least = least_time(r, &r->ring, tail, chunk_end < head ? chunk_end : head, head, &next);
-        for (uint64_t chunk = tail / HORIZON_CHUNK + 1; chunk <= h->chunk; chunk++)
+        for (uint64_t chunk = tail / BACKLOG_CHUNK + 1; chunk <= h->chunk; chunk++)
                 if (h->least[chunk % h->n_chunks] < least)
                         least = h->least[chunk % h->n_chunks];
         if (r->retiring.page) { /* for a moment only: looked through as a whole */
