@@ -146,7 +146,7 @@ static bool dispatcher_wait(Dispatcher *d, nsec_t timeout) {
         Dispatching *shared = &d->dispatching;
         bool is_ready;
 
-        atomic_store_explicit(&shared->watcher, NULL, memory_order_relaxed);
+        atomic_store_explicit(&shared->timer_owner, NULL, memory_order_relaxed);
         doorbell_arm(&shared->bell);
         if (timeout == 0)
                 return doorbell_wait(&shared->bell, 0);
@@ -159,7 +159,7 @@ static bool dispatcher_wait(Dispatcher *d, nsec_t timeout) {
                         return true;
                 timeout = UINT64_MAX;
                 doorbell_arm(&shared->bell);
-        } while (atomic_load_explicit(&shared->watcher, memory_order_relaxed));
+        } while (atomic_load_explicit(&shared->timer_owner, memory_order_relaxed));
         return doorbell_wait(&shared->bell, 0);
 }
 

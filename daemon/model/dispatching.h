@@ -22,12 +22,12 @@ typedef struct Dispatching {
         int (*work)(void *userdata, nsec_t *ret_wait);
         void *userdata;
         /*
-         * Both relaxed. The watcher changes under the turn, which orders it, or is taken back before the bell is rung: the fences
-         * of doorbell_ring() and doorbell_arm() see to it that then the dispatcher finds NULL, or is woken. unshared_until stands
+         * Both relaxed. The timer_owner changes under the turn, which orders it, or is taken back before the bell is rung: the fences
+         * of doorbell_ring() and doorbell_arm() see to it that then the dispatcher finds NULL, or is woken. no_assist_until stands
          * alone.
          */
-        _Atomic(const void *) watcher; /* who will be there then: the one that worked last, or NULL, the dispatcher */
-        _Atomic(nsec_t) unshared_until; /* CLOCK_MONOTONIC: turns take longer than a reader has time for */
+        _Atomic(const void *) timer_owner; /* who will be there then: the one that worked last, or NULL, the dispatcher */
+        _Atomic(nsec_t) no_assist_until; /* CLOCK_MONOTONIC: turns take longer than a reader has time for */
 } Dispatching;
 
 #define DISPATCHING_NULL ((Dispatching){ .bell = DOORBELL_NULL, .lock = OWNER_LOCK_HELD })

@@ -11,7 +11,7 @@
 
 #define BATCHES_MOST 8 /* a tick of 1.5 M samples a second; half a MiB, of which a second cache has one */
 #define CYCLE_MOST (250 * NSEC_PER_USEC)
-#define UNSHARED_FOR (16 * NSEC_PER_MSEC)
+#define NO_ASSIST_FOR (16 * NSEC_PER_MSEC)
 
 static void reader_ring(Reader *r) {
         r->not_notified = 0;
@@ -26,18 +26,18 @@ void reader_pushed(Reader *r) {
                 reader_ring(r);
 }
 
-static bool reader_watches(const Reader *r) {
-        return atomic_load_explicit(&r->dispatching->watcher, memory_order_relaxed) == r;
+static bool reader_owns_timer(const Reader *r) {
+        return atomic_load_explicit(&r->dispatching->timer_owner, memory_order_relaxed) == r;
 }
 
 nsec_t reader_next_cycle(const Reader *r) {
-        return reader_watches(r) ? r->cycle_due : UINT64_MAX;
+        return reader_owns_timer(r) ? r->cycle_due : UINT64_MAX;
 }
 
-void reader_end_watch(Reader *r) {
-        const void *watcher = r;
+void reader_release_timer(Reader *r) {
+        const void *timer_owner = r;
 
-        if (atomic_compare_exchange_strong_explicit(&r->dispatching->watcher, &watcher, NULL, memory_order_relaxed,
+        if (atomic_compare_exchange_strong_explicit(&r->dispatching->timer_owner, &timer_owner, NULL, memory_order_relaxed,
                                                     memory_order_relaxed))
                 doorbell_ring(&r->dispatching->bell);
 }
@@ -46,8 +46,8 @@ void reader_end_watch(Reader *r) {
 static void reader_leave_cycle(Reader *r, nsec_t now) {
         Dispatching *d = r->dispatching;
 
-        atomic_store_explicit(&d->unshared_until, now + UNSHARED_FOR, memory_order_relaxed);
-        atomic_store_explicit(&d->watcher, NULL, memory_order_relaxed);
+        atomic_store_explicit(&d->no_assist_until, now + NO_ASSIST_FOR, memory_order_relaxed);
+        atomic_store_explicit(&d->timer_owner, NULL, memory_order_relaxed);
         owner_lock_leave(&d->lock);
         doorbell_ring(&d->bell);
 }
@@ -73,31 +73,31 @@ static int reader_dispatch(Reader *r, nsec_t began) {
                         return 0;
                 }
                 r->cycle_due = wait == UINT64_MAX ? wait : now + wait;
-                atomic_store_explicit(&d->watcher, r, memory_order_relaxed);
+                atomic_store_explicit(&d->timer_owner, r, memory_order_relaxed);
         } while (wait == 0 || !owner_lock_release(&d->lock));
         return 0;
 }
 
-int reader_pass_on(Reader *r, bool can_dispatch) {
+int reader_hand_off(Reader *r, bool can_dispatch) {
         const Dispatching *d = r->dispatching;
         bool is_much = r->has_rung;
         nsec_t now;
 
         r->has_rung = false;
-        if (r->not_notified == 0 && !reader_watches(r))
+        if (r->not_notified == 0 && !reader_owns_timer(r))
                 return 0;
         now = clock_now(CLOCK_MONOTONIC);
         if (r->not_notified == 0 && now < r->cycle_due)
                 return 0;
         if (can_dispatch && !is_much && d->is_shared &&
-            now >= atomic_load_explicit(&d->unshared_until, memory_order_relaxed)) {
+            now >= atomic_load_explicit(&d->no_assist_until, memory_order_relaxed)) {
                 r->not_notified = 0;
                 return reader_dispatch(r, now);
         }
         if (r->not_notified > 0)
                 reader_ring(r);
         else
-                reader_end_watch(r);
+                reader_release_timer(r);
         r->has_rung = false;
         return 0;
 }

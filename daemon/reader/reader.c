@@ -389,7 +389,7 @@ static int reader_read(Reader *r, bool *ret_is_starved) {
         if (error == 0)
                 r->asks = 0;
         *ret_is_starved = error == READER_E_STARVED;
-        error = reader_pass_on(r, error == 0 && !r->has_stopped); /* also when it starves: what was pushed has to come back */
+        error = reader_hand_off(r, error == 0 && !r->has_stopped); /* also when it starves: what was pushed has to come back */
         if (error == 0 && !r->has_stopped)
                 reader_set_wait(r, reader_choose_wait(r, along, counter_get(&r->counters.records) != before));
         return error;
@@ -405,7 +405,7 @@ int reader_loop(Reader *r, bool as_backup) {
                 if (!r->has_stopped && !reader_sleep(r, is_starved, as_backup))
                         return 0;
         }
-        reader_end_watch(r);
+        reader_release_timer(r);
         if (as_backup)
                 reader_let_end(r);
         owner_lock_leave(&r->lock);

@@ -277,11 +277,11 @@ uint64_t reader_take_mixed(Reader *r, Ring *ring, uint64_t until, const Snapshot
  */
 void reader_pushed(Reader *r);
 /* After a drain: what was pushed goes on, by the dispatcher, or here and now if there is time for it. Negative: fatal. */
-int reader_pass_on(Reader *r, bool can_dispatch);
+int reader_hand_off(Reader *r, bool can_dispatch);
 /* CLOCK_MONOTONIC: when it has to pass on what others may have pushed; UINT64_MAX: that is not up to this reader. */
 nsec_t reader_next_cycle(const Reader *r);
 /* From now on it is up to the dispatcher. */
-void reader_end_watch(Reader *r);
+void reader_release_timer(Reader *r);
 /* reader/interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */
 int reader_read_intervals(Reader *r, nsec_t *ret_next);
 /* What heirs have counted on this CPU until now, others have counted too. -errno. */

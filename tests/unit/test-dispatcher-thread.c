@@ -24,7 +24,7 @@ void __wrap_doorbell_arm(Doorbell *bell) {
         Dispatching *shared = atomic_exchange(&hands_back, NULL);
 
         if (shared) {
-                atomic_store(&shared->watcher, NULL);
+                atomic_store(&shared->timer_owner, NULL);
                 doorbell_ring(bell);
         }
         __real_doorbell_arm(bell);
@@ -73,8 +73,8 @@ static void take(Desk *desk) {
         }
 }
 
-static void give(Desk *desk, const void *watcher) {
-        atomic_store(&desk->dispatcher.dispatching.watcher, watcher);
+static void give(Desk *desk, const void *timer_owner) {
+        atomic_store(&desk->dispatcher.dispatching.timer_owner, timer_owner);
         assert_true(owner_lock_release(&desk->dispatcher.dispatching.lock));
 }
 
@@ -158,7 +158,7 @@ static void test_thread(void **state) {
         wait_armed(&desk);
         doorbell_ring(bell);
         assert_null(queue_pop(&desk.free));
-        atomic_store(&desk.dispatcher.dispatching.watcher, &desk);
+        atomic_store(&desk.dispatcher.dispatching.timer_owner, &desk);
         owner_lock_leave(&desk.dispatcher.dispatching.lock);
         wait_back(&desk, b);
         wait_wakeups(&desk, n + 2);
@@ -208,7 +208,7 @@ static void test_mails(void **state) {
         dispatcher_post(&desk.dispatcher, mail);
         assert_int_equal(dispatcher_assist(&desk.dispatcher, &wait), 0);
         assert_int_not_equal(sem_trywait(&done), 0);
-        atomic_store(&desk.dispatcher.dispatching.watcher, &desk);
+        atomic_store(&desk.dispatcher.dispatching.timer_owner, &desk);
         owner_lock_leave(&desk.dispatcher.dispatching.lock);
         assert_int_equal(sem_wait(&done), 0);
         assert_int_equal(report.n_subscribers, 0);

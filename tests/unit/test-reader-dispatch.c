@@ -85,7 +85,7 @@ static void check(Desk *desk, bool can_dispatch, unsigned n_turns, bool rung) {
         OwnerLock *t = &desk->rig.dispatching.lock;
 
         desk->n_turns = 0;
-        assert_int_equal(reader_pass_on(&desk->rig.reader, can_dispatch), 0);
+        assert_int_equal(reader_hand_off(&desk->rig.reader, can_dispatch), 0);
         assert_int_equal(desk->n_turns, n_turns);
         assert_int_equal(was_rung(desk), rung);
         assert_true(owner_lock_try(t));
@@ -145,7 +145,7 @@ static void test_somebody_works(void **state) {
         desk_init(&desk);
         owner_lock_acquire(t);
         push(&desk, 1);
-        assert_int_equal(reader_pass_on(&desk.rig.reader, true), 0);
+        assert_int_equal(reader_hand_off(&desk.rig.reader, true), 0);
         assert_int_equal(desk.n_turns, 0);
         assert_false(was_rung(&desk)); /* who has it looks once more */
         assert_false(owner_lock_release(t));
@@ -157,7 +157,7 @@ static void test_somebody_works(void **state) {
         check(&desk, true, 1, false);
         now += NSEC_PER_MSEC;
         owner_lock_acquire(t);
-        assert_int_equal(reader_pass_on(&desk.rig.reader, true), 0); /* it is time, and somebody is at it */
+        assert_int_equal(reader_hand_off(&desk.rig.reader, true), 0); /* it is time, and somebody is at it */
         assert_true(reader_next_cycle(&desk.rig.reader) == UINT64_MAX);
         assert_false(owner_lock_release(t));
         assert_true(owner_lock_release(t));
@@ -226,19 +226,19 @@ static void test_watch(void **state) {
 
         push(&desk, 1);
         check(&desk, true, 1, false);
-        atomic_store(&d->watcher, &desk); /* another one has worked since */
+        atomic_store(&d->timer_owner, &desk); /* another one has worked since */
         assert_true(reader_next_cycle(r) == UINT64_MAX);
         now += NSEC_PER_SEC;
         check(&desk, true, 0, false);
-        reader_end_watch(r);
+        reader_release_timer(r);
         assert_false(was_rung(&desk));
-        assert_ptr_equal(atomic_load(&d->watcher), &desk);
+        assert_ptr_equal(atomic_load(&d->timer_owner), &desk);
 
         push(&desk, 1);
         check(&desk, true, 1, false);
-        reader_end_watch(r);
+        reader_release_timer(r);
         assert_true(was_rung(&desk));
-        assert_null(atomic_load(&d->watcher));
+        assert_null(atomic_load(&d->timer_owner));
 
         desk.wait = UINT64_MAX;
         push(&desk, 1);
@@ -255,7 +255,7 @@ static void test_fatal(void **state) {
         desk_init(&desk);
         desk.error = -ENOMEM;
         push(&desk, 1);
-        assert_int_equal(reader_pass_on(&desk.rig.reader, true), -ENOMEM);
+        assert_int_equal(reader_hand_off(&desk.rig.reader, true), -ENOMEM);
         desk_deinit(&desk);
 }
 
