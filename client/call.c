@@ -1,6 +1,6 @@
 /*
  * One request and its response. Nothing else in the library waits without being told to: poll(2) on the one socket, against a
- * deadline that was fixed when the call began, so that a daemon that sends byte by byte can not stretch it.
+ * deadline that was fixed when the call began, so that a daemon that sends byte by byte cannot stretch it.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -16,7 +16,7 @@ typedef enum ClientState {
         CLIENT_READY,     /* one request at a time */
         CLIENT_STREAMING, /* packets come */
         CLIENT_ENDED,     /* the end packet came */
-        CLIENT_BROKEN,    /* the connection can not be followed any more */
+        CLIENT_BROKEN,    /* the connection cannot be followed any more */
 } ClientState;
 
 typedef struct Stream {
@@ -55,7 +55,7 @@ struct perfd_client {
         Stream stream;
 };
 
-/* error.c: keeps it and gives back `code`. A client that can not be followed any more is left BROKEN. */
+/* error.c: keeps it and gives back `code`. A client that cannot be followed any more is left BROKEN. */
 int client_fail(perfd_client *c, int code, const char *reason, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 int client_fail_refused(perfd_client *c, const Perfd__V1__Response *response);

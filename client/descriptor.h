@@ -32,7 +32,7 @@ typedef struct Descriptors {
 
 #define DESCRIPTORS_NULL ((Descriptors){ .list = NULL })
 
-/* Takes the message in any case. -ENOMEM, PERFD_E_PROTOCOL if it says what can not be. Replaces one of the same id. */
+/* Takes the message in any case. -ENOMEM, PERFD_E_PROTOCOL if it says what cannot be. Replaces one of the same id. */
 int descriptors_add(Descriptors *d, Perfd__V1__EventDescriptor *message, const perfd_event **ret_event);
 void descriptors_remove(Descriptors *d, uint32_t id);
 const Descriptor *descriptors_find(Descriptors *d, uint32_t id);

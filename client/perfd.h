@@ -34,19 +34,19 @@ enum {
         PERFD_E_PROTOCOL,    /* the daemon sent what the protocol does not allow; the connection is of no use any more */
         PERFD_E_ENDED,       /* the stream has ended, after its `end` callback: nothing more will come */
         PERFD_E_STATE,       /* not connected, connected already, or the connection is a stream */
-        PERFD_E_INVALID,     /* an argument that can not be right; nothing was sent */
+        PERFD_E_INVALID,     /* an argument that cannot be right; nothing was sent */
         PERFD_E_TIMEOUT,     /* no answer within perfd_client_set_timeout() */
 };
 
 /* Why the daemon refused: the kind of mistake. */
 typedef enum perfd_refusal {
         PERFD_REFUSED_NOT = 0,
-        PERFD_REFUSED_INVALID = 1,     /* the request can not be right */
+        PERFD_REFUSED_INVALID = 1,     /* the request cannot be right */
         PERFD_REFUSED_NOT_FOUND = 2,
         PERFD_REFUSED_EXISTS = 3,
         PERFD_REFUSED_DENIED = 4,      /* this connection, or the daemon itself, may not */
         PERFD_REFUSED_EXHAUSTED = 5,   /* a limit or quota: reason names it */
-        PERFD_REFUSED_UNSUPPORTED = 6, /* this kernel or machine can not */
+        PERFD_REFUSED_UNSUPPORTED = 6, /* this kernel or machine cannot */
         PERFD_REFUSED_INTERNAL = 7,    /* perfd's fault: see its log */
         PERFD_REFUSED_VERSION = 8,     /* protocol version not spoken */
 } perfd_refusal;
@@ -133,7 +133,7 @@ typedef struct perfd_event_spec {
         const char *args;   /* probes: fetch args, "file=%di:x64 name=+0(%si):string" */
         uint32_t maxactive; /* kretprobe: calls at the same time that are followed; 0: the kernel's default */
         uint64_t interval;  /* ns: the counts are read and sent so often; 0: not at all */
-        const char *fallback; /* "cpu-clock": taken if this machine can not count the hardware event */
+        const char *fallback; /* "cpu-clock": taken if this machine cannot count the hardware event */
         const char *const *attr; /* fields of perf_event_attr, "exclude-user=true": perfd.yaml(5) */
         size_t n_attr;
         const char *const *fields; /* external events only: "user:text", "code:u32" */
@@ -205,7 +205,7 @@ int perfd_plan(perfd_client *client, const char *yaml, size_t length, const char
 /* What perfd_apply() with the same arguments would do. */
 int perfd_plan_apply(perfd_client *client, const char *yaml, size_t length, const char *path, bool may_wait,
                      perfd_result **ret_result);
-/* may_wait: events that can not be opened now are pending, instead of PERFD_E_REFUSED for all. */
+/* may_wait: events that cannot be opened now are pending, instead of PERFD_E_REFUSED for all. */
 int perfd_apply(perfd_client *client, const char *yaml, size_t length, const char *path, bool may_wait,
                 perfd_result **ret_result);
 /* What this host lets the daemon do: it tries each thing, which takes a moment. */
@@ -272,7 +272,7 @@ typedef struct perfd_status_row {
         bool loss_exact;    /* false: the kernel's losses are a lower bound */
         uint32_t n_closing; /* fds that trace nothing any more and wait to be closed */
         uint32_t n_fallen_back;     /* events for which another one is counted */
-        uint32_t n_pending;         /* events that are to run and can not be opened now */
+        uint32_t n_pending;         /* events that are to run and cannot be opened now */
         uint64_t n_tasks_forgotten; /* tasks without a name, for lack of room */
         uint64_t dispatcher_stalled; /* ns since when the dispatcher does not answer; 0: it does */
         const perfd_count *losses;   /* what n_lost is the sum of; those that are not 0 */
@@ -302,7 +302,7 @@ typedef struct perfd_event_row {
         const char *place;  /* probes: what resolved, with file and build id */
         uint64_t n_targets; /* tasks or cgroups that it has fds on; 0: whole CPUs */
         bool kept;          /* it is there again after a restart of the daemon */
-        const char *waiting; /* pending: why it can not be opened now; configured or kept, and without an id; "": it runs */
+        const char *waiting; /* pending: why it cannot be opened now; configured or kept, and without an id; "": it runs */
         const char *absent;  /* which of its cgroups, containers and units is not there now; "": all are */
         const perfd_field *fields; /* perfd_list_with_fields() */
         size_t n_fields;
@@ -335,7 +335,7 @@ typedef struct perfd_mistake_row {
 
 typedef struct perfd_reload_row {
         uint32_t added, removed, changed, kept;
-        uint32_t pending; /* that can not be opened now: perfd_event_row.waiting */
+        uint32_t pending; /* that cannot be opened now: perfd_event_row.waiting */
         uint64_t ring_size; /* bytes that each ring has now, if that was changed; 0: it is as before */
 } perfd_reload_row;
 
@@ -351,7 +351,7 @@ typedef enum perfd_change {
         PERFD_CHANGE_REMOVED,
         PERFD_CHANGE_CHANGED,
         PERFD_CHANGE_KEPT,
-        PERFD_CHANGE_PENDING, /* it can not be opened now */
+        PERFD_CHANGE_PENDING, /* it cannot be opened now */
 } perfd_change;
 
 typedef struct perfd_planned_row {

@@ -21,7 +21,7 @@ typedef struct PrintEvaluation {
         char scratch[PRINT_SCRATCH];
 } PrintEvaluation;
 
-/* False: it can not be told from the record alone, or is larger than the scratch. */
+/* False: it cannot be told from the record alone, or is larger than the scratch. */
 bool print_evaluate(PrintEvaluation *e, const PrintNode *node, PrintValue *ret);
 
 /* For print-names.c: a text of what is appended to .scratch between two calls of these. */

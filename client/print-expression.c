@@ -1,6 +1,6 @@
 /*
  * A recursive descent with one function for all binary operators, by precedence. What a print format can call is the table of
- * calls; statements in expressions, and functions of the kernel, can not be evaluated by who has only the record.
+ * calls; statements in expressions, and functions of the kernel, cannot be evaluated by who has only the record.
  */
 #include "client/print-expression.h"
 

@@ -22,7 +22,7 @@ typedef struct Reader {
         Arena *arena;
 } Reader;
 
-/* The next argument; *ret is NULL if it can not be shown. PERFD_E_INVALID: there is none. */
+/* The next argument; *ret is NULL if it cannot be shown. PERFD_E_INVALID: there is none. */
 static int next_argument(Reader *r, const PrintNode **ret) {
         const char *begin = r->rest, *end = begin ? print_argument_end(begin, r->text_end) : NULL;
         PrintNode *node = NULL;

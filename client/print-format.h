@@ -1,6 +1,6 @@
 /*
  * For descriptors and values: a tracepoint's print format, and what it shows of each field. The format comes over a socket and may
- * be any text; what can not be shown by it is shown without it.
+ * be any text; what cannot be shown by it is shown without it.
  */
 #pragma once
 

@@ -85,7 +85,7 @@ static int take_event(perfd_client *c, const uint8_t *bytes, size_t length) {
                 return stream_fail(c, PERFD_E_PROTOCOL, "an unreadable descriptor");
         r = descriptors_add(&s->descriptors, m, &event);
         if (r != 0)
-                return stream_fail(c, r, "a descriptor of an event that can not be");
+                return stream_fail(c, r, "a descriptor of an event that cannot be");
         if (s->callbacks.event)
                 s->callbacks.event(s->userdata, event);
         return 0;

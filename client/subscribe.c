@@ -2,7 +2,7 @@
  * From a connection to a stream. The response to Subscribe is read to its last byte and not beyond: packets that were
  * already in the library's buffer would wait there while the caller polls the socket.
  *
- * Nobody who did not ask for shared memory has to know of it: where it is refused, or can not be reached because something
+ * Nobody who did not ask for shared memory has to know of it: where it is refused, or cannot be reached because something
  * passes only bytes, the stream comes by a socket.
  */
 #include "client/client.h"
@@ -18,7 +18,7 @@ static int ask(perfd_client *c, Perfd__V1__SubscribeRequest *m, Perfd__V1__Serve
         return client_call(c, &request, ret_message);
 }
 
-/* The stream that can not be read is left; another connection gets the same by its socket. */
+/* The stream that cannot be read is left; another connection gets the same by its socket. */
 static int ask_anew(perfd_client *c, Perfd__V1__SubscribeRequest *m, Perfd__V1__ServerMessage **ret_message) {
         int r;
 

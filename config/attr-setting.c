@@ -247,7 +247,7 @@ static int refuse_name(const char *name, const char *word, Explanation *e) {
 
         for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
                 if (strcmp(ours[i].name, word) == 0)
-                        return refuse(e, REFUSED_INVALID, "bad-attr", "attr %s can not be set here: %s", word,
+                        return refuse(e, REFUSED_INVALID, "bad-attr", "attr %s cannot be set here: %s", word,
                                       ours[i].why);
         for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
                 nearest_add(&near, word, fields[i].name);

@@ -152,7 +152,7 @@ int event_check(Build *b, const ConfigEvent *event, const Node *item) {
         assert(r == 0);
         kind_check(b, event, &names, item);
         if (event->name && event_name_is_glob(&names.members[0]))
-                config_diagnostics_add(b->mistakes, event->name_at, "name: %s can be several events, which can not all "
+                config_diagnostics_add(b->mistakes, event->name_at, "name: %s can be several events, which cannot all "
                                        "be %s; remove the name", QUOTE(event->event), QUOTE(event->name));
         if (event->attr.n > 0 && names.members[0].kind != EVENT_NAME_EXTERNAL)
                 return settings_check(b, event, &names.members[0], item);

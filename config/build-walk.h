@@ -4,7 +4,7 @@
 #include "config/build.h"
 #include "config/node.h"
 
-/* The node can not be what it should be: says so, unless something was said already. */
+/* The node cannot be what it should be: says so, unless something was said already. */
 void node_refuse(Build *b, const Node *n, const char *label, const char *expected);
 /* The place of a byte (from 1; 0: none) of a text, or of the text if it does not stand in the file as it is. */
 ConfigPlace node_place(const Node *n, unsigned position);

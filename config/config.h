@@ -85,7 +85,7 @@ typedef struct ConfigEvent {
         bool enabled;
         bool include_self;
         ConfigPlace at;        /* of the event's text */
-        ConfigPlace name_at;   /* of its name; `at` if it has none; path NULL while it is built: it has one that can not be */
+        ConfigPlace name_at;   /* of its name; `at` if it has none; path NULL while it is built: it has one that cannot be */
         ConfigPlace filter_at; /* of its filter; path NULL if it has none */
 } ConfigEvent;
 

@@ -24,7 +24,7 @@ typedef struct ConfigDiagnostic {
         unsigned line, column; /* as in ConfigPlace */
         char *text;            /* what was found, what was expected; printable, so one line */
         bool warning;          /* said, but the configuration is valid */
-        const char *reason;    /* of a warning: why the host can not open an event now, static; NULL: it is about the text */
+        const char *reason;    /* of a warning: why the host cannot open an event now, static; NULL: it is about the text */
         unsigned file, order;
 } ConfigDiagnostic;
 

@@ -26,7 +26,7 @@ static int check_member(const char *text, size_t at, const EventName *n, const c
         case EVENT_NAME_UPROBE:
         case EVENT_NAME_USDT:
         case EVENT_NAME_EXTERNAL:
-                return event_refuse_at(e, text, at, "%s events can not be members of a group of counters",
+                return event_refuse_at(e, text, at, "%s events cannot be members of a group of counters",
                                        event_name_kind(n->kind));
         default:
                 break;

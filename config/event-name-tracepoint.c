@@ -1,5 +1,5 @@
 /*
- * group:name[:modifiers]. Both halves become names in tracefs, so that they can not lead out of its folder; either may
+ * group:name[:modifiers]. Both halves become names in tracefs, so that they cannot lead out of its folder; either may
  * be a glob of fnmatch(3).
  */
 #include <string.h>

@@ -24,6 +24,6 @@ typedef struct FileStamps {
 
 /* st: NULL if there is none. -ENOMEM */
 int file_stamps_add(FileStamps *s, const char *path, const struct stat *st);
-/* Each file is as it was. One that can not be looked at is not. */
+/* Each file is as it was. One that cannot be looked at is not. */
 bool file_stamps_are_current(const FileStamps *s);
 void file_stamps_deinit(FileStamps *s);

@@ -50,7 +50,7 @@ const Key config_keys[] = {
           IN_CONFIG(version), .min = 1, .max = 1 },
 
         { "strict", KEY_BOOL, "false", "true or false",
-          "whether an event that can not be opened now refuses the whole configuration", IN_CONFIG(strict) },
+          "whether an event that cannot be opened now refuses the whole configuration", IN_CONFIG(strict) },
 
         { "listen", KEY_SECTION, .help = "the two sockets" },
         { "listen.control", KEY_PATH, "/run/perfd/control.sock", "an absolute path of at most 107 bytes",
@@ -194,7 +194,7 @@ const Key config_keys[] = {
         { "groups.NAME.events[].interval", KEY_DURATION, NULL, "a duration from 1ms to 1h, such as 1s or 100ms",
           "how often the count itself is read", IN_EVENT(interval), .min = MSEC, .max = HOUR },
         { "groups.NAME.events[].fallback", KEY_CHOICE, NULL, "cpu-clock",
-          "what is sampled if this machine can not count cycles", IN_EVENT(fallback), .choices = fallbacks },
+          "what is sampled if this machine cannot count cycles", IN_EVENT(fallback), .choices = fallbacks },
         { "groups.NAME.events[].callchain", KEY_CHOICES, NULL, "kernel, user or both in a list, such as [kernel, user]",
           "whose calls are recorded with each sample", IN_EVENT(callchain), .choices = callchains },
         { "groups.NAME.events[].enabled", KEY_BOOL, "true", "true or false", "whether it counts from the start",

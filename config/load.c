@@ -46,9 +46,9 @@ static int file_read(Build *b, ConfigPlace at, char **ret_bytes, size_t *ret_len
         int r;
 
         if (fd < 0)
-                return refuse_file(b, at, "the file can not be opened", errno);
+                return refuse_file(b, at, "the file cannot be opened", errno);
         if (fstat(fd, &st) < 0)
-                return refuse_file(b, at, "the file can not be examined", errno);
+                return refuse_file(b, at, "the file cannot be examined", errno);
         r = file_stamps_add(&b->config->stamps, at.path, &st);
         if (r < 0)
                 return r;
@@ -66,7 +66,7 @@ static int file_read(Build *b, ConfigPlace at, char **ret_bytes, size_t *ret_len
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0)
-                        return refuse_file(b, at, "the file can not be read", errno);
+                        return refuse_file(b, at, "the file cannot be read", errno);
                 if (n == 0)
                         break;
                 length += (size_t)n;
@@ -112,11 +112,11 @@ static int drop_ins_list(Build *b, const char *folder, FileNames *names) {
         if (!directory && errno == ENOENT)
                 return file_stamps_add(&b->config->stamps, folder, NULL);
         if (!directory)
-                return refuse_file(b, at, "the folder of drop-ins can not be opened", errno);
+                return refuse_file(b, at, "the folder of drop-ins cannot be opened", errno);
         if (fstat(dirfd(directory), &st) < 0 || (r = file_stamps_add(&b->config->stamps, folder, &st)) < 0) {
                 error = errno;
                 closedir(directory);
-                return r < 0 ? r : refuse_file(b, at, "the folder of drop-ins can not be examined", error);
+                return r < 0 ? r : refuse_file(b, at, "the folder of drop-ins cannot be examined", error);
         }
         while ((errno = 0, entry = readdir(directory))) {
                 if (entry->d_name[0] == '.')
@@ -136,7 +136,7 @@ static int drop_ins_list(Build *b, const char *folder, FileNames *names) {
         error = errno;
         closedir(directory);
         if (error != 0)
-                return refuse_file(b, at, "the folder of drop-ins can not be read", error);
+                return refuse_file(b, at, "the folder of drop-ins cannot be read", error);
         if (names->n_items > 1)
                 qsort(names->items, names->n_items, sizeof(*names->items), name_order);
         return 0;

@@ -36,7 +36,7 @@ typedef struct Closer {
 /* Main. -ENOMEM, what eventfd(2) or thread_start() says. */
 int closer_start(Closer *c);
 /*
- * Main. The fds move; those that can not be handed over are closed here and now. charged: their number is in it until they are
+ * Main. The fds move; those that cannot be handed over are closed here and now. charged: their number is in it until they are
  * closed, and it lives until then; NULL: nobody's.
  */
 void closer_close(Closer *c, const int *fds, size_t n, _Atomic(size_t) *charged);

@@ -209,7 +209,7 @@ static int fail(int r, const Explanation *e) {
         if (r > 0 || e->text[0])
                 log_print_with(LOG_ERR, MESSAGE_FAILED, LOG_FIELDS({ "REASON", e->reason }), "%s", e->text);
         else
-                log_print(LOG_ERR, MESSAGE_FAILED, "a system call failed that perfd can not do without: %s", error_text(r));
+                log_print(LOG_ERR, MESSAGE_FAILED, "a system call failed that perfd cannot do without: %s", error_text(r));
         return EXIT_FAILURE;
 }
 

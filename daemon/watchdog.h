@@ -1,5 +1,5 @@
 /*
- * The watchdog thread, which is there only where a service manager watches perfd: main, who feeds its watchdog, can not do it
+ * The watchdog thread, which is there only where a service manager watches perfd: main, who feeds its watchdog, cannot do it
  * while it waits for the kernel and nothing interrupts that, as behind another tool's close of a tracepoint (closer.h). To end
  * perfd for it would help nobody, and would lose all that it holds. What main does in user space is watched as ever.
  */

@@ -17,7 +17,7 @@
 
 enum {
         FRAME_E_NEED_MORE = 1, /* no whole frame yet */
-        FRAME_E_TOO_LONG,      /* the announced length is above the limit: the stream can not be followed any more */
+        FRAME_E_TOO_LONG,      /* the announced length is above the limit: the stream cannot be followed any more */
 };
 
 /* An incremental decoder: feed what was read, take whole messages out. One owner, no thread. */

@@ -67,8 +67,8 @@ typedef struct RingReader {
 #define RING_READER_NULL ((RingReader){ .size = 0 })
 
 enum {
-        RING_READER_E_UNUSABLE = 1, /* these files are not what they have to be, or can not be mapped */
-        RING_READER_E_BROKEN,       /* what the daemon says of the ring can not be */
+        RING_READER_E_UNUSABLE = 1, /* these files are not what they have to be, or cannot be mapped */
+        RING_READER_E_BROKEN,       /* what the daemon says of the ring cannot be */
 };
 
 /* Maps both; the fds stay the caller's. size and offset are those of StreamRing. RING_READER_E_UNUSABLE. */
@@ -88,7 +88,7 @@ bool ring_reader_consume(RingReader *r, size_t n);
  */
 void ring_reader_arm(RingReader *r);
 void ring_reader_disarm(RingReader *r);
-/* It will look at `due`, ns: until it is armed anew, the daemon rings only for what can not wait so long. */
+/* It will look at `due`, ns: until it is armed anew, the daemon rings only for what cannot wait so long. */
 void ring_reader_set_due(RingReader *r, uint64_t due);
 RingTick ring_reader_tick(const RingReader *r);
 

@@ -16,7 +16,7 @@ typedef struct Command {
 
 #define COMMAND_NULL ((Command){ .gate = -1, .failure = -1 })
 
-/* A program that the verb can not be without, and targets beside it. 0, or PERFCTL_USAGE after a message. */
+/* A program that the verb cannot be without, and targets beside it. 0, or PERFCTL_USAGE after a message. */
 int command_check(const Perfctl *p);
 /*
  * With a command what a verb prints goes to stderr, where perf-stat(1) and perf-trace(1) put it: stdout is the command's. JSON is for
@@ -25,7 +25,7 @@ int command_check(const Perfctl *p);
 void command_choose_output(Perfctl *p);
 /* 0, or an exit status after a message. */
 int command_start(const Perfctl *p, Command *c, char **command);
-/* The same; as a shell has it 127 if there is no such program, and 126 if it can not be executed. */
+/* The same; as a shell has it 127 if there is no such program, and 126 if it cannot be executed. */
 int command_go(const Perfctl *p, Command *c, char **command);
 /* After SIGCHLD: sets `ended`. */
 void command_look(Command *c);

@@ -1,4 +1,4 @@
-/* For the completion: what is no name of an event. Nothing here fails: what can not be read is not offered. */
+/* For the completion: what is no name of an event. Nothing here fails: what cannot be read is not offered. */
 #pragma once
 
 #include "client/perfctl/perfctl.h"

@@ -16,7 +16,7 @@ static int try(Perfctl *p, const char *path) {
         return perfd_client_connect(p->client, path);
 }
 
-/* ret_control: why the control socket can not be used, of two; malloc, or NULL. */
+/* ret_control: why the control socket cannot be used, of two; malloc, or NULL. */
 static int connect_any(Perfctl *p, char **ret_control) {
         const char *path = p->socket ? p->socket : getenv("PERFD_SOCKET");
         int r;

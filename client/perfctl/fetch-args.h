@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Why it can not be; ret_position: the byte of `args`. */
+/* Why it cannot be; ret_position: the byte of `args`. */
 typedef enum FetchArgsRefusal {
         FETCH_ARGS_OK = 0,
         FETCH_ARGS_MACHINE, /* whose calls are not known here */

@@ -76,7 +76,7 @@ void kallsyms_read(Kallsyms *k, char *text) {
         qsort(k->list, k->n, sizeof(*k->list), by_address);
 }
 
-/* NULL: it can not be read. */
+/* NULL: it cannot be read. */
 static char *file_text(const char *path) {
         FILE *file = fopen(path, "re");
         size_t room = (size_t)1 << 20, n = 0, got;

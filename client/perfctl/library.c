@@ -135,7 +135,7 @@ static bool is_elf(const char *path) {
 
         if (fd >= 0)
                 close(fd);
-        return is; /* what can not be read here is the daemon's to judge */
+        return is; /* what cannot be read here is the daemon's to judge */
 }
 
 /* Folders with colons between them. */

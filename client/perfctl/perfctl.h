@@ -37,7 +37,7 @@ struct Perfctl {
         Output out;
 };
 
-/* Memory that a command line tool can not go on without: says so and ends. */
+/* Memory that a command line tool cannot go on without: says so and ends. */
 void *must_have(void *memory);
 
 /* The value of an option of this verb, NULL if it was not given. */

@@ -12,7 +12,7 @@
         { .name = "maxactive", .argument = "N", .help = "kretprobe: calls at the same time that are followed" },       \
         { .name = "period", .letter = 'c', .argument = "N", .help = "a sample each N events" },                        \
         { .name = "frequency", .letter = 'F', .argument = "HZ", .help = "so many samples a second" },                  \
-        { .name = "fallback", .argument = "EVENT", .help = "taken if this machine can not count it: cpu-clock",        \
+        { .name = "fallback", .argument = "EVENT", .help = "taken if this machine cannot count it: cpu-clock",        \
           .choices = "cpu-clock" },                                                                                    \
         { .name = "callchain", .argument = "kernel,user", .help = "with callchains of one or both",                    \
           .choices = "kernel user kernel,user" },                                                                      \

@@ -85,7 +85,7 @@ static bool is_there(const StatCounters *c, size_t cpu) {
         return false;
 }
 
-/* What can not be counted has a line for each CPU that others were counted on. */
+/* What cannot be counted has a line for each CPU that others were counted on. */
 static void put_cpus(Perfctl *p, const StatStyle *style, const StatCounters *all, const StatCounter *c, StatLine *l) {
         for (size_t cpu = 0, n = count_cpus(all); cpu < n; cpu++) {
                 StatCounter on = *c;

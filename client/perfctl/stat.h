@@ -25,7 +25,7 @@ typedef struct StatCounter {
         char *event;     /* as it was asked for; in a group the member */
         char *unit;      /* "events", "ns", "Joules" */
         double scale;    /* value times this is in `unit` */
-        bool is_missing; /* this machine can not count it */
+        bool is_missing; /* this machine cannot count it */
         char *place;     /* the cgroup, container or unit that it is counted in; NULL: what was asked for in one */
 
         StatCount sum;
@@ -80,7 +80,7 @@ typedef struct StatAsked {
 } StatAsked;
 
 /*
- * Adds events to the daemon, disabled, for as long as the connection lasts. What this machine can not count is a counter
+ * Adds events to the daemon, disabled, for as long as the connection lasts. What this machine cannot count is a counter
  * that is missing; it is a failure if it is the only one, or if there would be nothing to wait for. 0, or an exit status
  * after a message.
  */

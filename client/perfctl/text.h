@@ -16,7 +16,7 @@ uint32_t utf8_character(const char *at, size_t length);
 size_t text_printable_length(const char *at, size_t n);
 
 /*
- * Each byte of what does not print as \xHH, so that a traced program can not write to the terminal of who watches it; a
+ * Each byte of what does not print as \xHH, so that a traced program cannot write to the terminal of who watches it; a
  * backslash is doubled.
  */
 void text_put(Output *o, const char *bytes, size_t n);

@@ -44,7 +44,7 @@ static void put_wall(TimeText *t, Output *o, uint64_t nsec) {
         if (!*t->words || second != t->second) {
                 t->second = second;
                 if (!localtime_r(&second, &tm) || strftime(t->words, sizeof(t->words), "%b %d %H:%M:%S", &tm) == 0)
-                        strcpy(t->words, "?"); /* a year that does not fit in an int: 64 bits of ns can not say it */
+                        strcpy(t->words, "?"); /* a year that does not fit in an int: 64 bits of ns cannot say it */
         }
         output_put_string(o, t->words);
         output_put_char(o, '.');

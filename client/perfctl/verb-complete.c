@@ -33,7 +33,7 @@ static void offer_verbs(Perfctl *p, const char *word) {
                         complete_offer(p, word, "", verbs[i]->name);
 }
 
-/* Each group once, before the names, which can not begin with a '@'. */
+/* Each group once, before the names, which cannot begin with a '@'. */
 static void offer_groups(Perfctl *p, const char *word, const perfd_result *result) {
         const perfd_event_row *e, *before;
 

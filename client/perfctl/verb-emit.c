@@ -233,7 +233,7 @@ static int print_emitted(Perfctl *p, const char *event, const perfd_emitted_row 
         return PERFCTL_OK;
 }
 
-/* A value that its field can not have is the command line's mistake, whoever finds it: a text may be too long. */
+/* A value that its field cannot have is the command line's mistake, whoever finds it: a text may be too long. */
 static int fail_emit(const Perfctl *p) {
         int r = perfctl_fail_client(p, NULL);
 

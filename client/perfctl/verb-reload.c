@@ -17,7 +17,7 @@ void reload_print(Perfctl *p, const perfd_result *result) {
                         output_print(&p->out, ", rings of %s now", quantity_show_size(row->ring_size, size));
                 output_print(&p->out, "\n");
                 if (row->pending > 0)
-                        (void)perfctl_fail(p, PERFCTL_OK, "%u events can not be opened now: `perfctl list` says why", row->pending);
+                        (void)perfctl_fail(p, PERFCTL_OK, "%u events cannot be opened now: `perfctl list` says why", row->pending);
                 return;
         }
         json_begin(&j, '{');

@@ -18,7 +18,7 @@ static inline struct timespec nsec_timespec(nsec_t ns) {
         return (struct timespec){ .tv_sec = (time_t)(ns / NSEC_PER_SEC), .tv_nsec = (long)(ns % NSEC_PER_SEC) };
 }
 
-/* clock_gettime(2) of a clock that exists: it can not fail. */
+/* clock_gettime(2) of a clock that exists: it cannot fail. */
 static inline nsec_t clock_now(clockid_t clock) {
         struct timespec ts;
 

@@ -17,12 +17,12 @@
 #include "daemon/base/error-trail.h"
 
 typedef enum Refusal {
-        REFUSED_INVALID = 1, /* the request can not be right */
+        REFUSED_INVALID = 1, /* the request cannot be right */
         REFUSED_NOT_FOUND,   /* what it names is not there */
         REFUSED_EXISTS,      /* what it makes is there already */
         REFUSED_DENIED,      /* the peer, or the daemon itself, may not */
         REFUSED_EXHAUSTED,   /* a limit or quota */
-        REFUSED_UNSUPPORTED, /* this kernel or machine can not */
+        REFUSED_UNSUPPORTED, /* this kernel or machine cannot */
         REFUSED_CANCELLED,   /* in the middle: the peer is gone, or the daemon stops (base/checkpoint.h) */
         _REFUSED_MAX,
 } Refusal;
@@ -47,7 +47,7 @@ int refuse(Explanation *e, Refusal refusal, const char *reason, const char *form
 /* The kernel has none for what somebody asked for, which `what` names. Our own running out is -ENOMEM where it is malloc'ed. */
 int refuse_kernel_memory(Explanation *e, const char *what);
 
-/* A call that can not fail unless the program is wrong. Stays on in release. */
+/* A call that cannot fail unless the program is wrong. Stays on in release. */
 #define must(expr)                                                                                                     \
         ({                                                                                                             \
                 __typeof__(expr) must_ = (expr);                                                                       \

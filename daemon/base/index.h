@@ -25,7 +25,7 @@ uint64_t index_key_of_name(const char *name);
 static inline uint64_t index_key_of_number(uint64_t number) {
         return number;
 }
-/* Room for so many more, so that adding them can not fail. -ENOMEM */
+/* Room for so many more, so that adding them cannot fail. -ENOMEM */
 int index_reserve(Index *i, size_t n_more);
 /* There is room for it. */
 void index_add(Index *i, uint64_t key, void *value);

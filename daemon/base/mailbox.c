@@ -81,5 +81,5 @@ void mailbox_set_overdue(int overdue_fd, nsec_t at) {
         const struct itimerspec when = { .it_value = nsec_timespec(at) };
         int r = overdue_fd < 0 ? 0 : timerfd_settime(overdue_fd, TFD_TIMER_ABSTIME, &when, NULL);
 
-        assert(r == 0); /* timerfd_settime(2): only for arguments that can not be right */
+        assert(r == 0); /* timerfd_settime(2): only for arguments that cannot be right */
 }

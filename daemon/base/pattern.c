@@ -1,7 +1,7 @@
 /*
  * Patterns are cut at their stars: the first part must stand at the beginning, the last at the end, and each between is
  * searched behind the one before. Taking the first place for each is enough, so nothing is ever taken back and a
- * hostile pattern can not make a reader's time explode: long plain parts are found by memmem(3) in linear time, and what
+ * hostile pattern cannot make a reader's time explode: long plain parts are found by memmem(3) in linear time, and what
  * is tried at each place has a bounded length (PATTERN_MAX_SEARCHED).
  */
 #include "daemon/base/pattern.h"

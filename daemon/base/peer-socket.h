@@ -15,7 +15,7 @@
 
 /*
  * Main, for each socket that listens, before anybody is accepted on it: files are refused, or else the thread is there. Negative:
- * the thread can not be started.
+ * the thread cannot be started.
  */
 int peer_socket_refuse_files(int listening_fd);
 /*

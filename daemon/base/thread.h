@@ -84,7 +84,7 @@ int thread_set_urgent(int nice);
 int thread_move(const Thread *t, const uint32_t *cpus, size_t n_cpus);
 /* The CPUs that the calling thread may run on, sorted. */
 int thread_get_cpus(uint32_t **ret_cpus, size_t *ret_n);
-/* The CPU time of a thread; of one that has ended it can not be read. */
+/* The CPU time of a thread; of one that has ended it cannot be read. */
 clockid_t thread_clock(const Thread *t);
 /* True: it has ended, or was never started; false: it has not in so many ns. */
 bool thread_join_within(Thread *t, nsec_t most);

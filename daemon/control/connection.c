@@ -177,7 +177,7 @@ bool connection_give(Connection *c, int *ret_fd, uint8_t **ret_unsent, size_t *r
         return true;
 }
 
-/* Says in a response of its own what can not be answered as a request, and ends the connection: what follows is lost. */
+/* Says in a response of its own what cannot be answered as a request, and ends the connection: what follows is lost. */
 static int connection_reject(Connection *c, const char *text) {
         Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
 

@@ -224,10 +224,10 @@ static int make_way(const char *path, const struct sockaddr_un *address, Explana
                 return refuse(e, REFUSED_EXISTS, "exists", "another daemon listens on %s already: stop it, or set listen",
                               path);
         if (errno != ECONNREFUSED && errno != ENOENT)
-                return refuse(e, REFUSED_DENIED, "no-permission", "whether a daemon listens on %s can not be found out: %m",
+                return refuse(e, REFUSED_DENIED, "no-permission", "whether a daemon listens on %s cannot be found out: %m",
                               path);
         if (unlink(path) < 0 && errno != ENOENT)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s is in the way and can not be removed: %m", path);
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s is in the way and cannot be removed: %m", path);
         return 0;
 }
 
@@ -262,14 +262,14 @@ static int set_access(const char *path, mode_t mode, const char *group, Explanat
         }
         if (is_wanted && chown(path, (uid_t)-1, gid) < 0) {
                 if (errno != EPERM)
-                        return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be given to the group %s: %m", path, group);
+                        return refuse(e, REFUSED_DENIED, "no-permission", "%s cannot be given to the group %s: %m", path, group);
                 log_print(LOG_WARNING, MESSAGE_SOCKET_ACCESS,
-                          "%s is for %s: it can not be given to the group %s without CAP_CHOWN; give perfd that, or let it run in the "
+                          "%s is for %s: it cannot be given to the group %s without CAP_CHOWN; give perfd that, or let it run in the "
                           "group (Group=, --user UID:GID), for the next start of perfd", path, whom_alone(mode), group);
                 mode &= ~(mode_t)070;
         }
         if (chmod(path, mode) < 0)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s can not get the mode %04o: %m", path, mode);
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s cannot get the mode %04o: %m", path, mode);
         return 0;
 }
 
@@ -294,13 +294,13 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
         r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? error_origin(-errno) : 0;
         umask(before);
         if (r < 0)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be made: %s; does its folder exist?", path,
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s cannot be made: %s; does its folder exist?", path,
                               strerror(-r));
         if (lstat(path, &st) < 0)
                 return refuse(e, REFUSED_DENIED, "no-permission", "%s was removed while it was made: %m", path);
         r = set_access(path, mode, group, e);
         if (r == 0 && listen(fd, BACKLOG) < 0)
-                r = refuse(e, REFUSED_DENIED, "no-permission", "%s can not be listened on: %m", path);
+                r = refuse(e, REFUSED_DENIED, "no-permission", "%s cannot be listened on: %m", path);
         if (r == 0)
                 r = control_listen_fd(c, TAKE_FD(fd), may_change);
         if (r == 0) {

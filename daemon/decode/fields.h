@@ -5,6 +5,6 @@
 
 /*
  * All fields of the plan lie inside: the fixed ones (min_size) and what the dynamic places point at. So a sample that
- * can not be decoded is known before it is matched or encoded. 0 or FIELD_E_OUTSIDE. raw may be NULL if raw_size is 0.
+ * cannot be decoded is known before it is matched or encoded. 0 or FIELD_E_OUTSIDE. raw may be NULL if raw_size is 0.
  */
 int plan_check(const Plan *p, const uint8_t *raw, size_t raw_size);

@@ -15,7 +15,7 @@
 
 enum {
         DECODE_E_TRUNCATED = 1, /* ends before what it says, or what its layout says, that it holds */
-        DECODE_E_MALFORMED,     /* a length or a string in it can not be right */
+        DECODE_E_MALFORMED,     /* a length or a string in it cannot be right */
 };
 
 /* What every event of perfd is opened with, so that the commonest samples have one shape. */

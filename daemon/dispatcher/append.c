@@ -20,7 +20,7 @@ static int channel_send_to(Dispatcher *d, Subscriber *s, Packet *p) {
         return r != 0 ? r : subscriber_push(d, s, p);
 }
 
-/* A packet goes to every subscriber of the channel. Whoever can not send it at once holds it from then on. */
+/* A packet goes to every subscriber of the channel. Whoever cannot send it at once holds it from then on. */
 static int channel_send(Dispatcher *d, Channel *c, Packet *p) {
         int r = 0;
 

@@ -1,8 +1,8 @@
 /*
- * Conditions that ask for the process. A reader can not answer them: exec, fork and moves between cgroups are in the rings of
+ * Conditions that ask for the process. A reader cannot answer them: exec, fork and moves between cgroups are in the rings of
  * whatever CPU they happened on, and a process may fire on another one a microsecond later. Here, where an item is about to go
  * into a stream, the notes of all CPUs that are older than it have been applied, in the order of time; so a condition sees what
- * the stream itself says of the item's task, and the two can not disagree.
+ * the stream itself says of the item's task, and the two cannot disagree.
  *
  * What is kept from a subscription is taken out of the entry's mask: from then on all is as if a reader had not matched it. The
  * bits of a conditional subscription are of one order only, so nobody else asks for them.

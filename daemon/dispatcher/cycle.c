@@ -108,7 +108,7 @@ static int dispatcher_follow(Dispatcher *d, DispatcherCommand *mail) {
 static size_t dispatcher_pop(Dispatcher *d, Batch **batches, size_t max) {
         size_t n = 0, before;
 
-        do { /* in turns, so that one CPU can not keep the others out */
+        do { /* in turns, so that one CPU cannot keep the others out */
                 before = n;
                 for (uint32_t i = 0; i < d->n_pipes && n < max; i++) {
                         Batch *b = d->live[i] ? queue_pop(d->pipes[i].full) : NULL;

@@ -423,7 +423,7 @@ static inline void dispatcher_note_unflushed(Dispatcher *d, Channel *c) {
 int channel_flush(Dispatcher *d, Channel *c);
 /* dispatcher/place.c: a packet in the memory of the channel's only subscriber, for `least` bytes; NULL: not here, or not now. */
 Packet *channel_place(const Channel *c, size_t least);
-/* Several subscribers will read it where it lies. NULL: they can not, or no buffer is free. */
+/* Several subscribers will read it where it lies. NULL: they cannot, or no buffer is free. */
 Packet *channel_share(const Dispatcher *d, const Channel *c);
 /* 1: it was told where such a packet lies, and may be gone. 0: it was not, and is to get a copy. Or what the system says. */
 int subscriber_refer(Dispatcher *d, Subscriber *s, const Packet *p);

@@ -236,9 +236,9 @@ int dispatcher_release(Dispatcher *d) {
 }
 
 /*
- * A reader whose batches are all in the merge, and can not leave it: all newer than what it has still to read, because an
+ * A reader whose batches are all in the merge, and cannot leave it: all newer than what it has still to read, because an
  * interrupt wrote more than a whole pool before the record that it interrupted got its place; or all younger than the window,
- * because there was that much in it. Without a batch it can not go on, and without it the merge can not. Its batches are
+ * because there was that much in it. Without a batch it cannot go on, and without it the merge cannot. Its batches are
  * released then, and what comes behind them, of the CPU or of clients, is late, and counted so.
  */
 void dispatcher_unblock(Dispatcher *d) {

@@ -117,7 +117,7 @@ int subscriber_send(Dispatcher *d, Subscriber *s) {
                 return 0;
         }
         if (r == OUTBOX_E_BROKEN) {
-                subscriber_drop(d, s, "its ring has a tail that can not be");
+                subscriber_drop(d, s, "its ring has a tail that cannot be");
                 return 0;
         }
         if (r == 0 && s->ended && !subscriber_linger(d, s)) {

@@ -154,7 +154,7 @@ int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p) {
         if (r < 0)
                 return r;
         if (r == OUTBOX_E_OVERFLOW && s->overflow != OVERFLOW_DISCONNECT) {
-                subscriber_drop(d, s, "it does not even take what a stream can not be understood without");
+                subscriber_drop(d, s, "it does not even take what a stream cannot be understood without");
                 return 0;
         }
         if (r == OUTBOX_E_OVERFLOW)

@@ -140,7 +140,7 @@ nsec_t reader_backlog_watermark(Reader *r, uint64_t head) {
         nsec_t least;
 
         if (head - tail > r->ring.size)
-                return UINT64_MAX; /* can not be followed: the next drain gives all of it up */
+                return UINT64_MAX; /* cannot be followed: the next drain gives all of it up */
         if (h->scanned < tail || h->scanned > head)
                 backlog_jump(h, tail);
         while (h->scanned < head) {

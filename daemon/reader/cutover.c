@@ -1,7 +1,7 @@
 /*
  * The place of the ring at which an event's replacement becomes active in the place of what it replaces.
  *
- * Both fds count while they are both enabled, and both lose what they can not write. Of an fd, what it counted and lost
+ * Both fds count while they are both enabled, and both lose what they cannot write. Of an fd, what it counted and lost
  * while another one was active is no occurrence of its own: it is in the ledger as duplicates. So the counts of all fds
  * that change over are read where they do. They belong to that place if nothing was written from before they were read until
  * after it; or, where something always is, if they are the same before and behind it, because then the event itself did not

@@ -3,7 +3,7 @@
  *
  * A record is consumed only when all of its items are in a batch, or its loss is counted. When the items do not fit,
  * what was begun is taken back and the whole record tried again in an empty batch; when there is no empty batch, the
- * record stays in the ring, and the kernel counts exactly what it can not write meanwhile.
+ * record stays in the ring, and the kernel counts exactly what it cannot write meanwhile.
  *
  * A mail is followed at the end of the ring, which a reader may never reach if more is written, each time that it waits for
  * batches, than these have room for. So one that has waited with a mail gives nothing back to the kernel before it is there:

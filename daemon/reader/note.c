@@ -40,7 +40,7 @@ static void note_set_text(TaskNote *n, const char *text) {
 }
 
 /*
- * Memory that is no file (vdso, stacks, what a program makes for its own code) can not be the first that an exec maps. A
+ * Memory that is no file (vdso, stacks, what a program makes for its own code) cannot be the first that an exec maps. A
  * file whose path perf_event_mmap_event() could not tell has a name like "//toolong": it was the first all the same.
  */
 static bool note_of_map(TaskNote *n, const char *filename) {

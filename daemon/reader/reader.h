@@ -235,12 +235,12 @@ bool reader_acquire_lock(Reader *r, bool as_backup, bool *ret_is_back);
 /* Whether mails are to be followed here and now, or by the reader itself, which may run in a moment. */
 bool reader_may_follow(Reader *r);
 nsec_t reader_cpu_time(const Reader *r);
-/* The backup, which was told to stop, with the turn: the thread, which can not run on its CPU to be told, may end on this one. */
+/* The backup, which was told to stop, with the turn: the thread, which cannot run on its CPU to be told, may end on this one. */
 void reader_let_end(const Reader *r);
 /* reader/reader.c: the loop, for the thread and its backup, with the turn, which it gives back at the end. Negative: fatal. */
 int reader_loop(Reader *r, bool as_backup);
 void reader_set_priority(const Reader *r);
-/* A reader that can not go on. */
+/* A reader that cannot go on. */
 _Noreturn void reader_abort(const Reader *r, int error);
 
 /* reader/drain.c: on the thread, or by a test or benchmark that has no thread. */
@@ -309,7 +309,7 @@ uint64_t reader_find_younger(const Reader *r, const Ring *of, uint64_t head, nse
  * READER_E_STARVED: there is nothing, and no batch to say so in.
  */
 int reader_push_batch(Reader *r);
-/* reader/time.c: a time that can be right, in the place of one that can not. is_shared: SnapshotStream.is_shared. */
+/* reader/time.c: a time that can be right, in the place of one that cannot. is_shared: SnapshotStream.is_shared. */
 nsec_t reader_mend_time(const Reader *r, bool is_shared, nsec_t time);
 /* Behind a drain that found such times: tells the log, now and then. */
 void reader_tell_times(Reader *r);

@@ -1,5 +1,5 @@
 /*
- * Times that can not be right. The kernel prepares the samples of all software events of one kind that one occurrence hits
+ * Times that cannot be right. The kernel prepares the samples of all software events of one kind that one occurrence hits
  * together, and the first of them sets the time for all, by its own clock (perf_prepare_sample(), since Linux 6.3). It may be
  * another tool's, of any user, with another clock: a time that is years ahead would hold the merge, and all streams in the order
  * of time, until then.

@@ -1,6 +1,6 @@
 /*
  * The head is the kernel's to write, so it is foreign data as well: one that is farther away than the ring is large, or
- * a record that is shorter than its header, odd, or longer than what is there, can not be followed. Then everything up
+ * a record that is shorter than its header, odd, or longer than what is there, cannot be followed. Then everything up
  * to the head is given up, which is counted, because a wrong length makes every later boundary a guess.
  */
 #include "daemon/ring/ring.h"
@@ -45,7 +45,7 @@ int ring_init_memory(Ring *r, void *memory, size_t size) {
 
 void ring_close(Ring *r) {
         if (r->mapping)
-                (void)munmap(r->mapping, r->mapping_size); /* the arguments are those of mmap: it can not fail */
+                (void)munmap(r->mapping, r->mapping_size); /* the arguments are those of mmap: it cannot fail */
         free(r->scratch);
         *r = RING_NULL;
 }

@@ -16,7 +16,7 @@
 
 enum {
         RING_E_EMPTY = 1, /* consumed up to the head */
-        RING_E_CORRUPT,   /* a header that can not be right; the ring was consumed up to the head to find its feet */
+        RING_E_CORRUPT,   /* a header that cannot be right; the ring was consumed up to the head to find its feet */
 };
 
 typedef struct Ring {

@@ -254,7 +254,7 @@ static uint16_t emit_texts(Compiler *c, const FilterNode *n, uint16_t yes, uint1
         return emit(c, i);
 }
 
-/* The reader can not answer it: what may be true is taken for true, and what is denied for false. */
+/* The reader cannot answer it: what may be true is taken for true, and what is denied for false. */
 static bool is_of_process(const Compiler *c, uint16_t node) {
         const FilterNode *n = &c->filter->nodes[node];
 

@@ -57,7 +57,7 @@ static bool range_narrow(uint64_t low, uint64_t span, uint64_t least, uint64_t m
         return true;
 }
 
-/* False: it can not be asked so. */
+/* False: it cannot be asked so. */
 static bool range_init(MatchRange *q, const MatchInsn *i, uint16_t insn) {
         uint64_t keep = i->keep, least = 0, low, span, most;
         unsigned bits, shift;

@@ -134,7 +134,7 @@ static int resolve_element(const Resolver *r, uint16_t node, const PlanField *f,
         const FilterNode *n = &r->filter->nodes[node];
 
         if (!is_array && n->element >= 0)
-                return refuse_kind(r, node, n->name, "is no array of numbers, so that [ ] can not follow");
+                return refuse_kind(r, node, n->name, "is no array of numbers, so that [ ] cannot follow");
         if (is_array && n->element < 0)
                 return refuse_kind(r, node, n->name, "is an array: name one of its elements, from [0] on");
         if (is_array && f->place == PLACE_FIXED && (uint32_t)n->element >= f->count)
@@ -149,7 +149,7 @@ static int resolve_field(const Resolver *r, uint16_t node) {
         uint64_t end = (uint64_t)f->offset + (uint64_t)f->element_size * f->count;
 
         if (f->kind == FIELD_BYTES)
-                return refuse_kind(r, node, f->name, "is neither a number nor a text, and can not be compared");
+                return refuse_kind(r, node, f->name, "is neither a number nor a text, and cannot be compared");
         o->is_text = f->kind == FIELD_TEXT;
         o->is_certain = f->place == PLACE_FIXED && end <= r->plan->min_size;
         o->is_signed = f->kind == FIELD_SIGNED;

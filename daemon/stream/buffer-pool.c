@@ -1,5 +1,5 @@
 /*
- * The file can not shrink below what is mapped, nor be written by anybody else (F_SEAL_FUTURE_WRITE), as those of rings.
+ * The file cannot shrink below what is mapped, nor be written by anybody else (F_SEAL_FUTURE_WRITE), as those of rings.
  */
 #include "daemon/stream/buffer-pool.h"
 

@@ -42,7 +42,7 @@ typedef struct PacketPool {
 typedef struct Packet {
         unsigned n_refs;
         bool sealed;             /* immutable from now on */
-        bool keep;               /* the stream can not be understood without it: never dropped */
+        bool keep;               /* the stream cannot be understood without it: never dropped */
         size_t capacity, length; /* of bytes */
         size_t n_items;
         const uint8_t *bytes;

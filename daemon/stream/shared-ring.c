@@ -153,7 +153,7 @@ static void shared_ring_put(SharedRing *r, const uint8_t *from, size_t n) {
 }
 
 /*
- * One who will look by itself is rung only for what can not wait until then: if the ring gets full, or if this was due before,
+ * One who will look by itself is rung only for what cannot wait until then: if the ring gets full, or if this was due before,
  * and the subscriber has already looked for it. One who should have looked before the last tick has forgotten it.
  */
 static bool shared_ring_can_wait(const SharedRing *r) {

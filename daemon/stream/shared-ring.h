@@ -53,9 +53,9 @@ enum {
         SHARED_RING_E_BROKEN = 1, /* the subscriber broke the rules */
 };
 
-/* A size that can not be is refused. */
+/* A size that cannot be is refused. */
 int shared_ring_check(uint64_t size, Explanation *e);
-/* Of such a size. What this kernel can not, or this moment has not got, is refused. -ENOMEM. */
+/* Of such a size. What this kernel cannot, or this moment has not got, is refused. -ENOMEM. */
 int shared_ring_new(size_t size, SharedRing **ret, Explanation *e);
 SharedRing *shared_ring_free(SharedRing *r);
 DEFINE_CLEANUP(SharedRing *, shared_ring_free)

@@ -34,7 +34,7 @@ int supervisor_say_goodbye(void *userdata) {
         r = supervisor_disable_all(s);
         if (r < 0) {
                 log_print(LOG_ERR, MESSAGE_NO_LEDGER,
-                          "an event can not be disabled, so that streams end without a ledger: %s", error_text(r));
+                          "an event cannot be disabled, so that streams end without a ledger: %s", error_text(r));
                 return sd_event_exit(s->event, s->exit_code ? s->exit_code : 1);
         }
         r = supervisor_say_last_losses(s, NULL, 0);

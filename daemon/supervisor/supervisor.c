@@ -43,7 +43,7 @@ static int start_limits(Explanation *e) {
                       "(RLIMIT_NOFILE)", need, n_cpus, (unsigned long long)fd_limit());
 }
 
-/* Probes that a perfd left which was killed. That they can not be removed is no reason not to start. */
+/* Probes that a perfd left which was killed. That they cannot be removed is no reason not to start. */
 static void remove_leftovers(Supervisor *s) {
         Explanation e = EXPLANATION_NULL;
         size_t n = 0;
@@ -52,7 +52,7 @@ static void remove_leftovers(Supervisor *s) {
         if (n > 0)
                 log_print(LOG_NOTICE, MESSAGE_PROBES_LEFT, "%zu probes of a perfd that is no more are removed", n);
         if (r != 0)
-                log_print(LOG_WARNING, MESSAGE_PROBES_LEFT, "probes of a perfd that is no more can not be removed: %s",
+                log_print(LOG_WARNING, MESSAGE_PROBES_LEFT, "probes of a perfd that is no more cannot be removed: %s",
                           r > 0 ? e.text : error_text(r));
 }
 
@@ -66,7 +66,7 @@ static int reduce_privileges(Supervisor *s) {
 
                 if (error < 0)
                         log_print(LOG_WARNING, MESSAGE_PRIVILEGES,
-                                  "system calls that perfd does not need can not be given up: %s", error_text(error));
+                                  "system calls that perfd does not need cannot be given up: %s", error_text(error));
         }
         return r;
 }

@@ -161,7 +161,7 @@ typedef struct Supervisor {
         int hotplug_fd;  /* -1: CPUs are not followed */
         Closer closer;
         Dispatcher dispatcher;
-        IdleCpus *idle; /* NULL: can not be seen here */
+        IdleCpus *idle; /* NULL: cannot be seen here */
         Explanation no_idle; /* why */
         bool dispatcher_started;
         int acknowledge_fd;
@@ -282,7 +282,7 @@ int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, Config
 int supervisor_apply_config(Supervisor *s, Explanation *e); /* the one that it was started with */
 int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e);
 /*
- * A text as the configuration until the next reload; `path` is for messages. may_wait: what can not be opened now is pending,
+ * A text as the configuration until the next reload; `path` is for messages. may_wait: what cannot be opened now is pending,
  * and refuses nothing.
  */
 int supervisor_apply(Supervisor *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e);
@@ -475,7 +475,7 @@ void supervisor_free_subscriptions(Supervisor *s);
 int supervisor_learn_tasks(Supervisor *s);
 /* Once, before the rings: the stream of moves between cgroups, if this kernel has it. */
 int supervisor_find_migrations(Supervisor *s);
-/* Opens it in a ring that has a carrier, before its reader starts. If it can not be opened it is simply not there. */
+/* Opens it in a ring that has a carrier, before its reader starts. If it cannot be opened it is simply not there. */
 int supervisor_open_migrations(Supervisor *s, uint32_t slot, Explanation *e);
 /* After its reader ended. */
 void supervisor_close_migrations(Supervisor *s, uint32_t slot);

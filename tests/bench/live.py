@@ -67,7 +67,7 @@ def is_wanted(name, globs):
 
 
 def choose(a):
-    """The (case, rate) pairs of a run, by rate; says what can not be measured."""
+    """The (case, rate) pairs of a run, by rate; says what cannot be measured."""
     everything = cases.COSTS + cases.LATENCIES
     names = [case.name for case in everything] + [resting.NAME, simulated.NAME]
     if not any(is_wanted(name, a.only) for name in names):

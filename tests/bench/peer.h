@@ -15,10 +15,10 @@ typedef struct Peer {
 
 #define PEER_NULL ((Peer){ .fd = -1, .theirs = -1, .ring = RING_READER_NULL })
 
-/* Ends the program if it can not be had. */
+/* Ends the program if it cannot be had. */
 void peer_open(Peer *p);
 void peer_close(Peer *p);
-/* A ring to write to, which is the caller's, and tells of packets in the pool, if there is one; ends the program if it can not be had. */
+/* A ring to write to, which is the caller's, and tells of packets in the pool, if there is one; ends the program if it cannot be had. */
 SharedRing *peer_share(Peer *p, size_t size, BufferPool *pool);
 /* Reads all that is there; of packets in a pool, that they are. */
 void peer_drain(Peer *p);

@@ -35,7 +35,7 @@ static void find(const ElfFile *f, const char *name, uint64_t offset, size_t len
         MUST(elf_file_find_address(f, place.address, &same, NULL) == 0 && same.file_offset == place.file_offset);
 }
 
-/* What can not be right ends in a text, and the text of what can is in the kernel's syntax. */
+/* What cannot be right ends in a text, and the text of what can is in the kernel's syntax. */
 static void check_args(const ElfProbe *p) {
         Explanation e = EXPLANATION_NULL;
         _cleanup_free_ char *args = elf_probe_fetch_args(p, &e);

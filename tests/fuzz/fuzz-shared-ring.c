@@ -1,6 +1,6 @@
 /*
  * The daemon's side of a ring in shared memory, whose other side is a stranger: its words are what the input says, at any time.
- * What is written lies in the ring as it was given, as long as the tail is one that can be, and a tail that can not be is found
+ * What is written lies in the ring as it was given, as long as the tail is one that can be, and a tail that cannot be is found
  * before a byte is overwritten that may still be read. Buffers of the pool are as often in use as they are told of.
  *
  *     steps of | what (1) | number (8) |

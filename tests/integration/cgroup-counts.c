@@ -1,7 +1,7 @@
 /*
  * Names of cgroups on the real hierarchy of this host: what they are resolved to is what perf_event_open(2) counts by,
  * exactly, and what comes and goes there is told. All cgroups are this program's own, and removed at the end. Exits
- * with 77, which meson counts as skipped, where cgroups can not be made.
+ * with 77, which meson counts as skipped, where cgroups cannot be made.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -274,7 +274,7 @@ int main(void) {
         int r = cgroup_find_hierarchy("", &hierarchy, &e);
 
         if (r != 0 || access(hierarchy.path, W_OK) < 0) {
-                fprintf(stderr, "skipped: cgroups can not be made here: %s\n", r != 0 ? e.text : strerror(errno));
+                fprintf(stderr, "skipped: cgroups cannot be made here: %s\n", r != 0 ? e.text : strerror(errno));
                 return 77;
         }
         r = tracing_open(&tracing, NULL, &e);

@@ -4,7 +4,7 @@
  * What the real kernel says on the socket of kernel/host/hotplug.c. Without an argument no CPU is touched: a uevent that is
  * made up for /dev/null is let through by the socket's filter, or not, and is no CPU's. With one, for machines that
  * are only there for tests, that CPU is taken offline and back, 20 times, and each time exactly that is to be said.
- * 77, which meson counts as skipped, if uevents can not be made up.
+ * 77, which meson counts as skipped, if uevents cannot be made up.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -46,7 +46,7 @@ static int check_made_up(int fd) {
         bool online;
 
         if (!write_word(null, "change")) {
-                fprintf(stderr, "skipped: %s can not be written: %s\n", null, strerror(errno));
+                fprintf(stderr, "skipped: %s cannot be written: %s\n", null, strerror(errno));
                 return 77;
         }
         check(!is_readable(fd, 0), "\"change\" does not pass the filter");

@@ -140,7 +140,7 @@ int main(void) {
                 if ((r = idle_cpus_find(i, (uint32_t)cpu)) < 0 && r != -ENXIO)
                         fail("idle_cpus_find", -r);
         if (idle_cpus_find(i, (uint32_t)n_cpus) >= 0)
-                fail("a CPU that can not be was found", 0);
+                fail("a CPU that cannot be was found", 0);
         pin(here);
         if ((n = count_idle(i, here, LOOKS)) > 0)
                 fail("the CPU that asks seems to be idle", 0);

@@ -210,11 +210,11 @@ static void test_denied(void **state) {
                 if (define_named(&name, "a=%sp", 0, 1, &p, &e) != REFUSED_DENIED ||
                     strcmp(e.reason, "no-permission") != 0)
                         _exit(3);
-                if (!strstr(e.text, "uprobe_events can not be written: Permission denied"))
+                if (!strstr(e.text, "uprobe_events cannot be written: Permission denied"))
                         _exit(4);
                 if (define_named(&name, NULL, 0, 1, &p, &e) != REFUSED_DENIED || strcmp(e.reason, "no-permission") != 0)
                         _exit(5);
-                _exit(strstr(e.text, "uprobe_events can not be written, and the uprobe PMU asks for CAP_SYS_ADMIN") ? 0 : 6);
+                _exit(strstr(e.text, "uprobe_events cannot be written, and the uprobe PMU asks for CAP_SYS_ADMIN") ? 0 : 6);
         }
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(status, 0);
@@ -222,7 +222,7 @@ static void test_denied(void **state) {
         assert_nothing_left();
 }
 
-/* The second site can not be defined, so the first one is not either. */
+/* The second site cannot be defined, so the first one is not either. */
 static void test_undone(void **state) {
         Probe *p = define("usdt:PLACE:perfd_place:ready", "", 0, 1);
         uint64_t second = 0;

@@ -30,7 +30,7 @@ PATIENCE = 40 if SANITIZER == "none" and "PERFD_MACHINE" not in os.environ else 
 
 
 class Skip(Exception):
-    """Said by a test, with the reason why it can not be run here."""
+    """Said by a test, with the reason why it cannot be run here."""
 
 
 class TooLong(BaseException):

@@ -154,7 +154,7 @@ static void print_record(Printer *p, const uint8_t *bytes, size_t length) {
         if (record_peek_id(bytes, length, &id) == 0)
                 event = find_event(p, id);
         if (event == NO_EVENT || record_decode(&p->layouts[event], bytes, length, &r) != 0) {
-                fprintf(stderr, "sample-printer: a record of %zu bytes that can not be decoded\n", length);
+                fprintf(stderr, "sample-printer: a record of %zu bytes that cannot be decoded\n", length);
                 exit(EXIT_FAILURE);
         }
         code = r.type == PERF_RECORD_SAMPLE ? item_encode(p->plans[event], &r, item, ITEM_ROOM, &n)

@@ -36,7 +36,7 @@ groups:
 
 
 def said_of(client, text):
-    """By validate: what is wrong, and what can not be opened now."""
+    """By validate: what is wrong, and what cannot be opened now."""
     reply = client.request(validate=pb.ValidateRequest(yaml=text)).validated
     return [*reply.mistakes, *reply.warnings]
 

@@ -130,7 +130,7 @@ def test_refusals():
                            ("[" + " " * (8 << 20) + "]", "large")):
             runtimes.write(f"{STORE}/containers.json", text)
             said = ask("unknown-container", "other")
-            check("vfs-containers/containers.json can not be read" in said and word in said, said)
+            check("vfs-containers/containers.json cannot be read" in said and word in said, said)
         equal(daemon.status().n_events, 1, "it goes on")
 
 
@@ -338,7 +338,7 @@ def test_no_chown():
         equal((mode.st_mode & 0o777, mode.st_gid), (0o600, os.getegid()), "the socket without")
         row, = [row for row in client.request(doctor=pb.Empty()).doctor.rows if row.what == "sockets"]
         check(not row.works and "CAP_CHOWN" in row.remedy, str(row))
-    check("stream.sock is for root alone: it can not be given to the group 1 without CAP_CHOWN" in said[0], said[0])
+    check("stream.sock is for root alone: it cannot be given to the group 1 without CAP_CHOWN" in said[0], said[0])
 
 
 def test_kept_roots():

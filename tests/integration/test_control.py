@@ -450,7 +450,7 @@ def test_a_broken_state_file():
             with open(path, "rb") as f:
                 equal(f.read(), whole, "what is kept anew")
         os.remove(path)
-        os.mkdir(path)  # can not be read
+        os.mkdir(path)  # cannot be read
         with Daemon(directory=directory) as daemon, daemon.client() as client:
             check(f"{path} is a directory, and perfd keeps events in a regular file" in daemon.stderr(), daemon.stderr())
             add(client, "page-faults")

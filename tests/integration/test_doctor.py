@@ -129,7 +129,7 @@ def test_as_nobody():
         if not stat.S_IMODE(os.stat(perfd.TRACING).st_mode) & 0o005:
             fails(rows, "tracefs", "reading it: Permission denied", "CAP_DAC_READ_SEARCH")
             fails(rows, "tracepoints", "Permission denied", "tracefs")
-            fails(rows, "uprobe_events", "can not be written: Permission denied", "CAP_DAC_OVERRIDE")
+            fails(rows, "uprobe_events", "cannot be written: Permission denied", "CAP_DAC_OVERRIDE")
         fails(rows, "/proc/PID/root", "Permission denied", "CAP_SYS_PTRACE")
         fails(rows, "capabilities", "^none; refused for want of CAP_PERFMON", "AmbientCapabilities=CAP_PERFMON")
 
@@ -157,8 +157,8 @@ def test_as_the_service():
         works(rows, "host-wide events", "opens")
         works(rows, "tracepoints", "opens")
         works(rows, "kernel filters", "takes a filter")
-        fails(rows, "filter complaints", "can not be written", "CAP_DAC_OVERRIDE")
-        fails(rows, "uprobe_events", "can not be written", "CAP_DAC_OVERRIDE")
+        fails(rows, "filter complaints", "cannot be written", "CAP_DAC_OVERRIDE")
+        fails(rows, "uprobe_events", "cannot be written", "CAP_DAC_OVERRIDE")
         fails(rows, "idle CPUs", "BPF .*not permitted", "AmbientCapabilities=CAP_BPF CAP_PERFMON")
         works(rows, "seccomp", "perfd's own filter alone|a filter is in force")  # of what it could do with bpf(2) nevertheless
 
@@ -188,10 +188,10 @@ def test_the_mighty_one():
 
 
 def can_limit(name, value):
-    """A machine without CAP_SYS_RESOURCE can not try what more would help."""
+    """A machine without CAP_SYS_RESOURCE cannot try what more would help."""
     ran = subprocess.run(["prlimit", f"--{name}={value}:{value}", "true"], stderr=subprocess.DEVNULL, check=False)
     if ran.returncode != 0:
-        print(f"  skipped: {name} can not be raised to {value} here")
+        print(f"  skipped: {name} cannot be raised to {value} here")
     return ran.returncode == 0
 
 

@@ -193,7 +193,7 @@ def test_bad_filters():
 
 
 def test_bad_expressions():
-    """Whose language is ours, and so the position is that of the first byte that can not be right."""
+    """Whose language is ours, and so the position is that of the first byte that cannot be right."""
     refuse_all([
         ("bad-expression", "INVALID", "expression ends", 12, subscribe(where="prev_pid ==")),
         ("bad-expression", "INVALID", "==", 5, subscribe(where="pid = 1")),
@@ -342,7 +342,7 @@ def test_check():
         with open(path, "w", encoding="ascii") as f:
             f.write("version: 1\nreaders: { cpus: '0-8191' }\ntargets:\n  a: { cpus: '8191' }\n")
         status, said = run("--check", "--config", path)
-        equal(status, 1, "CPUs that this host can not have")
+        equal(status, 1, "CPUs that this host cannot have")
         check(re.search(f"{path}:2:19: readers.cpus: .*{path}:4:15: cpus: found '8191', and this host can have no CPU 8191", said,
                         re.S), said)
         equal(run("--check", "--any-host", "--config", path), (0, ""), "that another one can have")
@@ -385,12 +385,12 @@ def test_reload():
             unchanged(daemon, before, f"what the reload of {text!r} left")
         os.unlink(path)
         no = refused(client, "bad-config", reload=pb.Empty())
-        equal(no.message, f"{path}: the file can not be opened: No such file or directory", "what is said of a file that is gone")
+        equal(no.message, f"{path}: the file cannot be opened: No such file or directory", "what is said of a file that is gone")
         mistakes = client.request(validate=pb.ValidateRequest(yaml=MISTAKES)).validated.mistakes
         equal([(m.line, m.column) for m in mistakes], [p[:2] for p in PLACES], "the places of the mistakes")
 
 
-# ---- where perfd can not run -----------------------------------------------------------------------------------------
+# ---- where perfd cannot run -----------------------------------------------------------------------------------------
 
 
 def need_paranoid(least):

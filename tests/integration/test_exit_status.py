@@ -76,7 +76,7 @@ def test_answers():
 
 
 def test_what_goes_wrong_here():
-    """A file that is not there, and an output that can not be written."""
+    """A file that is not there, and an output that cannot be written."""
     with Daemon() as daemon:
         for verb in "validate", "plan", "apply":
             expect(1, "--socket", daemon.control, verb, "/nonexistent/file")

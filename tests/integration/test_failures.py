@@ -5,7 +5,7 @@ strace(1) makes the K-th call fail, for each K until there is no such call any m
 work, or ends with status 1 and one line of reason, and leaves nothing. A group of events is added whole, or not at all,
 and then everything is as it was. Threads count their calls on their own, so one K may fail one call in each of them.
 
-Not failed, because Linux can not refuse them on an fd that is what it is: PERF_EVENT_IOC_DISABLE, and read(2) and
+Not failed, because Linux cannot refuse them on an fd that is what it is: PERF_EVENT_IOC_DISABLE, and read(2) and
 write(2) of an eventfd.
 """
 import contextlib
@@ -56,7 +56,7 @@ def need_strace(*syscalls):
 
 
 def environment():
-    """LeakSanitizer can not look at what strace looks at."""
+    """LeakSanitizer cannot look at what strace looks at."""
     return {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
 
@@ -132,7 +132,7 @@ def start(syscall, error, k, paths=(), gone=()):
             said = [line for line in no.stderr.splitlines() if not re.search(NO_REASON, line)]
             equal(no.status, 1, f"the status after {call}, saying {said}")
             equal(len(said), 1, f"lines of reason after {call}: {said}")
-            if "can not do without" in said[0]:
+            if "cannot do without" in said[0]:
                 check(re.search(ORIGIN, said[0]), f"no origin after {call}: {said}")
             check(re.match(r"(perfd|/\S+): \S+", said[0]) and len(said[0]) > 20, f"no reason after {call}: {said}")
             check(not perfd.COMPLAINT.search(no.stderr), no.stderr)
@@ -376,7 +376,7 @@ def test_add_read():
 
 
 def end_by(syscall, error, specs, ask, paths=()):
-    """What perfd says when a system call fails in the middle of a request which it can not do without."""
+    """What perfd says when a system call fails in the middle of a request which it cannot do without."""
     need_strace(syscall)
     with Daemon(config=CONFIG) as daemon, daemon.client() as client:
         client.request(add=pb.AddRequest(events=specs))
@@ -396,17 +396,17 @@ def test_trail_of_main():
     status, said = end_by("ioctl", "EIO", [pb.EventSpec(event="context-switches", name="doomed", target=pb.Target(cpus="0"))],
                           lambda client: client.request(remove=pb.SelectRequest(names=["doomed"])))
     equal(status, 1, f"the status, saying {said}")
-    line = next((line for line in said.splitlines() if "can not do without" in line), "")
+    line = next((line for line in said.splitlines() if "cannot do without" in line), "")
     check(re.search(ORIGIN + r", reader of CPU 0, which disables events, .*request remove, a request by .*through ", line), said)
 
 
 def test_trail_of_reader():
-    """A reader that can not read what an event has counted ends perfd, and says of which."""
+    """A reader that cannot read what an event has counted ends perfd, and says of which."""
     status, said = end_by("read", "EIO", [pb.EventSpec(event="context-switches", name="doomed", target=pb.Target(cpus="0"))],
                           lambda client: client.request(ledger=pb.LedgerRequest()), paths=["anon_inode:[perf_event]"])
     equal(status, -signal.SIGABRT, f"the status, saying {said}")
-    line = next((line for line in said.splitlines() if "can not go on" in line), "")
-    check(re.search(r"reader of CPU \d+ can not go on, .*: Input/output error; from read_failed\(\) at open-read\.c:\d+, event \S+, "
+    line = next((line for line in said.splitlines() if "cannot go on" in line), "")
+    check(re.search(r"reader of CPU \d+ cannot go on, .*: Input/output error; from read_failed\(\) at open-read\.c:\d+, event \S+, "
                     r"through reader_read_counts\(\) at ", line), said)
 
 

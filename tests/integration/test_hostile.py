@@ -215,7 +215,7 @@ def test_half_requests():
             check(s in closed, f"{name} on {path} was never closed")
             check(PATIENCE_OF_PERFD - 0.5 < closed[s] < PATIENCE_OF_PERFD + perfd.PATIENCE,
                   f"{name} on {path} was closed after {closed[s]} s")
-        # all but the idle one: also the one that takes no response, which can not see it
+        # all but the idle one: also the one that takes no response, which cannot see it
         before.again(more=["socket"])
         idle.request(list=pb.ListRequest())
         equal(daemon.stderr().count("half a request"), len(debtors) + 2, "connections closed for their debts")
@@ -294,7 +294,7 @@ def die_in_frames(daemon):
                 signal.pause()
             os._exit(1)
         children.append(child)
-    # the others live until the daemon can not send on, so that what was sent last is a part of a frame
+    # the others live until the daemon cannot send on, so that what was sent last is a part of a frame
     try:
         wait_until(lambda: sum(d > 0 for d in dropped(daemon, "victim")) == n // 2, "a full queue of each victim")
     finally:

@@ -115,7 +115,7 @@ def test_stop_in_the_middle():
 
 
 def test_many_pids():
-    """Doubles go first, /proc is read once for all, and what can not be opened is refused before anybody is looked at."""
+    """Doubles go first, /proc is read once for all, and what cannot be opened is refused before anybody is looked at."""
     with Daemon("version: 1\n") as daemon, daemon.client() as root:
         with others_are_served(daemon, "an add with one pid 20,000 times"):
             add(root, {"event": "context-switches", "target": pb.Target(pids=[os.getpid()] * 20000)})

@@ -177,7 +177,7 @@ def test_strict():
         wait_until(lambda: len(states(daemon)) == 2, "the reload")
         equal(list(reasons(daemon)), ["nosuch:event"], "what is pending")
         done = perfctl(daemon, "reload")
-        check("pending 1" in done.stdout and "1 events can not be opened now" in done.stderr, (done.stdout, done.stderr))
+        check("pending 1" in done.stdout and "1 events cannot be opened now" in done.stderr, (done.stdout, done.stderr))
 
 
 def test_list_of_mistakes():
@@ -308,7 +308,7 @@ def test_apply():
 
 
 def test_plan():
-    """With --allow-pending it says what an apply with it does, events that run and can not be found any more too; nothing is left."""
+    """With --allow-pending it says what an apply with it does, events that run and cannot be found any more too; nothing is left."""
     with tempfile.TemporaryDirectory(prefix="perfd-test.") as directory:
         program, path = f"{directory}/program", f"{directory}/new.yaml"
         shutil.copy(FIRE, program)

@@ -162,7 +162,7 @@ def test_status_says_what_the_kernel_says():
 
 
 def test_no_socket():
-    """Which of the two can not be used, why, and what to do: where perfd does not run, and for whom it is not."""
+    """Which of the two cannot be used, why, and what to do: where perfd does not run, and for whom it is not."""
     def ask(script):
         ran = subprocess.run(["unshare", "-m", "sh", "-c", f'mount -t tmpfs none /run && {script}', "sh", PERFCTL, "list"],
                              capture_output=True, text=True, check=False, timeout=perfd.PATIENCE,
@@ -244,7 +244,7 @@ def test_letters_of_perf():
 
 
 def test_emit():
-    """What is emitted arrives, typed, merged by time; what can not be is refused and nothing is sent."""
+    """What is emitted arrives, typed, merged by time; what cannot be is refused and nothing is sent."""
     with perfd.Daemon() as daemon:
         run(daemon, "add", "external:deploy", "--field", "user:text", "--field", "code:s16", "--field", "ok:bool")
         watch = start(daemon, "watch", "--json", "--count", "2", "external:deploy")

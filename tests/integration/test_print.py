@@ -357,7 +357,7 @@ class Result:
 
 
 def is_added(client, event):
-    """Some can not be sampled, because they happen in what perf itself does."""
+    """Some cannot be sampled, because they happen in what perf itself does."""
     try:
         return bool(add(client, event))
     except perfd.Refused as no:

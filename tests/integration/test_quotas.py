@@ -149,7 +149,7 @@ def test_fds_that_come_later():
 
 
 def test_over_a_restart():
-    """What was kept counts for who added it, also while it can not be added."""
+    """What was kept counts for who added it, also while it cannot be added."""
     with Daemon(CONFIG.format(events=3, fds=1000)) as daemon:
         with daemon.client_of(NOBODY, stream=False) as nobody:
             kept = external("a", "b").events

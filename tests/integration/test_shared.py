@@ -157,9 +157,9 @@ def test_hostile():
         fds = daemon.fds()
         said = 0
         for to in (lambda head: head + 1, lambda head: head - SIZE - 1, lambda head: head + SIZE, lambda head: 1 << 63):
-            ends_with(daemon, "its ring has a tail that can not be", break_tail(to))
+            ends_with(daemon, "its ring has a tail that cannot be", break_tail(to))
             said += 1
-            wait_until(lambda n=said: daemon.stderr().count("a tail that can not be") == n, "it is said of each")
+            wait_until(lambda n=said: daemon.stderr().count("a tail that cannot be") == n, "it is said of each")
 
         client = subscribe(daemon)
         wait_until(lambda: client.ring.head[0] > client.ring.tail[0], "something in the ring")
@@ -167,7 +167,7 @@ def test_hostile():
         wait_until(lambda: client.ring.head[0] > seen, "more in the ring, the tail was looked at")
         client.ring.ours.madvise(MADV_REMOVE)  # a hole, and so a tail of 0
         equal(client.ring.tail[0], 0, "the tail in a hole")
-        wait_until(lambda: daemon.stderr().count("a tail that can not be") == said + 1, "it goes backwards")
+        wait_until(lambda: daemon.stderr().count("a tail that cannot be") == said + 1, "it goes backwards")
         client.socket.close()
 
         ends_with(daemon, "it tells of room in its ring that nobody waits for", tell_of_room)
@@ -204,7 +204,7 @@ def test_files():
 
 
 def test_without_fds():
-    """Who reads its socket through something that passes bytes only, has a ring that it can not reach, and a way out."""
+    """Who reads its socket through something that passes bytes only, has a ring that it cannot reach, and a way out."""
     with traced(cpus=CPUS[:1]) as (daemon, load):
         client = daemon.client(stream=True)
         client.receive_bytes = lambda _: client.socket.recv(1 << 16)

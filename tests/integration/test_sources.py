@@ -186,7 +186,7 @@ def test_probes_where_nothing_can_be_defined():
         add(client, probe("fire_call", name="plain", target=tid))
         response = refused(client, "no-permission", "STATUS_DENIED",
                            add=pb.AddRequest(events=[pb.EventSpec(**probe("fire_call", args=call_args(), target=tid))]))
-        check("uprobe_events can not be written: Read-only" in response.message, response.message)
+        check("uprobe_events cannot be written: Read-only" in response.message, response.message)
         fire.fire("calls", 20)
         event, = client.request(list=pb.ListRequest()).list.events
         ledger = daemon.ledger()

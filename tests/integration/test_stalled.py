@@ -212,7 +212,7 @@ def test_streams_go_on():
 
 
 def unjoined():
-    """That perfd can not wait for a thread's end is what is tested."""
+    """That perfd cannot wait for a thread's end is what is tested."""
     return {**os.environ, "TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "") + ":report_thread_leaks=0"}
 
 

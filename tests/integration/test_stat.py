@@ -124,7 +124,7 @@ def test_a_command_has_its_times_and_stdout():
                   ["# started on", "Performance counter stats for 'echo hello':"] * 2, "the file")
         os.unlink(path)
         out, err = stat(daemon, "-o", f"{path}/x", "page-faults", "--", "true", status=1)
-        equal((out, err), ("", f"perfctl: stat: {path}/x: No such file or directory\n"), "a file that can not be")
+        equal((out, err), ("", f"perfctl: stat: {path}/x: No such file or directory\n"), "a file that cannot be")
 
 
 def fields(text):
@@ -133,7 +133,7 @@ def fields(text):
 
 
 def test_columns_are_those_of_perf():
-    """-x, in perf's order, with deviations, an event that can not be counted, and a list that is written as perf takes it."""
+    """-x, in perf's order, with deviations, an event that cannot be counted, and a list that is written as perf takes it."""
     command = ["-x,", "-r", "3", "-e", f"{GETPPID},{SYSCALLS},cycles", "-e", "task-clock", "--", "true"]
     perf = subprocess.run(["perf", "stat", *command], capture_output=True, text=True, check=True).stderr
     with perfd.Daemon() as daemon:
@@ -145,7 +145,7 @@ def test_columns_are_those_of_perf():
             equal(rows[i][:4], theirs[i][:4], f"value, unit, event and deviation of {rows[i]}")
         equal([row[1:3] for row in rows], [row[1:3] for row in theirs], "units and events")
         if theirs[2][0] == "<not supported>":
-            equal(rows[2], theirs[2], "what can not be counted")
+            equal(rows[2], theirs[2], "what cannot be counted")
         perfd.wait_until(lambda: daemon.status().n_events == 0, "its events to be gone")
 
 
@@ -207,18 +207,18 @@ def test_what_can_not_be_counted():
             print("  this machine counts cycles: nothing to see here of one that does not")
             return
         stat(daemon, "--", "true")
-        equal(daemon.stderr().count("can not count"), 1, "lines of the log of four events that this machine can not count")
+        equal(daemon.stderr().count("cannot count"), 1, "lines of the log of four events that this machine cannot count")
         out, err = stat(daemon, "cycles", "--", "echo", "hello", status=1)
-        equal((out, "can not count cycles" in err), ("", True), "the only one")
+        equal((out, "cannot count cycles" in err), ("", True), "the only one")
         out, err = stat(daemon, "-x,", "-e", "{cycles,instructions}", "branches", "--", "sh", "-c", "echo hello; exit 3", status=3)
         equal((out, fields(err)), ("hello\n", [["<not supported>", "", name] for name in ("cycles", "instructions", "branches")]),
               "a list")
         _, err = stat(daemon, "-x,", "--fallback", "cpu-clock", "cycles", "page-faults", "--", "true")
         equal([row[1:] for row in fields(err)], [["msec", "cpu-clock"], ["", "page-faults"]], "with a fallback")
-        said = daemon.stderr().count("can not count")
+        said = daemon.stderr().count("cannot count")
         for _ in range(2):
             stat(daemon, "--", "true")
-        equal(daemon.stderr().count("can not count"), said, "lines of the log of what it can not count, which it has said")
+        equal(daemon.stderr().count("cannot count"), said, "lines of the log of what it cannot count, which it has said")
         equal(stat(daemon, "-d", status=2)[1].splitlines()[0], "perfctl: stat: unknown option '-d'", "an option that is none")
 
 

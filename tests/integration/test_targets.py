@@ -75,7 +75,7 @@ def add_again(client, spec):
             return add(client, spec)
         except perfd.Refused as no:
             check("changes faster than it can be opened" in no.response.message, f"{no.response.reason}: {no.response.message}")
-    raise AssertionError(f"{spec['name']} can not be added in 20 tries")
+    raise AssertionError(f"{spec['name']} cannot be added in 20 tries")
 
 
 def test_groups_on_a_process_that_makes_children():

@@ -195,7 +195,7 @@ static void test_base(void **state) {
         assert_int_equal(attr.wakeup_watermark, 4096);
 }
 
-/* Where inherited samples can not read, they have no id of their own; and who asks for what was read, gets it. */
+/* Where inherited samples cannot read, they have no id of their own; and who asks for what was read, gets it. */
 static void test_own_id(void **state) {
         const AttrBase old = { .clock = CLOCK_MONOTONIC, .has_lost = true };
         char *read[] = { (char *)"sample-type=read" };

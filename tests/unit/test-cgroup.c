@@ -365,7 +365,7 @@ static void test_named_containers(void **state) {
         assert_int_equal(fate_of(ID_0), CGROUP_FATE_STOPPED);
         assert_int_equal(fate_of(ID_0_SHORT), CGROUP_FATE_STOPPED);
         assert_int_equal(fate_of("shop-2"), CGROUP_FATE_UNKNOWN); /* a name can come again */
-        assert_int_equal(fate_of(ID_C), CGROUP_FATE_GONE);        /* and an id can not */
+        assert_int_equal(fate_of(ID_C), CGROUP_FATE_GONE);        /* and an id cannot */
 
         /* runc says where its containers are */
         make_folder("/run/runc/batch");
@@ -376,7 +376,7 @@ static void test_named_containers(void **state) {
         /* a file that is no JSON costs its own containers alone, and nothing is called gone any longer */
         write_file("/var/lib/containers/storage/overlay-containers/containers.json", "[{\"id\":");
         check_resolves(CGROUP_BY_CONTAINER, "shop-1", docker);
-        check_refused(CGROUP_BY_CONTAINER, "shop-2", REFUSED_NOT_FOUND, "unknown-container", "containers.json can not be read");
+        check_refused(CGROUP_BY_CONTAINER, "shop-2", REFUSED_NOT_FOUND, "unknown-container", "containers.json cannot be read");
         assert_int_equal(fate_of(ID_C), CGROUP_FATE_UNKNOWN);
 }
 

@@ -52,7 +52,7 @@ static void test_groups(void **state) {
                 { "groups: {g: {counters: [cs, cycels, 's:*', 'kprobe:f', 'a,b', cs]}}\n",
                   "f:2:29: event 'cycels' is unknown; did you mean 'cycles'?\n"
                   "f:2:38: event '{s:*}': 's:*' can be several tracepoints, and a group has single ones\n"
-                  "f:2:45: event '{kprobe:f}': kprobe events can not be members of a group of counters\n"
+                  "f:2:45: event '{kprobe:f}': kprobe events cannot be members of a group of counters\n"
                   "f:2:57: event 'a' is unknown: expected a name of perf list, such as cycles, cpu-clock, "
                   "sched:sched_switch or cpu/event=0x3c/, or a probe, such as kprobe:vfs_read\n"
                   "f:2:63: warning: counters: 'cs' stands here twice\n" },
@@ -115,7 +115,7 @@ static void test_events(void **state) {
                   "f:2:90: attr: found nothing, expected the value of a field of perf_event_attr\n"
                   "f:2:104: attr bp-type: found 'r|q', expected a number, or words joined by | or ',' of r, w, x\n" },
                 { "{event: cs, attr: {pinned: true, freq: true}}",
-                  "f:2:62: attr freq can not be set here: the key 'frequency' sets it\n" },
+                  "f:2:62: attr freq cannot be set here: the key 'frequency' sets it\n" },
                 { "{event: cs, attr: {exclude-user: true, exclude_user: false}}",
                   "f:2:68: attr exclude-user is set twice\n" },
                 { "{event: cs, attr: [pinned]}",

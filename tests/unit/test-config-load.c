@@ -129,7 +129,7 @@ static void test_mistakes_of_all_files(void **state) {
 
 /* Of a file that is no YAML nothing is known, so nothing is said to be missing because of it. */
 static void test_unreadable_files(void **state) {
-        check("perfd.yaml", "perfd.yaml: the file can not be opened: No such file or directory\n");
+        check("perfd.yaml", "perfd.yaml: the file cannot be opened: No such file or directory\n");
         check("perfd.d", "perfd.d: this is no regular file\n");
 
         write_file("perfd.yaml", "version: 1\nclok: 1\ngroups: {g: {target: t, events: [cs]}}\n");
@@ -144,12 +144,12 @@ static void test_unreadable_files(void **state) {
               "3)\n"
               "perfd.d/2.yaml: this is no regular file\n"
               "perfd.d/3.yaml: this is no regular file\n"
-              "perfd.d/4.yaml: the file can not be opened: No such file or directory\n"
+              "perfd.d/4.yaml: the file cannot be opened: No such file or directory\n"
               "perfd.d/5.yaml:1:8: clock: found 'x', expected one of monotonic, monotonic-raw, boottime, realtime\n");
 
         write_file("other", "version: 1\n");
         write_file("other.d", "");
-        check("other", "other.d: the folder of drop-ins can not be opened: Not a directory\n");
+        check("other", "other.d: the folder of drop-ins cannot be opened: Not a directory\n");
 }
 
 static void test_defaults(void **state) {

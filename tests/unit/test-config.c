@@ -184,7 +184,7 @@ static void test_events(void **state) {
                                                  "kernel can filter on, and 'cs' is a software event\n" },
                 { "{event: 's:a', filter: ' '}", "f:2:52: filter: found ' ', expected a filter of at most 4000 "
                                                  "bytes\n" },
-                { "{event: 's:*', name: z}", "f:2:50: name: 's:*' can be several events, which can not all be 'z'; "
+                { "{event: 's:*', name: z}", "f:2:50: name: 's:*' can be several events, which cannot all be 'z'; "
                                              "remove the name\n" },
                 { "{event: cs, name: '#1'}", "f:2:48: name: found '#1', expected a name of ASCII letters, digits and "
                                              "signs such as . : _ - / without spaces and any of ,*?[]\"'\\, not "
@@ -252,7 +252,7 @@ static void test_yaml(void **state) {
                 config_unref(check(cases[i].yaml, strlen(cases[i].yaml), cases[i].expected));
 }
 
-/* A small file can not become a large one. */
+/* A small file cannot become a large one. */
 static void test_bounds(void **state) {
         static const char laughs[] = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
                                      "b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n"

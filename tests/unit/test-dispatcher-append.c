@@ -21,7 +21,7 @@
 #define N_PEERS 5
 #define N_BITS 3
 #define N_EVENTS 4
-#define N_KNOWN 20 /* threads that can be described; as many others can not */
+#define N_KNOWN 20 /* threads that can be described; as many others cannot */
 #define ITEMS_MAX 200000
 
 typedef struct Expected {

@@ -172,7 +172,7 @@ static void test_thread(void **state) {
         desk_deinit(&desk);
 }
 
-/* Who can not do all in one turn is there again at once. */
+/* Who cannot do all in one turn is there again at once. */
 static void test_many(void **state) {
         Batch *batches[MANY];
         nsec_t wait = 1;

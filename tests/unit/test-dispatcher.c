@@ -1,6 +1,6 @@
 /*
  * The dispatcher without its thread: batches by hand, one subscriber in the order of time. What has to be released is,
- * nothing before its time, and a reader that can not go on without its batches does not stop everybody.
+ * nothing before its time, and a reader that cannot go on without its batches does not stop everybody.
  */
 #include "tests/unit/dispatcher-rig.h"
 

@@ -383,7 +383,7 @@ static void test_no_perf_events(void **state) {
         doctor_report_deinit(&r);
 }
 
-/* A ring that can not be locked: what would fit, of 20 KiB from the sysctl and what RLIMIT_MEMLOCK adds. */
+/* A ring that cannot be locked: what would fit, of 20 KiB from the sysctl and what RLIMIT_MEMLOCK adds. */
 static void test_limits(void **state) {
         struct rlimit before, less, few = { .rlim_cur = 120, .rlim_max = 120 };
         DoctorReport r;
@@ -408,7 +408,7 @@ static void test_limits(void **state) {
         doctor_report_deinit(&r);
 
         kernel.seals = false;
-        if (fork() == 0) { /* a hard limit can not be raised again */
+        if (fork() == 0) { /* a hard limit cannot be raised again */
                 assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
                 r = examine();
                 check_no(

@@ -82,7 +82,7 @@ static void test_own_functions(void **state) {
         assert_true(device == status.st_dev && inode == status.st_ino);
 }
 
-/* Of bytes that can not be right; `words` stand in what is said about it. */
+/* Of bytes that cannot be right; `words` stand in what is said about it. */
 static void check_said(const Explanation *e, const char *words) {
         assert_string_equal(e->reason, "bad-elf");
         if (!strstr(e->text, words) || strncmp(e->text, "'made': ", 8) != 0)
@@ -207,8 +207,8 @@ static void test_lies(void **state) {
                 { far_sections, "its section headers of" },
                 { uncounted_sections, "no number of them" },
                 { large_segment, "would end behind the file's" },
-                { fuller_segment, "sizes that can not be right" },
-                { wrapped_segment, "sizes that can not be right" },
+                { fuller_segment, "sizes that cannot be right" },
+                { wrapped_segment, "sizes that cannot be right" },
                 { same_segment, "overlap" },
                 { large_symbols, "would end behind the file's" },
                 { huge_symbols, "would end behind the file's" },

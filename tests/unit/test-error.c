@@ -119,7 +119,7 @@ static void test_threads(void **state) {
         error_trail_give(&trail);
         assert_non_null(strstr(error_text(-EIO), "event of a thread"));
         error_trail_give(&ERROR_TRAIL_NULL);
-        /* a CPU that can not be there */
+        /* a CPU that cannot be there */
         assert_int_equal(thread_start(&t, THREAD_ANY, "no-cpu", 1 << 18, fail_in_thread, &trail), -EINVAL);
         assert_non_null(strstr(error_text(-EINVAL), "; from thread_place() at thread.c:"));
         assert_int_equal(thread_start(&t, THREAD_ANY, "no-cpu", 1 << 18, fail_in_thread, &trail), -EINVAL);

@@ -102,9 +102,9 @@ static void test_group_refusals(void **state) {
                 { "{cs,sched:*}", REFUSED_INVALID, 5,
                   "event '{cs,sched:*}': 'sched:*' can be several tracepoints, and a group has single ones" },
                 { "{cs,kprobe:f}", REFUSED_INVALID, 5,
-                  "event '{cs,kprobe:f}': kprobe events can not be members of a group of counters" },
+                  "event '{cs,kprobe:f}': kprobe events cannot be members of a group of counters" },
                 { "{external:f}", REFUSED_INVALID, 2,
-                  "event '{external:f}': external events can not be members of a group of counters" },
+                  "event '{external:f}': external events cannot be members of a group of counters" },
         };
         char text[3 + 3 * (EVENT_MEMBERS_MAX + 1)] = "{cs";
         EventNames names = EVENT_NAMES_NULL;

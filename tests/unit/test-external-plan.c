@@ -1,4 +1,4 @@
-/* External events: what a field can be, and what is said of a value that it can not be. */
+/* External events: what a field can be, and what is said of a value that it cannot be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -280,7 +280,7 @@ static void test_refusals(void **state) {
                       "print fmt: \"\"\n", "field x");
         check_refused("name: a\nID: 1\n" COMMON "\tfield:int;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n",
                       "\"int\"");
-        check_refused("name: a\nID: 1\n" COMMON "\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n", "can not be parsed");
+        check_refused("name: a\nID: 1\n" COMMON "\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n", "cannot be parsed");
         check_refused("name: a\nID: 1\n" COMMON "\tfield:int x;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n", "name: a");
         check_refused("name: a\nID: 1\n" COMMON "\tfield:int *;\toffset:8;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n",
                       "\"int *\"");

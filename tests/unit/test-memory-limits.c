@@ -1,5 +1,5 @@
 /*
- * What the host and the limits of cgroups leave, on hosts that are played: v2, v1, bind mounts, and files that can not be.
+ * What the host and the limits of cgroups leave, on hosts that are played: v2, v1, bind mounts, and files that cannot be.
  */
 #include "tests/unit/cgroup-rig.h"
 
@@ -43,7 +43,7 @@ static void test_host(void **state) {
         assert_true(room() == (int64_t)(1024 - 128) * MIB); /* nothing is said of cgroups */
         write_file("/proc/meminfo", "MemTotal: 1024 kB\nMemAvailable: 64 kB\n");
         assert_true(room() == (64 - 128) * 1024);
-        write_file("/proc/meminfo", "MemTotal: 1024 kB\nMemAvailable: 2048 kB\n"); /* can not be */
+        write_file("/proc/meminfo", "MemTotal: 1024 kB\nMemAvailable: 2048 kB\n"); /* cannot be */
         assert_true(room() == INT64_MAX);
         write_file("/proc/meminfo", "Mem");
         assert_true(room() == INT64_MAX);

@@ -1,4 +1,4 @@
-/* perfctl emit: what it sends, what it says of values that a field can not have, and with which status it ends. */
+/* perfctl emit: what it sends, what it says of values that a field cannot have, and with which status it ends. */
 #include <time.h>
 
 #include "tests/unit/perfctl-rig.h"

@@ -419,7 +419,7 @@ static void test_mistakes(void **state) {
                 { { "add" }, "perfctl: add: which event? as in `perfctl add sched:sched_switch` or `perfctl add -e "
                              "cycles,page-faults`; `perfctl available` lists them\n" },
                 { { "add", "a:b,c", "--name", "x" },
-                  "perfctl: add: --name x: 2 events can not all be called so: add each for itself, or give them a --group\n" },
+                  "perfctl: add: --name x: 2 events cannot all be called so: add each for itself, or give them a --group\n" },
                 { { "add", "a:b,,c" }, "perfctl: add: 'a:b,,c': there is no event between its commas\n" },
                 { { "add", "a:b," }, "perfctl: add: 'a:b,': there is no event between its commas\n" },
                 { { "add", "-e" }, "perfctl: add: option -e requires EVENT,...\n" },

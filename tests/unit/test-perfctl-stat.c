@@ -39,7 +39,7 @@ static void answer_status(Played *d) {
         play_request_free(request);
 }
 
-/* The event that is asked for, as id, or refused because this machine can not. Gives the pid of its target. */
+/* The event that is asked for, as id, or refused because this machine cannot. Gives the pid of its target. */
 static uint32_t answer_add(Played *d, const char *event, uint32_t id, uint64_t interval) {
         Perfd__V1__Response r = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__AddReply reply = PERFD__V1__ADD_REPLY__INIT;
@@ -57,7 +57,7 @@ static uint32_t answer_add(Played *d, const char *event, uint32_t id, uint64_t i
         if (id == 0) {
                 r.status = PERFD__V1__STATUS__STATUS_UNSUPPORTED;
                 r.reason = (char *)"no-counter";
-                r.message = (char *)"this machine can not count it";
+                r.message = (char *)"this machine cannot count it";
         } else {
                 ref.id = id;
                 ref.name = spec->name;
@@ -397,7 +397,7 @@ static void test_nothing_counts(void **state) {
         begin(&d, WORDS("stat", "cycles"));
         answer_add(&d, "cycles", 0, SECOND);
         run_end(&d.ran);
-        assert_ran(&d.ran, PERFCTL_FAILED, "", "perfctl: stat: this machine can not count it\n");
+        assert_ran(&d.ran, PERFCTL_FAILED, "", "perfctl: stat: this machine cannot count it\n");
 
         begin(&d, WORDS("stat", "cycles", "--", "/nonexistent/program"));
         answer_add(&d, "cycles", 1, SECOND / 10);

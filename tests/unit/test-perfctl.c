@@ -403,7 +403,7 @@ static void test_json_text(void **state) {
         }
 }
 
-/* Tables and messages: what a traced program calls itself can not turn the rest of the line around. */
+/* Tables and messages: what a traced program calls itself cannot turn the rest of the line around. */
 static void test_text(void **state) {
         static Output o;
 

@@ -180,7 +180,7 @@ static void test_addresses(void **state) {
         }
 }
 
-/* What can not be right, or not be known, is shown as without a format. */
+/* What cannot be right, or not be known, is shown as without a format. */
 static void test_fallback(void **state) {
         static const Case cases[] = {
                 { "", "dev", "8388609" },

@@ -22,7 +22,7 @@ typedef struct World {
         uint64_t value[2], lost[2];
         uint64_t occurs, loses, others; /* before each read: of both fds, the same without a record, records of another event */
         unsigned calm_from; /* reads: before so many of them; 0: always */
-        bool is_apart; /* the new one is of a group that can not be read */
+        bool is_apart; /* the new one is of a group that cannot be read */
 } World;
 
 static World w;

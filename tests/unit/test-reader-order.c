@@ -349,7 +349,7 @@ static void test_two_rings(void **state) {
                 check_two_rings(each[i]);
 }
 
-/* What can not be followed in one of them is given up, and the other one is read. */
+/* What cannot be followed in one of them is given up, and the other one is read. */
 static void test_corrupt_one_of_two(void **state) {
         for (unsigned i = 0; i < 2; i++) {
                 Rig rig, old, *broken = i ? &rig : &old, *whole = i ? &old : &rig;

@@ -1,6 +1,6 @@
 /*
  * A reader without its thread, record by record: what arrives where, in which batch, and how it is counted; rings that
- * can not be followed; batches that are full.
+ * cannot be followed; batches that are full.
  */
 #include <fcntl.h>
 
@@ -196,7 +196,7 @@ static void test_wrap(void **state) {
         rig_deinit(&rig);
 }
 
-/* --- rings that can not be followed --- */
+/* --- rings that cannot be followed --- */
 
 static void test_corrupt(void **state) {
         static const struct {

@@ -96,7 +96,7 @@ def test_many_events_come_back_at_once():
 
 
 def test_words_that_are_lost():
-    """A CPU goes and comes back while perfd can not hear, and so many other words follow that those of it are lost."""
+    """A CPU goes and comes back while perfd cannot hear, and so many other words follow that those of it are lost."""
     for is_active in (True, False):
         with Daemon() as daemon, daemon.client() as client:
             add(client, {"event": "sched:sched_process_exec", "name": "exec", "disabled": not is_active})

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Clients that send files with an end that takes an hour (SO_LINGER), to a kernel on which a socket can not refuse files, one
+"""Clients that send files with an end that takes an hour (SO_LINGER), to a kernel on which a socket cannot refuse files, one
 before Linux 6.16. Others are answered all the same, and no file is left open."""
 import contextlib
 import fcntl

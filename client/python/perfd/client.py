@@ -21,7 +21,7 @@ class Client(Connection):
     """One connection: requests first, then perhaps one stream. Of one thread at a time.
 
     path: of a socket of perfd, or a socket that is connected with it. Without one $PERFD_SOCKET; without that the control
-    socket of an installed perfd, or the stream socket where that one can not be used. program: what the daemon's log calls
+    socket of an installed perfd, or the stream socket where that one cannot be used. program: what the daemon's log calls
     this client. timeout: seconds for each answer, then TimeoutError, and the connection is closed; None waits for ever.
 
     Each request gives the reply that perfd.proto has for it; what it says no to is Refused.

@@ -16,7 +16,7 @@ def _map(fd, size, protection):
 
 
 class Ring:
-    """The bytes of a stream in memory that the daemon shares with us. Owns the fds, also if it can not be made."""
+    """The bytes of a stream in memory that the daemon shares with us. Owns the fds, also if it cannot be made."""
 
     def __init__(self, fds, size, offset, pool_bytes=0):
         self.size, self.pool = size, b""
@@ -28,7 +28,7 @@ class Ring:
             theirs = _map(fds[0], offset + size, mmap.PROT_READ)
             self.ours = _map(fds[1], offset, mmap.PROT_READ | mmap.PROT_WRITE)
         except OSError as error:
-            raise ProtocolError(f"a ring that can not be mapped: {error}") from error
+            raise ProtocolError(f"a ring that cannot be mapped: {error}") from error
         finally:
             for fd in fds:
                 os.close(fd)

@@ -202,7 +202,7 @@ static int read_events(StateReader *r, Explanation *e) {
 
                 if (!yaml_parser_parse(&r->parser, &v))
                         return r->parser.error == YAML_MEMORY_ERROR ? error_origin(-ENOMEM)
-                                : refuse_state(r, r->parser.problem ? r->parser.problem : "it can not be read", e);
+                                : refuse_state(r, r->parser.problem ? r->parser.problem : "it cannot be read", e);
                 ends = v.type == YAML_STREAM_END_EVENT;
                 error = read_event(r, &v, e);
                 yaml_event_delete(&v);
@@ -235,7 +235,7 @@ int container_state_parse(ContainerStore store, const char *bytes, size_t length
 
 static void note_problem(KnownContainers *k, const char *path, const char *why) {
         if (!k->problem[0])
-                (void)snprintf(k->problem, sizeof(k->problem), "%.150s can not be read: %.150s", path, why);
+                (void)snprintf(k->problem, sizeof(k->problem), "%.150s cannot be read: %.150s", path, why);
 }
 
 /* A pipe would let whoever put it there stop the daemon. -EFBIG: larger than what is read. */

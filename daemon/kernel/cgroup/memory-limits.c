@@ -29,7 +29,7 @@ void memory_limits_deinit(MemoryLimits *m) {
         *m = MEMORY_LIMITS_NULL;
 }
 
-/* NULL: it can not be read, which is taken as that there is none. */
+/* NULL: it cannot be read, which is taken as that there is none. */
 static char *read_text(const char *folder, const char *name) {
         _cleanup_free_ char *path = NULL;
         char *text = NULL;

@@ -17,7 +17,7 @@ typedef struct MemoryLimits {
 
 #define MEMORY_LIMITS_NULL ((MemoryLimits){ .root = NULL })
 
-/* Where limits may be. What can not be seen here is no limit. -ENOMEM */
+/* Where limits may be. What cannot be seen here is no limit. -ENOMEM */
 int memory_limits_find(const char *root, MemoryLimits *ret);
 void memory_limits_deinit(MemoryLimits *m);
 /*

@@ -196,7 +196,7 @@ static int read_proc(const char *root, const char *name, char **ret, Explanation
         r = whole_file_read(path, ret, &length);
         if (r == 0 || r == -ENOENT)
                 return r;
-        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s", path, strerror(-r));
+        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s cannot be read: %s", path, strerror(-r));
 }
 
 /* How far the mounted folder is from the hierarchy's root; ".." is nearer than what our namespace calls the root. */

@@ -95,7 +95,7 @@ static int search_below(Search *q, int fd, size_t depth, Explanation *e) {
                 if (next >= 0)
                         r = search(q, next, depth + 1, e);
                 else if (errno == EMFILE || errno == ENFILE)
-                        r = refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "what is below cgroup %s can not be looked at: %s",
+                        r = refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "what is below cgroup %s cannot be looked at: %s",
                                    q->cgroup->path, strerror(errno));
                 r = r == OWN_CGROUP_E_FOREIGN ? 0 : r;
         }

@@ -1,6 +1,6 @@
 /*
  * A folder is always opened from the root, one component at a time and never through a link, so that whoever owns a
- * part of the tree and moves it about can not lead us out of the hierarchy; and no fds are held on the way, so that a
+ * part of the tree and moves it about cannot lead us out of the hierarchy; and no fds are held on the way, so that a
  * tree can be as deep as its owner likes.
  */
 #include "daemon/kernel/cgroup/walk.h"
@@ -29,9 +29,9 @@ static int explain_folder(const char *path, int error, Explanation *e) {
                               QUOTE(path));
         if (error == EACCES || error == EPERM)
                 return refuse(e, REFUSED_DENIED, "no-permission",
-                              "cgroup %s can not be read (%s): perfd has to be root or have CAP_DAC_READ_SEARCH",
+                              "cgroup %s cannot be read (%s): perfd has to be root or have CAP_DAC_READ_SEARCH",
                               QUOTE(path), strerror(error));
-        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "cgroup %s can not be read: %s", QUOTE(path), strerror(error));
+        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "cgroup %s cannot be read: %s", QUOTE(path), strerror(error));
 }
 
 static int open_root(const CgroupHierarchy *h, dev_t *ret_device, int *ret_fd, Explanation *e) {

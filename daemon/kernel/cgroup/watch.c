@@ -63,14 +63,14 @@ static int refuse_inotify(const char *what, int error, Explanation *e) {
         if (error == ENOMEM)
                 return refuse_kernel_memory(e, QUOTE(what));
         if (error != EMFILE && error != ENFILE && error != ENOSPC)
-                return refuse(e, REFUSED_UNSUPPORTED, "inotify", "%s can not be watched by inotify(7): %s", QUOTE(what),
+                return refuse(e, REFUSED_UNSUPPORTED, "inotify", "%s cannot be watched by inotify(7): %s", QUOTE(what),
                               strerror(error));
         (void)snprintf(path, sizeof(path), "/proc/sys/fs/inotify/%s", limit);
         f = fopen(path, "re");
         if (f && fgets(line, sizeof(line), f))
                 line[strcspn(line, "\n")] = '\0';
         return refuse(e, REFUSED_EXHAUSTED, "inotify",
-                      "%s can not be watched by inotify(7): %s; raise fs.inotify.%s, which is %s%s", QUOTE(what),
+                      "%s cannot be watched by inotify(7): %s; raise fs.inotify.%s, which is %s%s", QUOTE(what),
                       strerror(error), limit, line, error == ENOSPC ? "" : ", or LimitNOFILE= (RLIMIT_NOFILE)");
 }
 

@@ -47,7 +47,7 @@ static const char *paranoid_meaning(long paranoid) {
         return "without CAP_SYS_ADMIN no events at all";
 }
 
-/* The carrier of a ring is what perfd can not do without. */
+/* The carrier of a ring is what perfd cannot do without. */
 static void examine_host(Doctor *d) {
         AttrBase base = { .clock = d->wants->clock };
         struct perf_event_attr attr = attr_of_carrier(&base);

@@ -136,7 +136,7 @@ static void examine_rates(Doctor *d) {
                 doctor_yes(d, "perf_cpu_time_max_percent", "%ld: the kernel does not look at what sampling costs",
                            percent);
         else
-                doctor_no(d, "perf_cpu_time_max_percent", "mount procfs on /proc", "it can not be read");
+                doctor_no(d, "perf_cpu_time_max_percent", "mount procfs on /proc", "it cannot be read");
 }
 
 void doctor_examine_limits(Doctor *d) {

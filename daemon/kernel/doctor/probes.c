@@ -149,7 +149,7 @@ static void refuse_writing(Doctor *d, const char *what, const char *path, int r)
                                                        "work without"
                                                      : "ProtectKernelTunables=no in perfd's unit"
                                       : doctor_permit_writing(d, path, "let its group write that file"),
-                          "%s can not be written: %s%s", path, strerror(-r),
+                          "%s cannot be written: %s%s", path, strerror(-r),
                           *what == 'u' ? "; user probes are those of the PMU, which may count a hit twice" : "");
 }
 
@@ -194,7 +194,7 @@ static void examine_symbols(Doctor *d) {
                                           : "ProtectKernelTunables=no in perfd's unit, which hides it; kernel probes work "
                                             "without",
                           "/proc/kallsyms %s%s: the kernel is asked whether a name exists, similar ones are not known",
-                          error ? "can not be read: " : "is empty", error ? strerror(error) : "");
+                          error ? "cannot be read: " : "is empty", error ? strerror(error) : "");
         else
                 doctor_yes(d, "kernel symbols", "/proc/kallsyms has names%s; kernel.kptr_restrict is %ld",
                            address != 0 ? " and addresses" : ", but no addresses, which only probes at an address and some messages need",

@@ -136,7 +136,7 @@ static void examine_hotplug(Doctor *d) {
                         r == -EAFNOSUPPORT || r == -EPERM || r == -EACCES
                                 ? "allow AF_NETLINK (RestrictAddressFamilies= of its unit), or restart perfd after a CPU came"
                                 : "restart perfd after a CPU came",
-                        "the kernel's uevents can not be heard: %s", strerror(-r));
+                        "the kernel's uevents cannot be heard: %s", strerror(-r));
 }
 
 void doctor_examine_targets(Doctor *d) {

@@ -188,7 +188,7 @@ static void examine_complaints(Doctor *d) {
                 int error = errno;
 
                 doctor_no(d, "filter complaints", error == ENOENT ? "see tracefs" : doctor_permit_writing(d, path, NULL),
-                          "%s can not be written: %s; a refused filter is only called refused", path, strerror(error));
+                          "%s cannot be written: %s; a refused filter is only called refused", path, strerror(error));
         }
 }
 

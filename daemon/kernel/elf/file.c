@@ -15,13 +15,13 @@ static int explain_open(const char *path, int error, Explanation *e) {
         if (error == ENOENT || error == ENOTDIR)
                 return refuse(e, REFUSED_NOT_FOUND, "no-file", "there is no file %s", QUOTE(path));
         if (error == EACCES || error == EPERM)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be opened: %s", QUOTE(path),
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s cannot be opened: %s", QUOTE(path),
                               strerror(error));
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "no fd is left to read %s", QUOTE(path));
         if (error == ENOMEM)
                 return refuse_kernel_memory(e, QUOTE(path));
-        return refuse(e, REFUSED_NOT_FOUND, "no-file", "%s can not be opened: %s", QUOTE(path), strerror(error));
+        return refuse(e, REFUSED_NOT_FOUND, "no-file", "%s cannot be opened: %s", QUOTE(path), strerror(error));
 }
 
 static ElfFile *elf_file_new(const char *path) {

@@ -1,5 +1,5 @@
 /*
- * For probes: where a symbol of an ELF file lies. A file is foreign data: whatever it says is checked, and what can not be right
+ * For probes: where a symbol of an ELF file lies. A file is foreign data: whatever it says is checked, and what cannot be right
  * is refused with where and what. However large its tables are, an open one takes some 9 MiB at most. Blocking reads, which have
  * checkpoints; no global state, any thread, one at a time.
  */
@@ -76,7 +76,7 @@ void elf_probes_free(ElfProbe *probes, size_t n);
 
 /*
  * The arguments of a static probe as fetch args of uprobe_events: "arg1=%di:u64 arg2=+8(%sp):s32". Operands that the
- * kernel can not fetch are left out and named in the explanation (reason "unfetchable"; NULL: none was).
+ * kernel cannot fetch are left out and named in the explanation (reason "unfetchable"; NULL: none was).
  * For x86-64 and arm64. NULL: no memory.
  */
 char *elf_probe_fetch_args(const ElfProbe *p, Explanation *e);

@@ -85,7 +85,7 @@ static int load_build_id(ElfFile *f, const Elf64_Phdr *segment, Explanation *e) 
 /* What maps one byte twice would give two answers to one question. */
 static int load_segment(ElfFile *f, const Elf64_Phdr *p, Explanation *e) {
         if (p->p_filesz > p->p_memsz || p->p_vaddr + p->p_memsz < p->p_vaddr)
-                return elf_file_refuse(f, e, "segment at 0x%" PRIx64 " has sizes that can not be right", p->p_vaddr);
+                return elf_file_refuse(f, e, "segment at 0x%" PRIx64 " has sizes that cannot be right", p->p_vaddr);
         if (p->p_offset > f->size || p->p_filesz > f->size - p->p_offset)
                 return elf_file_refuse(f, e, "is cut off, or holds debug symbols only: its segment at 0x%" PRIx64
                                        " would end behind the file's %" PRIu64 " bytes", p->p_vaddr, f->size);

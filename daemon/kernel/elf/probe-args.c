@@ -191,7 +191,7 @@ char *elf_probe_fetch_args(const ElfProbe *p, Explanation *e) {
         if (!is_whole)
                 return NULL;
         if (n_left > 0)
-                (void)refuse(e, REFUSED_UNSUPPORTED, "unfetchable", "%s:%s: the kernel can not fetch %s",
+                (void)refuse(e, REFUSED_UNSUPPORTED, "unfetchable", "%s:%s: the kernel cannot fetch %s",
                              QUOTE(p->provider), QUOTE(p->name), left);
         return TAKE_PTR(args);
 }

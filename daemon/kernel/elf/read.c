@@ -104,7 +104,7 @@ static int read_block(const ElfFile *f, ElfBlock *b, uint64_t number, char *to, 
                 if (more < 0 && errno == EINTR)
                         continue;
                 if (more < 0)
-                        return elf_file_refuse(f, e, "its bytes at %" PRIu64 " can not be read: %s", offset, strerror(errno));
+                        return elf_file_refuse(f, e, "its bytes at %" PRIu64 " cannot be read: %s", offset, strerror(errno));
                 if (more == 0)
                         break;
                 n += (size_t)more;

@@ -205,7 +205,7 @@ static int refuse_unknown(const ElfFile *f, const char *symbol, const Wanted *w,
         int r;
 
         if (f->tables[0].n == 0 && f->tables[1].n == 0)
-                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no symbol table, so %s can not be found;"
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no symbol table, so %s cannot be found;"
                               " give an address, or a file that is not stripped", QUOTE(f->path), QUOTE(symbol));
         for (size_t i = 0; i < ARRAY_SIZE(f->tables); i++) {
                 if (found[i].is_hidden && is_plain(found[i].version))

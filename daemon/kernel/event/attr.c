@@ -11,7 +11,7 @@
  * All software events of one kind that happen on a CPU at one moment share what the kernel prepares for their samples
  * (do_perf_sw_event()), and since Linux 6.3 that includes the stream id: all of them are written with that of the first.
  * What PERF_SAMPLE_READ says is not prepared but read as it is written, so their samples ask for it, and their own id is
- * the one in there. Their callchain stays that of the first. Up to Linux 6.12 inherited events can not have it; those of
+ * the one in there. Their callchain stays that of the first. Up to Linux 6.12 inherited events cannot have it; those of
  * one task there are told apart only if they are of different kinds.
  */
 #include "daemon/kernel/event/attr.h"
@@ -101,7 +101,7 @@ static int check_period(const EventSpec *s, const struct perf_event_attr *leader
                               (unsigned long long)s->period);
         if ((s->period || s->frequency) && (!can_sample || is_dummy(leader)))
                 return refuse(e, REFUSED_INVALID, "bad-event",
-                              "%s can not be sampled, only counted: give it an interval instead of a period or frequency",
+                              "%s cannot be sampled, only counted: give it an interval instead of a period or frequency",
                               s->name);
         return 0;
 }
@@ -264,7 +264,7 @@ int attr_plan(const AttrBase *base, Event *event, AttrPlan *plan, bool can_sampl
 struct perf_event_attr attr_for(const AttrPlan *plan, size_t i, bool for_task, bool no_inherit) {
         struct perf_event_attr attr = plan->attrs[i];
 
-        /* samples can not read the counts of inherited events (up to Linux 6.12), or only those of their own thread */
+        /* samples cannot read the counts of inherited events (up to Linux 6.12), or only those of their own thread */
         attr.inherit = for_task && !no_inherit && (plan->hides_read || !(plan->attrs[0].sample_type & PERF_SAMPLE_READ));
         return attr;
 }

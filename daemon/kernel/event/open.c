@@ -94,20 +94,20 @@ static int explain_unsupported(const struct perf_event_attr *attr, const char *w
                               "leave out what `attr` sets", what);
         if (error == EINVAL && place.leader_fd >= 0)
                 return refuse(e, REFUSED_INVALID, "bad-group",
-                              "opening %s: the PMU can not count it together with the members before it: the group is too "
+                              "opening %s: the PMU cannot count it together with the members before it: the group is too "
                               "large for its counters, or mixes PMUs", what);
         if (is_hardware && (error == ENOENT || error == EOPNOTSUPP || error == ENODEV))
                 return refuse(e, REFUSED_UNSUPPORTED, "no-counter",
-                              "this machine can not count %s (%s): it has no PMU for it, as most virtual machines%s", what,
+                              "this machine cannot count %s (%s): it has no PMU for it, as most virtual machines%s", what,
                               strerror(error), attr->type == PERF_TYPE_HARDWARE && attr->config == PERF_COUNT_HW_CPU_CYCLES ?
                               "; `fallback: cpu-clock` (perfctl add --fallback cpu-clock) counts that instead" : "");
         if (error == EINVAL && attr->type == PERF_TYPE_BREAKPOINT)
                 return refuse(e, REFUSED_INVALID, "bad-event",
-                              "this CPU can not watch %s: the address has to be a multiple of the length, which is 1, 2, 4 or "
+                              "this CPU cannot watch %s: the address has to be a multiple of the length, which is 1, 2, 4 or "
                               "8, and x86 has no watchpoints for reads alone: use rw", what);
         if (error == EOPNOTSUPP)
                 return refuse(e, REFUSED_UNSUPPORTED, "no-counter",
-                              "%s can not be counted or sampled in this way here: %s", what, strerror(error));
+                              "%s cannot be counted or sampled in this way here: %s", what, strerror(error));
         return refuse(e, REFUSED_UNSUPPORTED, "kernel", "opening %s (pid %d, cpu %d): perf_event_open(2) says %s", what,
                       place.is_cgroup ? -1 : place.pid, place.cpu, strerror(error));
 }

@@ -34,7 +34,7 @@ static inline void open_closep(int *fd) {
 enum {
         OPEN_E_OFFLINE = _REFUSED_MAX, /* that CPU is not online (any more) */
         OPEN_E_EXITED,                 /* that pid is gone */
-        OPEN_E_APART,                  /* the members of a group can not be read together just now */
+        OPEN_E_APART,                  /* the members of a group cannot be read together just now */
         OPEN_E_LEADER_LEFT,            /* the leader observes another task than the member would, or one that has ended */
 };
 
@@ -54,7 +54,7 @@ typedef struct OpenPlace {
  */
 int open_event(const struct perf_event_attr *attr, const char *what, OpenPlace place, int *ret_fd, Explanation *e);
 /*
- * This machine can not count it: opening it is refused by EOPNOTSUPP, ENOENT, ENODEV, EINVAL or EACCES, for which another
+ * This machine cannot count it: opening it is refused by EOPNOTSUPP, ENOENT, ENODEV, EINVAL or EACCES, for which another
  * event may stand in. False also if it is refused for another reason, which open_event() then says.
  */
 bool open_is_missing(const struct perf_event_attr *attr, int cpu);

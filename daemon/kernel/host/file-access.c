@@ -1,5 +1,5 @@
 /*
- * perfd reads files that its clients can not. So that it says nothing of these, a path is walked as the kernel would walk it for
+ * perfd reads files that its clients cannot. So that it says nothing of these, a path is walked as the kernel would walk it for
  * the client, one name at a time, and each folder is asked before a name is looked up in it. Nothing is opened on the way but
  * O_PATH, which has no effect on what is there, waits for nobody, and stays the same file when a name leads elsewhere.
  *

@@ -26,7 +26,7 @@ typedef struct IdleCpus IdleCpus;
 int idle_cpus_open(uint32_t n_cpus, IdleCpus **ret, Explanation *e);
 IdleCpus *idle_cpus_free(IdleCpus *i);
 DEFINE_CLEANUP(IdleCpus *, idle_cpus_free)
-/* Main: this CPU is there, and may be looked at from now on. What the kernel says if it can not. */
+/* Main: this CPU is there, and may be looked at from now on. What the kernel says if it cannot. */
 int idle_cpus_find(IdleCpus *i, uint32_t cpu);
 
 /* To be looked at next. */

@@ -45,7 +45,7 @@ static int refuse_place(const char *path, int error, const char *what, Explanati
 
         if (error == ENOMEM)
                 return refuse_kernel_memory(e, path);
-        return refuse(e, refusal, "state-file", "the state file %s can not be used: %s: %s; give perfd a folder of its own ("
+        return refuse(e, refusal, "state-file", "the state file %s cannot be used: %s: %s; give perfd a folder of its own ("
                       FOLDER_IS_SET_BY ")", path, what, strerror(error));
 }
 
@@ -68,7 +68,7 @@ static int begin_check(int folder, const char *name, const char *path, Explanati
         char begin[sizeof(WORDS) - 1];
         ssize_t n = fd < 0 ? -1 : pread(fd, begin, sizeof(begin), 0);
 
-        if (n < 0 || memcmp(begin, WORDS, (size_t)n) == 0) /* reading it says why it can not be read */
+        if (n < 0 || memcmp(begin, WORDS, (size_t)n) == 0) /* reading it says why it cannot be read */
                 return 0;
         return refuse(e, REFUSED_DENIED, "state-file", "%s does not begin as perfd's state file does, and is left alone as another "
                       "program's: set the key `state` of its configuration to a file of perfd's own, or remove this one", path);
@@ -88,14 +88,14 @@ static int folder_check(const Place *p, Explanation *e) {
         if (fstat(p->fd, &st) < 0)
                 return refuse_place(p->path, errno, p->folder, e);
         if (st.st_uid != geteuid() && st.st_uid != 0)
-                return refuse(e, REFUSED_DENIED, "state-file", "%s can not be the folder of the state file: it belongs to uid %u, "
+                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the folder of the state file: it belongs to uid %u, "
                               "and not to perfd's, %u, or to root", p->folder, (unsigned)st.st_uid, (unsigned)geteuid());
         if (st.st_mode & 022 && st.st_mode & S_ISVTX) /* as /tmp is: to be shared */
-                return refuse(e, REFUSED_DENIED, "state-file", "%s can not be the folder of the state file: others may write to it, "
+                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the folder of the state file: others may write to it, "
                               "as they should (mode %04o); give perfd a folder of its own (" FOLDER_IS_SET_BY ")", p->folder,
                               (unsigned)st.st_mode & 07777);
         if (st.st_mode & 022)
-                return refuse(e, REFUSED_DENIED, "state-file", "%s can not be the folder of the state file: others may write to it "
+                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the folder of the state file: others may write to it "
                               "(mode %04o); take that from them (chmod go-w), or give perfd another folder (" FOLDER_IS_SET_BY ")",
                               p->folder, (unsigned)st.st_mode & 07777);
         return 0;
@@ -299,7 +299,7 @@ int state_file_set_aside(const char *path, char **ret_name, Explanation *e) {
         if (r == 0)
                 r = kind_check(&p, p.name, path, e);
         if (r == STATE_FILE_E_MISSING)
-                return refuse(e, REFUSED_DENIED, "state-file", "%s can not be renamed: it is gone", path);
+                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be renamed: it is gone", path);
         for (int i = 1; i <= NAMES && r == 0; i++) {
                 _cleanup_free_ char *name = NULL;
 
@@ -312,7 +312,7 @@ int state_file_set_aside(const char *path, char **ret_name, Explanation *e) {
                         return 0;
                 }
                 if (errno != EEXIST)
-                        return refuse(e, REFUSED_DENIED, "state-file", "%s can not be renamed: %s", path, strerror(errno));
+                        return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be renamed: %s", path, strerror(errno));
         }
         return r != 0 ? r : refuse(e, REFUSED_DENIED, "state-file", "there are %d broken state files beside %s already", NAMES, path);
 }

@@ -24,8 +24,8 @@ enum {
  */
 int state_file_write(const char *path, const uint8_t *bytes, size_t n, Explanation *e);
 /*
- * malloc. REFUSED_INVALID "state-file": it is not, or not all, of what state_file_write() writes; REFUSED_DENIED: it can
- * not be read; STATE_FILE_E_MISSING. Negative: memory.
+ * malloc. REFUSED_INVALID "state-file": it is not, or not all, of what state_file_write() writes; REFUSED_DENIED: it cannot
+ * be read; STATE_FILE_E_MISSING. Negative: memory.
  */
 int state_file_read(const char *path, uint8_t **ret_bytes, size_t *ret_n, Explanation *e);
 /* For who only checks a configuration, and need not be who uses it: REFUSED_DENIED if what is there, as far as it can be seen, is none. */

@@ -1,4 +1,4 @@
-/* PMUs may have a file or not, and that there is none is an answer; that one can not be read is a refusal. */
+/* PMUs may have a file or not, and that there is none is an answer; that one cannot be read is a refusal. */
 #include "daemon/kernel/pmu/sysfs.h"
 
 #include "config/words.h"
@@ -15,11 +15,11 @@ static int refuse_path(const char *path, int error, Explanation *e) {
         if (error == ENOMEM)
                 return refuse_kernel_memory(e, QUOTE(path));
         if (error == EACCES || error == EPERM)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s can not be read: %s", QUOTE(path),
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s cannot be read: %s", QUOTE(path),
                               strerror(error));
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "no fd is left to read %s", QUOTE(path));
-        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s", QUOTE(path), strerror(error));
+        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s cannot be read: %s", QUOTE(path), strerror(error));
 }
 
 /* No name of a user leads out of its folder. */

@@ -65,7 +65,7 @@ static int reduce(cap_t own, cap_t reduced, PrivilegesReport *report) {
 
         if (r < 0) {
                 report->is_wrong = true;
-                (void)snprintf(report->text, size, "CAP_SYS_ADMIN is kept, because it can not be given up: capset(2) says %s; "
+                (void)snprintf(report->text, size, "CAP_SYS_ADMIN is kept, because it cannot be given up: capset(2) says %s; "
                                "a seccomp filter (SystemCallFilter=) has to allow it", strerror(-r));
                 return 0;
         }
@@ -132,7 +132,7 @@ static int reduce_root(cap_t own, PrivilegesReport *report) {
         if (r == 0)
                 r = set_of_root(own, false, &without);
         if (r == 0 && has_capability(own, CAP_SYS_ADMIN)) {
-                r = drop(effective, (const cap_flag_t[]){ CAP_EFFECTIVE }, 1); /* tried before it can not be taken back */
+                r = drop(effective, (const cap_flag_t[]){ CAP_EFFECTIVE }, 1); /* tried before it cannot be taken back */
                 asks = r == 0 && !opens_events();
                 needs_admin = asks || can_define_no_probes();
         }
@@ -146,7 +146,7 @@ static int reduce_root(cap_t own, PrivilegesReport *report) {
                                              : "");
         } else {
                 report->is_wrong = true;
-                (void)snprintf(report->text, sizeof(report->text), "root's capabilities can not be given up: %s", strerror(-r));
+                (void)snprintf(report->text, sizeof(report->text), "root's capabilities cannot be given up: %s", strerror(-r));
         }
         (void)cap_free(with);
         (void)cap_free(without);

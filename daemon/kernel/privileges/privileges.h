@@ -9,7 +9,7 @@
  */
 typedef struct PrivilegesReport {
         bool keep;         /* set by who asks: it is wanted for something else */
-        bool has_given_up; /* CAP_SYS_ADMIN: this process can not get it back */
+        bool has_given_up; /* CAP_SYS_ADMIN: this process cannot get it back */
         bool is_wrong;     /* it could be given up and was not, because of what the text says */
         char text[256];
 } PrivilegesReport;
@@ -18,6 +18,6 @@ typedef struct PrivilegesReport {
 
 /*
  * Tries whether this kernel opens perf events of the host with CAP_PERFMON alone, and gives CAP_SYS_ADMIN up for good if
- * it does, unless it is to be kept. Root gives up whatever else perfd has no use for. Fills the rest of the report. -errno: what was tried can not be taken back.
+ * it does, unless it is to be kept. Root gives up whatever else perfd has no use for. Fills the rest of the report. -errno: what was tried cannot be taken back.
  */
 int privileges_reduce(PrivilegesReport *report);

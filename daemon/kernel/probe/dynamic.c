@@ -133,7 +133,7 @@ static char *read_log(const char *root) {
 static int explain_file(const char *path, bool is_kernel, int error, Explanation *e) {
         switch (error) {
         case ENOMEM:
-                return refuse(e, REFUSED_EXHAUSTED, "no-memory", "%s can not be written: the kernel has no memory for another "
+                return refuse(e, REFUSED_EXHAUSTED, "no-memory", "%s cannot be written: the kernel has no memory for another "
                               "probe", path);
         case ENOENT:
                 return refuse(e, REFUSED_UNSUPPORTED, is_kernel ? "no-kprobes" : "no-uprobes",
@@ -147,12 +147,12 @@ static int explain_file(const char *path, bool is_kernel, int error, Explanation
         case EPERM:
         case EROFS:
                 return refuse(e, REFUSED_DENIED, "no-permission",
-                              "%s can not be written: %s. A probe with fetch args or maxactive, on processes with "
+                              "%s cannot be written: %s. A probe with fetch args or maxactive, on processes with "
                               "their children, or on a kernel without a probe PMU is defined there: perfd has to be root or may be given that one file "
                               "(chmod, chown); as a service it also needs ProtectKernelTunables=no, and no kernel lockdown "
                               "may forbid it", path, strerror(error));
         }
-        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be written: %s", path, strerror(error));
+        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s cannot be written: %s", path, strerror(error));
 }
 
 /* Without a complaint of the kernel's there is only the errno. */

@@ -27,7 +27,7 @@
 
 DEFINE_CLEANUP(DIR *, closedir)
 
-/* False if they can not be seen, or the process is gone. `who` is a pid or "self". */
+/* False if they cannot be seen, or the process is gone. `who` is a pid or "self". */
 static bool read_spaces(const char *who, uint16_t *ret) {
         struct stat pid, time = { 0 };
         char path[64];
@@ -88,7 +88,7 @@ int probe_owner_self(ProbeOwner *ret, Explanation *e) {
                               "LimitNOFILE= (RLIMIT_NOFILE) or trace less");
         if (r < 0 || !read_spaces("self", &o.spaces))
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel",
-                              "/proc/self can not be read (%s), and probes in tracefs are named after the process that "
+                              "/proc/self cannot be read (%s), and probes in tracefs are named after the process that "
                               "defines them: is /proc mounted?", strerror(r < 0 ? -r : errno));
         *ret = o;
         return 0;
@@ -219,7 +219,7 @@ static int remove_line(const char *root, bool is_kernel, const ProbeLine *l, siz
                 (*n)++;
         else
                 (void)refuse(e, REFUSED_DENIED, "leftover",
-                             "the probe %s/%s in %s/%s_events is that of a perfd which is dead, but it can not be "
+                             "the probe %s/%s in %s/%s_events is that of a perfd which is dead, but it cannot be "
                              "removed: %s. As root, `echo '-:%s/%s' >> %s/%s_events`", group, name, root,
                              is_kernel ? "kprobe" : "uprobe", strerror(-r), group, name, root,
                              is_kernel ? "kprobe" : "uprobe");
@@ -235,7 +235,7 @@ static int remove_from(const char *root, bool is_kernel, const ProbeOwner *self,
                 return r == -ENOENT ? 0 : r;
         if (r < 0)
                 return refuse(e, r == -EACCES || r == -EPERM ? REFUSED_DENIED : REFUSED_UNSUPPORTED, "leftover",
-                              "%s can not be read to look for probes of dead perfds: %s", path, strerror(-r));
+                              "%s cannot be read to look for probes of dead perfds: %s", path, strerror(-r));
         r = 0;
         for (const char *line = text; *line && r == 0;) {
                 size_t n_line = strcspn(line, "\n");

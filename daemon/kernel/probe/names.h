@@ -33,7 +33,7 @@ typedef struct ProbeOwner {
 /* The calling process. REFUSED_UNSUPPORTED "kernel" if /proc does not say it. */
 int probe_owner_self(ProbeOwner *ret, Explanation *e);
 /*
- * Whether that process may still live. True whenever that can not be known: it is in another pid namespace, or /proc
+ * Whether that process may still live. True whenever that cannot be known: it is in another pid namespace, or /proc
  * hides it.
  */
 bool probe_owner_lives(const ProbeOwner *o, const ProbeOwner *self);

@@ -212,7 +212,7 @@ static int open_file(ProbePlaces *p, ElfFile **ret, Explanation *e) {
 
         if (r == 0 && !probe_places_is_same_file(p)) /* a link in another root */
                 return elf_file_open_fd(p->fd, p->path, ret, e);
-        r = elf_file_open(p->path, &f, e); /* says why, if it can not be opened at all */
+        r = elf_file_open(p->path, &f, e); /* says why, if it cannot be opened at all */
         if (r != 0)
                 return r;
         elf_file_inode(f, &device, &inode);

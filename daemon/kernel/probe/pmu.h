@@ -22,7 +22,7 @@ struct Probe {
         size_t n_defined;
 };
 
-/* Lets the PMU do it, with a config for each site; refused without explanation if it can not. Negative: no memory. */
+/* Lets the PMU do it, with a config for each site; refused without explanation if it cannot. Negative: no memory. */
 int probe_pmu_take(Probe *p);
 /* What opens site i, once probe_pmu_set_target() was told of what. */
 ProbeAttr probe_pmu_attr(const Probe *p, size_t i);

@@ -125,7 +125,7 @@ static int name_owner(Probe *p, const Tracing *t, Explanation *e) {
         return p->root && p->names ? 0 : error_origin(-ENOMEM);
 }
 
-/* Whatever the PMUs can do, they can not do this. */
+/* Whatever the PMUs can do, they cannot do this. */
 static bool has_to_be_defined(const Probe *p, const ProbeRequest *q, const ProbeArgs *args) {
         /*
          * The PMUs read what config1 points at once more for each child, perf_kprobe_init() and perf_uprobe_init(), in a
@@ -173,7 +173,7 @@ static int define_user(Probe *p, const Tracing *t, const ProbeRequest *q, const 
         }
         if (probe_pmu_is_denied(p))
                 return refuse(e, REFUSED_DENIED, "no-permission",
-                              "a probe on %.200s is refused in both ways: %s/uprobe_events can not be written, and the uprobe "
+                              "a probe on %.200s is refused in both ways: %s/uprobe_events cannot be written, and the uprobe "
                               "PMU asks for CAP_SYS_ADMIN (CAP_PERFMON before Linux 6.16). Let perfd write that file "
                               "(CAP_DAC_OVERRIDE or chmod; as a service ProtectKernelTunables=no too), where hits are "
                               "exact, or give it that capability (perfd --keep-capabilities)", p->places.path, t->root);

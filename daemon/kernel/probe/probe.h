@@ -47,7 +47,7 @@ typedef struct ProbeRequest {
  * "bad-maxactive"; REFUSED_UNSUPPORTED "no-kprobes", "no-uprobes", "ifunc"; REFUSED_DENIED "no-permission".
  */
 int probe_define(const Tracing *t, const ProbeRequest *q, Probe **ret, Explanation *e);
-/* Removes the definition, of which no fd is open any more. Accepts NULL. Any thread. Logs what can not be removed. */
+/* Removes the definition, of which no fd is open any more. Accepts NULL. Any thread. Logs what cannot be removed. */
 Probe *probe_free(Probe *p);
 DEFINE_CLEANUP(Probe *, probe_free)
 
@@ -74,14 +74,14 @@ bool probe_is_exact(const Probe *p);
 
 /*
  * kprobe_profile / uprobe_profile, of all sites: false if the kernel does not count it for this kind (PMU probes), or
- * if it can not be read. A user probe is never busy, so nothing of it is missed.
+ * if it cannot be read. A user probe is never busy, so nothing of it is missed.
  */
 bool probe_read_profile(const Tracing *t, const Probe *p, uint64_t *ret_hits, uint64_t *ret_missed);
 
 /*
  * At start: definitions whose group says that a perfd that does not live any more (its pid is gone, or has another
  * start time) made them are removed; all others, also of other living perfds and of foreign tools, are never touched.
- * Gives how many. Where one can not be removed it is still 0, and the explanation says which one and why. Refused if
- * the definitions can not be read at all. `rN:` prefixes of return probes (maxactive) are parsed.
+ * Gives how many. Where one cannot be removed it is still 0, and the explanation says which one and why. Refused if
+ * the definitions cannot be read at all. `rN:` prefixes of return probes (maxactive) are parsed.
  */
 int probe_remove_leftovers(const Tracing *t, size_t *ret_n, Explanation *e);

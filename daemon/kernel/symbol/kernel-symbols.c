@@ -114,7 +114,7 @@ static bool span_is(Span s, const char *text, size_t n) {
         return s.n == n && memcmp(s.at, text, n) == 0;
 }
 
-/* What the kernel lists but has no function of: BPF programs and trampolines. They can not be probed by name. */
+/* What the kernel lists but has no function of: BPF programs and trampolines. They cannot be probed by name. */
 static bool is_made_at_run_time(Span module) {
         return span_is(module, "bpf", 3) || (module.n > 9 && memcmp(module.at, "__builtin", 9) == 0);
 }

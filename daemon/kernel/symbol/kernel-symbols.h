@@ -1,6 +1,6 @@
 /*
  * For probes: names and addresses of the kernel's functions, as /proc/kallsyms lists them. Whatever stands in the text
- * is foreign: lines that can not be right are left out. Any thread.
+ * is foreign: lines that cannot be right are left out. Any thread.
  *
  *     ffffffff812009c0 t kzalloc_noprof.constprop.0
  *     0000000000000000 t nf_hook_slow	[nf_conntrack]       addresses are 0 for who may not see them (kptr_restrict)
@@ -20,7 +20,7 @@ enum {
         KERNEL_SYMBOLS_E_HIDDEN = _REFUSED_MAX, /* there is no list to look into: only the kernel knows */
 };
 
-/* The list, in malloc'ed memory. KERNEL_SYMBOLS_E_HIDDEN if it can not be read or is empty. -ENOMEM. */
+/* The list, in malloc'ed memory. KERNEL_SYMBOLS_E_HIDDEN if it cannot be read or is empty. -ENOMEM. */
 int kernel_symbols_read(const char *path, char **ret_text, size_t *ret_length);
 
 /*

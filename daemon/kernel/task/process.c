@@ -221,7 +221,7 @@ static int explain(int error, Explanation *e) {
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
                               "no fd is left to read /proc; raise LimitNOFILE= (RLIMIT_NOFILE) or trace less");
-        return refuse(e, error == EACCES ? REFUSED_DENIED : REFUSED_UNSUPPORTED, "kernel", "/proc can not be read: %s",
+        return refuse(e, error == EACCES ? REFUSED_DENIED : REFUSED_UNSUPPORTED, "kernel", "/proc cannot be read: %s",
                       strerror(error));
 }
 

@@ -12,7 +12,7 @@
 /*
  * Every process that can be looked at; one that ends meanwhile is left out, as are threads. clock: of the stream.
  * cgroups: where the hierarchy is mounted whose paths are meant (cgroup.h), for their ids; NULL: they have none.
- * REFUSED_UNSUPPORTED, REFUSED_EXHAUSTED, REFUSED_DENIED: /proc can not be read. REFUSED_CANCELLED. -ENOMEM.
+ * REFUSED_UNSUPPORTED, REFUSED_EXHAUSTED, REFUSED_DENIED: /proc cannot be read. REFUSED_CANCELLED. -ENOMEM.
  */
 int process_scan(clockid_t clock, const char *cgroups, TaskScan **ret, Explanation *e);
 

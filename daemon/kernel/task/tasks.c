@@ -25,7 +25,7 @@ static int compare_tids(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-/* Only what is really gone is "gone": a process that can not be looked at for lack of an fd is still there. */
+/* Only what is really gone is "gone": a process that cannot be looked at for lack of an fd is still there. */
 static int explain_proc(const char *path, uint32_t pid, int error, Explanation *e) {
         if (error == ENOENT || error == ESRCH)
                 return refuse(e, REFUSED_NOT_FOUND, "gone", "there is no process %u", pid);
@@ -36,8 +36,8 @@ static int explain_proc(const char *path, uint32_t pid, int error, Explanation *
                               "no fd is left to read %s; raise LimitNOFILE= (RLIMIT_NOFILE) or trace less", path);
         if (error == EACCES || error == EPERM)
                 return refuse(e, REFUSED_DENIED, "no-permission",
-                              "%s can not be read: %s; is /proc mounted with hidepid?", path, strerror(error));
-        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s", path, strerror(error));
+                              "%s cannot be read: %s; is /proc mounted with hidepid?", path, strerror(error));
+        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s cannot be read: %s", path, strerror(error));
 }
 
 int tasks_of_process(uint32_t pid, uint32_t **ret_tids, size_t *ret_n, Explanation *e) {
@@ -77,7 +77,7 @@ typedef struct Family {
         bool ours;
 } Family;
 
-/* What is behind the comm, which may hold anything: " S PPID ...". NULL, and errno: it can not be read. */
+/* What is behind the comm, which may hold anything: " S PPID ...". NULL, and errno: it cannot be read. */
 static const char *read_stat(uint32_t tid, char stat[static STAT_SIZE]) {
         _cleanup_close_ int fd = -1;
         const char *comm_end;
@@ -261,7 +261,7 @@ int cpus_read(const char *path, uint32_t **ret_cpus, size_t *ret_n, Explanation 
         if (r == -ENOMEM)
                 return r;
         if (r < 0)
-                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s; is sysfs mounted?", path, strerror(-r));
+                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s cannot be read: %s; is sysfs mounted?", path, strerror(-r));
         return cpu_list_parse(list, ret_cpus, ret_n, e);
 }
 

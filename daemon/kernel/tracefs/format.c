@@ -135,8 +135,8 @@ static int refuse_text(const char *group, Span s, Explanation *e) {
         while (s.at + n < s.end && n < 60 && isprint((unsigned char)s.at[n]))
                 n++;
         return refuse(e, REFUSED_INVALID, "bad-format",
-                      "the kernel's format of an event in group %s can not be parsed: it begins \"%.*s\"; the event "
-                      "can not be decoded on this kernel", group, n, s.at);
+                      "the kernel's format of an event in group %s cannot be parsed: it begins \"%.*s\"; the event "
+                      "cannot be decoded on this kernel", group, n, s.at);
 }
 
 static int add_field(Plan *p, const struct tep_format_field *t, Span declaration, Explanation *e) {
@@ -150,7 +150,7 @@ static int add_field(Plan *p, const struct tep_format_field *t, Span declaration
         if (t->offset < 0 || t->size < 0 || end > (int64_t)FORMAT_MAX_SIZE || (dynamic && t->size != sizeof(uint32_t)))
                 return refuse(e, REFUSED_INVALID, "bad-format",
                               "the kernel's format of %s:%s puts field %s at offset %d with size %d, where no record "
-                              "has it; the event can not be decoded on this kernel", p->group, p->name, t->name,
+                              "has it; the event cannot be decoded on this kernel", p->group, p->name, t->name,
                               t->offset, t->size);
         if (t->size == 0)
                 return 0; /* "char buf[]" has no size in ftrace's own events only */

@@ -27,6 +27,6 @@
 
 /*
  * The event's name and id are those in the text. The common_ fields are left out. REFUSED_INVALID with the reason
- * "bad-format" if the text can not be parsed or places a field where no record has bytes. -ENOMEM.
+ * "bad-format" if the text cannot be parsed or places a field where no record has bytes. -ENOMEM.
  */
 int format_parse(const char *group, const char *text, size_t length, Plan **ret, Explanation *e);

@@ -128,12 +128,12 @@ static int explain_unreadable(const char *path, int error, Explanation *e) {
                 return refuse_kernel_memory(e, path);
         if (error == EACCES || error == EPERM)
                 return refuse(e, REFUSED_DENIED, "no-permission",
-                              "%s can not be read (%s): perfd has to be root or have CAP_DAC_READ_SEARCH", path,
+                              "%s cannot be read (%s): perfd has to be root or have CAP_DAC_READ_SEARCH", path,
                               strerror(error));
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
                               "no fd is left to read %s: raise LimitNOFILE= (RLIMIT_NOFILE) or trace less", path);
-        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s can not be read: %s", path, strerror(error));
+        return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s cannot be read: %s", path, strerror(error));
 }
 
 static int names_add_group(Names *l, const char *root, const char *group, const Pattern *glob, Explanation *e) {
@@ -353,7 +353,7 @@ void tracing_explain_filter(const Tracing *t, const char *group, const char *nam
         tracefs_instance_free(instance);
 }
 
-/* What can not be written is not known to be wrong. */
+/* What cannot be written is not known to be wrong. */
 int tracing_try_filter(const Tracing *t, const char *group, const char *name, const char *filter, Explanation *e) {
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int fd = -1;

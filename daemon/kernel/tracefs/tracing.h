@@ -19,7 +19,7 @@ typedef struct Tracing {
 
 /*
  * Finds tracefs, mounts it if it is not mounted. root NULL: where Linux has it. REFUSED_UNSUPPORTED "no-tracefs"
- * if there is none and it can not be mounted.
+ * if there is none and it cannot be mounted.
  */
 int tracing_open(Tracing *t, const char *root, Explanation *e);
 /*

@@ -133,7 +133,7 @@ static int cpu_gone(Supervisor *s, uint32_t slot) {
         return r;
 }
 
-/* That an event can not be counted there is said, and is no reason to do without the others. */
+/* That an event cannot be counted there is said, and is no reason to do without the others. */
 static void say_refused(const Supervisor *s, const Registration *g, const Explanation *e, const void *userdata) {
         log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
                        LOG_FIELDS({ "EVENT", g->event->spec.name }, { "REASON", e->reason },

@@ -1,9 +1,9 @@
 /*
  * Events that clients want to be kept outlive the daemon: they stand in the state file, one AddRequest, which is written
- * anew before each change of one of them. So nothing is changed that can not be kept, and nothing is acknowledged that is
+ * anew before each change of one of them. So nothing is changed that cannot be kept, and nothing is acknowledged that is
  * not on the disk; a change that is refused after that writes the file as it was.
  *
- * What stands there and can not be opened, because its module or target is not there now, stays there and is pending:
+ * What stands there and cannot be opened, because its module or target is not there now, stays there and is pending:
  * supervisor/configuration/retry.c.
  */
 #include "daemon/supervisor/changes/kept.h"
@@ -139,7 +139,7 @@ int kept_write(Supervisor *s, const KeptChange *change, Explanation *e) {
         if (!change_is_kept(s, change))
                 return 0;
         if (s->state_unusable)
-                return refuse(e, REFUSED_DENIED, "state-file", "events can not be kept, because what was kept before is not known: "
+                return refuse(e, REFUSED_DENIED, "state-file", "events cannot be kept, because what was kept before is not known: "
                               "%s; repair that and start perfd anew", s->state_unusable);
         return write_file(s, change, e);
 }

@@ -3,6 +3,6 @@
 
 #include "daemon/supervisor/supervisor.h"
 
-/* Once, behind the configuration's events. What can not be read or added is said on the log. Negative: memory. */
+/* Once, behind the configuration's events. What cannot be read or added is said on the log. Negative: memory. */
 int supervisor_load_kept(Supervisor *s);
 void supervisor_free_kept(Supervisor *s);

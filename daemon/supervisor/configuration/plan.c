@@ -1,6 +1,6 @@
 /*
  * What another configuration would change, found by preparing that change as a reload does, and closing it all again: so a
- * plan can not say anything else than what is done then.
+ * plan cannot say anything else than what is done then.
  *
  * That may take long, and others change what runs in the middle of it (supervisor/operations/operations.c). So first everything is
  * resolved, and what a reload would open of it is tried, once, without regard for what becomes of the rest. Then, when nothing is

@@ -111,7 +111,7 @@ static int supervisor_change_config(Supervisor *s, Config *c, bool may_wait, Per
                 r = undone < 0 ? undone : r;
         }
         if (r == 0) {
-                operations_set_final(&s->operations); /* what can not be opened stays pending; what the change is about has been done */
+                operations_set_final(&s->operations); /* what cannot be opened stays pending; what the change is about has been done */
                 r = supervisor_retry_kept(s);
         }
         if (r == 0) {

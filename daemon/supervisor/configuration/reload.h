@@ -15,7 +15,7 @@ typedef struct Reload {
         size_t n_replacements;
         Registration **removed; /* also those whose name is in `added`: they are changed by a new event */
         size_t n_removed;
-        bool may_wait;         /* what can not be opened now is pending, and refuses nothing */
+        bool may_wait;         /* what cannot be opened now is pending, and refuses nothing */
         PendingEvent *pending;
 } Reload;
 

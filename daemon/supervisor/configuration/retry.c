@@ -1,5 +1,5 @@
 /*
- * An event that can not be opened now does not keep the others from running, nor perfd from starting: after a reboot a unit,
+ * An event that cannot be opened now does not keep the others from running, nor perfd from starting: after a reboot a unit,
  * a container, a module or a file may come later than perfd. Cgroups are watched by inotify(7), and an event whose unit is not
  * there is registered without an fd (supervisor/changes/follow.c). For all else nothing tells when to look again, so a timer does:
  * after a second, then after twice as long each time, up to half a minute. It runs only while something is pending.

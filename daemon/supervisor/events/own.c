@@ -75,7 +75,7 @@ static int check_options(const Access *a, const EventSpec *spec, Explanation *e)
         return 0;
 }
 
-/* Of what a client can not be told by counts, and of what would hold a counter against all others. */
+/* Of what a client cannot be told by counts, and of what would hold a counter against all others. */
 static int check_member(const Access *a, const EventSpec *spec, const EventName *name, Explanation *e) {
         const EventModifiers *m = &name->modifiers;
         bool is_known = name->kind == EVENT_NAME_TRACEPOINT || name->kind == EVENT_NAME_SOFTWARE ||
@@ -89,7 +89,7 @@ static int check_member(const Access *a, const EventSpec *spec, const EventName 
                 return spec->filter ? refuse_event(a, spec, "counted with a filter, which would tell what others do", e) : 0;
         if (name->kind == EVENT_NAME_TRACEPOINT && strcmp(name->group, "syscalls") != 0 &&
             strcmp(name->group, "raw_syscalls") != 0)
-                return refuse_event(a, spec, "whose samples can tell of others, as those of syscalls and raw_syscalls can not", e);
+                return refuse_event(a, spec, "whose samples can tell of others, as those of syscalls and raw_syscalls cannot", e);
         return 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Events that are to run and can not be opened now, because their module, file, process or privilege is not there. They are tried
+ * Events that are to run and cannot be opened now, because their module, file, process or privilege is not there. They are tried
  * again by a slow timer, by each reload and by each apply (supervisor/configuration/retry.h). Main thread only.
  */
 #pragma once
@@ -20,7 +20,7 @@ typedef struct PendingEvent {
         Perfd__V1__EventSpec *spec;
         bool is_configured; /* else it stands in the state file */
         char *place;        /* "PATH:LINE:COLUMN: " of the configuration, or "" */
-        char *why;          /* it can not be opened, for people */
+        char *why;          /* it cannot be opened, for people */
         const char *reason; /* the same for programs, with static lifetime; NULL: it was not tried yet */
 } PendingEvent;
 

@@ -36,7 +36,7 @@ static int refuse_unknown(const Supervisor *s, const NamePattern *p, Explanation
         for (const Registration *r = s->registrations; r; r = r->next)
                 nearest_add(&near, p->text, p->is_group ? event_spec_group(&r->event->spec) : r->event->spec.name);
         if (pending)
-                return refuse(e, REFUSED_NOT_FOUND, "pending", "%s does not run: it is pending, because it can not be opened "
+                return refuse(e, REFUSED_NOT_FOUND, "pending", "%s does not run: it is pending, because it cannot be opened "
                               "now: %s", p->text, pending->why);
         if (p->is_group)
                 return refuse(e, REFUSED_NOT_FOUND, "unknown-group",

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Refusals of events that this machine can not count, which the log has said: supervisor/requests/requests.c. */
+/* Refusals of events that this machine cannot count, which the log has said: supervisor/requests/requests.c. */
 typedef struct UncountedSaid {
         uint64_t connection; /* of the last one */
         uint64_t hashes[64]; /* of their texts; the oldest is forgotten first */

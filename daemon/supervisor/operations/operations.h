@@ -61,7 +61,7 @@ typedef struct Operations {
         bool is_serving;     /* others, at a checkpoint of what runs */
         bool is_in_step;     /* as is_serving, but in the middle of what others must not come between */
         bool has_looked;     /* the request that ran last only looked: changes have the next turn */
-        bool is_final;       /* what runs has begun something that can not be undone */
+        bool is_final;       /* what runs has begun something that cannot be undone */
         bool is_pinned;      /* the trial that runs is not to be suspended */
         nsec_t resumed;      /* when what runs began, or went on behind another one */
         nsec_t worked;       /* of the trial that runs, until then */
@@ -98,7 +98,7 @@ int operations_client(const Operations *o, Credentials *own, const Credentials *
 void operations_set_pinned(Operations *o, bool on);
 /* The trial that ran was cancelled because it took too long, and somebody else waited for it. */
 bool operations_is_overdue(const Operations *o);
-/* What runs can not be undone from here on: it is cancelled no more. */
+/* What runs cannot be undone from here on: it is cancelled no more. */
 void operations_set_final(Operations *o);
 /*
  * What runs waits for another thread, and others are served meanwhile; at most until `usec` have passed. As checkpoint(), but

@@ -27,7 +27,7 @@ size_t supervisor_count_online(const Supervisor *s) {
 
 int supervisor_explain_thread(int r, Explanation *e) {
         return refuse(e, REFUSED_EXHAUSTED, "kernel",
-                      "a thread can not be started: %s; perfd has one for each CPU and a few more: raise TasksMax= "
+                      "a thread cannot be started: %s; perfd has one for each CPU and a few more: raise TasksMax= "
                       "(RLIMIT_NPROC) or the memory that it may use", strerror(-r));
 }
 
@@ -208,7 +208,7 @@ void supervisor_stop_readers(Supervisor *s) {
         for (size_t slot = 0; s->readers && slot < s->n_cpus; slot++)
                 any |= s->readers[slot].thread.started;
         if (any && supervisor_order(s, READER_STOP, NULL) < 0)
-                abort(); /* no memory for a mail: the threads can not be told */
+                abort(); /* no memory for a mail: the threads cannot be told */
         for (uint32_t slot = 0; any && slot < s->n_cpus; slot++) {
                 if (reader_is_stalled(&s->answering.readers[slot]))
                         continue; /* it may never end: supervisor_stop() */

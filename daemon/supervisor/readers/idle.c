@@ -37,7 +37,7 @@ int supervisor_open_idle(IdleCpus **ret, Explanation *why) {
         r = system_calls_end_bpf(); /* also where nothing could be opened: it may be allowed all the same */
         if (r < 0) {
                 *ret = idle_cpus_free(*ret);
-                (void)refuse(why, REFUSED_DENIED, "no-seccomp", "what perfd does not need of bpf(2) can not be given up: %s",
+                (void)refuse(why, REFUSED_DENIED, "no-seccomp", "what perfd does not need of bpf(2) cannot be given up: %s",
                              strerror(-r));
         }
         return 0;

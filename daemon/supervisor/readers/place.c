@@ -4,7 +4,7 @@
  * The decision to doubt is that a ring which is read from elsewhere has a thread of its own all the same, that may run on
  * each of the CPUs that have readers, instead of being one more ring of one of these: then nothing that one CPU does makes
  * another one's records wait, the scheduler finds the CPU that has time, and a reader stays a loop over one ring.
- * What such a thread can not know is in reader/remote.c.
+ * What such a thread cannot know is in reader/remote.c.
  */
 #include "daemon/supervisor/supervisor.h"
 

@@ -1,6 +1,6 @@
 /*
  * For the supervisor: main waits for another thread. For the first moment it does nothing else; then others are served, as at a
- * checkpoint, while what waits can not be cancelled. Patience is counted in slices in which main has run: while all of perfd is
+ * checkpoint, while what waits cannot be cancelled. Patience is counted in slices in which main has run: while all of perfd is
  * stopped, none passes. Main thread only.
  */
 #pragma once
@@ -38,7 +38,7 @@ int supervisor_report(struct Supervisor *s, DispatcherReport *ret, Explanation *
  */
 int supervisor_look_at_dispatcher(struct Supervisor *s);
 void supervisor_end_look(struct Supervisor *s);
-/* What can not be done without it, and neither be refused: waits as long as it takes; until perfd is to stop: -ETIMEDOUT. */
+/* What cannot be done without it, and neither be refused: waits as long as it takes; until perfd is to stop: -ETIMEDOUT. */
 int supervisor_ask_pipe(struct Supervisor *s, DispatcherOrder order, uint32_t slot);
 /* What needs the dispatcher is refused while it does not answer. */
 int supervisor_refuse_unanswered(const struct Supervisor *s, const char *what, Explanation *e);

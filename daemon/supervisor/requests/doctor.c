@@ -122,7 +122,7 @@ int supervisor_check_host(const Config *config, bool keep_capabilities, bool jso
                 else
                         print_text(&report.rows[i]);
         if (r == 0 && isatty(STDOUT_FILENO) && !json)
-                printf("\nperfd %s run here\n", report.can_run ? "can" : "can NOT");
+                printf("\nperfd %s run here\n", report.can_run ? "can" : "cannot");
         if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
                 r = -EIO;
         if (r == 0)

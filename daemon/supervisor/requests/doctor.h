@@ -6,7 +6,7 @@
 #include "config/config.h"
 
 /*
- * Prints what this host allows, without a daemon. 0: perfd can run here, REFUSED_UNSUPPORTED: it can not; negative: it
+ * Prints what this host allows, without a daemon. 0: perfd can run here, REFUSED_UNSUPPORTED: it cannot; negative: it
  * could not be said.
  */
 int supervisor_check_host(const Config *config, bool keep_capabilities, bool json);

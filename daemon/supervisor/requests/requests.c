@@ -221,7 +221,7 @@ static const RequestKind requests[] = {
 };
 
 /*
- * That this machine can not count an event is said once until perfd is started again, and of several that a client asks for only
+ * That this machine cannot count an event is said once until perfd is started again, and of several that a client asks for only
  * the first: `perfctl stat` asks for four each time, on every virtual machine.
  */
 static bool is_known(const RequestContext *a, const Explanation *e) {

@@ -65,7 +65,7 @@ static int check_probe(const EventName *name, Explanation *e) {
         int r = probe_places_find(name, NULL, NULL, &places, e);
 
         if (r == 0 && name->kind == EVENT_NAME_KPROBE && !places.is_known)
-                r = refuse(e, REFUSED_DENIED, "no-permission", "whether this kernel has a function %s can not be seen: "
+                r = refuse(e, REFUSED_DENIED, "no-permission", "whether this kernel has a function %s cannot be seen: "
                            KERNEL_SYMBOLS_PATH " shows none", places.symbols.items[0]);
         probe_places_deinit(&places);
         return r;

@@ -179,7 +179,7 @@ static int spec_for_one(const EventSpec *spec, const char *event, EventSpec *ret
 
 static int refuse_name(const EventSpec *spec, Explanation *e) {
         return refuse(e, REFUSED_INVALID, "bad-event",
-                      "%s can name several events, which can not all be called %s: leave the name out", spec->event,
+                      "%s can name several events, which cannot all be called %s: leave the name out", spec->event,
                       spec->name);
 }
 

@@ -281,7 +281,7 @@ int supervisor_find_sources(Supervisor *s, const SourceRequest *q, Sources *ret,
         }
         for (size_t i = 0; i < list.n && r == 0; i++)
                 if (list.items[i].is_uncore && !event_spec_is_host(q->spec))
-                        r = refuse(e, REFUSED_INVALID, "bad-target", "%s is counted for whole CPUs only: it can not say which "
+                        r = refuse(e, REFUSED_INVALID, "bad-target", "%s is counted for whole CPUs only: it cannot say which "
                                    "task or cgroup caused it", list.items[i].event);
         if (r != 0)
                 sources_deinit(&list);

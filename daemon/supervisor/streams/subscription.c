@@ -362,7 +362,7 @@ static int check_pattern(const Supervisor *s, const Subscription *u, const char 
                 return r;
         pending = supervisor_find_pending(s, pattern);
         if (pending)
-                return refuse(e, REFUSED_NOT_FOUND, "pending", "%s is pending, because it can not be opened now: %s", pattern,
+                return refuse(e, REFUSED_NOT_FOUND, "pending", "%s is pending, because it cannot be opened now: %s", pattern,
                               pending->why);
         return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
                       *pattern ? "no running event matches %s: `perfctl list` shows what runs, `perfctl add %s` adds it"

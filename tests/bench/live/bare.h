@@ -47,7 +47,7 @@ typedef void BareStep(Bare *bare);
 int bare_run(int argc, char **argv, BareStep *begin, BareStep *drain);
 /* The calling thread is scheduled as those of perfd are. */
 void bare_be_urgent(void);
-/* All of it; ends the program if it can not. */
+/* All of it; ends the program if it cannot. */
 void bare_write(const Bare *bare, const uint8_t *bytes, size_t length);
 _Noreturn void bare_fail(const char *what);
 

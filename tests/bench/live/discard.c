@@ -70,7 +70,7 @@ static size_t look_into_ring(void) {
         size_t n;
 
         if (ring_reader_peek(&ring, &input.bytes, &n) != 0) {
-                fputs("discard: a ring that can not be\n", stderr);
+                fputs("discard: a ring that cannot be\n", stderr);
                 exit(EXIT_FAILURE);
         }
         return n;

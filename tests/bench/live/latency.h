@@ -21,7 +21,7 @@ typedef struct Latency {
 } Latency;
 
 void latency_add(Latency *l, uint64_t time, uint64_t now);
-/* The items of a ServerMessage that is whole just now; false if it can not be read. */
+/* The items of a ServerMessage that is whole just now; false if it cannot be read. */
 bool latency_add_frame(Latency *l, const uint8_t *message, size_t length);
 /* "items":N,"p50_ns":N,"p99_ns":N,"max_ns":N,"begin_max_ns":N, to stdout. */
 void latency_print(const Latency *l);

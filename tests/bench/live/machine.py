@@ -95,7 +95,7 @@ def wait_quiet(pids, looks=2):
 
 
 def missing(program):
-    """Why a case that needs it, or None, can not be measured here; None if it can."""
+    """Why a case that needs it, or None, cannot be measured here; None if it can."""
     return None if program is None or shutil.which(program) else f"{program} is not installed"
 
 

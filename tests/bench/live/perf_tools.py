@@ -21,7 +21,7 @@ class Perf(measure.Consumer):
     """perf record, enabled when it is ready.
 
     What it spends at its end, however many events it had, is measured once and left out; what was still in the ring
-    then can not be told apart from it, and is little.
+    then cannot be told apart from it, and is little.
     """
 
     reader_kind, script, output = "perf", False, "-"

@@ -1,4 +1,4 @@
-"""What this machine can not show: bench-pipeline, the same code on rings in memory, with up to 128 CPUs."""
+"""What this machine cannot show: bench-pipeline, the same code on rings in memory, with up to 128 CPUs."""
 import json
 import os
 import subprocess

@@ -125,7 +125,7 @@ def test_as_shipped():
     call("perfctl", "add", LIBC, "--name", "user")
     check("may count twice" in call("perfctl", "--json", "list", "user"), "the place does not say what is counted")
     said = call("perfctl", "add", LIBC, "--args", "a=%di", status=1)
-    check("uprobe_events can not be written" in said and "ProtectKernelTunables=no" in said, said)
+    check("uprobe_events cannot be written" in said and "ProtectKernelTunables=no" in said, said)
     call("systemctl", "stop", *UNITS)
 
 
