@@ -53,7 +53,7 @@ static int file_read(Build *b, ConfigPlace at, char **ret_bytes, size_t *ret_len
         if (r < 0)
                 return r;
         if (!S_ISREG(st.st_mode)) {
-                config_diagnostics_add(b->mistakes, at, "this is no regular file");
+                config_diagnostics_add(b->mistakes, at, "this is not a regular file");
                 b->is_partial = true;
                 return REFUSED_INVALID;
         }

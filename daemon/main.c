@@ -112,7 +112,7 @@ static int parse_options(int argc, char **argv, Options *o) {
                         break;
                 case 'f':
                         if (!ready_fd_parse(optarg, &o->ready_fd)) {
-                                fprintf(stderr, "perfd: --ready-fd: %s is no fd that perfd got and may write to\n", QUOTE(optarg));
+                                fprintf(stderr, "perfd: --ready-fd: %s is not an open fd that perfd may write to\n", QUOTE(optarg));
                                 return EXIT_USAGE;
                         }
                         break;
@@ -131,7 +131,7 @@ static int parse_options(int argc, char **argv, Options *o) {
                 }
         }
         if (optind < argc) {
-                fprintf(stderr, "perfd: %s is not expected\n%s", QUOTE(argv[optind]), usage);
+                fprintf(stderr, "perfd: unexpected argument %s\n%s", QUOTE(argv[optind]), usage);
                 return EXIT_USAGE;
         }
         if (o->check && !o->config) {
@@ -139,15 +139,15 @@ static int parse_options(int argc, char **argv, Options *o) {
                 return EXIT_USAGE;
         }
         if (o->json && !o->check_host) {
-                fprintf(stderr, "perfd: --json is for --check-host\n");
+                fprintf(stderr, "perfd: --json needs --check-host\n");
                 return EXIT_USAGE;
         }
         if (o->any_host && !o->check) {
-                fprintf(stderr, "perfd: --any-host is for --check\n");
+                fprintf(stderr, "perfd: --any-host needs --check\n");
                 return EXIT_USAGE;
         }
         if (o->names && (!o->check || o->any_host)) {
-                fprintf(stderr, "perfd: --names is for --check of this host\n");
+                fprintf(stderr, "perfd: --names needs --check, and excludes --any-host\n");
                 return EXIT_USAGE;
         }
         if (o->check && o->check_host) {
@@ -209,7 +209,7 @@ static int fail(int r, const Explanation *e) {
         if (r > 0 || e->text[0])
                 log_print_with(LOG_ERR, MESSAGE_FAILED, LOG_FIELDS({ "REASON", e->reason }), "%s", e->text);
         else
-                log_print(LOG_ERR, MESSAGE_FAILED, "a system call failed that perfd cannot do without: %s", error_text(r));
+                log_print(LOG_ERR, MESSAGE_FAILED, "a required system call failed: %s", error_text(r));
         return EXIT_FAILURE;
 }
 

@@ -7,7 +7,7 @@
 
 static int refuse_at(const char *text, const char *at, Explanation *e) {
         int r = refuse(e, REFUSED_INVALID, "bad-target",
-                       "'%s' is no CPU list: expected numbers up to %d and ranges, as in 0-3,8", text, CPU_LIST_MAX_CPU);
+                       "'%s' is not a CPU list: expected numbers up to %d and ranges, as in 0-3,8", text, CPU_LIST_MAX_CPU);
 
         if (e)
                 e->position = 1 + (unsigned)(at - text);

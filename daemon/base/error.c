@@ -22,6 +22,7 @@ int refuse(Explanation *e, Refusal refusal, const char *reason, const char *form
 }
 
 int refuse_kernel_memory(Explanation *e, const char *what) {
-        return refuse(e, REFUSED_EXHAUSTED, "no-memory", "%s: the kernel has no memory for it: ask for less, or raise the limits of "
+        return refuse(e, REFUSED_EXHAUSTED, "no-memory", "%s: the kernel has no memory for it: request less, or raise the limits "
+                "of "
                       "perfd's cgroup (MemoryMax=)", what);
 }

@@ -80,7 +80,8 @@ static size_t read_set(const char *at, PatternSet *ret) {
 }
 
 static int refuse_glob(Explanation *e, const char *why) {
-        return refuse(e, REFUSED_INVALID, "bad-name", "a glob has %s, and this one has more: use a shorter or a wider one", why);
+        return refuse(e, REFUSED_INVALID, "bad-name", "a glob may have %s, and this one exceeds that: use a shorter or a wider "
+                "one", why);
 }
 
 /* What stands between two stars is tried at every place of a text, unless it is plain. */

@@ -152,7 +152,7 @@ static void put_left_out(const LogPlace *place, uint64_t uid, unsigned n, const 
 static void window_end(Window *w) {
         char line[128];
 
-        (void)snprintf(line, sizeof(line), "uid %llu has caused %u more lines, which are left out", (unsigned long long)w->uid,
+        (void)snprintf(line, sizeof(line), "uid %llu has caused %u more lines, which are omitted", (unsigned long long)w->uid,
                        w->n_left_out);
         if (w->n_left_out > 0)
                 put_left_out(LOG_PLACE, w->uid, w->n_left_out, line);
@@ -195,7 +195,7 @@ static bool may_print(void) {
                 w->n_left_out += !may;
                 if (w->n_left_out == 1 && !may)
                         put_left_out(LOG_PLACE, w->uid, 0,
-                                     "a client causes too many lines: those of its uid are left out for some seconds, and counted");
+                                     "a client causes too many lines: those of its uid are counted but omitted for some seconds");
         }
         pthread_mutex_unlock(&lock);
         errno = error;

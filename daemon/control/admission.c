@@ -59,7 +59,7 @@ static bool end_idlest(const Control *c, bool may_change, const uid_t *uid, MayE
         Connection *idlest = find_idlest(c, may_change, uid, may_end);
 
         if (idlest)
-                connection_end(idlest, "idle", "all connections were taken, and this one was idle for longest: connect again");
+                connection_end(idlest, "idle", "all connections were in use, and this one was idle for longest: connect again");
         return idlest;
 }
 
@@ -104,7 +104,8 @@ static unsigned find_most(const Control *c, uid_t *ret_uid) {
 
 static int refuse_many(unsigned n, const char *what, const char *setting, Explanation *e) {
         return refuse(e, REFUSED_EXHAUSTED, "too-many-connections",
-                      "perfd has %u connections %s already, its limit; close some, or raise %s (and LimitNOFILE=, if fds are few)",
+                      "perfd has %u connections %s, which is the limit: close some, or raise %s (and LimitNOFILE=, if fds are "
+                      "short)",
                       n, what, setting);
 }
 
@@ -119,10 +120,11 @@ static int admit_changer(Control *c, const Peer *peer, bool is_scarce, Explanati
                 return 0;
         }
         if (is_scarce)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "perfd has no fd left for this connection: raise LimitNOFILE= "
-                              "(RLIMIT_NOFILE), trace less, or close some");
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "perfd has no fd left for this connection: raise "
+                        "LimitNOFILE= (RLIMIT_NOFILE), trace less, or close connections");
         if (count(c, true, &peer->uid) >= most_of_uid && !end_idlest(c, true, &peer->uid, connection_is_idle))
-                return refuse_many(most_of_uid, "of your uid on this socket", "connections.control, of which this is half", e);
+                return refuse_many(most_of_uid, "of your uid on this socket", "connections.control, half of which is for one "
+                        "uid", e);
         if (count(c, true, NULL) >= most && !end_idlest(c, true, &peer->uid, connection_is_idle))
                 return refuse_many(most, "in all on this socket", "connections.control", e);
         return 0;
@@ -135,8 +137,8 @@ int control_admit(Control *c, const Peer *peer, bool is_scarce, Explanation *e) 
         if (peer->may_change)
                 return admit_changer(c, peer, is_scarce, e);
         if (is_scarce)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "perfd has no fd left for this connection: raise LimitNOFILE= "
-                              "(RLIMIT_NOFILE), trace less, or close some");
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "perfd has no fd left for this connection: raise "
+                        "LimitNOFILE= (RLIMIT_NOFILE), trace less, or close connections");
         own = count(c, false, &peer->uid);
         if (own >= c->limits.connections_per_uid)
                 return refuse_many(c->limits.connections_per_uid, "of your uid", "connections.per-uid", e);

@@ -122,7 +122,7 @@ int connection_credentials(const Connection *c, Credentials *ret, Explanation *e
                 if (!own.groups)
                         return error_origin(-ENOMEM);
                 if (getsockopt(c->fd, SOL_SOCKET, SO_PEERGROUPS, own.groups, &size) < 0)
-                        return refuse(e, REFUSED_DENIED, "no-permission", "the kernel does not say which groups you are in: %s",
+                        return refuse(e, REFUSED_DENIED, "no-permission", "the kernel does not report your groups: %s",
                                       strerror(errno));
                 own.n_groups = size / sizeof(*own.groups);
         }
@@ -156,7 +156,7 @@ int connection_respond(Connection *c, Perfd__V1__Response *response) {
                 m.response = &too_long;
                 too_long.id = response->id;
                 too_long.status = PERFD__V1__STATUS__STATUS_EXHAUSTED;
-                too_long.message = (char *)"the answer is longer than the longest frame: ask for less, by a glob";
+                too_long.message = (char *)"the response does not fit in a frame: request less, with a narrower glob";
                 too_long.reason = (char *)"too-long";
         }
         return frame_pack(&m, &c->out, &c->n_out);
@@ -207,7 +207,7 @@ static int connection_handle(Connection *c, const uint8_t *bytes, size_t length)
         int r;
 
         if (!request)
-                return connection_reject(c, "these bytes are no perfd.v1.Request: see PROTOCOL.md");
+                return connection_reject(c, "the frame is not a perfd.v1.Request: see PROTOCOL.md");
         r = error_trace_of(c->control->handler(c->control->userdata, c, request), "a request by %s", c->peer.text);
         perfd__v1__request__free_unpacked(request, NULL);
         c->request = c->waits ? bytes : NULL;
@@ -283,7 +283,7 @@ static int connection_work(Connection *c) {
                         return 0;
                 }
                 if (r == FRAME_E_TOO_LONG)
-                        r = connection_reject(c, "the frame is longer than HelloReply.max_request");
+                        r = connection_reject(c, "the frame exceeds HelloReply.max_request: send shorter requests");
                 else {
                         r = request_check_size(message, length, c->peer.may_change, &id, &e);
                         r = r > 0 ? connection_refuse(c, id, r, &e) : connection_handle(c, message, length);
@@ -304,11 +304,11 @@ static int on_impatience(sd_event_source *source, uint64_t usec, void *userdata)
         bool asked = c->has_asked || !frame_reader_is_empty(&c->in);
 
         log_print(LOG_NOTICE, MESSAGE_CONNECTION_CLOSED,
-                  asked ? "closed %s: half a request, or a response not taken, for %d s" : "closed %s: no request for %d s",
+                  asked ? "closed %s: an incomplete request, or an unread response, for %d s" : "closed %s: no request for %d s",
                   c->peer.text, PATIENCE_USEC / 1000000);
         (void)log_charge(charged);
         if (!asked) {
-                connection_end(c, "idle", "no request came within 10 s: connect again");
+                connection_end(c, "idle", "no request arrived within 10 s: connect again");
                 return 0;
         }
         connection_free(c);
@@ -358,7 +358,7 @@ static int connection_read(Connection *c) {
                 return r;
         if (c->in.size > before && reads_too_much(c)) {
                 peer_tell(c->fd, PERFD__V1__STATUS__STATUS_EXHAUSTED, "request-memory",
-                          "long requests that have begun take all the memory that there is for them: try again, or send shorter ones");
+                          "long requests that have begun use all the memory for such requests: try again, or send shorter ones");
                 c->closed = true;
                 return 0;
         }
@@ -366,7 +366,8 @@ static int connection_read(Connection *c) {
         if (n > 0)
                 frame_reader_fed(&c->in, (size_t)n);
         else if (n < 0 && errno == EBADMSG) {
-                peer_tell(c->fd, PERFD__V1__STATUS__STATUS_INVALID, "files", "files came with a request: send frames alone");
+                peer_tell(c->fd, PERFD__V1__STATUS__STATUS_INVALID, "files", "a request came with file descriptors: send frames "
+                        "only");
                 c->closed = true;
         } else if (n == 0 || (errno != EAGAIN && errno != EINTR))
                 c->ended = true;
@@ -444,7 +445,8 @@ void connection_new(Control *control, int fd, const Peer *peer) {
 
                 log_print(LOG_NOTICE, MESSAGE_CONNECTION_REFUSED, "a connection of %s is refused: %s", peer->text, error_text(r));
                 (void)log_charge(charged);
-                peer_tell(fd, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no-memory", "there is no room for this connection now: try again");
+                peer_tell(fd, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no-memory", "there is no memory for this connection now: try "
+                        "again");
                 connection_free(c);
         }
 }

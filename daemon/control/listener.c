@@ -165,7 +165,7 @@ static int on_connect(sd_event_source *source, int listen_fd, uint32_t revents, 
                         return 0;
                 if (fd < 0) {
                         if (!l->is_paused) /* once, until one is accepted again */
-                                log_print(LOG_WARNING, MESSAGE_NO_CONNECTIONS, "no new connections for now: accept4(2) says %m");
+                                log_print(LOG_WARNING, MESSAGE_NO_CONNECTIONS, "accepting connections pauses: accept4(2): %m");
                         l->is_paused = true;
                         return listener_pause(l, PAUSE_USEC);
                 }
@@ -215,19 +215,22 @@ static int make_way(const char *path, const struct sockaddr_un *address, Explana
         if (lstat(path, &st) < 0)
                 return 0; /* bind(2) says what else is wrong */
         if (!S_ISSOCK(st.st_mode))
-                return refuse(e, REFUSED_EXISTS, "exists", "%s is no socket, and in the way: remove it, or set listen", path);
+                return refuse(e, REFUSED_EXISTS, "exists", "%s exists and is not a socket: remove it, or set `listen` to another "
+                        "path", path);
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return error_origin(-errno);
         /* unix(7), EAGAIN: so many wait for it already that it is there, if busy */
         if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
-                return refuse(e, REFUSED_EXISTS, "exists", "another daemon listens on %s already: stop it, or set listen",
+                return refuse(e, REFUSED_EXISTS, "exists", "another daemon already listens on %s: stop it, or set `listen` to "
+                        "another path",
                               path);
         if (errno != ECONNREFUSED && errno != ENOENT)
-                return refuse(e, REFUSED_DENIED, "no-permission", "whether a daemon listens on %s cannot be found out: %m",
+                return refuse(e, REFUSED_DENIED, "no-permission", "cannot determine whether a daemon listens on %s: %m",
                               path);
         if (unlink(path) < 0 && errno != ENOENT)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s is in the way and cannot be removed: %m", path);
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s is a socket that no daemon uses, and cannot be removed: "
+                        "%m", path);
         return 0;
 }
 
@@ -255,7 +258,8 @@ static int set_access(const char *path, mode_t mode, const char *group, Explanat
 
         if (is_wanted && !group_find(group, &gid)) { /* on a machine where nobody has installed perfd: less access, never more */
                 log_print(LOG_WARNING, MESSAGE_SOCKET_ACCESS,
-                          "%s is for %s: the group %s does not exist; `groupadd --system %s` makes it, for the next start of perfd",
+                          "%s: access is limited to %s: the group %s does not exist; create it by `groupadd --system %s` and "
+                          "restart perfd",
                           path, whom_alone(mode), group, group);
                 is_wanted = false;
                 mode &= ~(mode_t)070;
@@ -294,13 +298,13 @@ int control_listen(Control *c, const char *path, mode_t mode, const char *group,
         r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? error_origin(-errno) : 0;
         umask(before);
         if (r < 0)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s cannot be made: %s; does its folder exist?", path,
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s cannot be created: %s; does its directory exist?", path,
                               strerror(-r));
         if (lstat(path, &st) < 0)
-                return refuse(e, REFUSED_DENIED, "no-permission", "%s was removed while it was made: %m", path);
+                return refuse(e, REFUSED_DENIED, "no-permission", "%s was removed while it was created: %m", path);
         r = set_access(path, mode, group, e);
         if (r == 0 && listen(fd, BACKLOG) < 0)
-                r = refuse(e, REFUSED_DENIED, "no-permission", "%s cannot be listened on: %m", path);
+                r = refuse(e, REFUSED_DENIED, "no-permission", "cannot listen on %s: %m", path);
         if (r == 0)
                 r = control_listen_fd(c, TAKE_FD(fd), may_change);
         if (r == 0) {

@@ -105,13 +105,13 @@ static bool is_emit(Wire w) {
 
 static int refuse_many(const Counted *c, Explanation *e) {
         if (c->n_unknown > REQUEST_UNKNOWN_MAX)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has more than %zu fields in it that perfd does not "
-                              "know: it is for a newer one, or is no request", REQUEST_UNKNOWN_MAX);
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has more than %zu fields that perfd does not "
+                        "know: it is for a newer version, or is not a request", REQUEST_UNKNOWN_MAX);
         if (c->n_numbers > REQUEST_NUMBERS_MAX)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has more than %zu numbers in it that are not packed: "
-                              "make several requests of it", REQUEST_NUMBERS_MAX);
-        return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has more than %zu texts and messages in it: make several "
-                      "requests of it", c->most);
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has more than %zu numbers that are not "
+                        "packed: split it into several requests", REQUEST_NUMBERS_MAX);
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-values", "the request has more than %zu texts and messages: split it into "
+                "several requests", c->most);
 }
 
 /* Samples come many at a time, are unpacked once, from the control socket only, and the names of their events are only looked for. */
@@ -129,7 +129,7 @@ int request_check_size(const uint8_t *bytes, size_t length, bool may_emit, uint6
                 return refuse_many(&c, e);
         if (emits || !c.text)
                 return 0;
-        (void)refuse(e, REFUSED_INVALID, "bad-text", "%s: has a NUL character in it, where a text would end", c.text);
+        (void)refuse(e, REFUSED_INVALID, "bad-text", "%s: contains a NUL character, which would end the text", c.text);
         e->position = c.position;
         return REFUSED_INVALID;
 }

@@ -191,7 +191,7 @@ static int subscriber_end(Dispatcher *d, Subscriber *s) {
                 r = outbox_push(&s->outbox, p);
         packet_unref(p);
         if (r == OUTBOX_E_OVERFLOW) {
-                subscriber_drop(d, s, "it does not even take how its stream ends");
+                subscriber_drop(d, s, "it does not read the end of its stream");
                 return 0;
         }
         if (r < 0)

@@ -199,7 +199,7 @@ static int dispatcher_run(void *userdata) {
         r = dispatcher_loop(d);
         if (r < 0) {
                 log_print(LOG_CRIT, MESSAGE_THREAD_FAILED,
-                          "the dispatcher cannot go on, perfd ends to be restarted: %s", error_text(r));
+                          "the dispatcher cannot continue; perfd exits to be restarted: %s", error_text(r));
                 abort();
         }
         return 0;

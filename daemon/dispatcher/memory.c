@@ -107,7 +107,7 @@ int dispatcher_shed(Dispatcher *d) {
                         s = dispatcher_largest(d, a, true);
                         if (!s)
                                 break; /* a charge is always somebody's */
-                        subscriber_drop(d, s, "perfd has no memory any more for what it does not read");
+                        subscriber_drop(d, s, "perfd has no more memory for what it has not read");
                 }
                 any = true;
         }

@@ -113,11 +113,11 @@ int subscriber_send(Dispatcher *d, Subscriber *s) {
         if (r < 0)
                 return r;
         if (r == OUTBOX_E_GONE) {
-                subscriber_drop(d, s, s->ended ? NULL : "the peer is gone");
+                subscriber_drop(d, s, s->ended ? NULL : "the peer closed the connection");
                 return 0;
         }
         if (r == OUTBOX_E_BROKEN) {
-                subscriber_drop(d, s, "its ring has a tail that cannot be");
+                subscriber_drop(d, s, "the tail of its ring is invalid");
                 return 0;
         }
         if (r == 0 && s->ended && !subscriber_linger(d, s)) {
@@ -131,7 +131,7 @@ int subscriber_send(Dispatcher *d, Subscriber *s) {
 int subscriber_hear_of_room(Dispatcher *d, Subscriber *s) {
         if (shared_ring_hear(s->ring) == 0)
                 return subscriber_send(d, s);
-        subscriber_drop(d, s, "it tells of room in its ring that nobody waits for");
+        subscriber_drop(d, s, "it sent `room` although perfd did not wait for it");
         return 0;
 }
 

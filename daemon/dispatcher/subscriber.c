@@ -154,7 +154,7 @@ int subscriber_push(Dispatcher *d, Subscriber *s, Packet *p) {
         if (r < 0)
                 return r;
         if (r == OUTBOX_E_OVERFLOW && s->overflow != OVERFLOW_DISCONNECT) {
-                subscriber_drop(d, s, "it does not even take what a stream cannot be understood without");
+                subscriber_drop(d, s, "it does not read descriptions that must not be dropped");
                 return 0;
         }
         if (r == OUTBOX_E_OVERFLOW)
@@ -172,7 +172,7 @@ static int subscriber_handle(Dispatcher *d, Subscriber *s, const uint8_t *bytes,
                 return subscriber_ask_close(d, s, "stopped");
         if (kind == PERFD__V1__REQUEST__BODY_ROOM && s->ring)
                 return subscriber_hear_of_room(d, s);
-        subscriber_drop(d, s, "it sent something else than stop");
+        subscriber_drop(d, s, "it sent something other than `stop`");
         return 0;
 }
 
@@ -197,7 +197,7 @@ static int subscriber_take_requests(Dispatcher *d, Subscriber *s) {
                 if (code == FRAME_E_NEED_MORE)
                         break;
                 if (code == FRAME_E_TOO_LONG)
-                        subscriber_drop(d, s, "it sent something else than stop");
+                        subscriber_drop(d, s, "it sent something other than `stop`");
                 else
                         r = subscriber_handle(d, s, message, length);
         }
@@ -216,7 +216,8 @@ static int on_readable(Dispatcher *d, Subscriber *s) {
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return 0;
         if (n <= 0) {
-                subscriber_drop(d, s, s->ended ? NULL : n < 0 && errno == EBADMSG ? "the peer sent files" : "the peer closed");
+                subscriber_drop(d, s, s->ended ? NULL : n < 0 && errno == EBADMSG ? "the peer sent file descriptors" : "the peer "
+                        "closed the connection");
                 return 0;
         }
         frame_reader_fed(&s->in, (size_t)n);
@@ -272,7 +273,7 @@ static int subscriber_push_first(Dispatcher *d, Subscriber *s) {
                 s->packets[i] = packet_unref(s->packets[i]);
         }
         if (r == OUTBOX_E_OVERFLOW) {
-                subscriber_drop(d, s, "there is no memory any more for what begins a stream");
+                subscriber_drop(d, s, "there is no memory for the beginning of a stream");
                 return 0;
         }
         return r;
@@ -312,7 +313,7 @@ int dispatcher_subscribe(Dispatcher *d, Subscriber *s) {
         outbox_init(&s->outbox, s->queue_bytes, s->overflow);
         outbox_set_accounts(&s->outbox, s->account, &d->queues);
         if (subscriber_watch(d, s) < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
-                subscriber_drop(d, s, "there was no memory to watch its socket");
+                subscriber_drop(d, s, "there is no memory to watch its socket");
                 return 0;
         }
         return subscriber_push_first(d, s);

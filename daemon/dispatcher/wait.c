@@ -94,7 +94,7 @@ void dispatcher_look_around(Dispatcher *d) {
                 }
         if (r < 0) {
                 log_print(LOG_WARNING, MESSAGE_CPUS_WOKEN,
-                          "idle CPUs cannot be seen any more, and are woken instead: %s", error_text(r));
+                          "idle CPUs can no longer be detected, and are woken instead: %s", error_text(r));
                 d->idle = NULL;
         }
 }

@@ -36,7 +36,8 @@ static int add_field(Plan *p, const char *text, Explanation *e) {
 
         if (!colon || !is_identifier(text, n))
                 return refuse(e, REFUSED_INVALID, "bad-field",
-                              "field '%.80s': expected NAME:TYPE, the name of letters, digits and underscores", text);
+                              "field '%.80s': expected NAME:TYPE, where the name consists of letters, digits and "
+                              "underscores", text);
         memcpy(name, text, n);
         name[n] = '\0';
         if (plan_find(p, name))
@@ -56,7 +57,7 @@ static int add_field(Plan *p, const char *text, Explanation *e) {
                 return 0;
         }
         return refuse(e, REFUSED_INVALID, "bad-field",
-                      "field %s: type '%.40s' is not known: u8 u16 u32 u64 s8 s16 s32 s64 bool text bytes are", name,
+                      "field %s: type '%.40s' is unknown: expected one of u8 u16 u32 u64 s8 s16 s32 s64 bool text bytes", name,
                       colon + 1);
 }
 
@@ -114,8 +115,8 @@ static int refuse_number(const PlanField *f, const ExternalInput *v, Explanation
         if (f->kind == FIELD_SIGNED)
                 most /= 2;
         if (v->is_signed && !is_negative && f->kind != FIELD_SIGNED)
-                return refuse(e, REFUSED_INVALID, "bad-value", "field %s is of the type %s, for which there is `number`, and a "
-                              "`signed_number` was given", f->name, f->type);
+                return refuse(e, REFUSED_INVALID, "bad-value", "field %s is of the type %s, which takes `number`, and a "
+                        "`signed_number` was given", f->name, f->type);
         return refuse(e, REFUSED_INVALID, "bad-value", "field %s is of the type %s, from %s%llu to %llu, and %s%llu was given",
                       f->name, f->type, f->kind == FIELD_SIGNED ? "-" : "",
                       f->kind == FIELD_SIGNED ? (unsigned long long)most + 1 : 0, (unsigned long long)most,
@@ -145,7 +146,8 @@ static int put_text(const PlanField *f, const ExternalInput *v, uint8_t *raw, si
         if (v->is_number)
                 return refuse(e, REFUSED_INVALID, "bad-value", "field %s is %s, and a number was given", f->name, f->type);
         if (f->kind == FIELD_TEXT && v->length > 0 && memchr(v->text, 0, v->length))
-                return refuse(e, REFUSED_INVALID, "bad-value", "field %s: a text has no zero bytes: declare it as bytes",
+                return refuse(e, REFUSED_INVALID, "bad-value", "field %s: a text cannot contain zero bytes: declare the field as "
+                        "bytes",
                               f->name);
         if (v->length > EXTERNAL_RAW_MAX - *at)
                 return refuse(e, REFUSED_INVALID, "bad-value", "field %s: the sample is longer than %d bytes", f->name,

@@ -82,11 +82,11 @@ static const char *reader_why(const Reader *r) {
         switch (task_state((uint32_t)r->thread.tid)) {
         case 't':
         case 'T':
-                return "it is stopped by a debugger";
+                return "a debugger has stopped it";
         case 'R':
-                return "others have its CPU at a higher priority";
+                return "threads of a higher priority use its CPU";
         default:
-                return "the kernel does not let it";
+                return "the kernel does not schedule it";
         }
 }
 
@@ -98,7 +98,7 @@ static void reader_say_away(Reader *r) {
         r->has_said = true;
         r->said_at = now;
         log_print_with(LOG_NOTICE, MESSAGE_READER_AWAY, LOG_FIELDS({ "CPU", LOG_NUMBER(r->cpu) }),
-                       "the reader of CPU %u does not run, because %s: its ring is read from another CPU", r->cpu,
+                       "the reader of CPU %u does not run, because %s: its ring buffer is read from another CPU", r->cpu,
                        reader_why(r));
 }
 

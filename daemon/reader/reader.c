@@ -435,7 +435,7 @@ void reader_abort(const Reader *r, int error) {
                 for (;;)
                         pause(); /* the process is about to end */
         log_print(LOG_CRIT, MESSAGE_THREAD_FAILED,
-                  "reader of CPU %u cannot go on, perfd ends to be restarted: %s", r->cpu, error_text(error));
+                  "reader of CPU %u cannot continue; perfd exits to be restarted: %s", r->cpu, error_text(error));
         abort(); /* a host half watched, and a ledger that does not say so, would be worse */
 }
 

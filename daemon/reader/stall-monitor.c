@@ -29,8 +29,8 @@ typedef struct Stall {
 static void say_once(StallMonitor *m, const Reader *r, const char *what, int error) {
         if (!m->has_said)
                 log_print_with(LOG_WARNING, MESSAGE_READER_AWAY, LOG_FIELDS({ "CPU", LOG_NUMBER(r->cpu) }),
-                               "the reader of CPU %u does not run, and %s: %s; what its ring has no room for is lost, and "
-                               "counted", r->cpu, what, error_text(error));
+                               "the reader of CPU %u does not run, and %s: %s; samples that do not fit in its ring buffer are "
+                               "lost, and counted", r->cpu, what, error_text(error));
         m->has_said = true;
 }
 
@@ -65,7 +65,7 @@ static void fail_over(StallMonitor *m, Reader *r) {
                 (void)thread_move(&m->thread, cpus, n); /* they were its own before */
         if (error == 0)
                 return;
-        say_once(m, r, "no other thread can be started to read its ring", error);
+        say_once(m, r, "no other thread can be started to read its ring buffer", error);
         mailbox_set_overdue(r->overdue_fd, clock_now(CLOCK_MONOTONIC) + RETRY);
 }
 

@@ -38,8 +38,8 @@ void reader_tell_times(Reader *r) {
         if (r->told_times_at > 0 && now - r->told_times_at < TELL_EACH)
                 return;
         log_print_with(LOG_WARNING, MESSAGE_FOREIGN_CLOCK, LOG_FIELDS({ "CPU", LOG_NUMBER(r->cpu) }),
-                       "%llu samples of software events on CPU %u had the time of another tool's clock, and have that of "
-                       "the sample before them: end that tool, or let it use the clock that perfd's configuration says (perf record -k)",
+                       "%llu samples of software events on CPU %u had a time of another tool's clock, and get that of the "
+                       "previous sample: end that tool, or let it use the clock of perfd's configuration (perf record -k)",
                        (unsigned long long)(times - r->told_times), r->cpu);
         r->told_times = times;
         r->told_times_at = now;

@@ -50,24 +50,24 @@ static int next_number(Lexer *l, Token *ret, Explanation *e) {
                 s++;
         }
         if (!is_name(*s))
-                return filter_refuse(e, l->at, "0x is followed by hexadecimal digits");
+                return filter_refuse(e, l->at, "0x must be followed by hexadecimal digits");
         for (; is_name(*s); s++) {
                 unsigned digit = isdigit((unsigned char)*s)   ? (unsigned)(*s - '0')
                                  : isxdigit((unsigned char)*s) ? (unsigned)((*s | 0x20) - 'a' + 10)
                                                                : 16;
 
                 if (digit >= base)
-                        return filter_refuse(e, (size_t)(s - l->text), "'%c' is no digit of a%s number%s", *s,
+                        return filter_refuse(e, (size_t)(s - l->text), "'%c' is not a digit of a%s number%s", *s,
                                              base == 16   ? " hexadecimal"
                                              : base == 8 ? "n octal"
                                                          : " decimal",
-                                             base == 8 ? ", which a 0 in front begins" : "");
+                                             base == 8 ? ", which begins with 0" : "");
                 if (number > (UINT64_MAX - digit) / base)
-                        return filter_refuse(e, l->at, "the number does not fit into 64 bits");
+                        return filter_refuse(e, l->at, "the number does not fit in 64 bits");
                 number = number * base + digit;
         }
         if (negative && number > (uint64_t)1 << 63)
-                return filter_refuse(e, l->at, "the number does not fit into 64 bits");
+                return filter_refuse(e, l->at, "the number does not fit in 64 bits");
         negative = negative && number != 0;
         ret->kind = TOKEN_LEAF;
         ret->length = (size_t)(s - begin);
@@ -117,9 +117,9 @@ static int next_sign(Lexer *l, Token *ret, Explanation *e) {
                 return filter_refuse(e, l->at, "found a single '=': write == to compare");
         if (strchr("+-*/%^", *s))
                 return filter_refuse(e, l->at, "found '%c', but there is no arithmetic: only & and | work on numbers%s", *s,
-                                     *s == '-' ? ", and a - belongs to the digits behind it" : "");
-        return filter_refuse(e, l->at, "found %s, which has no meaning here: expected a name, a number, a text in quotes "
-                             "or an operator", QUOTE(((char[2]){ *s })));
+                                     *s == '-' ? ", and a - must be directly before digits" : "");
+        return filter_refuse(e, l->at, "found %s: expected a name, a number, a text in quotes, or an "
+                "operator", QUOTE(((char[2]){ *s })));
 }
 
 int lexer_next(Lexer *l, Token *ret, Explanation *e) {

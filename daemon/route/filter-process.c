@@ -73,9 +73,9 @@ static int split_node(const Filter *f, uint16_t node, FilterSplit *s, Explanatio
 
         if (!is_inner || !subtree_has_atom(f, node)) {
                 if (s->n == CONDITION_PARTS)
-                        return filter_refuse(e, n->position, "an expression that asks for the process has at most %d parts, "
-                                             "comparisons of exe, uid, cgroup, container or unit and conditions between them: name "
-                                             "several of them by one pattern", CONDITION_PARTS);
+                        return filter_refuse(e, n->position, "an expression that uses the process has at most %d parts, that is, "
+                                "comparisons of exe, uid, cgroup, container or unit and the conditions between them: match "
+                                "several values by one pattern", CONDITION_PARTS);
                 s->parts[s->n].node = node;
                 s->parts[s->n++].is_atom = filter_process_atom(f, node, &atom);
                 return 0;

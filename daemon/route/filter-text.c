@@ -33,7 +33,7 @@ static int read_escape(TextReader *r, uint8_t *ret_byte, Explanation *e) {
                 int high = hex_digit(r->text[r->at + 1]), low = high < 0 ? -1 : hex_digit(r->text[r->at + 2]);
 
                 if (low < 0)
-                        return filter_refuse(e, position, "\\x is followed by two hexadecimal digits, as in \\x1b");
+                        return filter_refuse(e, position, "\\x must be followed by two hexadecimal digits, as in \\x1b");
                 if (high == 0 && low == 0)
                         return filter_refuse(e, position, "\\x00 never matches: a zero byte ends a text");
                 r->at += 3;
@@ -45,8 +45,8 @@ static int read_escape(TextReader *r, uint8_t *ret_byte, Explanation *e) {
                 const char *found = strchr(letters, c);
 
                 if (!found)
-                        return filter_refuse(e, position, "unknown escape \\%c: expected \\n, \\t, \\r, \\xNN, or a "
-                                             "backslash before a character that is no letter or digit, as in \\\" \\\\ \\*",
+                        return filter_refuse(e, position, "unknown escape \\%c: expected \\n, \\t, \\r, \\xNN, or a backslash "
+                                "before a character that is not a letter or digit, as in \\\" \\\\ \\*",
                                              c);
                 c = meant[found - letters];
         }
@@ -151,8 +151,8 @@ static int check_searched(const uint16_t *units, uint32_t n, size_t position, Ex
                         continue;
                 }
                 if (between && !plain && length > PATTERN_MAX_SEARCHED)
-                        return filter_refuse(e, position, "between two * stand %u characters with ? or [ ] among them: "
-                                             "at most %d are searched for", length, PATTERN_MAX_SEARCHED);
+                        return filter_refuse(e, position, "between two * are %u characters including ? or [ ]: at most %d are "
+                                "allowed", length, PATTERN_MAX_SEARCHED);
                 between = true;
                 plain = true;
                 length = 0;

@@ -85,7 +85,7 @@ static uint16_t add_node(Parser *p, FilterKind kind, size_t position, uint16_t l
 
 static int enter(Parser *p) {
         if (++p->depth > FILTER_MAX_DEPTH)
-                return filter_refuse(p->e, p->token.position, "more than %d ( and ! inside each other", FILTER_MAX_DEPTH);
+                return filter_refuse(p->e, p->token.position, "more than %d nested ( and !", FILTER_MAX_DEPTH);
         return advance(p);
 }
 
@@ -106,7 +106,7 @@ static int parse_index(Parser *p, FilterNode *name) {
         if (k != 0)
                 return k;
         if (p->token.kind != TOKEN_INDEX_END)
-                return unexpected(p, "the ']' behind the number of an element");
+                return unexpected(p, "the ']' after the number of an element");
         return advance(p);
 }
 
@@ -151,8 +151,8 @@ static int check_operand(Parser *p, uint16_t node, FilterKind operator) {
         const FilterNode *n = parser_node(p, node);
 
         if (filter_is_condition(n->kind))
-                return filter_refuse(p->e, parser_node(p, n->first)->position, "a condition is true or false, and no "
-                                     "operand of '%s': join conditions with && or ||", filter_operator(operator));
+                return filter_refuse(p->e, parser_node(p, n->first)->position, "a comparison is true or false, and cannot be an "
+                        "operand of '%s': combine comparisons with && or ||", filter_operator(operator));
         return 0;
 }
 
@@ -189,12 +189,12 @@ static int check_comparison(Parser *p, FilterKind kind, size_t position, uint16_
         const FilterNode *l = parser_node(p, left), *r = parser_node(p, right), *text;
 
         if (kind == FILTER_GLOB && r->kind != FILTER_TEXT)
-                return filter_refuse(p->e, parser_node(p, r->first)->position, "~ needs a pattern in quotes at its right, "
-                                     "as in comm ~ \"nginx*\"");
+                return filter_refuse(p->e, parser_node(p, r->first)->position, "~ needs a pattern in quotes on its right, as in "
+                        "comm ~ \"nginx*\"");
         if (kind == FILTER_GLOB && l->kind != FILTER_NAME)
-                return filter_refuse(p->e, parser_node(p, l->first)->position, "~ needs a text field at its left");
+                return filter_refuse(p->e, parser_node(p, l->first)->position, "~ needs a text field on its left");
         if (l->kind == FILTER_TEXT && r->kind == FILTER_TEXT)
-                return filter_refuse(p->e, r->position, "compares two texts, neither of which is a field");
+                return filter_refuse(p->e, r->position, "compares two texts, and neither is a field");
         text = l->kind == FILTER_TEXT ? l : r;
         if (text->kind != FILTER_TEXT || text->character)
                 return 0;
@@ -245,7 +245,7 @@ static int parse_not(Parser *p, uint16_t *ret) {
         p->depth--;
         next = parser_operator(p);
         if (filter_is_comparison(next) || next == FILTER_BIT_AND || next == FILTER_BIT_OR)
-                return filter_refuse(p->e, position, "what does this '!' deny? Write !(... %s ...) for all of it",
+                return filter_refuse(p->e, position, "this '!' is ambiguous: write !(... %s ...) to negate all of it",
                                      filter_operator(next));
         k = check_condition(p, *ret);
         if (k == 0)
@@ -286,7 +286,7 @@ static int parse_rest(Parser *p) {
                 return filter_refuse(p->e, p->token.position, "found '-', but there is no arithmetic: only & and | work "
                                      "on numbers");
         if (p->token.kind == TOKEN_CLOSE)
-                return unexpected(p, "an operator or the end, for no '(' is open,");
+                return unexpected(p, "an operator or the end, because no '(' is open,");
         return unexpected_operator(p, "an operator (== != < <= > >= ~ & | && ||) or the end");
 }
 

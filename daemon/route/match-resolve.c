@@ -118,8 +118,8 @@ static int refuse_name(const Resolver *r, uint16_t node, const PlanField *contex
         if (context)
                 (void)snprintf(where, sizeof(where), " and no value of %s", QUOTE(context->name));
         else if (node > r->filter->nodes[r->scopes[node]].first && r->operands[node - 1].is_text)
-                (void)snprintf(where, sizeof(where), ", and a text is put into quotes");
-        k = refuse(r->e, REFUSED_NOT_FOUND, "unknown-field", "%s is no field of %s%s%s%sIt has: %s", QUOTE(name), event,
+                (void)snprintf(where, sizeof(where), "; put a text into quotes");
+        k = refuse(r->e, REFUSED_NOT_FOUND, "unknown-field", "%s is not a field of %s%s%s%sIt has: %s", QUOTE(name), event,
                    where, HINT(&list.nearest), list.nearest.word ? " " : ". ", list.text);
         if (r->e)
                 r->e->position = r->filter->nodes[node].position + 1;
@@ -134,11 +134,11 @@ static int resolve_element(const Resolver *r, uint16_t node, const PlanField *f,
         const FilterNode *n = &r->filter->nodes[node];
 
         if (!is_array && n->element >= 0)
-                return refuse_kind(r, node, n->name, "is no array of numbers, so that [ ] cannot follow");
+                return refuse_kind(r, node, n->name, "is not an array of numbers, so [ ] cannot follow it");
         if (is_array && n->element < 0)
-                return refuse_kind(r, node, n->name, "is an array: name one of its elements, from [0] on");
+                return refuse_kind(r, node, n->name, "is an array: name one of its elements, such as [0]");
         if (is_array && f->place == PLACE_FIXED && (uint32_t)n->element >= f->count)
-                return filter_refuse(r->e, n->position, "%s has the elements 0 to %u, but no %d", QUOTE(n->name),
+                return filter_refuse(r->e, n->position, "%s has the elements 0 to %u, and not %d", QUOTE(n->name),
                                      f->count - 1, (int)n->element);
         return 0;
 }
@@ -193,12 +193,12 @@ static int refuse_quoted(const Resolver *r, uint16_t node) {
         for (uint16_t i = r->filter->nodes[end].first; i <= end && !f; i++)
                 f = r->operands[i].field;
         if (!f)
-                return filter_refuse(r->e, n->position, "a text stands where a number is needed");
+                return filter_refuse(r->e, n->position, "found a text where a number is needed");
         if (strchr(f->type, '*'))
-                return filter_refuse(r->e, n->position, "%s is the address of a text (%s), which is not in the sample: a probe "
-                                     "that fetches it has it, such as one with --args 'name=+0($arg2):string'",
+                return filter_refuse(r->e, n->position, "%s is the address of a text (%s), which is not in the sample: use a "
+                        "probe that fetches it, such as one with --args 'name=+0($arg2):string'",
                                      QUOTE(f->name), f->type);
-        return filter_refuse(r->e, n->position, "%s is a number, and is not compared with a text", QUOTE(f->name));
+        return filter_refuse(r->e, n->position, "%s is a number, and cannot be compared with a text", QUOTE(f->name));
 }
 
 /* A text in quotes where a number is needed: a value name that is no word (prev_state == "R+"), or a character. */
@@ -228,8 +228,8 @@ static int refuse_process(const Resolver *r, uint16_t node) {
         bool is_text = r->operands[node].is_text;
 
         return refuse_kind(r, node, r->filter->nodes[node].name, is_text ?
-                "is what is known of the process, and is compared with a text in quotes only" :
-                "is what is known of the process, and is compared with a number only, as in uid == 0");
+                "is a text about the process, and can only be compared with a text in quotes" :
+                "is a number about the process, and can only be compared with a number, as in uid == 0");
 }
 
 static int resolve_number(const Resolver *r, uint16_t node, const char *what) {
@@ -247,8 +247,8 @@ static int resolve_bits(const Resolver *r, uint16_t node) {
         Operand *o = &r->operands[node];
         int k;
 
-        k = resolve_number(r, n->left, "is a text and has no bits") ?:
-            resolve_number(r, n->right, "is a text and has no bits");
+        k = resolve_number(r, n->left, "is a text, and has no bits") ?:
+            resolve_number(r, n->right, "is a text, and has no bits");
         if (k != 0)
                 return k;
         if (b->has_source || !b->is_simple) { /* the constant, if there is one, is b */
@@ -293,10 +293,10 @@ static int resolve_comparison(const Resolver *r, uint16_t node) {
         }
         if (left_text && left->kind == FILTER_NAME)
                 return filter_refuse(r->e, r->filter->nodes[right->first].position,
-                                     "%s is a text, and this a number: a text to compare it with is put into quotes",
+                                     "%s is a text, and this is a number: put a text into quotes",
                                      QUOTE(left->name));
         if (right_text && right->kind == FILTER_NAME)
-                return refuse_text(r, n->right, "is a text, and compared with a number");
+                return refuse_text(r, n->right, "is a text, and cannot be compared with a number");
         return left_text ? resolve_text(r, n->left) : right_text ? resolve_text(r, n->right) : 0;
 }
 
@@ -308,7 +308,7 @@ static int resolve_process(const Resolver *r, uint16_t node) {
         return r->operands[at].process && !filter_process_atom(r->filter, node, &atom) ? refuse_process(r, at) : 0;
 }
 
-static const char lone[] = "is a text: compare it with another, as in comm == \"bash\"";
+static const char lone[] = "is a text: compare it with a text, as in comm == \"bash\"";
 
 static int resolve_node(const Resolver *r, uint16_t node) {
         const FilterNode *n = &r->filter->nodes[node];

@@ -21,14 +21,16 @@ static int refuse_errno(Explanation *e, size_t size, const char *call) {
         switch (errno) {
         case ENOMEM:
         case ENOSPC:
-                return refuse(e, REFUSED_EXHAUSTED, "no-memory", "%s(2) for a ring of %zu bytes: %m; ask for less, or for none",
+                return refuse(e, REFUSED_EXHAUSTED, "no-memory", "%s(2) for a ring of %zu bytes: %m; request a smaller ring, or "
+                        "none",
                               call, size);
         case EMFILE:
         case ENFILE:
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "%s(2) for a ring: %m; ask for none", call);
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "%s(2) for a ring: %m; subscribe without a ring", call);
         default:
                 return refuse(e, REFUSED_UNSUPPORTED, "no-ring",
-                              "%s(2) for a ring: %m; it needs Linux 5.1, and sealed memory files to be allowed; ask for none",
+                              "%s(2) for a ring: %m; it requires Linux 5.1, and permission to seal memory files; subscribe "
+                              "without a ring",
                               call);
         }
 }
@@ -73,8 +75,8 @@ static int shared_ring_open(SharedRing *r, Explanation *e) {
 
 int shared_ring_check(uint64_t size, Explanation *e) {
         return stream_ring_may_be(size) ? 0 : refuse(e, REFUSED_INVALID, "bad-ring",
-                                                     "a ring of %llu bytes: it has to be a power of two from %zu to %zu, or 0 "
-                                                     "for none", (unsigned long long)size, STREAM_RING_MIN, STREAM_RING_MAX);
+                                                     "a ring of %llu bytes: expected a power of two from %zu to %zu, or 0 for "
+                                                     "none", (unsigned long long)size, STREAM_RING_MIN, STREAM_RING_MAX);
 }
 
 int shared_ring_new(size_t size, SharedRing **ret, Explanation *e) {

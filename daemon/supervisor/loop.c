@@ -18,7 +18,7 @@
 static int on_goodbye_over(sd_event_source *source, uint64_t usec, void *userdata) {
         Supervisor *s = userdata;
 
-        log_print(LOG_NOTICE, MESSAGE_NO_LEDGER, "%zu subscribers did not take their closing ledger in time", s->n_subscribers);
+        log_print(LOG_NOTICE, MESSAGE_NO_LEDGER, "%zu subscribers did not read their closing ledger in time", s->n_subscribers);
         return sd_event_exit(s->event, s->exit_code);
 }
 
@@ -34,7 +34,7 @@ int supervisor_say_goodbye(void *userdata) {
         r = supervisor_disable_all(s);
         if (r < 0) {
                 log_print(LOG_ERR, MESSAGE_NO_LEDGER,
-                          "an event cannot be disabled, so that streams end without a ledger: %s", error_text(r));
+                          "an event cannot be disabled, so streams end without a closing ledger: %s", error_text(r));
                 return sd_event_exit(s->event, s->exit_code ? s->exit_code : 1);
         }
         r = supervisor_say_last_losses(s, NULL, 0);
@@ -82,7 +82,7 @@ int supervisor_reload_on_signal(void *userdata) {
                           reply.changed, reply.kept);
         else if (r > 0)
                 log_print_lines(LOG_ERR, MESSAGE_RELOAD_REFUSED, LOG_FIELDS({ "REASON", e.reason }),
-                                "not reloaded, everything is as it was", e.text);
+                                "not reloaded, nothing has changed", e.text);
         notifier_send(&s->notifier, "READY=1");
         return r < 0 ? r : 0;
 }
@@ -105,7 +105,7 @@ static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
                 notifier_feed();
         else
                 log_print(LOG_ERR, MESSAGE_DISPATCHER_STALLED,
-                          "the dispatcher (tid %d) neither moves nor sleeps: the watchdog is not fed",
+                          "the dispatcher (tid %d) makes no progress: the watchdog is not notified",
                           (int)s->dispatcher.thread.tid);
         if (sd_watchdog_enabled(0, &interval) <= 0)
                 return 0;

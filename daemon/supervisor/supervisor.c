@@ -39,7 +39,7 @@ static int start_limits(Explanation *e) {
         if (r < 0 || fd_limit() >= need)
                 return r;
         return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                      "perfd needs %zu fds on %ld CPUs before it traces anything, and may have %llu: raise LimitNOFILE= "
+                      "perfd itself needs %zu fds on %ld CPUs, and may have %llu: raise LimitNOFILE= "
                       "(RLIMIT_NOFILE)", need, n_cpus, (unsigned long long)fd_limit());
 }
 
@@ -50,9 +50,9 @@ static void remove_leftovers(Supervisor *s) {
         int r = probe_remove_leftovers(&s->tracing, &n, &e);
 
         if (n > 0)
-                log_print(LOG_NOTICE, MESSAGE_PROBES_LEFT, "%zu probes of a perfd that is no more are removed", n);
+                log_print(LOG_NOTICE, MESSAGE_PROBES_LEFT, "%zu probes of a perfd that has ended are removed", n);
         if (r != 0)
-                log_print(LOG_WARNING, MESSAGE_PROBES_LEFT, "probes of a perfd that is no more cannot be removed: %s",
+                log_print(LOG_WARNING, MESSAGE_PROBES_LEFT, "probes of a perfd that has ended cannot be removed: %s",
                           r > 0 ? e.text : error_text(r));
 }
 
@@ -66,7 +66,7 @@ static int reduce_privileges(Supervisor *s) {
 
                 if (error < 0)
                         log_print(LOG_WARNING, MESSAGE_PRIVILEGES,
-                                  "system calls that perfd does not need cannot be given up: %s", error_text(error));
+                                  "the seccomp filter of perfd cannot be installed: %s", error_text(error));
         }
         return r;
 }
@@ -79,7 +79,7 @@ static int start_tracing(Supervisor *s) {
         if (r <= 0)
                 return r;
         log_print_with(LOG_WARNING, MESSAGE_NO_TRACEFS, LOG_FIELDS({ "REASON", e.reason }),
-                       "until there is tracefs, tracepoints are refused, and so are probes that need it: %s", e.text);
+                       "until tracefs is mounted, tracepoints are refused, and so are probes that need it: %s", e.text);
         return tracing_open_missing(&s->tracing, e.text);
 }
 
@@ -97,7 +97,7 @@ static int start_kernel(Supervisor *s, Explanation *e) {
                 r = supervisor_open_idle(&s->idle, &s->no_idle);
         if (r == 0 && !s->idle)
                 log_print(LOG_INFO, MESSAGE_CPUS_WOKEN,
-                          "idle CPUs are woken by streams in the order of time: %s", s->no_idle.text);
+                          "time-ordered streams wake idle CPUs: %s", s->no_idle.text);
         if (r == 0)
                 r = reduce_privileges(s);
         if (r == 0)
@@ -193,8 +193,8 @@ static ControlLimits connection_limits(const Supervisor *s) {
 
         if (l.connections < c->connections_max || l.changers < c->connections_control)
                 log_print(LOG_NOTICE, MESSAGE_NO_CONNECTIONS,
-                          "there may be %u connections to the stream socket and %u to the control socket, because "
-                          "perfd may have only %llu fds: raise LimitNOFILE= (RLIMIT_NOFILE) for connections.max and "
+                          "connections are limited to %u on the stream socket and %u on the control socket, because perfd may "
+                          "have only %llu fds: raise LimitNOFILE= (RLIMIT_NOFILE) for connections.max and "
                           "connections.control", l.connections, l.changers, (unsigned long long)all);
         return l;
 }
@@ -228,7 +228,7 @@ static int start_listening(Supervisor *s, Explanation *e) {
 
                 if (r == 0 && !control && strcmp(names[i], "stream") != 0)
                         r = refuse(e, REFUSED_INVALID, "bad-config",
-                                   "systemd passed a socket called %s: FileDescriptorName= has to be control or stream",
+                                   "systemd passed a socket called %s: FileDescriptorName= must be control or stream",
                                    names[i]);
                 if (r == 0)
                         supervisor_say_unused_access(s, fd, control);
@@ -293,7 +293,7 @@ int supervisor_start(Supervisor *s, Explanation *e) {
                 ssize_t n = write(s->ready_fd, "\n", 1);
 
                 if (n != 1)
-                        log_print(LOG_WARNING, MESSAGE_NOTIFY_UNREAD, "nobody reads the fd of --ready-fd: %m");
+                        log_print(LOG_WARNING, MESSAGE_NOTIFY_UNREAD, "the fd of --ready-fd cannot be written: %m");
                 s->ready_fd = close_fd(s->ready_fd);
         }
         log_print(LOG_INFO, MESSAGE_READY,
@@ -362,7 +362,7 @@ static bool stop_dispatcher(Supervisor *s) {
         if (dispatcher_ends(s))
                 return true;
         log_print(LOG_ERR, MESSAGE_THREAD_LEFT,
-                  "perfd ends with a dispatcher (tid %d) that does not answer; it is %s. What streams have not sent is lost",
+                  "perfd exits while the dispatcher (tid %d) does not respond; it is %s. What streams have not sent is lost",
                   (int)s->dispatcher.thread.tid, supervisor_thread_state(s->dispatcher.thread.tid));
         return false;
 }
@@ -375,7 +375,7 @@ bool supervisor_stop(Supervisor *s) {
         control_deinit(&s->control);
         supervisor_stop_readers(s);
         if (!stall_monitor_end(&s->stalls)) {
-                log_print(LOG_ERR, MESSAGE_THREAD_LEFT, "perfd ends with a stall monitor (tid %d) that does not; it is %s",
+                log_print(LOG_ERR, MESSAGE_THREAD_LEFT, "perfd exits while the stall monitor (tid %d) does not respond; it is %s",
                           (int)s->stalls.thread.tid, supervisor_thread_state(s->stalls.thread.tid));
                 has_ended = false;
         }
@@ -384,7 +384,7 @@ bool supervisor_stop(Supervisor *s) {
                 has_ended = stop_dispatcher(s) && has_ended;
         if (s->answering.n > 0)
                 log_print(LOG_ERR, MESSAGE_THREAD_LEFT,
-                          "perfd ends with a reader that does not answer: what is in its ring is lost");
+                          "perfd exits while a reader does not respond: what is in its ring buffer is lost");
         if (s->answering.n > 0 || !has_ended) {
                 abandon_threads(s);
                 return false;

@@ -7,7 +7,7 @@ usage: model.py [--steps N] [--seed N] [--trace]
 Each call of the load (serial-load.c) has a serial number, which says which filters it passes; so a model of a few lines knows
 of each event and CPU how often it occurred, whatever was changed between the calls. Where a change meets running calls, the
 model knows the least and the most: what all states of the event let through that it had meanwhile, and what any of them did.
-Changes that let the same calls through, as another text of the same filter, another size of the rings, or other events that
+Changes that let the same calls through, as another text of the same filter, another size of the ring buffers, or other events that
 come and go, leave both the same.
 
 A row of the ledger that is called exact has to be between the two at any moment, and all rows have to add up. What streams

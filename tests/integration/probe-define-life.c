@@ -232,8 +232,8 @@ void test_kernel(void **state) {
         check_kernel(event, "sp=%sp", 0, true, "_sys_getpgid+0x0)");
         check_refused("kprobe:" GETPGID, "  a=%sp:bogus", 0, REFUSED_INVALID, "bad-args", 9, "Unknown type");
         check_refused("kretprobe:" GETPGID, "a=$retval", 100000, REFUSED_INVALID, "bad-probe", 0, "axactive");
-        check_refused("kprobe:0x10", "a=%sp", 0, REFUSED_INVALID, "bad-address", 0, "no address of a function");
-        check_refused("kprobe:" GETPGID "+0x100000", NULL, 0, REFUSED_INVALID, "bad-address", 0, "which is the name");
+        check_refused("kprobe:0x10", "a=%sp", 0, REFUSED_INVALID, "bad-address", 0, "not an address of a function");
+        check_refused("kprobe:" GETPGID "+0x100000", NULL, 0, REFUSED_INVALID, "bad-address", 0, "use that name");
 }
 
 /* Without a list to look into, the kernel is tried. */

@@ -214,7 +214,7 @@ static void test_denied(void **state) {
                         _exit(4);
                 if (define_named(&name, NULL, 0, 1, &p, &e) != REFUSED_DENIED || strcmp(e.reason, "no-permission") != 0)
                         _exit(5);
-                _exit(strstr(e.text, "uprobe_events cannot be written, and the uprobe PMU asks for CAP_SYS_ADMIN") ? 0 : 6);
+                _exit(strstr(e.text, "uprobe_events cannot be written, and the uprobe PMU requires CAP_SYS_ADMIN") ? 0 : 6);
         }
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(status, 0);

@@ -92,13 +92,13 @@ def test_names():
         runtimes.podman(web=WEB_2)
         tree.make(scope[WEB_2])
         wait_until(lambda: n_targets(client) == {"web": 1, "glob": 2, "id": 0, "short": 0, "db": 1}, "the new one is followed")
-        equal(absent(client)["id"], f"there is no container {WEB} now: it is gone for good", "what is said of the old one's id")
+        equal(absent(client)["id"], f"there is no container {WEB} now: it has been removed for good", "what is said of the old one's id")
         equal(absent(client)["web"], "", "what is said of its name")
         with Fire(tree.make(scope[WEB_2])) as web:
             web.fire("syscalls", 4 * N)
         equal(occurred(daemon, *named), {"web": 5 * N, "glob": 7 * N, "id": N, "short": N, "db": 2 * N}, "calls with the new one")
         said = daemon.stderr()
-        check(f"id: there is no container {WEB} now: it is gone for good; no runtime has it any longer" in said, said[-2000:])
+        check(f"id: there is no container {WEB} now: it has been removed for good; no runtime knows it any longer" in said, said[-2000:])
 
         # renamed while it runs: the tree has not changed
         runtimes.podman(shop=WEB_2)
@@ -125,7 +125,7 @@ def test_refusals():
         ask("bad-container", "a/b")
         add(client, {**CALLS, "name": "one", "target": pb.Target(containers=["podman://web"])})
         equal(n_targets(client), {"one": 1}, "the one of podman alone")
-        for text, word in (("[{", "line"), ("[" * 1000, "more in one another"), (f'[&a {{"id": "{GONE}"}}]', "anchor"),
+        for text, word in (("[{", "line"), ("[" * 1000, "nested more deeply"), (f'[&a {{"id": "{GONE}"}}]', "anchor"),
                            ('[{"id": "x", "names": [*a]}]', "alias"), ("a: b", "expected {"), ("\0\1", "containers.json"),
                            ("[" + " " * (8 << 20) + "]", "large")):
             runtimes.write(f"{STORE}/containers.json", text)
@@ -185,7 +185,7 @@ def of_whom(lines, pids):
 def test_pid_namespace():
     """Who is outside is not called an idle CPU; whoever is in a new container never carries the cgroup of who has started it."""
     with Tree() as tree, Daemon(prefix=NAMESPACE) as daemon, daemon.client() as client:
-        check("perfd is in a pid namespace: whoever is outside of it has pid 0" in daemon.stderr(), daemon.stderr())
+        check("perfd is in a pid namespace: processes outside of it have pid 0" in daemon.stderr(), daemon.stderr())
         service, scope = tree.make("shop.service"), tree.make(f"machine.slice/libpod-{WEB}.scope")
         add(client, {**CALLS, "name": "calls"})
         for end, may_be_gone in (("sys.stdin.readline()", False), ("sys.exit()", True)):
@@ -208,7 +208,7 @@ def test_pid_namespace():
 def test_foreign_proc():
     """With the pids of another /proc nobody has a cgroup: it would be anybody's."""
     with Tree() as tree, Daemon(prefix=NAMESPACE[:-1]) as daemon, daemon.client() as client:
-        check("which is that of another namespace: nobody has one" in daemon.stderr(), daemon.stderr())
+        check("which belongs to another namespace: no process has one" in daemon.stderr(), daemon.stderr())
         service, scope = tree.make("shop.service"), tree.make(f"machine.slice/libpod-{WEB}.scope")
         add(client, {**CALLS, "name": "calls"})
         with Parent(daemon.pid, service, scope, "sys.stdin.readline()") as parent, Subscriber(daemon, "calls") as one:
@@ -293,7 +293,7 @@ def test_podman():
             wait_until(lambda: n_targets(client) == {"name": 1, "glob": 1, "id": 0}, "the new one is followed")
             before = occurred(daemon, "name")["name"]
             wait_until(lambda: occurred(daemon, "name")["name"] > before, "its calls")
-            wait_until(lambda: absent(client)["id"] == f"there is no container {first} now: it is gone for good", "the old one")
+            wait_until(lambda: absent(client)["id"] == f"there is no container {first} now: it has been removed for good", "the old one")
             equal(run_podman(folder, "rm", "--force", "--time", "0", "perfd-test-web").returncode, 0, "podman rm")
             wait_until(lambda: n_targets(client) == {"name": 0, "glob": 0, "id": 0}, "nobody is left")
             wait_until(lambda: absent(client)["name"] == "there is no container perfd-test-web now", "what is said of its name")
@@ -346,7 +346,7 @@ def test_kept_roots():
     with Daemon() as daemon, daemon.client() as client:
         for path in (f"/proc/{os.getpid()}/root{FIRE}",):
             no = refused(client, "bad-event", add=pb.AddRequest(keep=True, events=[pb.EventSpec(event=f"uprobe:{path}:fire_call")]))
-            check("can be that of another process after a restart" in no.message and "podman mount" in no.message, no.message)
+            check("can belong to another process after a restart" in no.message and "podman mount" in no.message, no.message)
 
 
 def options_of_manifest(folder):

@@ -193,9 +193,9 @@ def test_what_needs_a_restart_is_named():
         changed = "version: 1\nrings: {size: 1MiB}\nbatches: {pool: 1MiB}\naccess:\n  stream-mode: 0600\n"
         for time in ("first", "second"):
             equal(reload(changed), [
-                f"perfd: {path}:5:16: access.stream-mode needs a restart: it is 0660 until then and 0600 afterwards",
-                "perfd: clock, which is not set any more, needs a restart: it is monotonic-raw until then and monotonic afterwards",
-                f"perfd: {path}:3:17: batches.pool needs a restart: it is 2097152 bytes until then and 1048576 bytes afterwards",
+                f"perfd: {path}:5:16: access.stream-mode takes effect after a restart: it is 0660 until then, and 0600 afterwards",
+                "perfd: clock, which is no longer set, takes effect after a restart: it is monotonic-raw until then, and monotonic afterwards",
+                f"perfd: {path}:3:17: batches.pool takes effect after a restart: it is 2097152 bytes until then, and 1048576 bytes afterwards",
             ], f"what is said the {time} time")
         equal(daemon.status().clock, "monotonic-raw", "the clock that perfd has")
         equal(documents(daemon, "watch", "--for", "1ms")[0]["clock"], "monotonic-raw", "the clock of a stream")
@@ -419,7 +419,7 @@ def test_a_state_file_that_is_none():
             else:
                 os.mknod(path, kind | 0o600, os.makedev(1, 3))
             before = os.lstat(path)
-            tried(f"{path} is {words}, and perfd keeps events in a regular file", directory)
+            tried(f"{path} is {words}, and perfd stores events only in a regular file", directory)
             after = os.lstat(path)
             equal((after.st_mode, after.st_rdev, after.st_ino), (before.st_mode, before.st_rdev, before.st_ino), "what it is")
             equal(sorted(os.listdir(directory)), ["events"], "what is there")
@@ -436,9 +436,9 @@ def test_a_broken_state_file():
             keep(client, KEEP)
         with open(path, "rb") as f:
             whole = f.read()
-        for n, (bad, words) in enumerate(((whole[:-1], "bytes behind its first line"), (b"", "does not begin"),
+        for n, (bad, words) in enumerate(((whole[:-1], "bytes after its first line"), (b"", "does not begin"),
                                           (whole.replace(b"events 1 ", b"events 9 "), "version 9"),
-                                          (b"perfd events 1 3\n\xff\xff\xff", "holds no list of events")), 1):
+                                          (b"perfd events 1 3\n\xff\xff\xff", "contains no list of events")), 1):
             with open(path, "wb") as f:
                 f.write(bad)
             with Daemon(directory=directory) as daemon, daemon.client() as client:
@@ -452,10 +452,10 @@ def test_a_broken_state_file():
         os.remove(path)
         os.mkdir(path)  # cannot be read
         with Daemon(directory=directory) as daemon, daemon.client() as client:
-            check(f"{path} is a directory, and perfd keeps events in a regular file" in daemon.stderr(), daemon.stderr())
+            check(f"{path} is a directory, and perfd stores events only in a regular file" in daemon.stderr(), daemon.stderr())
             add(client, "page-faults")
             no = refused(client, "state-file", "STATUS_DENIED", add=pb.AddRequest(events=[pb.EventSpec(**KEEP)], keep=True))
-            check("is a directory, and perfd keeps events in a regular file" in no.message, no.message)
+            check("is a directory, and perfd stores events only in a regular file" in no.message, no.message)
             equal(sorted(events(client)), ["page-faults"], "events after a refused add")
 
 

@@ -40,7 +40,7 @@ def test_status_at_once():
                 wait_until(lambda: stalled(daemon) == {last}, "the reader does not answer for long")
                 equal(dispatcher_stalled(daemon), 0, "the dispatcher, of which that takes longer")
                 wait_until(lambda: dispatcher_stalled(daemon) > 0, "the dispatcher does not answer for long")
-                check("when it was asked whether it goes on" in daemon.stderr(), daemon.stderr())
+                check("to a request whether it continues" in daemon.stderr(), daemon.stderr())
             wait_until(lambda: dispatcher_stalled(daemon) == 0, "the dispatcher answers again")
             equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
         answers_again(daemon)
@@ -57,7 +57,7 @@ def test_end_with_a_look():
             os.kill(daemon.pid, signal.SIGTERM)
             reap(tid)
             daemon.stop()
-            check("ends with a dispatcher" in daemon.stderr(), daemon.stderr())
+            check("exits while the dispatcher" in daemon.stderr(), daemon.stderr())
 
 
 def test_notify_socket():
@@ -124,7 +124,7 @@ def test_dispatcher():
                 no = control.receive().response
                 equal((no.status, no.reason), (pb.STATUS_UNSUPPORTED, "dispatcher-stalled"), no.message)
                 check(f"the dispatcher (tid {tid})" in no.message, no.message)
-                check(f"the dispatcher (tid {tid}) has not answered" in daemon.stderr() and
+                check(f"the dispatcher (tid {tid}) has not responded" in daemon.stderr() and
                       "stopped by a debugger" in daemon.stderr(), daemon.stderr())
                 check(dispatcher_stalled(daemon) > 0, "status does not say so")
                 for body in {"subscribe": pb.SubscribeRequest(events=["calls"])}, {"ledger": pb.LedgerRequest()}:
@@ -155,8 +155,8 @@ def test_end_without_dispatcher():
                 os.kill(daemon.pid, signal.SIGTERM)
                 reap(tid)
                 daemon.stop()
-                check("ends with a dispatcher" in daemon.stderr(), daemon.stderr())
-                found = re.search(r"the dispatcher .* has not answered for (\d+) s", daemon.stderr())
+                check("exits while the dispatcher" in daemon.stderr(), daemon.stderr())
+                found = re.search(r"the dispatcher .* has not responded for (\d+) s", daemon.stderr())
                 check(found and int(found[1]) < 5, f"perfd has waited for it as if it were not told to end: {daemon.stderr()}")
 
 

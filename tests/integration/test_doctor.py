@@ -85,7 +85,7 @@ def test_as_root():
     works(rows, "clocks", "monotonic monotonic-raw boottime realtime")
     works(rows, "tracefs", perfd.TRACING)
     works(rows, "tracepoints", "opens")
-    works(rows, "kernel filters", "takes a filter")
+    works(rows, "kernel filters", "accepts a filter")
     works(rows, "filter complaints", "can be written")
     works(rows, "other processes", "pid 1")
     works(rows, "locked memory", f"rings of 1024 KiB were mapped on {len(perfd.online_cpus())} CPUs")
@@ -131,7 +131,7 @@ def test_as_nobody():
             fails(rows, "tracepoints", "Permission denied", "tracefs")
             fails(rows, "uprobe_events", "cannot be written: Permission denied", "CAP_DAC_OVERRIDE")
         fails(rows, "/proc/PID/root", "Permission denied", "CAP_SYS_PTRACE")
-        fails(rows, "capabilities", "^none; refused for want of CAP_PERFMON", "AmbientCapabilities=CAP_PERFMON")
+        fails(rows, "capabilities", "^none; refused for lack of CAP_PERFMON", "AmbientCapabilities=CAP_PERFMON")
 
         wanted = []
         for _ in range(3):  # what could not be looked at before may want more
@@ -141,7 +141,7 @@ def test_as_nobody():
             rows = examine(prefix=[*NOBODY, "--inh-caps", names, "--ambient-caps", names], program=program, config=CONFIG)
             if rows["capabilities"]["works"]:
                 break
-        works(rows, "capabilities", "nothing was refused for want of one")
+        works(rows, "capabilities", "nothing was refused for lack of one")
         check("CAP_DAC_READ_SEARCH" in wanted, wanted)
         root = examine(config=CONFIG)
         for what in ("host-wide events", "tracefs", "tracepoints", "cgroups", "locked memory", "other processes", "kprobes",
@@ -156,11 +156,11 @@ def test_as_the_service():
         rows = examine(prefix=[*NOBODY, "--inh-caps", names, "--ambient-caps", names], program=program, config=CONFIG)
         works(rows, "host-wide events", "opens")
         works(rows, "tracepoints", "opens")
-        works(rows, "kernel filters", "takes a filter")
+        works(rows, "kernel filters", "accepts a filter")
         fails(rows, "filter complaints", "cannot be written", "CAP_DAC_OVERRIDE")
         fails(rows, "uprobe_events", "cannot be written", "CAP_DAC_OVERRIDE")
         fails(rows, "idle CPUs", "BPF .*not permitted", "AmbientCapabilities=CAP_BPF CAP_PERFMON")
-        works(rows, "seccomp", "perfd's own filter alone|a filter is in force")  # of what it could do with bpf(2) nevertheless
+        works(rows, "seccomp", "only perfd's own filter|a filter is active")  # of what it could do with bpf(2) nevertheless
 
 
 def test_the_mighty_one():
@@ -172,19 +172,19 @@ def test_the_mighty_one():
     with public_perfd() as program:
         service = [*NOBODY, "--inh-caps", names, "--ambient-caps", names]
         rows = examine(prefix=service, program=program, config=CONFIG)
-        works(rows, "CAP_SYS_ADMIN", "is given up: .*CAP_PERFMON")
+        works(rows, "CAP_SYS_ADMIN", "is dropped: .*CAP_PERFMON")
         equal(rows["idle CPUs"], examine(config=CONFIG)["idle CPUs"], "what is opened before it is given up")
         equal("CAP_SYS_ADMIN" in rows["capabilities"]["found"].split(";")[0], False, "whether it is still there")
         if not rows["uprobes"]["works"]:
             fails(rows, "uprobes", "Permission denied", "--keep-capabilities")
         rows = examine("--keep-capabilities", prefix=service, program=program, config=CONFIG)
-        works(rows, "CAP_SYS_ADMIN", "is kept, as asked for")
+        works(rows, "CAP_SYS_ADMIN", "is kept, as requested")
         works(rows, "uprobes", "opens through the uprobe PMU")
         names = "+dac_read_search,+sys_admin"
         rows = examine(prefix=[*NOBODY, "--inh-caps", names, "--ambient-caps", names], program=program, config=CONFIG)
-        works(rows, "CAP_SYS_ADMIN", "without CAP_PERFMON nothing else")
-    works(examine(config=CONFIG), "CAP_SYS_ADMIN", "^root's capabilities are given up but those that perfd needs")
-    works(examine("--keep-capabilities", config=CONFIG), "CAP_SYS_ADMIN", "^root's capabilities are kept, as asked for")
+        works(rows, "CAP_SYS_ADMIN", "without CAP_PERFMON no other")
+    works(examine(config=CONFIG), "CAP_SYS_ADMIN", "^root's capabilities are dropped, except those that perfd needs")
+    works(examine("--keep-capabilities", config=CONFIG), "CAP_SYS_ADMIN", "^root's capabilities are kept, as requested")
 
 
 def can_limit(name, value):
@@ -215,7 +215,7 @@ def test_limits():
         fails(rows, "RLIMIT_NOFILE", "^40 fds", r"LimitNOFILE=\d+")
         room = re.search(r"LimitNOFILE=(\d+)", rows["RLIMIT_NOFILE"]["remedy"]).group(1)
         rows = examine(prefix=["prlimit", f"--nofile={room}:{room}", *service], program=program, config=CONFIG)
-        works(rows, "RLIMIT_NOFILE", "room for 1000 events")
+        works(rows, "RLIMIT_NOFILE", "enough for 1000 events")
 
         rows = examine(prefix=["prlimit", "--rtprio=0:0", *service], program=program, config=CONFIG)
         fails(rows, "SCHED_FIFO", "RLIMIT_RTPRIO is 0", "LimitRTPRIO=1")
@@ -244,7 +244,7 @@ def test_without_tracefs():
         equal(ran.returncode, 1, f"the exit status, with {ran.stdout}")
         rows = {row["what"]: row for row in map(json.loads, ran.stdout.splitlines())}
         fails(rows, "tracefs", "not mounted on /sys/kernel/tracing, and mounting it: Operation not permitted", "as root: mount")
-        fails(rows, "uprobe_events", "there is no tracefs", "tracefs")
+        fails(rows, "uprobe_events", "is not mounted", "tracefs")
 
 
 def test_two_tracefs():
@@ -278,7 +278,7 @@ def test_of_a_daemon():
         for what, row in rows.items():
             equal(row.works, alone[what]["works"], f"{what}: {row.found}")
         if re.search("^Seccomp:\t0$", read("/proc/self/status"), re.M):  # what has started perfd is not what keeps it from anything
-            equal(rows["seccomp"].found, "perfd's own filter alone, which denies what perfd never calls", "whose filter it is")
+            equal(rows["seccomp"].found, "only perfd's own filter, which denies system calls that perfd never makes", "whose filter it is")
             equal([row.what for row in rows.values() if "seccomp" in row.remedy], [], "remedies that would change nothing")
         equal(rows["locked memory"].found, f"rings of 1024 KiB are mapped on {len(perfd.online_cpus())} CPUs", "its rings")
         equal(sum(e.occurred for e in ledger.events), sum(load.counts), "what occurred")

@@ -225,7 +225,7 @@ def check_names(path):
     refused(path, "find frozen", "unknown-symbol")
     refused(path, "find probe_mee", "unknown-symbol", "did you mean 'probe_me'")
     refused(path, "find a_variable", "bad-address", "data")
-    refused(path, "find probe_me 0x10000", "bad-address", "behind its end")
+    refused(path, "find probe_me 0x10000", "bad-address", "after its end")
     refused(path, "address 0x7fffffff0000", "bad-address")
     said, = ask(path, "match probe_*")
     equal(said, ["probe_me", "probe_weak"], f"{path}: match")

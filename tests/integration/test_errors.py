@@ -226,7 +226,7 @@ def test_bad_specs():
         ("gone", "NOT_FOUND", f"{gone}", None, on(pids=[gone])),
         ("gone", "NOT_FOUND", WAKEUP, None, on(tids=[gone])),
         ("bad-target", "INVALID", "0 is no pid", None, on(pids=[0])),
-        ("bad-target", "INVALID", "no pid", None, on(tids=[1 << 31])),
+        ("bad-target", "INVALID", "not a pid", None, on(tids=[1 << 31])),
         ("bad-target", "INVALID", f"can have no CPU {absent}", 1, on(cpus=f"{absent}")),
         ("bad-target", "INVALID", f"can have no CPU {absent}", 3, on(cpus=f"0,{absent}")),
         ("bad-target", "INVALID", f"can have no CPU {absent}", 1, on(cpus="0-4096")),
@@ -348,13 +348,12 @@ def test_check():
         equal(run("--check", "--any-host", "--config", path), (0, ""), "that another one can have")
         with open(path, "w", encoding="ascii") as f:
             f.write("version: 1\nstate: /dev/null\n")
-        equal(run("--check", "--config", path), (1, f"{path}: state: /dev/null is a device, and perfd keeps events in a regular "
-                                                    "file: set the key `state` of its configuration\n"), "a device")
+        equal(run("--check", "--config", path), (1, f"{path}: state: /dev/null is a device, and perfd stores events only in a regular file: set the key `state` of its configuration\n"), "a device")
         for wrong in (("--check",), ("--nonsense",), ("--any-host", "--config", path), ("argument",), ("--ready-fd", "x"), ("--ready-fd", "-1"), ("--ready-fd", ""),
                       ("--ready-fd", "9"), ("--ready-fd", "4294967297")):
             status, said = run(*wrong)
             equal(status, 2, f"wrong arguments {wrong}")
-            check("--config FILE" in said or "is no fd" in said or "is for --check" in said, said)
+            check("--config FILE" in said or "is not an open fd" in said or "needs --check" in said, said)
 
 
 def test_configured_events():
@@ -483,7 +482,7 @@ def test_second_daemon():
                 raise AssertionError("a second daemon runs beside the first")
         except perfd.NotStarted as no:
             equal(no.status, 1, "the status of the second")
-            check("another daemon listens on" in no.stderr and first.control in no.stderr, no.stderr)
+            check("another daemon already listens on" in no.stderr and first.control in no.stderr, no.stderr)
         unchanged(first, before, "the first")
         with first.client(stream=True):
             pass  # its sockets are still its own

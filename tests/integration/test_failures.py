@@ -111,7 +111,7 @@ def works(daemon, missing):
         equal(client.end["reason"], "stopped", "the end of the stream")
 
 
-NO_REASON = r"at normal priority|\(any more\)$|capabilities are given up"  # what a start says besides
+NO_REASON = r"at normal priority|\(any more\)$|capabilities are dropped"  # what a start says besides
 
 
 def start(syscall, error, k, paths=(), gone=()):
@@ -132,7 +132,7 @@ def start(syscall, error, k, paths=(), gone=()):
             said = [line for line in no.stderr.splitlines() if not re.search(NO_REASON, line)]
             equal(no.status, 1, f"the status after {call}, saying {said}")
             equal(len(said), 1, f"lines of reason after {call}: {said}")
-            if "cannot do without" in said[0]:
+            if "a required system call failed" in said[0]:
                 check(re.search(ORIGIN, said[0]), f"no origin after {call}: {said}")
             check(re.match(r"(perfd|/\S+): \S+", said[0]) and len(said[0]) > 20, f"no reason after {call}: {said}")
             check(not perfd.COMPLAINT.search(no.stderr), no.stderr)
@@ -376,7 +376,7 @@ def test_add_read():
 
 
 def end_by(syscall, error, specs, ask, paths=()):
-    """What perfd says when a system call fails in the middle of a request which it cannot do without."""
+    """What perfd says when a system call fails in the middle of a request which it a required system call failed."""
     need_strace(syscall)
     with Daemon(config=CONFIG) as daemon, daemon.client() as client:
         client.request(add=pb.AddRequest(events=specs))
@@ -396,7 +396,7 @@ def test_trail_of_main():
     status, said = end_by("ioctl", "EIO", [pb.EventSpec(event="context-switches", name="doomed", target=pb.Target(cpus="0"))],
                           lambda client: client.request(remove=pb.SelectRequest(names=["doomed"])))
     equal(status, 1, f"the status, saying {said}")
-    line = next((line for line in said.splitlines() if "cannot do without" in line), "")
+    line = next((line for line in said.splitlines() if "a required system call failed" in line), "")
     check(re.search(ORIGIN + r", reader of CPU 0, which disables events, .*request remove, a request by .*through ", line), said)
 
 
@@ -405,8 +405,8 @@ def test_trail_of_reader():
     status, said = end_by("read", "EIO", [pb.EventSpec(event="context-switches", name="doomed", target=pb.Target(cpus="0"))],
                           lambda client: client.request(ledger=pb.LedgerRequest()), paths=["anon_inode:[perf_event]"])
     equal(status, -signal.SIGABRT, f"the status, saying {said}")
-    line = next((line for line in said.splitlines() if "cannot go on" in line), "")
-    check(re.search(r"reader of CPU \d+ cannot go on, .*: Input/output error; from read_failed\(\) at open-read\.c:\d+, event \S+, "
+    line = next((line for line in said.splitlines() if "cannot continue" in line), "")
+    check(re.search(r"reader of CPU \d+ cannot continue; .*: Input/output error; from read_failed\(\) at open-read\.c:\d+, event \S+, "
                     r"through reader_read_counts\(\) at ", line), said)
 
 

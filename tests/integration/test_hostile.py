@@ -218,7 +218,7 @@ def test_half_requests():
         # all but the idle one: also the one that takes no response, which cannot see it
         before.again(more=["socket"])
         idle.request(list=pb.ListRequest())
-        equal(daemon.stderr().count("half a request"), len(debtors) + 2, "connections closed for their debts")
+        equal(daemon.stderr().count("an incomplete request"), len(debtors) + 2, "connections closed for their debts")
 
 
 def connect_often(daemon):
@@ -410,7 +410,7 @@ def test_stop_with_slow_reader():
         client.subscribe(events=["load"], overflow="OVERFLOW_DROP_OLDEST", queue_bytes=1 << 16)
         wait_until(lambda: any(dropped(daemon, "stuck")), "a full queue")
     with client:
-        check("did not take their closing ledger" in daemon.last_words, f"perfd said: {daemon.last_words}")
+        check("did not read their closing ledger" in daemon.last_words, f"perfd said: {daemon.last_words}")
 
 
 if __name__ == "__main__":

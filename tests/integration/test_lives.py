@@ -112,7 +112,7 @@ def test_lost_words_of_cpus():
             os.kill(daemon.pid, signal.SIGSTOP)
             drown_words()
             os.kill(daemon.pid, signal.SIGCONT)
-            wait_until(lambda: "was lost: each is looked at" in daemon.stderr(), "the lost words to be noticed")
+            wait_until(lambda: "were lost: perfd checks each" in daemon.stderr(), "the lost words to be noticed")
             load.done(stop=True)
             seen = checker.finish(60)
             rows = rows_of(daemon.ledger(), "calls")
@@ -133,14 +133,14 @@ def test_a_state_file_of_another_program():
         configuration = f"version: 1\nstate: {path}\nlisten: {{ control: {directory}/control.sock, stream: {directory}/stream.sock }}\n"
         with open(os.path.join(directory, "perfd.yaml"), "w", encoding="ascii") as f:
             f.write(configuration)
-        words = f"{path} does not begin as perfd's state file does, and is left alone"
+        words = f"{path} does not begin like a state file of perfd, and may belong"
         checked = subprocess.run([perfd.PERFD, "--check", "--config", os.path.join(directory, "perfd.yaml")], stderr=subprocess.PIPE, text=True,
                                  timeout=perfd.PATIENCE, check=False)
         equal(checked.returncode, 1, "status of --check")
         check(words in checked.stderr, checked.stderr)
         os.rename(path, os.path.join(directory, "events"))  # where --runtime-directory has it
         with Daemon(directory=directory) as daemon, daemon.client() as client:
-            check("none can be kept" in daemon.stderr() and "is left alone" in daemon.stderr(), daemon.stderr())
+            check("cannot be made persistent" in daemon.stderr() and "may belong to another program" in daemon.stderr(), daemon.stderr())
             refused(client, "state-file", "STATUS_DENIED", add=pb.AddRequest(events=[pb.EventSpec(event="page-faults", name="kept")], keep=True))
             with open(os.path.join(directory, "events"), encoding="ascii") as f:
                 equal(f.read(), text, "the file of another program")

@@ -166,7 +166,7 @@ def test_log():
         lines = daemon.stderr()[before:].splitlines()
         equal(len(lines), 1, f"lines of one plan: {lines}")
         for words in f"plan by test, pid {os.getpid()}, uid {NOBODY}: e0: there is no process {gone.pid} (any more)", \
-                "and other events name such processes":
+                "and other events also name processes that do not exist":
             check(words in lines[0], lines[0])
         short = yaml.replace("range(200)", "range(1)")[:yaml.index("events: [")] + "events: [page-faults]}}\n"
         for _ in range(300):

@@ -83,8 +83,8 @@ def test_stat():
             equal((temporary(bob, counted[0]), names(bob)), ([f"~{BOB}/page-faults"],) * 2, "the same of bob")
             for request in "remove", "enable", "disable":
                 for name in names_of[0], "*", "~*", f"~{ANN}/*", f"@~{ANN}", "@*", "#1", "external:noted", "", f"~{BOB}":
-                    no(bob, ["no event of your own"], **{request: pb.SelectRequest(names=[f"~{BOB}/page-faults", name])})
-                no(ann, ["no event of your own"], **{request: pb.SelectRequest(names=[f"~{ANN}/*"])})  # one of them is root's
+                    no(bob, ["not your own event"], **{request: pb.SelectRequest(names=[f"~{BOB}/page-faults", name])})
+                no(ann, ["not your own event"], **{request: pb.SelectRequest(names=[f"~{ANN}/*"])})  # one of them is root's
             no(bob, ["set-filter"], set_filter=pb.SetFilterRequest(name=f"~{BOB}/page-faults"))
             no(bob, ["set-period"], set_period=pb.SetPeriodRequest(name=f"~{BOB}/page-faults", period=1))
             no(bob, ["to subscribe"], subscribe=pb.SubscribeRequest(events=[names_of[0]]))
@@ -237,9 +237,9 @@ def test_foreign_processes():
         for words, refused_spec in {
                 "on others than": spec(interval=SECOND), "not your own": spec("cpu-clock", interval=SECOND,
                     target=pb.Target(cgroups=["/"])),
-                "sampled on others": spec(), "can tell of others": spec("sched:sched_switch", target=pb.Target(pids=[pid])),
-                "can tell of others ": spec("sched*:sched_switch", target=pb.Target(pids=[pid])),
-                "can tell of others  ": spec("syscalls*:sys_enter_getppid", target=pb.Target(pids=[pid])),
+                "sampled on others": spec(), "can reveal what others do": spec("sched:sched_switch", target=pb.Target(pids=[pid])),
+                "can reveal what others do ": spec("sched*:sched_switch", target=pb.Target(pids=[pid])),
+                "can reveal what others do  ": spec("syscalls*:sys_enter_getppid", target=pb.Target(pids=[pid])),
                 "which is no": spec(f"uprobe:{PERFCTL}:main", target=pb.Target(pids=[pid])),
                 "which is no ": spec("kprobe:vfs_read", target=pb.Target(pids=[pid])),
                 "which is no  ": spec("mem:0x1000", target=pb.Target(pids=[pid])),

@@ -278,7 +278,7 @@ def test_others_are_not_there():
         no(ann, ["doctor"], doctor=pb.Empty())
         for glob in "secr*", "abse*":
             equal(refused(ann, "unknown-event", subscribe=pb.SubscribeRequest(events=[glob])).message.replace(glob, "G"),
-                  "no running event matches G: `perfctl list` shows what runs, `perfctl add G` adds it", "of a glob")
+                  "no running event matches G: `perfctl list` shows the running events, `perfctl add G` adds it", "of a glob")
         equal(refused(ann, "unknown-event", subscribe=pb.SubscribeRequest(events=["external:mine"])).reason, "unknown-event", "granted")
         pid = own.process.pid
         temporary(ann, spec(GETPPID, target=pb.Target(pids=[pid])))

@@ -278,7 +278,7 @@ def test_names():
         check(re.match(r"a\.yaml:\d+:7: note: ", line), f"as somebody else: {line!r}")
     check("no address" in said("groups: { a: { events: ['uprobe:/bin/true:0x7fffffff0000'] } }\n", "--names", status=1)[0], "a mistake")
     done = subprocess.run([perfd.PERFD, "--names"], capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
-    equal((done.returncode, done.stderr), (2, "perfd: --names is for --check of this host\n"), "--names alone")
+    equal((done.returncode, done.stderr), (2, "perfd: --names needs --check, and excludes --any-host\n"), "--names alone")
 
 
 def contents(path):

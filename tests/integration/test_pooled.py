@@ -156,7 +156,7 @@ def test_shutdown_before_it_was_read():
             pass
         daemon.process.send_signal(signal.SIGTERM)
         equal(daemon.process.wait(30), 0, "the status of perfd")
-        check("did not take their closing ledger" not in daemon.stderr(), "it has waited for one who does not read")
+        check("did not read their closing ledger" not in daemon.stderr(), "it has waited for one who does not read")
         for client in clients[1:]:
             equal(len(take_all(client)), CALLS + 1, "items")
             check(client.pooled > 0, "nothing came in a pool: the test shows nothing")
@@ -205,7 +205,7 @@ def test_failures():
                 client.stop()
                 equal((len(take_all(client)), client.pooled), (CALLS + 1, 0), "items, and packets in a pool")
                 client.socket.close()
-            equal(daemon.stderr().count("has no packets in common with others"), 1, "how often it is said")
+            equal(daemon.stderr().count("cannot share packets with others"), 1, "how often it is said")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def test_root_gives_up():
 def test_root_keeps():
     """As asked for; the filter of system calls is there all the same."""
     with Daemon(prefix=KEEP) as daemon:
-        check("root's capabilities are kept, as asked for" in daemon.stderr(), daemon.stderr())
+        check("root's capabilities are kept, as requested" in daemon.stderr(), daemon.stderr())
         equal(capabilities(daemon.pid), own_capabilities(), "what it has")
         filtered(daemon.pid)
         works(daemon)

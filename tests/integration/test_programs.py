@@ -137,11 +137,11 @@ def test_tables_that_can_not_be():
         large, small = 2048 * MIB // SYMBOL.size * SYMBOL.size, SYMBOL.size
         for rows, end, words in (
                 ([(".symtab", SYMTAB, MIB, large, 2, 24), (".strtab", STRTAB, 4096, 4096, 0, 0)], None,
-                 f"section 1 of {large} bytes is larger than any of a real program"),
+                 f"section 1 of {large} bytes is larger than in any real program"),
                 ([(".symtab", SYMTAB, MIB, small, 2, 24), (".strtab", STRTAB, MIB, large, 0, 0)], None,
-                 f"section 2 of {large} bytes is larger than any of a real program"),
+                 f"section 2 of {large} bytes is larger than in any real program"),
                 ([(".symtab", SYMTAB, MIB, large, 2, 24), (".strtab", STRTAB, 4096, 4096, 0, 0)], MIB,
-                 f"section 1 of {large} bytes at {MIB} would end behind the file's")):
+                 f"section 1 of {large} bytes at {MIB} would end after the file's")):
             put_program(path, rows)
             if end:  # the same headers, at the beginning of a file that ends before the table does
                 shorten(path, end)
@@ -179,7 +179,7 @@ def test_sites_without_end():
         many = note_of_site(b"some", b"probe", b"") * 1_000_000
         long = struct.pack("<III8s", 8, 1000 * MIB, 3, b"stapsdt\0")
         for notes, size, words in (many, len(many), "more sites of static probes, or longer ones, match than any program has"), \
-                                  (long, len(long) + 1000 * MIB, "of section 1 is no static probe"):
+                                  (long, len(long) + 1000 * MIB, "of section 1 is not a static probe"):
             put_program(path, [(".note.stapsdt", NOTES, MIB, size, 0, 0)], pieces=[(MIB, notes)])
             with memory_is_bounded(daemon):
                 no = refused(nobody, "bad-elf", "STATUS_INVALID", **plan_of(f"usdt:{path}:some:probe"))

@@ -67,7 +67,7 @@ def test_places_of_subscribers():
         refuse(NOBODY, f"uid {NOBODY} has 16 subscribers, half of what subscribers.max allows")
         for _ in range(14):
             subscribe(SOMEBODY)
-        refuse(SOMEBODY, "there are 30 subscribers, and subscribers.max allows 32, 30 of them to others than root")
+        refuse(SOMEBODY, "there are 30 subscribers, and subscribers.max allows 32, 30 of them for uids other than root")
         refuse(1000, "30 of them to others than root")
         for _ in range(2):
             subscribe(0)

@@ -157,9 +157,9 @@ def test_hostile():
         fds = daemon.fds()
         said = 0
         for to in (lambda head: head + 1, lambda head: head - SIZE - 1, lambda head: head + SIZE, lambda head: 1 << 63):
-            ends_with(daemon, "its ring has a tail that cannot be", break_tail(to))
+            ends_with(daemon, "the tail of its ring is invalid", break_tail(to))
             said += 1
-            wait_until(lambda n=said: daemon.stderr().count("a tail that cannot be") == n, "it is said of each")
+            wait_until(lambda n=said: daemon.stderr().count("the tail of its ring is invalid") == n, "it is said of each")
 
         client = subscribe(daemon)
         wait_until(lambda: client.ring.head[0] > client.ring.tail[0], "something in the ring")
@@ -167,12 +167,12 @@ def test_hostile():
         wait_until(lambda: client.ring.head[0] > seen, "more in the ring, the tail was looked at")
         client.ring.ours.madvise(MADV_REMOVE)  # a hole, and so a tail of 0
         equal(client.ring.tail[0], 0, "the tail in a hole")
-        wait_until(lambda: daemon.stderr().count("a tail that cannot be") == said + 1, "it goes backwards")
+        wait_until(lambda: daemon.stderr().count("the tail of its ring is invalid") == said + 1, "it goes backwards")
         client.socket.close()
 
-        ends_with(daemon, "it tells of room in its ring that nobody waits for", tell_of_room)
-        ends_with(daemon, "it sent something else than stop", tell_of_room, ring_bytes=0)
-        ends_with(daemon, "it sent something else than stop", lambda c: c.send(status=pb.Empty()))
+        ends_with(daemon, "it sent `room` although perfd did not wait for it", tell_of_room)
+        ends_with(daemon, "it sent something other than `stop`", tell_of_room, ring_bytes=0)
+        ends_with(daemon, "it sent something other than `stop`", lambda c: c.send(status=pb.Empty()))
         with daemon.client(stream=True) as client:
             refused(client, "bad-request", room=pb.Empty())
         wait_until(lambda: daemon.fds() == fds and daemon.status().n_subscribers == 1, "as before")

@@ -231,7 +231,7 @@ def test_noticed_by_streams():
                 call(first, 500)
                 out, said = watch.communicate(timeout=perfd.PATIENCE)
                 equal((watch.returncode, out.count("calls"), said.count("500 items, nothing lost")), (1, 500, 1), f"{said}")
-                check(f"(reader-{last}, tid {tid}) has not answered" in daemon.stderr() and
+                check(f"(reader-{last}, tid {tid}) has not responded" in daemon.stderr() and
                       "when it was asked how far it is" in daemon.stderr(), daemon.stderr())
                 equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
         finally:
@@ -316,7 +316,7 @@ def test_end_without_it():
                 reap(tid)
                 daemon.stop()
                 subscriber.finish(signal_number=None)
-                check("ends with a reader that does not answer" in daemon.stderr(), daemon.stderr())
+                check("exits while a reader does not respond" in daemon.stderr(), daemon.stderr())
 
 
 def later(client, **body):
@@ -355,7 +355,7 @@ def test_others_meanwhile():
             os.kill(daemon.pid, signal.SIGTERM)
             reap(tid, monitor)
             daemon.stop()
-            check(f"a stall monitor (tid {monitor})" in daemon.stderr(), daemon.stderr())
+            check(f"the stall monitor (tid {monitor})" in daemon.stderr(), daemon.stderr())
 
 
 def test_debugger_comes_again():

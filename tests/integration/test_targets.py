@@ -69,12 +69,12 @@ def daemon_and_tree(**more):
 
 
 def add_again(client, spec):
-    """Whoever observes what changes faster than it can be opened is told to try again, as on an emulated machine."""
+    """Whoever observes what change faster than it can be opened is told to try again, as on an emulated machine."""
     for _ in range(20):
         try:
             return add(client, spec)
         except perfd.Refused as no:
-            check("changes faster than it can be opened" in no.response.message, f"{no.response.reason}: {no.response.message}")
+            check("change faster than it can be opened" in no.response.message, f"{no.response.reason}: {no.response.message}")
     raise AssertionError(f"{spec['name']} cannot be added in 20 tries")
 
 

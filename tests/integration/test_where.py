@@ -144,7 +144,7 @@ def test_hostile():
         subscribe(SOMEBODY, 0)
         for i in range(MOST_OF_UID):
             subscribe(1000, 1000 + i)
-        refuse(1001, 2000, f"all but root {2 * MOST_OF_UID}")
+        refuse(1001, 2000, f"all uids except root {2 * MOST_OF_UID}")
         subscribe(1001, 0)
         with Subscriber(daemon, "--where", f'exe == "{paths[0]}"', "raw_syscalls:sys_enter") as one, \
              Subscriber(daemon, "raw_syscalls:sys_enter") as everything:

@@ -91,7 +91,7 @@ static void expect(Peers *p, const char *expected) {
         char found[PEERS + 1] = "";
 
         for (size_t i = 0; i < p->n; i++) {
-                const char *says = expected[i] == 'x' ? "its limit; close some" : "all connections were taken";
+                const char *says = expected[i] == 'x' ? "which is the limit: close some" : "all connections were in use";
 
                 found[i] = is_open(p, i, says) ? p->uids[i] : expected[i] == 'x' ? 'x' : '-';
         }

@@ -266,7 +266,7 @@ static void test_paths(void **state) {
         check_refused(CGROUP_BY_PATH, "/sistem.slice/a/b", REFUSED_NOT_FOUND, "unknown-cgroup",
                       "'/' has no 'sistem.slice'; did you mean 'system.slice'?");
         check_refused(CGROUP_BY_PATH, at("/sys/fs/cgroup/init.scope"), REFUSED_NOT_FOUND, "unknown-cgroup",
-                      "names begin below");
+                      "paths are relative to");
         check_refused(CGROUP_BY_PATH, "link/nginx.service", REFUSED_NOT_FOUND, "unknown-cgroup", "'/' has no 'link'");
         check_resolves(CGROUP_BY_PATH, "l*k/nginx.service", "");
         check_refused(CGROUP_BY_PATH, "system.slice/cgroup.procs", REFUSED_NOT_FOUND, "unknown-cgroup", "has no");
@@ -316,7 +316,7 @@ static void test_containers(void **state) {
         check_refused(CGROUP_BY_CONTAINER, "f00dfeed1a9", REFUSED_NOT_FOUND, "unknown-container", "at least 12 digits");
         check_refused(CGROUP_BY_CONTAINER, "f00dfeed1a96", REFUSED_NOT_FOUND, "unknown-container",
                       "there are 3dcb1e0e1a95, 3dcb1e0e1a95, dead, f00dfeed1a95, f00dfeed1a95, web");
-        check_refused(CGROUP_BY_CONTAINER, "", REFUSED_INVALID, "bad-container", "expected the id");
+        check_refused(CGROUP_BY_CONTAINER, "", REFUSED_INVALID, "bad-container", "expected its id");
         check_resolves(CGROUP_BY_CONTAINER, "w*", "/lxc.payload.web");
         check_resolves(CGROUP_BY_CONTAINER, "nothing*", "");
 }
@@ -382,7 +382,7 @@ static void test_named_containers(void **state) {
 
 static void test_no_containers(void **state) {
         check_refused(CGROUP_BY_CONTAINER, ID_A, REFUSED_NOT_FOUND, "unknown-container",
-                      "no cgroup here is one of a container");
+                      "no cgroup of this host belongs to a container");
 }
 
 /* Lists of several names: sorted, nothing twice, nothing that another one counts already, each fd of those closed. */

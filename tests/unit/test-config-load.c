@@ -130,7 +130,7 @@ static void test_mistakes_of_all_files(void **state) {
 /* Of a file that is no YAML nothing is known, so nothing is said to be missing because of it. */
 static void test_unreadable_files(void **state) {
         check("perfd.yaml", "perfd.yaml: the file cannot be opened: No such file or directory\n");
-        check("perfd.d", "perfd.d: this is no regular file\n");
+        check("perfd.d", "perfd.d: this is not a regular file\n");
 
         write_file("perfd.yaml", "version: 1\nclok: 1\ngroups: {g: {target: t, events: [cs]}}\n");
         write_file("perfd.d/1.yaml", "targets: {t: {}}\nclock: [\n");
@@ -142,8 +142,8 @@ static void test_unreadable_files(void **state) {
               "perfd.yaml:2:1: unknown key 'clok'; did you mean 'clock'?\n"
               "perfd.d/1.yaml:3:1: not YAML: did not find expected node content, while parsing a flow node (from line "
               "3)\n"
-              "perfd.d/2.yaml: this is no regular file\n"
-              "perfd.d/3.yaml: this is no regular file\n"
+              "perfd.d/2.yaml: this is not a regular file\n"
+              "perfd.d/3.yaml: this is not a regular file\n"
               "perfd.d/4.yaml: the file cannot be opened: No such file or directory\n"
               "perfd.d/5.yaml:1:8: clock: found 'x', expected one of monotonic, monotonic-raw, boottime, realtime\n");
 

@@ -90,7 +90,7 @@ static void test_longest_request(void **state) {
         expect_ok(&d, fd, &in, 0);
         frame_header_put(bytes, FRAME_MAX_REQUEST + 1);
         peer_write(fd, bytes, 4);
-        expect_refused(&d, fd, &in, PERFD__V1__STATUS__STATUS_INVALID, "longer than HelloReply.max_request");
+        expect_refused(&d, fd, &in, PERFD__V1__STATUS__STATUS_INVALID, "exceeds HelloReply.max_request");
         expect_nothing(&d, fd, &in, true);
         close_fd(fd);
         daemon_deinit(&d);
@@ -104,10 +104,10 @@ static void test_wrong(void **state) {
                 size_t n;
                 const char *said;
         } wrong[] = {
-                { "\xff\xff\xff\xff", 4, "longer than HelloReply.max_request" },
-                { "GET / HTTP/1.1\r\n\r\n", 18, "longer than HelloReply.max_request" },
-                { "\x05\0\0\0\xff\xff\xff\xff\xff", 9, "no perfd.v1.Request" },
-                { "\x02\0\0\0\x0a\x05\x02\0\0\0\x08\x07", 12, "no perfd.v1.Request" }, /* with a good one behind it */
+                { "\xff\xff\xff\xff", 4, "exceeds HelloReply.max_request" },
+                { "GET / HTTP/1.1\r\n\r\n", 18, "exceeds HelloReply.max_request" },
+                { "\x05\0\0\0\xff\xff\xff\xff\xff", 9, "not a perfd.v1.Request" },
+                { "\x02\0\0\0\x0a\x05\x02\0\0\0\x08\x07", 12, "not a perfd.v1.Request" }, /* with a good one behind it */
         };
         Daemon d;
         PEER_READER(good_in);
@@ -159,7 +159,7 @@ static void test_silence(void **state) {
         half = peer_new(&d); /* says nothing at all */
         wait_for_impatience(&d, 1);
         assert_int_equal(n_timers, 2);
-        expect_refused(&d, half, &half_in, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no request came within 10 s");
+        expect_refused(&d, half, &half_in, PERFD__V1__STATUS__STATUS_EXHAUSTED, "no request arrived within 10 s");
         expect_nothing(&d, half, &half_in, true);
         close_fd(half);
 

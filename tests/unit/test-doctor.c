@@ -194,11 +194,11 @@ static void test_all_allowed(void **state) {
 
         assert_int_equal(count_fds(), fds);
         assert_true(r.can_run);
-        check_yes(&r, "perf_event_open", "an event on a thread of one's own opens");
-        check_yes(&r, "host-wide events", "an event of everybody on CPU 0 opens");
+        check_yes(&r, "perf_event_open", "an event on an own thread opens");
+        check_yes(&r, "host-wide events", "a host-wide event on CPU 0 opens");
         check_yes(&r, "perf_event_paranoid", "3: without CAP_PERFMON (Debian: CAP_SYS_ADMIN) no events at all, which this process has");
-        check_yes(&r, "PERF_FORMAT_LOST", "what a full ring loses is counted exactly");
-        check_yes(&r, "clocks", "events take the time of: monotonic monotonic-raw boottime realtime");
+        check_yes(&r, "PERF_FORMAT_LOST", "the losses of a full ring buffer are counted exactly");
+        check_yes(&r, "clocks", "events can use the clocks: monotonic monotonic-raw boottime realtime");
         check_yes(&r, "hardware events",
                   "cpu-cycles instructions cache-references cache-misses branch-instructions branch-misses bus-cycles "
                   "stalled-cycles-frontend stalled-cycles-backend ref-cycles");
@@ -208,7 +208,7 @@ static void test_all_allowed(void **state) {
                  "use a kernel with CONFIG_EVENT_TRACING; until then filter by `watch --where`");
         check_yes(&r, "kprobes", "a probe on vfs_fsync_range opens through the kprobe PMU");
         check_yes(&r, "uprobes", "a probe on a file opens through the uprobe PMU");
-        check_yes(&r, "kprobe_events", "a definition was made and removed: probes with arguments work");
+        check_yes(&r, "kprobe_events", "a probe was defined and removed: probes with arguments work");
         check_yes(&r, "kernel symbols", "/proc/kallsyms has names and addresses; kernel.kptr_restrict is 1");
         check_yes(&r, "BTF", "/sys/kernel/btf/vmlinux can be read");
         check_yes(&r, "/proc/PID/root", "that of pid 1 can be followed: uprobe:/proc/PID/root/PATH finds programs of "
@@ -217,7 +217,7 @@ static void test_all_allowed(void **state) {
         check_yes(&r, "locked memory", "rings of 64 KiB were mapped on 1 CPUs");
         check_yes(&r, "perf_event_max_sample_rate", "up to 5000 samples a second for each event and CPU");
         check_yes(&r, "seccomp", "no filter");
-        check_yes(&r, "container", "none is to be seen");
+        check_yes(&r, "container", "none detected");
         doctor_report_deinit(&r);
 }
 
@@ -246,11 +246,11 @@ static void test_probes_of_a_service(void **state) {
         put_file("/proc/kallsyms", "");
         kernel.probes = EACCES;
         r = examine();
-        check_no(&r, "kernel symbols", "/proc/kallsyms is empty: the kernel is asked whether a name exists, similar ones are "
-                 "not known", "ProtectKernelTunables=no in perfd's unit, which hides it; kernel probes work without");
-        check_yes(&r, "uprobes", "a probe on a file is defined in uprobe_events; by the uprobe PMU, which is not needed then: "
+        check_no(&r, "kernel symbols", "/proc/kallsyms is empty: perfd asks the kernel whether a name exists, and cannot suggest "
+                "similar ones", "ProtectKernelTunables=no in perfd's unit, as yes hides the file; kernel probes do not need it");
+        check_yes(&r, "uprobes", "a probe on a file is defined in uprobe_events; the uprobe PMU, which is then not needed, says: "
                   "Permission denied");
-        check_yes(&r, "uprobe_events", "a definition was made and removed: hits are counted exactly, and probes with arguments "
+        check_yes(&r, "uprobe_events", "a probe was defined and removed: hits are counted exactly, and probes with arguments "
                   "work");
         doctor_report_deinit(&r);
 }
@@ -261,8 +261,8 @@ static void test_containers(void **state) {
 
         put_link("/proc/self/ns/pid", "pid:[4026532000]");
         r = examine();
-        check_no(&r, "/proc/PID/root", "that of pid 1 can be followed, but /proc has only the processes of this container: uprobes "
-                 "find no program of another one, nor of the host",
+        check_no(&r, "/proc/PID/root", "that of pid 1 can be followed, but /proc has only the processes of this container: "
+                "uprobes find no program of other containers or of the host",
                  "run perfd in the host's pid namespace (docker --pid=host, hostPID: true)");
         doctor_report_deinit(&r);
         put_link("/proc/self/ns/pid", "pid:[4026531836]");
@@ -287,26 +287,26 @@ static void test_nothing_allowed(void **state) {
         strcat(tracing, "/nowhere");
         r = examine();
         assert_false(r.can_run);
-        check_yes(&r, "perf_event_open", "an event on a thread of one's own opens");
-        check_no(&r, "host-wide events", "an event of everybody on CPU 0: Permission denied", permit);
+        check_yes(&r, "perf_event_open", "an event on an own thread opens");
+        check_no(&r, "host-wide events", "a host-wide event on CPU 0: Permission denied", permit);
         check_no(&r, "perf_event_paranoid", "3: without CAP_PERFMON (Debian: CAP_SYS_ADMIN) no events at all", permit);
-        check_no(&r, "PERF_FORMAT_LOST", "unknown to this kernel",
-                 "use Linux 6.0 or later; until then losses of rings are a lower bound");
+        check_no(&r, "PERF_FORMAT_LOST", "not supported by this kernel",
+                 "use Linux 6.0 or later; until then the losses of ring buffers are a lower bound");
         check_no(
-                &r, "cycles", "the CPU's own counter: No such file or directory",
-                "let the hypervisor give this machine a PMU (qemu: -cpu host,pmu=on); without one, cycles fall back on "
+                &r, "cycles", "the CPU's cycle counter: No such file or directory",
+                "let the hypervisor give this machine a PMU (qemu: -cpu host,pmu=on); without one, cycles can fall back to "
                 "cpu-clock (`fallback: cpu-clock`)");
-        check_no(&r, "tracepoints", "no tracepoint's id can be read: No such file or directory", "see tracefs");
-        check_no(&r, "kernel filters", "there is no tracepoint to try it on", "see tracepoints");
+        check_no(&r, "tracepoints", "the ids of tracepoints cannot be read: No such file or directory", "see tracefs");
+        check_no(&r, "kernel filters", "there is no tracepoint to try it with", "see tracepoints");
         check_no(&r, "kprobes", "a probe on vfs_fsync_range through the PMU: Permission denied",
                  "give perfd CAP_PERFMON (AmbientCapabilities=CAP_PERFMON in its unit)");
-        check_yes(&r, "kernel symbols", "/proc/kallsyms has names, but no addresses, which only probes at an address and some "
-                  "messages need; kernel.kptr_restrict is 1");
-        check_no(&r, "pids", "pid:[4026532000]: the pids of this namespace alone. Whoever is outside of it has pid 0 and is called "
-                 "idle-or-outside; cgroups and containers are those that /proc shows when a process is first seen, and none if it is "
-                 "gone by then",
+        check_yes(&r, "kernel symbols", "/proc/kallsyms has names, but no addresses; only probes at an address and some messages "
+                "need them; kernel.kptr_restrict is 1");
+        check_no(&r, "pids", "pid:[4026532000]: only the pids of this namespace. Processes outside of it have pid 0 and are called "
+                 "idle-or-outside; cgroups and containers are those in /proc when a process is first seen, and none if it has "
+                 "ended by then",
                  "run perfd in the host's pid namespace (docker --pid=host, hostPID: true)");
-        check_no(&r, "capabilities", "none; refused for want of CAP_PERFMON",
+        check_no(&r, "capabilities", "none; refused for lack of CAP_PERFMON",
                  "AmbientCapabilities=CAP_PERFMON in perfd's unit, for all that is refused here");
         doctor_report_deinit(&r);
 }
@@ -320,7 +320,7 @@ static void test_newer_kernel(void **state) {
         kernel.host = kernel.probes = EACCES;
         strcat(tracing, "/nowhere");
         r = examine();
-        check_no(&r, "capabilities", "none; refused for want of CAP_PERFMON CAP_SYS_ADMIN",
+        check_no(&r, "capabilities", "none; refused for lack of CAP_PERFMON CAP_SYS_ADMIN",
                  "AmbientCapabilities=CAP_PERFMON CAP_SYS_ADMIN in perfd's unit, for all that is refused here");
         doctor_report_deinit(&r);
 }
@@ -337,12 +337,12 @@ static void test_remedies(void **state) {
                   "give perfd CAP_PERFMON (AmbientCapabilities=CAP_PERFMON and CapabilityBoundingSet=CAP_PERFMON in its unit), or "
                   "sysctl kernel.perf_event_paranoid=-1" },
                 { "CapEff:\t0000004000000000\nSeccomp:\t2\n", "user:[4026531837]", "2",
-                  "allow the call in the seccomp filter that this process has: SystemCallFilter=perf_event_open in perfd's unit, or "
+                  "allow the call in the seccomp filter of this process: SystemCallFilter=perf_event_open in perfd's unit, or "
                   "the profile of the container" },
                 { "CapEff:\t0000004000000000\nSeccomp:\t0\n", "user:[4026532111]", "2",
-                  "run perfd in the host's own user namespace: CAP_PERFMON counts nowhere else" },
+                  "run perfd in the host's initial user namespace: CAP_PERFMON has no effect in others" },
                 { "CapEff:\t0000004000000000\nSeccomp:\t2\n", "user:[4026531837]", "3",
-                  "sysctl kernel.perf_event_paranoid=2, or give perfd CAP_SYS_ADMIN, which this kernel asks for above 2" },
+                  "sysctl kernel.perf_event_paranoid=2, or give perfd CAP_SYS_ADMIN, which this kernel requires above 2" },
                 { "CapEff:\t0000000000200000\nSeccomp:\t0\n", "user:[4026531837]", "2",
                   "a security module forbids it: see dmesg, and /sys/kernel/security/lockdown" },
                 { "CapEff:\t0000004000000000\nSeccomp:\t2\nSeccomp_filters:\t1\n", "user:[4026531837]", "2",
@@ -350,7 +350,7 @@ static void test_remedies(void **state) {
                 { "CapEff:\t0000004000000000\nSeccomp:\t2\n", "user:[4026531837]", "2",
                   "a security module forbids it: see dmesg, and /sys/kernel/security/lockdown", 1 },
                 { "CapEff:\t0000004000000000\nSeccomp:\t2\nSeccomp_filters:\t2\n", "user:[4026531837]", "2",
-                  "allow the call in the seccomp filter that this process has: SystemCallFilter=perf_event_open in perfd's unit, or "
+                  "allow the call in the seccomp filter of this process: SystemCallFilter=perf_event_open in perfd's unit, or "
                   "the profile of the container", 1 },
         };
 
@@ -365,7 +365,7 @@ static void test_remedies(void **state) {
                 kernel.host = EPERM;
                 n_own_filters = cases[i].n_own_filters;
                 r = examine();
-                check_no(&r, "host-wide events", "an event of everybody on CPU 0: Operation not permitted",
+                check_no(&r, "host-wide events", "a host-wide event on CPU 0: Operation not permitted",
                          cases[i].remedy);
                 doctor_report_deinit(&r);
         }
@@ -379,7 +379,7 @@ static void test_no_perf_events(void **state) {
         assert_false(r.can_run);
         assert_int_equal(kernel.n_opened, 0);
         check_no(&r, "perf_event_open", "Function not implemented", "use a kernel with CONFIG_PERF_EVENTS");
-        check_no(&r, "clocks", "no event takes the time of monotonic, only of: none", "see perf_event_open");
+        check_no(&r, "clocks", "no event can use the clock monotonic, only: none", "see perf_event_open");
         doctor_report_deinit(&r);
 }
 
@@ -413,7 +413,7 @@ static void test_limits(void **state) {
                 r = examine();
                 check_no(
                         &r, "RLIMIT_NOFILE", "120 fds, of which perfd itself needs 66 on 1 CPUs",
-                        "LimitNOFILE=1066 in perfd's unit, or ulimit -Hn 1066: that is room for 1000 events on 1 CPUs");
+                        "LimitNOFILE=1066 in perfd's unit, or ulimit -Hn 1066: enough for 1000 events on 1 CPUs");
                 _exit(r.can_run ? 0 : 1);
         }
         assert_true(wait(&status) > 0);

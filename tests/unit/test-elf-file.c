@@ -114,7 +114,7 @@ static void test_cut_off(void **state) {
                 char *bytes = malloc(size ?: 1); /* so that a sanitizer sees one byte too many */
 
                 memcpy(bytes, own, size);
-                check_refused(bytes, size, size < EI_NIDENT ? "no ELF file" : "cut off");
+                check_refused(bytes, size, size < EI_NIDENT ? "not an ELF file" : "truncated");
                 free(bytes);
         }
 }
@@ -195,7 +195,7 @@ static void test_lies(void **state) {
                 void (*change)(Copy *c);
                 const char *words;
         } rows[] = {
-                { no_magic, "is no ELF file" },
+                { no_magic, "is not an ELF file" },
                 { other_order, "another byte order" },
                 { other_class, "word size" },
                 { object, "neither a program nor a shared library (ELF type 1)" },
@@ -206,14 +206,14 @@ static void test_lies(void **state) {
                 { far_segments, "its program headers of" },
                 { far_sections, "its section headers of" },
                 { uncounted_sections, "no number of them" },
-                { large_segment, "would end behind the file's" },
-                { fuller_segment, "sizes that cannot be right" },
-                { wrapped_segment, "sizes that cannot be right" },
+                { large_segment, "would end after the file's" },
+                { fuller_segment, "impossible sizes" },
+                { wrapped_segment, "impossible sizes" },
                 { same_segment, "overlap" },
-                { large_symbols, "would end behind the file's" },
-                { huge_symbols, "would end behind the file's" },
+                { large_symbols, "would end after the file's" },
+                { huge_symbols, "would end after the file's" },
                 { odd_symbols, "not of 1 bytes each" },
-                { absent_symbols, "no plain bytes" },
+                { absent_symbols, "no uncompressed bytes" },
                 { linked_nowhere, "names a section 60000" },
                 { linked_elsewhere, "should hold names" },
                 { open_strings, "should hold names" },

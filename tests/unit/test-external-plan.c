@@ -57,8 +57,8 @@ static void test_ranges(void **state) {
         assert_said("u64", (uint64_t)-1, true, "field code is of the type u64, from 0 to 18446744073709551615, and -1 was given");
         assert_said("u32", (uint64_t)INT64_MIN, true,
                     "field code is of the type u32, from 0 to 4294967295, and -9223372036854775808 was given");
-        assert_said("u8", 5, true, "field code is of the type u8, for which there is `number`, and a `signed_number` was given");
-        assert_said("bool", 1, true, "field code is of the type bool, for which there is `number`, and a `signed_number` was given");
+        assert_said("u8", 5, true, "field code is of the type u8, which takes `number`, and a `signed_number` was given");
+        assert_said("bool", 1, true, "field code is of the type bool, which takes `number`, and a `signed_number` was given");
         assert_said("s8", (uint64_t)-129, true, "field code is of the type s8, from -128 to 127, and -129 was given");
 }
 

@@ -29,7 +29,7 @@ static const Diagnostic parse_mistakes[] = {
         { "", 1, "ends where a name" }, { " \t", 3, "ends where" }, { "u8 ==", 6, "ends where" }, { "u8 == 1 &&", 11, "ends where" },
         { "== 1", 1, "found '=='" }, { "u8 == == 1", 7, "found '=='" }, { "u8 1", 4, "found '1' where an operator" },
         { "u8 = 1", 4, "write ==" }, { "u8 + 1", 4, "no arithmetic" }, { "u8 / 2 == 1", 4, "found '/'" }, { "u8 -1", 4, "no arithmetic" },
-        { "u8 * 2", 4, "found '*'" }, { "-u8 == 1", 1, "belongs to the digits" }, { "u8 << 1", 5, "found '<'" },
+        { "u8 * 2", 4, "found '*'" }, { "-u8 == 1", 1, "directly before digits" }, { "u8 << 1", 5, "found '<'" },
         { "u8 @ 1", 4, "'@'" }, { "u8 == \xc3\xa9", 7, "'\\xc3'" }, { "u8 == 1 and s8", 9, "'&&', not 'and'" },
         { "u8 == 1 OR s8", 9, "'||', not 'or'" }, { "comm like \"x\"", 6, "~ with a pattern" }, { "u8 == 1; s8", 8, "';'" },
         { "exe glob \"*/sh\"", 5, "comm ~ \"nginx*\"" }, { "(comm GLOB \"x\")", 7, "comm ~ \"nginx*\"" },
@@ -42,7 +42,8 @@ static const Diagnostic parse_mistakes[] = {
         { "args[u8]", 6, "number of an element" }, { "args[-1]", 6, "numbered from 0" }, { "args[65536]", 6, "at most 65535" },
         { "args[1", 7, "']'" }, { "args[1)", 7, "']'" }, { "5[1]", 2, "found '['" }, { "args[0][1]", 8, "found '['" },
 
-        { "u8 == 0x", 7, "hexadecimal digits" }, { "u8 == 0xg", 9, "'g' is no digit of a hexadecimal" }, { "u8 == 12a", 9, "'a' is no digit" },
+        { "u8 == 0x", 7, "hexadecimal digits" }, { "u8 == 0xg", 9, "'g' is not a digit of a hexadecimal" }, { "u8 == "
+                "12a", 9, "'a' is no digit" },
         { "u8 == 08", 8, "octal" }, { "u8 == 1.5", 8, "'.' is no digit" }, { "u64 == 18446744073709551616", 8, "64 bits" },
         { "u64 == 0x10000000000000000", 8, "64 bits" }, { "s64 == -9223372036854775809", 8, "64 bits" },
 
@@ -55,10 +56,10 @@ static const Diagnostic parse_mistakes[] = {
         { "!u8 == 1", 1, "!(... == ...)" }, { "!u8 & 1", 1, "!(... & ...)" }, { "u8 && !(s8) | 4", 7, "!(... | ...)" },
         { "1 < u8 < 5", 8, "do not chain" }, { "u8 & 1 == 1 & s8 == 2", 18, "do not chain" }, { "(u8 == 1) == 1", 2, "no operand of '=='" },
         { "u8 == (s8 == 1)", 8, "no operand of '=='" }, { "(u8 && s8) & 4", 2, "no operand of '&'" }, { "4 | !u8", 5, "found '!'" },
-        { "u8 & (!s8)", 8, "no operand" }, { "\"abc\"", 1, "neither true nor false" }, { "u8 && \"abc\"", 7, "neither true" },
-        { "!\"abc\"", 2, "neither true" }, { "\"a\" == \"a\"", 8, "neither of which is a field" }, { "comm < \"a\"", 6, "not with <" },
+        { "u8 & (!s8)", 8, "cannot be an operand" }, { "\"abc\"", 1, "neither true nor false" }, { "u8 && \"abc\"", 7, "neither true" },
+        { "!\"abc\"", 2, "neither true" }, { "\"a\" == \"a\"", 8, "and neither is a field" }, { "comm < \"a\"", 6, "not with <" },
         { "5 == \"abc\"", 6, "a text with a number" }, { "\"abc\" != 5", 1, "a text with a number" }, { "comm ~ abc", 8, "pattern in quotes" },
-        { "comm ~ 5", 8, "pattern in quotes" }, { "5 ~ \"a\"", 1, "text field at its left" }, { "(u8 & 4) ~ \"a\"", 2, "text field at its left" },
+        { "comm ~ 5", 8, "pattern in quotes" }, { "5 ~ \"a\"", 1, "text field on its left" }, { "(u8 & 4) ~ \"a\"", 2, "text field on its left" },
 };
 
 /* Right as expressions, but not for this event. */
@@ -67,8 +68,8 @@ static const struct {
         Diagnostic mistake;
 } compile_mistakes[] = {
         { REFUSED_NOT_FOUND, { "u8 == 1 && prev_com == \"a\"", 12, "'prev_com' is no field of test:event; did you mean 'prev_comm'?" } },
-        { REFUSED_NOT_FOUND, { "nothing", 1, "'nothing' is no field of test:event. It has: u8, s8" } },
-        { REFUSED_NOT_FOUND, { "comm == bash", 9, "put into quotes" } },
+        { REFUSED_NOT_FOUND, { "nothing", 1, "'nothing' is not a field of test:event. It has: u8, s8" } },
+        { REFUSED_NOT_FOUND, { "comm == bash", 9, "a text into quotes" } },
         { REFUSED_NOT_FOUND, { "flags & O_CRAET", 9, "no value of 'flags'; did you mean 'O_CREAT'?" } },
         { REFUSED_NOT_FOUND, { "flags & \"O_CRAET\"", 9, "did you mean 'O_CREAT'?" } },
         { REFUSED_NOT_FOUND, { "flags && O_CREAT", 10, "'O_CREAT' is no field" } }, /* another comparison */
@@ -77,9 +78,9 @@ static const struct {
         { REFUSED_NOT_FOUND, { "ip == 1", 1, "'ip' is no field" } },
         { REFUSED_NOT_FOUND, { "sample.u8", 1, "'sample.u8' is no field" } },
         { REFUSED_NOT_FOUND, { "1 || x", 6, "'x' is no field" } }, /* also where nothing depends on it */
-        { REFUSED_INVALID, { "prev_comm == 5", 14, "'prev_comm' is a text, and this a number" } },
-        { REFUSED_INVALID, { "prev_comm == u8 & 3", 14, "is a text, and this a number" } },
-        { REFUSED_INVALID, { "u8 == prev_comm", 7, "'prev_comm' is a text, and compared with a number" } },
+        { REFUSED_INVALID, { "prev_comm == 5", 14, "'prev_comm' is a text, and this is a number" } },
+        { REFUSED_INVALID, { "prev_comm == u8 & 3", 14, "is a text, and this is a number" } },
+        { REFUSED_INVALID, { "u8 == prev_comm", 7, "'prev_comm' is a text, and cannot be compared with a number" } },
         { REFUSED_INVALID, { "u8 == \"abc\"", 7, "'u8' is a number, and is not compared with a text" } },
         { REFUSED_INVALID, { "u8 == \"a\"", 7, "'u8' is a number, and is not" } }, /* not a character */
         { REFUSED_INVALID, { "state == \"R*\"", 10, "'state' is a number, and is not" } },
@@ -93,7 +94,7 @@ static const struct {
         { REFUSED_INVALID, { "prev_comm > 'a'", 11, "not with >" } },
         { REFUSED_INVALID, { "args == 1", 1, "'args' is an array" } },
         { REFUSED_INVALID, { "list", 1, "'list' is an array" } },
-        { REFUSED_INVALID, { "args[3] == 1", 1, "'args' has the elements 0 to 2, but no 3" } },
+        { REFUSED_INVALID, { "args[3] == 1", 1, "'args' has the elements 0 to 2, and not 3" } },
         { REFUSED_INVALID, { "u8[0] == 1", 1, "'u8' is no array" } },
         { REFUSED_INVALID, { "cpu[0] == 1", 1, "'cpu' is no array" } },
         { REFUSED_INVALID, { "prev_comm[0] == 'p'", 1, "'prev_comm' is no array" } },

@@ -29,8 +29,8 @@ static void test_paths(void **state) {
         long_path[sizeof(long_path) - 1] = '\0';
         expect_refusal(&d, long_path, 0600, NULL, REFUSED_INVALID, "longer than the 107 bytes");
         (void)snprintf(path, sizeof(path), "%s/no/socket", d.folder);
-        expect_refusal(&d, path, 0600, NULL, REFUSED_DENIED, "does its folder exist?");
-        expect_refusal(&d, d.path, 0600, NULL, REFUSED_EXISTS, "another daemon listens");
+        expect_refusal(&d, path, 0600, NULL, REFUSED_DENIED, "does its directory exist?");
+        expect_refusal(&d, d.path, 0600, NULL, REFUSED_EXISTS, "another daemon already listens");
         daemon_deinit(&d);
 }
 
@@ -110,7 +110,7 @@ static void test_no_socket(void **state) {
         assert_non_null(f);
         fclose(f);
         assert_int_equal(control_listen(&d.control, d.path, 0600, NULL, false, &e), REFUSED_EXISTS);
-        assert_non_null(strstr(e.text, "is no socket"));
+        assert_non_null(strstr(e.text, "is not a socket"));
         assert_int_equal(access(d.path, F_OK), 0);
         assert_int_equal(unlink(d.path), 0);
         daemon_deinit(&d);
@@ -137,7 +137,7 @@ static void test_alive_but_busy(void **state) {
         assert_int_equal(errno, EAGAIN);
         control_init(&d.control, d.event, LIMITS, handle, &d);
         alarm(20); /* instead of a test that hangs */
-        expect_refusal(&d, d.path, 0600, NULL, REFUSED_EXISTS, "another daemon listens");
+        expect_refusal(&d, d.path, 0600, NULL, REFUSED_EXISTS, "another daemon already listens");
         alarm(0);
         assert_int_equal(access(d.path, F_OK), 0);
         for (size_t i = 0; i <= n; i++)

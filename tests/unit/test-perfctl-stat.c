@@ -362,7 +362,7 @@ static void test_command(void **state) {
         answer_subscribe(&d, 1);
         answer_enable(&d, 1);
         play_counters(&d, 1, &faults, 1);
-        do { /* until it is gone: then every tick is behind its end */
+        do { /* until it is gone: then every tick is after its end */
                 char path[32], state_line[64] = "";
                 FILE *f;
 

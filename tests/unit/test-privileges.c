@@ -88,7 +88,7 @@ static bool is_given_up(void) {
         PrivilegesReport r = PRIVILEGES_REPORT_NULL;
 
         return privileges_reduce(&r) == 0 && r.has_given_up && !r.is_wrong && n_opened == 1 &&
-               strstr(r.text, "is given up") && has_in_none(CAP_SYS_ADMIN) && has_in_all(CAP_PERFMON) &&
+               strstr(r.text, "is dropped") && has_in_none(CAP_SYS_ADMIN) && has_in_all(CAP_PERFMON) &&
                cap_get_ambient(CAP_PERFMON) == 1;
 }
 
@@ -97,7 +97,7 @@ static bool is_kept(void) {
 
         asks_for_admin = true;
         return privileges_reduce(&r) == 0 && !r.has_given_up && !r.is_wrong && n_opened == 1 &&
-               strstr(r.text, "is kept: this kernel asks for it") && has_in_all(CAP_SYS_ADMIN) &&
+               strstr(r.text, "is kept: this kernel requires it") && has_in_all(CAP_SYS_ADMIN) &&
                cap_get_ambient(CAP_SYS_ADMIN) == 1;
 }
 
@@ -105,7 +105,7 @@ static bool is_kept_as_asked(void) {
         PrivilegesReport r = PRIVILEGES_REPORT_NULL;
 
         r.keep = true;
-        return privileges_reduce(&r) == 0 && !r.has_given_up && n_opened == 0 && strstr(r.text, "as asked for") &&
+        return privileges_reduce(&r) == 0 && !r.has_given_up && n_opened == 0 && strstr(r.text, "as requested") &&
                has_in_all(CAP_SYS_ADMIN);
 }
 

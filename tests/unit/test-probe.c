@@ -339,9 +339,9 @@ static void test_symbols_place(void **state) {
         check_place("vfs_read", 0xff, "vfs_read+0xff");
         check_no_place("vfs_read", 0x110, "it is twice+0x10,");
         check_no_place("vfs_read", UINT64_MAX, "behind vfs_read");
-        check_no_place("rest.isra.", 0x1000000, "no address of a function"); /* in data */
-        check_no_place(NULL, 0xffffffff82000010, "no address of a function");
-        check_no_place(NULL, 0x1000, "no address of a function");
+        check_no_place("rest.isra.", 0x1000000, "not an address of a function"); /* in data */
+        check_no_place(NULL, 0xffffffff82000010, "not an address of a function");
+        check_no_place(NULL, 0x1000, "not an address of a function");
 }
 
 static void test_profile(void **state) {
@@ -392,8 +392,8 @@ static void test_client_sees_no_addresses(void **state) {
                 assert_int_equal(event_name_parse(names[i], &name, &e), 0);
                 assert_int_equal(probe_places_find(&name, NULL, &client, &p, &e), REFUSED_DENIED);
                 assert_string_equal(e.reason, "no-permission");
-                assert_string_equal(e.text, "a probe by an address of the kernel, or at an offset that is not known to be within its "
-                                    "function, is for clients of the control socket: name a function, such as kprobe:vfs_read");
+                assert_string_equal(e.text, "only clients of the control socket may probe an address of the kernel, or an offset "
+                        "that is not known to be inside its function: name a function, such as kprobe:vfs_read");
         }
 }
 

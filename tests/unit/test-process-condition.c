@@ -226,12 +226,12 @@ static void test_mistakes(void **state) {
                 unsigned position;
                 const char *text;
         } rows[] = {
-                { "uid", 1, "compared with a number only" },     { "u8 == 1 && !uid", 13, "compared with a number only" },
-                { "uid == u32", 1, "compared with a number only" }, { "uid & 1 == 0", 1, "compared with a number only" },
-                { "exe == comm", 1, "compared with a text in quotes only" }, { "comm == exe", 9, "compared with a text in quotes only" },
-                { "exe == 5", 8, "a text to compare it with" },  { "exe < prev_comm", 5, "not with <" },
-                { "uid ~ \"3*\"", 1, "~ compares texts" },       { "uid == \"root\"", 8, "a text stands where a number" },
-                { "exe[1] == \"a\"", 1, "is no array" },         { "exe", 1, "is a text: compare it" },
+                { "uid", 1, "only be compared with a number" },     { "u8 == 1 && !uid", 13, "only be compared with a number" },
+                { "uid == u32", 1, "only be compared with a number" }, { "uid & 1 == 0", 1, "only be compared with a number" },
+                { "exe == comm", 1, "only be compared with a text in quotes" }, { "comm == exe", 9, "only be compared with a text in quotes" },
+                { "exe == 5", 8, "put a text into quotes" },  { "exe < prev_comm", 5, "not with <" },
+                { "uid ~ \"3*\"", 1, "~ compares texts" },       { "uid == \"root\"", 8, "found a text where a number" },
+                { "exe[1] == \"a\"", 1, "is not an array" },         { "exe", 1, "is a text: compare it" },
         };
         Rig *r = *state;
 

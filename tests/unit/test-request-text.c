@@ -196,10 +196,10 @@ static void test_size_of_fields(void **state) {
                 size_t size, most;
                 const char *text;
         } cases[] = {
-                { { 0xa0, 0x06, 1 }, 3, REQUEST_UNKNOWN_MAX, "the request has more than 1000 fields in it that perfd does not know: it is "
-                  "for a newer one, or is no request" }, /* field 100 */
-                { { 0x08, 77 }, 2, REQUEST_NUMBERS_MAX, "the request has more than 262144 numbers in it that are not packed: make several "
-                  "requests of it" }, /* Request.id */
+                { { 0xa0, 0x06, 1 }, 3, REQUEST_UNKNOWN_MAX, "the request has more than 1000 fields that perfd does not know: it "
+                        "is for a newer version, or is not a request" }, /* field 100 */
+                { { 0x08, 77 }, 2, REQUEST_NUMBERS_MAX, "the request has more than 262144 numbers that are not packed: split it "
+                        "into several requests" }, /* Request.id */
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -251,7 +251,7 @@ static void test_nul(void **state) {
         assert_int_equal(request_check_size(bytes, n, true, &id, &e), REFUSED_INVALID);
         assert_int_equal(id, 77);
         assert_string_equal(e.reason, "bad-text");
-        assert_string_equal(e.text, "yaml: has a NUL character in it, where a text would end");
+        assert_string_equal(e.text, "yaml: contains a NUL character, which would end the text");
         assert_int_equal(e.position, 12);
 }
 

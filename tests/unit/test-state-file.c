@@ -63,12 +63,12 @@ static void test_broken(void **state) {
         static const struct {
                 const char *file, *text;
         } cases[] = {
-                { "", "does not begin as perfd's state file does" },
+                { "", "does not begin like a state file" },
                 { "perfd events 1 0", "does not begin" },
                 { "perfd events 1\n", "does not begin" },
                 { "perfd events 1 0 \n", "does not begin" },
                 { "perfd events 1 -1\n", "has 0 bytes behind its first line" },
-                { "perfd events 2 0\n", "is a state file of version 2, and this perfd knows 1" },
+                { "perfd events 2 0\n", "is a state file of version 2, and this perfd supports 1" },
                 { "perfd events 1 99999999999999999999999999\n", "has 0 bytes" },
                 { "perfd events 111111111111111111111111111111111111111111111111111111 0\n", "does not begin" },
         };
@@ -145,7 +145,7 @@ static void test_file_of_others(void **state) {
 
                 put(files[i], strlen(files[i]));
                 assert_int_equal(state_file_read(path, &(uint8_t *){ NULL }, &length, &e), is_cut ? REFUSED_INVALID : REFUSED_DENIED);
-                assert_non_null(strstr(e.text, is_cut ? "does not begin as" : "left alone as another program's"));
+                assert_non_null(strstr(e.text, is_cut ? "does not begin like" : "may belong to another program"));
                 assert_int_equal(state_file_check_place(path, NULL), is_cut ? 0 : REFUSED_DENIED);
                 if (is_cut)
                         continue;

@@ -108,7 +108,7 @@ def test_words_that_are_lost():
             finally:
                 os.kill(daemon.pid, signal.SIGCONT)
             wait_for(daemon, "came online", 1)
-            equal(daemon.stderr().count("was lost: each is looked at"), 1, "what is said of lost words")
+            equal(daemon.stderr().count("were lost: perfd checks each"), 1, "what is said of lost words")
             client.request(enable=pb.SelectRequest(names=["exec"]))
             n = rows_of(daemon.ledger(), "exec")[CPU].occurred
             subprocess.run(["taskset", "-c", str(CPU), "/bin/true"], check=True)

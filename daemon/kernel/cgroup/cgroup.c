@@ -111,7 +111,7 @@ int cgroup_hold(const CgroupFolder *folder, Cgroup **list, size_t *n, const char
 
         if (*n == CGROUP_MATCHES_MAX)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-cgroups",
-                              "more than %d cgroups match %s: name a folder that holds them, which counts all below it",
+                              "more than %d cgroups match %s: name a parent cgroup, which includes all below it",
                               CGROUP_MATCHES_MAX, QUOTE(name));
         more = reallocarray(*list, *n + 1, sizeof(*more));
         if (!more)
@@ -120,7 +120,7 @@ int cgroup_hold(const CgroupFolder *folder, Cgroup **list, size_t *n, const char
         more[*n] = (Cgroup){ .fd = fcntl(folder->fd, F_DUPFD_CLOEXEC, 0), .inode = folder->inode };
         if (more[*n].fd < 0)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                              "no fd is left to hold cgroup %s: raise LimitNOFILE= (RLIMIT_NOFILE) or name fewer "
+                              "no fd is left for cgroup %s: raise LimitNOFILE= (RLIMIT_NOFILE), or name fewer "
                               "cgroups", QUOTE(folder->path));
         more[*n].path = strdup(folder->path);
         (*n)++;

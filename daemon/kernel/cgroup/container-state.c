@@ -79,7 +79,7 @@ typedef struct StateReader {
 } StateReader;
 
 static int refuse_state(const StateReader *r, const char *why, Explanation *e) {
-        return refuse(e, REFUSED_INVALID, "unknown-container", "it is no JSON of %s: line %zu, column %zu: %s",
+        return refuse(e, REFUSED_INVALID, "unknown-container", "it is not JSON as %s writes it: line %zu, column %zu: %s",
                       container_store_name(r->store), r->parser.mark.line + 1, r->parser.mark.column + 1, why);
 }
 
@@ -151,9 +151,9 @@ static int read_scalar(StateReader *r, const yaml_event_t *v) {
 
 static int enter(StateReader *r, bool is_map, Explanation *e) {
         if (r->depth == CONTAINER_STATE_DEPTH_MAX)
-                return refuse_state(r, "more in one another than any runtime writes", e);
+                return refuse_state(r, "nested more deeply than any runtime writes", e);
         if (r->is_map[r->depth] && !r->is_value[r->depth])
-                return refuse_state(r, "a key that is no text", e);
+                return refuse_state(r, "a key that is not a text", e);
         r->is_value[r->depth] = false; /* what follows it is a key */
         r->depth++;
         r->is_map[r->depth] = is_map;
@@ -217,7 +217,7 @@ int container_state_parse(ContainerStore store, const char *bytes, size_t length
         int error;
 
         if (length > CONTAINER_STATE_SIZE_MAX)
-                return refuse(e, REFUSED_INVALID, "unknown-container", "%zu bytes are more than the %d that are read of such a file",
+                return refuse(e, REFUSED_INVALID, "unknown-container", "it has %zu bytes, more than the limit of %d",
                               length, CONTAINER_STATE_SIZE_MAX);
         if (!yaml_parser_initialize(&r.parser))
                 return error_origin(-ENOMEM);

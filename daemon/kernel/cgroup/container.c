@@ -205,8 +205,8 @@ static int refuse_container(const CgroupHierarchy *h, const CgroupPattern *patte
         int r;
 
         if (stopped)
-                return refuse(e, REFUSED_NOT_FOUND, "unknown-container", "container %s does not run: %s has it (%.12s), and it has no "
-                              "cgroup", QUOTE(s->name), container_store_name(stopped->store), stopped->id);
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-container", "container %s is not running: %s knows it (%.12s), but "
+                        "it has no cgroup", QUOTE(s->name), container_store_name(stopped->store), stopped->id);
         r = cgroup_walk(h, pattern, list_container, &all, e);
         for (size_t i = 0; i < known->n; i++)
                 nearest_add(&near, s->wanted, known->list[i].name);
@@ -214,7 +214,7 @@ static int refuse_container(const CgroupHierarchy *h, const CgroupPattern *patte
                 n = print_ids(&all.ids, SHORT_ID_MIN, shown, sizeof(shown));
                 r = refuse(e, REFUSED_NOT_FOUND, "unknown-container", "there is no container %s%s; %s%s%s%s%s",
                            QUOTE(s->name), is_too_short ? " (a short id has at least 12 digits)" : "",
-                           n > 0 ? "there are " : "no cgroup here is one of a container", shown, HINT(&near),
+                           n > 0 ? "there are " : "no cgroup of this host belongs to a container", shown, HINT(&near),
                            known->problem[0] ? "; " : "", known->problem);
         }
         strings_deinit(&all.ids);
@@ -227,7 +227,7 @@ static int judge(Search *s, Explanation *e) {
         if (s->n == 0 || print_ids(&s->ids, 64, shown, sizeof(shown)) == 1)
                 return 0;
         return refuse(e, REFUSED_INVALID, "ambiguous-container",
-                      "%s may be each of these containers: %s; write more of it, or an id", QUOTE(s->name), shown);
+                      "%s is ambiguous: it matches the containers %s; write a longer prefix, or an id", QUOTE(s->name), shown);
 }
 
 /* ---- finding ----------------------------------------------------------------------------------------------------- */

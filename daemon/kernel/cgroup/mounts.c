@@ -130,7 +130,7 @@ static int read_lines(const char *text, int (*use)(Mounts *m, const MountLine *l
                         continue;
                 if (!mount_line_read(line, &fields))
                         return refuse(e, REFUSED_UNSUPPORTED, "kernel",
-                                      "line %u of /proc/self/mountinfo is none that proc_pid_mountinfo(5) describes",
+                                      "line %u of /proc/self/mountinfo is not in the format of proc_pid_mountinfo(5)",
                                       number);
                 r = use(m, &fields);
         }
@@ -245,15 +245,15 @@ static int choose(const char *root, const Mounts *mounts, bool is_v1, CgroupHier
 static int refuse_hierarchy(CgroupUse use, Explanation *e) {
         if (use == CGROUP_USE_NOTHING)
                 return refuse(e, REFUSED_UNSUPPORTED, "no-cgroups",
-                              "this kernel has no perf_event controller for cgroups: it needs CONFIG_CGROUP_PERF, and "
-                              "no cgroup_disable=perf_event on its command line");
+                              "this kernel has no perf_event controller for cgroups: use one with CONFIG_CGROUP_PERF, and "
+                              "without cgroup_disable=perf_event on its command line");
         if (use == CGROUP_USE_V1)
                 return refuse(e, REFUSED_UNSUPPORTED, "no-cgroups",
-                              "perf_event belongs to a cgroup v1 hierarchy (/proc/cgroups) that is not mounted where "
-                              "perfd can see it: `mount -t cgroup -o perf_event cgroup /sys/fs/cgroup/perf_event`, or "
-                              "unmount it where it is mounted, so that v2 can be used");
+                              "perf_event belongs to a cgroup v1 hierarchy (/proc/cgroups) that is not mounted where perfd can "
+                              "see it: run `mount -t cgroup -o perf_event cgroup /sys/fs/cgroup/perf_event`, or unmount it "
+                              "elsewhere to use v2");
         return refuse(e, REFUSED_UNSUPPORTED, "no-cgroups",
-                      "no cgroup v2 hierarchy is mounted: `mount -t cgroup2 none /sys/fs/cgroup` (beside v1: "
+                      "no cgroup v2 hierarchy is mounted: run `mount -t cgroup2 none /sys/fs/cgroup` (together with v1: "
                       "/sys/fs/cgroup/unified)");
 }
 
@@ -268,7 +268,7 @@ int cgroup_find_hierarchy(const char *root, CgroupHierarchy *ret, Explanation *e
         r = read_proc(root, "self/mountinfo", &mountinfo, e);
         if (r == -ENOENT)
                 return refuse(e, REFUSED_UNSUPPORTED, "no-cgroups",
-                              "%s/proc/self/mountinfo is not there: is /proc mounted?", root);
+                              "%s/proc/self/mountinfo does not exist: is /proc mounted?", root);
         if (r == 0)
                 r = cgroup_mounts_parse(mountinfo, &mounts.list, &mounts.n, e);
         if (r != 0)

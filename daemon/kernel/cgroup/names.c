@@ -28,7 +28,7 @@ int cgroup_refuse_path(const CgroupHierarchy *h, const char *name, Explanation *
                 return r;
         if (strncmp(parent, h->path, strlen(h->path)) == 0)
                 return refuse(e, REFUSED_NOT_FOUND, "unknown-cgroup",
-                              "there is no cgroup %s: names begin below %s, so leave that out", QUOTE(name), h->path);
+                              "there is no cgroup %s: paths are relative to %s, so omit that", QUOTE(name), h->path);
         do {
                 _cleanup_close_ int fd = -1;
                 char *slash = strrchr(parent, '/');
@@ -74,11 +74,11 @@ int cgroup_refuse_unit(const CgroupHierarchy *h, const CgroupPattern *pattern, E
         if (r == 0 && instance) {
                 (void)snprintf(glob, sizeof(glob), "%.*s@*%s", (int)(instance - wanted), wanted, instance + 1);
                 r = refuse(e, REFUSED_NOT_FOUND, "unknown-unit",
-                           "no cgroup belongs to %s: that is a template, and all of its instances are %s", QUOTE(wanted),
+                           "no cgroup belongs to %s: that is a template; all of its instances are %s", QUOTE(wanted),
                            QUOTE(glob));
         } else if (r == 0) {
                 r = refuse(e, REFUSED_NOT_FOUND, "unknown-unit",
-                           "no cgroup belongs to a unit %s: it does not run, or is of a kind that has none%s",
+                           "no cgroup belongs to a unit %s: it is not running, or its type has none%s",
                            QUOTE(wanted), HINT(&near));
         }
         return r;

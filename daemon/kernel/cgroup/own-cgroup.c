@@ -36,7 +36,7 @@ static int pids_add(Search *q, uint32_t pid, Explanation *e) {
 
         if (p->n == q->most)
                 return refuse(e, REFUSED_EXHAUSTED, "bad-target", "cgroup %s and what is below it have more than %zu processes, "
-                              "and an event of a client of the stream socket is on that many at most: name one below it",
+                        "the limit of an event of a client of the stream socket: name a cgroup below it",
                               q->cgroup->path, q->most);
         if (p->n == p->n_allocated) {
                 size_t n = p->n_allocated * 2 + 16;
@@ -95,7 +95,7 @@ static int search_below(Search *q, int fd, size_t depth, Explanation *e) {
                 if (next >= 0)
                         r = search(q, next, depth + 1, e);
                 else if (errno == EMFILE || errno == ENFILE)
-                        r = refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "what is below cgroup %s cannot be looked at: %s",
+                        r = refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "the cgroups below %s cannot be examined: %s",
                                    q->cgroup->path, strerror(errno));
                 r = r == OWN_CGROUP_E_FOREIGN ? 0 : r;
         }
@@ -112,7 +112,7 @@ static int search(Search *q, int fd, size_t depth, Explanation *e) {
                 return OWN_CGROUP_E_FOREIGN;
         if (depth > OWN_CGROUP_DEPTH_MAX || q->n_folders++ == OWN_CGROUP_FOLDERS_MAX)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-cgroups", "below cgroup %s there are more than %d others, or more "
-                              "than %d in each other: name one below it", q->cgroup->path, OWN_CGROUP_FOLDERS_MAX,
+                        "than %d nested ones: name a cgroup below it", q->cgroup->path, OWN_CGROUP_FOLDERS_MAX,
                               OWN_CGROUP_DEPTH_MAX);
         r = take_processes(q, fd, e);
         return r == 0 ? search_below(q, fd, depth, e) : r;

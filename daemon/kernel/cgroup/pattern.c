@@ -14,7 +14,7 @@
 #include <string.h>
 
 static int refuse_name(const char *name, size_t at, const char *why, Explanation *e) {
-        int r = refuse(e, REFUSED_INVALID, "bad-cgroup", "%s is no path of a cgroup: %s", QUOTE(name), why);
+        int r = refuse(e, REFUSED_INVALID, "bad-cgroup", "%s is not the path of a cgroup: %s", QUOTE(name), why);
 
         if (e)
                 e->position = 1 + (unsigned)at;
@@ -32,10 +32,10 @@ int cgroup_normalise(const char *name, char **ret, Explanation *e) {
         if (!*name)
                 return refuse_name(name, 0, "it is empty, and '/' is the name of the root", e);
         if (strlen(name) >= PATH_MAX)
-                return refuse_name(name, PATH_MAX - 1, "it is longer than any path", e);
+                return refuse_name(name, PATH_MAX - 1, "it is longer than a path may be", e);
         for (size_t i = 0; name[i]; i++)
                 if ((unsigned char)name[i] < 0x20)
-                        return refuse_name(name, i, "it has a control character", e);
+                        return refuse_name(name, i, "it contains a control character", e);
         path = malloc(strlen(name) + 2);
         if (!path)
                 return error_origin(-ENOMEM);
@@ -45,9 +45,9 @@ int cgroup_normalise(const char *name, char **ret, Explanation *e) {
                 if (length == 0 || (length == 1 && name[at] == '.'))
                         continue;
                 if (length == 2 && strncmp(name + at, "..", 2) == 0)
-                        return refuse_name(name, at, "'..' would leave the hierarchy, so write where it leads to", e);
+                        return refuse_name(name, at, "'..' could leave the hierarchy: write the path that it leads to", e);
                 if (length > NAME_MAX)
-                        return refuse_name(name, at, "one of its components is longer than any file's name", e);
+                        return refuse_name(name, at, "one of its components is longer than a file name may be", e);
                 path[n++] = '/';
                 memcpy(path + n, name + at, length);
                 n += length;
@@ -89,8 +89,8 @@ static int container_pattern(const char *name, char **ret, Explanation *e) {
 
         if (!*id || strchr(id, '/') || strlen(id) > NAME_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-container",
-                              "%s is no container: expected the id, or at least 12 digits of it, or the name that podman, "
-                              "docker, runc, LXC or nspawn know, or a glob of names", QUOTE(name));
+                              "%s is not a container: expected its id, at least 12 digits of it, its name in podman, docker, "
+                              "runc, LXC or nspawn, or a glob of names", QUOTE(name));
         *ret = strdup("/**");
         return *ret ? 0 : error_origin(-ENOMEM);
 }
@@ -105,11 +105,11 @@ static int unit_pattern(const char *name, char **ret, Explanation *e) {
                 has_suffix |= strcmp(suffix + 1, suffixes[i]) == 0;
         if (!*name || strchr(name, '/') || strlen(name) > NAME_MAX || strcmp(name, "**") == 0)
                 return refuse(e, REFUSED_INVALID, "bad-unit",
-                              "%s is no systemd unit: expected nginx.service or a glob of one", QUOTE(name));
+                              "%s is not a systemd unit: expected nginx.service or a glob of one", QUOTE(name));
         for (const char *p = name; *p; p++)
                 if ((unsigned char)*p <= ' ')
                         return refuse(e, REFUSED_INVALID, "bad-unit",
-                                      "%s is no systemd unit: none has a %s in its name", QUOTE(name),
+                                      "%s is not a systemd unit: none has a %s in its name", QUOTE(name),
                                       *p == ' ' ? "space" : "control character");
         return asprintf(ret, "/**/%s%s", name, has_suffix ? "" : ".service") < 0 ? error_origin(-ENOMEM) : 0;
 }

@@ -25,11 +25,11 @@ static int explain_folder(const char *path, int error, Explanation *e) {
                 return refuse_kernel_memory(e, QUOTE(path));
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                              "no fd is left to open cgroup %s: raise LimitNOFILE= (RLIMIT_NOFILE) or trace less",
+                              "no fd is left to open cgroup %s: raise LimitNOFILE= (RLIMIT_NOFILE), or trace less",
                               QUOTE(path));
         if (error == EACCES || error == EPERM)
                 return refuse(e, REFUSED_DENIED, "no-permission",
-                              "cgroup %s cannot be read (%s): perfd has to be root or have CAP_DAC_READ_SEARCH",
+                              "cgroup %s cannot be read (%s): run perfd as root, or with CAP_DAC_READ_SEARCH",
                               QUOTE(path), strerror(error));
         return refuse(e, REFUSED_UNSUPPORTED, "kernel", "cgroup %s cannot be read: %s", QUOTE(path), strerror(error));
 }
@@ -42,7 +42,7 @@ static int open_root(const CgroupHierarchy *h, dev_t *ret_device, int *ret_fd, E
                 int error = errno, r = explain_folder(h->path, error, e);
 
                 return r == CGROUP_WALK_GONE ? refuse(e, REFUSED_UNSUPPORTED, "no-cgroups",
-                                                      "the cgroup hierarchy at %s is not there any more: %s", h->path,
+                                                      "the cgroup hierarchy at %s has been unmounted: %s", h->path,
                                                       strerror(error))
                                              : r;
         }
@@ -138,8 +138,8 @@ static int walk_push(Walk *w, const char *parent, const char *name, uint64_t sta
                 return 0;
         if (w->n_pushed++ == CGROUP_FOLDERS_MAX)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-cgroups",
-                              "more than %d cgroups would have to be looked at, the last one below %s: name the folder "
-                              "in which to look", CGROUP_FOLDERS_MAX, QUOTE(parent));
+                              "more than %d cgroups would have to be examined, the last one below %s: name the parent cgroup to "
+                              "search", CGROUP_FOLDERS_MAX, QUOTE(parent));
         if (w->n == w->n_allocated) {
                 Pending *more = reallocarray(w->stack, w->n_allocated * 2 + 64, sizeof(*more));
 

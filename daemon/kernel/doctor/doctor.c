@@ -103,8 +103,8 @@ const char *doctor_permit(Doctor *d, int capability, const char *otherwise) {
         const size_t size = sizeof(d->remedy);
 
         if (capability == CAP_SYS_ADMIN && d->wants->privileges->has_given_up)
-                (void)snprintf(remedy, size, "perfd --keep-capabilities, in ExecStart= of its unit: it has CAP_SYS_ADMIN, "
-                               "and gave it up at its start");
+                (void)snprintf(remedy, size, "perfd --keep-capabilities, in ExecStart= of its unit: it had CAP_SYS_ADMIN, and "
+                        "dropped it at its start");
         else if (!doctor_has(d, capability)) {
                 char settings[128];
 
@@ -117,14 +117,14 @@ const char *doctor_permit(Doctor *d, int capability, const char *otherwise) {
 
                 d->missed |= has_given_up ? 0 : 1ULL << CAP_SYS_ADMIN;
                 (void)snprintf(remedy, size,
-                               "sysctl kernel.perf_event_paranoid=2, or %s CAP_SYS_ADMIN, which this kernel asks for above 2",
-                               has_given_up ? "restart perfd, which gave up" : "give perfd");
+                               "sysctl kernel.perf_event_paranoid=2, or %s CAP_SYS_ADMIN, which this kernel requires above 2",
+                               has_given_up ? "restart perfd, which dropped" : "give perfd");
         } else if (d->has_seccomp)
-                (void)snprintf(remedy, size, "allow the call in the seccomp filter that this process has: SystemCallFilter=%s in "
+                (void)snprintf(remedy, size, "allow the call in the seccomp filter of this process: SystemCallFilter=%s in "
                                "perfd's unit, or the profile of the container",
                                capability == CAP_PERFMON || capability == CAP_SYS_ADMIN ? "perf_event_open" : "@system-service");
         else if (d->is_user_namespace)
-                (void)snprintf(remedy, size, "run perfd in the host's own user namespace: %s counts nowhere else",
+                (void)snprintf(remedy, size, "run perfd in the host's initial user namespace: %s has no effect in others",
                                doctor_capability_name(capability));
         else
                 (void)snprintf(remedy, size,

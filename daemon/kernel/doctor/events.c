@@ -12,8 +12,8 @@
 #include <string.h>
 
 static const char no_pmu[] =
-        "let the hypervisor give this machine a PMU (qemu: -cpu host,pmu=on); without one, cycles fall "
-        "back on cpu-clock (`fallback: cpu-clock`)";
+        "let the hypervisor give this machine a PMU (qemu: -cpu host,pmu=on); without one, cycles can fall back to cpu-clock "
+        "(`fallback: cpu-clock`)";
 
 static void examine_open(Doctor *d) {
         static const char what[] = "perf_event_open";
@@ -22,20 +22,20 @@ static void examine_open(Doctor *d) {
 
         d->can_open = r == 0;
         if (r == 0)
-                doctor_yes(d, what, "an event on a thread of one's own opens");
+                doctor_yes(d, what, "an event on an own thread opens");
         else if (r == -ENOSYS)
                 doctor_no(d, what,
-                          d->has_seccomp ? "allow perf_event_open in the seccomp filter that this process has"
+                          d->has_seccomp ? "allow perf_event_open in the seccomp filter of this process"
                                          : "use a kernel with CONFIG_PERF_EVENTS",
                           "%s", strerror(-r));
         else
                 doctor_no(d, what, doctor_permit(d, CAP_PERFMON, "sysctl kernel.perf_event_paranoid=2"),
-                          "not even an event on a thread of one's own: %s", strerror(-r));
+                          "not even an event on an own thread opens: %s", strerror(-r));
 }
 
 static const char *paranoid_meaning(long paranoid) {
         if (paranoid < 0)
-                return "everyone may do everything";
+                return "all users may use all events";
         if (paranoid == 0)
                 return "without CAP_PERFMON no tracepoints of the host";
         if (paranoid == 1)
@@ -60,11 +60,11 @@ static void examine_host(Doctor *d) {
         }
         d->can_host = r == 0;
         if (r == 0)
-                doctor_yes(d, "host-wide events", "an event of everybody on CPU %d opens%s", cpu,
+                doctor_yes(d, "host-wide events", "a host-wide event on CPU %d opens%s", cpu,
                            is_old ? ", with the side records of an older kernel" : "");
         else
                 doctor_no(d, "host-wide events", doctor_permit(d, CAP_PERFMON, "sysctl kernel.perf_event_paranoid=-1"),
-                          "an event of everybody on CPU %d: %s", cpu, strerror(-r));
+                          "a host-wide event on CPU %d: %s", cpu, strerror(-r));
         if (d->paranoid == -2)
                 doctor_no(d, "perf_event_paranoid", "mount procfs on /proc; the kernel needs CONFIG_PERF_EVENTS",
                           "there is no /proc/sys/kernel/perf_event_paranoid");
@@ -84,10 +84,10 @@ static void examine_lost(Doctor *d) {
         attr.read_format = PERF_FORMAT_LOST;
         r = doctor_try(&attr, 0, -1);
         if (r == 0)
-                doctor_yes(d, "PERF_FORMAT_LOST", "what a full ring loses is counted exactly");
+                doctor_yes(d, "PERF_FORMAT_LOST", "the losses of a full ring buffer are counted exactly");
         else if (r == -EINVAL)
-                doctor_no(d, "PERF_FORMAT_LOST", "use Linux 6.0 or later; until then losses of rings are a lower bound",
-                          "unknown to this kernel");
+                doctor_no(d, "PERF_FORMAT_LOST", "use Linux 6.0 or later; until then the losses of ring buffers are a lower bound",
+                          "not supported by this kernel");
         else
                 doctor_no(d, "PERF_FORMAT_LOST", "see perf_event_open", "%s", strerror(-r));
 }
@@ -119,10 +119,10 @@ static void examine_clocks(Doctor *d) {
                         wanted = clocks[i].name;
         }
         if (!wanted)
-                doctor_yes(d, "clocks", "events take the time of:%s", works);
+                doctor_yes(d, "clocks", "events can use the clocks:%s", works);
         else
                 doctor_no(d, "clocks", d->can_open ? "set `clock` to another one" : "see perf_event_open",
-                          "no event takes the time of %s, only of:%s", wanted, n > 0 ? works : " none");
+                          "no event can use the clock %s, only:%s", wanted, n > 0 ? works : " none");
 }
 
 static void examine_software(Doctor *d) {
@@ -144,7 +144,7 @@ static void examine_software(Doctor *d) {
                 else
                         doctor_no(d, clocks[i].what,
                                   r == -EINVAL ? "raise kernel.perf_event_max_sample_rate" : "see perf_event_open",
-                                  "sampling 99 times a second: %s", strerror(-r));
+                                  "sampling 99 times a second fails: %s", strerror(-r));
         }
 }
 
@@ -163,10 +163,10 @@ static void examine_hardware(Doctor *d) {
         const NumberedEvent *events = hardware_events(&n_events);
 
         if (r == 0)
-                doctor_yes(d, "cycles", "the CPU's own counter opens");
+                doctor_yes(d, "cycles", "the CPU's cycle counter opens");
         else
                 doctor_no(d, "cycles", r == -EACCES || r == -EPERM ? "see host-wide events" : no_pmu,
-                          "the CPU's own counter: %s", strerror(-r));
+                          "the CPU's cycle counter: %s", strerror(-r));
         for (size_t i = 0; i < n_events; i++)
                 if (try_hardware(d, PERF_TYPE_HARDWARE, events[i].config) == 0 && n < sizeof(works))
                         n += (size_t)snprintf(works + n, sizeof(works) - n, " %s", events[i].name);
@@ -174,7 +174,7 @@ static void examine_hardware(Doctor *d) {
                 doctor_yes(d, "hardware events", "%.*s", (int)sizeof(works), works + 1);
         else
                 doctor_no(d, "hardware events", r == -EACCES || r == -EPERM ? "see host-wide events" : no_pmu,
-                          "none of the %zu of perf list opens", n_events);
+                          "none of the %zu events of perf list opens", n_events);
 }
 
 static int compare_names(const struct dirent **a, const struct dirent **b) {
@@ -226,15 +226,15 @@ static void examine_breakpoints(Doctor *d) {
         int r = try_breakpoint();
 
         if (r == 0)
-                doctor_yes(d, "breakpoints", "an address can be watched");
+                doctor_yes(d, "breakpoints", "a breakpoint on an address opens");
         else if (r == -ENOSPC)
-                doctor_no(d, "breakpoints", "end the debugger or the events that hold them",
+                doctor_no(d, "breakpoints", "end the debugger or the events that use them",
                           "all of the CPU's breakpoint registers are in use");
         else
                 doctor_no(d, "breakpoints",
                           r == -EACCES || r == -EPERM
                                   ? "see perf_event_open"
-                                  : "use a CPU and a kernel (CONFIG_HAVE_HW_BREAKPOINT) that have them",
+                                  : "use a CPU and a kernel (CONFIG_HAVE_HW_BREAKPOINT) that support breakpoints",
                           "%s", strerror(-r));
 }
 

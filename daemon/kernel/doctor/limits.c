@@ -23,12 +23,11 @@ static void examine_fds(Doctor *d) {
         (void)getrlimit(RLIMIT_NOFILE, &limit);
         d->has_fds = limit.rlim_max > own;
         (void)snprintf(remedy, sizeof(remedy),
-                       "LimitNOFILE=%zu in perfd's unit, or ulimit -Hn %zu: that is room for 1000 events "
-                       "on %zu CPUs",
+                       "LimitNOFILE=%zu in perfd's unit, or ulimit -Hn %zu: enough for 1000 events on %zu CPUs",
                        own + 1000 * d->n_cpus, own + 1000 * d->n_cpus, d->n_cpus);
         if (limit.rlim_max >= wanted)
                 doctor_yes(d, "RLIMIT_NOFILE",
-                           "%llu fds, of which perfd itself needs %zu: room for %llu events on %zu CPUs",
+                           "%llu fds, of which perfd itself needs %zu: enough for %llu events on %zu CPUs",
                            (unsigned long long)limit.rlim_max, own,
                            (unsigned long long)(limit.rlim_max - own) / d->n_cpus, d->n_cpus);
         else
@@ -131,9 +130,9 @@ static void examine_rates(Doctor *d) {
                           "%ld: a frequency above it is refused", rate);
         if (percent > 0 && percent < 100)
                 doctor_yes(d, "perf_cpu_time_max_percent",
-                           "%ld: the kernel lowers the sample rate when sampling takes more of a CPU", percent);
+                           "%ld: the kernel lowers the sample rate when sampling takes more of a CPU's time", percent);
         else if (percent == 0 || percent == 100)
-                doctor_yes(d, "perf_cpu_time_max_percent", "%ld: the kernel does not look at what sampling costs",
+                doctor_yes(d, "perf_cpu_time_max_percent", "%ld: the kernel does not limit the cost of sampling",
                            percent);
         else
                 doctor_no(d, "perf_cpu_time_max_percent", "mount procfs on /proc", "it cannot be read");

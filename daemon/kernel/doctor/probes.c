@@ -124,8 +124,8 @@ static void examine_pmu(Doctor *d, bool is_kernel) {
         else if (r == -ENODEV)
                 doctor_no(d, what, remedy, "this kernel has no %.*s PMU", (int)strlen(what) - 1, what);
         else if (!is_kernel && d->tracing && try_definition(d->tracing, false, NULL) == 0)
-                doctor_yes(d, what, "a probe on a file is defined in uprobe_events; by the uprobe PMU, which is not needed "
-                           "then: %s", strerror(-r));
+                doctor_yes(d, what, "a probe on a file is defined in uprobe_events; the uprobe PMU, which is then not needed, "
+                        "says: %s", strerror(-r));
         else
                 doctor_no(d, what, r == -EACCES || r == -EPERM ? doctor_permit(d, pmu_capability(d, is_kernel), NULL) : remedy,
                           "a probe on %s through the PMU: %s", is_kernel ? kernel_symbol : "a file", strerror(-r));
@@ -145,12 +145,12 @@ static void refuse_writing(Doctor *d, const char *what, const char *path, int r)
                           "there is no %s", path);
         else
                 doctor_no(d, what,
-                          r == -EROFS ? *what == 'k' ? "ProtectKernelTunables=no in perfd's unit; probes without arguments "
-                                                       "work without"
+                          r == -EROFS ? *what == 'k' ? "ProtectKernelTunables=no in perfd's unit; probes without arguments do "
+                                  "not need it"
                                                      : "ProtectKernelTunables=no in perfd's unit"
-                                      : doctor_permit_writing(d, path, "let its group write that file"),
+                                      : doctor_permit_writing(d, path, "let its group write to that file"),
                           "%s cannot be written: %s%s", path, strerror(-r),
-                          *what == 'u' ? "; user probes are those of the PMU, which may count a hit twice" : "");
+                          *what == 'u' ? "; user probes use the PMU, which may count a hit twice" : "");
 }
 
 static void examine_dynamic(Doctor *d, bool is_kernel) {
@@ -160,7 +160,7 @@ static void examine_dynamic(Doctor *d, bool is_kernel) {
         int r;
 
         if (!d->tracing) {
-                doctor_no(d, what, "see tracefs", "there is no tracefs to define a probe in");
+                doctor_no(d, what, "see tracefs", "tracefs, in which probes are defined, is not mounted");
                 return;
         }
         path = probe_file(d->tracing, is_kernel, "events");
@@ -171,7 +171,7 @@ static void examine_dynamic(Doctor *d, bool is_kernel) {
         }
         r = try_definition(d->tracing, is_kernel, &e);
         if (r == 0)
-                doctor_yes(d, what, "a definition was made and removed: %s", is_kernel ? "probes with arguments work"
+                doctor_yes(d, what, "a probe was defined and removed: %s", is_kernel ? "probes with arguments work"
                            : "hits are counted exactly, and probes with arguments work");
         else
                 doctor_no(d, what, "see dmesg; kernel lockdown and security modules can forbid it", "%s",
@@ -191,13 +191,14 @@ static void examine_symbols(Doctor *d) {
         if (n == 0)
                 doctor_no(d, "kernel symbols",
                           error == ENOENT ? "use a kernel with CONFIG_KALLSYMS"
-                                          : "ProtectKernelTunables=no in perfd's unit, which hides it; kernel probes work "
-                                            "without",
-                          "/proc/kallsyms %s%s: the kernel is asked whether a name exists, similar ones are not known",
+                                          : "ProtectKernelTunables=no in perfd's unit, as yes hides the file; kernel probes do "
+                                                  "not need it",
+                          "/proc/kallsyms %s%s: perfd asks the kernel whether a name exists, and cannot suggest similar ones",
                           error ? "cannot be read: " : "is empty", error ? strerror(error) : "");
         else
                 doctor_yes(d, "kernel symbols", "/proc/kallsyms has names%s; kernel.kptr_restrict is %ld",
-                           address != 0 ? " and addresses" : ", but no addresses, which only probes at an address and some messages need",
+                           address != 0 ? " and addresses" : ", but no addresses; only probes at an address and some messages "
+                                   "need them",
                            restricted);
 }
 

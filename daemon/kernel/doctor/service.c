@@ -33,11 +33,11 @@ static void examine_urgency(Doctor *d) {
         else
                 doctor_no(
                         d, "SCHED_FIFO",
-                        doctor_has(d, CAP_SYS_NICE) ? "give perfd's cgroup real-time time (cpu.rt_runtime_us), or "
-                                                      "RLIMIT_RTPRIO"
+                        doctor_has(d, CAP_SYS_NICE) ? "give perfd's cgroup real-time CPU time (cpu.rt_runtime_us), or set "
+                                "RLIMIT_RTPRIO"
                                                     : "LimitRTPRIO=1 in perfd's unit (ulimit -r 1)",
-                        "not permitted, RLIMIT_RTPRIO is %llu; a nice value of -19 %s: readers may come late",
-                        (unsigned long long)limit.rlim_cur, r == 0 ? "is" : "is not either");
+                        "not permitted, RLIMIT_RTPRIO is %llu; a nice value of -19 %s: readers may run late",
+                        (unsigned long long)limit.rlim_cur, r == 0 ? "is permitted" : "is not permitted either");
 }
 
 static int do_nothing(void *userdata) {
@@ -84,12 +84,12 @@ static void examine_capabilities(Doctor *d) {
         list_capabilities(d->capabilities, have, sizeof(have));
         list_capabilities(d->missed, missed, sizeof(missed));
         if (!*missed) {
-                doctor_yes(d, "capabilities", "%s: nothing was refused for want of one", *have ? have : "none");
+                doctor_yes(d, "capabilities", "%s: nothing was refused for lack of one", *have ? have : "none");
                 return;
         }
         doctor_list_settings(d, d->missed, missed, settings, sizeof(settings));
-        (void)snprintf(remedy, sizeof(remedy), "%s in perfd's unit, for all that is refused here", settings);
-        doctor_no(d, "capabilities", remedy, "%s; refused for want of %s", *have ? have : "none", missed);
+        (void)snprintf(remedy, sizeof(remedy), "%s in perfd's unit, for everything that is refused here", settings);
+        doctor_no(d, "capabilities", remedy, "%s; refused for lack of %s", *have ? have : "none", missed);
 }
 
 static void examine_confinement(Doctor *d) {
@@ -102,30 +102,30 @@ static void examine_confinement(Doctor *d) {
                         found = marks[i];
         if (d->is_user_namespace)
                 doctor_no(d, "container",
-                          "run perfd in the host's own user namespace (no userns-remap, PrivateUsers=no)",
-                          "in a user namespace, where capabilities do not count for perf events%s%s", found ? "; " : "",
+                          "run perfd in the host's initial user namespace (no userns-remap, PrivateUsers=no)",
+                          "in a user namespace, where capabilities have no effect on perf events%s%s", found ? "; " : "",
                           found ? found : "");
         else if (found)
-                doctor_yes(d, "container", "%s says that this is one; what it does not allow is in the other rows",
+                doctor_yes(d, "container", "%s says that this is one; the other rows show what it does not allow",
                            found);
         else
-                doctor_yes(d, "container", "none is to be seen");
+                doctor_yes(d, "container", "none detected");
         doctor_yes(d, "seccomp", "%s",
-                   d->has_seccomp               ? "a filter is in force; what it does not allow is in the other rows"
-                   : d->wants->n_own_filters > 0 ? "perfd's own filter alone, which denies what perfd never calls"
+                   d->has_seccomp               ? "a filter is active; the other rows show what it does not allow"
+                   : d->wants->n_own_filters > 0 ? "only perfd's own filter, which denies system calls that perfd never makes"
                                                  : "no filter");
 }
 
 /* Whoever makes sockets himself gives the stream socket to a group; those of systemd come with theirs. */
 static void examine_sockets(Doctor *d) {
         if (d->capabilities & 1ULL << CAP_CHOWN)
-                doctor_yes(d, "sockets", "perfd may give those that it makes to any group");
+                doctor_yes(d, "sockets", "perfd may give the sockets that it creates to any group");
         else if (getenv("LISTEN_FDS"))
-                doctor_yes(d, "sockets", "systemd made them, with their groups");
+                doctor_yes(d, "sockets", "systemd created them, with their groups");
         else
-                doctor_no(d, "sockets", doctor_permit(d, CAP_CHOWN, "podman run --cap-add CHOWN, or let it run in that group"), "without "
-                          "CAP_CHOWN a socket that perfd makes can be given to perfd's own groups only: else the stream socket is for %s "
-                          "alone", geteuid() == 0 ? "root" : "perfd's own user");
+                doctor_no(d, "sockets", doctor_permit(d, CAP_CHOWN, "podman run --cap-add CHOWN, or let it run in that "
+                        "group"), "without CAP_CHOWN perfd can give a socket that it creates only to its own groups: otherwise "
+                        "only %s may use the stream socket", geteuid() == 0 ? "root" : "perfd's own user");
 }
 
 /* What the process has done with it is of interest where it had it. */
@@ -133,7 +133,7 @@ static void examine_admin(Doctor *d) {
         const PrivilegesReport *p = d->wants->privileges;
 
         if (p->is_wrong)
-                doctor_no(d, "CAP_SYS_ADMIN", "allow capset in the seccomp filter that this process has, as in "
+                doctor_no(d, "CAP_SYS_ADMIN", "allow capset in the seccomp filter of this process, as in "
                           "SystemCallFilter=capset of the unit", "%s", p->text);
         else if (p->text[0])
                 doctor_yes(d, "CAP_SYS_ADMIN", "%s", p->text);
@@ -146,12 +146,12 @@ static void examine_idle(Doctor *d) {
         char settings[128], remedy[256];
 
         doctor_list_settings(d, wanted, "CAP_BPF CAP_PERFMON", settings, sizeof(settings));
-        (void)snprintf(remedy, sizeof(remedy), "%s%s in perfd's unit, on Linux 6.0 or later that describes itself (BTF)",
+        (void)snprintf(remedy, sizeof(remedy), "%s%s in perfd's unit, on Linux 6.0 or later with BTF",
                        d->has_seccomp ? "SystemCallFilter=bpf and " : "", settings);
         if (why && why[0])
-                doctor_no(d, "idle CPUs", remedy, "%s: streams in the order of time wake them", why);
+                doctor_no(d, "idle CPUs", remedy, "%s: time-ordered streams wake them", why);
         else if (why)
-                doctor_yes(d, "idle CPUs", "they are seen to be idle, and not woken by streams in the order of time");
+                doctor_yes(d, "idle CPUs", "their idle state is visible to perfd, and time-ordered streams do not wake them");
 }
 
 void doctor_examine_service(Doctor *d) {

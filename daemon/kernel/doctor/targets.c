@@ -19,8 +19,8 @@ static const char *cgroup_remedy(Doctor *d, const CgroupHierarchy *h, int r) {
         if (r == -EACCES || r == -EPERM)
                 return doctor_permit(d, CAP_PERFMON, "sysctl kernel.perf_event_paranoid=-1");
         if (r == -ENOENT && !h->is_v1)
-                return "enable a controller in the root, as in `echo +pids > cgroup.subtree_control` there; and "
-                       "unmount a v1 perf_event hierarchy, if there is one";
+                return "enable a controller in the root cgroup, as by `echo +pids > cgroup.subtree_control` there; and unmount a "
+                        "v1 perf_event hierarchy, if there is one";
         return "use a kernel with CONFIG_CGROUP_PERF";
 }
 
@@ -53,7 +53,7 @@ static void examine_globs(Doctor *d) {
         _cleanup_close_ int fd = inotify_init1(IN_CLOEXEC);
 
         if (fd >= 0 && inotify_add_watch(fd, "/proc", IN_CREATE) >= 0)
-                doctor_yes(d, "cgroup globs", "new cgroups are noticed by inotify, in %ld folders at most", watches);
+                doctor_yes(d, "cgroup globs", "inotify reports new cgroups, in at most %ld directories", watches);
         else if (errno == EMFILE)
                 doctor_no(d, "cgroup globs", "raise fs.inotify.max_user_instances", "inotify: %s", strerror(errno));
         else
@@ -88,7 +88,7 @@ static void examine_roots(Doctor *d) {
                 doctor_no(d, "/proc/PID/root", doctor_permit(d, CAP_SYS_PTRACE, NULL), "that of pid 1: %s", strerror(-r));
         else if (!has_pids_of_host(d, pids, sizeof(pids)))
                 doctor_no(d, "/proc/PID/root", REMEDY_PIDS, "that of pid 1 can be followed, but /proc has only the processes of "
-                          "this container: uprobes find no program of another one, nor of the host");
+                        "this container: uprobes find no program of other containers or of the host");
         else if (has_other_root(d))
                 doctor_yes(d, "/proc/PID/root", "that of pid 1 can be followed: uprobe:/proc/PID/root/PATH finds programs of "
                            "containers; perfd is in one itself, and finds the host's at /proc/1/root/PATH");
@@ -106,7 +106,7 @@ static void examine_processes(Doctor *d) {
                 doctor_yes(d, "other processes", "an event on pid 1 opens");
         else
                 doctor_no(d, "other processes", doctor_permit(d, CAP_PERFMON, "CAP_SYS_PTRACE"),
-                          "an event on pid 1: %s", strerror(-r));
+                          "an event on pid 1 fails: %s", strerror(-r));
 }
 
 static void examine_pids(Doctor *d) {
@@ -116,12 +116,13 @@ static void examine_pids(Doctor *d) {
         if (has_pids_of_host(d, link, sizeof(link)))
                 doctor_yes(d, "pids", "those of the whole host");
         else if (doctor_read_link(d, "/proc/self", self, sizeof(self)) == 0 && strcmp(own, self) != 0)
-                doctor_no(d, "pids", REMEDY_PIDS ", or mount -t proc proc /proc", "%s, and /proc has the pids of another one: no process "
-                          "has an executable, uid, cgroup or container", link);
+                doctor_no(d, "pids", REMEDY_PIDS ", or mount -t proc proc /proc", "%s, and /proc belongs to another one: no "
+                        "process has an executable, uid, cgroup or container", link);
         else
-                doctor_no(d, "pids", REMEDY_PIDS, "%s: the pids of this namespace alone. Whoever is outside of it has pid 0 and is called "
-                          COMM_OF_NO_PID "; cgroups and containers are those that /proc shows when a process is first seen, and none "
-                          "if it is gone by then", link);
+                doctor_no(d, "pids", REMEDY_PIDS, "%s: only the pids of this namespace. Processes outside of it have pid 0 and "
+                        "are called "
+                          COMM_OF_NO_PID "; cgroups and containers are those in /proc when a process is first seen, and none if "
+                                  "it has ended by then", link);
 }
 
 static void examine_hotplug(Doctor *d) {
@@ -129,14 +130,15 @@ static void examine_hotplug(Doctor *d) {
         int r = hotplug_open(&fd);
 
         if (r == 0)
-                doctor_yes(d, "CPU hotplug", "the kernel tells of CPUs that come and go; %zu are online", d->n_cpus);
+                doctor_yes(d, "CPU hotplug", "the kernel reports CPUs that go online or offline; %zu are online", d->n_cpus);
         else
                 doctor_no(
                         d, "CPU hotplug",
                         r == -EAFNOSUPPORT || r == -EPERM || r == -EACCES
-                                ? "allow AF_NETLINK (RestrictAddressFamilies= of its unit), or restart perfd after a CPU came"
-                                : "restart perfd after a CPU came",
-                        "the kernel's uevents cannot be heard: %s", strerror(-r));
+                                ? "allow AF_NETLINK (RestrictAddressFamilies= of its unit), or restart perfd after a CPU came "
+                                        "online"
+                                : "restart perfd after a CPU came online",
+                        "the kernel's uevents cannot be received: %s", strerror(-r));
 }
 
 void doctor_examine_targets(Doctor *d) {

@@ -94,7 +94,7 @@ static void examine_tracefs(Doctor *d) {
         if (r < 0) {
                 doctor_no(d, "tracefs",
                           "as root: mount -t tracefs tracefs /sys/kernel/tracing; the kernel needs CONFIG_TRACING",
-                          "not mounted on %s, and mounting it: %s; perfd starts all the same, without tracepoints", standard,
+                          "not mounted on %s, and mounting it: %s; perfd starts without tracepoints", standard,
                           strerror(-r));
                 return;
         }
@@ -132,9 +132,9 @@ static int find_tracepoint(const Doctor *d, const char **ret_name, uint64_t *ret
 
 static void examine_filter(Doctor *d, int fd) {
         if (fd < 0)
-                doctor_no(d, "kernel filters", "see tracepoints", "there is no tracepoint to try it on");
+                doctor_no(d, "kernel filters", "see tracepoints", "there is no tracepoint to try it with");
         else if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "common_pid != 0") == 0)
-                doctor_yes(d, "kernel filters", "the kernel takes a filter: what does not match costs nearly nothing");
+                doctor_yes(d, "kernel filters", "the kernel accepts a filter: events that do not match cost nearly nothing");
         else
                 doctor_no(d, "kernel filters",
                           "use a kernel with CONFIG_EVENT_TRACING; until then filter by `watch --where`",
@@ -150,7 +150,7 @@ static void examine_tracepoints(Doctor *d) {
         int r = d->tracing ? find_tracepoint(d, &name, &id) : -ENOENT;
 
         if (r < 0) {
-                doctor_no(d, "tracepoints", "see tracefs", "no tracepoint's id can be read: %s", strerror(-r));
+                doctor_no(d, "tracepoints", "see tracefs", "the ids of tracepoints cannot be read: %s", strerror(-r));
                 examine_filter(d, -1);
                 return;
         }
@@ -183,12 +183,13 @@ static void examine_complaints(Doctor *d) {
         }
         if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0)
                 doctor_yes(d, "filter complaints",
-                           "%s can be written: a refused filter is explained in the kernel's words", path);
+                           "%s can be written: perfd can quote the kernel's message for a refused filter", path);
         else {
                 int error = errno;
 
                 doctor_no(d, "filter complaints", error == ENOENT ? "see tracefs" : doctor_permit_writing(d, path, NULL),
-                          "%s cannot be written: %s; a refused filter is only called refused", path, strerror(error));
+                          "%s cannot be written: %s; perfd cannot quote the kernel's message for a refused "
+                          "filter", path, strerror(error));
         }
 }
 

@@ -60,12 +60,12 @@ int elf_file_open_fd(int fd, const char *path, ElfFile **ret, Explanation *e) {
         if (fstat(fd, &status) < 0)
                 return explain_open(path, errno, e);
         if (!S_ISREG(status.st_mode)) /* not even opened: a FIFO waits for a writer, a device may do anything */
-                return elf_file_refuse(f, e, "is no regular file");
+                return elf_file_refuse(f, e, "is not a regular file");
         f->fd = reopen(fd);
         if (f->fd < 0 || fstat(f->fd, &status) < 0)
                 return explain_open(path, errno, e);
         if (status.st_size == 0)
-                return elf_file_refuse(f, e, "is no ELF file: it has %jd bytes", (intmax_t)status.st_size);
+                return elf_file_refuse(f, e, "is not an ELF file: it has %jd bytes", (intmax_t)status.st_size);
         f->device = status.st_dev;
         f->inode = status.st_ino;
         f->size = (uint64_t)status.st_size;
@@ -123,8 +123,8 @@ int elf_file_find_address(const ElfFile *f, uint64_t address, ElfPlace *ret, Exp
         const ElfSegment *s = elf_file_segment(f, address);
 
         if (!s || !s->is_executable)
-                return refuse(e, REFUSED_INVALID, "bad-address", "0x%" PRIx64 " is no address of code in %s%s", address,
-                              QUOTE(f->path), s ? ": it lies in data" : "");
+                return refuse(e, REFUSED_INVALID, "bad-address", "0x%" PRIx64 " is not an address of code in %s%s", address,
+                              QUOTE(f->path), s ? ": it is in data" : "");
         *ret = (ElfPlace){ .address = address, .file_offset = address - s->address + s->offset };
         return 0;
 }

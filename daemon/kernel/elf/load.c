@@ -85,10 +85,10 @@ static int load_build_id(ElfFile *f, const Elf64_Phdr *segment, Explanation *e) 
 /* What maps one byte twice would give two answers to one question. */
 static int load_segment(ElfFile *f, const Elf64_Phdr *p, Explanation *e) {
         if (p->p_filesz > p->p_memsz || p->p_vaddr + p->p_memsz < p->p_vaddr)
-                return elf_file_refuse(f, e, "segment at 0x%" PRIx64 " has sizes that cannot be right", p->p_vaddr);
+                return elf_file_refuse(f, e, "segment at 0x%" PRIx64 " has impossible sizes", p->p_vaddr);
         if (p->p_offset > f->size || p->p_filesz > f->size - p->p_offset)
-                return elf_file_refuse(f, e, "is cut off, or holds debug symbols only: its segment at 0x%" PRIx64
-                                       " would end behind the file's %" PRIu64 " bytes", p->p_vaddr, f->size);
+                return elf_file_refuse(f, e, "is truncated, or contains only debug symbols: its segment at 0x%" PRIx64
+                                       " would end after the file's %" PRIu64 " bytes", p->p_vaddr, f->size);
         for (size_t i = 0; i < f->n_segments; i++)
                 if (p->p_vaddr < f->segments[i].address + f->segments[i].size &&
                     f->segments[i].address < p->p_vaddr + p->p_filesz)
@@ -156,13 +156,13 @@ static int load_header(ElfFile *f, Explanation *e) {
         if (r != 0)
                 return r;
         if (f->size < EI_NIDENT || memcmp(ident, ELFMAG, SELFMAG) != 0)
-                return elf_file_refuse(f, e, "is no ELF file");
+                return elf_file_refuse(f, e, "is not an ELF file");
         f->is_64 = ident[EI_CLASS] == ELFCLASS64;
         if (ident[EI_DATA] != NATIVE_BYTE_ORDER || (!f->is_64 && ident[EI_CLASS] != ELFCLASS32))
                 return elf_file_refuse(f, e, "is for a machine of another byte order or word size than this one");
         size = f->is_64 ? sizeof(f->header) : sizeof(narrow);
         if (f->size < size)
-                return elf_file_refuse(f, e, "is cut off in its header");
+                return elf_file_refuse(f, e, "is truncated in its header");
         r = elf_file_read(f, ELF_VIEW_HEADERS, 0, f->is_64 ? (void *)&f->header : &narrow, size, e);
         if (r == 0 && !f->is_64)
                 widen(f, &narrow);
@@ -178,9 +178,9 @@ static int check_header(const ElfFile *f, Explanation *e) {
                 return elf_file_refuse(f, e, "is neither a program nor a shared library (ELF type %u)", h->e_type);
         if ((h->e_phnum && h->e_phentsize != (f->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr))) ||
             (h->e_shnum && h->e_shentsize != (f->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr))))
-                return elf_file_refuse(f, e, "has headers of a size that ELF does not know");
+                return elf_file_refuse(f, e, "has headers of a size that ELF does not define");
         if (h->e_phnum == 0 || h->e_phnum * h->e_phentsize > PROGRAM_HEADERS_SIZE_MAX)
-                return elf_file_refuse(f, e, "has %u program headers, with which nothing can run", h->e_phnum);
+                return elf_file_refuse(f, e, "has %u program headers, and cannot be executed", h->e_phnum);
         if (h->e_shnum == 0 && h->e_shoff != 0)
                 return elf_file_refuse(f, e, "has section headers but no number of them");
         r = elf_file_check_range(f, h->e_phoff, (uint64_t)h->e_phnum * h->e_phentsize, "its program headers", e);

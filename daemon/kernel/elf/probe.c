@@ -157,11 +157,11 @@ static int add_site(Walk *w, const Site *s, Explanation *e) {
         ElfProbe p = { .machine = w->file->header.e_machine };
 
         if (!code || !code->is_executable)
-                return elf_file_refuse(w->file, e, "the note of %s:%s has its nop at 0x%" PRIx64 ", where is no code",
+                return elf_file_refuse(w->file, e, "the note of %s:%s has its nop at 0x%" PRIx64 ", where there is no code",
                                        QUOTE(s->provider), QUOTE(s->name), address);
         if (semaphore && !counter)
                 return elf_file_refuse(w->file, e, "the note of %s:%s has its semaphore at 0x%" PRIx64
-                                       ", where the file holds nothing", QUOTE(s->provider), QUOTE(s->name), semaphore);
+                                       ", where the file has no data", QUOTE(s->provider), QUOTE(s->name), semaphore);
         w->found.n_bytes += sizeof(p) + 100 + strlen(s->provider) + strlen(s->name) + strlen(s->arguments);
         if (w->found.n_bytes > SITES_SIZE_MAX)
                 return elf_file_refuse(w->file, e, "more sites of static probes, or longer ones, match than any program has:"
@@ -196,7 +196,7 @@ static int take_note(Walk *w, const ElfNote *note, uint64_t end, size_t section,
         if (r != 0)
                 return r;
         if (note->size > NOTE_SIZE_MAX || !parse_site(w->bytes, note->size, f->is_64 ? 8 : 4, &s))
-                return elf_file_refuse(f, e, "the note before byte %" PRIu64 " of section %zu is no static probe", end, section);
+                return elf_file_refuse(f, e, "the note before byte %" PRIu64 " of section %zu is not a static probe", end, section);
         if (glob_fits(w->provider_glob, s.provider) && glob_fits(w->name_glob, s.name))
                 return add_site(w, &s, e);
         compare_names(w, &s);
@@ -210,7 +210,7 @@ static int walk_notes(Walk *w, const Elf64_Shdr *header, size_t section, Explana
 
         w->n_walked += notes.size;
         if (w->n_walked > ELF_TABLE_SIZE_MAX)
-                return elf_file_refuse(f, e, "its notes of static probes, to section %zu, are larger than any of a real program",
+                return elf_file_refuse(f, e, "its notes of static probes, to section %zu, are larger than in any real program",
                                        section);
         for (;;) {
                 bool is_note, is_site = false;
@@ -227,7 +227,7 @@ static int walk_notes(Walk *w, const Elf64_Shdr *header, size_t section, Explana
                         return r;
         }
         if (at != notes.size)
-                return elf_file_refuse(f, e, "the note at byte %" PRIu64 " of section %zu ends behind the section", at, section);
+                return elf_file_refuse(f, e, "the note at byte %" PRIu64 " of section %zu ends after the section", at, section);
         return 0;
 }
 
@@ -245,7 +245,7 @@ static int walk(Walk *w, Explanation *e) {
                 if (r != 0 || !is_notes)
                         continue;
                 if (header.sh_type != SHT_NOTE)
-                        return elf_file_refuse(f, e, "section %zu, .note.stapsdt, holds no notes", i);
+                        return elf_file_refuse(f, e, "section %zu, .note.stapsdt, contains no notes", i);
                 r = elf_file_section(f, i, &header, e);
                 if (r == 0)
                         r = walk_notes(w, &header, i, e);

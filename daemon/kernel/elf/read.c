@@ -127,7 +127,7 @@ static int view(const ElfFile *f, ElfView view, uint64_t offset, const char **re
                         return r;
         }
         if (at >= b->n)
-                return elf_file_refuse(f, e, "was cut off while it was read");
+                return elf_file_refuse(f, e, "was truncated while it was read");
         *ret = v->bytes + slot * v->block_size + at;
         *ret_n = b->n - at;
         return 0;
@@ -135,10 +135,10 @@ static int view(const ElfFile *f, ElfView view, uint64_t offset, const char **re
 
 int elf_file_check_range(const ElfFile *f, uint64_t offset, uint64_t size, const char *what, Explanation *e) {
         if (offset > f->size || size > f->size - offset)
-                return elf_file_refuse(f, e, "is cut off: %s of %" PRIu64 " bytes at %" PRIu64
-                                       " would end behind the file's %" PRIu64 " bytes", what, size, offset, f->size);
+                return elf_file_refuse(f, e, "is truncated: %s of %" PRIu64 " bytes at %" PRIu64
+                                       " would end after the file's %" PRIu64 " bytes", what, size, offset, f->size);
         if (size > ELF_TABLE_SIZE_MAX)
-                return elf_file_refuse(f, e, "%s of %" PRIu64 " bytes is larger than any of a real program", what,
+                return elf_file_refuse(f, e, "%s of %" PRIu64 " bytes is larger than in any real program", what,
                                        size);
         return 0;
 }
@@ -227,7 +227,7 @@ int elf_file_section_header(const ElfFile *f, size_t index, Elf64_Shdr *ret, Exp
         int r;
 
         if (index >= f->header.e_shnum)
-                return elf_file_refuse(f, e, "names a section %zu that it does not have", index);
+                return elf_file_refuse(f, e, "refers to a section %zu that it does not have", index);
         if (f->is_64)
                 return elf_file_read(f, ELF_VIEW_HEADERS, f->header.e_shoff + index * sizeof(*ret), ret, sizeof(*ret), e);
         r = elf_file_read(f, ELF_VIEW_HEADERS, f->header.e_shoff + index * sizeof(narrow), &narrow, sizeof(narrow), e);
@@ -247,6 +247,6 @@ int elf_file_section(const ElfFile *f, size_t index, Elf64_Shdr *ret, Explanatio
                 return r;
         (void)snprintf(what, sizeof(what), "section %zu", index);
         if (ret->sh_type == SHT_NOBITS || (ret->sh_flags & SHF_COMPRESSED))
-                return elf_file_refuse(f, e, "%s, which is needed, has no plain bytes here", what);
+                return elf_file_refuse(f, e, "%s, which is needed, has no uncompressed bytes in this file", what);
         return ret->sh_size > 0 ? elf_file_check_range(f, ret->sh_offset, ret->sh_size, what, e) : 0;
 }

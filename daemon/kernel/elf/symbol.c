@@ -217,13 +217,13 @@ static int refuse_unknown(const ElfFile *f, const char *symbol, const Wanted *w,
                                       QUOTE(symbol), found[i].has_version ? "in other versions" : "without a version");
         }
         if (found[0].is_imported || found[1].is_imported)
-                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s only calls %s: it is in one of the libraries"
-                              " that the file is linked with", QUOTE(f->path), QUOTE(symbol));
+                return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s only calls %s: probe it in one of the libraries that "
+                        "the file is linked with", QUOTE(f->path), QUOTE(symbol));
         r = find_nearest(f, symbol, name, &nearest, e);
         if (r != 0)
                 return r;
-        return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no function %s%s: nm(1) lists what it has, nm -D what a "
-                      "library without symbols has", QUOTE(f->path), QUOTE(symbol), HINT(&nearest));
+        return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "%s has no function %s%s: nm(1) lists its functions, nm -D those "
+                "of a stripped library", QUOTE(f->path), QUOTE(symbol), HINT(&nearest));
 }
 
 /* glibc calls the candidates of memcpy __memcpy_NAME, compilers those of f f.NAME.N; f.resolver only chooses. */
@@ -250,8 +250,8 @@ static int refuse_ifunc(const ElfFile *f, const char *symbol, const char *ifunc,
                         continue;
                 at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", n++ ? ", " : "", s.name);
         }
-        return refuse(e, REFUSED_UNSUPPORTED, "ifunc", "%s in %s has no code of its own: it chooses an implementation"
-                      " when a program starts (IFUNC); %s%s", QUOTE(symbol), QUOTE(f->path),
+        return refuse(e, REFUSED_UNSUPPORTED, "ifunc", "%s in %s has no code of its own: it selects an implementation when a "
+                "program starts (IFUNC); %s%s", QUOTE(symbol), QUOTE(f->path),
                       n ? "probe one of " : "probe that one, by its name or address", text);
 }
 
@@ -297,9 +297,9 @@ int elf_file_find(const ElfFile *f, const char *symbol, uint64_t offset, ElfPlac
                 return refuse_ifunc(f, symbol, best->name, e);
         if (s->size > 0 && offset >= s->size)
                 return refuse(e, REFUSED_INVALID, "bad-address", "%s has %" PRIu64 " bytes in %s, so +0x%" PRIx64
-                              " is behind its end", QUOTE(symbol), s->size, QUOTE(f->path), offset);
+                              " is after its end", QUOTE(symbol), s->size, QUOTE(f->path), offset);
         if (s->address + offset < s->address)
-                return refuse(e, REFUSED_INVALID, "bad-address", "%s+0x%" PRIx64 " is no address", QUOTE(symbol),
+                return refuse(e, REFUSED_INVALID, "bad-address", "%s+0x%" PRIx64 " is not an address", QUOTE(symbol),
                               offset);
         r = elf_file_find_address(f, s->address + offset, &place, e);
         if (r != 0)

@@ -82,7 +82,7 @@ static int load_version_names(const ElfFile *f, size_t index, ElfTable *t, Expla
                         return 0;
                 at += definition.vd_next;
         }
-        return elf_file_refuse(f, e, "section %zu defines more versions than there can be", index);
+        return elf_file_refuse(f, e, "section %zu defines more versions than ELF allows", index);
 }
 
 static int load_versions(const ElfFile *f, size_t symbols, ElfTable *t, Explanation *e) {
@@ -142,7 +142,7 @@ static int read_symbol(const ElfFile *f, const ElfTable *t, size_t i, Elf64_Sym 
                 *ret = (Elf64_Sym){ .st_name = narrow.st_name, .st_info = narrow.st_info, .st_other = narrow.st_other,
                                     .st_shndx = narrow.st_shndx, .st_value = narrow.st_value, .st_size = narrow.st_size };
         if (r == 0 && ret->st_name >= t->strings.size)
-                return elf_file_refuse(f, e, "symbol %zu of section %zu has its name where there is none", i, t->section);
+                return elf_file_refuse(f, e, "symbol %zu of section %zu has its name outside of the names", i, t->section);
         return r;
 }
 
@@ -158,7 +158,7 @@ static int read_version(const ElfFile *f, const ElfTable *t, size_t i, ElfSymbol
                 return r;
         r = elf_file_read_text(f, &t->version_strings, name, f->version, ELF_VERSION_SIZE_MAX, &n, e);
         if (r == 0 && n == ELF_VERSION_SIZE_MAX)
-                return elf_file_refuse(f, e, "the version of symbol %zu of section %zu has a longer name than any", i, t->section);
+                return elf_file_refuse(f, e, "the version of symbol %zu of section %zu has too long a name", i, t->section);
         s->version = f->version;
         s->is_default = !(version & VERSION_HIDDEN);
         return r;

@@ -225,8 +225,8 @@ static int apply_settings(const EventSpec *s, const AttrPlan *plan, struct perf_
                 return r;
         attr_settings_apply(settings, s->attr.n, attr);
         if (plan->is_probe && (attr->config1 != before.config1 || attr->config2 != before.config2))
-                return refuse(e, REFUSED_INVALID, "bad-attr", "%s: config1 and config2 say where a probe sits: its name does "
-                              "that", s->name);
+                return refuse(e, REFUSED_INVALID, "bad-attr", "%s: config1 and config2 are the location of a probe, which its "
+                        "name contains", s->name);
         return attr_check(attr, s->name, e);
 }
 
@@ -239,8 +239,8 @@ int attr_plan(const AttrBase *base, Event *event, AttrPlan *plan, bool can_sampl
         plan->group_sample = plan->is_group && (plan->wants_group_sample || s->period || s->frequency);
         if (s->filter && plan->attrs[0].type != PERF_TYPE_TRACEPOINT)
                 return refuse(e, REFUSED_INVALID, "bad-event",
-                              "%s: only events with fields, tracepoints and probes with arguments, have a filter in the "
-                              "kernel; filter this one by `perfctl watch --where`", s->name);
+                              "%s: only events with fields (tracepoints and probes with arguments) can have a kernel filter; use "
+                              "a predicate (`perfctl watch --where`)", s->name);
         plan_period(event, plan, can_sample);
         for (size_t i = 0; i < plan->n_attrs; i++) {
                 struct perf_event_attr *attr = &plan->attrs[i];

@@ -53,9 +53,9 @@ static int explain_denied(const struct perf_event_attr *attr, const char *what, 
                       "opening %s was refused: %s. perfd needs CAP_PERFMON (Linux 5.8) or root while "
                       "kernel.perf_event_paranoid is %ld%s; a container's seccomp profile may forbid perf_event_open too",
                       what, strerror(error), paranoid,
-                      paranoid > 2 ? " (Debian's and Ubuntu's kernels ask for CAP_SYS_ADMIN above 2: give perfd that, or "
-                                     "sysctl kernel.perf_event_paranoid=2; or, if it was lower when perfd was started and "
-                                     "gave up CAP_SYS_ADMIN, restart perfd)"
+                      paranoid > 2 ? " (Debian's and Ubuntu's kernels require CAP_SYS_ADMIN above 2: give it to perfd, or set "
+                              "sysctl kernel.perf_event_paranoid=2; if it was lower when perfd started and dropped "
+                              "CAP_SYS_ADMIN, restart perfd)"
                                    : "");
 }
 
@@ -64,8 +64,8 @@ static int explain_no_fds(const char *what, int error, Explanation *e) {
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
                               "opening %s: the system's file table is full (fs.file-max)", what);
         return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                      "opening %s: all fds of %llu that perfd may have are in use, but its own reserve; raise LimitNOFILE= "
-                      "(RLIMIT_NOFILE) or trace fewer events, pids or CPUs", what, (unsigned long long)fd_limit());
+                      "opening %s: all of the %llu fds that perfd may have are in use, except its own reserve; raise "
+                      "LimitNOFILE= (RLIMIT_NOFILE), or trace fewer events, pids or CPUs", what, (unsigned long long)fd_limit());
 }
 
 /* The kernel's, of what somebody asked for; ours is fatal. */
@@ -82,28 +82,28 @@ static int explain_unsupported(const struct perf_event_attr *attr, const char *w
 
         if (place.is_cgroup && error == ENOENT)
                 return refuse(e, REFUSED_UNSUPPORTED, "no-cgroups",
-                              "opening %s: the kernel does not let perf_event_open(2) use this cgroup hierarchy: while a v1 "
-                              "perf_event hierarchy is mounted it is that one, and on a bare v2 mount some controller has to "
-                              "be enabled in the root's cgroup.subtree_control first", what);
+                              "opening %s: perf_event_open(2) cannot use this cgroup hierarchy: while a v1 perf_event hierarchy "
+                              "is mounted it uses only that one, and a v2 hierarchy needs a controller enabled in the root's "
+                              "cgroup.subtree_control", what);
         if (error == EILSEQ)
                 return refuse(e, REFUSED_INVALID, "bad-address", "opening %s: no instruction of a function begins there: the "
-                              "offset is in the middle of one, or behind the function's end", what);
+                        "offset is in the middle of one, or after the end of the function", what);
         if (error == E2BIG)
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel",
-                              "opening %s: this kernel is older than one of the fields of perf_event_attr that it uses: "
-                              "leave out what `attr` sets", what);
+                              "opening %s: this kernel does not know one of the fields of perf_event_attr: omit what `attr` "
+                              "sets", what);
         if (error == EINVAL && place.leader_fd >= 0)
                 return refuse(e, REFUSED_INVALID, "bad-group",
                               "opening %s: the PMU cannot count it together with the members before it: the group is too "
                               "large for its counters, or mixes PMUs", what);
         if (is_hardware && (error == ENOENT || error == EOPNOTSUPP || error == ENODEV))
                 return refuse(e, REFUSED_UNSUPPORTED, "no-counter",
-                              "this machine cannot count %s (%s): it has no PMU for it, as most virtual machines%s", what,
+                              "this machine cannot count %s (%s): it has no PMU for it, like most virtual machines%s", what,
                               strerror(error), attr->type == PERF_TYPE_HARDWARE && attr->config == PERF_COUNT_HW_CPU_CYCLES ?
                               "; `fallback: cpu-clock` (perfctl add --fallback cpu-clock) counts that instead" : "");
         if (error == EINVAL && attr->type == PERF_TYPE_BREAKPOINT)
                 return refuse(e, REFUSED_INVALID, "bad-event",
-                              "this CPU cannot watch %s: the address has to be a multiple of the length, which is 1, 2, 4 or "
+                              "this CPU cannot watch %s: the address must be a multiple of the length, which is 1, 2, 4 or "
                               "8, and x86 has no watchpoints for reads alone: use rw", what);
         if (error == EOPNOTSUPP)
                 return refuse(e, REFUSED_UNSUPPORTED, "no-counter",
@@ -144,8 +144,8 @@ static int explain_open(const struct perf_event_attr *attr, const char *what, in
         case EACCES:
         case EPERM:
                 if (error == EPERM && is_only_counted(attr, place))
-                        return refuse(e, REFUSED_DENIED, "not-sampled", "the kernel does not let %s be sampled: it fires in "
-                                      "what perf itself does (TRACE_EVENT_PERF_PERM)", what);
+                        return refuse(e, REFUSED_DENIED, "not-sampled", "the kernel does not allow sampling of %s: it occurs "
+                                "within perf itself (TRACE_EVENT_PERF_PERM); count it, or choose another event", what);
                 return explain_denied(attr, what, error, e);
         case EMFILE:
         case ENFILE:
@@ -205,7 +205,7 @@ int open_event(const struct perf_event_attr *attr, const char *what, OpenPlace p
                         return left;
                 if (error == EINVAL && attr->freq && rate >= 0 && attr->sample_freq > (uint64_t)rate)
                         return refuse(e, REFUSED_INVALID, "bad-event", "%s: a frequency of %llu is above "
-                                      "kernel.perf_event_max_sample_rate, which is %ld: ask for less or raise it", what,
+                                      "kernel.perf_event_max_sample_rate, which is %ld: request less, or raise it", what,
                                       (unsigned long long)attr->sample_freq, rate);
                 return explain_open(attr, what, error, place, e);
         }

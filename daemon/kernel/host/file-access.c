@@ -38,7 +38,7 @@ typedef struct Walk {
 
 static int refuse_access(const Walk *w, Explanation *e) {
         return refuse(e, REFUSED_DENIED, "no-permission",
-                      "uid %u may not read %s, or a folder on the way there: name a file that it can read, or ask on the control socket",
+                      "uid %u may not read %s, or a directory of its path: name a file that it can read, or use the control socket",
                       (unsigned)w->who->uid, QUOTE(w->path));
 }
 
@@ -162,7 +162,7 @@ int file_access_open(const char *path, const Credentials *who, int *ret_fd, Expl
         if (r == 0 && (fs.f_type == PROC_SUPER_MAGIC || !may(&w, w.fd, &s, R_OK)))
                 r = refuse_access(&w, e);
         if (r == 0 && !S_ISREG(s.st_mode))
-                r = refuse(e, REFUSED_INVALID, "bad-elf", "%s: is no regular file", QUOTE(path));
+                r = refuse(e, REFUSED_INVALID, "bad-elf", "%s: is not a regular file", QUOTE(path));
         if (r == 0)
                 *ret_fd = TAKE_FD(w.fd);
         close_fd(w.fd);

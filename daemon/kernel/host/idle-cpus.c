@@ -194,8 +194,8 @@ static int refuse_call(Explanation *e, const char *what) {
         switch (errno) {
         case EPERM:
         case EACCES:
-                return refuse(e, REFUSED_DENIED, "no-bpf", "%s: %m; it takes bpf(2), with CAP_BPF and CAP_PERFMON or with "
-                              "CAP_SYS_ADMIN, when perfd starts", what);
+                return refuse(e, REFUSED_DENIED, "no-bpf", "%s: %m; it requires bpf(2), with CAP_BPF and CAP_PERFMON or with "
+                        "CAP_SYS_ADMIN, when perfd starts", what);
         default:
                 return refuse(e, REFUSED_UNSUPPORTED, "no-bpf", "%s: %m", what);
         }
@@ -231,7 +231,7 @@ static int read_layout(Layout *l, Explanation *e) {
         r = find_layout(btf, l);
         btf__free(btf);
         return r == 0 ? 0 : refuse(e, REFUSED_UNSUPPORTED, "no-bpf",
-                                   "this kernel has no context_tracking, as Linux 6.0 has, or does not say where");
+                                   "this kernel lacks context_tracking (Linux 6.0), or its address is not known");
 }
 
 int idle_cpus_open(uint32_t n_cpus, IdleCpus **ret, Explanation *e) {

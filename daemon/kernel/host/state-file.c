@@ -45,7 +45,7 @@ static int refuse_place(const char *path, int error, const char *what, Explanati
 
         if (error == ENOMEM)
                 return refuse_kernel_memory(e, path);
-        return refuse(e, refusal, "state-file", "the state file %s cannot be used: %s: %s; give perfd a folder of its own ("
+        return refuse(e, refusal, "state-file", "the state file %s cannot be used: %s: %s; give perfd a directory of its own ("
                       FOLDER_IS_SET_BY ")", path, what, strerror(error));
 }
 
@@ -58,8 +58,8 @@ static const char *kind_name(mode_t mode) {
 }
 
 static int refuse_kind(const char *path, mode_t mode, Explanation *e) {
-        return refuse(e, REFUSED_DENIED, "state-file", "%s is %s, and perfd keeps events in a regular file: set the key `state` of "
-                      "its configuration", path, kind_name(mode));
+        return refuse(e, REFUSED_DENIED, "state-file", "%s is %s, and perfd stores events only in a regular file: set the key "
+                "`state` of its configuration", path, kind_name(mode));
 }
 
 /* How far it was written is no matter: a file that was cut in its first word is still one of perfd's. */
@@ -70,8 +70,8 @@ static int begin_check(int folder, const char *name, const char *path, Explanati
 
         if (n < 0 || memcmp(begin, WORDS, (size_t)n) == 0) /* reading it says why it cannot be read */
                 return 0;
-        return refuse(e, REFUSED_DENIED, "state-file", "%s does not begin as perfd's state file does, and is left alone as another "
-                      "program's: set the key `state` of its configuration to a file of perfd's own, or remove this one", path);
+        return refuse(e, REFUSED_DENIED, "state-file", "%s does not begin like a state file of perfd, and may belong to another "
+                "program: set the key `state` of its configuration to a file of perfd's own, or remove this one", path);
 }
 
 int state_file_check_place(const char *path, Explanation *e) {
@@ -88,15 +88,16 @@ static int folder_check(const Place *p, Explanation *e) {
         if (fstat(p->fd, &st) < 0)
                 return refuse_place(p->path, errno, p->folder, e);
         if (st.st_uid != geteuid() && st.st_uid != 0)
-                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the folder of the state file: it belongs to uid %u, "
-                              "and not to perfd's, %u, or to root", p->folder, (unsigned)st.st_uid, (unsigned)geteuid());
+                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the directory of the state file: it belongs to uid "
+                        "%u, and not to perfd's, %u, or to root", p->folder, (unsigned)st.st_uid, (unsigned)geteuid());
         if (st.st_mode & 022 && st.st_mode & S_ISVTX) /* as /tmp is: to be shared */
-                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the folder of the state file: others may write to it, "
-                              "as they should (mode %04o); give perfd a folder of its own (" FOLDER_IS_SET_BY ")", p->folder,
+                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the directory of the state file: others may write "
+                        "to it, as intended (mode %04o); give perfd a directory of its own (" FOLDER_IS_SET_BY ")", p->folder,
                               (unsigned)st.st_mode & 07777);
         if (st.st_mode & 022)
-                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the folder of the state file: others may write to it "
-                              "(mode %04o); take that from them (chmod go-w), or give perfd another folder (" FOLDER_IS_SET_BY ")",
+                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be the directory of the state file: others may write "
+                        "to it (mode %04o); remove that permission (chmod go-w), or give perfd another directory "
+                        "(" FOLDER_IS_SET_BY ")",
                               p->folder, (unsigned)st.st_mode & 07777);
         return 0;
 }
@@ -187,7 +188,8 @@ int state_file_write(const char *path, const uint8_t *bytes, size_t n, Explanati
         int r;
 
         if (n > FILE_MAX - FIRST_LINE_MAX)
-                return refuse(e, REFUSED_EXHAUSTED, "state-file", "the events to be kept are %zu bytes, and %s may have %zu", n, path,
+                return refuse(e, REFUSED_EXHAUSTED, "state-file", "the persistent events have %zu bytes, and %s may have %zu: "
+                        "remove some", n, path,
                               FILE_MAX - FIRST_LINE_MAX);
         if (asprintf(&beside, "%s.new", path) < 0) {
                 beside = NULL; /* asprintf(3) leaves it undefined */
@@ -223,13 +225,14 @@ int state_file_check(const char *path, const uint8_t *file, size_t length, size_
         if (end)
                 memcpy(line, file, (size_t)(end - file));
         if (!end || sscanf(line, WORDS "%u %zu%c", &version, &n, &rest) != 2)
-                return refuse(e, REFUSED_INVALID, "state-file", "%s does not begin as perfd's state file does", path);
+                return refuse(e, REFUSED_INVALID, "state-file", "%s does not begin like a state file of perfd", path);
         if (version != VERSION)
-                return refuse(e, REFUSED_INVALID, "state-file", "%s is a state file of version %u, and this perfd knows %d", path,
+                return refuse(e, REFUSED_INVALID, "state-file", "%s is a state file of version %u, and this perfd supports "
+                        "%d", path,
                               version, VERSION);
         begin = (size_t)(end - file) + 1;
         if (length - begin != n)
-                return refuse(e, REFUSED_INVALID, "state-file", "%s has %zu bytes behind its first line, which says %zu", path,
+                return refuse(e, REFUSED_INVALID, "state-file", "%s has %zu bytes after its first line, which says %zu", path,
                               length - begin, n);
         *ret_begin = begin;
         return 0;
@@ -252,7 +255,8 @@ static int read_file(const Place *p, char **ret_bytes, size_t *ret_length, Expla
         if (!S_ISREG(st.st_mode))
                 return refuse_kind(p->path, st.st_mode, e);
         if (st.st_size < 0 || (uint64_t)st.st_size > FILE_MAX)
-                return refuse(e, REFUSED_INVALID, "state-file", "%s has %lld bytes, and perfd's state file at most %zu", p->path,
+                return refuse(e, REFUSED_INVALID, "state-file", "%s has %lld bytes, more than the limit of a state file, "
+                        "%zu", p->path,
                               (long long)st.st_size, FILE_MAX);
         bytes = malloc((size_t)st.st_size + 1);
         if (!bytes)
@@ -299,7 +303,7 @@ int state_file_set_aside(const char *path, char **ret_name, Explanation *e) {
         if (r == 0)
                 r = kind_check(&p, p.name, path, e);
         if (r == STATE_FILE_E_MISSING)
-                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be renamed: it is gone", path);
+                return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be renamed: it has been removed", path);
         for (int i = 1; i <= NAMES && r == 0; i++) {
                 _cleanup_free_ char *name = NULL;
 
@@ -314,5 +318,6 @@ int state_file_set_aside(const char *path, char **ret_name, Explanation *e) {
                 if (errno != EEXIST)
                         return refuse(e, REFUSED_DENIED, "state-file", "%s cannot be renamed: %s", path, strerror(errno));
         }
-        return r != 0 ? r : refuse(e, REFUSED_DENIED, "state-file", "there are %d broken state files beside %s already", NAMES, path);
+        return r != 0 ? r : refuse(e, REFUSED_DENIED, "state-file", "there are already %d broken state files next to "
+                "%s", NAMES, path);
 }

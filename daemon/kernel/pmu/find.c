@@ -43,7 +43,7 @@ int pmu_sysfs_type(const char *root, const char *pmu, bool *ret_is_pmu, uint32_t
         if (text) {
                 type = strtoul(text, &end, 10);
                 if (end == text || *end || type > UINT32_MAX)
-                        return refuse(e, REFUSED_UNSUPPORTED, "bad-pmu", "the type of PMU %s is %s, which is no number",
+                        return refuse(e, REFUSED_UNSUPPORTED, "bad-pmu", "the type of PMU %s is %s, which is not a number",
                                       QUOTE(pmu), QUOTE(text));
         }
         *ret_is_pmu = text != NULL;

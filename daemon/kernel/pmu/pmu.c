@@ -85,7 +85,7 @@ static int load_unit(const char *root, const char *event, PmuEvent *p, Explanati
                 return r;
         p->scale = strtod(scale, &end);
         if (end == scale || *end || !isfinite(p->scale) || p->scale <= 0)
-                return refuse(e, REFUSED_UNSUPPORTED, "bad-pmu", "the scale of %s/%s/ is %s, which is no number",
+                return refuse(e, REFUSED_UNSUPPORTED, "bad-pmu", "the scale of %s/%s/ is %s, which is not a number",
                               QUOTE(p->pmu), QUOTE(event), QUOTE(scale));
         return 0;
 }
@@ -113,7 +113,7 @@ static int find_alias(const EventName *name, const char *pmu, const PmuFormats *
                         continue;
                 }
                 if (term->text)
-                        r = refuse(e, REFUSED_INVALID, "bad-term", "%s is an event of %s and has no value",
+                        r = refuse(e, REFUSED_INVALID, "bad-term", "%s is an event of %s and takes no value",
                                    QUOTE(term->name), QUOTE(pmu));
                 else
                         r = refuse(e, REFUSED_INVALID, "bad-term", "%s and %s are two events of %s", QUOTE(alias),

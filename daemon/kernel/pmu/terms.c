@@ -149,8 +149,8 @@ int pmu_terms_parse(const char *text, const char *where, EventTerm **ret, size_t
 
                 if (n_term == 0 || text[at] == '=') {
                         pmu_terms_free(terms, n);
-                        return refuse(e, REFUSED_UNSUPPORTED, "bad-pmu", "the kernel's events file of %s says %s, which"
-                                      " perfd does not know", QUOTE(where), QUOTE(text));
+                        return refuse(e, REFUSED_UNSUPPORTED, "bad-pmu", "the kernel's events file of %s has %s, which perfd "
+                                "does not know", QUOTE(where), QUOTE(text));
                 }
                 if (!ARRAY_ROOM(terms, n)) {
                         pmu_terms_free(terms, n);
@@ -220,8 +220,8 @@ static int apply_format(const PmuTerms *t, const PmuFormat *f, const EventTerm *
                                    QUOTE(t->pmu), strcmp(term->text, "?") == 0 && !is_user ? "'?': give one"
                                                                                            : QUOTE(term->text));
         if (value > most)
-                return refuse_term(e, REFUSED_INVALID, term, is_user, "%s of %s has %u bit%s (%s), so it goes from 0 to"
-                                   " 0x%" PRIx64 ", and 0x%" PRIx64 " does not fit", QUOTE(term->name), QUOTE(t->pmu),
+                return refuse_term(e, REFUSED_INVALID, term, is_user, "%s of %s has %u bit%s (%s), so its range is 0 to "
+                        "0x%" PRIx64 ", and 0x%" PRIx64 " does not fit", QUOTE(term->name), QUOTE(t->pmu),
                                    n_bits,
                                    n_bits == 1 ? "" : "s", format_text(f, (char[128]){ 0 }), most, value);
         word = word_of(event, f->word);
@@ -299,7 +299,7 @@ static int apply(const PmuTerms *t, const EventTerm *terms, size_t n, bool is_us
                                 r = refuse_unknown(t, term, is_user, e);
                         for (size_t k = 0; k < i && r == 0 && is_user; k++)
                                 if (strcmp(terms[k].name, term->name) == 0)
-                                        r = refuse_term(e, REFUSED_INVALID, term, true, "%s was already given",
+                                        r = refuse_term(e, REFUSED_INVALID, term, true, "%s is given twice",
                                                         QUOTE(term->name));
                         if (r != 0)
                                 return r;

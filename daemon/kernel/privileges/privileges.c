@@ -65,21 +65,21 @@ static int reduce(cap_t own, cap_t reduced, PrivilegesReport *report) {
 
         if (r < 0) {
                 report->is_wrong = true;
-                (void)snprintf(report->text, size, "CAP_SYS_ADMIN is kept, because it cannot be given up: capset(2) says %s; "
-                               "a seccomp filter (SystemCallFilter=) has to allow it", strerror(-r));
+                (void)snprintf(report->text, size, "CAP_SYS_ADMIN is kept, because it cannot be dropped: capset(2): %s; allow "
+                        "capset in the seccomp filter (SystemCallFilter=)", strerror(-r));
                 return 0;
         }
         if (!opens_events()) {
-                (void)snprintf(report->text, size, "CAP_SYS_ADMIN is kept: this kernel asks for it to open perf events, at "
-                               "kernel.perf_event_paranoid %ld; started at 2 perfd goes on without it", read_level());
+                (void)snprintf(report->text, size, "CAP_SYS_ADMIN is kept: this kernel requires it to open perf events at "
+                        "kernel.perf_event_paranoid %ld; if started at 2, perfd drops it", read_level());
                 return cap_set_proc(own) < 0 ? error_origin(-errno) : 0;
         }
         r = drop(reduced, sets, ARRAY_SIZE(sets)); /* what is not in both is not ambient either */
         if (r < 0)
                 return r;
         report->has_given_up = true;
-        (void)snprintf(report->text, size, "CAP_SYS_ADMIN is given up: this kernel opens perf events with CAP_PERFMON, at "
-                       "kernel.perf_event_paranoid %ld", read_level());
+        (void)snprintf(report->text, size, "CAP_SYS_ADMIN is dropped: this kernel opens perf events with CAP_PERFMON at "
+                "kernel.perf_event_paranoid %ld", read_level());
         return 0;
 }
 
@@ -140,13 +140,14 @@ static int reduce_root(cap_t own, PrivilegesReport *report) {
                 r = error_origin(-errno);
         if (r == 0) {
                 report->has_given_up = !needs_admin && has_capability(own, CAP_SYS_ADMIN);
-                (void)snprintf(report->text, sizeof(report->text), "root's capabilities are given up but those that perfd needs%s",
-                               asks          ? "; CAP_SYS_ADMIN is one: this kernel asks for it to open perf events"
-                               : needs_admin ? "; CAP_SYS_ADMIN is one: user probes ask for it where uprobe_events is read-only"
+                (void)snprintf(report->text, sizeof(report->text), "root's capabilities are dropped, except those that perfd "
+                        "needs%s",
+                               asks          ? "; CAP_SYS_ADMIN is one: this kernel requires it to open perf events"
+                               : needs_admin ? "; CAP_SYS_ADMIN is one: user probes require it where uprobe_events is read-only"
                                              : "");
         } else {
                 report->is_wrong = true;
-                (void)snprintf(report->text, sizeof(report->text), "root's capabilities cannot be given up: %s", strerror(-r));
+                (void)snprintf(report->text, sizeof(report->text), "root's capabilities cannot be dropped: %s", strerror(-r));
         }
         (void)cap_free(with);
         (void)cap_free(without);
@@ -165,15 +166,15 @@ int privileges_reduce(PrivilegesReport *report) {
         if (!reduced)
                 r = error_origin(-errno);
         else if (geteuid() == 0 && report->keep)
-                (void)snprintf(report->text, sizeof(report->text), "root's capabilities are kept, as asked for");
+                (void)snprintf(report->text, sizeof(report->text), "root's capabilities are kept, as requested");
         else if (geteuid() == 0)
                 r = reduce_root(own, report);
         else if (has_capability(own, CAP_SYS_ADMIN)) {
                 if (report->keep)
-                        (void)snprintf(report->text, sizeof(report->text), "CAP_SYS_ADMIN is kept, as asked for");
+                        (void)snprintf(report->text, sizeof(report->text), "CAP_SYS_ADMIN is kept, as requested");
                 else if (!has_capability(own, CAP_PERFMON))
                         (void)snprintf(report->text, sizeof(report->text),
-                                       "CAP_SYS_ADMIN is kept: without CAP_PERFMON nothing else opens perf events");
+                                       "CAP_SYS_ADMIN is kept: without CAP_PERFMON no other capability opens perf events");
                 else
                         r = reduce(own, reduced, report);
         }

@@ -36,8 +36,8 @@ int probe_args_parse(const char *text, ProbeArgs *ret, Explanation *e) {
                                 continue;
                 } else if (text[i] < ' ' || text[i] > '~' || text[i] == '#') {
                         int r = refuse(e, REFUSED_INVALID, "bad-args",
-                                       "fetch args %s: %s has no place in them", QUOTE(text),
-                                       text[i] == '#' ? "'#', which begins a comment for the kernel,"
+                                       "fetch args %s: %s is not allowed in them", QUOTE(text),
+                                       text[i] == '#' ? "'#', with which the kernel begins a comment,"
                                                       : "this character");
 
                         if (e)
@@ -137,20 +137,20 @@ static int explain_file(const char *path, bool is_kernel, int error, Explanation
                               "probe", path);
         case ENOENT:
                 return refuse(e, REFUSED_UNSUPPORTED, is_kernel ? "no-kprobes" : "no-uprobes",
-                              "there is no %s: this kernel is built without CONFIG_%s", path,
+                              "there is no %s: this kernel was built without CONFIG_%s", path,
                               is_kernel ? "KPROBE_EVENTS" : "UPROBE_EVENTS");
         case EMFILE:
         case ENFILE:
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                              "no fd is left to write %s: raise LimitNOFILE= (RLIMIT_NOFILE) or trace less", path);
+                              "no fd is left to write %s: raise LimitNOFILE= (RLIMIT_NOFILE), or trace less", path);
         case EACCES:
         case EPERM:
         case EROFS:
                 return refuse(e, REFUSED_DENIED, "no-permission",
                               "%s cannot be written: %s. A probe with fetch args or maxactive, on processes with "
-                              "their children, or on a kernel without a probe PMU is defined there: perfd has to be root or may be given that one file "
-                              "(chmod, chown); as a service it also needs ProtectKernelTunables=no, and no kernel lockdown "
-                              "may forbid it", path, strerror(error));
+                              "their children, or on a kernel without a probe PMU is defined there: run perfd as root, or give "
+                              "it that one file (chmod, chown); as a service it also needs ProtectKernelTunables=no, and kernel "
+                              "lockdown must not forbid it", path, strerror(error));
         }
         return refuse(e, REFUSED_UNSUPPORTED, "kernel", "%s cannot be written: %s", path, strerror(error));
 }
@@ -159,15 +159,15 @@ static int explain_file(const char *path, bool is_kernel, int error, Explanation
 static const char *errno_meaning(const ProbeDefinition *d, int error) {
         switch (error) {
         case ENOENT:
-                return d->is_kernel ? "the kernel has no such function" : "the file is not there";
+                return d->is_kernel ? "the kernel has no such function" : "the file does not exist";
         case EADDRNOTAVAIL:
                 return "several functions have that name: name one by its address";
         case EILSEQ:
                 return "no instruction of a function begins there";
         case EINVAL:
                 if (d->has_semaphore)
-                        return "Invalid argument; another uprobe may sit at the same place with another semaphore, see "
-                               "the kernel's log";
+                        return "Invalid argument; another uprobe at the same location may have another semaphore, see the "
+                                "kernel's log";
         }
         return strerror(error);
 }

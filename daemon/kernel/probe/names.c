@@ -219,8 +219,8 @@ static int remove_line(const char *root, bool is_kernel, const ProbeLine *l, siz
                 (*n)++;
         else
                 (void)refuse(e, REFUSED_DENIED, "leftover",
-                             "the probe %s/%s in %s/%s_events is that of a perfd which is dead, but it cannot be "
-                             "removed: %s. As root, `echo '-:%s/%s' >> %s/%s_events`", group, name, root,
+                             "the probe %s/%s in %s/%s_events belongs to a perfd that has ended, but cannot be removed: %s. As "
+                             "root, run `echo '-:%s/%s' >> %s/%s_events`", group, name, root,
                              is_kernel ? "kprobe" : "uprobe", strerror(-r), group, name, root,
                              is_kernel ? "kprobe" : "uprobe");
         return 0;
@@ -235,7 +235,7 @@ static int remove_from(const char *root, bool is_kernel, const ProbeOwner *self,
                 return r == -ENOENT ? 0 : r;
         if (r < 0)
                 return refuse(e, r == -EACCES || r == -EPERM ? REFUSED_DENIED : REFUSED_UNSUPPORTED, "leftover",
-                              "%s cannot be read to look for probes of dead perfds: %s", path, strerror(-r));
+                              "%s cannot be read to find probes of earlier perfds: %s", path, strerror(-r));
         r = 0;
         for (const char *line = text; *line && r == 0;) {
                 size_t n_line = strcspn(line, "\n");

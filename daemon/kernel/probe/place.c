@@ -103,8 +103,8 @@ static bool is_known_once(const ProbePlace *place, const KernelSymbolIndex *inde
  * differ with it has one answer. Names of functions are in every kernel's package.
  */
 static int refuse_address(Explanation *e) {
-        return refuse(e, REFUSED_DENIED, "no-permission", "a probe by an address of the kernel, or at an offset that is not known to "
-                      "be within its function, is for clients of the control socket: name a function, such as kprobe:vfs_read");
+        return refuse(e, REFUSED_DENIED, "no-permission", "only clients of the control socket may probe an address of the "
+                "kernel, or an offset that is not known to be inside its function: name a function, such as kprobe:vfs_read");
 }
 
 static int check_client(const ProbePlace *place, const Credentials *client, Explanation *e) {
@@ -118,8 +118,8 @@ static int refuse_to_client(int r, const ProbePlace *place, const Credentials *c
         if (r == KERNEL_SYMBOLS_E_HIDDEN || (e && strcmp(e->reason, "bad-address") == 0))
                 return refuse_address(e);
         if (e && strcmp(e->reason, "ambiguous-symbol") == 0)
-                return refuse(e, r, "ambiguous-symbol", "several functions of this kernel go by the name %s: name the one that is meant "
-                              "by its whole name", QUOTE(place->symbols[0]));
+                return refuse(e, r, "ambiguous-symbol", "several functions of this kernel are called %s: give the full name of "
+                        "one of them", QUOTE(place->symbols[0]));
         return r;
 }
 
@@ -217,10 +217,10 @@ static int open_file(ProbePlaces *p, ElfFile **ret, Explanation *e) {
                 return r;
         elf_file_inode(f, &device, &inode);
         if (error == EMFILE || error == ENFILE)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "no fd is left to keep %s: raise LimitNOFILE= "
-                              "(RLIMIT_NOFILE) or trace less", p->path);
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "no fd is left to keep %s open: raise LimitNOFILE= "
+                        "(RLIMIT_NOFILE), or trace less", p->path);
         if (p->fd < 0 || !is_same_file(p->fd, device, inode))
-                return refuse(e, REFUSED_NOT_FOUND, "no-file", "%s was replaced while it was looked at%s%s: try again",
+                return refuse(e, REFUSED_NOT_FOUND, "no-file", "%s was replaced while it was examined%s%s: try again",
                               QUOTE(p->path), error ? ": " : "", error ? strerror(error) : "");
         *ret = TAKE_PTR(f);
         return 0;

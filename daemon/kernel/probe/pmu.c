@@ -57,8 +57,8 @@ int probe_pmu_try_symbol(const Probe *p, Explanation *e) {
                 return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol", "this kernel has no function '%s'",
                               p->places.label);
         if (fd < 0 && errno == EADDRNOTAVAIL)
-                return refuse(e, REFUSED_INVALID, "ambiguous-symbol", "several functions of this kernel go by the name "
-                              "'%s': name one by its address", p->places.label);
+                return refuse(e, REFUSED_INVALID, "ambiguous-symbol", "several functions of this kernel are called '%s': give "
+                        "the address of one of them", p->places.label);
         (void)open_close(fd);
         return 0; /* whatever else is wrong is said when it is opened to be used */
 }

@@ -72,7 +72,7 @@ static int define_site(Probe *p, const ProbeRequest *q, size_t site, const char 
         p->n_defined++;
         if (!p->is_kernel && strncmp(place, p->places.path, strlen(p->places.path)) == 0 &&
             !probe_places_is_same_file(&p->places))
-                return refuse(e, REFUSED_NOT_FOUND, "no-file", "%s was replaced while it was looked at: try again",
+                return refuse(e, REFUSED_NOT_FOUND, "no-file", "%s was replaced while it was examined: try again",
                               p->places.path);
         return 0;
 }
@@ -173,8 +173,8 @@ static int define_user(Probe *p, const Tracing *t, const ProbeRequest *q, const 
         }
         if (probe_pmu_is_denied(p))
                 return refuse(e, REFUSED_DENIED, "no-permission",
-                              "a probe on %.200s is refused in both ways: %s/uprobe_events cannot be written, and the uprobe "
-                              "PMU asks for CAP_SYS_ADMIN (CAP_PERFMON before Linux 6.16). Let perfd write that file "
+                              "a probe on %.200s is refused in both ways: %s/uprobe_events cannot be written, and the uprobe PMU "
+                              "requires CAP_SYS_ADMIN (CAP_PERFMON before Linux 6.16). Let perfd write that file "
                               "(CAP_DAC_OVERRIDE or chmod; as a service ProtectKernelTunables=no too), where hits are "
                               "exact, or give it that capability (perfd --keep-capabilities)", p->places.path, t->root);
         p->is_dynamic = false;
@@ -231,10 +231,10 @@ Probe *probe_free(Probe *p) {
                 int r = probe_definition_remove(p->root, p->is_kernel, p->group, p->names[i]);
 
                 if (r < 0)
-                        log_print(LOG_WARNING, MESSAGE_PROBES_LEFT, "the probe %s/%s (%s) stays in %s/%s_events: %s%s", p->group,
+                        log_print(LOG_WARNING, MESSAGE_PROBES_LEFT, "the probe %s/%s (%s) remains in %s/%s_events: %s%s", p->group,
                                   p->names[i], p->places.text, p->root, p->is_kernel ? "kprobe" : "uprobe",
                                   strerror(-r),
-                                  r == -EBUSY ? "; someone else uses it. The next perfd that starts removes it" : "");
+                                  r == -EBUSY ? "; another program uses it. The next perfd that starts removes it" : "");
         }
         probe_places_deinit(&p->places);
         free(p->configs);

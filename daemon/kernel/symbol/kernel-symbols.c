@@ -229,7 +229,7 @@ static int refuse_unknown(const char *text, size_t length, char *const *names, s
                         }
                 }
         return refuse(e, REFUSED_NOT_FOUND, "unknown-symbol",
-                      "this kernel has no function %s%s: /proc/kallsyms lists what it has%s", QUOTE(names[0]),
+                      "this kernel has no function %s%s: /proc/kallsyms lists its functions%s", QUOTE(names[0]),
                       n_names > 1 ? ", nor one of its alternates" : "",
                       HINT(&((Nearest){ .word = best[0] ? best : NULL })));
 }
@@ -261,8 +261,8 @@ int kernel_symbols_find(const char *text, size_t length, char *const *names, siz
                 }
                 if (c && refusal == 0)
                         refusal = refuse(e, REFUSED_INVALID, "ambiguous-symbol",
-                                         "%zu functions of this kernel go by the name %s: %s. Name the one that is "
-                                         "meant by its whole name or, where that is not enough, by its address "
+                                         "%zu functions of this kernel are called %s: %s. Give the full name of one of them or, "
+                                         "if that is ambiguous too, its address "
                                          "(kprobe:0x...; kernel.kptr_restrict may hide it)", c->n, QUOTE(names[i]),
                                          c->places);
         }
@@ -296,11 +296,11 @@ int kernel_symbols_check(const char *text, size_t length, const char *symbol, ui
         holder = find_holder(text, length, address);
         if (address < begin || !holder.is_text || holder.address == 0)
                 return refuse(e, REFUSED_INVALID, "bad-address",
-                              "0x%" PRIx64 "%s%s is no address of a function of this kernel", offset,
+                              "0x%" PRIx64 "%s%s is not an address of a function of this kernel", offset,
                               symbol ? " behind " : "", symbol ? symbol : "");
         if (symbol && holder.address != begin)
-                return refuse(e, REFUSED_INVALID, "bad-address", "%s+0x%" PRIx64 " is no part of %s any more: it is "
-                              "%.*s+0x%" PRIx64 ", which is the name to use if that is meant", symbol, offset, symbol,
+                return refuse(e, REFUSED_INVALID, "bad-address", "%s+0x%" PRIx64 " is not inside %s: it is %.*s+0x%" PRIx64 ": "
+                        "use that name to probe it", symbol, offset, symbol,
                               (int)holder.name.n, holder.name.at, address - holder.address);
         (void)snprintf(ret, KERNEL_SYMBOL_TEXT_SIZE, "%.*s+0x%" PRIx64,
                        symbol ? (int)strlen(symbol) : (int)holder.name.n, symbol ? symbol : holder.name.at,

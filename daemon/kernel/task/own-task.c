@@ -21,7 +21,7 @@ int own_task_open(uint32_t tid, OwnTask *ret, Explanation *e) {
         if (fd < 0 && (errno == ENOENT || errno == ESRCH))
                 return OWN_TASK_E_GONE;
         if (fd < 0)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "thread %u cannot be looked at: %s", tid, strerror(errno));
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-fds", "thread %u cannot be examined: %s", tid, strerror(errno));
         *ret = (OwnTask){ .fd = fd, .tid = tid };
         return 0;
 }

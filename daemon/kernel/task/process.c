@@ -220,7 +220,7 @@ static int explain(int error, Explanation *e) {
                 return refuse_kernel_memory(e, "/proc");
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                              "no fd is left to read /proc; raise LimitNOFILE= (RLIMIT_NOFILE) or trace less");
+                              "no fd is left to read /proc: raise LimitNOFILE= (RLIMIT_NOFILE), or trace less");
         return refuse(e, error == EACCES ? REFUSED_DENIED : REFUSED_UNSUPPORTED, "kernel", "/proc cannot be read: %s",
                       strerror(error));
 }

@@ -149,8 +149,8 @@ static int add_field(Plan *p, const struct tep_format_field *t, Span declaration
                 return refuse_text(p->group, declaration, e);
         if (t->offset < 0 || t->size < 0 || end > (int64_t)FORMAT_MAX_SIZE || (dynamic && t->size != sizeof(uint32_t)))
                 return refuse(e, REFUSED_INVALID, "bad-format",
-                              "the kernel's format of %s:%s puts field %s at offset %d with size %d, where no record "
-                              "has it; the event cannot be decoded on this kernel", p->group, p->name, t->name,
+                              "the kernel's format of %s:%s puts field %s at offset %d with size %d, outside of any record; the "
+                              "event cannot be decoded on this kernel", p->group, p->name, t->name,
                               t->offset, t->size);
         if (t->size == 0)
                 return 0; /* "char buf[]" has no size in ftrace's own events only */

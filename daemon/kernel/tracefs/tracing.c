@@ -128,7 +128,7 @@ static int explain_unreadable(const char *path, int error, Explanation *e) {
                 return refuse_kernel_memory(e, path);
         if (error == EACCES || error == EPERM)
                 return refuse(e, REFUSED_DENIED, "no-permission",
-                              "%s cannot be read (%s): perfd has to be root or have CAP_DAC_READ_SEARCH", path,
+                              "%s cannot be read (%s): run perfd as root, or with CAP_DAC_READ_SEARCH", path,
                               strerror(error));
         if (error == EMFILE || error == ENFILE)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
@@ -240,7 +240,7 @@ static int tracing_refuse_unknown(const Tracing *t, const char *group, const cha
         for (size_t i = 0; i < all.n; i++)
                 nearest_add(&near, wanted, all.names[i]);
         r = refuse(e, REFUSED_NOT_FOUND, "unknown-event",
-                   "this kernel has no tracepoint %s: `perfctl available` lists what it has%s", wanted, HINT(&near));
+                   "this kernel has no tracepoint %s: `perfctl available` lists its tracepoints%s", wanted, HINT(&near));
         tracing_names_free(all.names);
         return r;
 }
@@ -252,7 +252,7 @@ int tracing_load(const Tracing *t, const char *group, const char *name, Plan **r
 
         thread_assert(THREAD_MAIN);
         if (strchr(group, '/') || strchr(name, '/') || group[0] == '.' || name[0] == '.')
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s:%s is no name of a tracepoint", group, name);
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s:%s is not the name of a tracepoint", group, name);
         r = tracing_check(t, e);
         if (r == 0)
                 r = checkpoint(e);
@@ -335,8 +335,8 @@ void tracing_explain_filter(const Tracing *t, const char *group, const char *nam
         int n;
 
         (void)refuse(e, REFUSED_INVALID, "bad-filter",
-                     "the kernel refuses the filter '%s' for %s:%s; the fields that it can use are those of "
-                     "`perfctl show %s:%s`", filter, group, name, group, name);
+                     "the kernel refuses the filter '%s' for %s:%s; `perfctl show %s:%s` lists the fields that it can "
+                     "use", filter, group, name, group, name);
         (void)snprintf(own, sizeof(own), "perfd-%d", (int)getpid());
         instance = tracefs_instance_create(own);
         if (!instance)

@@ -86,7 +86,7 @@ bool access_may_emit(const Access *a, const char *name) {
 int access_refuse(const Access *a, const char *what, Explanation *e) {
         if (!a->rule)
                 return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted: no rule of access.rules in perfd's "
-                              "configuration is for uid %u or one of its groups", what, (unsigned)a->uid);
+                        "configuration matches uid %u or one of its groups", what, (unsigned)a->uid);
         return refuse(e, REFUSED_DENIED, "not-granted", "%s is not granted to uid %u: rule %zu of access.rules decides "
                       "(%s:%u); `perfctl status` says what it grants", what, (unsigned)a->uid, a->number,
                       a->rule->at.path, a->rule->at.line);

@@ -54,8 +54,9 @@ static int check_name(const Supervisor *s, const Index *names, const Registratio
         const char *name = g->event->spec.name;
 
         if (supervisor_find(s, name))
-                return refuse(e, REFUSED_EXISTS, "exists", "there is an event called %s already: %s", name,
-                              g->of_glob ? "remove it, or name the others one by one, because what a pattern means has no names of its own"
+                return refuse(e, REFUSED_EXISTS, "exists", "an event called %s already exists: %s", name,
+                              g->of_glob ? "remove it, or name the others one by one, because the events of a pattern cannot be "
+                                      "given names"
                                          : "remove it, or give this one a --name");
         return names_find(names, name) == g ? 0 : refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", name);
 }
@@ -78,7 +79,7 @@ static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration *
                 r = check_name(s, &names, g, e);
         index_deinit(&names);
         if (r == 0 && s->n_registrations + n_list > MAX_EVENTS)
-                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "%zu and %zu more are above the %d events of a daemon",
+                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "%zu and %zu more exceed the limit of %d events: remove some",
                            s->n_registrations, n_list, MAX_EVENTS);
         if (r != 0) {
                 registrations_free(s, list);
@@ -193,13 +194,14 @@ static bool names_root_of_process(const char *event) {
 /* A number that another process may have by then is nothing to keep. */
 static int check_keeping(const EventSpec *spec, const AddOptions *adding, Explanation *e) {
         if (adding->keep && names_root_of_process(spec->event))
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s: the pid of a /proc/PID/root path can be that of another process after "
-                              "a restart: keep a probe by the path of its file on the host (the root of podman's containers is what "
-                              "`podman mount` shows), or add it anew when the container runs", spec->name);
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s: the pid in a /proc/PID/root path can belong to another "
+                        "process after a restart: name the file by its path on the host (`podman mount` shows the root of "
+                        "podman's containers), or add the probe again when the container runs", spec->name);
         if (!adding->keep || spec->target || (spec->n_pids == 0 && spec->n_tids == 0))
                 return 0;
-        return refuse(e, REFUSED_INVALID, "bad-target", "%s: a pid or tid can be that of another process after a restart: keep "
-                      "events of the host, of cgroups, containers, units, or of a target of the configuration", spec->name);
+        return refuse(e, REFUSED_INVALID, "bad-target", "%s: a pid or tid can belong to another process after a restart: only "
+                "events of the host, of cgroups, containers, units, or of a target of the configuration can be "
+                "persistent", spec->name);
 }
 
 /* The list moves; refused: it is closed and freed. Kept ones are in the state file before they are there. */

@@ -98,15 +98,15 @@ static int set_absent(Registration *g, const Whoms *now) {
         static const char *const kinds[] = { [CGROUP_BY_PATH] = "cgroup", [CGROUP_BY_CONTAINER] = "container",
                                              [CGROUP_BY_UNIT] = "unit" };
         static const char *const fates[] = { [CGROUP_FATE_UNKNOWN] = "", [CGROUP_FATE_STOPPED] = " (it is stopped)",
-                                             [CGROUP_FATE_GONE] = ": it is gone for good" };
-        static const char *const hopes[] = { [CGROUP_FATE_UNKNOWN] = "it is observed as soon as it is there",
+                                             [CGROUP_FATE_GONE] = ": it has been removed for good" };
+        static const char *const hopes[] = { [CGROUP_FATE_UNKNOWN] = "it is observed as soon as it exists",
                                              [CGROUP_FATE_STOPPED] = "it is observed as soon as it is started",
-                                             [CGROUP_FATE_GONE] = "no runtime has it any longer, and a new one has another id; "
-                                                                  "name the container to follow one that is made anew" };
+                                             [CGROUP_FATE_GONE] = "no runtime knows it any longer, and a new container has "
+                                                     "another id; use the container's name to follow it when it is recreated" };
         char *text = NULL;
 
         if (now->n_absent > 1
-                    ? asprintf(&text, "there is no %s %s now%s, and %zu more are not there", kinds[now->absent_by], now->absent,
+                    ? asprintf(&text, "there is no %s %s now%s, and %zu more do not exist", kinds[now->absent_by], now->absent,
                                fates[now->fate], now->n_absent - 1) < 0
                     : now->n_absent > 0 && asprintf(&text, "there is no %s %s now%s", kinds[now->absent_by], now->absent,
                                                     fates[now->fate]) < 0)
@@ -116,7 +116,7 @@ static int set_absent(Registration *g, const Whoms *now) {
                                "%s: %s; %s", g->event->spec.name, text, hopes[now->fate]);
         else if (!text && g->absent)
                 log_print_with(LOG_NOTICE, MESSAGE_TARGET_PRESENT, LOG_FIELDS({ "EVENT", g->event->spec.name }),
-                               "%s observes all that it names again", g->event->spec.name);
+                               "%s again observes everything that it names", g->event->spec.name);
         free(g->absent);
         g->absent = text;
         return 0;
@@ -202,7 +202,7 @@ static int start_watch(Supervisor *s, Explanation *e) {
         r = operations_listen(&s->operations, CHANGE_CGROUPS, cgroup_watch_fd(s->cgroup_watch));
         if (r < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
                 s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
-                return refuse_kernel_memory(e, "to watch for cgroups that come and go");
+                return refuse_kernel_memory(e, "to watch for cgroups that appear or disappear");
         }
         return 0;
 }

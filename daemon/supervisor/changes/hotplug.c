@@ -268,12 +268,12 @@ static bool has_stayed(const Supervisor *s, uint32_t slot) {
 static int doubt_cpus(Supervisor *s) {
         int r = 0;
 
-        log_print(LOG_NOTICE, MESSAGE_CPUS_UNKNOWN, "what the kernel said of CPUs was lost: each is looked at");
+        log_print(LOG_NOTICE, MESSAGE_CPUS_UNKNOWN, "reports of the kernel about CPUs were lost: perfd checks each CPU");
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++) {
                 if (!s->online[slot] || has_stayed(s, slot))
                         continue;
                 log_print_with(LOG_NOTICE, MESSAGE_CPU_OFFLINE, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
-                               "CPU %u may have been offline: what was open on it is closed", s->cpus[slot]);
+                               "CPU %u may have been offline: its events are closed", s->cpus[slot]);
                 r = cpu_gone(s, slot);
         }
         return r;
@@ -341,7 +341,7 @@ int supervisor_follow_cpus(Supervisor *s) {
 
         if (r < 0) {
                 log_print(LOG_NOTICE, MESSAGE_CPUS_UNKNOWN,
-                          "the kernel does not tell of CPUs that come or go, so they are not followed: %s",
+                          "the kernel does not report CPUs that go online or offline, so perfd does not follow them: %s",
                           error_text(r));
                 return 0;
         }

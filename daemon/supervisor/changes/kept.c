@@ -139,8 +139,8 @@ int kept_write(Supervisor *s, const KeptChange *change, Explanation *e) {
         if (!change_is_kept(s, change))
                 return 0;
         if (s->state_unusable)
-                return refuse(e, REFUSED_DENIED, "state-file", "events cannot be kept, because what was kept before is not known: "
-                              "%s; repair that and start perfd anew", s->state_unusable);
+                return refuse(e, REFUSED_DENIED, "state-file", "events cannot be made persistent, because the earlier ones could "
+                        "not be read: %s; repair that and restart perfd", s->state_unusable);
         return write_file(s, change, e);
 }
 
@@ -151,6 +151,6 @@ int kept_restore(Supervisor *s, const KeptChange *change) {
 
         if (r > 0)
                 log_print(LOG_ERR, MESSAGE_KEPT_EVENTS,
-                          "the state file has a change that was refused, and stays so until the next one: %s", e.text);
+                          "the state file contains a change that was refused, until the next change: %s", e.text);
         return r < 0 ? r : 0;
 }

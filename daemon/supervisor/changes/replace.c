@@ -248,7 +248,8 @@ static int find_one(const Supervisor *s, const char *name, const char *what, Reg
         if (error != 0)
                 return error;
         if (n > 1)
-                return refuse(e, REFUSED_INVALID, "bad-request", "%s selects %zu events: %s are changed one by one", name, n,
+                return refuse(e, REFUSED_INVALID, "bad-request", "%s selects %zu events: %s can only be changed one by "
+                        "one", name, n,
                               what);
         *ret = selected[0];
         return 0;
@@ -283,8 +284,8 @@ int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, E
         if (error != 0)
                 return error;
         if (filter && (g->event->external || g->plan.attrs[0].type != PERF_TYPE_TRACEPOINT))
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s has no fields that the kernel could filter on: only "
-                              "tracepoints and probes with arguments have", g->event->spec.name);
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s has no fields for a kernel filter: only tracepoints and "
+                        "probes with arguments have some", g->event->spec.name);
         wanted = g->event->spec;
         wanted.filter = (char *)filter;
         return replace_one(s, g, &wanted, e);
@@ -302,7 +303,7 @@ int supervisor_set_period(Supervisor *s, const char *name, uint64_t period, uint
         if (error != 0)
                 return error;
         if (g->event->external)
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s is emitted by clients: it has no period", g->event->spec.name);
+                return refuse(e, REFUSED_INVALID, "bad-event", "clients emit %s: it has no period", g->event->spec.name);
         wanted = g->event->spec;
         wanted.period = period;
         wanted.frequency = frequency;

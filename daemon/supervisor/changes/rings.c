@@ -44,7 +44,7 @@ static int open_new_ring(Supervisor *s, Resizing *z, uint32_t slot, Explanation 
 
         r = supervisor_open_carrier(s, slot, &z->carriers[slot], &ring->carrier_read_format, e);
         if (r == OPEN_E_OFFLINE)
-                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while its ring was made anew: try again",
+                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while its ring buffer was replaced: try again",
                               s->cpus[slot]);
         if (r == 0)
                 r = open_id(z->carriers[slot], &ring->carrier_id, e);
@@ -208,13 +208,13 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = supervisor_refuse_stalled(s, "another size of the rings", e);
+        r = supervisor_refuse_stalled(s, "another size of the ring buffers", e);
         if (r != 0)
                 return r;
         if (supervisor_reads_remotely(s)) /* it would not see at which place of both rings the change is */
-                return refuse(e, REFUSED_UNSUPPORTED, "needs-restart", "rings.size can change without a restart only while each "
-                              "CPU has a reader of its own, and readers.cpus does not name all: restart perfd, or leave the size "
-                              "at %zu", (size_t)s->config->ring_size);
+                return refuse(e, REFUSED_UNSUPPORTED, "needs-restart", "rings.size can change without a restart only if each CPU "
+                        "has a reader of its own, and readers.cpus does not name all CPUs: restart perfd, or leave the size at "
+                        "%zu", (size_t)s->config->ring_size);
         r = ring_limits_check(supervisor_count_online(s), size + s->config->ring_size, e); /* both, for a moment */
         if (r != 0)
                 return r;
@@ -227,7 +227,7 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         if (r == 0) {
                 swap_carriers(s, z);
                 r = open_replacements(s, e);
-                if (r == 0 && (r = supervisor_refuse_stalled(s, "another size of the rings", e)) != 0)
+                if (r == 0 && (r = supervisor_refuse_stalled(s, "another size of the ring buffers", e)) != 0)
                         close_replacements(s);
                 if (r != 0)
                         swap_carriers(s, z);
@@ -247,7 +247,7 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         if (r == 0) {
                 keep_side_losses(s, z);
                 supervisor_list_carriers(s);
-                log_print(LOG_INFO, MESSAGE_RINGS_RESIZED, "rings have %zu KiB now", size / 1024);
+                log_print(LOG_INFO, MESSAGE_RINGS_RESIZED, "the ring buffers now have %zu KiB", size / 1024);
         }
         supervisor_defer(s, resizing_release, z);
         return r;

@@ -16,10 +16,11 @@ static int give_up_file(Supervisor *s, const char *why) {
 
         if (r == 0)
                 log_print(LOG_ERR, MESSAGE_KEPT_EVENTS,
-                          "no event that was kept is added: %s; the file is called %s now", why, name);
+                          "no persistent event is added: %s; the file has been renamed to %s", why, name);
         if (r <= 0)
                 return r;
-        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no event that was kept is added, and none can be kept: %s; %s", why, e.text);
+        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no persistent event is added, and events cannot be made persistent: %s; "
+                "%s", why, e.text);
         s->state_unusable = strdup(why);
         return s->state_unusable ? 0 : error_origin(-ENOMEM);
 }
@@ -33,7 +34,7 @@ static int load_file(Supervisor *s, const uint8_t *bytes, size_t n) {
         if (!q) {
                 Explanation e;
 
-                (void)refuse(&e, REFUSED_INVALID, "state-file", "%s holds no list of events", s->state_path);
+                (void)refuse(&e, REFUSED_INVALID, "state-file", "%s contains no list of events", s->state_path);
                 return give_up_file(s, e.text);
         }
         for (size_t i = q->n_events; i > 0 && r == 0; i--) { /* from the end, so that each is put before the others */
@@ -72,7 +73,7 @@ int supervisor_load_kept(Supervisor *s) {
                 return give_up_file(s, e.text);
         if (r < 0)
                 return r;
-        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no event that was kept is added, and none can be kept: %s", e.text);
+        log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no persistent event is added, and events cannot be made persistent: %s", e.text);
         s->state_unusable = strdup(e.text);
         return s->state_unusable ? 0 : error_origin(-ENOMEM);
 }

@@ -224,7 +224,8 @@ static int trial_add(Supervisor *s, Trial *t, Registration *fresh, const ConfigE
         if (names_find(&t->names, name))
                 r = refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", name);
         else if (t->n >= MAX_EVENTS + s->n_registrations) /* more than can be kept and added */
-                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than the %d events of a daemon", MAX_EVENTS);
+                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than %d events, the limit of a "
+                        "daemon", MAX_EVENTS);
         if (r == 0 && t->n == t->n_allocated) {
                 size_t n = 2 * t->n + 16;
                 Tried *more = reallocarray(t->list, n, sizeof(*more));

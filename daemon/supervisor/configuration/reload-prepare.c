@@ -39,7 +39,7 @@ int reload_find(const Supervisor *s, const Registration *fresh, Registration **r
                 return 0;
         if (!running->event->spec.configured)
                 return refuse(e, REFUSED_EXISTS, "exists",
-                              "a client has added an event called %s: remove it, or give the configured one another name",
+                              "a client has added an event called %s: remove it, or rename the configured one",
                               spec->name);
         if (can_become(&running->event->spec, spec))
                 *ret = event_spec_equal(&running->event->spec, spec) ? RELOAD_KEEP : RELOAD_CHANGE;
@@ -75,7 +75,8 @@ static int reload_add(Supervisor *s, Reload *w, Registration *g, Explanation *e)
         if (w->may_wait)
                 registration_allow_absence(g);
         if (w->n_added == MAX_EVENTS)
-                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than the %d events of a daemon", MAX_EVENTS);
+                r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than %d events, the limit of a "
+                        "daemon", MAX_EVENTS);
         else if (!operations_is_trial(&s->operations))
                 r = supervisor_open_list(s, &g, e);
         if (r != 0 || !g) { /* refused, or left out */
@@ -175,7 +176,7 @@ int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, 
         if (reload_keeps_running(s, w, &spec)) {
                 if (!operations_is_trial(&s->operations))
                         log_print_with(LOG_WARNING, MESSAGE_EVENT_UNCHANGED,
-                                       LOG_FIELDS({ "EVENT", spec.name }, { "REASON", e->reason }), "%s goes on as it is: %s",
+                                       LOG_FIELDS({ "EVENT", spec.name }, { "REASON", e->reason }), "%s remains as it is: %s",
                                        spec.name, e->text);
                 return 0;
         }

@@ -50,8 +50,8 @@ static void log_restart_needed(const Config *started_with, const Config *c) {
 
                 if (!d.key->restart)
                         continue;
-                (void)snprintf(text, sizeof(text), "%s%s needs a restart: it is %s%s until then and %s%s afterwards",
-                               d.key->pattern, d.at.path ? "" : ", which is not set any more,", d.before, unit, d.after, unit);
+                (void)snprintf(text, sizeof(text), "%s%s takes effect after a restart: it is %s%s until then, and %s%s afterwards",
+                               d.key->pattern, d.at.path ? "" : ", which is no longer set,", d.before, unit, d.after, unit);
                 if (d.at.path)
                         log_print(LOG_WARNING, MESSAGE_NEEDS_RESTART, "%s:%u:%u: %s", d.at.path, d.at.line, d.at.column, text);
                 else
@@ -107,7 +107,8 @@ static int supervisor_change_config(Supervisor *s, Config *c, bool may_wait, Per
                 int undone = supervisor_resize_rings(s, before, NULL);
 
                 if (undone > 0)
-                        log_print(LOG_ERR, MESSAGE_RINGS_RESIZED, "the rings keep their new size: the old one is refused now");
+                        log_print(LOG_ERR, MESSAGE_RINGS_RESIZED, "the ring buffers keep their new size: the old one is now "
+                                "refused");
                 r = undone < 0 ? undone : r;
         }
         if (r == 0) {
@@ -169,7 +170,7 @@ static int refuse_mistakes(const ConfigDiagnostics *m, const char *path, Explana
 /* What reading it has said. */
 static int refuse_config(int r, const ConfigDiagnostics *m, const char *path, Explanation *e) {
         if (r == REFUSED_CANCELLED)
-                return refuse(e, r, "cancelled", "it was not read to its end: perfd is stopping, or nobody waits for it any more");
+                return refuse(e, r, "cancelled", "it was not read completely: perfd is stopping, or the request was cancelled");
         return r > 0 ? refuse_mistakes(m, path, e) : r;
 }
 
@@ -197,7 +198,8 @@ static int reload_file(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *
 
         thread_assert(THREAD_MAIN);
         if (!s->config_path)
-                return refuse(e, REFUSED_INVALID, "bad-config", "perfd runs without a configuration: start it with --config");
+                return refuse(e, REFUSED_INVALID, "bad-config", "perfd runs without a configuration: start it with --config to "
+                        "reload one");
         r = config_load(s->config_path, &mistakes, &c);
         r = check_rules(r, c, &mistakes);
         r = refuse_config(r, &mistakes, s->config_path, e);
@@ -218,7 +220,7 @@ static void tell_outcome(Supervisor *s, int r, const Explanation *e) {
 
         if (r < 0 || r == REFUSED_CANCELLED)
                 return;
-        (void)snprintf(text, sizeof(text), "not reloaded, everything is as it was: %.*s", (int)strcspn(e->text, "\n"), e->text);
+        (void)snprintf(text, sizeof(text), "not reloaded, nothing has changed: %.*s", (int)strcspn(e->text, "\n"), e->text);
         notifier_set_status(&s->notifier, r == 0 ? NULL : text);
 }
 

@@ -107,7 +107,7 @@ static int retry(Supervisor *s, PendingEvent *const *list, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 if (list[i]->reason)
                         log_print_with(LOG_NOTICE, MESSAGE_EVENT_OPENED, LOG_FIELDS({ "EVENT", list[i]->spec->name }),
-                                       "%s is not pending any more: it is open", list[i]->spec->name);
+                                       "%s is no longer pending: it is open", list[i]->spec->name);
                 pending_remove(&s->pending.first, list[i]);
         }
         return 0;

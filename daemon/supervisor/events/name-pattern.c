@@ -44,8 +44,8 @@ int name_patterns_init(NamePatterns *ret, char *const *texts, size_t n, Explanat
                         r = name_pattern_init(&p.items[p.n], texts[p.n], e);
                 if (r == 0 && !name_pattern_is_exact(&p.items[p.n]) && ++n_globs > NAME_GLOBS_MAX) {
                         name_pattern_deinit(&p.items[p.n]);
-                        r = refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a request has %d globs and groups at most: name the events, use "
-                                   "wider globs, or make several requests of it", NAME_GLOBS_MAX);
+                        r = refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a request has at most %d globs and groups: name the "
+                                "events, use wider globs, or split it into several requests", NAME_GLOBS_MAX);
                 }
         }
         if (r != 0)

@@ -60,7 +60,8 @@ void opened_close_of(Supervisor *s, Opened *o, uint32_t uid) {
         }
         k = malloc(sizeof(*k)); /* a reader that does not answer may still read them */
         if (!k)
-                log_print(LOG_ERR, MESSAGE_NO_MEMORY, "no memory to remember fds that are kept for a reader: never closed");
+                log_print(LOG_ERR, MESSAGE_NO_MEMORY, "no memory to remember fds that a reader may still use: they are never "
+                        "closed");
         s->answering.n_fds += o->n;
         supervisor_charge_kept(s, uid, (ptrdiff_t)o->n);
         if (k) {
@@ -110,8 +111,8 @@ static int check_fds(const Supervisor *s, const char *what, size_t need, Explana
         if (have + need <= limit)
                 return 0;
         return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                      "%s needs %zu fds (tasks or cgroups times CPUs times members), %zu of perfd's %llu are left; raise "
-                      "LimitNOFILE= (RLIMIT_NOFILE) or trace fewer tasks, CPUs or events", what, need,
+                      "%s needs %zu fds (tasks or cgroups times CPUs times members), and %zu of perfd's %llu are left; raise "
+                      "LimitNOFILE= (RLIMIT_NOFILE), or trace fewer tasks, CPUs or events", what, need,
                       have < limit ? (size_t)limit - have : 0, (unsigned long long)limit);
 }
 
@@ -353,7 +354,7 @@ static int check_gone(const Registration *g, const Whoms *whoms, Explanation *e)
         if (whoms->n == 0 || g->is_followed || g->is_registered)
                 return 0;
         r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: %s", spec->name,
-                   whoms->list[0].pid < 0 ? "its CPUs are offline" : "its tasks or cgroups are gone");
+                   whoms->list[0].pid < 0 ? "its CPUs are offline" : "its tasks or cgroups have ended");
         if (e && (spec->n_tids > 0 || spec->n_pids > 0)) {
                 e->list = spec->n_tids > 0 ? "tids" : "pids";
                 e->item = 0;
@@ -397,8 +398,8 @@ int supervisor_open_on(Supervisor *s, const Registration *g, const char *filter,
         if (g->is_registered && own_is_on_tasks(g))
                 return 0; /* a client that makes tasks without end holds up no change of others: the event goes without these */
         return refuse(e, REFUSED_EXHAUSTED, "bad-target",
-                      "%s: whom it observes changes faster than it can be opened (%d tries): try again, or trace the host and "
-                      "filter by pid", g->event->spec.name, TRIES);
+                      "%s: its processes or cgroups change faster than it can be opened (%d tries): try again, or trace the host "
+                      "and filter by pid", g->event->spec.name, TRIES);
 }
 
 /*

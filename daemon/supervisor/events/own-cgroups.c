@@ -18,7 +18,7 @@
 static int refuse_cgroup(const Access *a, const Cgroup *c, Explanation *e) {
         char what[256];
 
-        (void)snprintf(what, sizeof(what), "what runs in cgroup %.160s, which is not your own,", c->path);
+        (void)snprintf(what, sizeof(what), "the processes of cgroup %.160s, which is not your own,", c->path);
         printable_make(what, sizeof(what)); /* it may be cut in a character */
         return access_refuse(a, what, e);
 }
@@ -76,7 +76,7 @@ int own_take_cgroups(Supervisor *s, const Access *a, gid_t gid, EventSpec *spec,
                 for (size_t i = 0; i < lists[k].names->n && r == 0; i++)
                         r = find_named(s, a, gid, lists[k].naming, lists[k].names->items[i], &pids, e);
         if (r == 0 && pids.n == 0)
-                r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: no process that is your own runs in what is named", spec->event);
+                r = refuse(e, REFUSED_NOT_FOUND, "gone", "%s: none of your own processes runs in the named cgroups", spec->event);
         if (r == 0)
                 set_pids(spec, &pids);
         return r;

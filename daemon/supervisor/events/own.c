@@ -82,14 +82,15 @@ static int check_member(const Access *a, const EventSpec *spec, const EventName 
                         name->kind == EVENT_NAME_HARDWARE || name->kind == EVENT_NAME_CACHE;
 
         if (!is_known)
-                return refuse_event(a, spec, "which is no tracepoint and no software, hardware or cache event", e);
+                return refuse_event(a, spec, "which is neither a tracepoint nor a software, hardware or cache event", e);
         if (m->pinned || m->exclusive || m->host || m->guest)
                 return refuse_event(a, spec, "with one of the modifiers D, e, G and H", e);
         if (own_is_only_counted(spec) && !m->group_sample)
-                return spec->filter ? refuse_event(a, spec, "counted with a filter, which would tell what others do", e) : 0;
+                return spec->filter ? refuse_event(a, spec, "counted with a filter, which would reveal what others do", e) : 0;
         if (name->kind == EVENT_NAME_TRACEPOINT && strcmp(name->group, "syscalls") != 0 &&
             strcmp(name->group, "raw_syscalls") != 0)
-                return refuse_event(a, spec, "whose samples can tell of others, as those of syscalls and raw_syscalls cannot", e);
+                return refuse_event(a, spec, "whose samples can reveal what others do, unlike those of syscalls and "
+                        "raw_syscalls", e);
         return 0;
 }
 
@@ -154,9 +155,9 @@ static int check_cgroup_names(const Perfd__V1__AddRequest *q, Explanation *e) {
                 if (q->events[i]->target)
                         n += q->events[i]->target->n_cgroups + q->events[i]->target->n_containers + q->events[i]->target->n_units;
         return n <= CGROUP_NAMES_MAX ? 0
-                                     : refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket "
-                                              "names %d cgroups and units in an add at most, of all its "
-                                              "events: name one that has the others below it", CGROUP_NAMES_MAX);
+                                     : refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket may name at "
+                                             "most %d cgroups and units in an add, for all of its events: name a parent cgroup "
+                                             "of the others", CGROUP_NAMES_MAX);
 }
 
 int own_check_add(const Supervisor *s, const Access *a, const Connection *c, const Perfd__V1__AddRequest *q, Explanation *e) {
@@ -167,8 +168,8 @@ int own_check_add(const Supervisor *s, const Access *a, const Connection *c, con
         if (r != 0)
                 return r;
         if (!q->while_connected || q->keep)
-                return access_refuse(a, "to add an event that does not end with its connection, as `perfctl watch` and `perfctl stat` add "
-                                        "theirs,", e);
+                return access_refuse(a, "to add an event that does not end with its connection, unlike those of `perfctl watch` "
+                        "and `perfctl stat`,", e);
         for (const Registration *g = s->registrations; g && n < OWN_CONNECTIONS_MAX; g = g->next) {
                 if (!own_is_of(&g->event->spec, a->uid))
                         continue;
@@ -181,8 +182,8 @@ int own_check_add(const Supervisor *s, const Access *a, const Connection *c, con
                 at++;
         if (at < n || n < OWN_CONNECTIONS_MAX)
                 return 0;
-        return refuse(e, REFUSED_EXHAUSTED, "too-many-connections", "uid %u has %d connections already with which "
-                      "events end, all that it may: close some, or add more events by one", (unsigned)a->uid,
+        return refuse(e, REFUSED_EXHAUSTED, "too-many-connections", "uid %u has %d connections that own events, which is the "
+                "limit: close some, or add more events by one of them", (unsigned)a->uid,
                       OWN_CONNECTIONS_MAX);
 }
 
@@ -206,7 +207,7 @@ int own_name(Registration *list) {
 static int refuse_name(const Access *a, const char *name, Explanation *e) {
         char what[128];
 
-        (void)snprintf(what, sizeof(what), "to change %.80s, which is no event of your own,", name);
+        (void)snprintf(what, sizeof(what), "to change %.80s, which is not your own event,", name);
         printable_make(what, sizeof(what)); /* it may be cut in a character */
         return access_refuse(a, what, e);
 }
@@ -238,9 +239,8 @@ int own_check_names(const Supervisor *s, const Access *a, char *const *names, si
         for (size_t i = 0; i < n && i < NAMES_MAX; i++)
                 n_globs += text_is_glob(names[i]);
         if (n > NAMES_MAX || n_globs > OWN_GLOBS_MAX)
-                return refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket names %d events "
-                              "at once, and %d globs among them, at most: make several requests of it, or use wider "
-                              "globs", NAMES_MAX, OWN_GLOBS_MAX);
+                return refuse(e, REFUSED_EXHAUSTED, "too-many-names", "a client of the stream socket may name at most %d events "
+                        "at once, including %d globs: split the request, or use wider globs", NAMES_MAX, OWN_GLOBS_MAX);
         for (size_t i = 0; i < n && r == 0; i++) {
                 r = checkpoint(e);
                 if (r == 0)
@@ -266,8 +266,8 @@ static bool ids_have(const uint32_t *ids, size_t n, uint32_t id) {
 }
 
 static int refuse_task(const EventSpec *spec, const OwnTask *t, Explanation *e) {
-        return refuse(e, REFUSED_DENIED, "not-granted", "%s on thread %u of process %u is not granted: it is no "
-                      "process of uid %u and gid %u alone, without capabilities and to be dumped, as ptrace(2) asks for",
+        return refuse(e, REFUSED_DENIED, "not-granted", "%s on thread %u of process %u is not granted: the process must have uid "
+                "%u and gid %u only, no capabilities, and be dumpable, as for ptrace(2)",
                       spec->event, t->tid, t->pid, (unsigned)spec->uid, (unsigned)spec->gid);
 }
 
@@ -302,16 +302,16 @@ static int own_tasks_hold(const Registration *g, Whoms *whoms, OwnTasks *ret, Ex
         int r = 0;
 
         if (whoms->n > OWN_TASKS_MAX)
-                return refuse(e, REFUSED_EXHAUSTED, "bad-target", "%s: %zu threads, and an event of a client of the "
-                              "stream socket is on %d at most: name fewer processes", g->event->spec.event, whoms->n,
+                return refuse(e, REFUSED_EXHAUSTED, "bad-target", "%s: %zu threads exceed the limit of %d for an event of a "
+                        "client of the stream socket: name fewer processes", g->event->spec.event, whoms->n,
                               OWN_TASKS_MAX);
         t.list = calloc(whoms->n + 1, sizeof(*t.list));
         if (!t.list)
                 return error_origin(-ENOMEM);
         if (!ends && !g->is_registered) {
                 free(t.list);
-                return refuse(e, REFUSED_DENIED, "not-granted", "while fs.suid_dumpable is 1, Linux ends no event at "
-                              "the exec of a setuid program, so none is granted on processes: set it to 0 or 2");
+                return refuse(e, REFUSED_DENIED, "not-granted", "while fs.suid_dumpable is 1, Linux does not end events at the "
+                        "exec of a setuid program, so none are granted on processes: set it to 0 or 2");
         }
         for (size_t i = 0; i < whoms->n && r == 0 && ends; i++) {
                 bool is_own = false;
@@ -382,7 +382,7 @@ void own_recheck(Supervisor *s) {
 
                 if (!c || (access_of(s->access, c, &access, NULL) == 0 && own_is_granted(&access, spec)))
                         continue;
-                log_print(LOG_NOTICE, MESSAGE_ACCESS_ENDED, "%s is removed: the rules of access for uid %u are others now", spec->name,
+                log_print(LOG_NOTICE, MESSAGE_ACCESS_ENDED, "%s is removed: the access rules for uid %u have changed", spec->name,
                           (unsigned)spec->uid);
                 g->owner = OWNER_GONE;
                 operations_set_due(&s->operations, CHANGE_ORPHANS);

@@ -55,7 +55,7 @@ int pending_add(PendingEvent **list, Perfd__V1__EventSpec *spec, const ConfigPla
 
 void pending_log(const PendingEvent *p) {
         log_print_with(LOG_WARNING, MESSAGE_EVENT_PENDING, LOG_FIELDS({ "EVENT", p->spec->name }, { "REASON", p->reason }),
-                       "%s%s is pending, and is opened as soon as it can be: %s", p->place, p->spec->name, p->why);
+                       "%s%s is pending, and is opened as soon as possible: %s", p->place, p->spec->name, p->why);
 }
 
 size_t supervisor_count_pending(const Supervisor *s) {

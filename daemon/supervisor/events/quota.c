@@ -106,9 +106,9 @@ static int check_fds_of(const Supervisor *s, uint32_t uid, const char *what, siz
         if (held.n_fds <= most && n_fds <= most - held.n_fds)
                 return 0;
         return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                      "%s needs %zu fds (tasks or cgroups times CPUs times members): the events of uid %u have %zu, with those that "
-                      "are being closed, and fds.per-uid allows %llu; trace fewer tasks, CPUs or events, remove some, or let the "
-                      "configuration have them or raise the limit", what, n_fds, (unsigned)uid, held.n_fds,
+                      "%s needs %zu fds (tasks or cgroups times CPUs times members): the events of uid %u have %zu, including "
+                      "those being closed, and fds.per-uid allows %llu; trace fewer tasks, CPUs or events, remove some, move "
+                      "them to the configuration, or raise the limit", what, n_fds, (unsigned)uid, held.n_fds,
                       (unsigned long long)most);
 }
 
@@ -129,8 +129,8 @@ int supervisor_check_quota(Supervisor *s, const Registration *list, Explanation 
         held = count_held(s, list->event->spec.uid);
         if (held.n_events + n > most)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-events",
-                              "%zu more events: uid %u has added %zu, and events.per-uid allows %llu; remove some, or let the "
-                              "configuration have them or raise the limit", n, (unsigned)list->event->spec.uid, held.n_events,
+                              "%zu more events: uid %u has added %zu, and events.per-uid allows %llu; remove some, move them to "
+                              "the configuration, or raise the limit", n, (unsigned)list->event->spec.uid, held.n_events,
                               (unsigned long long)most);
         for (const Registration *g = list; g; g = g->next) /* before any of these processes is looked at */
                 n_fds += (g->event->spec.n_pids + g->event->spec.n_tids) * g->plan.n_attrs;

@@ -36,13 +36,13 @@ static int refuse_unknown(const Supervisor *s, const NamePattern *p, Explanation
         for (const Registration *r = s->registrations; r; r = r->next)
                 nearest_add(&near, p->text, p->is_group ? event_spec_group(&r->event->spec) : r->event->spec.name);
         if (pending)
-                return refuse(e, REFUSED_NOT_FOUND, "pending", "%s does not run: it is pending, because it cannot be opened "
-                              "now: %s", p->text, pending->why);
+                return refuse(e, REFUSED_NOT_FOUND, "pending", "%s is not running: it is pending, because it cannot be opened "
+                        "now: %s", p->text, pending->why);
         if (p->is_group)
                 return refuse(e, REFUSED_NOT_FOUND, "unknown-group",
                               "no running event is in a group called %s: `perfctl list` shows them%s", p->text, HINT(&near));
         return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
-                      *p->text ? "no running event is called %s: `perfctl list` shows them%s" : "an empty name is no event's",
+                      *p->text ? "no running event is called %s: `perfctl list` shows them%s" : "an event's name cannot be empty",
                       p->text, HINT(&near));
 }
 

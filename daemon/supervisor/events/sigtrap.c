@@ -41,8 +41,8 @@ int sigtrap_check_client(const Supervisor *s, const EventSpec *spec, Explanation
         uid = uid_of(s, spec);
         if (uid == 0)
                 return 0;
-        return refuse(e, REFUSED_INVALID, "bad-attr", "attr sigtrap is for clients of root and for the configuration of perfd: "
-                      "its signal ends programs of others (you are uid %u)", uid);
+        return refuse(e, REFUSED_INVALID, "bad-attr", "only clients of root and the configuration of perfd may set attr sigtrap: "
+                "its signal ends programs of others (you are uid %u)", uid);
 }
 
 int sigtrap_check_targets(const EventSpec *spec, const Whoms *whoms, Explanation *e) {

@@ -192,8 +192,8 @@ static int text_from_message(const char *pattern, const char *reason, const char
 static int check_count(const char *what, size_t n, size_t most, Explanation *e) {
         if (n <= most)
                 return 0;
-        return refuse(e, REFUSED_INVALID, "bad-target", "%s: found %zu, expected at most %zu of one event: make several events of "
-                      "it, or name what they have in common by a cgroup or a glob", what, n, most);
+        return refuse(e, REFUSED_INVALID, "bad-target", "%s: found %zu, expected at most %zu for one event: split the event, or "
+                "name a common cgroup or a glob", what, n, most);
 }
 
 static int check_ids(const EventSpec *spec, Explanation *e) {
@@ -217,20 +217,20 @@ static int target_from_message(Supervisor *s, const Perfd__V1__Target *m, EventS
                 return 0;
         if (m->name && *m->name) {
                 if (m->n_pids || m->n_tids || m->n_cgroups || m->n_containers || m->n_units || (m->cpus && *m->cpus))
-                        return refuse(e, REFUSED_INVALID, "bad-target", "a target's name (%s) goes without pids, tids, "
-                                      "cgroups and cpus: its configuration has them", m->name);
+                        return refuse(e, REFUSED_INVALID, "bad-target", "the name of a target (%s) excludes pids, tids, cgroups "
+                                "and cpus: its configuration contains them", m->name);
                 return target_from_config(s, m->name, to, e);
         }
         for (size_t i = 0; i < m->n_pids + m->n_tids; i++) {
                 uint32_t id = i < m->n_pids ? m->pids[i] : m->tids[i - m->n_pids];
 
                 if (id == 0 || id > PID_MAX_LIMIT)
-                        return refuse(e, REFUSED_INVALID, "bad-target", "%u is no pid or tid: they are from 1 to %d", id,
+                        return refuse(e, REFUSED_INVALID, "bad-target", "%u is not a pid or tid: they are from 1 to %d", id,
                                       PID_MAX_LIMIT);
         }
         if ((m->n_pids || m->n_tids) && (m->n_cgroups || m->n_containers || m->n_units))
-                return refuse(e, REFUSED_INVALID, "bad-target", "tasks and cgroups exclude each other: an event has one of "
-                              "both as its target");
+                return refuse(e, REFUSED_INVALID, "bad-target", "tasks and cgroups exclude each other: the target of an event "
+                        "has one of them");
         to->no_inherit = m->no_inherit;
         r = check_names(m, e);
         if (r != 0)
@@ -310,7 +310,7 @@ int spec_from_message(Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *t
         int r;
 
         if (m->callchain > CALLCHAIN_KERNEL + CALLCHAIN_USER)
-                return refuse(e, REFUSED_INVALID, "bad-request", "callchain %d is not known", (int)m->callchain);
+                return refuse(e, REFUSED_INVALID, "bad-request", "callchain %d is unknown", (int)m->callchain);
         to->period = m->period;
         to->frequency = m->frequency;
         to->callchain = m->callchain;

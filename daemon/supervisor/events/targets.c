@@ -317,8 +317,8 @@ static bool list_has(const uint32_t *list, size_t n, const char *text, uint32_t 
 
 static int refuse_slots(const Registration *g, Explanation *e) {
         if (g->cpus)
-                return refuse(e, REFUSED_NOT_FOUND, "bad-target", "%s is counted on the CPUs %s only, and none of these is "
-                              "online and asked for", g->event->spec.name, g->cpus);
+                return refuse(e, REFUSED_NOT_FOUND, "bad-target", "%s is counted only on the CPUs %s, and none of these is both "
+                        "online and requested", g->event->spec.name, g->cpus);
         return note_item(refuse(e, REFUSED_NOT_FOUND, "bad-target", "none of the CPUs %s is online", g->event->spec.cpus),
                            "cpus", 0, e);
 }

@@ -54,14 +54,14 @@ void notifier_send(Notifier *n, const char *state) {
                 return;
         if (n->n_waiting == 0)
                 log_print(LOG_WARNING, MESSAGE_NOTIFY_UNREAD,
-                          "the service manager does not read $NOTIFY_SOCKET: it is told the state of perfd when it does");
+                          "the service manager does not read $NOTIFY_SOCKET: perfd sends its state when it does");
         if (n->n_waiting == SERVICE_STATES_MAX)
                 forget_first(n);
         copy = strdup(state);
         if (copy)
                 n->waiting[n->n_waiting++] = copy;
         if (!copy || come_again(n) < 0)
-                log_print(LOG_ERR, MESSAGE_NO_MEMORY, "the service manager is not told \"%s\": no memory", state);
+                log_print(LOG_ERR, MESSAGE_NO_MEMORY, "the service manager is not notified of \"%s\": no memory", state);
 }
 
 void notifier_set_status(Notifier *n, const char *text) {

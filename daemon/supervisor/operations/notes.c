@@ -54,16 +54,17 @@ void notes_say(Notes *notes, const char *who) {
         if (n.n_gone > 0)
                 add(line, sizeof(line), "; %s: there is no process %u (any more)", n.gone_of, n.gone);
         if (n.n_gone > 1)
-                add(line, sizeof(line), ", nor are %zu more that it names", n.n_gone - 1);
+                add(line, sizeof(line), ", and %zu more of its pids do not exist either", n.n_gone - 1);
         if (n.n_gone_elsewhere > 0)
-                add(line, sizeof(line), ", and other events name such processes");
+                add(line, sizeof(line), ", and other events also name processes that do not exist");
         if (n.n_doubled > 0)
-                add(line, sizeof(line), "; %zu times a pid or tid is named again, the first is %u: ignored", n.n_doubled, n.doubled);
+                add(line, sizeof(line), "; %zu pids or tids are named twice, the first is %u: ignored", n.n_doubled, n.doubled);
         if (n.n_nested > 0)
-                add(line, sizeof(line), "; %zu cgroups, of %s%s, are named twice or lie in another one: counted once", n.n_nested,
+                add(line, sizeof(line), "; %zu cgroups, of %s%s, are named twice or are inside another one: counted "
+                        "once", n.n_nested,
                     n.nested_in, n.n_nested > 1 ? " first" : "");
         if (n.n_left_out > 1)
-                add(line, sizeof(line), "; %zu events are left out, the first because %s", n.n_left_out, n.left_out);
+                add(line, sizeof(line), "; %zu events are skipped, the first because %s", n.n_left_out, n.left_out);
         else if (n.n_left_out > 0)
                 add(line, sizeof(line), "; left out: %s", n.left_out);
         if (*line)

@@ -51,7 +51,7 @@ static int check_trials(const Operations *o, uid_t uid, Explanation *e) {
         if (uid == 0 || n < TRIALS_PER_UID)
                 return 0;
         return refuse(e, REFUSED_EXHAUSTED, "too-many-requests",
-                      "%zu requests of uid %u that look at the whole host wait already: ask again when they are answered", n,
+                      "%zu requests of uid %u that examine the whole host are already waiting: try again when they are answered", n,
                       (unsigned)uid);
 }
 
@@ -228,7 +228,7 @@ static int check_cancelled(Operations *o, Explanation *e) {
         if (o->is_due[CHANGE_STOP] || sd_event_get_state(o->event) == SD_EVENT_FINISHED)
                 return refuse(e, REFUSED_CANCELLED, "shutting-down", "perfd is stopping");
         if (o->running && connection_is_gone(o->running->connection))
-                return refuse(e, REFUSED_CANCELLED, "cancelled", "the connection is gone");
+                return refuse(e, REFUSED_CANCELLED, "cancelled", "the connection was closed");
         o->is_overdue = o->is_overdue || is_overdue(o);
         return o->is_overdue ? refuse(e, REFUSED_CANCELLED, "cancelled", "others wait") : 0;
 }
@@ -394,7 +394,7 @@ int operations_wait(Operations *o, uint64_t usec, Explanation *e) {
         int r;
 
         if (!o->is_running || o->is_serving)
-                return refuse(e, REFUSED_CANCELLED, "cancelled", "nothing can be waited for here");
+                return refuse(e, REFUSED_CANCELLED, "cancelled", "it is not possible to wait here");
         closer_go(o->closer);
         r = serve(o, usec);
         closer_hold(o->closer);

@@ -27,8 +27,8 @@ size_t supervisor_count_online(const Supervisor *s) {
 
 int supervisor_explain_thread(int r, Explanation *e) {
         return refuse(e, REFUSED_EXHAUSTED, "kernel",
-                      "a thread cannot be started: %s; perfd has one for each CPU and a few more: raise TasksMax= "
-                      "(RLIMIT_NPROC) or the memory that it may use", strerror(-r));
+                      "a thread cannot be started: %s; perfd needs one for each CPU and a few more: raise TasksMax= "
+                      "(RLIMIT_NPROC), or its memory limit", strerror(-r));
 }
 
 /* ---- one CPU: its carrier, ring and batches ---------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
         int r = supervisor_open_carrier(s, slot, &s->carriers[slot], &reader->carrier_read_format, e);
 
         if (r == OPEN_E_OFFLINE)
-                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while its ring was opened",
+                return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while its ring buffer was opened",
                               s->cpus[slot]);
         if (r != 0)
                 return r;
@@ -102,8 +102,8 @@ int supervisor_start_reader(Supervisor *s, uint32_t slot, Explanation *e) {
         r = reader_start(&s->readers[slot], empty);
         if (r == -EINVAL)
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel",
-                              "perfd may not run on %s CPU %u: let it run there (CPUAffinity=, cpusets), or keep readers to other "
-                              "CPUs by readers.cpus", s->readers[slot].guard ? "the CPUs of readers.cpus, as it has to for"
+                              "perfd may not run on %s CPU %u: allow it (CPUAffinity=, cpusets), or restrict readers to other "
+                              "CPUs by readers.cpus", s->readers[slot].guard ? "the CPUs of readers.cpus, as it must for"
                                                                              : "all CPUs; not on", s->cpus[slot]);
         return r < 0 ? supervisor_explain_thread(r, e) : 0;
 }

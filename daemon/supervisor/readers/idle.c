@@ -17,7 +17,7 @@ void supervisor_find_idle(Supervisor *s, uint32_t slot) {
 
         if (r < 0)
                 log_print_with(LOG_NOTICE, MESSAGE_CPUS_WOKEN, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
-                               "CPU %u is woken where others could be seen to be idle: %s", s->cpus[slot], error_text(r));
+                               "the idle state of CPU %u is not visible, so it is woken: %s", s->cpus[slot], error_text(r));
 }
 
 int supervisor_open_idle(IdleCpus **ret, Explanation *why) {
@@ -37,7 +37,7 @@ int supervisor_open_idle(IdleCpus **ret, Explanation *why) {
         r = system_calls_end_bpf(); /* also where nothing could be opened: it may be allowed all the same */
         if (r < 0) {
                 *ret = idle_cpus_free(*ret);
-                (void)refuse(why, REFUSED_DENIED, "no-seccomp", "what perfd does not need of bpf(2) cannot be given up: %s",
+                (void)refuse(why, REFUSED_DENIED, "no-seccomp", "the use of bpf(2) cannot be restricted to what perfd needs: %s",
                              strerror(-r));
         }
         return 0;

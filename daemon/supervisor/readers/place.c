@@ -31,7 +31,7 @@ static bool list_has_online(const Supervisor *s, const uint32_t *cpus, size_t n)
 }
 
 static int refuse_offline(const char *key, const char *list, Explanation *e) {
-        return refuse(e, REFUSED_INVALID, "bad-config", "%s is %s, and none of these CPUs is online: name one that is", key,
+        return refuse(e, REFUSED_INVALID, "bad-config", "%s is %s, and none of these CPUs is online: name an online CPU", key,
                       list);
 }
 

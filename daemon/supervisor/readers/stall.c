@@ -29,7 +29,7 @@ void supervisor_defer(Supervisor *s, void (*release)(Supervisor *s, void *object
         d = malloc(sizeof(*d));
         if (!d) { /* better kept for ever than freed too early */
                 log_print(LOG_ERR, MESSAGE_NO_MEMORY,
-                          "no memory to remember what is kept for a reader that does not answer: it is never freed");
+                          "no memory to remember objects that a stalled reader may still use: they are never freed");
                 return;
         }
         *d = (Deferred){ .release = release, .object = object };
@@ -65,8 +65,8 @@ void supervisor_abandon_deferred(Supervisor *s) {
 static const char *order_name(ReaderOrder order) {
         static const char *const names[] = {
                 [READER_SET_SNAPSHOT] = "to take a snapshot", [READER_SWITCH] = "to enable or disable events",
-                [READER_CUTOVER] = "to change over to other fds", [READER_CUT] = "for a cut of the ledger",
-                [READER_RING] = "to take another ring", [READER_RETIRE] = "to leave a ring", [READER_STOP] = "to end",
+                [READER_CUTOVER] = "to switch to other fds", [READER_CUT] = "for a cut of the ledger",
+                [READER_RING] = "to take another ring buffer", [READER_RETIRE] = "to leave a ring buffer", [READER_STOP] = "to end",
         };
 
         return names[order];
@@ -81,11 +81,11 @@ const char *supervisor_thread_state(pid_t tid) {
         case 'T':
                 return "stopped";
         case 'R':
-                return "ready to run: does something of higher priority keep its CPU?";
+                return "ready to run: does a thread of higher priority use its CPU?";
         case TASK_STATE_UNINTERRUPTIBLE:
                 return "waiting in the kernel";
         default:
-                return "in a state that says nothing";
+                return "in an unknown state";
         }
 }
 
@@ -106,7 +106,7 @@ static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) 
 static void leave_pipe(Supervisor *s, uint32_t slot) {
         if (tell_dispatcher(s, DISPATCHER_PIPE_STALLED, slot) < 0)
                 log_print(LOG_ERR, MESSAGE_NO_MEMORY,
-                          "no memory to say so to the dispatcher: streams in the order of time wait for CPU %u", s->cpus[slot]);
+                          "no memory to notify the dispatcher: time-ordered streams wait for CPU %u", s->cpus[slot]);
 }
 
 static void set_stalled(Supervisor *s, uint32_t slot, const char *asked) {
@@ -117,8 +117,9 @@ static void set_stalled(Supervisor *s, uint32_t slot, const char *asked) {
         a->n_missed = 0;
         s->answering.n++;
         log_print_with(LOG_ERR, MESSAGE_READER_STALLED, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
-                       "the reader of CPU %u (%s, tid %d) has not answered for %llu s, when it was asked %s; it is %s. perfd goes "
-                       "on without it: its ring is not read, and changes reach CPU %u when it answers again", r->cpu, r->thread.name,
+                       "the reader of CPU %u (%s, tid %d) has not responded for %llu s to a request %s; it is %s. perfd "
+                       "continues without it: its ring buffer is not read, and changes reach CPU %u when it responds "
+                       "again", r->cpu, r->thread.name,
                        (int)r->thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->sent) / NSEC_PER_SEC),
                        asked, supervisor_thread_state(r->thread.tid), r->cpu);
         if (sd_event_get_state(s->event) != SD_EVENT_FINISHED) /* at the end nobody hears of it */
@@ -157,8 +158,8 @@ void supervisor_say_stalled(const Supervisor *s, char *text, size_t size) {
                 const Answering *a = &s->answering.readers[slot];
 
                 if (reader_is_stalled(a))
-                        used += (size_t)snprintf(text + used, size - used, "%sCPU %u is left out: its reader (tid %d) has not answered "
-                                                 "for %llu s", used ? "; " : "", s->cpus[slot], (int)s->readers[slot].thread.tid,
+                        used += (size_t)snprintf(text + used, size - used, "%sCPU %u is omitted: its reader (tid %d) has not "
+                                "responded for %llu s", used ? "; " : "", s->cpus[slot], (int)s->readers[slot].thread.tid,
                                                  (unsigned long long)((now - a->stalled_since) / NSEC_PER_SEC));
         }
 }
@@ -169,7 +170,8 @@ int supervisor_refuse_stalled(const Supervisor *s, const char *what, Explanation
         if (s->answering.n == 0)
                 return 0;
         supervisor_say_stalled(s, who, sizeof(who));
-        return refuse(e, REFUSED_UNSUPPORTED, "reader-stalled", "%s needs every reader, and %s: let that thread go on, and try again",
+        return refuse(e, REFUSED_UNSUPPORTED, "reader-stalled", "%s needs every reader, and %s: let that thread continue, and "
+                "try again",
                       what, who);
 }
 
@@ -205,7 +207,7 @@ static int switch_slot(Supervisor *s, uint32_t slot, bool on) {
         if (r > 0)
                 log_print_with(LOG_WARNING, MESSAGE_CPU_NOT_OBSERVED,
                                LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }, { "REASON", e.reason }),
-                               "not all is counted on CPU %u: %s", s->cpus[slot], e.text);
+                               "some events are not counted on CPU %u: %s", s->cpus[slot], e.text);
         free(of_slot.streams);
         return r < 0 ? r : 0;
 }
@@ -242,7 +244,7 @@ static int catch_up(Supervisor *s, uint32_t slot) {
         int r = 0;
 
         log_print_with(LOG_NOTICE, MESSAGE_READER_ANSWERS, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
-                       "the reader of CPU %u answers again, after %llu s; it missed %u changes", s->cpus[slot],
+                       "the reader of CPU %u responds again, after %llu s; it missed %u changes", s->cpus[slot],
                        (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->stalled_since) / NSEC_PER_SEC), a->n_missed);
         r = supervisor_ask_pipe(s, DISPATCHER_PIPE_ON, slot);
         if (r < 0)

@@ -38,10 +38,11 @@ static int find_namespace(Supervisor *s) {
 
         if (r < 0)
                 return r;
-        log_print(LOG_WARNING, MESSAGE_TASKS_UNNAMED, "perfd is in a pid namespace: whoever is outside of it has pid 0 and is called "
-                  COMM_OF_NO_PID ", as idle CPUs are; cgroups and containers are those that /proc shows%s",
-                  tasks_has_own_proc() ? ", and none for whoever is gone by then"
-                                       : ", which is that of another namespace: nobody has one");
+        log_print(LOG_WARNING, MESSAGE_TASKS_UNNAMED, "perfd is in a pid namespace: processes outside of it have pid 0 and are "
+                "called "
+                  COMM_OF_NO_PID ", as idle CPUs do; cgroups and containers are those in /proc%s",
+                  tasks_has_own_proc() ? ", and none for processes that have ended by then"
+                                       : ", which belongs to another namespace: no process has one");
         return 0;
 }
 
@@ -140,15 +141,15 @@ int supervisor_learn_tasks(Supervisor *s) {
         if (r == 0 && !s->cgroups.path)
                 r = cgroup_find_hierarchy("", &s->cgroups, NULL); /* refused: then cgroups have no ids */
         if (r >= 0 && !tasks_has_own_proc())
-                r = refuse(&e, REFUSED_UNSUPPORTED, "kernel", "/proc is that of another pid namespace, and has other pids: mount -t "
-                           "proc proc /proc, or run perfd in the host's pid namespace");
+                r = refuse(&e, REFUSED_UNSUPPORTED, "kernel", "/proc belongs to another pid namespace, and has other pids: mount "
+                        "-t proc proc /proc, or run perfd in the host's pid namespace");
         else if (r >= 0)
                 r = process_scan(s->attr.clock, s->cgroups.path, &scan, &e);
         if (r < 0 || r == REFUSED_CANCELLED)
                 return r;
         s->knows_tasks = true;
         if (r > 0) {
-                log_print(LOG_WARNING, MESSAGE_TASKS_UNNAMED, "tasks that are there already have no names: %s", e.text);
+                log_print(LOG_WARNING, MESSAGE_TASKS_UNNAMED, "tasks that exist already have no names: %s", e.text);
                 return 0;
         }
         learn_comms(s, scan);

@@ -57,7 +57,8 @@ int supervisor_refuse_unanswered(const Supervisor *s, const char *what, Explanat
         if (s->unanswered.since == 0)
                 return 0;
         return refuse(e, REFUSED_UNSUPPORTED, "dispatcher-stalled",
-                      "%s needs the dispatcher (tid %d), which has not answered for %llu s: let that thread go on, and try again", what,
+                      "%s needs the dispatcher (tid %d), which has not responded for %llu s: let that thread continue, and try "
+                      "again", what,
                       (int)s->dispatcher.thread.tid,
                       (unsigned long long)((clock_now(CLOCK_MONOTONIC) - s->unanswered.since) / NSEC_PER_SEC));
 }
@@ -70,8 +71,8 @@ static void set_unanswered(Supervisor *s, nsec_t since, const char *what) {
         s->unanswered.since = since;
         supervisor_say_stalled(s, stalled, sizeof(stalled)); /* one may have been stopped in the dispatcher's work */
         log_print(LOG_ERR, MESSAGE_DISPATCHER_STALLED,
-                  "the dispatcher (tid %d) has not answered for %llu s, when it was asked %s; it is %s%s%s. perfd goes on, and "
-                  "what needs the dispatcher is refused: streams stand still until it answers again",
+                  "the dispatcher (tid %d) has not responded for %llu s to a request %s; it is %s%s%s. perfd continues, and "
+                  "refuses what needs the dispatcher: streams pause until it responds again",
                   (int)s->dispatcher.thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - since) / NSEC_PER_SEC), what,
                   supervisor_thread_state(s->dispatcher.thread.tid), stalled[0] ? "; " : "", stalled);
 }
@@ -79,7 +80,7 @@ static void set_unanswered(Supervisor *s, nsec_t since, const char *what) {
 void supervisor_on_dispatcher_answers(Supervisor *s) {
         if (s->unanswered.since == 0)
                 return;
-        log_print(LOG_NOTICE, MESSAGE_DISPATCHER_ANSWERS, "the dispatcher answers again, after %llu s",
+        log_print(LOG_NOTICE, MESSAGE_DISPATCHER_ANSWERS, "the dispatcher responds again, after %llu s",
                   (unsigned long long)((clock_now(CLOCK_MONOTONIC) - s->unanswered.since) / NSEC_PER_SEC));
         s->unanswered.since = 0;
 }
@@ -158,7 +159,7 @@ int supervisor_report(Supervisor *s, DispatcherReport *ret, Explanation *e) {
         if (r == 0)
                 return ret->subscribers && ret->late ? 0 : error_origin(-ENOMEM);
         r = supervisor_refuse_unanswered(s, "a ledger", e);
-        return r ? r : refuse(e, REFUSED_UNSUPPORTED, "dispatcher-stalled", "the dispatcher was slow to answer: try again");
+        return r ? r : refuse(e, REFUSED_UNSUPPORTED, "dispatcher-stalled", "the dispatcher was slow to respond: try again");
 }
 
 /* A moment, in which nobody else is served. */
@@ -173,7 +174,7 @@ static bool answers_at_once(DispatcherAsk *ask) {
 }
 
 int supervisor_look_at_dispatcher(Supervisor *s) {
-        const char *what = "whether it goes on";
+        const char *what = "whether it continues";
         nsec_t now = clock_now(CLOCK_MONOTONIC);
 
         if (s->unanswered.since > 0)

@@ -170,17 +170,17 @@ static int offers_add_forms(Offers *o) {
                 bool (*has)(const Offers *o);
         } forms[] = {
                 { "rNNN", EVENT_NAME_RAW, "event NNN of the CPU's own PMU, in hexadecimal: r01c2", has_raw },
-                { "mem:ADDR[/LEN][:rwx]", EVENT_NAME_BREAKPOINT, "reads, writes or runs of an address",
+                { "mem:ADDR[/LEN][:rwx]", EVENT_NAME_BREAKPOINT, "reads, writes or executions of an address",
                   has_breakpoints },
                 { "kprobe:SYMBOL[+OFFSET]", EVENT_NAME_KPROBE, "calls of a kernel function", has_kprobes },
                 { "kretprobe:SYMBOL", EVENT_NAME_KPROBE, "returns from a kernel function", has_kprobes },
-                { "uprobe:PATH:SYMBOL[+OFFSET]", EVENT_NAME_UPROBE, "calls of a program's or library's function",
+                { "uprobe:PATH:SYMBOL[+OFFSET]", EVENT_NAME_UPROBE, "calls of a function of a program or library",
                   has_uprobes },
-                { "uretprobe:PATH:SYMBOL", EVENT_NAME_UPROBE, "returns from a program's or library's function",
+                { "uretprobe:PATH:SYMBOL", EVENT_NAME_UPROBE, "returns from a function of a program or library",
                   has_uprobes },
-                { "usdt:PATH:PROVIDER:NAME", EVENT_NAME_USDT, "a probe that is built into a program or library",
+                { "usdt:PATH:PROVIDER:NAME", EVENT_NAME_USDT, "a static probe of a program or library",
                   has_uprobes },
-                { "external:NAME", EVENT_NAME_EXTERNAL, "samples that clients emit, with fields of their own",
+                { "external:NAME", EVENT_NAME_EXTERNAL, "samples that clients emit, with declared fields",
                   has_external },
         };
         int r = 0;

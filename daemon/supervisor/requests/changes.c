@@ -38,7 +38,8 @@ int handle_add(RequestContext *a, Explanation *e) {
         if (q->n_events == 0)
                 r = refuse(e, REFUSED_INVALID, "bad-request", "no event is named");
         else if (q->keep && q->while_connected)
-                r = refuse(e, REFUSED_INVALID, "bad-request", "events are kept over restarts, or end with their connection");
+                r = refuse(e, REFUSED_INVALID, "bad-request", "`keep` and `while_connected` exclude each other: an event is "
+                        "persistent, or ends with its connection");
         else if (a->access.is_limited)
                 r = own_check_add(a->supervisor, &a->access, a->connection, q, e);
         for (size_t i = 0; i < q->n_events && r == 0; i++) {

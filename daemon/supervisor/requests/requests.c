@@ -19,7 +19,8 @@ static int handle_hello(RequestContext *a, Explanation *e) {
 
         if (hello->protocol != PERFD_PROTOCOL) {
                 a->response->status = PERFD__V1__STATUS__STATUS_VERSION;
-                return refuse(e, REFUSED_UNSUPPORTED, "version", "this daemon speaks protocol %d, you speak %u",
+                return refuse(e, REFUSED_UNSUPPORTED, "version", "this daemon supports protocol %d, the client uses %u: update "
+                        "the older of the two",
                               PERFD_PROTOCOL, hello->protocol);
         }
         connection_set_program(a->connection, hello->program ? hello->program : "");
@@ -166,7 +167,7 @@ static int handle_subscribe(RequestContext *a, Explanation *e) {
 }
 
 static int handle_stop(RequestContext *a, Explanation *e) {
-        return refuse(e, REFUSED_INVALID, "bad-request", "stop and room are for a subscription, and this connection has none");
+        return refuse(e, REFUSED_INVALID, "bad-request", "stop and room are only valid on a stream: send subscribe first");
 }
 
 /* Whether a request waits for the one that runs (supervisor/operations/operations.h). */
@@ -276,14 +277,15 @@ static const RequestKind *find_kind(RequestContext *a, int *ret_refusal, Explana
                 if (requests[i].kind == a->request->body_case)
                         kind = &requests[i];
         if (!kind)
-                *ret_refusal = refuse(e, REFUSED_INVALID, "bad-request", "the request has no body that this daemon knows");
+                *ret_refusal = refuse(e, REFUSED_INVALID, "bad-request", "the request has no body that this daemon knows: it may "
+                        "be for a newer version");
         else if ((*ret_refusal = access_of(a->supervisor->access, a->connection, &a->access, e)) != 0)
                 kind = NULL;
         else if (a->access.is_limited)
                 kind = (*ret_refusal = check_need(&a->access, kind, e)) == 0 ? kind : NULL;
         else if (kind->changes && !connection_peer(a->connection)->may_change) {
                 *ret_refusal = refuse(e, REFUSED_DENIED, "read-only",
-                                      "%s changes what perfd does: that is for the control socket, this is the stream "
+                                      "%s changes what perfd does, and this is the stream socket: use the control "
                                       "socket", kind->name);
                 kind = NULL;
         }
@@ -343,8 +345,8 @@ static int dispatch(RequestContext *a, Explanation *e) {
         if (operations_has_turn(&s->operations, a->connection)) /* what is answered in the middle of an operation has none of its own */
                 notes_say(&s->operations.notes, what);
         if (r == REFUSED_CANCELLED && operations_is_overdue(&s->operations))
-                r = refuse(e, REFUSED_EXHAUSTED, "too-long", "it has taken 10 s of perfd's time, and others wait to look at the whole host: "
-                           "ask for less at once");
+                r = refuse(e, REFUSED_EXHAUSTED, "too-long", "it took 10 s, and requests of other users wait: request less at "
+                        "once");
         else if (r == REFUSED_CANCELLED) /* there is nobody else to read it */
                 (void)refuse(e, r, "shutting-down", "perfd is stopping");
         if (kind->changes && r >= 0 && kind->handle != handle_emit) /* samples are no change */

@@ -29,8 +29,8 @@ int supervisor_resolve_external(Supervisor *s, uint32_t id, EventSpec *spec, Reg
 
         if (!event_spec_is_host(spec) || spec->target || spec->no_inherit || spec->include_self || spec->cpus || spec->period || spec->frequency || spec->callchain ||
             spec->filter || spec->interval || spec->attr.n)
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s is emitted by clients: it has fields, and no target, period, "
-                              "frequency, callchain, filter, interval, attr or include-self", spec->event);
+                return refuse(e, REFUSED_INVALID, "bad-event", "clients emit %s: it has fields, and cannot have a target, "
+                        "period, frequency, callchain, filter, interval, attr or include-self", spec->event);
         r = external_plan_new(spec->name, &spec->fields, &plan, e);
         if (r != 0)
                 return r;
@@ -321,7 +321,7 @@ static int values_from_message(const Perfd__V1__ExternalSample *m, ExternalInput
                         ret[i].length = v->text.len;
                         break;
                 default:
-                        return refuse(e, REFUSED_INVALID, "bad-value", "value %zu of %s is neither number nor text", i + 1,
+                        return refuse(e, REFUSED_INVALID, "bad-value", "value %zu of %s is neither a number nor a text", i + 1,
                                       m->event);
                 }
         }
@@ -352,14 +352,14 @@ static int sample_from_message(Supervisor *s, const Perfd__V1__ExternalSample *m
                 return refuse(e, REFUSED_NOT_FOUND, "unknown-event", "no running event is called %s: `perfctl list` shows them",
                               m->event);
         if (!g->event->external)
-                return refuse(e, REFUSED_INVALID, "not-external", "%s is no external event: its samples come from the kernel",
+                return refuse(e, REFUSED_INVALID, "not-external", "%s is not an external event: its samples come from the kernel",
                               m->event);
         if (m->time == 0 || m->time > now + AHEAD_MAX)
-                return refuse(e, REFUSED_INVALID, "bad-time", "a sample of %s has the time %llu, and %s is at %llu: it has to be "
-                              "the stream's clock, and at most a second ahead", m->event, (unsigned long long)m->time,
+                return refuse(e, REFUSED_INVALID, "bad-time", "a sample of %s has the time %llu, and %s is at %llu: use the "
+                        "stream's clock; a time may be at most one second in the future", m->event, (unsigned long long)m->time,
                               config_clock_name(s->started_with), (unsigned long long)now);
         if (m->n_values > EXTERNAL_FIELDS_MAX)
-                return refuse(e, REFUSED_INVALID, "bad-value", "%zu values: %s has %zu fields", m->n_values, m->event,
+                return refuse(e, REFUSED_INVALID, "bad-value", "found %zu values: %s has %zu fields", m->n_values, m->event,
                               g->event->plan->n_fields);
         r = values_from_message(m, values, e);
         if (r == 0)

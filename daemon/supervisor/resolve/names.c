@@ -19,7 +19,7 @@
 static int open_tracing(Tracing *t) {
         if (access(TRACEFS "/events", F_OK) == 0 || errno != ENOENT)
                 return tracing_open(t, TRACEFS, NULL);
-        return tracing_open_missing(t, "tracefs is not mounted on " TRACEFS ", so that no tracepoint can be seen");
+        return tracing_open_missing(t, "tracefs is not mounted on " TRACEFS ", so perfd cannot see tracepoints");
 }
 
 static int check_tracepoint(const Tracing *t, const EventName *name, Explanation *e) {
@@ -46,7 +46,7 @@ static int check_core(const EventName *name, const char *text, Explanation *e) {
         int r = pmu_core(PMU_ROOT, name, &events, &n, e);
 
         if (r == 0 && n == 0 && pmu_type(PMU_ROOT, "cpu", &type, NULL) > 0)
-                r = refuse(e, REFUSED_UNSUPPORTED, "no-pmu", "this machine has no PMU of the CPU, which counts %s", text);
+                r = refuse(e, REFUSED_UNSUPPORTED, "no-pmu", "this machine has no CPU PMU, which counts %s", text);
         pmu_events_free(events, n);
         return r;
 }
@@ -65,7 +65,7 @@ static int check_probe(const EventName *name, Explanation *e) {
         int r = probe_places_find(name, NULL, NULL, &places, e);
 
         if (r == 0 && name->kind == EVENT_NAME_KPROBE && !places.is_known)
-                r = refuse(e, REFUSED_DENIED, "no-permission", "whether this kernel has a function %s cannot be seen: "
+                r = refuse(e, REFUSED_DENIED, "no-permission", "cannot determine whether this kernel has a function %s: "
                            KERNEL_SYMBOLS_PATH " shows none", places.symbols.items[0]);
         probe_places_deinit(&places);
         return r;

@@ -112,8 +112,8 @@ int plan_layout_new(const AttrPlan *plan, SampleLayout **ret) {
 static int check_exec(const EventSpec *spec, const struct perf_event_attr *attr, Explanation *e) {
         if (!attr->enable_on_exec || spec->n_pids || spec->n_tids)
                 return 0;
-        return refuse(e, REFUSED_INVALID, "bad-attr", "%s: attr enable-on-exec is for events on pids or tids: whole CPUs and cgroups "
-                      "have no exec", spec->name);
+        return refuse(e, REFUSED_INVALID, "bad-attr", "%s: attr enable-on-exec needs pids or tids: whole CPUs and cgroups have "
+                "no exec", spec->name);
 }
 
 /*
@@ -179,7 +179,7 @@ static int spec_for_one(const EventSpec *spec, const char *event, EventSpec *ret
 
 static int refuse_name(const EventSpec *spec, Explanation *e) {
         return refuse(e, REFUSED_INVALID, "bad-event",
-                      "%s can name several events, which cannot all be called %s: leave the name out", spec->event,
+                      "%s can select several events, which cannot all be called %s: omit the name", spec->event,
                       spec->name);
 }
 
@@ -276,8 +276,8 @@ static int resolve_group(Supervisor *s, EventSpec *spec, const EventNames *names
 
                 r = supervisor_find_sources(s, &q, &found, e);
                 if (r == 0 && (found.n != 1 || found.items[0].n_attrs != 1))
-                        r = refuse(e, REFUSED_INVALID, "bad-group", "%s is counted by %zu PMUs here, and a group is on one: "
-                                   "name the PMU's own event, such as %s", q.text, found.n, found.items[0].event);
+                        r = refuse(e, REFUSED_INVALID, "bad-group", "%s is counted by %zu PMUs here, and a group uses one: name "
+                                "the event of that PMU, such as %s", q.text, found.n, found.items[0].event);
                 if (r == 0) {
                         members.items[members.n++] = found.items[0];
                         found.items[0] = SOURCE_NULL;
@@ -293,17 +293,18 @@ static int check_spec(const EventSpec *spec, const EventNames *names, Explanatio
         bool is_probe = kind == EVENT_NAME_KPROBE || kind == EVENT_NAME_UPROBE || kind == EVENT_NAME_USDT;
 
         if (spec->args && !is_probe)
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s: args are for probes; a tracepoint has its fields",
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s: only probes have args; the fields of a tracepoint are fixed",
                               spec->event);
         if (spec->maxactive && (kind != EVENT_NAME_KPROBE || !names->members[0].is_return))
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s: maxactive is for kretprobes", spec->event);
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s: only kretprobes have maxactive", spec->event);
         if (spec->fallback && strcmp(spec->fallback, "cpu-clock") != 0)
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s: fallback %s is not known: only cpu-clock is", spec->event,
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s: fallback %s is unknown: only cpu-clock is "
+                        "possible", spec->event,
                               spec->fallback);
         if (spec->fallback && (kind != EVENT_NAME_HARDWARE || names->members[0].config != PERF_COUNT_HW_CPU_CYCLES))
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s: only cycles can fall back on a clock", spec->event);
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s: only cycles can fall back to a clock", spec->event);
         if (spec->fields.n && kind != EVENT_NAME_EXTERNAL)
-                return refuse(e, REFUSED_INVALID, "bad-event", "%s: fields are declared for external events only", spec->event);
+                return refuse(e, REFUSED_INVALID, "bad-event", "%s: only external events declare fields", spec->event);
         return 0;
 }
 

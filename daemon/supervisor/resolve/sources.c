@@ -179,8 +179,8 @@ static int add_site(Supervisor *s, const SourceRequest *q, Source *o, const Prob
         if (r != 0)
                 return r;
         if (o->fields && !fields_alike(o->fields, plan))
-                return refuse(e, REFUSED_UNSUPPORTED, "bad-args", "%s has sites whose arguments differ in type: name those "
-                              "that you want by `args`, with a type each", q->text);
+                return refuse(e, REFUSED_UNSUPPORTED, "bad-args", "%s has sites whose arguments differ in type: select arguments "
+                        "by `args`, each with a type", q->text);
         *attr = attr_of_source(PERF_TYPE_TRACEPOINT, plan->type, &q->name->modifiers);
         o->n_attrs++;
         if (!o->fields)
@@ -281,8 +281,8 @@ int supervisor_find_sources(Supervisor *s, const SourceRequest *q, Sources *ret,
         }
         for (size_t i = 0; i < list.n && r == 0; i++)
                 if (list.items[i].is_uncore && !event_spec_is_host(q->spec))
-                        r = refuse(e, REFUSED_INVALID, "bad-target", "%s is counted for whole CPUs only: it cannot say which "
-                                   "task or cgroup caused it", list.items[i].event);
+                        r = refuse(e, REFUSED_INVALID, "bad-target", "%s is counted only for whole CPUs: it cannot be attributed "
+                                "to a task or cgroup", list.items[i].event);
         if (r != 0)
                 sources_deinit(&list);
         else

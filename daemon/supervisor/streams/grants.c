@@ -62,8 +62,8 @@ static int join_filter(const char *where, Subscription *u, Explanation *e) {
         r = filter_parse(joined, &u->filter, e);
         if (r > 0) {
                 e->position = 0; /* in what the client has not written */
-                return refuse(e, r, "bad-expression", "`where` and what the rule of access.rules joins to it are too "
-                              "long together: use a shorter condition");
+                return refuse(e, r, "bad-expression", "`where` and that of the access rule are too long together: use a shorter "
+                        "predicate");
         }
         return r;
 }
@@ -191,7 +191,7 @@ static int end_streams(Supervisor *s) {
                 ends[n++] = (StreamEnd){ .id = a->id, .reason = "not-granted" };
                 a->is_ending = true;
                 log_print(LOG_NOTICE, MESSAGE_ACCESS_ENDED,
-                          "the stream of subscriber %llu ends: the rules of access for uid %u are others now",
+                          "the stream of subscriber %llu ends: the access rules for uid %u have changed",
                           (unsigned long long)a->id, (unsigned)a->peer.uid);
         }
         r = n > 0 ? supervisor_close_streams(s, ends, n) : 0;

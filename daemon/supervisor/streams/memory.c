@@ -92,12 +92,14 @@ static int check_reservation(const Supervisor *s, uid_t uid, size_t bytes, size_
         if (has > of_uid || bytes > of_uid - has)
                 return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
                               "%zu bytes for a subscriber: those of uid %u hold %zu of the %zu that subscribers.memory-per-uid "
-                              "allows; ask for a smaller ring or for none, or end some", bytes, (unsigned)uid, has, of_uid);
+                              "allows; request a smaller ring or none, or end some "
+                              "subscriptions", bytes, (unsigned)uid, has, of_uid);
         if (s->memory.reserved <= of_all && bytes <= of_all - s->memory.reserved)
                 return 0;
         return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
                       "%zu bytes for a subscriber: all of them hold %zu of %zu, which is what subscribers.memory (%llu) allows, "
-                      "and the memory that this host or perfd's cgroup has left; ask for a smaller ring or for none, or end some",
+                      "and the memory that this host or perfd's cgroup has left; request a smaller ring or none, or end some "
+                      "subscriptions",
                       bytes, s->memory.reserved, of_all, (unsigned long long)s->config->subscriber_memory);
 }
 
@@ -114,7 +116,8 @@ int supervisor_check_places(const Supervisor *s, uid_t uid, Explanation *e) {
 
         if (s->n_subscribers >= (uid == 0 ? all : of_others))
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
-                              "there are %zu subscribers, and subscribers.max allows %zu, %zu of them to others than root", s->n_subscribers,
+                              "there are %zu subscribers, and subscribers.max allows %zu, %zu of them for uids other than "
+                              "root", s->n_subscribers,
                               all, of_others);
         if (uid != 0 && count_subscribers(s, uid) >= of_uid)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
@@ -127,14 +130,15 @@ int supervisor_charge_condition(Supervisor *s, UidMemory *m, size_t cost, size_t
                 return 0;
         if (cost > CONDITIONS_OF_UID - m->conditions)
                 return refuse(e, REFUSED_EXHAUSTED, "costly-conditions",
-                              "a condition that costs as much as %zu comparisons of numbers: those of the subscriptions of uid %u "
-                              "cost %zu, and %zu are allowed, because each sample is asked all of them; compare less, name what "
-                              "stands at the beginning of texts, or end some", cost, (unsigned)m->uid, m->conditions, CONDITIONS_OF_UID);
+                              "the predicate costs as much as %zu comparisons of numbers: those of the subscriptions of uid %u "
+                              "cost %zu, and %zu are allowed, because all are evaluated for each sample; compare less, match the "
+                              "beginning of texts, or end some "
+                              "subscriptions", cost, (unsigned)m->uid, m->conditions, CONDITIONS_OF_UID);
         if (cost > CONDITIONS_OF_ALL - s->memory.conditions)
                 return refuse(e, REFUSED_EXHAUSTED, "costly-conditions",
-                              "a condition that costs as much as %zu comparisons of numbers: those of all subscriptions but root's cost "
-                              "%zu, and %zu are allowed, because each sample is asked all of them; compare less, or try again when "
-                              "others have ended", cost, s->memory.conditions, CONDITIONS_OF_ALL);
+                              "the predicate costs as much as %zu comparisons of numbers: those of all subscriptions except "
+                              "root's cost %zu, and %zu are allowed, because all are evaluated for each sample; compare less, or "
+                              "try again when others have ended", cost, s->memory.conditions, CONDITIONS_OF_ALL);
         m->conditions += cost;
         s->memory.conditions += cost;
         *ret = cost;
@@ -191,7 +195,7 @@ static int on_memory_events(sd_event_source *source, int fd, uint32_t revents, v
 
         if (n < 0 && errno != EINTR && errno != EAGAIN) { /* the cgroup is gone, and we are in another one */
                 log_print(LOG_NOTICE, MESSAGE_MEMORY_UNWATCHED,
-                          "the kernel tells no longer when perfd's cgroup has no memory left: %m");
+                          "the kernel no longer reports when perfd's cgroup has no memory left: %m");
                 return error_origin(sd_event_source_set_enabled(source, SD_EVENT_OFF));
         }
         return supervisor_update_memory(userdata);

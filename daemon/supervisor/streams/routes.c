@@ -41,8 +41,8 @@ static int check_conditional(const Supervisor *s, uid_t uid, Explanation *e) {
         if (own < of_uid && n < of_others)
                 return 0;
         return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
-                      "uid %u has %zu different subscriptions whose conditions ask for the process, and all but root %zu: %zu and "
-                      "%zu are allowed; equal ones share", (unsigned)uid, own, n, of_uid, of_others);
+                      "uid %u has %zu different subscriptions whose predicates use the process, and all uids except root %zu: "
+                      "%zu and %zu are allowed; equal ones share", (unsigned)uid, own, n, of_uid, of_others);
 }
 
 int supervisor_take_number(const Supervisor *s, Subscription *u, uid_t uid, Explanation *e) {
@@ -58,10 +58,10 @@ int supervisor_take_number(const Supervisor *s, Subscription *u, uid_t uid, Expl
         }
         if (u->asks_process)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
-                              "%d different subscriptions whose conditions ask for the process are all that can be told apart, and "
-                              "fewer if there are thousands of others; equal ones share", CONDITIONAL_MAX);
+                              "%d different subscriptions whose predicates use the process are the limit, and fewer if there are "
+                              "thousands of others; equal ones share", CONDITIONAL_MAX);
         return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
-                      "%d different subscriptions are all that can be told apart; equal ones share", SUBSCRIPTIONS_MAX);
+                      "%d different subscriptions are the limit; equal ones share", SUBSCRIPTIONS_MAX);
 }
 
 /* Of those that the event has, by what they write: two lists of fields may mean the same ones of this event. */

@@ -74,7 +74,8 @@ void supervisor_say_unused_access(const Supervisor *s, int fd, bool control) {
         is_other = (st.st_mode & 0777) != mode || strcmp(address.sun_path, control ? c->control_path : c->stream_path) != 0 ||
                    (!control && mode & 070 && strcmp(group, c->stream_group) != 0 && strcmp(gid, c->stream_group) != 0);
         log_print(is_other ? LOG_WARNING : LOG_INFO, MESSAGE_SOCKET_ACCESS,
-                  "%s:%u:%u: %s %s not used: systemd made the socket %s, with mode %04o, user %s and group %s, as its socket unit says",
+                  "%s:%u:%u: %s %s ignored: systemd created the socket %s, with mode %04o, user %s and group %s, as its socket "
+                  "unit says",
                   at.path, at.line, at.column, settings, n > 1 ? "are" : "is", address.sun_path, (unsigned)(st.st_mode & 0777),
                   user_text(st.st_uid, uid), group);
 }

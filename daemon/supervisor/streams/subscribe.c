@@ -78,7 +78,7 @@ static int supervisor_subscription(Supervisor *s, uid_t uid, const Access *acces
 
         if (q->latency > 0 && q->latency < s->config->subscriber_latency)
                 return refuse(e, REFUSED_INVALID, "bad-latency",
-                              "a latency of %llu ns is less than the %llu ns of subscribers.latency in perfd's configuration",
+                              "a latency of %llu ns is below subscribers.latency of perfd's configuration, %llu ns",
                               (unsigned long long)q->latency, (unsigned long long)s->config->subscriber_latency);
         if (q->latency > 0 && value_check_number("subscribers.latency", q->latency, e) > 0) {
                 e->reason = "bad-latency";
@@ -199,8 +199,8 @@ static int subscriber_check_packets(const Supervisor *s, const Subscriber *sub, 
                                       bytes - OUTBOX_FLOOR <= queue_account_limit(&s->dispatcher.queues)))
                 return 0;
         return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
-                      "the descriptors of its events take %zu bytes, which subscribers.memory or subscribers.memory-per-uid have "
-                      "no room for: name fewer events, or read what other streams have for you", bytes);
+                      "the descriptors of its events take %zu bytes, which exceed subscribers.memory or "
+                      "subscribers.memory-per-uid: name fewer events, or read your other streams", bytes);
 }
 
 static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, const Admission *a,
@@ -285,8 +285,8 @@ static int supervisor_admit(Supervisor *s, uid_t uid, const Perfd__V1__Subscribe
                 return r;
         if (q->queue_bytes > most)
                 return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
-                              "a queue of %llu bytes: subscribers.memory and subscribers.memory-per-uid allow %zu, of all "
-                              "subscribers of uid %u; ask for less", (unsigned long long)q->queue_bytes, most, (unsigned)uid);
+                              "a queue of %llu bytes: subscribers.memory and subscribers.memory-per-uid allow %zu, for all "
+                              "subscribers of uid %u; request less", (unsigned long long)q->queue_bytes, most, (unsigned)uid);
         r = q->ring_bytes ? shared_ring_check(q->ring_bytes, e) : 0;
         if (r != 0)
                 return r;
@@ -357,7 +357,7 @@ static void supervisor_share_pool(Supervisor *s, Subscription *u, const Admissio
                 r = error_origin(-errno);
         if (r < 0)
                 log_print(LOG_NOTICE, MESSAGE_SUBSCRIBER_COPIES,
-                          "a subscriber has no packets in common with others, and gets copies: %s", error_text(r));
+                          "a subscriber cannot share packets with others, and gets copies: %s", error_text(r));
 }
 
 /* What is reserved for it is the caller's to give back, if this fails. */
@@ -407,7 +407,8 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
 
         thread_assert(THREAD_MAIN);
         if (!connection_may_give(c))
-                return refuse(e, REFUSED_INVALID, "bad-request", "nothing may follow subscribe before its response");
+                return refuse(e, REFUSED_INVALID, "bad-request", "a request followed subscribe before its response: wait for the "
+                        "response");
         r = supervisor_refuse_unanswered(s, "a subscription", e);
         if (r != 0)
                 return r;

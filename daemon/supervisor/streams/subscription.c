@@ -207,7 +207,7 @@ static void tell_removal(Supervisor *s, const Removal *removal) {
                         perfd__v1__packet__pack(&packet, bytes);
                 if (!bytes || supervisor_tell(s, said, bytes, n) < 0)
                         log_print_with(LOG_WARNING, MESSAGE_NO_MEMORY, LOG_FIELDS({ "EVENT", ref.name }),
-                                       "no memory to tell subscribers that %s is removed", ref.name);
+                                       "no memory to notify subscribers that %s is removed", ref.name);
         }
 }
 
@@ -227,7 +227,7 @@ void supervisor_tell_removed(Supervisor *s, const Registration *g) {
 
         if (!removal) {
                 log_print_with(LOG_WARNING, MESSAGE_NO_MEMORY, LOG_FIELDS({ "EVENT", g->event->spec.name }),
-                               "no memory to tell subscribers that %s is removed", g->event->spec.name);
+                               "no memory to notify subscribers that %s is removed", g->event->spec.name);
                 return;
         }
         *removal = (Removal){ .event = event_ref(g->event), .at = g->latest > now ? g->latest : now, .cut = s->n_cuts };
@@ -243,8 +243,8 @@ static int take_globs(Subscription *u, Explanation *e) {
                 n += text_is_glob(names->items[i]);
         if (n > GLOBS_MAX)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-names",
-                              "a subscription has %d different globs at most, and this one has %zu: name the events, or use wider "
-                              "globs", GLOBS_MAX, n);
+                              "a subscription has at most %d different globs, and this one has %zu: name the events, or use "
+                              "wider globs", GLOBS_MAX, n);
         u->globs = calloc(n + 1, sizeof(*u->globs));
         if (!u->globs)
                 return error_origin(-ENOMEM);
@@ -265,15 +265,15 @@ static int subscription_take_names(Subscription *u, const Perfd__V1__SubscribeRe
 
         if (r == 0 && more)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-names",
-                              "a subscription names %d different events or globs at most: there are not more events; name none "
-                              "for all events, or fewer", PATTERNS_MAX);
+                              "a subscription names at most %d different events or globs, the limit of events: name fewer, or "
+                              "none for all events", PATTERNS_MAX);
         if (r == 0)
                 r = take_globs(u, e);
         if (r == 0)
                 r = name_set_fill(&u->fields, q->fields, q->n_fields, FIELDS_MAX, &more, e);
         if (r == 0 && more)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-names",
-                              "a subscription names %d different fields at most: name none for all fields, or fewer", FIELDS_MAX);
+                              "a subscription names at most %d different fields: name fewer, or none for all fields", FIELDS_MAX);
         return r;
 }
 
@@ -317,7 +317,7 @@ int subscription_parse(const Perfd__V1__SubscribeRequest *q, const Access *acces
                 return error_origin(-ENOMEM);
         if ((unsigned)q->payload >= _PAYLOAD_MAX || (unsigned)q->order >= _STREAM_ORDER_MAX ||
             (unsigned)q->overflow >= _OVERFLOW_MAX || q->records >= 1U << _RECORD_KIND_MAX)
-                return refuse(e, REFUSED_INVALID, "bad-request", "payload %d, order %d, overflow %d or records %#x is not known",
+                return refuse(e, REFUSED_INVALID, "bad-request", "payload %d, order %d, overflow %d or records %#x is unknown",
                               (int)q->payload, (int)q->order, (int)q->overflow, q->records);
         if (q->where && *q->where) {
                 r = filter_parse(q->where, &u->filter, e);
@@ -365,8 +365,8 @@ static int check_pattern(const Supervisor *s, const Subscription *u, const char 
                 return refuse(e, REFUSED_NOT_FOUND, "pending", "%s is pending, because it cannot be opened now: %s", pattern,
                               pending->why);
         return refuse(e, REFUSED_NOT_FOUND, "unknown-event",
-                      *pattern ? "no running event matches %s: `perfctl list` shows what runs, `perfctl add %s` adds it"
-                               : "an empty name is no event's: `perfctl list` shows what runs", pattern, pattern);
+                      *pattern ? "no running event matches %s: `perfctl list` shows the running events, `perfctl add %s` adds it"
+                               : "an event's name cannot be empty: `perfctl list` shows what runs", pattern, pattern);
 }
 
 /* One walk over the fields of all events, until each that is asked for was seen. */
@@ -394,7 +394,7 @@ static int check_fields(const Supervisor *s, const Subscription *u, Explanation 
         for (size_t i = 0; i < fields->n && n_seen < fields->n; i++)
                 if (!seen[i])
                         return refuse(e, REFUSED_NOT_FOUND, "unknown-field",
-                                      "none of the events has a field %s: `perfctl show EVENT` shows what they have",
+                                      "none of the events has a field %s: `perfctl show EVENT` lists the fields of an event",
                                       fields->items[i]);
         return 0;
 }
@@ -424,8 +424,8 @@ int subscription_compile(const Supervisor *s, Subscription *u, Explanation *e) {
                         return r;
                 if (r == 0 && u->routes[u->n_routes - 1].has_all_fields)
                         return refuse(e, REFUSED_EXHAUSTED, "too-many-encodings",
-                                      "%s is encoded in %d ways already, which is all that one event has: ask for all fields, or "
-                                      "for fields that others ask for", g->event->spec.name, ENCODINGS_MAX);
+                                      "%s is already encoded in %d ways, which is the limit of an event: request all fields, or "
+                                      "the same fields as another subscription", g->event->spec.name, ENCODINGS_MAX);
                 if (r > 0 && !refused) {
                         refused = r;
                         first = why;

@@ -77,7 +77,7 @@ def test_back_before_it_ends():
                     call(CPU, 300)
                     switch(False)
                     is_left_out(daemon)
-                    check(f"(reader-{CPU}, tid {tid}) has not answered" in daemon.stderr() and "asked to end" in daemon.stderr(),
+                    check(f"(reader-{CPU}, tid {tid}) has not responded" in daemon.stderr() and "asked to end" in daemon.stderr(),
                           daemon.stderr())
                     switch(True)
                     call(CPU, 70)  # which nobody sees
@@ -138,7 +138,7 @@ def end_while_it_stands(waits):
                 os.kill(daemon.pid, signal.SIGTERM)
                 reap(tid)
                 daemon.stop()
-                check("ends with a reader that does not answer" in daemon.stderr(), daemon.stderr())
+                check("exits while a reader does not respond" in daemon.stderr(), daemon.stderr())
         finally:
             switch(True)
 

@@ -106,7 +106,7 @@ def test_with_the_level():
         call("systemctl", "start", SERVICE)
         pid = show("MainPID")
         check(not held(pid) & CAP_SYS_ADMIN, f"capabilities: {held(pid):x}")
-        last_words(pid, "CAP_SYS_ADMIN is given up: .*perf_event_paranoid 2")
+        last_words(pid, "CAP_SYS_ADMIN is dropped: .*perf_event_paranoid 2")
         call("perfctl", "add", "kprobe:vfs_read", "--name", "kernel")
         said = call("perfctl", "add", LIBC, status=None)
         check("may count twice" in call("perfctl", "--json", "list") or "refused in both ways" in said, said)
