@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/item.h"
-#include "client/print-format.h"
+#include "client/item/item.h"
+#include "client/print/format.h"
 
 static const perfd_value_name rig_names[] = { { .value = 1, .name = "ONE" } };
 

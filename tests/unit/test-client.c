@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "client/client.h"
+#include "client/connection/client.h"
 #include "client/perfd.h"
 #include "tests/unit/played-stream.h"
 

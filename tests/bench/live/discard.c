@@ -27,7 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/wire.h"
+#include "client/wire/wire.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
 #include "proto/adaptive-poll.h"

@@ -1,0 +1,143 @@
+/*
+ * The socket: bytes in, bytes out, never waiting. The only frame that is ever on its way out is a request, so that one
+ * buffer is enough.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/connection/client.h"
+
+static bool is_closed_by_peer(int error) {
+        return error == EPIPE || error == ECONNRESET;
+}
+
+int client_fail_closed(perfd_client *c) {
+        c->state = CLIENT_BROKEN;
+        return client_fail(c, PERFD_E_CLOSED, "closed",
+                           "the daemon closed the connection without a word: its log may say why");
+}
+
+int client_fail_socket(perfd_client *c, const char *what, int error) {
+        c->state = CLIENT_BROKEN;
+        return client_fail(c, -error, "socket", "%s: %s", what, strerror(error));
+}
+
+void client_close_fds(perfd_client *c) {
+        while (c->n_fds > 0)
+                close(c->fds[--c->n_fds]);
+}
+
+int perfd_client_fd(const perfd_client *c) {
+        return c->fd;
+}
+
+uint64_t client_now(void) {
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+short perfd_client_events(const perfd_client *c) {
+        return c->fd < 0 ? 0 : (short)(POLLIN | (c->out ? POLLOUT : 0));
+}
+
+/* A daemon that goes away while we send may have said why: that is read first. */
+int client_send(perfd_client *c) {
+        while (c->sent < c->n_out) {
+                ssize_t n = send(c->fd, c->out + c->sent, c->n_out - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+                if (n >= 0) {
+                        c->sent += (size_t)n;
+                        continue;
+                }
+                if (errno == EINTR)
+                        continue;
+                if (errno == EAGAIN)
+                        return 0;
+                if (!is_closed_by_peer(errno))
+                        return client_fail_socket(c, "sending a request", errno);
+                c->sent = c->n_out; /* nobody takes it any more; recv(2) finds the end */
+        }
+        free(c->out);
+        c->out = NULL;
+        c->n_out = c->sent = 0;
+        return 0;
+}
+
+/* recv(2), and the fds that come along. */
+static ssize_t client_receive_some(perfd_client *c, uint8_t *to, size_t n) {
+        struct iovec part = { to, n };
+        union {
+                struct cmsghdr header;
+                char bytes[CMSG_SPACE(sizeof(c->fds))];
+        } control;
+        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+                                  .msg_controllen = CMSG_LEN(sizeof(c->fds)) }; /* no more than these come */
+        ssize_t received = recvmsg(c->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+        for (struct cmsghdr *m = received < 0 ? NULL : CMSG_FIRSTHDR(&message); m; m = CMSG_NXTHDR(&message, m))
+                if (m->cmsg_level == SOL_SOCKET && m->cmsg_type == SCM_RIGHTS) {
+                        client_close_fds(c);
+                        c->n_fds = (m->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+                        memcpy(c->fds, CMSG_DATA(m), c->n_fds * sizeof(int));
+                }
+        return received;
+}
+
+int client_receive(perfd_client *c, size_t most, size_t *ret_n) {
+        uint8_t *room;
+        size_t size;
+        ssize_t n;
+
+        if (frame_reader_room(&c->in, &room, &size) < 0)
+                return client_fail_memory(c);
+        do
+                n = client_receive_some(c, room, size < most ? size : most);
+        while (n < 0 && errno == EINTR);
+        if (n == 0 || (n < 0 && is_closed_by_peer(errno)))
+                return client_fail_closed(c);
+        if (n < 0 && errno != EAGAIN)
+                return client_fail_socket(c, "reading from the daemon", errno);
+        if (n > 0)
+                frame_reader_fed(&c->in, (size_t)n);
+        *ret_n = n > 0 ? (size_t)n : 0;
+        return 0;
+}
+
+int client_push(perfd_client *c, Perfd__V1__Request *request) {
+        uint64_t most = c->greeting ? c->greeting->response->hello->max_request : FRAME_MAX_REQUEST;
+        size_t length;
+
+        assert(!c->out);
+        request->id = c->last_id + 1;
+        length = perfd__v1__request__get_packed_size(request);
+        if (length > most || length > FRAME_MAX_REQUEST)
+                return client_fail(c, PERFD_E_INVALID, "too-long",
+                                   "the request has %zu bytes, and the daemon reads at most %llu", length,
+                                   (unsigned long long)most);
+        c->out = malloc(FRAME_HEADER_SIZE + length);
+        if (!c->out)
+                return client_fail_memory(c);
+        frame_header_put(c->out, (uint32_t)length);
+        perfd__v1__request__pack(request, c->out + FRAME_HEADER_SIZE);
+        c->n_out = FRAME_HEADER_SIZE + length;
+        c->last_id++;
+        return 0;
+}
+
+size_t client_missing(const perfd_client *c) {
+        size_t here = c->in.end - c->in.begin, length = 0;
+
+        if (here < FRAME_HEADER_SIZE)
+                return FRAME_HEADER_SIZE - here;
+        for (size_t i = 0; i < FRAME_HEADER_SIZE; i++)
+                length |= (size_t)c->in.buffer[c->in.begin + i] << (8 * i);
+        return FRAME_HEADER_SIZE + length - here;
+}

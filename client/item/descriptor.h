@@ -1,0 +1,46 @@
+/*
+ * For streams: what each event's items consist of. Made from the EventDescriptor messages of the stream, found by the
+ * event's id for every item.
+ */
+#pragma once
+
+#include "client/perfd.h"
+#include "client/wire/arena.h"
+#include "proto/perfd.pb-c.h"
+
+/* Where the values of a field lie in the numbers, or in the texts, of an item. */
+typedef struct FieldPlace {
+        size_t first, count;
+} FieldPlace;
+
+typedef struct Descriptor {
+        perfd_event event;
+        Arena arena;
+        Perfd__V1__EventDescriptor *message; /* event points into it */
+        FieldPlace *places;                  /* by field; of an event with dynamic arrays only up to the first one */
+        size_t n_numbers, n_texts;           /* of every item; without dynamic arrays exactly */
+        struct PrintFormat *print; /* of the arena; NULL: nothing that the fields' own description does not say */
+        bool dynamic;
+        bool is_external; /* clients emit its samples, and may not say of whom they are */
+} Descriptor;
+
+typedef struct Descriptors {
+        Descriptor **list; /* by id */
+        size_t n;
+        Descriptor *last; /* found: items of one event often follow each other */
+} Descriptors;
+
+#define DESCRIPTORS_NULL ((Descriptors){ .list = NULL })
+
+/* Takes the message in any case. -ENOMEM, PERFD_E_PROTOCOL if it says what cannot be. Replaces one of the same id. */
+int descriptors_add(Descriptors *d, Perfd__V1__EventDescriptor *message, const perfd_event **ret_event);
+void descriptors_remove(Descriptors *d, uint32_t id);
+const Descriptor *descriptors_find(Descriptors *d, uint32_t id);
+void descriptors_deinit(Descriptors *d);
+
+static inline bool field_is_text(const perfd_field *f) {
+        return f->kind == PERFD_TEXT || f->kind == PERFD_BYTES;
+}
+
+/* The public image of a list of fields, which points into the messages. -ENOMEM, PERFD_E_PROTOCOL. */
+int fields_new(Arena *arena, Perfd__V1__FieldDescriptor *const *messages, size_t n, const perfd_field **ret_fields);

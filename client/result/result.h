@@ -1,0 +1,45 @@
+/* For the library: a result is the daemon's message and rows that point into it. */
+#pragma once
+
+#include "client/perfd.h"
+#include "client/wire/arena.h"
+#include "proto/perfd.pb-c.h"
+
+struct perfd_result {
+        Arena arena;
+        Perfd__V1__ServerMessage *message; /* NULL for a closing ledger, whose message is the stream's */
+        const perfd_status_row *status;
+        const perfd_reload_row *reload;
+        const perfd_emitted_row *emitted;
+        const perfd_cpu_row *cpus;
+        const perfd_event_row *events;
+        const perfd_available_row *available;
+        const perfd_ref_row *refs;
+        const perfd_mistake_row *mistakes, *warnings;
+        const perfd_event_ledger *event_ledgers;
+        const perfd_ring_ledger *ring_ledgers;
+        const perfd_subscriber_ledger *subscriber_ledgers;
+        const perfd_probe_ledger *probe_ledgers;
+        const perfd_doctor_row *doctors;
+        const perfd_planned_row *planned;
+        const perfd_difference *settings;
+        char *const *notes;
+        size_t n_notes, n_cpus, n_events, n_available, n_refs, n_mistakes, n_warnings, n_event_ledgers, n_ring_ledgers, n_subscriber_ledgers,
+                n_probe_ledgers, n_doctors, n_planned, n_settings;
+        bool truncated, balanced, loss_exact;
+};
+
+/* Takes the message, also when it fails. -ENOMEM, PERFD_E_PROTOCOL. */
+int result_new(Perfd__V1__ServerMessage *message, perfd_result **ret_result);
+/* A ledger alone; the message stays the caller's and has to live longer. -ENOMEM. */
+int result_new_ledger(const Perfd__V1__Ledger *ledger, perfd_result **ret_result);
+
+/* plan.c: fills planned rows and settings. -ENOMEM. */
+int result_add_plan(perfd_result *result, const Perfd__V1__PlanReply *m);
+
+/* ledger.c: fills the four kinds of ledger rows and balances them. -ENOMEM. */
+int result_add_ledger(perfd_result *result, const Perfd__V1__Ledger *ledger);
+/* The reasons stay the messages'. -ENOMEM. */
+int result_counts_new(Arena *arena, Perfd__V1__Count *const *messages, size_t n, const perfd_count **ret);
+/* Of a closing one: what its stream did not get. -ENOMEM. */
+int result_sum_losses(perfd_result *result, const perfd_count **ret, size_t *ret_n);

@@ -1,0 +1,24 @@
+/*
+ * What a caller waits for, and until when: in its own poll(2), or here.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "client/stream/stream.h"
+
+uint64_t perfd_client_due(perfd_client *c) {
+        return c->state == CLIENT_STREAMING && ring_reader_is_open(&c->stream->ring) ? stream_due(c) : UINT64_MAX;
+}
+
+int perfd_client_wait(perfd_client *c) {
+        struct pollfd fd = { .fd = c->fd, .events = perfd_client_events(c) };
+        uint64_t due = perfd_client_due(c), now = client_now(), ns = due > now ? due - now : 0;
+        struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+
+        if (c->fd < 0)
+                return client_fail(c, PERFD_E_STATE, "state", "there is no connection to wait for");
+        if (ppoll(&fd, 1, due == UINT64_MAX ? NULL : &ts, NULL) < 0 && errno != EINTR)
+                return client_fail(c, -errno, "socket", "waiting for the daemon: %s", strerror(errno));
+        return 0;
+}
