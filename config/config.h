@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "config/document/diagnostic.h"
 #include "config/file-stamp.h"
 #include "config/keys.h"
-#include "config/diagnostic.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/strings.h"
 #include "daemon/base/thread.h"
@@ -148,25 +148,6 @@ typedef struct Config {
         ConfigPlace set_at[KEYS_MAX]; /* where each key of the whole was set last; path NULL: nowhere */
 } Config;
 
-/*
- * Reads `path` and then, in the order of their names, `<path without .yaml>.d/` *.yaml. Returns
- *   0                  *ret is the configuration, one reference; `m` has warnings at most
- *   REFUSED_INVALID    `m` has every mistake of every file, those of reading them too
- *   REFUSED_CANCELLED  a checkpoint (base/checkpoint.h) of the calling thread says that nobody wants it any more
- *   negative           -ENOMEM: nothing can be said about the files
- * `m` is a null image before, and the caller's to deinit in every case. What is long has checkpoints, at which others may be
- * served: nothing of it is seen by them.
- */
-int config_load(const char *path, ConfigDiagnostics *m, Config **ret);
-/* The same for the bytes of one main file; `path` is only for messages. */
-int config_parse(const char *path, const char *bytes, size_t length, ConfigDiagnostics *m, Config **ret);
-typedef struct ConfigText {
-        const char *path; /* only for messages */
-        const char *bytes;
-        size_t length;
-} ConfigText;
-/* The same with its drop-ins; the first one is the main file. */
-int config_parse_all(const ConfigText *texts, size_t n, ConfigDiagnostics *m, Config **ret);
 /* What config_load() has read is still what is on disk, as far as stat(2) tells. */
 bool config_is_current(const Config *c);
 /* What holds without any file: the defaults of the table of keys, the host, no events. NULL: no memory. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/array.h"
+#include "daemon/base/array.h"
 #include "daemon/base/error.h"
 
 static void stamp_set(FileStamp *s, const struct stat *st) {

@@ -1,13 +1,7 @@
-/* For config.c, build.c and check.c alone: the rules of access. */
+/* For config.c and parse/ alone: the life of the rules of access. */
 #pragma once
 
-#include "config/build.h"
+#include "config/config.h"
 
 /* Accepts none. */
 void rules_free(Config *c);
-/*
- * What users and groups are on this host, by /etc/passwd and /etc/group, if a host is known (host.h). A name that is in
- * neither is
- * a warning, and means nobody. 0, REFUSED_CANCELLED, -ENOMEM.
- */
-int rules_resolve(Build *b);

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "config/array.h"
 #include "config/value.h"
+#include "daemon/base/array.h"
 
 typedef struct PlacedKey {
         const char *name; /* of the key in a target */

@@ -7,11 +7,13 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
 #include "config/host.h"
-#include "config/name.h"
-#include "config/text.h"
-#include "config/words.h"
+#include "config/text/name.h"
+#include "config/text/number.h"
+#include "config/text/text.h"
+#include "config/text/words.h"
+#include "config/value-refusal.h"
 #include "daemon/base/cleanup.h"
 
 #define CPUS_MAX 8192 /* NR_CPUS of the largest kernels */

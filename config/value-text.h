@@ -1,4 +1,4 @@
-/* For value.c: the types of keys whose values are texts, and what all types share. Outcomes as of value_decode(). */
+/* For value.c: the types of keys whose values are texts. Outcomes as of value_decode(). */
 #pragma once
 
 #include <stdbool.h>
@@ -8,13 +8,6 @@
 #include "config/keys.h"
 #include "daemon/base/error.h"
 #include "daemon/base/index.h"
-
-/* "KEY: found TEXT, expected RANGE" and `more`. */
-int refuse_value(const Key *k, const char *text, Explanation *e, const char *more);
-/* "KEY: found TEXT, WHY; expected RANGE" */
-int refuse_value_at(const Key *k, const char *text, size_t offset, Explanation *e, const char *why);
-/* Digits only: no sign, no space, no overflow. Gives what follows them. */
-bool number_decode(const char *text, uint64_t *ret, const char **ret_end);
 
 int path_decode(const Key *k, const char *text, char **to, Explanation *e);
 int account_decode(const Key *k, const char *text, char **to, Explanation *e);

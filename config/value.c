@@ -7,37 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/array.h"
 #include "config/config.h"
+#include "config/text/number.h"
+#include "config/text/words.h"
+#include "config/value-refusal.h"
 #include "config/value-text.h"
-#include "config/words.h"
-
-int refuse_value(const Key *k, const char *text, Explanation *e, const char *more) {
-        return refuse(e, REFUSED_INVALID, "bad-value", "%s: found %s, expected %s%s", key_label(k), QUOTE(text),
-                      k->range, more);
-}
-
-int refuse_value_at(const Key *k, const char *text, size_t offset, Explanation *e, const char *why) {
-        int r = refuse(e, REFUSED_INVALID, "bad-value", "%s: found %s, %s; expected %s", key_label(k), QUOTE(text), why,
-                       k->range);
-
-        e->position = 1 + (unsigned)offset;
-        return r;
-}
-
-bool number_decode(const char *text, uint64_t *ret, const char **ret_end) {
-        uint64_t n = 0;
-        const char *s = text;
-
-        for (; *s >= '0' && *s <= '9'; s++)
-                if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*s - '0'), &n))
-                        return false;
-        if (s == text)
-                return false;
-        *ret = n;
-        *ret_end = s;
-        return true;
-}
+#include "daemon/base/array.h"
 
 static int count_decode(const Key *k, const char *text, uint64_t *to, Explanation *e) {
         const char *end;

@@ -7,8 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/value-text.h"
-#include "config/words.h"
+#include "config/parse/load.h"
+#include "config/text/number.h"
+#include "config/text/words.h"
 #include "daemon/base/log.h"
 #include "daemon/kernel/host/state-file.h"
 #include "daemon/kernel/task/tasks.h"

@@ -1,4 +1,4 @@
-/* The same names in the same order as config/load.c, which is the daemon's: its tests compare both. */
+/* The same names in the same order as config/parse/load.c, which is the daemon's: its tests compare both. */
 #include "client/perfctl/drop-ins.h"
 
 #include <dirent.h>

@@ -107,7 +107,7 @@ bool connection_may_give(const Connection *c);
 bool connection_give(Connection *c, int *ret_fd, uint8_t **ret_unsent, size_t *ret_n_unsent);
 
 /*
- * request-text.c: what all texts of a request may hold (config/text.h), before anybody looks at what they say. 0 or
+ * request-text.c: what all texts of a request may hold (config/text/text.h), before anybody looks at what they say. 0 or
  * REFUSED_INVALID "bad-text" with the position in the text.
  */
 int request_check_texts(const Perfd__V1__Request *request, Explanation *e);

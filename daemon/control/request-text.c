@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "config/text.h"
-#include "config/words.h"
+#include "config/text/text.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 
 /* All others are one line. */

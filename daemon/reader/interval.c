@@ -9,7 +9,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
 #include "daemon/encode/item.h"
 #include "daemon/kernel/event/open.h"
 

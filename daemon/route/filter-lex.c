@@ -7,7 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "config/words.h"
+#include "config/text/words.h"
 
 /* Longer spellings first. */
 static const struct {

@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "config/words.h"
+#include "config/text/words.h"
 
 typedef struct TextReader {
         const char *text;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/route/filter-lex.h"
 
 #define LIKE "~ with a pattern, as in comm ~ \"nginx*\","

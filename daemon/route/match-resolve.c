@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/model/field.h"
 #include "daemon/model/record.h"
 

@@ -9,7 +9,8 @@
 #include <systemd/sd-event.h>
 
 #include "config/config.h"
-#include "config/event-name.h"
+#include "config/parse/load.h"
+#include "config/event-name/event-name.h"
 #include "daemon/base/error.h"
 #include "daemon/base/index.h"
 #include "daemon/closer.h"

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/attr-setting.h"
+#include "config/attr/attr-setting.h"
 #include "config/config.h"
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
 #include "config/keys.h"
+#include "config/parse/load.h"
 
 static void print_events(const char *kind, const NumberedEvent *events, size_t n) {
         for (size_t i = 0; i < n; i++)

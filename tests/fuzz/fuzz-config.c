@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/attr-setting.h"
+#include "config/attr/attr-setting.h"
 #include "config/config.h"
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
+#include "config/parse/load.h"
 #include "daemon/base/error.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);

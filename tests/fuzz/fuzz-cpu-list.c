@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/text.h"
+#include "config/text/text.h"
 #include "config/value.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/cpu-list.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/error.h"
 

@@ -15,7 +15,7 @@
 #include <asm/perf_regs.h>
 #endif
 
-#include "config/attr-setting.h"
+#include "config/attr/attr-setting.h"
 #include "daemon/base/cleanup.h"
 
 /* "NAME=VALUE NAME=VALUE": as perfctl takes them. */

@@ -10,7 +10,8 @@
 #include <cmocka.h>
 
 #include "config/config.h"
-#include "config/node.h"
+#include "config/document/node.h"
+#include "config/parse/load.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "config/config.h"
+#include "config/parse/load.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/error.h"
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "config/config.h"
+#include "config/parse/load.h"
 #include "daemon/base/error.h"
 
 static long n_until_failure = -1; /* -1: none fails */

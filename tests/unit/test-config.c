@@ -12,8 +12,9 @@
 #include <cmocka.h>
 
 #include "config/difference.h"
+#include "config/document/node.h"
 #include "config/keys.h"
-#include "config/node.h"
+#include "config/parse/load.h"
 #include "tests/unit/config-checks.h"
 
 static void test_settings(void **state) {

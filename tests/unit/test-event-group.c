@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
 #include "daemon/base/cleanup.h"
 
 static void check_modifiers(const EventModifiers *m, const char *letters) {

@@ -10,9 +10,9 @@
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
-#include "config/event-name.h"
-#include "config/name.h"
-#include "config/words.h"
+#include "config/event-name/event-name.h"
+#include "config/text/name.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 
 static void test_tracepoints(void **state) {

@@ -12,6 +12,7 @@
 
 #include "config/config.h"
 #include "config/host.h"
+#include "config/parse/load.h"
 #include "config/value.h"
 #include "daemon/base/cpu-list.h"
 #include "daemon/kernel/task/tasks.h"

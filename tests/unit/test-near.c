@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/cpu-list.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "config/text.h"
+#include "config/text/text.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/control/control.h"
 

@@ -5,7 +5,7 @@
  */
 #include "daemon/kernel/cgroup/container-state.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/error-trail.h"
 

@@ -8,7 +8,7 @@
  */
 #include "daemon/kernel/cgroup/names.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/cgroup/container-state.h"
 #include "daemon/model/container.h"

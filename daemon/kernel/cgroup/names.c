@@ -1,7 +1,7 @@
 /* What there is instead: whoever writes a name wrong has mostly meant one that is near. */
 #include "daemon/kernel/cgroup/names.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/model/container.h"
 
 #include <limits.h>

@@ -6,7 +6,7 @@
  */
 #include "daemon/kernel/cgroup/pattern.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 
 #include <fnmatch.h>
 #include <limits.h>

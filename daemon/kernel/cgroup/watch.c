@@ -9,7 +9,7 @@
  */
 #include "daemon/kernel/cgroup/cgroup.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/cgroup/folders.h"
 #include "daemon/kernel/cgroup/walk.h"

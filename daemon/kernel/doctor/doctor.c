@@ -4,7 +4,7 @@
  */
 #include "daemon/kernel/doctor/doctor.h"
 
-#include "config/attr-setting.h"
+#include "config/attr/attr-setting.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/base/cpu-list.h"

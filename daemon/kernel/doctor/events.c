@@ -1,7 +1,7 @@
 /* What perf_event_open(2) opens. Each event is disabled, and closed at once. */
 #include "daemon/kernel/doctor/trial.h"
 
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/event/attr.h"
 #include "daemon/kernel/event/open.h"

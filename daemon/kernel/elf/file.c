@@ -1,7 +1,7 @@
 /* Opening an ELF file, and where its addresses lie in it. What is believed of it: elf/load.c. */
 #include "daemon/kernel/elf/layout.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 
 #include <fcntl.h>

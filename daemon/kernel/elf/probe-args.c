@@ -5,7 +5,7 @@
  */
 #include "daemon/kernel/elf/file.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 
 #include <elf.h>

@@ -8,7 +8,7 @@
  */
 #include "daemon/kernel/elf/layout.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 

@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-#include "config/attr-setting.h"
+#include "config/attr/attr-setting.h"
 
 #define DEFAULT_FREQUENCY 99 /* Hz; not 100, so that it does not beat with what runs each 10 ms */
 #define DEFAULT_INTERVAL NSEC_PER_SEC /* of what only counts */

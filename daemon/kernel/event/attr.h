@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
 #include "daemon/base/error.h"
 #include "daemon/model/event.h"
 

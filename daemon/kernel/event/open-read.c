@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
 
 #define PATIENT_TRIES 100
 #define PATIENT_NSEC 20000

@@ -23,7 +23,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 
 #define LINKS_MAX 40 /* as the kernel's MAXSYMLINKS */

@@ -4,7 +4,7 @@
  */
 #include "daemon/kernel/pmu/sysfs.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 
 #include <fnmatch.h>

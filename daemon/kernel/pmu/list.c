@@ -1,8 +1,8 @@
 /* What there is: all events of all PMUs, and single facts of one. */
 #include "daemon/kernel/pmu/pmu.h"
 
-#include "config/array.h"
-#include "config/words.h"
+#include "daemon/base/array.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/pmu/sysfs.h"
 #include "daemon/kernel/pmu/terms.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
 #include "daemon/base/error.h"
 
 #define PMU_ROOT "/sys/bus/event_source/devices"

@@ -1,7 +1,7 @@
 /* PMUs may have a file or not, and that there is none is an answer; that one cannot be read is a refusal. */
 #include "daemon/kernel/pmu/sysfs.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/host/whole-file.h"
 

@@ -5,8 +5,8 @@
  */
 #include "daemon/kernel/pmu/terms.h"
 
-#include "config/array.h"
-#include "config/words.h"
+#include "daemon/base/array.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 
 #include <ctype.h>

@@ -6,7 +6,7 @@
  */
 #include "daemon/kernel/probe/place.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/elf/file.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
 #include "daemon/base/credentials.h"
 #include "daemon/base/error.h"
 #include "daemon/base/strings.h"

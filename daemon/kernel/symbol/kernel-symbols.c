@@ -5,7 +5,7 @@
  */
 #include "daemon/kernel/symbol/kernel-symbols.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/cleanup.h"
 #include "daemon/kernel/host/whole-file.h"
 

@@ -5,7 +5,7 @@
  */
 #include "daemon/kernel/tracefs/tracing.h"
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/glob.h"
 #include "daemon/base/thread.h"

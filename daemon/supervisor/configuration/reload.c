@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/parse/load.h"
 #include "config/difference.h"
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"

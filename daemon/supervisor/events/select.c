@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "config/words.h"
+#include "config/text/words.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/supervisor/changes/kept.h"
 #include "daemon/supervisor/events/name-pattern.h"

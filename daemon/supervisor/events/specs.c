@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/name.h"
+#include "config/text/name.h"
 #include "config/value.h"
 #include "daemon/base/log.h"
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "config/attr-setting.h"
+#include "config/attr/attr-setting.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/glob.h"
 #include "daemon/encode/descriptor.h"

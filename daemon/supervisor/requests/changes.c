@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "config/parse/load.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor/events/own.h"
 

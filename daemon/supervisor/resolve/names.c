@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "config/event-name.h"
+#include "config/event-name/event-name.h"
 #include "daemon/kernel/symbol/kernel-symbols.h"
 #include "daemon/kernel/pmu/pmu.h"
 #include "daemon/kernel/probe/place.h"

@@ -4,7 +4,7 @@
  */
 #include "daemon/supervisor/supervisor.h"
 
-#include "config/name.h"
+#include "config/text/name.h"
 #include "daemon/supervisor/resolve/external.h"
 #include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/own.h"
