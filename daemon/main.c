@@ -21,20 +21,26 @@
 #define EXIT_USAGE 2
 
 static const char usage[] =
-        "usage: perfd [--config FILE] [--runtime-directory DIR] [--ready-fd N] [--keep-capabilities]\n"
+        "usage: perfd [--config FILE] [--runtime-directory DIR] [--ready-fd N]\n"
+        "             [--keep-capabilities]\n"
         "       perfd --check [--any-host | --names] --config FILE\n"
         "       perfd --check-host [--json] [--config FILE] [--keep-capabilities]\n"
         "       perfd --version | --help\n"
         "\n"
         "  --config FILE            configuration; perfd.yaml(5)\n"
         "  --check                  only say whether it is valid\n"
-        "  --any-host               the same for another host: CPUs that this one cannot have are no errors\n"
-        "  --names                  the same, and which events this kernel does not have now\n"
-        "  --check-host             only say what this host, these privileges and limits allow\n"
+        "  --any-host               the same for another host: CPUs that this one cannot\n"
+        "                           have are no errors\n"
+        "  --names                  the same, and which events this kernel does not have\n"
+        "                           now\n"
+        "  --check-host             only say what this host, these privileges and limits\n"
+        "                           allow\n"
         "  --json                   the same, one JSON document on each line\n"
-        "  --runtime-directory DIR  sockets are DIR/control.sock and DIR/stream.sock, kept events in DIR/events\n"
+        "  --runtime-directory DIR  sockets are DIR/control.sock and DIR/stream.sock,\n"
+        "                           kept events in DIR/events\n"
         "  --ready-fd N             gets a newline and is closed when perfd is ready\n"
-        "  --keep-capabilities      keeps CAP_SYS_ADMIN also where the kernel opens perf events without it, and all that root has\n";
+        "  --keep-capabilities      keeps CAP_SYS_ADMIN also where the kernel opens perf\n"
+        "                           events without it, and all that root has\n";
 
 typedef struct Options {
         const char *config, *runtime_directory;

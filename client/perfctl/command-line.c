@@ -218,17 +218,52 @@ int command_line_parse(Perfctl *p, int argc, char **argv) {
         return r == 0 ? check_arguments(p) : r;
 }
 
+/* Behind "usage: "; what does not fit stands below the verb. */
+#define USAGE_INDENT ((size_t)15)
+
+typedef struct Usage {
+        FILE *f;
+        size_t column;
+} Usage;
+
+static void usage_put(Usage *u, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* One word or option, never broken. */
+static void usage_put(Usage *u, const char *format, ...) {
+        char *text;
+        size_t n;
+        va_list ap;
+
+        va_start(ap, format);
+        must_have(vasprintf(&text, format, ap) < 0 ? NULL : text);
+        va_end(ap);
+        n = strlen(text);
+        if (u->column + 1 + n > HELP_WIDTH) {
+                fprintf(u->f, "\n%*s%s", (int)USAGE_INDENT, "", text);
+                u->column = USAGE_INDENT + n;
+        } else {
+                fprintf(u->f, " %s", text);
+                u->column += 1 + n;
+        }
+        free(text);
+}
+
 char *command_line_usage(const Verb *verb) {
+        static const char program[] = "perfctl";
+        Usage u = { .column = strlen("usage: ") + strlen(program) };
         char *usage;
         size_t size;
-        FILE *f = must_have(open_memstream(&usage, &size));
 
-        fprintf(f, "perfctl [--socket PATH] [--json] %s%s%s", verb->name, *verb->arguments ? " " : "", verb->arguments);
+        u.f = must_have(open_memstream(&usage, &size));
+        fputs(program, u.f);
+        usage_put(&u, "[--socket PATH]");
+        usage_put(&u, "[--json]");
+        usage_put(&u, "%s%s%s", verb->name, *verb->arguments ? " " : "", verb->arguments);
         for (const Option *o = verb->options; o->name; o++)
-                fprintf(f, " [--%s%s%s]%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "",
-                        o->repeats ? "..." : "");
+                usage_put(&u, "[--%s%s%s]%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "",
+                          o->repeats ? "..." : "");
         if (verb->has_command)
-                fputs(" [-- COMMAND...]", f);
-        must_have(fclose(f) == 0 ? usage : NULL);
+                usage_put(&u, "[-- COMMAND...]");
+        must_have(fclose(u.f) == 0 ? usage : NULL);
         return usage;
 }

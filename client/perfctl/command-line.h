@@ -8,5 +8,7 @@
  * after a message. Without a verb, p->verb is NULL.
  */
 int command_line_parse(Perfctl *p, int argc, char **argv);
-/* "perfctl add EVENT [--name NAME] ..." in malloc'ed memory. */
+#define HELP_WIDTH ((size_t)80) /* no line of help is longer, whatever reads it */
+
+/* "perfctl add EVENT [--name NAME] ..." in malloc'ed memory, to stand behind "usage: "; further lines are indented. */
 char *command_line_usage(const Verb *verb);

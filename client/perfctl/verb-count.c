@@ -118,7 +118,7 @@ static int verb_count_run(Perfctl *p) {
 const Verb verb_count = {
         .name = "count",
         .arguments = "EVENT...",
-        .help = "count samples by fields, process or container, until Ctrl-C or of a command",
+        .help = "count samples by fields, process or container",
         .options = {
                 EVENT_OPTION(WORDS_SHOWN),
                 { .name = "by", .argument = "FIELD,...", .help = "group by a field, comm, pid, cpu, unit, ...",

@@ -7,6 +7,26 @@
 #include "client/perfctl/command-line.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/near.h"
+#include "client/perfctl/text.h"
+
+/* "  NAME  what it is": a long name has a line of its own, and a long text continues below itself. */
+static void print_entry(Output *o, const char *name, size_t width, const char *text) {
+        size_t before = 2 + width + 1, n = strlen(text), part;
+
+        output_print(o, "  %-*s", (int)width, name);
+        if (strlen(name) > width)
+                output_print(o, "\n%*s", (int)before - 1, "");
+        for (; n > 0; text += part, n -= part) {
+                part = text_wrap(text, n, HELP_WIDTH - before);
+                output_put_char(o, ' ');
+                output_put(o, text, part);
+                output_put_char(o, '\n');
+                if (part == n)
+                        break;
+                output_print(o, "%*s", (int)before - 1, "");
+                part += text[part] == ' ';
+        }
+}
 
 static void print_options(Output *o, const Option *options) {
         for (; options->name; options++) {
@@ -14,7 +34,7 @@ static void print_options(Output *o, const Option *options) {
 
                 (void)snprintf(left, sizeof(left), "%s--%s%s%s", options->letter ? letter : "", options->name,
                                options->argument ? " " : "", options->argument ? options->argument : "");
-                output_print(o, "  %-26s %s\n", left, options->help);
+                print_entry(o, left, 26, options->help);
         }
 }
 
@@ -28,7 +48,7 @@ void help_print_all(Perfctl *p, FILE *instead) {
         output_print(o, "usage: perfctl [--socket PATH] [--json] VERB [ARGUMENT...]\n\nverbs:\n");
         for (size_t i = 0; verbs[i]; i++)
                 if (!verbs[i]->hidden)
-                        output_print(o, "  %-12s %s\n", verbs[i]->name, verbs[i]->help);
+                        print_entry(o, verbs[i]->name, 12, verbs[i]->help);
         output_print(o, "\noptions of all verbs:\n");
         print_options(o, global_options);
         output_print(o, "\nSee `perfctl help VERB` and perfctl(1) for details.\n");

@@ -305,13 +305,46 @@ static void test_status_stalled(void **state) {
         assert_non_null(strstr(r.text, "\"failovers\":0,\"stalled\":9000000000}]"));
 }
 
+static void assert_narrow(const char *text) {
+        for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+                if (end - line > 80)
+                        fail_msg("%.*s", (int)(end - line), line);
+}
+
+/* Also that of the verb with the most options, and of a mistake in its command line. */
+static void test_help_fits(void **state) {
+        Ran r;
+
+        run_start(&r, WORDS("help"));
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_OK);
+        assert_narrow(r.text);
+        assert_non_null(strstr(r.text, "\n  watch        print samples of running events, of events that it adds, or of a\n"
+                                       "               command\n"));
+        for (size_t i = 0; verbs[i]; i++) {
+                run_start(&r, WORDS("help", verbs[i]->name));
+                run_end(&r);
+                assert_int_equal(r.code, PERFCTL_OK);
+                assert_narrow(r.text);
+                assert_non_null(strstr(r.text, verbs[i]->help));
+                for (const Option *o = verbs[i]->options; o->name; o++)
+                        assert_non_null(strstr(r.text, o->name));
+        }
+        run_start(&r, WORDS("watch", "--wehre"));
+        run_end(&r);
+        assert_int_equal(r.code, PERFCTL_USAGE);
+        assert_narrow(r.message);
+        assert_non_null(strstr(r.message, "usage: perfctl [--socket PATH] [--json] watch [EVENT...] [--event EVENT,...]...\n"
+                                          "               [--where EXPR]"));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_add),           cmocka_unit_test(test_add_mistakes),
                 cmocka_unit_test(test_caret_of_args), cmocka_unit_test(test_list),
                 cmocka_unit_test(test_available),     cmocka_unit_test(test_doctor),
                 cmocka_unit_test(test_ledger_stalled), cmocka_unit_test(test_status_stalled),
-                cmocka_unit_test(test_ledger),
+                cmocka_unit_test(test_ledger),        cmocka_unit_test(test_help_fits),
         };
 
         return cmocka_run_group_tests(tests, open_listener, close_listener);
