@@ -459,6 +459,7 @@ const perfd_ring_ledger *perfd_result_ring_ledger(const perfd_result *result, si
 const perfd_subscriber_ledger *perfd_result_subscriber_ledger(const perfd_result *result, size_t i);
 const perfd_probe_ledger *perfd_result_probe_ledger(const perfd_result *result, size_t i);
 const perfd_planned_row *perfd_result_planned(const perfd_result *result, size_t i);             /* perfd_plan() */
+/* Of a plan what differs beside the events; of perfd_reload() and perfd_apply() what holds only when perfd has been started anew. */
 const perfd_difference *perfd_result_setting(const perfd_result *result, size_t i);
 const perfd_emitted_row *perfd_result_emitted(const perfd_result *result);
 const perfd_doctor_row *perfd_result_doctor(const perfd_result *result, size_t i);

@@ -3,6 +3,36 @@
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/reload.h"
 
+/* What perfd was not started with; an apply does not outlive it. */
+static void tell_restart(const Perfctl *p, const perfd_result *result) {
+        bool is_applied = p->n_arguments > 0;
+        const perfd_difference *d;
+
+        for (size_t i = 0; (d = perfd_result_setting(result, i)); i++)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s stays %s until perfd is started with %s", d->field, *d->before ? d->before : "unset",
+                                   *d->after ? d->after : "none");
+        if (!perfd_result_setting(result, 0))
+                return;
+        (void)perfctl_fail(p, PERFCTL_OK, is_applied ? "for that, write it into the configuration that perfd is started with (config in "
+                           "`perfctl status`), and restart it, as by `systemctl restart perfd`: what is applied ends with it"
+                           : "for that, restart it, as by `systemctl restart perfd`");
+}
+
+static void put_settings_json(Json *j, const perfd_result *result) {
+        const perfd_difference *d;
+
+        json_put_name(j, "needs_restart");
+        json_begin(j, '[');
+        for (size_t i = 0; (d = perfd_result_setting(result, i)); i++) {
+                json_begin(j, '{');
+                JSON_STRING(j, "field", d->field);
+                JSON_STRING(j, "before", d->before);
+                JSON_STRING(j, "after", d->after);
+                json_end(j, '}');
+        }
+        json_end(j, ']');
+}
+
 void reload_print(Perfctl *p, const perfd_result *result) {
         const perfd_reload_row *row = perfd_result_reload(result);
         Json j = json_of(&p->out);
@@ -18,6 +48,7 @@ void reload_print(Perfctl *p, const perfd_result *result) {
                 output_print(&p->out, "\n");
                 if (row->pending > 0)
                         (void)perfctl_fail(p, PERFCTL_OK, "%u events cannot be opened now: `perfctl list` says why", row->pending);
+                tell_restart(p, result);
                 return;
         }
         json_begin(&j, '{');
@@ -28,6 +59,8 @@ void reload_print(Perfctl *p, const perfd_result *result) {
         JSON_NUMBER(&j, "pending", row->pending);
         if (row->ring_size > 0)
                 JSON_NUMBER(&j, "ring_size", row->ring_size);
+        if (perfd_result_setting(result, 0))
+                put_settings_json(&j, result);
         json_end(&j, '}');
         json_end_line(&j);
 }

@@ -3,7 +3,7 @@
 
 #include "client/result/result.h"
 
-static const perfd_difference *differences_new(Arena *arena, Perfd__V1__Difference *const *m, size_t n) {
+const perfd_difference *result_differences_new(Arena *arena, Perfd__V1__Difference *const *m, size_t n) {
         perfd_difference *rows = arena_push(arena, n, sizeof(*rows));
 
         for (size_t i = 0; rows && i < n; i++)
@@ -16,7 +16,7 @@ static const perfd_difference *differences_new(Arena *arena, Perfd__V1__Differen
 static int add_list(perfd_result *result, perfd_planned_row *rows, perfd_change change, Perfd__V1__PlannedEvent *const *m,
                     size_t n) {
         for (size_t i = 0; i < n; i++) {
-                const perfd_difference *differences = differences_new(&result->arena, m[i]->differences, m[i]->n_differences);
+                const perfd_difference *differences = result_differences_new(&result->arena, m[i]->differences, m[i]->n_differences);
 
                 if (!differences)
                         return -ENOMEM;
@@ -52,7 +52,7 @@ int result_add_plan(perfd_result *result, const Perfd__V1__PlanReply *m) {
                 r = add_list(result, rows, PERFD_CHANGE_KEPT, m->kept, m->n_kept);
         if (r == 0)
                 r = add_list(result, rows, PERFD_CHANGE_PENDING, m->pending, m->n_pending);
-        if (r == 0 && !(result->settings = differences_new(&result->arena, m->settings, m->n_settings)))
+        if (r == 0 && !(result->settings = result_differences_new(&result->arena, m->settings, m->n_settings)))
                 r = -ENOMEM;
         result->n_settings = r == 0 ? m->n_settings : 0;
         return r;

@@ -192,6 +192,10 @@ static int add_reload(perfd_result *result, const Perfd__V1__ReloadReply *m) {
                 .pending = m->pending, .ring_size = m->ring_size,
         };
         result->reload = row;
+        result->settings = result_differences_new(&result->arena, m->settings, m->n_settings);
+        if (!result->settings)
+                return -ENOMEM;
+        result->n_settings = m->n_settings;
         return 0;
 }
 

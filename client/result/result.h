@@ -34,7 +34,9 @@ int result_new(Perfd__V1__ServerMessage *message, perfd_result **ret_result);
 /* A ledger alone; the message stays the caller's and has to live longer. -ENOMEM. */
 int result_new_ledger(const Perfd__V1__Ledger *ledger, perfd_result **ret_result);
 
-/* plan.c: fills planned rows and settings. -ENOMEM. */
+/* plan.c: rows of differences, whose texts stay the messages'. NULL: no memory. */
+const perfd_difference *result_differences_new(Arena *arena, Perfd__V1__Difference *const *m, size_t n);
+/* Fills planned rows and settings. -ENOMEM. */
 int result_add_plan(perfd_result *result, const Perfd__V1__PlanReply *m);
 
 /* ledger.c: fills the four kinds of ledger rows and balances them. -ENOMEM. */

@@ -287,6 +287,8 @@ int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e
  * and refuses nothing.
  */
 int supervisor_apply(Supervisor *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e);
+/* Those of the configuration that holds now which perfd was started without, and that a restart would let hold. -ENOMEM */
+int supervisor_add_restart_settings(const Supervisor *s, Perfd__V1__ReloadReply *ret);
 /* What that would do. The reply's strings and arrays are malloc'ed, for free_unpacked(), also when it fails. */
 int supervisor_plan(Supervisor *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret, Explanation *e);
 

@@ -199,7 +199,15 @@ def test_what_needs_a_restart_is_named():
             ], f"what is said the {time} time")
         equal(daemon.status().clock, "monotonic-raw", "the clock that perfd has")
         equal(documents(daemon, "watch", "--for", "1ms")[0]["clock"], "monotonic-raw", "the clock of a stream")
+        clock, pool = [{"field": field, "before": before, "after": after} for field, before, after in
+                       (("clock", "monotonic-raw", "monotonic"), ("batches.pool", "2097152", "1048576"))]
+        told = documents(daemon, "reload")[0]["needs_restart"]
+        equal([row for row in told if row != {"field": "access.stream-mode", "before": "0660", "after": "0600"}], [clock, pool],
+              "what a reload answers")
+        equal(documents(daemon, "apply", "-", data="version: 1\nbatches: {pool: 1MiB}\n")[0]["needs_restart"], [clock, pool],
+              "what an apply answers")
         equal(reload("version: 1\nclock: monotonic-raw\n"), [], "what is said once it is taken back")
+        check("needs_restart" not in documents(daemon, "reload")[0], "a reload that takes it back names it")
 
 
 def test_apply_is_all_or_nothing():

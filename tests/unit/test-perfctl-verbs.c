@@ -305,6 +305,48 @@ static void test_status_stalled(void **state) {
         assert_non_null(strstr(r.text, "\"failovers\":0,\"stalled\":9000000000}]"));
 }
 
+/* An answer to words[]. */
+static void change_clock(Ran *r, const char *const *words) {
+        Perfd__V1__Response yes = PERFD__V1__RESPONSE__INIT;
+        Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
+        Perfd__V1__Difference clock = PERFD__V1__DIFFERENCE__INIT, *settings[] = { &clock };
+
+        clock.field = (char *)"clock";
+        clock.before = (char *)"monotonic";
+        clock.after = (char *)"boottime";
+        clock.restart = true;
+        reply.kept = 3;
+        reply.settings = settings;
+        reply.n_settings = 1;
+        yes.id = 2;
+        yes.body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
+        yes.reloaded = &reply;
+        run_start(r, words);
+        run_greet(r);
+        play_request_free(play_request(r->daemon));
+        play_response(r->daemon, &yes);
+        run_end(r);
+}
+
+/* A restart loses what was applied, so what has to be done is not the same. */
+static void test_needs_restart(void **state) {
+        Ran r;
+
+        change_clock(&r, WORDS("apply", "/proc/version"));
+        assert_ran(&r, PERFCTL_OK, "added 0, removed 0, changed 0, kept 3\n",
+                   "perfctl: apply: clock stays monotonic until perfd is started with boottime\n"
+                   "perfctl: apply: for that, write it into the configuration that perfd is started with (config in `perfctl status`), "
+                   "and restart it, as by `systemctl restart perfd`: what is applied ends with it\n");
+        change_clock(&r, WORDS("reload"));
+        assert_ran(&r, PERFCTL_OK, "added 0, removed 0, changed 0, kept 3\n",
+                   "perfctl: reload: clock stays monotonic until perfd is started with boottime\n"
+                   "perfctl: reload: for that, restart it, as by `systemctl restart perfd`\n");
+        change_clock(&r, WORDS("--json", "reload"));
+        assert_ran(&r, PERFCTL_OK,
+                   "{\"added\":0,\"removed\":0,\"changed\":0,\"kept\":3,\"pending\":0,"
+                   "\"needs_restart\":[{\"field\":\"clock\",\"before\":\"monotonic\",\"after\":\"boottime\"}]}\n", "");
+}
+
 static void assert_narrow(const char *text) {
         for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
                 if (end - line > 80)
@@ -345,6 +387,7 @@ int main(void) {
                 cmocka_unit_test(test_available),     cmocka_unit_test(test_doctor),
                 cmocka_unit_test(test_ledger_stalled), cmocka_unit_test(test_status_stalled),
                 cmocka_unit_test(test_ledger),        cmocka_unit_test(test_help_fits),
+                cmocka_unit_test(test_needs_restart),
         };
 
         return cmocka_run_group_tests(tests, open_listener, close_listener);

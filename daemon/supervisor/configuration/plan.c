@@ -141,14 +141,17 @@ static int plan_pending(const Reload *w, Perfd__V1__PlanReply *ret) {
         return r;
 }
 
-static int plan_settings(const Config *before, const Config *after, Perfd__V1__PlanReply *ret) {
+/* at_restart: only those that hold when perfd has been started anew. The list grows also when it fails. */
+static int add_settings(const Config *before, const Config *after, bool at_restart, Perfd__V1__Difference ***list, size_t *n) {
         ConfigDifference d;
         int r = 0;
 
         for (size_t row = 0; r == 0 && config_difference_next(before, after, &row, &d);) {
-                r = difference_new(d.key->pattern, d.before, d.after, &ret->settings, &ret->n_settings);
+                if (at_restart && !d.key->restart)
+                        continue;
+                r = difference_new(d.key->pattern, d.before, d.after, list, n);
                 if (r == 0)
-                        ret->settings[ret->n_settings - 1]->restart = d.key->restart;
+                        (*list)[*n - 1]->restart = d.key->restart;
         }
         return r;
 }
@@ -356,7 +359,11 @@ static int plan_all(Supervisor *s, const Config *c, const Reload *w, Perfd__V1__
                 r = plan_removed(w, ret);
         if (r == 0)
                 r = plan_pending(w, ret);
-        return r == 0 ? plan_settings(s->config, c, ret) : r;
+        return r == 0 ? add_settings(s->config, c, false, &ret->settings, &ret->n_settings) : r;
+}
+
+int supervisor_add_restart_settings(const Supervisor *s, Perfd__V1__ReloadReply *ret) {
+        return add_settings(s->started_with, s->config, true, &ret->settings, &ret->n_settings);
 }
 
 int supervisor_plan(Supervisor *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret, Explanation *e) {

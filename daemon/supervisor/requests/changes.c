@@ -217,22 +217,26 @@ int handle_plan(RequestContext *a, Explanation *e) {
 int handle_apply(RequestContext *a, Explanation *e) {
         const Perfd__V1__ApplyRequest *q = a->request->apply;
         Perfd__V1__ReloadReply *reply = malloc(sizeof(*reply));
+        int r;
 
         if (!reply)
                 return error_origin(-ENOMEM);
         perfd__v1__reload_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
         a->response->reloaded = reply;
-        return supervisor_apply(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
+        r = supervisor_apply(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
+        return r == 0 ? supervisor_add_restart_settings(a->supervisor, reply) : r;
 }
 
 int handle_reload(RequestContext *a, Explanation *e) {
         Perfd__V1__ReloadReply *reply = malloc(sizeof(*reply));
+        int r;
 
         if (!reply)
                 return error_origin(-ENOMEM);
         perfd__v1__reload_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
         a->response->reloaded = reply;
-        return supervisor_reload(a->supervisor, reply, e);
+        r = supervisor_reload(a->supervisor, reply, e);
+        return r == 0 ? supervisor_add_restart_settings(a->supervisor, reply) : r;
 }
