@@ -243,7 +243,7 @@ def test_foreign_processes():
                 "which is no": spec(f"uprobe:{PERFCTL}:main", target=pb.Target(pids=[pid])),
                 "which is no ": spec("kprobe:vfs_read", target=pb.Target(pids=[pid])),
                 "which is no  ": spec("mem:0x1000", target=pb.Target(pids=[pid])),
-                "callchain of the kernel": spec(period=1, callchain=pb.CALLCHAIN_BOTH, target=pb.Target(pids=[pid])),
+                "callchain of the kernel (that of user space alone is granted: --callchain user), is not granted to uid 4001": spec(period=1, callchain=pb.CALLCHAIN_BOTH, target=pb.Target(pids=[pid])),
                 "an attr": spec(period=1, attr=[pb.AttrSetting(name="sigtrap", value="true")], target=pb.Target(pids=[pid])),
                 "an attr ": spec(period=1, attr=[pb.AttrSetting(name="exclude-kernel", value="false")],
                     target=pb.Target(pids=[pid])),
