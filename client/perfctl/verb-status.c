@@ -125,8 +125,8 @@ static void put_config(Table *t, const perfd_status_row *s) {
         time_t seconds = (time_t)(s->config_read / 1000000000);
         struct tm tm;
 
-        if (t->human && *s->applied)
-                changed = *s->config ? "replaced by an apply: `perfctl reload` returns to it" : "replaced by an apply";
+        if (*s->applied)
+                changed = !t->human ? "replaced" : *s->config ? "replaced by an apply: `perfctl reload` returns to it" : "replaced by an apply";
         else if (s->config_changed)
                 changed = t->human ? "yes: `perfctl reload` reads it again" : "yes";
         if (s->config_read > 0 && localtime_r(&seconds, &tm))

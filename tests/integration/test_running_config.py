@@ -29,11 +29,15 @@ def config_of(daemon):
     return status(daemon)["config"]
 
 
+def fact(daemon, name):
+    facts = dict(line.split("\t") for line in perfctl(daemon, "status").stdout.splitlines() if line.count("\t") == 1)
+    return facts[name]
+
+
 def test_none():
     with Daemon() as daemon:
         equal(expect(daemon, ""), 0, "when the defaults were read")
-        facts = dict(line.split("\t") for line in perfctl(daemon, "status").stdout.splitlines() if line.count("\t") == 1)
-        equal([facts[name] for name in ("config", "applied", "config-read", "config-changed")], ["", "", "-", "no"], "as text")
+        equal([fact(daemon, name) for name in ("config", "applied", "config-read", "config-changed")], ["", "", "-", "no"], "as text")
 
 
 def test_reload_and_apply():
@@ -53,6 +57,7 @@ def test_reload_and_apply():
         perfctl(daemon, "apply", other)
         applied = expect(daemon, path, applied=other)
         check(applied > reloaded, "the apply has read it")
+        equal(fact(daemon, "config-changed"), "replaced", "to a program, the file while something else holds")
         write(path, "version: 1\nno-such-key: 1\n")
         perfctl(daemon, "reload", status=1)
         equal(expect(daemon, path, applied=other), applied, "a reload that was refused")
