@@ -46,6 +46,22 @@ static ConfigPlace place_at_offset(const NodeReader *r, size_t offset) {
         return at;
 }
 
+/* What stands at a mark, whose column counts characters. */
+static char byte_at(const NodeReader *r, yaml_mark_t mark) {
+        size_t line = 0, column = 0, i = 0;
+
+        for (; i < r->length && line < mark.line; i++)
+                line += r->bytes[i] == '\n';
+        for (; i < r->length && column < mark.column; i++)
+                column += i + 1 == r->length || (r->bytes[i + 1] & 0xc0) != 0x80;
+        return i < r->length ? (char)r->bytes[i] : '\0';
+}
+
+/* The library says of a tab "found character that cannot start any token", and of one in a text that it is no space. */
+static bool is_misplaced_tab(const NodeReader *r) {
+        return r->parser->error == YAML_SCANNER_ERROR && byte_at(r, r->parser->problem_mark) == '\t';
+}
+
 static int refuse_syntax(NodeReader *r) {
         const yaml_parser_t *p = r->parser;
 
@@ -53,6 +69,9 @@ static int refuse_syntax(NodeReader *r) {
                 return error_origin(-ENOMEM);
         if (p->error == YAML_READER_ERROR)
                 config_diagnostics_add(r->mistakes, place_at_offset(r, p->problem_offset), "not YAML: %s", p->problem);
+        else if (is_misplaced_tab(r))
+                config_diagnostics_add(r->mistakes, place_of(r, p->problem_mark),
+                                       "not YAML: a tab, and YAML is indented by spaces alone");
         else if (p->context)
                 config_diagnostics_add(r->mistakes, mark_place(r, p->problem_mark), "not YAML: %s, %s (from line %zu)",
                                        p->problem, p->context, p->context_mark.line + 1);

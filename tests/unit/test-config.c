@@ -225,6 +225,10 @@ static void test_yaml(void **state) {
                 { "- version: 1\n", "f:1:1: the file: found a list, expected a mapping of keys to values\n" },
                 { "version: 1\nclock: [a\n",
                   "f:3:1: not YAML: did not find expected ',' or ']', while parsing a flow sequence (from line 2)\n" },
+                { "version: 1\ngroups:\n\tg: {}\n", "f:3:1: not YAML: a tab, and YAML is indented by spaces alone\n" },
+                { "version: 1\ngroups:\n # \xc3\xbc\n \tg: {}\n", "f:4:2: not YAML: a tab, and YAML is indented by spaces alone\n" },
+                { "version: 1\nclock: @a\n", "f:2:8: not YAML: found character that cannot start any token, while scanning for the next token "
+                                            "(from line 2)\n" },
                 { "version: 1\nclock: a: b\n", "f:2:9: not YAML: mapping values are not allowed in this context\n" },
                 { "version: 1\n# \xc3\xbc\xff\n", "f:2:4: not YAML: invalid leading UTF-8 octet\n" },
                 { "version: 1\n---\nversion: 1\n", "f:2:1: a second document begins here: only one is read from a "
