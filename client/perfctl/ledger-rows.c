@@ -142,8 +142,8 @@ void ledger_put_counts(Table *t, const perfd_count *counts, size_t n) {
 const char *ledger_explain_unwritten(const perfd_count *counts, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if (strcmp(counts[i].reason, "kernel_unwritten") == 0 && counts[i].count > 0)
-                        return "kernel_unwritten: the kernel counted these and wrote no record of them, as where an event is changed or "
-                               "its own rules forbid it; larger rings or queues do not help";
+                        return "kernel_unwritten: the kernel counted these and wrote no record of them, interrupted by a change of perf events "
+                               "or because it shows nobody what that process does; no setting of perfd avoids it";
         return NULL;
 }
 

@@ -80,7 +80,7 @@ static void print_end(const StreamLoop *l, const perfd_end *end, uint64_t n, con
         text_put_string(&err, end->reason);
         output_put_char(&err, '\n');
         if (unwritten)
-                output_print(&err, "%s\n", unwritten);
+                output_print(&err, "%s%s\n", unwritten, l->may_lose ? "" : ": --allow-loss ends with 0 all the same");
         if (is_text && (lost > 0 || l->has_tables)) {
                 output_put_char(&err, '\n');
                 ledger_print_tables(&err, true, terminal_width(STDERR_FILENO), end->ledger);

@@ -4,8 +4,18 @@
 #include "client/perfctl/ledger-rows.h"
 #include "client/perfctl/terminal.h"
 
+static const char *explain_unwritten(const perfd_result *result) {
+        const perfd_event_ledger *row;
+        const char *text = NULL;
+
+        for (size_t i = 0; !text && (row = perfd_result_event_ledger(result, i)); i++)
+                text = ledger_explain_unwritten(row->lost, row->n_lost);
+        return text;
+}
+
 static int ledger_run(Perfctl *p) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        const char *unwritten;
         int r = perfctl_connect(p);
 
         if (r != 0)
@@ -20,6 +30,9 @@ static int ledger_run(Perfctl *p) {
                 output_print(&p->out, "\nall rows balance%s\n",
                              perfd_result_is_loss_exact(result) ? "" : "; the kernel's own losses are a lower bound");
         output_flush(&p->out);
+        unwritten = p->json ? NULL : explain_unwritten(result);
+        if (unwritten)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s", unwritten);
         return ledger_judge(p, result);
 }
 

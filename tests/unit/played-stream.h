@@ -182,7 +182,8 @@ static inline void play_gap(int fd, uint64_t first, uint64_t last, uint64_t sequ
 
 /* The closing ledger: `sent` to us, and one lost; `wrong` is added to what the event is said to have occurred. */
 /* Of a stream in whose time `lost` more were lost in the ring, and that `dropped` did not reach; one was lost before. */
-static inline void play_end_lost(int fd, uint64_t sequence, uint64_t sent, uint64_t wrong, uint64_t n_lost, uint64_t n_dropped) {
+static inline void play_end_lost_for(int fd, const char *reason, uint64_t sequence, uint64_t sent, uint64_t wrong, uint64_t n_lost,
+                                     uint64_t n_dropped) {
         Perfd__V1__Packet p = PERFD__V1__PACKET__INIT;
         Perfd__V1__StreamEnd end = PERFD__V1__STREAM_END__INIT;
         Perfd__V1__Ledger ledger = PERFD__V1__LEDGER__INIT;
@@ -194,7 +195,7 @@ static inline void play_end_lost(int fd, uint64_t sequence, uint64_t sent, uint6
         Perfd__V1__RingLedger ring = PERFD__V1__RING_LEDGER__INIT, *rings[] = { &ring };
         Perfd__V1__SubscriberLedger own = PERFD__V1__SUBSCRIBER_LEDGER__INIT, *subscribers[] = { &own };
 
-        lost.reason = lost_since.reason = (char *)"kernel_ring";
+        lost.reason = lost_since.reason = (char *)reason;
         lost.count = 1 + n_lost;
         lost_since.count = n_lost;
         since.occurred = sent + n_dropped + n_lost;
@@ -234,6 +235,10 @@ static inline void play_end_lost(int fd, uint64_t sequence, uint64_t sent, uint6
         p.sequence = sequence;
         p.end = &end;
         play_packet(fd, &p);
+}
+
+static inline void play_end_lost(int fd, uint64_t sequence, uint64_t sent, uint64_t wrong, uint64_t n_lost, uint64_t n_dropped) {
+        play_end_lost_for(fd, "kernel_ring", sequence, sent, wrong, n_lost, n_dropped);
 }
 
 static inline void play_end(int fd, uint64_t sequence, uint64_t sent, uint64_t wrong) {

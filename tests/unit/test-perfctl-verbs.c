@@ -171,6 +171,7 @@ static void test_ledger(void **state) {
         Perfd__V1__EventLedger e = PERFD__V1__EVENT_LEDGER__INIT, *events[] = { &e };
         Perfd__V1__ProbeLedger a = PERFD__V1__PROBE_LEDGER__INIT, b = PERFD__V1__PROBE_LEDGER__INIT,
                                *probes[] = { &a, &b };
+        Perfd__V1__Count lost = PERFD__V1__COUNT__INIT, *counts = &lost;
         Perfd__V1__Request *request;
         Ran r;
 
@@ -223,6 +224,18 @@ static void test_ledger(void **state) {
         play_response(r.daemon, &yes);
         run_end(&r);
         assert_int_equal(r.code, PERFCTL_OK);
+        assert_string_equal(r.message, "");
+        lost.reason = (char *)"kernel_unwritten";
+        lost.count = 2;
+        e.delivered = 5;
+        e.lost = &counts;
+        e.n_lost = 1;
+        run_start(&r, WORDS("ledger"));
+        run_greet(&r);
+        play_response(r.daemon, &yes);
+        run_end(&r);
+        assert_non_null(strstr(r.text, "external:a\t-\t7\t5\t0\tkernel_unwritten 2\t"));
+        assert_non_null(strstr(r.message, "perfctl: ledger: kernel_unwritten: the kernel counted these and wrote no record of them"));
 }
 
 /* One event on two CPUs, the second of which has a reader that does not answer; `balanced` is the first one. */

@@ -295,6 +295,24 @@ static void test_watch_tells_losses(void **state) {
         assert_int_equal(r.code, PERFCTL_OK);
 }
 
+/* What no option avoids: the one that there is, is named unless it was given. */
+static void test_watch_unwritten(void **state) {
+        static const char explained[] = "1 items, 3 lost: kernel_unwritten 3; stopped\nkernel_unwritten: the kernel counted these and wrote no "
+                                        "record of them, interrupted by a change of perf events or because it shows nobody what that "
+                                        "process does; no setting of perfd avoids it";
+        Ran r;
+
+        for (int allowed = 0; allowed < 2; allowed++) {
+                watch_start(&r, allowed ? WORDS("watch", "--count=1", "--allow-loss") : WORDS("watch", "--count=1"), 1);
+                await_stop(&r);
+                play_end_lost_for(r.daemon, "kernel_unwritten", 3, 1, 0, 3, 0);
+                run_end(&r);
+                assert_non_null(strstr(r.message, explained));
+                assert_non_null(strstr(r.message, allowed ? "avoids it\n\nEVENT" : "avoids it: --allow-loss ends with 0 all the same\n\nEVENT"));
+                assert_int_equal(r.code, allowed ? PERFCTL_OK : PERFCTL_LOST);
+        }
+}
+
 /* A daemon that is gone: what was lost until then, and a failure. */
 static void test_watch_lost_and_cut_off(void **state) {
         Ran r;
@@ -384,6 +402,7 @@ int main(void) {
                 cmocka_unit_test(test_watch_nothing_runs),
                 cmocka_unit_test(test_watch_one_line),
                 cmocka_unit_test(test_watch_tells_losses),
+                cmocka_unit_test(test_watch_unwritten),
                 cmocka_unit_test(test_watch_lost_and_cut_off),
                 cmocka_unit_test(test_watch_judges),
                 cmocka_unit_test(test_watch_reader_gone),

@@ -174,8 +174,8 @@ static void test_list(void **state) {
         run_end(&r);
         assert_ran(&r, PERFCTL_OK,
                    "a:b\t4\ta:b\tio\tenabled\tpid 5,6\t\t\tclient\t0\t18446744073709551615\t7\tkernel_ring 5, kernel_unwritten 2\tx > 1\t\n",
-                   "perfctl: list: kernel_unwritten: the kernel counted these and wrote no record of them, as where an event is changed or its "
-                   "own rules forbid it; larger rings or queues do not help\n");
+                   "perfctl: list: kernel_unwritten: the kernel counted these and wrote no record of them, interrupted by a change of perf "
+                   "events or because it shows nobody what that process does; no setting of perfd avoids it\n");
         run_start(&r, WORDS("list", "--json"));
         run_greet(&r);
         play_response(r.daemon, &yes);
