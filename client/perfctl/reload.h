@@ -5,3 +5,5 @@
 
 /* One line: how many events were added, removed, changed and kept. */
 void reload_print(Perfctl *p, const perfd_result *result);
+/* What the daemon has refused, as an exit status; of an event that may come, there is another way than to wait: --allow-pending. */
+int reload_fail(const Perfctl *p, const char *allow_pending);

@@ -1,21 +1,8 @@
 /* A configuration that is tried, or made by a program: it holds until the daemon reads its own again. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/perfctl/input-file.h"
 #include "client/perfctl/reload.h"
-
-/* Of an event that may come, there is another way than to wait. */
-static int fail(const Perfctl *p) {
-        perfd_refusal why = perfd_client_error(p->client)->refusal;
-        bool may_come = why == PERFD_REFUSED_NOT_FOUND || why == PERFD_REFUSED_DENIED || why == PERFD_REFUSED_EXHAUSTED ||
-                        why == PERFD_REFUSED_UNSUPPORTED;
-        int r = perfctl_fail_client(p, NULL);
-
-        if (may_come && strcmp(perfd_client_error(p->client)->reason, "read-only") != 0 && !perfctl_get(p, "allow-pending"))
-                (void)perfctl_fail(p, r, "nothing is changed; with --allow-pending all else is, and this event is opened when it can be");
-        return r;
-}
 
 static int apply_bytes(Perfctl *p, const char *bytes, size_t n) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
@@ -24,7 +11,7 @@ static int apply_bytes(Perfctl *p, const char *bytes, size_t n) {
         if (r != 0)
                 return r;
         if (perfd_apply(p->client, bytes, n, p->arguments[0], perfctl_get(p, "allow-pending") != NULL, &result) != 0)
-                return fail(p);
+                return reload_fail(p, "nothing is changed; with --allow-pending all else is, and this event is opened when it can be");
         reload_print(p, result);
         return PERFCTL_OK;
 }

@@ -1,4 +1,6 @@
 /* The daemon reads its configuration again; the whole of it comes to hold, or nothing does. */
+#include <string.h>
+
 #include "client/perfctl/json.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/reload.h"
@@ -63,6 +65,17 @@ void reload_print(Perfctl *p, const perfd_result *result) {
                 put_settings_json(&j, result);
         json_end(&j, '}');
         json_end_line(&j);
+}
+
+int reload_fail(const Perfctl *p, const char *allow_pending) {
+        perfd_refusal why = perfd_client_error(p->client)->refusal;
+        bool may_come = why == PERFD_REFUSED_NOT_FOUND || why == PERFD_REFUSED_DENIED || why == PERFD_REFUSED_EXHAUSTED ||
+                        why == PERFD_REFUSED_UNSUPPORTED;
+        int r = perfctl_fail_client(p, NULL);
+
+        if (may_come && strcmp(perfd_client_error(p->client)->reason, "read-only") != 0 && !perfctl_get(p, "allow-pending"))
+                (void)perfctl_fail(p, r, "%s", allow_pending);
+        return r;
 }
 
 static int reload_run(Perfctl *p) {

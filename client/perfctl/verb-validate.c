@@ -65,7 +65,7 @@ static void print_skipped(Perfctl *p, const ConfigFiles *files) {
 }
 
 static int print_result(Perfctl *p, const perfd_result *result) {
-        bool is_strict = perfctl_get(p, "strict") != NULL, is_wrong = false;
+        bool is_strict = perfctl_get(p, "strict") != NULL, is_wrong = false, has_notes = false;
         const perfd_mistake_row *row;
 
         for (size_t i = 0; (row = perfd_result_mistake(result, i)); i++) {
@@ -77,7 +77,11 @@ static int print_result(Perfctl *p, const perfd_result *result) {
 
                 print_row(p, is_note && is_strict ? KIND_MISTAKE : is_note ? KIND_NOTE : KIND_WARNING, row);
                 is_wrong = is_wrong || (is_note && is_strict);
+                has_notes = has_notes || (is_note && !is_strict);
         }
+        if (has_notes && !p->json)
+                (void)perfctl_fail(p, PERFCTL_OK, "a start and a reload open what a note is about when it can be; `plan` and `apply` refuse it "
+                                   "without --allow-pending");
         return is_wrong ? PERFCTL_FAILED : PERFCTL_OK;
 }
 

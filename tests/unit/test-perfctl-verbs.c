@@ -360,6 +360,30 @@ static void test_needs_restart(void **state) {
                    "\"needs_restart\":[{\"field\":\"clock\",\"before\":\"monotonic\",\"after\":\"boottime\"}]}\n", "");
 }
 
+/* That of an event which is not there: all three verbs lead to one option. */
+static void test_allow_pending(void **state) {
+        static const struct {
+                const char *words[4], *message;
+        } cases[] = {
+                { { "plan", "/proc/version" }, "perfctl: plan: no such event\nperfctl: plan: `apply` would change nothing; with "
+                  "--allow-pending, in both, all else is changed, and this event is opened when it can be\n" },
+                { { "apply", "/proc/version" }, "perfctl: apply: no such event\nperfctl: apply: nothing is changed; with --allow-pending "
+                  "all else is, and this event is opened when it can be\n" },
+                { { "plan", "/proc/version", "--allow-pending" }, "perfctl: plan: no such event\n" },
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                Ran r;
+
+                run_start(&r, cases[i].words);
+                run_greet(&r);
+                play_request_free(play_request(r.daemon));
+                play_no(&r, 2, PERFD__V1__STATUS__STATUS_NOT_FOUND, "unknown-event", "no such event");
+                run_end(&r);
+                assert_ran(&r, PERFCTL_FAILED, "", cases[i].message);
+        }
+}
+
 static void assert_narrow(const char *text) {
         for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
                 if (end - line > 80)
@@ -400,7 +424,7 @@ int main(void) {
                 cmocka_unit_test(test_available),     cmocka_unit_test(test_doctor),
                 cmocka_unit_test(test_ledger_stalled), cmocka_unit_test(test_status_stalled),
                 cmocka_unit_test(test_ledger),        cmocka_unit_test(test_help_fits),
-                cmocka_unit_test(test_needs_restart),
+                cmocka_unit_test(test_needs_restart), cmocka_unit_test(test_allow_pending),
         };
 
         return cmocka_run_group_tests(tests, open_listener, close_listener);
