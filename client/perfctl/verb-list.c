@@ -186,10 +186,57 @@ static void print_json(Perfctl *p, const perfd_event_row *e) {
         json_end_line(&j);
 }
 
+static void write_globs(FILE *f, const char *what, char *const *globs, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                fprintf(f, "%s%s", i > 0 ? ", " : what, globs[i]);
+}
+
+/* By which rule there is less in the list than there may be; NULL: all that runs is in it. Malloc'ed. */
+static char *rule_text(const perfd_access *a) {
+        char *text;
+        size_t size;
+        FILE *f;
+
+        if (!a || !a->is_limited || a->status)
+                return NULL;
+        f = must_have(open_memstream(&text, &size));
+        if (a->rule == 0)
+                fputs("no rule of access.rules is for this user, so that none are listed", f);
+        else {
+                bool may_add = a->stat || a->own_processes, has_names = a->n_subscribe + a->n_emit > 0;
+
+                fprintf(f, "rule %" PRIu32 " of access.rules (%s) lets this user see ", a->rule, a->place);
+                write_globs(f, "", a->subscribe, a->n_subscribe);
+                write_globs(f, a->n_subscribe > 0 ? ", " : "", a->emit, a->n_emit);
+                if (may_add)
+                        fprintf(f, "%swhat it has added itself", has_names ? ", and " : "");
+                fputs(may_add || has_names ? ", and no other event" : "no event", f);
+        }
+        must_have(fclose(f) == 0 ? text : NULL);
+        return text;
+}
+
+/* Nobody may take what he sees for all that there is. */
+static int tell_rule(Perfctl *p, bool *ret_told) {
+        __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
+        char *text;
+
+        *ret_told = false;
+        if (perfd_status(p->client, &result) != 0)
+                return perfctl_fail_client(p, NULL);
+        text = rule_text(perfd_result_status(result)->access);
+        if (text)
+                (void)perfctl_fail(p, PERFCTL_OK, "%s", text);
+        *ret_told = text;
+        free(text);
+        return PERFCTL_OK;
+}
+
 static int list_run(Perfctl *p) {
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
         const perfd_event_row *e;
         int r = perfctl_connect(p);
+        bool told = false;
 
         if (r != 0)
                 return r;
@@ -199,10 +246,14 @@ static int list_run(Perfctl *p) {
                 print_table(p, result);
         for (size_t i = 0; p->json && (e = perfd_result_event(result, i)); i++)
                 print_json(p, e);
+        if (p->human || !perfd_result_event(result, 0))
+                r = tell_rule(p, &told);
+        if (r != 0 || told)
+                return r;
         if (!perfd_result_event(result, 0) && p->n_arguments > 0)
                 return perfctl_fail(p, PERFCTL_OK, "no running event matches '%s'", p->arguments[0]);
         if (!perfd_result_event(result, 0))
-                return perfctl_fail(p, PERFCTL_OK, "no running events, or none that this user may see (`perfctl status`)");
+                return perfctl_fail(p, PERFCTL_OK, "no running events");
         return PERFCTL_OK;
 }
 

@@ -52,6 +52,26 @@ def perfctl(daemon, uid, *arguments):
                           check=False, user=uid, group=uid, extra_groups=[])
 
 
+def test_list_names_the_rule():
+    """Who is shown less than there is, is told by which rule: where nothing is left, or on a terminal."""
+    roles = rules(f"{{ users: [{ANN}], subscribe: [\"sched:*\"], emit: [external:noted], own-processes: true }}", f"{{ users: [{BOB}] }}")
+    with Daemon(roles) as daemon, daemon.client() as root:
+        os.chmod(daemon.directory, 0o755)
+        place = f"{daemon.directory}/perfd.yaml"
+        for uid, message in ((EVE, "no rule of access.rules is for this user, so that none are listed"),
+                             (BOB, f"rule 2 of access.rules ({place}:6) lets this user see no event"),
+                             (ANN, f"rule 1 of access.rules ({place}:5) lets this user see sched:*, external:noted, and what it has added itself, "
+                                   "and no other event"), (0, "no running events")):
+            ran = perfctl(daemon, uid, "list")
+            equal((ran.stdout, ran.stderr, ran.returncode), ("", f"perfctl: list: {message}\n", 0), f"the list of {uid}")
+        add(root, NOTED, "cpu-clock")
+        ran = perfctl(daemon, ANN, "list")
+        equal((ran.stdout.count("\n"), ran.stderr), (1, ""), "what there is, to a program")
+        ran = subprocess.run(["script", "-qec", f"{PERFCTL} --socket {daemon.stream} list", "/dev/null"], capture_output=True, text=True,
+                             timeout=perfd.PATIENCE, check=True, user=ANN, group=ANN, extra_groups=[], stdin=subprocess.DEVNULL)
+        check("external:noted" in ran.stdout and "cpu-clock" not in ran.stdout and f"rule 1 of access.rules ({place}:5) lets" in ran.stdout, ran.stdout)
+
+
 # ---- without rules, and for whom there are none ------------------------------------------------------------------------
 
 
