@@ -4,6 +4,7 @@
 #include "client/perfctl/item-columns.h"
 #include "client/perfctl/json.h"
 #include "client/perfctl/kallsyms.h"
+#include "client/perfctl/line-wrap.h"
 #include "client/perfctl/output.h"
 #include "client/perfctl/time-text.h"
 #include "client/perfd.h"
@@ -19,6 +20,7 @@ typedef struct ItemText {
         size_t event_width;
         Kallsyms *symbols; /* for addresses that a print format shows by name */
         bool has_heading; /* it was printed */
+        LineWrap wrap;
         bool has_pair;    /* the line has something behind its event */
 } ItemText;
 

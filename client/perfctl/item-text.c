@@ -61,19 +61,32 @@ static void heading_put_column(ItemText *t, const char *name, size_t width) {
         column_end(t, strlen(name), width);
 }
 
+static void wrap_begin(ItemText *t) {
+        t->wrap.width = 0;
+        if (t->is_padded)
+                line_wrap_begin(&t->wrap, t->out);
+}
+
+static void wrap_end(ItemText *t) {
+        line_wrap_end(&t->wrap, t->out);
+        output_put_char(t->out, '\n');
+}
+
 /* Before the first line, when it is known how long the names of events are. */
 static void heading_put(ItemText *t) {
         t->has_heading = true;
+        wrap_begin(t);
         colour_begin(t, HEADING);
         heading_put_column(t, "TIME", TIME_WIDTH(t->time.form));
         heading_put_column(t, "CPU", CPU_WIDTH);
         heading_put_column(t, "TASK", WHO_WIDTH);
+        line_wrap_from_here(&t->wrap, t->out);
         for (size_t i = 0; i < t->columns.n; i++)
                 heading_put_column(t, item_column_heading(&t->columns, i), t->columns.widths[i]);
         heading_put_column(t, "EVENT", t->event_width);
         output_put_string(t->out, "FIELDS");
         colour_end(t);
-        output_put_char(t->out, '\n');
+        wrap_end(t);
 }
 
 static size_t digits(uint64_t number) {
@@ -209,10 +222,12 @@ void item_print_text(ItemText *t, const perfd_item *item) {
 
         if (!t->has_heading)
                 heading_put(t);
+        wrap_begin(t);
         time_text_put(&t->time, t->out, perfd_item_time(item), t->is_padded);
         column_end(t, 0, 0);
         put_cpu(t, perfd_item_cpu(item));
         put_who(t, item);
+        line_wrap_from_here(&t->wrap, t->out);
         for (size_t i = 0; i < t->columns.n; i++) {
                 size_t width = item_column_put(&t->columns, i, t->out, perfd_item_process(item));
 
@@ -239,7 +254,7 @@ void item_print_text(ItemText *t, const perfd_item *item) {
         }
         if (!t->has_pair && !t->is_padded)
                 output_put_char(t->out, '\t'); /* as many columns as the others */
-        output_put_char(t->out, '\n');
+        wrap_end(t);
         put_callchain(t, item, PERFD_CALLCHAIN_KERNEL, "kernel");
         put_callchain(t, item, PERFD_CALLCHAIN_USER, "user");
         parts_put_lines(t, item);

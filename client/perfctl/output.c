@@ -13,7 +13,7 @@
 
 void output_init(Output *o, int fd) {
         o->fd = fd;
-        o->n = 0;
+        o->n = o->n_flushed = 0;
         o->error = 0;
 }
 
@@ -38,6 +38,7 @@ void output_flush(Output *o) {
                         o->error = errno;
         }
         o->n = 0;
+        o->n_flushed++;
 }
 
 void output_put_slow(Output *o, const char *bytes, size_t n) {

@@ -14,6 +14,7 @@
 typedef struct Output {
         int fd;
         size_t n;
+        size_t n_flushed; /* how often */
         int error; /* errno of the first write that failed; what is put afterwards is dropped */
         char bytes[OUTPUT_SIZE];
 } Output;

@@ -138,6 +138,23 @@ size_t text_width(const char *bytes, size_t n) {
         return width;
 }
 
+size_t text_shown_width(const char *bytes, size_t n) {
+        size_t width = 0;
+
+        for (size_t i = 0, length; i < n; i += length) {
+                const char *end = bytes[i] == '\033' ? memchr(bytes + i, 'm', n - i) : NULL;
+
+                if (end)
+                        length = (size_t)(end - bytes) + 1 - i;
+                else if (bytes[i] == '\\') {
+                        length = 1;
+                        width++;
+                } else
+                        width += first_width(bytes + i, n - i, &length);
+        }
+        return width;
+}
+
 size_t text_wrap(const char *bytes, size_t n, size_t width) {
         size_t used = 0, space = 0;
 

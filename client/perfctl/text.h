@@ -24,6 +24,8 @@ void text_put(Output *o, const char *bytes, size_t n);
 void text_put_string(Output *o, const char *string);
 /* Columns of a terminal that text_put() makes of it: wide characters have two. */
 size_t text_width(const char *bytes, size_t n);
+/* Columns of what text_put() has written, among it SGR sequences, which have none. */
+size_t text_shown_width(const char *bytes, size_t n);
 /*
  * text_put() of as much of the end as fits into `width`, behind an ellipsis if that is not all: it is their ends that tell paths and
  * names of events from each other. Gives the width that this is.

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -78,8 +79,9 @@ static inline void run_start(Ran *r, const char *const *words) {
         run_start_into(r, words, out);
 }
 
-/* On a terminal that leaves output as it is. */
-static inline void run_on_terminal(Ran *r, const char *const *words) {
+/* On a terminal that leaves output as it is. columns: 0 is one that does not say, and taken for one of 80. */
+static inline void run_on_terminal_of(Ran *r, const char *const *words, unsigned short columns) {
+        struct winsize size = { .ws_row = 24, .ws_col = columns };
         int fds[2] = { posix_openpt(O_RDWR | O_NOCTTY), -1 };
         struct termios mode;
 
@@ -91,7 +93,12 @@ static inline void run_on_terminal(Ran *r, const char *const *words) {
         assert_int_equal(tcgetattr(fds[1], &mode), 0);
         cfmakeraw(&mode);
         assert_int_equal(tcsetattr(fds[1], TCSANOW, &mode), 0);
+        assert_int_equal(ioctl(fds[1], TIOCSWINSZ, &size), 0);
         run_start_into(r, words, fds);
+}
+
+static inline void run_on_terminal(Ran *r, const char *const *words) {
+        run_on_terminal_of(r, words, 0);
 }
 
 /* The connection, greeted. */

@@ -187,8 +187,8 @@ static void test_watch_columns(void **state) {
         assert_int_equal(strncmp(r.text, columns, strlen(columns)), 0);
 }
 
-static void watch_on_terminal(Ran *r, const char *const *words, uint64_t gap) {
-        run_on_terminal(r, words);
+static void watch_on_terminal(Ran *r, const char *const *words, uint64_t gap, unsigned short columns) {
+        run_on_terminal_of(r, words, columns);
         watch_begin(r, 1, true);
         if (gap > 0)
                 watch_gap(r, 3, gap);
@@ -218,11 +218,33 @@ static void test_watch_terminal(void **state) {
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 (void)(cases[i].terminal ? setenv("TERM", cases[i].terminal, 1) : unsetenv("TERM"));
                 (void)(cases[i].no_colour ? setenv("NO_COLOR", cases[i].no_colour, 1) : unsetenv("NO_COLOR"));
-                watch_on_terminal(&r, WORDS("watch", "mine", "--time", "clock"), 7);
+                watch_on_terminal(&r, WORDS("watch", "mine", "--time", "clock"), 7, 300);
                 assert_string_equal(r.text, cases[i].has_colours
                                                     ? ON_TERMINAL("\033[1m", "\033[36m", "\033[31m", "\033[0m")
                                                     : ON_TERMINAL("", "", "", ""));
         }
+        unsetenv("NO_COLOR");
+}
+
+/* A line that is longer than the terminal goes on below itself, parted between its fields, in colours or not. */
+static void test_watch_narrow_terminal(void **state) {
+#define NARROW(bold, name, none)                                                                                          \
+        "      5.000000100    1  a b-10/11                 " bold "mine" none "   " name "state" none "=GONE\n"           \
+        "        " name "args" none "={5,18446744073709551615} " name "name" none "=\"a\\xff\\\"b\" " name "list" none      \
+        "={300,0,65535}\n        " name "flags" none "=WR|0x40 " name "blob" none "=000102fe\n          kernel"
+        Ran r;
+
+        setenv("TERM", "xterm", 1);
+        for (int coloured = 0; coloured < 2; coloured++) {
+                (void)(coloured ? unsetenv("NO_COLOR") : setenv("NO_COLOR", "1", 1));
+                watch_on_terminal(&r, WORDS("watch", "mine", "--time", "clock"), 0, 72);
+                assert_non_null(strstr(r.text, coloured ? NARROW("\033[1m", "\033[36m", "\033[0m") : NARROW("", "", "")));
+        }
+        setenv("NO_COLOR", "1", 1);
+        watch_on_terminal(&r, WORDS("watch", "mine", "--time", "clock"), 0, 48); /* not even the event has room */
+        assert_non_null(strstr(r.text, "TIME               CPU  TASK\n        EVENT  FIELDS\n"
+                                       "      5.000000100    1  a b-10/11\n        mine   state=GONE\n"
+                                       "        args={5,18446744073709551615}\n        name="));
         unsetenv("NO_COLOR");
 }
 
@@ -398,7 +420,7 @@ int main(void) {
                 cmocka_unit_test(test_watch_text),
                 cmocka_unit_test(test_watch_times),
                 cmocka_unit_test(test_watch_columns), cmocka_unit_test(test_watch_hostile_daemon),
-                cmocka_unit_test(test_watch_terminal),
+                cmocka_unit_test(test_watch_terminal), cmocka_unit_test(test_watch_narrow_terminal),
                 cmocka_unit_test(test_watch_nothing_runs),
                 cmocka_unit_test(test_watch_one_line),
                 cmocka_unit_test(test_watch_tells_losses),
