@@ -187,13 +187,32 @@ static void put_fields(ItemText *t, const perfd_item *item) {
         }
 }
 
+/* "FUNCTION+0xPLACE [MODULE]": all but the innermost are where a call returns to, which may be behind the end of the function. */
+static void put_frame_symbol(const ItemText *t, uint64_t address, bool returns) {
+        perfd_symbol symbol;
+
+        if (!kallsyms_find(t->symbols, address - returns, &symbol))
+                return;
+        output_put_char(t->out, t->is_padded ? ' ' : '\t');
+        text_put_string(t->out, symbol.name);
+        output_print(t->out, "+0x%" PRIx64, address - symbol.address);
+        if (*symbol.module) {
+                output_put_string(t->out, " [");
+                text_put_string(t->out, symbol.module);
+                output_put_char(t->out, ']');
+        }
+}
+
 static void put_callchain(ItemText *t, const perfd_item *item, perfd_callchain part, const char *name) {
         const uint64_t *addresses;
         size_t n = perfd_item_callchain(item, part, &addresses);
 
         for (size_t i = 0; i < n; i++) {
                 line_begin(t, i == 0 ? name : "");
-                output_print(t->out, t->is_padded ? "%16" PRIx64 "\n" : "%" PRIx64 "\n", addresses[i]);
+                output_print(t->out, t->is_padded ? "%16" PRIx64 : "%" PRIx64, addresses[i]);
+                if (part == PERFD_CALLCHAIN_KERNEL)
+                        put_frame_symbol(t, addresses[i], i > 0);
+                output_put_char(t->out, '\n');
         }
 }
 

@@ -104,5 +104,28 @@ def test_columns():
         equal(len(row), len(heading), "the columns")
 
 
+def test_names_of_callchains():
+    """Of the kernel's addresses the function and the place in it, as /proc/kallsyms has them; those of user space are numbers."""
+    me = "--pid", str(os.getpid())
+    functions = {}
+    with open("/proc/kallsyms", encoding="ascii") as file:
+        for address, _, name, *_ in map(str.split, file):
+            functions.setdefault(name, set()).add(int(address, 16))
+    if functions["schedule"] == {0}:
+        raise perfd.Skip("kernel.kptr_restrict hides the kernel's addresses")
+    with perfd.Daemon() as daemon:
+        watch = start(daemon, "watch", "--count", "1", "-g", *me, "sched:sched_switch")
+        perfd.wait_until(lambda: daemon.status().n_subscribers == 1, "the watch to begin")
+        time.sleep(0.001)  # it gives the CPU away
+        lines = [line.split("\t")[1:] for line in watch.communicate(timeout=perfd.PATIENCE)[0].splitlines() if line.startswith("\t")]
+        kernel = lines[:[line[0] for line in lines].index("user")]
+        equal(kernel[0][0], "kernel", "the first line")
+        check(len(kernel) > 1 and any(row[2].startswith("schedule+0x") for row in kernel), kernel)
+        for _, address, name in kernel:
+            function, place = name.split(" ")[0].split("+")
+            check(int(address, 16) - int(place, 16) in functions[function], f"{name} is at {address}")
+        equal({len(row) for row in lines[len(kernel):]}, {2}, "columns of user space")
+
+
 if __name__ == "__main__":
     perfd.main(globals())
