@@ -136,7 +136,7 @@ static void put_value(const ItemText *t, const perfd_item *item, size_t i, const
                 text = must_have(malloc(n + 1));
                 n = perfd_item_render(item, i, &symbols, text, n + 1);
         }
-        if (v->field->kind == PERFD_TEXT)
+        if (v->field->kind == PERFD_TEXT || (v->field->kind == PERFD_POINTER && v->field->n_values > 0))
                 text_put_value(t->out, (perfd_text){ .bytes = text, .length = n });
         else
                 text_put(t->out, text, n);

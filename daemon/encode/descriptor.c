@@ -52,7 +52,8 @@ static int add_values(Perfd__V1__FieldDescriptor *d, const PlanField *f) {
         return 0;
 }
 
-static int field_descriptor_new(const PlanField *f, Perfd__V1__FieldDescriptor **ret) {
+/* of_stream: for who gets its samples, and with them the addresses that have a name. */
+static int field_descriptor_new(const PlanField *f, bool of_stream, Perfd__V1__FieldDescriptor **ret) {
         _cleanup_(field_descriptor_freep) Perfd__V1__FieldDescriptor *d = malloc(sizeof(*d));
 
         if (!d)
@@ -64,7 +65,7 @@ static int field_descriptor_new(const PlanField *f, Perfd__V1__FieldDescriptor *
         d->flags = f->flags;
         d->hex = f->hex;
         if (set_string(&d->name, f->name) < 0 || set_string(&d->type, f->type) < 0 ||
-            set_string(&d->delimiter, f->delimiter) < 0 || add_values(d, f) < 0)
+            set_string(&d->delimiter, f->delimiter) < 0 || ((of_stream || f->kind != FIELD_POINTER) && add_values(d, f) < 0))
                 return error_origin(-ENOMEM);
         *ret = TAKE_PTR(d);
         return 0;
@@ -86,7 +87,7 @@ int field_descriptors_new(const Plan *plan, Perfd__V1__FieldDescriptor ***ret_fi
         if (!list)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
-                if (field_descriptor_new(&plan->fields[i], &list[i]) < 0)
+                if (field_descriptor_new(&plan->fields[i], false, &list[i]) < 0)
                         return drop_fields(list, i);
         *ret_fields = list;
         *ret_n_fields = n;
@@ -110,7 +111,7 @@ int event_descriptor_new(const EncodePlan *p, const char *name, const char *even
         if (!d->fields)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < p->n_fields; i++) {
-                if (field_descriptor_new(p->fields[i], &d->fields[i]) < 0)
+                if (field_descriptor_new(p->fields[i], true, &d->fields[i]) < 0)
                         return error_origin(-ENOMEM);
                 d->n_fields++;
         }

@@ -104,6 +104,23 @@ def test_columns():
         equal(len(row), len(heading), "the columns")
 
 
+def test_strings_of_the_kernel():
+    """A field that points to a string of the kernel is shown as that string, and can be asked for by it; lists tell nobody where it is."""
+    with open("/sys/kernel/tracing/printk_formats", encoding="ascii") as file:
+        strings = dict(line.rstrip("\n").split(" : ") for line in file)
+    with perfd.Daemon() as daemon:
+        run(daemon, "add", "rcu:rcu_utilization")
+        rows = watched(daemon, lambda: None, "--count", "20", "rcu:rcu_utilization")
+        equal({f'"{row["names"]["s"]}"' for row in rows} - set(strings.values()), set(), "strings that the kernel does not have")
+        text = rows[0]["names"]["s"]
+        rows = watched(daemon, lambda: None, "--count", "2", "--where", f's == "{text}"', "rcu:rcu_utilization")
+        equal({row["names"]["s"] for row in rows}, {text}, "what was asked for")
+        watch = start(daemon, "watch", "--count", "1", "--where", f's == "{text}"', "rcu:rcu_utilization")
+        line = watch.communicate(timeout=perfd.PATIENCE)[0].splitlines()[1]
+        check(line.endswith(f'\ts="{text}"' if " " in text else f"\ts={text}"), line)
+        check(text not in str(run(daemon, "show", "rcu:rcu_utilization")), "the list of its fields has the strings")
+
+
 def test_names_of_callchains():
     """Of the kernel's addresses the function and the place in it, as /proc/kallsyms has them; those of user space are numbers."""
     me = "--pid", str(os.getpid())

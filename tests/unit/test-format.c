@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "daemon/kernel/tracefs/format-number.h"
+#include "daemon/kernel/tracefs/printk-strings.h"
 #include "tests/unit/format-file.h"
 
 #define COMMON                                                                                                         \
@@ -49,6 +50,27 @@ static void check_value(const PlanField *f, size_t i, uint64_t value, const char
         assert_true(i < f->n_values);
         assert_true(f->values[i].value == value);
         assert_string_equal(f->values[i].name, name);
+}
+
+/* The kernel's strings, by their addresses: of pointers to one, and of nothing else. */
+static void test_printk_strings(void **state) {
+        static const char strings[] = "0xffffffff81000010 : \"rcu_preempt\"\n0xffffffff81000010 : \"rcu_preempt\"\n"
+                                      "\n0xffffffff81000020\n0x30 : \"\nzz : \"none\"\n"
+                                      "0xffffffff81000040 : \"a\\\"b\\tc\\\\\"\n0x50 : \"cut";
+        _cleanup_(plan_unrefp) Plan *p = parse_text("\tfield:const char * s;\toffset:8;\tsize:8;\tsigned:0;\n"
+                                                    "\tfield:void * other;\toffset:16;\tsize:8;\tsigned:0;\n"
+                                                    "\nprint fmt: \"%s %p\", REC->s, REC->other\n");
+        _cleanup_(plan_unrefp) Plan *none = parse_text("\tfield:const char ** s;\toffset:8;\tsize:8;\tsigned:0;\n"
+                                                       "\nprint fmt: \"%p\", REC->s\n");
+        const PlanField *f = plan_find(p, "s");
+
+        assert_true(printk_strings_are_wanted(p));
+        assert_int_equal(printk_strings_add(p, strings), 0);
+        check_value(f, 0, UINT64_C(0xffffffff81000010), "rcu_preempt");
+        check_value(f, 1, UINT64_C(0xffffffff81000040), "a\"b\tc\\");
+        assert_int_equal(f->n_values, 2);
+        assert_int_equal(plan_find(p, "other")->n_values, 0);
+        assert_false(printk_strings_are_wanted(none));
 }
 
 static void test_numbers_and_arrays(void **state) {
@@ -311,6 +333,7 @@ static void test_cut_texts(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_numbers_and_arrays),
+                cmocka_unit_test(test_printk_strings),
                 cmocka_unit_test(test_flags_under_a_condition),
                 cmocka_unit_test(test_flags_as_expressions),
                 cmocka_unit_test(test_symbols),

@@ -10,6 +10,7 @@
 #include "daemon/base/glob.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/tracefs/format.h"
+#include "daemon/kernel/tracefs/printk-strings.h"
 #include "daemon/kernel/host/whole-file.h"
 
 #include <ctype.h>
@@ -245,8 +246,25 @@ static int tracing_refuse_unknown(const Tracing *t, const char *group, const cha
         return r;
 }
 
+/* Where the kernel does not have the file, or not for us, such a field is shown as its address. */
+static int name_strings(const Tracing *t, Plan *p) {
+        _cleanup_free_ char *path = NULL, *text = NULL;
+        size_t length;
+        int r;
+
+        if (!printk_strings_are_wanted(p))
+                return 0;
+        if (asprintf(&path, "%s/printk_formats", t->root) < 0)
+                return error_origin(-ENOMEM);
+        r = read_file(path, &text, &length);
+        if (r == -ENOMEM)
+                return r;
+        return r == 0 ? printk_strings_add(p, text) : 0;
+}
+
 int tracing_load(const Tracing *t, const char *group, const char *name, Plan **ret, Explanation *e) {
         _cleanup_free_ char *path = NULL, *text = NULL;
+        _cleanup_(plan_unrefp) Plan *p = NULL;
         size_t length = 0;
         int r;
 
@@ -267,7 +285,12 @@ int tracing_load(const Tracing *t, const char *group, const char *name, Plan **r
                 return tracing_refuse_unknown(t, group, name, e);
         if (r < 0)
                 return explain_unreadable(path, -r, e);
-        return format_parse(group, text, length, ret, e);
+        r = format_parse(group, text, length, &p, e);
+        if (r == 0)
+                r = name_strings(t, p);
+        if (r == 0)
+                *ret = TAKE_PTR(p);
+        return r;
 }
 
 int tracing_match(const Tracing *t, const char *group_glob, const char *name_glob, char ***ret_names, size_t *ret_n,
