@@ -297,6 +297,27 @@ static void test_units(void **state) {
         check_refused(CGROUP_BY_UNIT, "a b", REFUSED_INVALID, "bad-unit", "space");
 }
 
+#define SEVENTEEN "[a-c]????????????????"
+
+/* One syntax for all three, and its limits: what would cost more than the length of a name is refused, wherever it stands. */
+static void test_globs(void **state) {
+        static const char *const wide[] = { "*" SEVENTEEN "*", "/**/*" SEVENTEEN "*", "/system.slice/*" SEVENTEEN "*.service" };
+        static const char *const reason = "16 characters at most between two stars";
+
+        make_tree();
+        check_resolves(CGROUP_BY_UNIT, "nginx@[[:digit:]].service", "/system.slice/nginx@1.service /system.slice/nginx@2.service");
+        check_resolves(CGROUP_BY_UNIT, "nginx@[^1].service", "/system.slice/nginx@2.service");
+        check_resolves(CGROUP_BY_UNIT, "[_c]group.service", "/system.slice/_cgroup.service");
+        check_resolves(CGROUP_BY_UNIT, "dev-*\\x2duuid-?.mount", "/system.slice/dev-disk-by\\x2duuid-1.mount");
+        check_resolves(CGROUP_BY_UNIT, "dev-*[\\]x2duuid-?.mount", "/system.slice/dev-disk-by\\x2duuid-1.mount");
+        check_resolves(CGROUP_BY_PATH, "/system.slice/nginx@[!2].service", "/system.slice/nginx@1.service");
+        check_resolves(CGROUP_BY_CONTAINER, "[[:lower:]]?[a-b]", "/lxc.payload.web");
+        for (size_t i = 0; i < ARRAY_SIZE(wide); i++)
+                check_refused(CGROUP_BY_PATH, wide[i], REFUSED_INVALID, "bad-name", reason);
+        check_refused(CGROUP_BY_UNIT, wide[0], REFUSED_INVALID, "bad-name", reason);
+        check_refused(CGROUP_BY_CONTAINER, wide[0], REFUSED_INVALID, "bad-name", reason);
+}
+
 static void test_containers(void **state) {
         static const char pod[] = "/kubepods/burstable/pod0e7cb72e-64e6-4c1d-8f2a-9b7a1f3c5d60/" ID_C;
         static const char libpod[] = "/user.slice/user-1.slice/user@1.service/user.slice/libpod-" ID_B ".scope";
@@ -467,6 +488,7 @@ int main(void) {
                 cmocka_unit_test(test_normalise),
                 cmocka_unit_test_setup_teardown(test_paths, set_up_host, tear_down_host),
                 cmocka_unit_test_setup_teardown(test_units, set_up_host, tear_down_host),
+                cmocka_unit_test_setup_teardown(test_globs, set_up_host, tear_down_host),
                 cmocka_unit_test_setup_teardown(test_containers, set_up_host, tear_down_host),
                 cmocka_unit_test_setup_teardown(test_named_containers, set_up_host, tear_down_host),
                 cmocka_unit_test_setup_teardown(test_no_containers, set_up_host, tear_down_host),

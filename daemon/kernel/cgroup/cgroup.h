@@ -51,8 +51,8 @@ bool cgroup_is_gone(const CgroupHierarchy *h, const Cgroup *c);
 
 /* How a user names cgroups. */
 typedef enum CgroupNaming {
-        CGROUP_BY_PATH,      /* "system.slice/nginx.service", "/a//b/"; globs (glob(7)) in each component, where "**" is
-                                any number of components, and '\' is itself, as systemd's names have it */
+        CGROUP_BY_PATH,      /* "system.slice/nginx.service", "/a//b/"; globs (base/glob.h) in each component, where "**"
+                                is any number of components, and '\' is itself, as systemd's names have it */
         CGROUP_BY_CONTAINER, /* full or short (at least 12 hex digits, unambiguous) id of docker, containerd, CRI-O or
                                 podman, or a name of podman, docker, runc, LXC or nspawn, or a glob of names; "docker://3dcb..."
                                 as Kubernetes has it, "podman://web" if docker has one of that name too */
@@ -82,7 +82,7 @@ int cgroup_resolve(const CgroupHierarchy *h, CgroupNaming naming, const char *na
 
 /*
  * What is known of a container that has no cgroup. An id is never given twice: one that no runtime here has any longer, where
- * the state of all of them can be read, is gone for good. A name may be given again. -ENOMEM.
+ * the state of all of them can be read, is gone for good. A name, which is no glob, may be given again. -ENOMEM.
  */
 typedef enum CgroupFate {
         CGROUP_FATE_UNKNOWN,

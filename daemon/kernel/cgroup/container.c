@@ -13,7 +13,6 @@
 #include "daemon/kernel/cgroup/container-state.h"
 #include "daemon/model/container.h"
 
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +30,7 @@ typedef enum SearchBy {
 /* What a walk is to find; `ids` beside `list`, or all that there are. */
 typedef struct Search {
         const char *name, *wanted;
+        const Pattern *glob; /* of what is wanted; NULL: it is none */
         SearchBy by;
         const KnownContainers *known; /* BY_STATE */
         size_t n_mount;               /* length of what stands before the path in a KnownContainer's cgroup */
@@ -82,7 +82,7 @@ static int hold_container(void *userdata, const CgroupFolder *folder, Explanatio
                 id = match_known(s, folder->path, is_container ? name.id : NULL);
         else if (is_container && (s->by == BY_ID         ? strcmp(name.id, s->wanted) == 0
                                   : s->by == BY_SHORT_ID ? strncmp(name.id, s->wanted, strlen(s->wanted)) == 0
-                                                         : fnmatch(s->wanted, name.id, FNM_NOESCAPE) == 0))
+                                                         : glob_match(s->glob, name.id)))
                 id = name.id;
         if (!id)
                 return 0;
@@ -130,20 +130,18 @@ static bool is_of_scheme(const KnownContainer *k, const char *name) {
         return true;
 }
 
-static bool is_meant(const KnownContainer *k, const char *name) {
-        const char *wanted = cgroup_container_id(name);
-
+static bool is_meant(const KnownContainer *k, const char *name, const Pattern *glob) {
         if (!is_of_scheme(k, name))
                 return false;
-        return cgroup_is_glob(wanted) ? fnmatch(wanted, k->name, FNM_NOESCAPE) == 0 : strcmp(wanted, k->name) == 0;
+        return glob ? glob_match(glob, k->name) : strcmp(cgroup_container_id(name), k->name) == 0;
 }
 
 /* Those that the name means come first; ret_n of them. */
-static size_t sort_meant(KnownContainers *k, const char *name) {
+static size_t sort_meant(KnownContainers *k, const char *name, const Pattern *glob) {
         size_t n = 0;
 
         for (size_t i = 0; i < k->n; i++)
-                if (is_meant(&k->list[i], name)) {
+                if (is_meant(&k->list[i], name, glob)) {
                         KnownContainer meant = k->list[i];
 
                         k->list[i] = k->list[n];
@@ -159,7 +157,7 @@ static int find_by_state(const CgroupHierarchy *h, const CgroupPattern *pattern,
         if (r != 0)
                 return r;
         meant = *known; /* borrowed: its first ones */
-        meant.n = sort_meant(known, s->name);
+        meant.n = sort_meant(known, s->name, s->glob);
         s->by = BY_STATE;
         s->known = &meant;
         s->n_mount = strlen(h->path);
@@ -169,11 +167,11 @@ static int find_by_state(const CgroupHierarchy *h, const CgroupPattern *pattern,
 }
 
 /* What a runtime knows of a container that has no cgroup: the first one that is called so, or has that id. */
-static const KnownContainer *find_stopped(const KnownContainers *known, const char *name) {
+static const KnownContainer *find_stopped(const KnownContainers *known, const char *name, const Pattern *glob) {
         const char *wanted = cgroup_container_id(name);
 
         for (size_t i = 0; i < known->n; i++)
-                if (is_meant(&known->list[i], name) || (is_id(wanted) && strncmp(known->list[i].id, wanted, strlen(wanted)) == 0))
+                if (is_meant(&known->list[i], name, glob) || (is_id(wanted) && strncmp(known->list[i].id, wanted, strlen(wanted)) == 0))
                         return &known->list[i];
         return NULL;
 }
@@ -185,7 +183,7 @@ int cgroup_container_fate(const CgroupHierarchy *h, const char *name, CgroupFate
         thread_assert(THREAD_MAIN);
         if (r < 0)
                 return r;
-        *ret = find_stopped(&known, name)                                                      ? CGROUP_FATE_STOPPED
+        *ret = find_stopped(&known, name, NULL)                                                       ? CGROUP_FATE_STOPPED
                : is_id(cgroup_container_id(name)) && known.has_stores && known.problem[0] == '\0' ? CGROUP_FATE_GONE
                                                                                                : CGROUP_FATE_UNKNOWN;
         known_containers_deinit(&known);
@@ -197,7 +195,7 @@ int cgroup_container_fate(const CgroupHierarchy *h, const char *name, CgroupFate
 static int refuse_container(const CgroupHierarchy *h, const CgroupPattern *pattern, const Search *s, const KnownContainers *known,
                             Explanation *e) {
         bool is_too_short = is_hex(s->wanted) && strlen(s->wanted) < SHORT_ID_MIN;
-        const KnownContainer *stopped = find_stopped(known, s->name);
+        const KnownContainer *stopped = find_stopped(known, s->name, s->glob);
         char shown[N_SHOWN * 66 + 32];
         Search all = { .name = s->name };
         Nearest near = NEAREST_NULL;
@@ -258,9 +256,9 @@ static int find_all(const CgroupHierarchy *h, const CgroupPattern *pattern, Sear
 
 int cgroup_find_container(const CgroupHierarchy *h, const CgroupPattern *pattern, const char *name, Cgroup **list,
                           size_t *n, Explanation *e) {
-        Search s = { .name = name, .wanted = cgroup_container_id(name) };
+        Search s = { .name = name, .wanted = cgroup_container_id(name), .glob = pattern->container };
         KnownContainers known = KNOWN_CONTAINERS_NULL;
-        int r = cgroup_is_glob(s.wanted) ? find_all(h, pattern, &s, &known, e) : find_one(h, pattern, &s, &known, e);
+        int r = s.glob ? find_all(h, pattern, &s, &known, e) : find_one(h, pattern, &s, &known, e);
 
         known_containers_deinit(&known);
         strings_deinit(&s.ids);

@@ -1,14 +1,13 @@
 /*
  * All states of a pattern are followed at once, as bits, so "**" costs no backtracking and no folder is visited twice.
- * Globs are those of fnmatch(3) without escapes: systemd writes '-' in a unit's name as "\x2d", and whoever copies
- * such a name from systemctl means the backslash. There are no hidden files among cgroups, so '*' takes a leading '.'
- * too.
+ * Globs are those of all other names (base/glob.h), but that a backslash is itself: systemd writes '-' in a unit's name as
+ * "\x2d", and whoever copies such a name from systemctl means the backslash. There are no hidden files among cgroups, so '*'
+ * takes a leading '.' too.
  */
 #include "daemon/kernel/cgroup/pattern.h"
 
 #include "config/text/words.h"
 
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,13 +58,33 @@ int cgroup_normalise(const char *name, char **ret, Explanation *e) {
         return 0;
 }
 
+/* As glob_compile(), but a backslash is itself. */
+static int compile(const char *text, Pattern **ret, Explanation *e) {
+        _cleanup_free_ char *escaped = malloc(2 * strlen(text) + 1);
+        char *to = escaped;
+
+        if (!escaped)
+                return error_origin(-ENOMEM);
+        for (; *text; text++) {
+                if (*text == '\\')
+                        *to++ = '\\';
+                *to++ = *text;
+        }
+        *to = '\0';
+        return glob_compile(escaped, ret, e);
+}
+
 void cgroup_pattern_deinit(CgroupPattern *p) {
+        for (size_t i = 0; i < p->n_components; i++)
+                pattern_free(p->globs[i]);
+        pattern_free(p->container);
         free(p->text);
         *p = CGROUP_PATTERN_NULL;
 }
 
 static int split(CgroupPattern *p, Explanation *e) {
         char *rest = p->text, *component;
+        int r;
 
         while ((component = strsep(&rest, "/"))) {
                 if (!*component)
@@ -74,6 +93,11 @@ static int split(CgroupPattern *p, Explanation *e) {
                         return refuse(e, REFUSED_INVALID, "bad-cgroup", "a cgroup's name has at most %d components",
                                       CGROUP_COMPONENTS_MAX);
                 p->components[p->n_components++] = component;
+                if (!cgroup_is_glob(component) || strcmp(component, "**") == 0)
+                        continue;
+                r = compile(component, &p->globs[p->n_components - 1], e);
+                if (r != 0)
+                        return r;
         }
         return 0;
 }
@@ -84,15 +108,17 @@ const char *cgroup_container_id(const char *name) {
         return scheme ? scheme + strlen("://") : name;
 }
 
-static int container_pattern(const char *name, char **ret, Explanation *e) {
+static int container_pattern(const char *name, CgroupPattern *p, Explanation *e) {
         const char *id = cgroup_container_id(name);
 
         if (!*id || strchr(id, '/') || strlen(id) > NAME_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-container",
                               "%s is not a container: expected its id, at least 12 digits of it, its name in podman, docker, "
                               "runc, LXC or nspawn, or a glob of names", QUOTE(name));
-        *ret = strdup("/**");
-        return *ret ? 0 : error_origin(-ENOMEM);
+        p->text = strdup("/**");
+        if (!p->text)
+                return error_origin(-ENOMEM);
+        return cgroup_is_glob(id) ? compile(id, &p->container, e) : 0;
 }
 
 static int unit_pattern(const char *name, char **ret, Explanation *e) {
@@ -117,12 +143,11 @@ static int unit_pattern(const char *name, char **ret, Explanation *e) {
 int cgroup_pattern_init(CgroupPattern *p, CgroupNaming naming, const char *name, Explanation *e) {
         CgroupPattern pattern = { .naming = naming };
         int r = naming == CGROUP_BY_PATH        ? cgroup_normalise(name, &pattern.text, e)
-                : naming == CGROUP_BY_CONTAINER ? container_pattern(name, &pattern.text, e)
+                : naming == CGROUP_BY_CONTAINER ? container_pattern(name, &pattern, e)
                                                 : unit_pattern(name, &pattern.text, e);
 
-        if (r != 0)
-                return r;
-        r = split(&pattern, e);
+        if (r == 0)
+                r = split(&pattern, e);
         if (r != 0)
                 cgroup_pattern_deinit(&pattern);
         else
@@ -142,11 +167,13 @@ uint64_t cgroup_pattern_begin(const CgroupPattern *p) {
         return skip_any(p, 1);
 }
 
+static bool component_is(const CgroupPattern *p, size_t i, const char *name) {
+        return p->globs[i] ? glob_match(p->globs[i], name) : strcmp(p->components[i], name) == 0;
+}
+
 /* systemd puts a '_' before a unit's name that would look like a file of the kernel's. */
-static bool component_matches(const CgroupPattern *p, const char *component, const char *name) {
-        if (fnmatch(component, name, FNM_NOESCAPE) == 0)
-                return true;
-        return p->naming == CGROUP_BY_UNIT && name[0] == '_' && fnmatch(component, name + 1, FNM_NOESCAPE) == 0;
+static bool component_matches(const CgroupPattern *p, size_t i, const char *name) {
+        return component_is(p, i, name) || (p->naming == CGROUP_BY_UNIT && name[0] == '_' && component_is(p, i, name + 1));
 }
 
 uint64_t cgroup_pattern_step(const CgroupPattern *p, uint64_t states, const char *name) {
@@ -157,7 +184,7 @@ uint64_t cgroup_pattern_step(const CgroupPattern *p, uint64_t states, const char
                         continue;
                 if (strcmp(p->components[i], "**") == 0)
                         next |= UINT64_C(1) << i;
-                else if (component_matches(p, p->components[i], name))
+                else if (component_matches(p, i, name))
                         next |= UINT64_C(2) << i;
         }
         return skip_any(p, next);

@@ -1,6 +1,7 @@
 /* For kernel/cgroup*.c: what a name looks for, as components that are compared one at a time. Pure; any thread. */
 #pragma once
 
+#include "daemon/base/glob.h"
 #include "daemon/kernel/cgroup/cgroup.h"
 
 #define CGROUP_COMPONENTS_MAX 63
@@ -10,12 +11,14 @@ typedef struct CgroupPattern {
         CgroupNaming naming;
         char *text; /* the components, each terminated */
         const char *components[CGROUP_COMPONENTS_MAX];
+        Pattern *globs[CGROUP_COMPONENTS_MAX]; /* NULL: it is no glob, or "**" */
         size_t n_components;
+        Pattern *container; /* of a container: the glob of its name; NULL: it is none */
 } CgroupPattern;
 
 #define CGROUP_PATTERN_NULL ((CgroupPattern){ .text = NULL })
 
-/* REFUSED_INVALID "bad-cgroup", "bad-container", "bad-unit". */
+/* REFUSED_INVALID "bad-cgroup", "bad-container", "bad-unit", and "bad-name" of a glob. */
 int cgroup_pattern_init(CgroupPattern *p, CgroupNaming naming, const char *name, Explanation *e);
 void cgroup_pattern_deinit(CgroupPattern *p);
 /* "docker://" of a container's id is not part of it. */

@@ -12,7 +12,6 @@
 #include "daemon/supervisor/events/name-pattern.h"
 #include "daemon/supervisor/events/own.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
