@@ -23,10 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
 
         if (length == 0)
                 return 0;
-        must_be(container_state_parse(CONTAINER_STORE_DOCKER, before, sizeof(before) - 1, "/m", &known, NULL) == 0);
+        must_be(container_state_parse(CONTAINER_STORE_DOCKER, NULL, before, sizeof(before) - 1, "/m", &known, NULL) == 0);
         must_be(known.n == 1);
-        r = container_state_parse((ContainerStore)(bytes[0] % _CONTAINER_STORE_MAX), (const char *)bytes + 1, length - 1, "/m",
-                                  &known, &e);
+        r = container_state_parse((ContainerStore)(bytes[0] % _CONTAINER_STORE_MAX), "web", (const char *)bytes + 1, length - 1,
+                                  "/m", &known, &e);
         must_be(r == 0 || (r == REFUSED_INVALID && e.text[0] && known.n == 1));
         for (size_t i = 0; i < known.n; i++)
                 must_be(known.list[i].id[0] && known.list[i].name &&

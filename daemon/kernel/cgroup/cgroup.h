@@ -17,6 +17,7 @@ typedef struct CgroupHierarchy {
         char *root; /* which folder of it is mounted there, and so is "/" of all names here: "/" unless perfd itself is
                        in a container. What the kernel calls a path in PERF_RECORD_CGROUP begins above */
         char *host; /* below which the host's other files are, those of container runtimes among them: "" in production */
+        struct ContainerFiles *containers; /* what was read last of the runtimes' state; NULL: it is read anew each time */
         bool is_v1;
 } CgroupHierarchy;
 
@@ -54,8 +55,9 @@ typedef enum CgroupNaming {
         CGROUP_BY_PATH,      /* "system.slice/nginx.service", "/a//b/"; globs (base/glob.h) in each component, where "**"
                                 is any number of components, and '\' is itself, as systemd's names have it */
         CGROUP_BY_CONTAINER, /* full or short (at least 12 hex digits, unambiguous) id of docker, containerd, CRI-O or
-                                podman, or a name of podman, docker, runc, LXC or nspawn, or a glob of names; "docker://3dcb..."
-                                as Kubernetes has it, "podman://web" if docker has one of that name too */
+                                podman, or a name of podman, docker, runc, containerd, LXC or nspawn, or a glob of
+                                names; "docker://3dcb..." as Kubernetes has it, "podman://web" if docker has one of
+                                that name too */
         CGROUP_BY_UNIT,      /* systemd unit: "nginx.service", "user.slice", "nginx@*.service"; "nginx" is a .service.
                                 Wherever it is; if several systemds have one of that name, all of them */
 } CgroupNaming;

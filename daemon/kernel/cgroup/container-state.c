@@ -9,40 +9,17 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/error-trail.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <yaml.h>
 
-#define KEY_MAX 32 /* of a key that matters, with its zero */
-
-/* docker's own folder and runc's have one of each container's in them, and podman's have all in one file. */
-static const struct {
-        const char *folder, *file; /* file: in each folder there */
-        ContainerStore store;
-} stores[] = {
-        { "/var/lib/docker/containers", "config.v2.json", CONTAINER_STORE_DOCKER },
-        { "/run/runc", "state.json", CONTAINER_STORE_RUNC },
-};
-
-const char *const container_state_folders[] = {
-        "/var/lib/containers/storage/overlay-containers", "/var/lib/containers/storage/vfs-containers",
-        "/var/lib/containers/storage/btrfs-containers",   "/run/containers/storage/overlay-containers", NULL,
-};
-
-static const char *const podman_files[] = { "containers.json", "volatile-containers.json" };
-
-bool container_state_is_file(const char *name) {
-        return strcmp(name, podman_files[0]) == 0 || strcmp(name, podman_files[1]) == 0;
-}
+#define KEY_MAX 48 /* of a key that matters, with its zero */
 
 const char *container_store_name(ContainerStore store) {
         static const char *const names[] = { [CONTAINER_STORE_PODMAN] = "podman", [CONTAINER_STORE_DOCKER] = "docker",
-                                             [CONTAINER_STORE_RUNC] = "runc" };
+                                             [CONTAINER_STORE_RUNC] = "runc",
+                                             [CONTAINER_STORE_CONTAINERD] = "containerd" };
 
         return names[store];
 }
@@ -66,6 +43,22 @@ void known_containers_deinit(KnownContainers *k) {
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
+/* Annotations by which containerd's CRI plugin, and nerdctl, say what people call a container. */
+enum {
+        NOTE_CONTAINER,
+        NOTE_POD,
+        NOTE_NAMESPACE,
+        NOTE_POD_UID,
+        NOTE_NERDCTL,
+        _NOTE_MAX,
+};
+
+static const char *const annotations[] = {
+        [NOTE_CONTAINER] = "io.kubernetes.cri.container-name",      [NOTE_POD] = "io.kubernetes.cri.sandbox-name",
+        [NOTE_NAMESPACE] = "io.kubernetes.cri.sandbox-namespace", [NOTE_POD_UID] = "io.kubernetes.cri.sandbox-uid",
+        [NOTE_NERDCTL] = "nerdctl/name",
+};
+
 /* Where the reader is. Of the mapping that is a container, `key` is the last key; of a mapping in it, `inner` is. */
 typedef struct StateReader {
         yaml_parser_t parser;
@@ -74,8 +67,9 @@ typedef struct StateReader {
         KnownContainers *known;
         unsigned depth, depth_of_container; /* in how many mappings and lists */
         bool is_value[CONTAINER_STATE_DEPTH_MAX + 1], is_map[CONTAINER_STATE_DEPTH_MAX + 1]; /* by depth */
-        char key[KEY_MAX];
+        char key[KEY_MAX], inner[KEY_MAX];
         char *id, *name, *cgroup;
+        char *notes[_NOTE_MAX];
 } StateReader;
 
 static int refuse_state(const StateReader *r, const char *why, Explanation *e) {
@@ -87,6 +81,8 @@ static void forget_container(StateReader *r) {
         free(TAKE_PTR(r->id));
         free(TAKE_PTR(r->name));
         free(TAKE_PTR(r->cgroup));
+        for (size_t i = 0; i < _NOTE_MAX; i++)
+                free(TAKE_PTR(r->notes[i]));
 }
 
 /* A text with a zero byte in it is nobody's name. */
@@ -97,11 +93,32 @@ static int keep_text(char **to, const yaml_event_t *v) {
         return *to ? 0 : error_origin(-ENOMEM);
 }
 
+/* As CRI-O and docker name those of a kubelet, where the name in the pod would be that of many. */
+static int name_by_annotations(StateReader *r) {
+        const char *uid = r->notes[NOTE_POD_UID];
+
+        if (r->notes[NOTE_NERDCTL])
+                r->name = TAKE_PTR(r->notes[NOTE_NERDCTL]);
+        else if (r->notes[NOTE_POD] && asprintf(&r->name, "k8s_%s_%s_%s%s%s", r->notes[NOTE_CONTAINER] ? r->notes[NOTE_CONTAINER] : "POD",
+                                                r->notes[NOTE_POD], r->notes[NOTE_NAMESPACE] ? r->notes[NOTE_NAMESPACE] : "",
+                                                uid ? "_" : "", uid ? uid : "") < 0) {
+                r->name = NULL; /* asprintf(3) leaves it undefined */
+                return error_origin(-ENOMEM);
+        }
+        return 0;
+}
+
+static bool is_long_id(const char *id) {
+        return strlen(id) == 64 && id[strspn(id, "0123456789abcdef")] == '\0';
+}
+
 /* One that has no name is known by its id. What is no container ends unseen: docker's folder may have others' in it. */
 static int add_container(StateReader *r) {
         KnownContainers *k = r->known;
         KnownContainer *more, c = { .store = r->store };
 
+        if (r->store == CONTAINER_STORE_CONTAINERD && name_by_annotations(r) < 0)
+                return -ENOMEM;
         if (!r->id || k->n == CONTAINER_STATE_MAX) {
                 forget_container(r);
                 return 0;
@@ -112,11 +129,33 @@ static int add_container(StateReader *r) {
         k->list = more;
         c.id = TAKE_PTR(r->id);
         c.name = r->name ? TAKE_PTR(r->name) : strdup(c.id);
-        c.cgroup = TAKE_PTR(r->cgroup);
+        if (r->store != CONTAINER_STORE_CONTAINERD || !is_long_id(c.id)) /* which the cgroup is called by, wherever it is */
+                c.cgroup = TAKE_PTR(r->cgroup);
         if (c.name && c.name[0] == '/') /* as docker writes it */
                 memmove(c.name, c.name + 1, strlen(c.name));
         more[k->n++] = c;
+        forget_container(r);
         return c.name ? 0 : error_origin(-ENOMEM);
+}
+
+static int read_annotation(StateReader *r, const yaml_event_t *v) {
+        for (size_t i = 0; i < _NOTE_MAX; i++)
+                if (strcmp(r->inner, annotations[i]) == 0)
+                        return keep_text(&r->notes[i], v);
+        return 0;
+}
+
+/* Of an OCI runtime's configuration: "linux": { "cgroupsPath": "/default/web" }; of systemd's driver it is no path. */
+static int read_oci_cgroup(StateReader *r, const yaml_event_t *v) {
+        const char *text = (const char *)v->data.scalar.value;
+
+        if (r->cgroup || strcmp(r->inner, "cgroupsPath") != 0 || text[0] != '/' || strlen(text) != v->data.scalar.length)
+                return 0;
+        if (asprintf(&r->cgroup, "%s%s", r->mount, text) < 0) {
+                r->cgroup = NULL; /* asprintf(3) leaves it undefined */
+                return error_origin(-ENOMEM);
+        }
+        return 0;
 }
 
 /* A value of the container itself, or one level below: podman has a list of names, runc a mapping of paths. */
@@ -124,7 +163,8 @@ static int read_value(StateReader *r, const yaml_event_t *v) {
         const char *text = (const char *)v->data.scalar.value;
         size_t n = strlen(r->mount);
 
-        if (r->depth == r->depth_of_container && strcmp(r->key, r->store == CONTAINER_STORE_DOCKER ? "ID" : "id") == 0)
+        if (r->depth == r->depth_of_container && r->store != CONTAINER_STORE_CONTAINERD &&
+            strcmp(r->key, r->store == CONTAINER_STORE_DOCKER ? "ID" : "id") == 0)
                 return keep_text(&r->id, v);
         if (r->depth == r->depth_of_container && r->store == CONTAINER_STORE_DOCKER && strcmp(r->key, "Name") == 0)
                 return keep_text(&r->name, v);
@@ -132,6 +172,10 @@ static int read_value(StateReader *r, const yaml_event_t *v) {
                 return 0;
         if (r->store == CONTAINER_STORE_PODMAN && strcmp(r->key, "names") == 0)
                 return keep_text(&r->name, v);
+        if (r->store == CONTAINER_STORE_CONTAINERD && strcmp(r->key, "annotations") == 0)
+                return read_annotation(r, v);
+        if (r->store == CONTAINER_STORE_CONTAINERD && strcmp(r->key, "linux") == 0)
+                return read_oci_cgroup(r, v);
         if (r->store == CONTAINER_STORE_RUNC && strcmp(r->key, "cgroup_paths") == 0 && strncmp(text, r->mount, n) == 0 &&
             text[n] == '/')
                 return keep_text(&r->cgroup, v);
@@ -146,6 +190,8 @@ static int read_scalar(StateReader *r, const yaml_event_t *v) {
                 return read_value(r, v);
         if (r->depth == r->depth_of_container)
                 (void)snprintf(r->key, sizeof(r->key), "%s", (const char *)v->data.scalar.value);
+        else if (r->depth == r->depth_of_container + 1)
+                (void)snprintf(r->inner, sizeof(r->inner), "%s", (const char *)v->data.scalar.value);
         return 0;
 }
 
@@ -158,6 +204,8 @@ static int enter(StateReader *r, bool is_map, Explanation *e) {
         r->depth++;
         r->is_map[r->depth] = is_map;
         r->is_value[r->depth] = false;
+        if (r->depth == r->depth_of_container + 1)
+                r->inner[0] = '\0';
         if (is_map && r->depth == r->depth_of_container)
                 r->key[0] = '\0';
         return 0;
@@ -210,8 +258,8 @@ static int read_events(StateReader *r, Explanation *e) {
         return error;
 }
 
-int container_state_parse(ContainerStore store, const char *bytes, size_t length, const char *mount, KnownContainers *k,
-                          Explanation *e) {
+int container_state_parse(ContainerStore store, const char *id, const char *bytes, size_t length, const char *mount,
+                          KnownContainers *k, Explanation *e) {
         StateReader r = { .store = store, .mount = mount, .known = k, .depth_of_container = store == CONTAINER_STORE_PODMAN ? 2 : 1 };
         size_t n = k->n;
         int error;
@@ -219,8 +267,12 @@ int container_state_parse(ContainerStore store, const char *bytes, size_t length
         if (length > CONTAINER_STATE_SIZE_MAX)
                 return refuse(e, REFUSED_INVALID, "unknown-container", "it has %zu bytes, more than the limit of %d",
                               length, CONTAINER_STATE_SIZE_MAX);
-        if (!yaml_parser_initialize(&r.parser))
+        if (store == CONTAINER_STORE_CONTAINERD && !(r.id = strdup(id)))
                 return error_origin(-ENOMEM);
+        if (!yaml_parser_initialize(&r.parser)) {
+                forget_container(&r);
+                return error_origin(-ENOMEM);
+        }
         yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
         yaml_parser_set_input_string(&r.parser, (const unsigned char *)bytes, length);
         error = read_events(&r, e);
@@ -229,109 +281,4 @@ int container_state_parse(ContainerStore store, const char *bytes, size_t length
         if (error != 0)
                 forget_from(k, n);
         return error;
-}
-
-/* ---- files ------------------------------------------------------------------------------------------------------- */
-
-static void note_problem(KnownContainers *k, const char *path, const char *why) {
-        if (!k->problem[0])
-                (void)snprintf(k->problem, sizeof(k->problem), "%.150s cannot be read: %.150s", path, why);
-}
-
-/* A pipe would let whoever put it there stop the daemon. -EFBIG: larger than what is read. */
-static int read_bounded(int folder, const char *path, char **ret, size_t *ret_length) {
-        _cleanup_close_ int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        _cleanup_free_ char *text = NULL;
-        size_t length = 0;
-        struct stat s;
-        ssize_t n = 1;
-
-        if (fd < 0 || fstat(fd, &s) < 0)
-                return error_origin(-errno);
-        if (!S_ISREG(s.st_mode))
-                return -EINVAL;
-        if (s.st_size > CONTAINER_STATE_SIZE_MAX)
-                return -EFBIG;
-        text = malloc((size_t)s.st_size + 1);
-        if (!text)
-                return error_origin(-ENOMEM);
-        while (length < (size_t)s.st_size && (n = read(fd, text + length, (size_t)s.st_size - length)) != 0)
-                if (n > 0)
-                        length += (size_t)n;
-                else if (errno != EINTR)
-                        return error_origin(-errno);
-        *ret = TAKE_PTR(text);
-        *ret_length = length;
-        return 0;
-}
-
-/* ENOENT is no problem: that runtime, or this container, is not there. shown: the path for people. */
-static int read_file(int folder, const char *path, const char *shown, ContainerStore store, const char *mount, KnownContainers *k) {
-        _cleanup_free_ char *text = NULL;
-        Explanation e = EXPLANATION_NULL;
-        size_t length = 0;
-        int r = read_bounded(folder, path, &text, &length);
-
-        if (r == -ENOENT || r == -ENOTDIR || r == -ENOMEM)
-                return r == -ENOMEM ? r : 0;
-        if (r < 0) {
-                note_problem(k, shown, strerror(-r));
-                return 0;
-        }
-        k->has_stores = true;
-        r = container_state_parse(store, text, length, mount, k, &e);
-        if (r > 0)
-                note_problem(k, shown, e.text);
-        return r > 0 ? 0 : r;
-}
-
-static int read_folder(const char *path, size_t which, const char *mount, KnownContainers *k) {
-        DIR *d = opendir(path);
-        const struct dirent *entry;
-        size_t n = 0;
-        int r = 0;
-
-        if (!d) {
-                if (errno != ENOENT && errno != ENOTDIR)
-                        note_problem(k, path, strerror(errno));
-                return 0;
-        }
-        k->has_stores |= stores[which].store == CONTAINER_STORE_DOCKER;
-        while (r == 0 && n++ < CONTAINER_STATE_MAX && (entry = readdir(d))) {
-                char file[PATH_MAX], shown[PATH_MAX];
-
-                if (entry->d_name[0] == '.')
-                        continue;
-                (void)snprintf(file, sizeof(file), "%s/%s", entry->d_name, stores[which].file);
-                if ((size_t)snprintf(shown, sizeof(shown), "%s/%s", path, file) < sizeof(shown))
-                        r = read_file(dirfd(d), file, shown, stores[which].store, mount, k);
-        }
-        closedir(d);
-        return r;
-}
-
-int container_state_read(const char *root, const char *mount, KnownContainers *ret) {
-        KnownContainers k = KNOWN_CONTAINERS_NULL;
-        int r = 0;
-
-        for (size_t i = 0; container_state_folders[i] && r == 0; i++)
-                for (size_t j = 0; j < ARRAY_SIZE(podman_files) && r == 0; j++) {
-                        char path[PATH_MAX];
-
-                        if ((size_t)snprintf(path, sizeof(path), "%s%s/%s", root, container_state_folders[i],
-                                             podman_files[j]) < sizeof(path))
-                                r = read_file(AT_FDCWD, path, path, CONTAINER_STORE_PODMAN, mount, &k);
-                }
-        for (size_t i = 0; i < ARRAY_SIZE(stores) && r == 0; i++) {
-                char path[PATH_MAX];
-
-                if ((size_t)snprintf(path, sizeof(path), "%s%s", root, stores[i].folder) < sizeof(path))
-                        r = read_folder(path, i, mount, &k);
-        }
-        if (r < 0) {
-                known_containers_deinit(&k);
-                return r;
-        }
-        *ret = k;
-        return 0;
 }

@@ -1,6 +1,5 @@
 /*
- * For kernel/cgroup/container.c: what runtimes on this host call their containers, out of the state that they keep in files.
- * A runtime is never asked: it may hang. Main thread only; the parser from any.
+ * For kernel/cgroup/container-files.c: what a runtime calls its containers, out of the text of one of its files. Any thread.
  */
 #pragma once
 
@@ -13,6 +12,7 @@ typedef enum ContainerStore {
         CONTAINER_STORE_PODMAN, /* also of CRI-O: containers.json of containers/storage, a list */
         CONTAINER_STORE_DOCKER, /* config.v2.json of one container */
         CONTAINER_STORE_RUNC,   /* state.json of one container */
+        CONTAINER_STORE_CONTAINERD, /* config.json of one container, which runs: that of OCI runtimes, with annotations */
         _CONTAINER_STORE_MAX,
 } ContainerStore;
 
@@ -20,12 +20,13 @@ typedef struct KnownContainer {
         ContainerStore store;
         char *id;
         char *name;   /* what people call it; never NULL */
-        char *cgroup; /* of runc: its folder, with where the hierarchy is mounted; else NULL */
+        char *cgroup; /* of runc and containerd: its folder, with where the hierarchy is mounted; else NULL */
 } KnownContainer;
 
 typedef struct KnownContainers {
         KnownContainer *list;
         size_t n;
+        bool has_some_only; /* a runtime here tells of those alone that run */
         bool has_stores; /* at least one runtime keeps its state here, and all that was there could be read */
         char problem[328]; /* the first file that could not be read, and why; "" */
 } KnownContainers;
@@ -43,16 +44,7 @@ const char *container_store_name(ContainerStore store);
 
 /*
  * Appends what the text says. REFUSED_INVALID "unknown-container": it is no JSON, or too much of it; then nothing is appended.
- * mount: of the hierarchy, for the cgroups of runc. -ENOMEM.
+ * id: of containerd, where it is the name of the file's folder. mount: of the hierarchy, for cgroups. -ENOMEM.
  */
-int container_state_parse(ContainerStore store, const char *bytes, size_t length, const char *mount, KnownContainers *k,
-                          Explanation *e);
-/*
- * Of the host whose files are below `root`: "" in production. A file that is no JSON costs its own containers alone, and is
- * told in `problem`. -ENOMEM.
- */
-int container_state_read(const char *root, const char *mount, KnownContainers *ret);
-
-/* Folders, below `root`, in which a file is replaced when podman makes, renames or removes a container; ends with NULL. */
-extern const char *const container_state_folders[];
-bool container_state_is_file(const char *name);
+int container_state_parse(ContainerStore store, const char *id, const char *bytes, size_t length, const char *mount,
+                          KnownContainers *k, Explanation *e);

@@ -1,6 +1,6 @@
 /*
  * A container is looked for in the tree by what its cgroup is called (model/container.c): its id, or the name that LXC and nspawn
- * give it. Names of podman, docker and runc stand in files of these (cgroup/container-state.c), which are read only where the tree has
+ * give it. Names of podman, docker and runc stand in files of these (cgroup/container-files.c), which are read only where the tree has
  * no such id. Its cgroup is the outermost one whose path names it: what it has below, perhaps a systemd or containers of its
  * own, is counted with it.
  *
@@ -10,7 +10,7 @@
 
 #include "config/text/words.h"
 #include "daemon/base/thread.h"
-#include "daemon/kernel/cgroup/container-state.h"
+#include "daemon/kernel/cgroup/container-files.h"
 #include "daemon/model/container.h"
 
 #include <limits.h>
@@ -150,12 +150,14 @@ static size_t sort_meant(KnownContainers *k, const char *name, const Pattern *gl
         return n;
 }
 
-static int find_by_state(const CgroupHierarchy *h, const CgroupPattern *pattern, Search *s, KnownContainers *known, Explanation *e) {
-        KnownContainers meant;
-        int r = container_state_read(h->host ? h->host : "", h->path, known);
+static int find_by_state(const CgroupHierarchy *h, const CgroupPattern *pattern, Search *s, ContainerFiles *files,
+                         KnownContainers **ret_known, Explanation *e) {
+        KnownContainers meant, *known;
+        int r = container_files_read(files, h->host ? h->host : "", h->path, &known);
 
         if (r != 0)
                 return r;
+        *ret_known = known;
         meant = *known; /* borrowed: its first ones */
         meant.n = sort_meant(known, s->name, s->glob);
         s->by = BY_STATE;
@@ -177,16 +179,19 @@ static const KnownContainer *find_stopped(const KnownContainers *known, const ch
 }
 
 int cgroup_container_fate(const CgroupHierarchy *h, const char *name, CgroupFate *ret) {
-        KnownContainers known = KNOWN_CONTAINERS_NULL;
-        int r = container_state_read(h->host ? h->host : "", h->path, &known);
+        _cleanup_(container_files_deinit) ContainerFiles own = CONTAINER_FILES_NULL;
+        KnownContainers *known;
+        int r = container_files_read(h->containers ? h->containers : &own, h->host ? h->host : "", h->path, &known);
 
         thread_assert(THREAD_MAIN);
         if (r < 0)
                 return r;
-        *ret = find_stopped(&known, name, NULL)                                                       ? CGROUP_FATE_STOPPED
-               : is_id(cgroup_container_id(name)) && known.has_stores && known.problem[0] == '\0' ? CGROUP_FATE_GONE
-                                                                                               : CGROUP_FATE_UNKNOWN;
-        known_containers_deinit(&known);
+        if (find_stopped(known, name, NULL))
+                *ret = CGROUP_FATE_STOPPED;
+        else if (is_id(cgroup_container_id(name)) && known->has_stores && !known->has_some_only && known->problem[0] == '\0')
+                *ret = CGROUP_FATE_GONE;
+        else
+                *ret = CGROUP_FATE_UNKNOWN;
         return 0;
 }
 
@@ -230,13 +235,14 @@ static int judge(Search *s, Explanation *e) {
 
 /* ---- finding ----------------------------------------------------------------------------------------------------- */
 
-static int find_one(const CgroupHierarchy *h, const CgroupPattern *pattern, Search *s, KnownContainers *known, Explanation *e) {
+static int find_one(const CgroupHierarchy *h, const CgroupPattern *pattern, Search *s, ContainerFiles *files, Explanation *e) {
+        KnownContainers *known = NULL; /* of nobody who has been found before */
         int r;
 
         s->by = BY_ID;
         r = cgroup_walk(h, pattern, hold_container, s, e);
         if (r == 0 && s->n == 0)
-                r = find_by_state(h, pattern, s, known, e);
+                r = find_by_state(h, pattern, s, files, &known, e);
         if (r == 0 && s->n == 0 && is_id(s->wanted)) {
                 s->by = BY_SHORT_ID;
                 r = cgroup_walk(h, pattern, hold_container, s, e);
@@ -246,21 +252,22 @@ static int find_one(const CgroupHierarchy *h, const CgroupPattern *pattern, Sear
         return r;
 }
 
-static int find_all(const CgroupHierarchy *h, const CgroupPattern *pattern, Search *s, KnownContainers *known, Explanation *e) {
+static int find_all(const CgroupHierarchy *h, const CgroupPattern *pattern, Search *s, ContainerFiles *files, Explanation *e) {
+        KnownContainers *known;
         int r;
 
         s->by = BY_OWN_NAME;
         r = cgroup_walk(h, pattern, hold_container, s, e);
-        return r == 0 ? find_by_state(h, pattern, s, known, e) : r;
+        return r == 0 ? find_by_state(h, pattern, s, files, &known, e) : r;
 }
 
 int cgroup_find_container(const CgroupHierarchy *h, const CgroupPattern *pattern, const char *name, Cgroup **list,
                           size_t *n, Explanation *e) {
+        _cleanup_(container_files_deinit) ContainerFiles own = CONTAINER_FILES_NULL;
+        ContainerFiles *files = h->containers ? h->containers : &own;
         Search s = { .name = name, .wanted = cgroup_container_id(name), .glob = pattern->container };
-        KnownContainers known = KNOWN_CONTAINERS_NULL;
-        int r = s.glob ? find_all(h, pattern, &s, &known, e) : find_one(h, pattern, &s, &known, e);
+        int r = s.glob ? find_all(h, pattern, &s, files, e) : find_one(h, pattern, &s, files, e);
 
-        known_containers_deinit(&known);
         strings_deinit(&s.ids);
         *list = s.list;
         *n = s.n;

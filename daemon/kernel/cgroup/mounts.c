@@ -9,6 +9,7 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/thread.h"
 #include "daemon/kernel/cgroup/cgroup.h"
+#include "daemon/kernel/cgroup/container-files.h"
 #include "daemon/kernel/host/whole-file.h"
 
 #include <stdio.h>
@@ -180,6 +181,9 @@ void cgroup_hierarchy_deinit(CgroupHierarchy *h) {
         free(h->path);
         free(h->root);
         free(h->host);
+        if (h->containers)
+                container_files_deinit(h->containers);
+        free(h->containers);
         *h = CGROUP_HIERARCHY_NULL;
 }
 
@@ -285,6 +289,11 @@ int cgroup_find_hierarchy(const char *root, CgroupHierarchy *ret, Explanation *e
         }
         if (!found.path)
                 return refuse_hierarchy(use, e);
+        found.containers = calloc(1, sizeof(*found.containers)); /* CONTAINER_FILES_NULL */
+        if (!found.containers) {
+                cgroup_hierarchy_deinit(&found);
+                return error_origin(-ENOMEM);
+        }
         *ret = found;
         return 0;
 }

@@ -114,7 +114,7 @@ static int container_pattern(const char *name, CgroupPattern *p, Explanation *e)
         if (!*id || strchr(id, '/') || strlen(id) > NAME_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-container",
                               "%s is not a container: expected its id, at least 12 digits of it, its name in podman, docker, "
-                              "runc, LXC or nspawn, or a glob of names", QUOTE(name));
+                              "runc, containerd, LXC or nspawn, or a glob of names", QUOTE(name));
         p->text = strdup("/**");
         if (!p->text)
                 return error_origin(-ENOMEM);

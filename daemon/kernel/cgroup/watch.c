@@ -11,9 +11,9 @@
 
 #include "config/text/words.h"
 #include "daemon/base/thread.h"
+#include "daemon/kernel/cgroup/container-files.h"
 #include "daemon/kernel/cgroup/folders.h"
 #include "daemon/kernel/cgroup/walk.h"
-#include "daemon/kernel/cgroup/container-state.h"
 
 #include <limits.h>
 #include <stdio.h>
