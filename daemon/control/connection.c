@@ -394,7 +394,7 @@ static int connection_progress(Connection *c) {
 
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Connection *c = userdata;
-        int r = precedence_count(&c->precedence, source);
+        int r = precedence_count(c->control, &c->precedence, source);
 
         if (r < 0)
                 return r;
@@ -418,6 +418,14 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userda
                 return 0;
         }
         return connection_progress(c);
+}
+
+int connections_restore_precedence(Control *control, int (*restore)(Precedence *p, sd_event_source *source)) {
+        int r = 0;
+
+        for (Connection *c = control->connections; c && r >= 0; c = c->next)
+                r = restore(&c->precedence, c->source);
+        return r;
 }
 
 void connection_new(Control *control, int fd, const Peer *peer) {

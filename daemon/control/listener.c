@@ -151,7 +151,7 @@ static bool listener_waits(Listener *l) {
 
 static int on_connect(sd_event_source *source, int listen_fd, uint32_t revents, void *userdata) {
         Listener *l = userdata;
-        int r = precedence_count(&l->precedence, source);
+        int r = precedence_count(l->control, &l->precedence, source);
 
         if (r < 0)
                 return r;

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import random
 import select
+import selectors
 import signal
 import socket
 import struct
@@ -220,6 +221,62 @@ def test_globs():
             goes.send(disable=pb.SelectRequest(names=slow))
         with others_are_served(daemon, "the rest of a request whose client is gone"):
             root.request(ledger=pb.LedgerRequest(events=names[:1]))
+
+
+def list_forever(path, uid, n, glob, stop):
+    """In a process of its own: n connections, each with a list on its way at all times."""
+    os.setresuid(uid, uid, uid)
+    request = pb.Request(id=1, list=pb.ListRequest(glob=glob)).SerializeToString()
+    frame = struct.pack("<I", len(request)) + request
+    with contextlib.ExitStack() as all_of_them, selectors.DefaultSelector() as ready:
+        for _ in range(n):
+            peer = all_of_them.enter_context(socket.socket(socket.AF_UNIX))
+            peer.connect(path)
+            peer.sendall(frame)
+            ready.register(peer, selectors.EVENT_READ, [0])
+        while not stop.is_set():
+            for key, _ in ready.select(0.1):
+                head = key.fileobj.recv(4, socket.MSG_WAITALL)
+                key.fileobj.recv(struct.unpack("<I", head)[0], socket.MSG_WAITALL)
+                key.fileobj.sendall(frame)
+
+
+def worst_of_root(daemon, root, enough):
+    """Seconds of main's own time for which root waited longest for the status."""
+    worst, n = 0.0, 0
+    while not enough(n):
+        cpu = main_cpu(daemon.pid)
+        status(root)
+        worst, n = max(worst, main_cpu(daemon.pid) - cpu), n + 1
+    return worst
+
+
+def test_many_lists():
+    """A hundred who list all events by the dearest glob: root waits for a few of them, also in the middle of a change."""
+    names = [f"external:{'a' * 1000}b{i:04}" for i in range(1000)]
+    with Daemon("version: 1\naccess: { stream-mode: 0666 }\n") as daemon, daemon.client() as root, daemon.client() as adds:
+        for i in range(0, len(names), 200):
+            add(root, *({"event": name, "fields": [pb.ExternalField(name="v", type="u64")]} for name in names[i:i + 200]))
+        os.chmod(daemon.directory, 0o755)
+        context = multiprocessing.get_context("fork")
+        stop = context.Event()
+        clients = [context.Process(target=list_forever, args=(daemon.stream, 60000 + i, 25, f"*{'[ab]' * 15}b*none", stop))
+                   for i in range(4)]
+        for client in clients:
+            client.start()
+        try:
+            wait_until(lambda: status(root).n_connections >= 102, "a hundred clients are there")
+            idle = worst_of_root(daemon, root, lambda n: n >= 20)
+            adds.send(add=pb.AddRequest(events=[pb.EventSpec(event="sched:*")]))
+            busy = worst_of_root(daemon, root, lambda _: select.select([adds.socket], [], [], 0)[0])
+        finally:
+            stop.set()
+            for client in clients:
+                client.join(perfd.PATIENCE)
+        equal(([client.exitcode for client in clients], adds.receive().response.status), ([0] * 4, pb.STATUS_OK),
+              "who lists, and who adds")
+        print(f"  root waited for {1000 * idle:.0f} ms of main's own time, and for {1000 * busy:.0f} ms beside an add")
+        check(perfd.SANITIZER != "none" or max(idle, busy) < CPU_BOUND, f"root waited {max(idle, busy):.2f} s of main's own time")
 
 
 def test_values_of_requests():

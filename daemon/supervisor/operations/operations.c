@@ -233,20 +233,34 @@ static int check_cancelled(Operations *o, Explanation *e) {
         return o->is_overdue ? refuse(e, REFUSED_CANCELLED, "cancelled", "others wait") : 0;
 }
 
-/* Those that came before what runs had its turn. */
+/* The next glance, out of the list; NULL: none waits. */
+static Operation *take_glance(Operations *o) {
+        Operation **best = NULL, *taken;
+
+        for (Operation **p = &o->waiting; *p; p = &(*p)->next)
+                if ((*p)->is_glance && (!best || is_before(o, *p, *best)))
+                        best = p;
+        if (!best)
+                return NULL;
+        taken = *best;
+        *best = taken->next;
+        return taken;
+}
+
+/*
+ * Those that came before what runs had its turn, for a while: each may take as long as all events need to be listed, and there may
+ * be as many as there are connections. The others have this checkpoint's successors.
+ */
 static int answer_glances(Operations *o) {
+        const nsec_t end = clock_now(CLOCK_MONOTONIC) + TURN_NSEC;
+        Operation *glance;
         int r = 0;
 
-        for (Operation **p = &o->waiting; *p && r >= 0;) {
-                Operation *glance = *p;
+        while (r >= 0 && clock_now(CLOCK_MONOTONIC) < end && (glance = take_glance(o))) {
                 Connection *c = glance->connection;
 
-                if (!glance->is_glance) {
-                        p = &glance->next;
-                        continue;
-                }
-                *p = glance->next;
                 free(glance);
+                o->at_once_until = end;
                 r = connection_resume(c);
                 if (r == 0)
                         r = connection_go_on(c); /* what its client asked next is answered, or waits at the end of the list */
@@ -261,6 +275,7 @@ static int serve(Operations *o, uint64_t usec) {
         int r = 1;
 
         o->is_serving = true; /* what is answered in between has no checkpoints: sd_event_run(3) does not nest */
+        o->at_once_until = 0;
         for (int i = 0; i < TURN_MAX && r > 0 && sd_event_get_state(o->event) != SD_EVENT_FINISHED; i++) {
                 r = error_origin(sd_event_run(o->event, usec));
                 usec = 0;
@@ -326,6 +341,7 @@ static int run_between(Operations *o, int kind) {
         o->is_overdue = false;
         o->notes = notes;
         o->is_serving = true; /* as answer_glances() */
+        o->at_once_until = 0;
         r = go_on(served, r);
         o->is_serving = false;
         (void)log_charge(charged);
@@ -384,6 +400,17 @@ int operations_serve(Operations *o) {
         r = serve(o, 0);
         o->is_in_step = false;
         return r;
+}
+
+bool operations_may_look(Operations *o, const Connection *c) {
+        nsec_t now;
+
+        if (!o->is_serving || connection_peer(c)->may_change)
+                return o->is_serving;
+        now = clock_now(CLOCK_MONOTONIC);
+        if (o->at_once_until == 0)
+                o->at_once_until = now + TURN_NSEC;
+        return now < o->at_once_until;
 }
 
 bool operations_is_between(const Operations *o) {

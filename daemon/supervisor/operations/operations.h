@@ -60,6 +60,7 @@ typedef struct Operations {
         bool is_running;
         bool is_serving;     /* others, at a checkpoint of what runs */
         bool is_in_step;     /* as is_serving, but in the middle of what others must not come between */
+        nsec_t at_once_until; /* while others are served: looks of the stream socket wait from then on; 0: none came yet */
         bool has_looked;     /* the request that ran last only looked: changes have the next turn */
         bool is_final;       /* what runs has begun something that cannot be undone */
         bool is_pinned;      /* the trial that runs is not to be suspended */
@@ -111,6 +112,11 @@ int operations_wait(Operations *o, uint64_t usec, Explanation *e);
  */
 bool operations_may_serve(const Operations *o);
 int operations_serve(Operations *o);
+/*
+ * In the middle of an operation a look is answered at once, and of clients of the stream socket as many as its turn has room for:
+ * one of them may have sent several, and one of root's is not to wait for all.
+ */
+bool operations_may_look(Operations *o, const Connection *c);
 /* This is an answer in the middle of an operation: other threads are not asked anything. */
 bool operations_is_between(const Operations *o);
 

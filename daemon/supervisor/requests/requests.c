@@ -309,12 +309,12 @@ static OperationKind operation_kind(RequestTurn turn) {
 }
 
 /* It waits for a turn of its own. */
-static bool has_to_wait(const Supervisor *s, RequestTurn turn) {
+static bool has_to_wait(Supervisor *s, const Connection *c, RequestTurn turn) {
         switch (turn) {
         case AT_ONCE:
                 return false;
         case LOOK:
-                return !s->operations.is_serving;
+                return !operations_may_look(&s->operations, c);
         case EMITTING:
                 return s->operations.is_in_step;
         case ALONE:
@@ -335,7 +335,7 @@ static int dispatch(RequestContext *a, Explanation *e) {
         kind = r == 0 ? find_kind(a, &r, e) : NULL;
         if (!kind)
                 return r;
-        if (has_to_wait(s, kind->turn) && !operations_has_turn(&s->operations, a->connection)) {
+        if (has_to_wait(s, a->connection, kind->turn) && !operations_has_turn(&s->operations, a->connection)) {
                 r = operations_add(&s->operations, a->connection, operation_kind(kind->turn), e);
                 a->answered = r == 0;
                 return r;
