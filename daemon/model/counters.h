@@ -29,7 +29,7 @@ typedef struct EventCut {
         uint64_t count;     /* read(2) of all its fds here */
         uint64_t ring_lost; /* PERF_FORMAT_LOST of the same read */
         uint64_t owed;      /* count of the fds that write each occurrence, losses of the others */
-        uint64_t sampled;   /* samples of those others, muted ones too */
+        uint64_t sampled;   /* samples of those others, on standby ones too */
         uint64_t standby_lost, standby_owed; /* as ring_lost and owed, of fds while another generation was active */
         uint64_t delivered, filtered, doubled, doubled_sampled;
         uint64_t lost[_LOSS_EVENT_MAX]; /* but those of the kernel */
@@ -41,9 +41,9 @@ typedef struct EventCounters {
         /* written by the reader */
         _Alignas(64) Counter delivered; /* given to the dispatcher for at least one subscription */
         Counter filtered;               /* no subscription wanted it, or it was our own doing */
-        Counter doubled;                /* of a generation that is muted during a live change */
-        Counter sampled;                /* of fds that do not write each occurrence, muted ones too */
-        Counter doubled_sampled;        /* of these, the muted ones */
+        Counter doubled;                /* of a generation that is on standby during a live change */
+        Counter sampled;                /* of fds that do not write each occurrence, on standby ones too */
+        Counter doubled_sampled;        /* of these, the on standby ones */
         Counter lost[_LOSS_EVENT_MAX];  /* but those of the kernel */
         EventCut cut;
         uint64_t next_read; /* ns: when its counts are to be read again */

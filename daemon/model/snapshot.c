@@ -136,7 +136,7 @@ static void stream_finish(SnapshotStream *stream, const SnapshotEvent *e, uint32
         stream->of = e;
         stream->counters = &e->event->counters[slot];
         stream->min_raw_size = e->event->plan ? e->event->plan->min_size : 0;
-        stream->is_common = stream->is_plain && !stream->muted && !stream->is_sampling && stream->period <= 1 &&
+        stream->is_common = stream->is_plain && !stream->is_standby && !stream->is_sampling && stream->period <= 1 &&
                             e->has_fixed_plan;
         stream->exclude_self = e->exclude_self;
         stream->is_special = e->is_special || (e->table && e->table->is_grouped);

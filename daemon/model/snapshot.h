@@ -85,7 +85,7 @@ typedef struct SnapshotStream {
         int fd;           /* borrowed: to read(2) its count */
         uint32_t member;  /* of the event's group; 0: the leader, or alone */
         uint32_t event;   /* index into Snapshot.events */
-        bool muted;       /* another generation of the event speaks: count as doubled */
+        bool is_standby;       /* another generation of the event speaks: count as doubled */
         bool is_successor;     /* what it replaces still counts: until the hand-over its own count is not sent */
         bool is_sampling; /* not each occurrence is written: the ledger can only count samples */
         bool is_plain;    /* SampleLayout.plain: of its generation */

@@ -41,7 +41,7 @@ static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t firs
                 cut->count += read.value;
                 cut->ring_lost += read.lost;
                 cut->owed += owed;
-                if (stream->muted) {
+                if (stream->is_standby) {
                         cut->standby_lost += read.lost;
                         cut->standby_owed += owed;
                 }

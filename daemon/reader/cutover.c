@@ -21,7 +21,7 @@
 static bool is_turned(const Reader *r, const SnapshotStream *stream) {
         const SnapshotStream *before = snapshot_find(&r->snapshot->cpus[r->slot], stream->id);
 
-        return before && before->muted != stream->muted;
+        return before && before->is_standby != stream->is_standby;
 }
 
 static size_t find_turned(const Reader *r, const SnapshotCpu *c, TurnedStream *turned) {
@@ -83,8 +83,8 @@ static void turn(const Reader *r, const TurnedStream *t, bool is_between) {
         EventCounters *c = t->stream->counters;
         uint64_t owed = t->stream->is_sampling ? t->now.lost : t->now.value;
 
-        c->standby_lost += t->stream->muted ? -t->now.lost : t->now.lost;
-        c->standby_owed += t->stream->muted ? -owed : owed;
+        c->standby_lost += t->stream->is_standby ? -t->now.lost : t->now.lost;
+        c->standby_owed += t->stream->is_standby ? -owed : owed;
         if (is_quiet(t) && !t->is_apart)
                 return;
         c->standby_unsure = true;

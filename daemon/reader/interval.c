@@ -26,7 +26,7 @@ static void add_counts(ReadCount *to, const ReadCount *more, size_t n) {
 
 /*
  * Members follow their leader, which has the counts of all at one moment; each is read alone only if the kernel does not
- * give them so. OPEN_E_APART: a leader that is read with its members has nothing just now. Of heirs, or of all others, muted ones too: what was replaced a moment ago has counted until then, and is not
+ * give them so. OPEN_E_APART: a leader that is read with its members has nothing just now. Of heirs, or of all others, on standby ones too: what was replaced a moment ago has counted until then, and is not
  * among the closed yet.
  */
 static int read_members(const SnapshotCpu *c, size_t first, size_t last, bool heirs, ReadCount *values, size_t n_members) {

@@ -30,7 +30,7 @@ static int reader_take_sample(Reader *r, const SnapshotStream *stream, const uin
         nsec_t time;
         int n;
 
-        if (stream->muted) {
+        if (stream->is_standby) {
                 counter_add(&stream->counters->doubled, 1);
                 if (stream->is_sampling)
                         counter_add(&stream->counters->doubled_sampled, 1);

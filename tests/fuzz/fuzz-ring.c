@@ -84,7 +84,7 @@ static void take_subscriptions(Rig *rig) {
         SnapshotStream *streams = (SnapshotStream *)rig->reader.snapshot->cpus[0].streams;
 
         for (size_t i = 0; i < 2; i++) {
-                streams[i].muted = false;
+                streams[i].is_standby = false;
                 streams[i].is_common = streams[i].is_single = true;
                 streams[i].only = streams[i].of->routes[i == 0 ? 0 : streams[i].of->n_routes - 1];
                 streams[i].routes = &streams[i].only;

@@ -4,7 +4,7 @@
  *
  *     stream  event                                          routes
  *     1       NUMBERS: | common (8) | u64 value |            bit 0 always; bit 1, raw, if value & 1; bit 2 if value >= 1000
- *     2       NUMBERS, muted
+ *     2       NUMBERS, on standby
  *     3       SOFTWARE: no plan, without our own process     bit 3; bit 6 if comm ~ "wanted*"
  *     4       UNWANTED                                       none
  *     5       LONG: | common (8) | __data_loc u8 list[] |    bit 4, raw; bit 5: each element may take two bytes
@@ -147,7 +147,7 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
         for (size_t i = 0; i < RIG_EVENTS; i++)
                 rig_finish_event(&s->events[i]);
         streams[0] = (SnapshotStream){ .id = 1, .fd = -1, .is_plain = true, .event = RIG_NUMBERS };
-        streams[1] = (SnapshotStream){ .id = 2, .fd = -1, .is_plain = true, .event = RIG_NUMBERS, .muted = true };
+        streams[1] = (SnapshotStream){ .id = 2, .fd = -1, .is_plain = true, .event = RIG_NUMBERS, .is_standby = true };
         streams[2] = (SnapshotStream){ .id = 3, .fd = -1, .event = RIG_SOFTWARE };
         streams[3] = (SnapshotStream){ .id = 4, .fd = -1, .is_plain = true, .event = RIG_UNWANTED };
         streams[4] = (SnapshotStream){ .id = 5, .fd = -1, .is_plain = true, .event = RIG_LONG };

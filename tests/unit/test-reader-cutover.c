@@ -73,7 +73,7 @@ static Snapshot *snapshot(uint64_t generation, bool is_turned) {
 
         for (int i = 0; i < 2; i++) {
                 s->cpus[0].streams[i].fd = OLD_FD + i;
-                s->cpus[0].streams[i].muted = (i == 1) != is_turned;
+                s->cpus[0].streams[i].is_standby = (i == 1) != is_turned;
         }
         return s;
 }

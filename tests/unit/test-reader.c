@@ -15,7 +15,7 @@ static void test_samples(void **state) {
         rig_put_number(&rig, 1, WHO(7, 71, 100), 4, 0);
         rig_put_number(&rig, 1, WHO(7, 71, 110), 5, 0);
         rig_put_number(&rig, 1, WHO(7, 0, 120), 1001, 8);
-        rig_put_number(&rig, 2, WHO(7, 71, 130), 1001, 0);             /* muted */
+        rig_put_number(&rig, 2, WHO(7, 71, 130), 1001, 0);             /* on standby */
         rig_put_software(&rig, WHO(RIG_OWN_PID, 4243, 140), 0x1000);    /* ours */
         rig_put_software(&rig, WHO(8, 71, 150), 0x1000);
         rig_put_number(&rig, 4, WHO(7, 71, 160), 1, 0);                /* unwanted */
@@ -401,8 +401,8 @@ static void test_generations_with_other_periods(void **state) {
         rig_put_number(&rig, 2, WHO(7, 0, 10), 2, 0);
         rig_put_number(&rig, 1, WHO(7, 0, 11), 2, 0);
         assert_int_equal(next_period(&rig), 0);
-        streams[0].muted = true; /* as a later snapshot would have it */
-        streams[1].muted = false;
+        streams[0].is_standby = true; /* as a later snapshot would have it */
+        streams[1].is_standby = false;
         rig_put_number(&rig, 1, WHO(7, 0, 20), 2, 0);
         rig_put_number(&rig, 2, WHO(7, 0, 21), 2, 0);
         assert_int_equal(next_period(&rig), 10);
@@ -415,10 +415,10 @@ static void test_generations_with_other_periods(void **state) {
         streams[6].event = RIG_FAULTS; /* the next generation of FAULTS, by frequency: its samples are laid out otherwise */
         streams[6].is_sampling = true;
         rig_put_faults(&rig, 6, 7, WHO(7, 0, 30), 4);
-        streams[5].muted = true;
+        streams[5].is_standby = true;
         rig_put_faults(&rig, 7, 6, WHO(7, 0, 31), 0);
         rig_put_faults(&rig, 6, 7, WHO(7, 0, 32), 5);
-        streams[6].muted = false;
+        streams[6].is_standby = false;
         assert_int_equal(reader_drain(&rig.reader), 0);
         check_counts(&rig, RIG_FAULTS, (Counts){ .delivered = 2, .doubled = 1 });
         assert_int_equal(counter_get(&rig_counters(&rig, RIG_FAULTS)->sampled), 2);

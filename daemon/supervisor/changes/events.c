@@ -3,7 +3,7 @@
  *
  *     open     the new fds, disabled, filtered, in their rings           nobody sees them
  *     publish  every reader knows their stream ids                       still silent
- *     enable   they write; a replacement is muted and its predecessor speaks
+ *     enable   they write; a replacement is on standby and its predecessor speaks
  *     publish  each reader, at one place of its ring, lets the other speak
  *     disable  what is to go; publish without it; close
  *

@@ -57,7 +57,7 @@ static int disable_parts(Supervisor *s, Part *parts, size_t n, bool to_heirs) {
         return to_heirs ? opened_hand_over(s, list, n) : opened_disable(s, list, n);
 }
 
-/* Readers know them until now, speaking or muted. */
+/* Readers know them until now, speaking or on standby. */
 static int let_go(Supervisor *s, Part *parts, size_t n, bool to_heirs) {
         int r = disable_parts(s, parts, n, to_heirs);
 
@@ -150,7 +150,7 @@ static int bring_in(Supervisor *s, FdDelta *list, size_t n, Explanation *e) {
         return told < 0 ? told : r;
 }
 
-/* What has come speaks, what leaves is muted: at one place of each ring, and then goes. */
+/* What has come speaks, what leaves is on standby: at one place of each ring, and then goes. */
 static int change_over(Supervisor *s, const FdDelta *list, size_t n) {
         _cleanup_free_ Part *parts = calloc(n + 1, sizeof(*parts));
         size_t n_parts = 0;

@@ -1,5 +1,5 @@
 /*
- * Make before break: the replacement of an event's fds is opened and heard, but muted, while its predecessor speaks;
+ * Make before break: the replacement of an event's fds is opened and heard, but on standby, while its predecessor speaks;
  * then each reader, at one place of its ring, lets the other speak. A tracepoint fires without being preempted, and the
  * reader runs on the same CPU, so that this place is never in the middle of one: what fired before it came from the
  * predecessor, what fires behind it comes from the replacement, nothing from both and nothing from none.

@@ -174,7 +174,7 @@ static int forget_replaced(Supervisor *s) {
         return r;
 }
 
-/* Every replacement is heard, muted; enabled; and speaks in the place of what it replaces, which goes. */
+/* Every replacement is heard, on standby; enabled; and speaks in the place of what it replaces, which goes. */
 static int change_events(Supervisor *s) {
         int r = supervisor_publish(s);
 

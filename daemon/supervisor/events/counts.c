@@ -14,7 +14,7 @@ static bool reader_mutes(const Supervisor *s, const Stream *stream, bool is_stan
         if (!reader_is_stalled(a) || !a->snapshot)
                 return is_standby;
         known = snapshot_find(&a->snapshot->cpus[stream->slot], stream->id);
-        return known && known->muted;
+        return known && known->is_standby;
 }
 
 static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling, bool is_standby) {

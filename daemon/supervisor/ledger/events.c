@@ -106,7 +106,7 @@ static bool has_owed(const Supervisor *s, const EventCounters *c, uint32_t slot)
         return (s->attr.has_lost || is_external) && !c->cut.loose;
 }
 
-/* occurred = delivered + filtered + all of lost. What a muted generation saw besides is not part of occurred. */
+/* occurred = delivered + filtered + all of lost. What a on standby generation saw besides is not part of occurred. */
 bool ledger_numbers(const Supervisor *s, const DispatcherReport *report, const Event *event, uint32_t slot, LedgerNumbers *ret) {
         EventCounters live;
         const EventCounters *c = counters_of(s, event, slot, &live);

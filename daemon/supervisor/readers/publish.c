@@ -48,7 +48,7 @@ static size_t put_streams(const Registration *g, const Opened *o, uint32_t slot,
 
                 if (stream->slot == slot)
                         to[n++] = (SnapshotStream){ .id = stream->id, .fd = stream->fd, .member = stream->member,
-                                                    .read_format = stream->read_format, .muted = o == &g->pending,
+                                                    .read_format = stream->read_format, .is_standby = o == &g->pending,
                                                     .is_successor = stream->is_successor,
                                                     .is_sampling = stream->is_sampling, .period = stream->period,
                                                     .is_plain = layout->plain, .layout = layout, .event = event,
