@@ -28,13 +28,13 @@ static inline uint64_t counter_get(const Counter *c) {
 typedef struct EventCut {
         uint64_t count;     /* read(2) of all its fds here */
         uint64_t ring_lost; /* PERF_FORMAT_LOST of the same read */
-        uint64_t owed;      /* count of the fds that write each occurrence, losses of the others */
+        uint64_t expected;      /* count of the fds that write each occurrence, losses of the others */
         uint64_t sampled;   /* samples of those others, on standby ones too */
-        uint64_t standby_lost, standby_owed; /* as ring_lost and owed, of fds while another generation was active */
+        uint64_t standby_lost, standby_expected; /* as ring_lost and expected, of fds while another generation was active */
         uint64_t delivered, filtered, doubled, doubled_sampled;
         uint64_t lost[_LOSS_EVENT_MAX]; /* but those of the kernel */
-        bool settled;             /* false: the ring never stood still around the read, on its CPU: the cut is not consistent */
-        bool loose;               /* read from another CPU: the count was taken somewhere in what was read, not at its end */
+        bool is_consistent;             /* false: the ring never stood still around the read, on its CPU: the cut is not consistent */
+        bool is_approximate;               /* read from another CPU: the count was taken somewhere in what was read, not at its end */
 } EventCut;
 
 typedef struct EventCounters {
@@ -47,15 +47,15 @@ typedef struct EventCounters {
         Counter lost[_LOSS_EVENT_MAX];  /* but those of the kernel */
         EventCut cut;
         uint64_t next_read; /* ns: when its counts are to be read again */
-        uint64_t standby_lost, standby_owed; /* up to where fds became active, less up to where they ceased to be; mod 2^64 */
-        bool standby_unsure; /* standby_owed is not: the event occurred while it was read */
+        uint64_t standby_lost, standby_expected; /* up to where fds became active, less up to where they ceased to be; mod 2^64 */
+        bool standby_unsure; /* standby_expected is not: the event occurred while it was read */
         bool is_inexact;        /* a live change may have doubled or missed the occurrence that it met, or what was lost meanwhile */
 
         /* written by the supervisor: of fds that are closed */
         _Alignas(64) uint64_t closed_count;
         Counter closed_lost; /* a reader whose cut main does not wait for looks at these two */
-        Counter closed_owed;
-        uint64_t closed_standby_lost, closed_standby_owed; /* of those that were on standby in the end */
+        Counter closed_expected;
+        uint64_t closed_standby_lost, closed_standby_expected; /* of those that were on standby in the end */
         bool unsure; /* changes were made while its reader did not answer, or a child was born in the middle of one */
 } EventCounters;
 
@@ -65,7 +65,7 @@ _Static_assert(sizeof(EventCounters) == 5 * 64, "there is one for each event and
 static inline void counters_settle(EventCounters *c) {
         c->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
                              .doubled = counter_get(&c->doubled), .sampled = counter_get(&c->sampled),
-                             .doubled_sampled = counter_get(&c->doubled_sampled), .settled = true };
+                             .doubled_sampled = counter_get(&c->doubled_sampled), .is_consistent = true };
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 c->cut.lost[i] = counter_get(&c->lost[i]);
 }
@@ -75,8 +75,8 @@ static inline void counters_settle(EventCounters *c) {
  * whose count says nothing of their samples, what was read and lost. An event can have had both, by a live change of its
  * period; so what it was exact for stays proven.
  */
-static inline uint64_t counters_owed(const EventCounters *c) {
-        return c->cut.owed + counter_get(&c->closed_owed) + c->cut.sampled;
+static inline uint64_t counters_expected(const EventCounters *c) {
+        return c->cut.expected + counter_get(&c->closed_expected) + c->cut.sampled;
 }
 
 /* What fds lost while other ones were active: occurrences that these have, or have lost, themselves. */
@@ -91,7 +91,7 @@ static inline uint64_t counters_standby_lost(const EventCounters *c) {
 static inline uint64_t counters_duplicates(const EventCounters *c) {
         if (c->standby_unsure)
                 return c->cut.doubled + counters_standby_lost(c);
-        return c->cut.standby_owed + c->standby_owed + c->closed_standby_owed + c->cut.doubled_sampled;
+        return c->cut.standby_expected + c->standby_expected + c->closed_standby_expected + c->cut.doubled_sampled;
 }
 
 /* What one ring carried, samples or not. Written by its reader. */

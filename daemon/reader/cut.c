@@ -20,30 +20,30 @@
 #define TRIES_REMOTE 8 /* each interrupts the ring's CPU, and succeeds only if nothing happens there meanwhile */
 
 static int reader_read_counts(const Reader *r, const SnapshotCpu *c, size_t first, size_t last, EventCut *cut) {
-        cut->count = cut->ring_lost = cut->owed = cut->standby_lost = cut->standby_owed = 0;
-        cut->loose = false;
+        cut->count = cut->ring_lost = cut->expected = cut->standby_lost = cut->standby_expected = 0;
+        cut->is_approximate = false;
         for (size_t i = first; i < last; i++) {
                 const SnapshotStream *stream = &c->streams[i];
                 ReadCount read;
-                uint64_t owed;
+                uint64_t expected;
                 int error;
 
                 if (stream->member > 0)
                         continue; /* it counts for its leader, and has no samples */
                 error = open_read_patiently(stream->fd, stream->read_format, &read);
                 if (error == OPEN_E_APART) { /* a group whose counts Linux does not tell: there is only what was read of it */
-                        cut->loose = true;
+                        cut->is_approximate = true;
                         continue;
                 }
                 if (error < 0)
                         return error_trace_of(error, "event %s", r->snapshot->events[stream->event].event->spec.name);
-                owed = stream->is_sampling ? read.lost : read.value;
+                expected = stream->is_sampling ? read.lost : read.value;
                 cut->count += read.value;
                 cut->ring_lost += read.lost;
-                cut->owed += owed;
+                cut->expected += expected;
                 if (stream->is_standby) {
                         cut->standby_lost += read.lost;
-                        cut->standby_owed += owed;
+                        cut->standby_expected += expected;
                 }
         }
         return 0;
@@ -68,7 +68,7 @@ static void cut_sum(const EventCut *cut, const EventCounters *counters, uint64_t
 
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 known += cut->lost[i];
-        *ret_counted = cut->owed + counter_get(&counters->closed_owed) + cut->sampled;
+        *ret_counted = cut->expected + counter_get(&counters->closed_expected) + cut->sampled;
         *ret_known = known;
 }
 
@@ -87,14 +87,14 @@ static int reader_settle_cut(Reader *r, const EventCounters *counters, EventCut 
         int error;
 
         cut_take(cut, counters);
-        cut->settled = cut->loose || cut_is_even(cut, counters) || reader_is_quiescent(r);
-        if (cut->settled)
+        cut->is_consistent = cut->is_approximate || cut_is_even(cut, counters) || reader_is_quiescent(r);
+        if (cut->is_consistent)
                 return 0;
         error = reader_drain(r);
         if (error != 0)
                 return error;
         cut_take(cut, counters);
-        cut->settled = cut_is_even(cut, counters);
+        cut->is_consistent = cut_is_even(cut, counters);
         return 0;
 }
 
@@ -112,7 +112,7 @@ static int reader_settle_loosely(Reader *r, const EventCounters *counters, Event
         if (error != 0)
                 return error;
         cut_take(cut, counters);
-        cut->settled = cut->loose = true;
+        cut->is_consistent = cut->is_approximate = true;
         return 0;
 }
 
@@ -120,10 +120,10 @@ static int reader_settle_loosely(Reader *r, const EventCounters *counters, Event
 static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_t last) {
         const Event *event = r->snapshot->events[c->streams[first].event].event;
         EventCounters *counters = &event->counters[r->slot];
-        EventCut cut = { .settled = false };
+        EventCut cut = { .is_consistent = false };
         int error;
 
-        for (int i = 0; i < (reader_guard(r) > 0 ? TRIES_REMOTE : TRIES) && !cut.settled; i++) {
+        for (int i = 0; i < (reader_guard(r) > 0 ? TRIES_REMOTE : TRIES) && !cut.is_consistent; i++) {
                 error = reader_drain(r);
                 if (error == 0)
                         error = reader_read_counts(r, c, first, last, &cut);
@@ -132,7 +132,7 @@ static int reader_cut_event(Reader *r, const SnapshotCpu *c, size_t first, size_
                 if (error != 0)
                         return error;
         }
-        if (!cut.settled && reader_guard(r) > 0) {
+        if (!cut.is_consistent && reader_guard(r) > 0) {
                 error = reader_settle_loosely(r, counters, &cut);
                 if (error != 0)
                         return error;
@@ -160,7 +160,7 @@ static int reader_cut_ring(Reader *r) {
 /* Whatever it had open here is closed, and was read to its end before that. */
 static void reader_cut_closed(const Reader *r, const SnapshotEvent *e) {
         EventCounters *counters = &e->event->counters[r->slot];
-        EventCut cut = { .settled = true };
+        EventCut cut = { .is_consistent = true };
 
         cut_take(&cut, counters);
         counters->cut = cut;
@@ -210,7 +210,7 @@ static int reader_cut_pass(Reader *r, const SnapshotCpu *c, bool is_first, size_
         *ret_n_read = 0;
         while (next_streams(r, c, &at)) {
                 EventCounters *counters = counters_of(c, &at);
-                EventCut cut = { .settled = false };
+                EventCut cut = { .is_consistent = false };
                 int error;
 
                 if (!is_first && cut_holds(&counters->cut, counters))
@@ -235,7 +235,7 @@ static int reader_settle_cuts(Reader *r, const SnapshotCpu *c) {
 
                 if (cut_holds(&counters->cut, counters)) {
                         cut_take(&counters->cut, counters);
-                        counters->cut.settled = true;
+                        counters->cut.is_consistent = true;
                         continue;
                 }
                 error = reader_cut_event(r, c, at.first, at.last);
@@ -259,7 +259,7 @@ static int reader_cut_here(Reader *r, const SnapshotCpu *c) {
         return reader_settle_cuts(r, c);
 }
 
-/* From another CPU each event is cut by itself. A loose one goes by what was read, which is what it is at the end. */
+/* From another CPU each event is cut by itself. An approximate one goes by what was read, which is what it is at the end. */
 static int reader_cut_remote(Reader *r, const SnapshotCpu *c) {
         EventStreams at = { .event = 0 };
 
@@ -271,7 +271,7 @@ static int reader_cut_remote(Reader *r, const SnapshotCpu *c) {
         }
         at = (EventStreams){ .event = 0 };
         while (next_streams(r, c, &at))
-                if (counters_of(c, &at)->cut.loose)
+                if (counters_of(c, &at)->cut.is_approximate)
                         cut_take(&counters_of(c, &at)->cut, counters_of(c, &at));
         return 0;
 }

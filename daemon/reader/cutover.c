@@ -56,7 +56,7 @@ static int reader_settle(Reader *r, bool *ret_found) {
 
                 if (error != 0)
                         return error;
-                *ret_found = !r->retiring.page || reader_is_settled(r);
+                *ret_found = !r->retiring.page || reader_has_seen_all(r);
                 if (*ret_found)
                         break;
         }
@@ -81,10 +81,10 @@ static bool all_quiet(const TurnedStream *turned, size_t n) {
  */
 static void turn(const Reader *r, const TurnedStream *t, bool is_between) {
         EventCounters *c = t->stream->counters;
-        uint64_t owed = t->stream->is_sampling ? t->now.lost : t->now.value;
+        uint64_t expected = t->stream->is_sampling ? t->now.lost : t->now.value;
 
         c->standby_lost += t->stream->is_standby ? -t->now.lost : t->now.lost;
-        c->standby_owed += t->stream->is_standby ? -owed : owed;
+        c->standby_expected += t->stream->is_standby ? -expected : expected;
         if (is_quiet(t) && !t->is_apart)
                 return;
         c->standby_unsure = true;

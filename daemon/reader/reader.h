@@ -292,7 +292,7 @@ int reader_hand_over(Reader *r);
  */
 int reader_begin_ring(Reader *r, ReaderRing *ring, bool on);
 int reader_retire(Reader *r);
-bool reader_is_settled(const Reader *r);
+bool reader_has_seen_all(const Reader *r);
 /* Main: room for the backlog of a ring of so many bytes. -ENOMEM */
 int backlog_init(Backlog *h, size_t ring_size);
 /* reader/backlog.c: nothing that is still in the ring before `head`, nor behind it, is older. -ENOMEM. */

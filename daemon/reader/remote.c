@@ -36,10 +36,10 @@ void reader_wait_guard(const Reader *r) {
 }
 
 bool reader_is_quiescent(const Reader *r) {
-        if (!reader_is_settled(r))
+        if (!reader_has_seen_all(r))
                 return false;
         if (reader_guard(r) == 0)
                 return true;
         reader_wait_guard(r);
-        return reader_is_settled(r);
+        return reader_has_seen_all(r);
 }

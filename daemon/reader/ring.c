@@ -11,7 +11,7 @@
 
 #define LOOK_NS 50000 /* not by sched_yield(2): the dispatcher may be of a lower class, on this CPU */
 
-bool reader_is_settled(const Reader *r) {
+bool reader_has_seen_all(const Reader *r) {
         /* the new one first: what fires between the two looks is seen in the old one, where it is written too */
         if (ring_head(&r->ring) != r->ring.tail)
                 return false;

@@ -102,14 +102,14 @@ static const EventCounters *find_boundary(void) {
                 if (i != RIG_NUMBERS) {
                         const EventCounters *c = &next->events[i].event->counters[0];
 
-                        assert_true(c->standby_lost == 0 && c->standby_owed == 0 && !c->standby_unsure && !c->is_inexact);
+                        assert_true(c->standby_lost == 0 && c->standby_expected == 0 && !c->standby_unsure && !c->is_inexact);
                 }
         return &next->events[RIG_NUMBERS].event->counters[0];
 }
 
-static void check_kept(const EventCounters *c, uint64_t lost, uint64_t owed) {
+static void check_kept(const EventCounters *c, uint64_t lost, uint64_t expected) {
         assert_int_equal(c->standby_lost, lost);
-        assert_int_equal(c->standby_owed, owed);
+        assert_int_equal(c->standby_expected, expected);
 }
 
 static void test_nothing_changes(void **state) {
@@ -255,12 +255,12 @@ static void test_exact_to_sampling(void **state) {
         (void)find_boundary();
         check_kept(c, 1 - 10ULL, 1 - 100ULL);
         w.value[0] += 13; /* until it is off; 10 of them were read */
-        c->closed_standby_owed = w.value[0];
+        c->closed_standby_expected = w.value[0];
         c->closed_standby_lost = w.lost[0];
-        counter_add(&c->closed_owed, w.value[0]);
-        c->cut = (EventCut){ .owed = w.lost[1], .sampled = 1 + 5, .doubled = 1 + 10, .doubled_sampled = 1 };
+        counter_add(&c->closed_expected, w.value[0]);
+        c->cut = (EventCut){ .expected = w.lost[1], .sampled = 1 + 5, .doubled = 1 + 10, .doubled_sampled = 1 };
         assert_int_equal(counters_duplicates(c), 13 + 1 + 1);
-        assert_int_equal(counters_owed(c) - counters_duplicates(c), 100 + 5);
+        assert_int_equal(counters_expected(c) - counters_duplicates(c), 100 + 5);
         world_deinit();
 }
 

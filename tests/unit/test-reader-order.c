@@ -323,7 +323,7 @@ static void check_two_rings(unsigned each) {
                 assert_true(rig_put_number(to, 1, WHO(7, 0, time + !first), 2, 0));
         }
         assert_int_equal(reader_drain(&rig.reader), 0);
-        assert_true(reader_is_settled(&rig.reader));
+        assert_true(reader_has_seen_all(&rig.reader));
         assert_int_equal(reader_push_batch(&rig.reader), 0);
         while ((b = queue_pop(&rig.reader.full))) {
                 check_batch(b);
@@ -362,7 +362,7 @@ static void test_corrupt_one_of_two(void **state) {
                 assert_true(rig_put_record(broken, PERF_RECORD_SAMPLE, 0, "", 0));
                 ((struct perf_event_header *)(broken->data + broken->page->data_head - 8))->size = 0;
                 assert_int_equal(reader_drain(&rig.reader), 0);
-                assert_true(reader_is_settled(&rig.reader));
+                assert_true(reader_has_seen_all(&rig.reader));
                 assert_int_equal(counter_get(&rig.reader.counters.resyncs), 1);
                 assert_int_equal(reader_push_batch(&rig.reader), 0);
                 TAKE(&rig, { .time = 1000, .mask = 1, .event = 11, .pid = 7, .number = 2 },

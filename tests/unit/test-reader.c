@@ -448,11 +448,11 @@ static void test_cut(void **state) {
         rig_put_comm(&rig, WHO(7, 7, 50), "a");
         assert_int_equal(reader_cut(&rig.reader), 0);
         cut = &rig_counters(&rig, RIG_NUMBERS)->cut;
-        assert_true(cut->settled && cut->delivered == 1 && cut->doubled == 1 && cut->filtered == 0);
+        assert_true(cut->is_consistent && cut->delivered == 1 && cut->doubled == 1 && cut->filtered == 0);
         cut = &rig_counters(&rig, RIG_UNWANTED)->cut;
-        assert_true(cut->settled && cut->delivered == 0 && cut->filtered == 1);
+        assert_true(cut->is_consistent && cut->delivered == 0 && cut->filtered == 1);
         cut = &rig_counters(&rig, RIG_LONG)->cut;
-        assert_true(cut->settled && cut->lost[LOSS_BATCH_POOL] == 1);
+        assert_true(cut->is_consistent && cut->lost[LOSS_BATCH_POOL] == 1);
         assert_int_equal(rig.reader.counters.cut_records, 5);
         assert_int_equal(rig.reader.counters.cut_samples, 4);
         assert_int_equal(rig.reader.counters.cut_side_records, 1);

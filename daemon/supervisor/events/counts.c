@@ -18,15 +18,15 @@ static bool reader_mutes(const Supervisor *s, const Stream *stream, bool is_stan
 }
 
 static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling, bool is_standby) {
-        uint64_t owed = is_sampling ? read->lost : read->value;
+        uint64_t expected = is_sampling ? read->lost : read->value;
 
         c->closed_count += read->value;
         counter_add(&c->closed_lost, read->lost);
-        counter_add(&c->closed_owed, owed);
+        counter_add(&c->closed_expected, expected);
         if (!is_standby)
                 return;
         c->closed_standby_lost += read->lost;
-        c->closed_standby_owed += owed;
+        c->closed_standby_expected += expected;
 }
 
 /* What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more. */

@@ -14,7 +14,7 @@ static uint64_t event_ring_lost(const EventCounters *c) {
 }
 
 static uint64_t event_occurred(const EventCounters *c) {
-        return counters_owed(c) - counters_duplicates(c);
+        return counters_expected(c) - counters_duplicates(c);
 }
 
 /*
@@ -28,7 +28,7 @@ static uint64_t event_unwritten(const Supervisor *s, const EventCounters *c) {
 
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 known += c->cut.lost[i];
-        return s->attr.has_lost && c->cut.settled && !c->cut.loose && occurred > known ? occurred - known : 0;
+        return s->attr.has_lost && c->cut.is_consistent && !c->cut.is_approximate && occurred > known ? occurred - known : 0;
 }
 
 /*
@@ -42,7 +42,7 @@ static const EventCounters *counters_of(const Supervisor *s, const Event *event,
                 return c;
         memset(live, 0, sizeof(*live));
         live->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
-                                .doubled = counter_get(&c->doubled), .loose = true };
+                                .doubled = counter_get(&c->doubled), .is_approximate = true };
         live->delivered = live->cut.delivered;
         live->filtered = live->cut.filtered;
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
@@ -54,7 +54,7 @@ static const EventCounters *counters_of(const Supervisor *s, const Event *event,
 
 /* As of the last cut, or later. */
 EventCut supervisor_event_totals(const Supervisor *s, const Registration *g) {
-        EventCut sum = { .settled = true };
+        EventCut sum = { .is_consistent = true };
 
         for (uint32_t slot = 0; slot < g->event->n_slots; slot++) {
                 EventCounters live;
@@ -100,10 +100,10 @@ static uint64_t late_of(const DispatcherReport *report, const EventCut *cut, uin
 }
 
 /* Where there is nothing to count that by, occurred is what was read and lost. */
-static bool has_owed(const Supervisor *s, const EventCounters *c, uint32_t slot) {
+static bool has_expected(const Supervisor *s, const EventCounters *c, uint32_t slot) {
         bool is_external = slot == s->n_cpus;
 
-        return (s->attr.has_lost || is_external) && !c->cut.loose;
+        return (s->attr.has_lost || is_external) && !c->cut.is_approximate;
 }
 
 /* occurred = delivered + filtered + all of lost. What a on standby generation saw besides is not part of occurred. */
@@ -122,8 +122,8 @@ bool ledger_numbers(const Supervisor *s, const DispatcherReport *report, const E
         sum = ret->delivered + ret->filtered;
         for (int i = 0; i < _LOSS_MAX; i++)
                 sum += ret->lost[i];
-        ret->occurred = has_owed(s, c, slot) ? event_occurred(c) : sum;
-        return cut->settled && ret->occurred == sum;
+        ret->occurred = has_expected(s, c, slot) ? event_occurred(c) : sum;
+        return cut->is_consistent && ret->occurred == sum;
 }
 
 int ledger_some_losses_new(const uint64_t *lost, Perfd__V1__Count ***ret, size_t *ret_n) {
@@ -189,7 +189,7 @@ static int event_ledger_fill(const Supervisor *s, const LedgerScope *scope, cons
         row->filtered = now.filtered;
         row->doubled = counters_duplicates(c);
         row->count = c->cut.count + c->closed_count;
-        row->exact = event->exact && is_exact && !scope->is_unreported && has_owed(s, c, slot) && !c->is_inexact && !c->unsure && counters_owed(c) == row->count &&
+        row->exact = event->exact && is_exact && !scope->is_unreported && has_expected(s, c, slot) && !c->is_inexact && !c->unsure && counters_expected(c) == row->count &&
                      c->cut.sampled == 0 && (now.lost[LOSS_KERNEL_UNWRITTEN] == 0 || !c->standby_unsure);
         row->stalled = c == &live;
         if (!(row->name = strdup(event->spec.name)))

@@ -295,7 +295,7 @@ static int take_sample(Supervisor *s, Registration *g, const Record *record, boo
         if (record->time > g->latest)
                 g->latest = record->time;
         c->closed_count++;
-        counter_add(&c->closed_owed, 1);
+        counter_add(&c->closed_expected, 1);
         counter_add(n == 0 ? &c->filtered : r == OWN_E_LOST ? &c->lost[LOSS_BATCH_POOL] : &c->delivered, 1);
         if (r == OWN_E_LOST)
                 loss_bell_note(&s->losses.bell);
