@@ -10,12 +10,12 @@
 #include <stdlib.h>
 
 #define FEW 4 /* entries of one group, for which it does not pay to look what they have in common */
-#define LENT_SIZE ((size_t)16 << 10) /* so much is sent without a copy; less, together with what follows */
+#define BORROWED_MIN ((size_t)16 << 10) /* so much is sent without a copy; less, together with what follows */
 
 _Static_assert(POOL_BUFFER >= BATCH_ARENA, "a run is in one packet");
 
 static int channel_send_to(Dispatcher *d, Subscriber *s, Packet *p) {
-        int r = p->buffers ? subscriber_refer(d, s, p) : 0;
+        int r = p->buffers ? subscriber_send_ref(d, s, p) : 0;
 
         return r != 0 ? r : subscriber_push(d, s, p);
 }
@@ -26,8 +26,8 @@ static int channel_send(Dispatcher *d, Channel *c, Packet *p) {
 
         if (!p)
                 return 0;
-        if (p->is_placed)
-                return channel_send_placed(d, c, p);
+        if (p->is_reserved)
+                return channel_send_reserved(d, c, p);
         packet_seal(p);
         for (Subscriber *s = c->subscribers, *next; s && r >= 0; s = next) {
                 next = s->next; /* a push may end the subscriber */
@@ -59,32 +59,32 @@ typedef struct Run {
  * Much at once is sent from where it lies; what does not leave at once is copied then. Where several can read one copy, there
  * is one.
  */
-static int channel_lend(Dispatcher *d, Channel *c, const Run *run) {
+static int channel_send_borrowed(Dispatcher *d, Channel *c, const Run *run) {
         int r = channel_flush(d, c);
         Packet *p;
 
         if (r < 0)
                 return r;
-        p = channel_share(d, c);
+        p = channel_new_buffered(d, c);
         if (p)
                 (void)packet_append(p, run->bytes, run->length, run->n); /* of one batch: it has room for that */
         else
-                p = packet_new_lent(run->bytes, run->length, run->n);
+                p = packet_new_borrowed(run->bytes, run->length, run->n);
         return p ? channel_send(d, c, p) : error_origin(-ENOMEM);
 }
 
 static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
         int r;
 
-        if (run->length >= LENT_SIZE)
-                return channel_lend(d, c, run);
+        if (run->length >= BORROWED_MIN)
+                return channel_send_borrowed(d, c, run);
         r = c->open ? channel_flush(d, c) : 0;
         if (r < 0)
                 return r;
         dispatcher_note_unflushed(d, c);
-        c->open = channel_place(c, LENT_SIZE);
+        c->open = channel_reserve(c, BORROWED_MIN);
         if (!c->open)
-                c->open = channel_share(d, c);
+                c->open = channel_new_buffered(d, c);
         if (!c->open)
                 c->open = packet_new_pooled(&d->packets);
         if (!c->open)
@@ -95,7 +95,7 @@ static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
 
 static inline int channel_append(Dispatcher *d, Channel *c, const Run *run) {
         bool is_in = c->open && (run->n == 1 ? packet_append_one(c->open, run->bytes, run->length) :
-                                 run->length < LENT_SIZE && packet_append(c->open, run->bytes, run->length, run->n));
+                                 run->length < BORROWED_MIN && packet_append(c->open, run->bytes, run->length, run->n));
 
         return is_in ? 0 : channel_open(d, c, run);
 }

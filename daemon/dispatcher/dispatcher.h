@@ -421,14 +421,14 @@ static inline void dispatcher_note_unflushed(Dispatcher *d, Channel *c) {
         d->unflushed = c;
 }
 int channel_flush(Dispatcher *d, Channel *c);
-/* dispatcher/place.c: a packet in the memory of the channel's only subscriber, for `least` bytes; NULL: not here, or not now. */
-Packet *channel_place(const Channel *c, size_t least);
+/* dispatcher/zero-copy.c: a packet in the memory of the channel's only subscriber, for `least` bytes; NULL: not here, or not now. */
+Packet *channel_reserve(const Channel *c, size_t least);
 /* Several subscribers will read it where it lies. NULL: they cannot, or no buffer is free. */
-Packet *channel_share(const Dispatcher *d, const Channel *c);
+Packet *channel_new_buffered(const Dispatcher *d, const Channel *c);
 /* 1: it was told where such a packet lies, and may be gone. 0: it was not, and is to get a copy. Or what the system says. */
-int subscriber_refer(Dispatcher *d, Subscriber *s, const Packet *p);
+int subscriber_send_ref(Dispatcher *d, Subscriber *s, const Packet *p);
 /* It leaves; the subscriber may be gone afterwards. Negative: memory. */
-int channel_send_placed(Dispatcher *d, Channel *c, Packet *p);
+int channel_send_reserved(Dispatcher *d, Channel *c, Packet *p);
 
 /* dispatcher/condition.c: takes those channels of this order out of the masks of n conditional entries whose conditions do not hold. */
 int dispatcher_decide(Dispatcher *d, StreamOrder order, const Batch *b, const BatchEntry *e, size_t n);

@@ -90,7 +90,7 @@ void subscriber_drop(Dispatcher *d, Subscriber *s, const char *why) {
                         break;
                 }
         dispatcher_note_unflushed(d, s->channel); /* perhaps it was the last one */
-        if (s->channel->open && s->channel->open->is_placed && subscriber_gets(s, *s->channel->side))
+        if (s->channel->open && s->channel->open->is_reserved && subscriber_gets(s, *s->channel->side))
                 s->channel->open = packet_unref(s->channel->open); /* it is in its memory */
         if (s->closing && !s->ended)
                 d->n_closing--;

@@ -54,7 +54,7 @@ static int channel_tell(Dispatcher *d, Channel *c, const uint8_t *field, size_t 
 
         if (c->tasks && packet_append_field(c->tasks, field, length))
                 return 0;
-        r = c->tasks || (c->open && c->open->is_placed) ? channel_flush(d, c) : 0;
+        r = c->tasks || (c->open && c->open->is_reserved) ? channel_flush(d, c) : 0;
         if (r < 0)
                 return r;
         dispatcher_note_unflushed(d, c);

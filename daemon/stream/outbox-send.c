@@ -195,7 +195,7 @@ int outbox_send_shared(Outbox *o, SharedRing *ring) {
         return o->head ? OUTBOX_E_AGAIN : 0;
 }
 
-uint8_t *outbox_place(const Outbox *o, SharedRing *ring, size_t least, size_t *ret_n) {
+uint8_t *outbox_reserve(const Outbox *o, SharedRing *ring, size_t least, size_t *ret_n) {
         const size_t header = header_size(o->next_sequence);
         uint8_t *at;
 
@@ -209,11 +209,11 @@ uint8_t *outbox_place(const Outbox *o, SharedRing *ring, size_t least, size_t *r
         return at + header;
 }
 
-void outbox_send_placed(Outbox *o, SharedRing *ring, const Packet *p) {
+void outbox_send_reserved(Outbox *o, SharedRing *ring, const Packet *p) {
         const size_t header = header_size(o->next_sequence);
 
         thread_assert(THREAD_DISPATCHER);
-        assert(p->is_placed && !o->head);
+        assert(p->is_reserved && !o->head);
         put_header(p->room - header, o->next_sequence++, p->length);
         o->sent_items += p->n_items;
         shared_ring_advance(ring, p->room - header, header + p->length);
@@ -237,13 +237,13 @@ static size_t put_reference(uint8_t frame[static REFERENCE_MAX], uint64_t sequen
         return (size_t)(at - frame);
 }
 
-bool outbox_refer(Outbox *o, SharedRing *ring, const Packet *p) {
+bool outbox_send_ref(Outbox *o, SharedRing *ring, const Packet *p) {
         uint8_t frame[REFERENCE_MAX];
 
         thread_assert(THREAD_DISPATCHER);
         if (!p->buffers || p->buffers != ring->pool || p->length < REFER_FROM || o->head || outbox_is_over(o))
                 return false;
-        if (!shared_ring_refer(ring, frame, put_reference(frame, o->next_sequence, p), p->buffer))
+        if (!shared_ring_send_ref(ring, frame, put_reference(frame, o->next_sequence, p), p->buffer))
                 return false;
         o->next_sequence++;
         o->sent_items += p->n_items;

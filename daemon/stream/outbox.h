@@ -117,15 +117,15 @@ int outbox_send_shared(Outbox *o, SharedRing *ring);
  * there is none, or something waits, which comes before it, or the stream is over, and drops it. Until it is sent nothing else
  * is pushed, or sent.
  */
-uint8_t *outbox_place(const Outbox *o, SharedRing *ring, size_t least, size_t *ret_n);
+uint8_t *outbox_reserve(const Outbox *o, SharedRing *ring, size_t least, size_t *ret_n);
 /* It, written there, leaves. */
-void outbox_send_placed(Outbox *o, SharedRing *ring, const Packet *p);
+void outbox_send_reserved(Outbox *o, SharedRing *ring, const Packet *p);
 
 /*
  * A packet in a buffer of the ring's pool leaves by its place. False: it is not, or it is so short that its bytes are cheaper, or
  * something waits; it can be pushed.
  */
-bool outbox_refer(Outbox *o, SharedRing *ring, const Packet *p);
+bool outbox_send_ref(Outbox *o, SharedRing *ring, const Packet *p);
 
 static inline bool outbox_is_empty(const Outbox *o) {
         return !o->head;

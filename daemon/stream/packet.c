@@ -65,7 +65,7 @@ Packet *packet_new_pooled(PacketPool *pool) {
         return packet_of_room(pool_take(pool), PACKET_SIZE, pool);
 }
 
-Packet *packet_new_lent(const uint8_t *items, size_t length, size_t n_items) {
+Packet *packet_new_borrowed(const uint8_t *items, size_t length, size_t n_items) {
         Packet *p = malloc(sizeof(*p));
 
         assert(length <= PACKET_MAX);
@@ -75,11 +75,11 @@ Packet *packet_new_lent(const uint8_t *items, size_t length, size_t n_items) {
         return p;
 }
 
-Packet *packet_new_placed(uint8_t *room, size_t capacity) {
+Packet *packet_new_reserved(uint8_t *room, size_t capacity) {
         Packet *p = malloc(sizeof(*p));
 
         if (p)
-                *p = (Packet){ .n_refs = 1, .capacity = capacity, .bytes = room, .room = room, .is_placed = true };
+                *p = (Packet){ .n_refs = 1, .capacity = capacity, .bytes = room, .room = room, .is_reserved = true };
         return p;
 }
 
@@ -107,7 +107,7 @@ static void packet_leave_room(Packet *p) {
         if (p->buffers) {
                 buffer_pool_leave(p->buffers, p->buffer);
                 p->buffers = buffer_pool_unref(p->buffers);
-        } else if (p->room && !p->is_placed)
+        } else if (p->room && !p->is_reserved)
                 pool_give(p->pool, p->room);
 }
 
@@ -134,7 +134,7 @@ int packet_settle(Packet *p, PacketPool *pool) {
         bool fills = p->length <= PACKET_SIZE && p->length >= PACKET_SIZE - PACKET_SIZE / 8; /* a room of the pool, nearly */
         uint8_t *room;
 
-        assert(p->sealed && !p->is_placed);
+        assert(p->sealed && !p->is_reserved);
         if (p->room && !p->buffers && (!p->pool || fills))
                 return 0;
         room = fills ? pool_take(pool) : malloc(p->length ? p->length : 1);

@@ -47,7 +47,7 @@ typedef struct Packet {
         size_t n_items;
         const uint8_t *bytes;
         uint8_t *room;    /* what `bytes` is, if it is written here; NULL: it is lent */
-        bool is_placed;   /* the room is somebody else's */
+        bool is_reserved;   /* the room is somebody else's */
         PacketPool *pool; /* where the room goes in the end, or NULL */
         BufferPool *buffers; /* whose room it is; NULL: nobody else reads it there */
         unsigned buffer;
@@ -58,9 +58,9 @@ Packet *packet_new(size_t capacity);
 /* Of PACKET_SIZE. NULL: no memory. */
 Packet *packet_new_pooled(PacketPool *pool);
 /* Sealed, of n_items whole items, which stay the caller's. NULL: no memory. */
-Packet *packet_new_lent(const uint8_t *items, size_t length, size_t n_items);
+Packet *packet_new_borrowed(const uint8_t *items, size_t length, size_t n_items);
 /* In memory that stays the caller's. NULL: no memory. */
-Packet *packet_new_placed(uint8_t *room, size_t capacity);
+Packet *packet_new_reserved(uint8_t *room, size_t capacity);
 /* In a buffer, of POOL_BUFFER. NULL: none is free, or no memory. */
 Packet *packet_new_buffered(BufferPool *buffers);
 Packet *packet_ref(Packet *p);

@@ -222,7 +222,7 @@ void shared_ring_advance(SharedRing *r, const uint8_t *at, size_t n) {
         shared_ring_publish(r);
 }
 
-bool shared_ring_refer(SharedRing *r, const uint8_t *frame, size_t n, unsigned buffer) {
+bool shared_ring_send_ref(SharedRing *r, const uint8_t *frame, size_t n, unsigned buffer) {
         if (r->waits || shared_ring_look(r) != 0 || r->n_pins == SHARED_RING_PINS || n > r->size - shared_ring_used(r))
                 return false;
         shared_ring_put(r, frame, n);

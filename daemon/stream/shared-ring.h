@@ -81,7 +81,7 @@ void shared_ring_advance(SharedRing *r, const uint8_t *at, size_t n);
  * there is no room for it, or the subscriber has not read of too many others, or it broke the rules, of which the next
  * shared_ring_write() speaks.
  */
-bool shared_ring_refer(SharedRing *r, const uint8_t *frame, size_t n, unsigned buffer);
+bool shared_ring_send_ref(SharedRing *r, const uint8_t *frame, size_t n, unsigned buffer);
 /* Buffers that it has read are the pool's again. True: there are others that it may still be reading. */
 bool shared_ring_reclaim(SharedRing *r);
 /* As far as the subscriber had read when its tail was looked at last. */

@@ -110,7 +110,7 @@ static void refer(uint64_t number) {
 
         if (!buffer_pool_take(pool, &buffer))
                 return;
-        if (shared_ring_refer(ring, frame, n, buffer)) {
+        if (shared_ring_send_ref(ring, frame, n, buffer)) {
                 must_be(pool->uses[buffer] == 2 && ring->head == before + n);
                 expect(before, frame, n);
         } else

@@ -145,15 +145,15 @@ int line_push_items(Line *l, size_t n, size_t raw_size) {
 
 bool line_place_items(Line *l, size_t n, size_t raw_size) {
         size_t least = n * (raw_size + 64), room = 0;
-        uint8_t *to = outbox_place(&l->outbox, l->ring, least, &room);
+        uint8_t *to = outbox_reserve(&l->outbox, l->ring, least, &room);
         Packet *p;
 
         if (!to)
                 return false;
         assert_true(outbox_is_empty(&l->outbox) && room >= least);
-        p = packet_new_placed(to, room);
+        p = packet_new_reserved(to, room);
         packet_fill(p, l->pushed + 1, n, raw_size);
-        outbox_send_placed(&l->outbox, l->ring, p);
+        outbox_send_reserved(&l->outbox, l->ring, p);
         packet_unref(p);
         l->pushed += n;
         line_check(l);
@@ -161,7 +161,7 @@ bool line_place_items(Line *l, size_t n, size_t raw_size) {
 }
 
 bool line_refer_items(Line *l, Packet *p, size_t n) {
-        bool is_referred = outbox_refer(&l->outbox, l->ring, p);
+        bool is_referred = outbox_send_ref(&l->outbox, l->ring, p);
 
         if (!is_referred)
                 assert_int_equal(outbox_push(&l->outbox, p), 0);

@@ -44,7 +44,7 @@ static void test_pooled(void **state) {
         outbox_init(&outbox, SIZE, OVERFLOW_DROP_OLDEST);
         outbox.next_sequence = 2;
         p = items_in_pool(pool, 100, 500);
-        assert_true(outbox_refer(&outbox, l.ring, p));
+        assert_true(outbox_send_ref(&outbox, l.ring, p));
         packet_unref(p);
         assert_int_equal(pool->n_free, POOL_BUFFERS - 1);
         play_bytes(l.daemon, "\0\0\0\0", 4);

@@ -75,12 +75,12 @@ static unsigned chance(Rig *r, unsigned n) {
         return (unsigned)rand_r(&r->seed) % n;
 }
 
-void __real_outbox_send_placed(Outbox *o, SharedRing *ring, const Packet *p);
-void __wrap_outbox_send_placed(Outbox *o, SharedRing *ring, const Packet *p);
-void __wrap_outbox_send_placed(Outbox *o, SharedRing *ring, const Packet *p) {
+void __real_outbox_send_reserved(Outbox *o, SharedRing *ring, const Packet *p);
+void __wrap_outbox_send_reserved(Outbox *o, SharedRing *ring, const Packet *p);
+void __wrap_outbox_send_reserved(Outbox *o, SharedRing *ring, const Packet *p) {
         n_placed++;
         assert_true(p->n_items > 0 && p->length <= PACKET_SIZE);
-        __real_outbox_send_placed(o, ring, p);
+        __real_outbox_send_reserved(o, ring, p);
 }
 
 static void peer_share(Rig *r, Peer *p) {
@@ -380,7 +380,7 @@ static void test_come_and_go(void **state) {
                 fill(&r);
                 give(&r);
                 open = r.peers[k].subscriber->channel->open;
-                n_open += open && open->is_placed;
+                n_open += open && open->is_reserved;
                 peer_renew(&r, k);
                 fill(&r);
                 give(&r);

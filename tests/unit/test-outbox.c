@@ -294,13 +294,13 @@ static void test_place(void **state) {
         Line l;
 
         line_init_ring(&l, 1 << 20, OVERFLOW_DROP_OLDEST, STREAM_RING_MIN);
-        assert_null(outbox_place(&l.outbox, l.ring, STREAM_RING_MIN - header, &room));
-        assert_non_null(outbox_place(&l.outbox, l.ring, STREAM_RING_MIN - header - 1, &room));
+        assert_null(outbox_reserve(&l.outbox, l.ring, STREAM_RING_MIN - header, &room));
+        assert_non_null(outbox_reserve(&l.outbox, l.ring, STREAM_RING_MIN - header - 1, &room));
         assert_int_equal(room, STREAM_RING_MIN - header - 1);
         while (line_place_items(&l, 1, 100))
                 n++;
         assert_true(n > 350 && l.outbox.next_sequence == n + 1);
-        assert_non_null(outbox_place(&l.outbox, l.ring, 1, &room));
+        assert_non_null(outbox_reserve(&l.outbox, l.ring, 1, &room));
         assert_int_equal(room, STREAM_RING_MIN - l.ring->head - header - 2); /* a sequence of two bytes */
         line_finish(&l);
 

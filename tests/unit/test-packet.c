@@ -125,7 +125,7 @@ static void test_packet_lent(void **state) {
 
         memset(items, 1, sizeof(items));
         memset(lent, 1, sizeof(lent));
-        p = packet_new_lent(lent, sizeof(lent), 3);
+        p = packet_new_borrowed(lent, sizeof(lent), 3);
         assert_non_null(p);
         assert_ptr_equal(p->bytes, lent);
         assert_null(p->room);

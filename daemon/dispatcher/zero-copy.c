@@ -22,7 +22,7 @@ static BufferPool *channel_pool(const Channel *c) {
         return NULL;
 }
 
-Packet *channel_share(const Dispatcher *d, const Channel *c) {
+Packet *channel_new_buffered(const Dispatcher *d, const Channel *c) {
         BufferPool *pool = d->is_closing_all ? NULL : channel_pool(c);
 
         if (!pool)
@@ -33,13 +33,13 @@ Packet *channel_share(const Dispatcher *d, const Channel *c) {
         return packet_new_buffered(pool);
 }
 
-int subscriber_refer(Dispatcher *d, Subscriber *s, const Packet *p) {
+int subscriber_send_ref(Dispatcher *d, Subscriber *s, const Packet *p) {
         int r;
 
         if (!s->ring || s->held || s->ended)
                 return 0;
         shared_ring_expect(s->ring, &d->tick_told);
-        if (!outbox_refer(&s->outbox, s->ring, p))
+        if (!outbox_send_ref(&s->outbox, s->ring, p))
                 return 0;
         r = subscriber_send(d, s);
         return r < 0 ? r : 1;
@@ -59,23 +59,23 @@ static Subscriber *channel_only(const Channel *c) {
         return only;
 }
 
-Packet *channel_place(const Channel *c, size_t least) {
+Packet *channel_reserve(const Channel *c, size_t least) {
         const Subscriber *s = channel_only(c);
         uint8_t *room;
         size_t n;
 
         if (!s || !s->ring || s->held || c->tasks)
                 return NULL;
-        room = outbox_place(&s->outbox, s->ring, least, &n);
-        return room ? packet_new_placed(room, n < PACKET_SIZE ? n : PACKET_SIZE) : NULL;
+        room = outbox_reserve(&s->outbox, s->ring, least, &n);
+        return room ? packet_new_reserved(room, n < PACKET_SIZE ? n : PACKET_SIZE) : NULL;
 }
 
-int channel_send_placed(Dispatcher *d, Channel *c, Packet *p) {
+int channel_send_reserved(Dispatcher *d, Channel *c, Packet *p) {
         Subscriber *s = channel_only(c); /* as when it was placed: others come and end behind a flush */
 
         packet_seal(p);
         shared_ring_expect(s->ring, &d->tick_told);
-        outbox_send_placed(&s->outbox, s->ring, p);
+        outbox_send_reserved(&s->outbox, s->ring, p);
         packet_unref(p);
         return subscriber_send(d, s);
 }
