@@ -45,10 +45,10 @@ static bool dispatcher_awaited(const Dispatcher *d, nsec_t *ret_time) {
 static uint32_t dispatcher_find_here(const Dispatcher *d) {
         uint32_t cpu = (uint32_t)sched_getcpu();
 
-        if (cpu < d->n_pipes && d->pipes[cpu].sight && d->pipes[cpu].cpu == cpu)
+        if (cpu < d->n_pipes && d->pipes[cpu].view && d->pipes[cpu].cpu == cpu)
                 return cpu; /* where no CPU number is left out */
         for (uint32_t i = 0; i < d->n_pipes; i++)
-                if (d->pipes[i].sight && d->pipes[i].cpu == cpu)
+                if (d->pipes[i].view && d->pipes[i].cpu == cpu)
                         return i;
         return d->n_pipes;
 }
@@ -60,12 +60,12 @@ void dispatcher_look_here(Dispatcher *d) {
         d->here = here;
         if (here == d->n_pipes || !d->live[here] || !dispatcher_awaited(d, &awaited) || d->watermarks[here] >= awaited)
                 return;
-        if (ring_view_is_quiet(d->pipes[here].sight) && queue_is_empty(d->pipes[here].full))
+        if (ring_view_is_quiet(d->pipes[here].view) && queue_is_empty(d->pipes[here].full))
                 d->watermarks[here] = d->progress[here].seen = there;
 }
 
 static bool dispatcher_waits_for_quiet(const Dispatcher *d, uint32_t i, nsec_t awaited) {
-        return d->live[i] && d->pipes[i].sight && d->watermarks[i] < awaited && ring_view_is_quiet(d->pipes[i].sight) &&
+        return d->live[i] && d->pipes[i].view && d->watermarks[i] < awaited && ring_view_is_quiet(d->pipes[i].view) &&
                queue_is_empty(d->pipes[i].full);
 }
 
@@ -87,7 +87,7 @@ void dispatcher_look_around(Dispatcher *d) {
         there = clock_now(d->clock) - CLOCKS_APART;
         r = idle_cpus_look(d->idle);
         for (uint32_t i = 0; i < d->n_pipes && r == 0; i++)
-                if (d->pipes[i].sight && idle_cpus_take(d->idle, d->pipes[i].cpu) &&
+                if (d->pipes[i].view && idle_cpus_take(d->idle, d->pipes[i].cpu) &&
                     dispatcher_waits_for_quiet(d, i, awaited) && d->watermarks[i] < there) {
                         d->watermarks[i] = d->progress[i].seen = there;
                         d->progress[i].along /= 2;
@@ -127,7 +127,7 @@ static bool dispatcher_will_speak(const Dispatcher *d, uint32_t i, nsec_t tick, 
                 return true;
         if (d->watermarks[i] == d->progress[i].seen)
                 return d->idle && there < d->watermarks[i] + tick / TICK_SHARE;
-        return !d->idle || !l->sight || !ring_view_is_quiet(l->sight);
+        return !d->idle || !l->view || !ring_view_is_quiet(l->view);
 }
 
 /*
@@ -138,7 +138,7 @@ static nsec_t dispatcher_put_off(Dispatcher *d, uint32_t i, nsec_t tick, nsec_t 
         const BatchPipe *l = &d->pipes[i];
         PipeProgress *h = &d->progress[i];
 
-        if (!d->idle || tick < SHORT_TICK || h->along > 0 || !l->sight || !ring_view_is_quiet(l->sight))
+        if (!d->idle || tick < SHORT_TICK || h->along > 0 || !l->view || !ring_view_is_quiet(l->view))
                 return 0;
         if (h->put_off_for != d->watermarks[i]) {
                 h->put_off_for = d->watermarks[i];

@@ -30,7 +30,7 @@ typedef struct BatchPipe {
          */
         atomic_bool *needs_batch; /* the reader waits for one that comes back: ask READER_ASK_BATCHES */
         Mailbox *reader;
-        RingView *sight; /* of its ring, NULL: there is none */
+        RingView *view; /* of its ring, NULL: there is none */
         uint32_t cpu;
         _Atomic(nsec_t) *along_until; /* CLOCK_MONOTONIC: until then it says at each tick how far it is; the dispatcher's */
         uint64_t guard; /* ns: its watermarks are so much older than the moment at which it says them */

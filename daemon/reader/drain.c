@@ -110,7 +110,7 @@ static int drain_ring(Reader *r, Ring *ring, uint64_t head) {
                 if (stream == before) /* and a third is likely */
                         run = reader_take_run(r, ring, until, stream, length);
                 else
-                        run = reader_take_mixed(r, ring, until, &stream);
+                        run = reader_take_interleaved(r, ring, until, &stream);
                 records += run;
                 samples += run;
         }

@@ -74,7 +74,7 @@ int reader_init(Reader *r, size_t pool) {
         r->has_read_early = false;
         r->is_asked = false;
         r->along_until = 0;
-        r->sight = RING_SIGHT_NULL;
+        r->view = RING_VIEW_NULL;
         if ((error = mailbox_init(&r->mailbox, MAILS)) < 0 ||
             (error = queue_init(&r->full, n_batches + READER_MORE_BATCHES)) < 0 ||
             (error = queue_init(&r->free, n_batches + READER_MORE_BATCHES)) < 0)
@@ -342,7 +342,7 @@ static bool reader_sleep(Reader *r, bool starved, bool as_backup) {
         due = wait == UINT64_MAX ? UINT64_MAX : now + wait;
         if (!starved) /* else what it was to bring at that tick is still to come */
                 r->next_look = reader_next_tick(r, now);
-        ring_view_set_quiet(&r->sight, !starved && (!r->batch || r->batch->n_entries == 0));
+        ring_view_set_quiet(&r->view, !starved && (!r->batch || r->batch->n_entries == 0));
         heartbeat_sleep(&r->heartbeat);
         if (!as_backup)
                 reader_watch(r, due);
@@ -362,7 +362,7 @@ static bool reader_sleep(Reader *r, bool starved, bool as_backup) {
                         owner_lock_leave(&r->lock);
         } while (now < due);
         heartbeat_wake(&r->heartbeat);
-        ring_view_set_quiet(&r->sight, false);
+        ring_view_set_quiet(&r->view, false);
         if (fds[0].revents)
                 mailbox_quiet(&r->mailbox);
         return true;
@@ -448,11 +448,11 @@ static int reader_run(void *userdata) {
         r->has_stopped = false; /* as it may be since its CPU was here the last time */
         atomic_store_explicit(&r->cpu_clock, thread_clock(&r->thread), memory_order_relaxed); /* alone: a number that says whose */
         if (r->guard == 0)
-                ring_view_open(&r->sight, &r->ring);
+                ring_view_open(&r->view, &r->ring);
         error = reader_loop(r, false);
         if (error < 0)
                 reader_abort(r, error);
-        (void)ring_view_close(&r->sight); /* main lets the dispatcher forget the pipe before the ring goes */
+        (void)ring_view_close(&r->view); /* main lets the dispatcher forget the pipe before the ring goes */
         atomic_store_explicit(&r->is_at_end, true, memory_order_release); /* pairs with reader_is_at_end() */
         reader_wake_main(r); /* it was told to stop, perhaps long ago, and its backup has acknowledged that */
         return 0;

@@ -132,7 +132,7 @@ typedef struct Reader {
         atomic_bool is_watched; /* the stall monitor is woken when half of the ring was written */
         Mailbox mailbox;  /* mails from main, asks from any */
         Queue full, free; /* batches to the dispatcher and back */
-        RingView sight; /* open while the thread runs on its CPU, and has one ring */
+        RingView view; /* open while the thread runs on its CPU, and has one ring */
         _Atomic(nsec_t) along_until; /* CLOCK_MONOTONIC, the dispatcher's: its watermark is waited for at every tick until then */
         atomic_bool needs_batch; /* waits for a free batch: the dispatcher is to ask READER_ASK_BATCHES */
         _Atomic(uint64_t) acknowledged;
@@ -211,7 +211,7 @@ void reader_deinit(Reader *r);
 /* What the dispatcher sees of it. */
 static inline BatchPipe reader_pipe(Reader *r) {
         return (BatchPipe){ .full = &r->full, .free = &r->free, .needs_batch = &r->needs_batch, .reader = &r->mailbox,
-                       .sight = &r->sight, .cpu = r->cpu, .along_until = &r->along_until };
+                       .view = &r->view, .cpu = r->cpu, .along_until = &r->along_until };
 }
 
 /* Main: posts a mail whose memory moves. */
@@ -269,8 +269,8 @@ void reader_lose(Reader *r, const uint8_t *bytes, size_t length, bool is_sample)
  * far as they can be taken one like the other. How many: 0 and more; what ended the run is the next record.
  */
 uint64_t reader_take_run(Reader *r, Ring *ring, uint64_t until, const SnapshotStream *stream, size_t length);
-/* reader/mixed.c: the same where streams change, until one stays; `stream` becomes the last taken sample's. */
-uint64_t reader_take_mixed(Reader *r, Ring *ring, uint64_t until, const SnapshotStream **stream);
+/* reader/interleaved.c: the same where streams change, until one stays; `stream` becomes the last taken sample's. */
+uint64_t reader_take_interleaved(Reader *r, Ring *ring, uint64_t until, const SnapshotStream **stream);
 /*
  * reader/dispatch.c: a batch was pushed. It is passed on at the end of a drain, but the dispatcher is woken when so many wait
  * that it should begin before.

@@ -25,7 +25,7 @@ int reader_begin_ring(Reader *r, ReaderRing *ring, bool on) {
                 error = open_switch(r->carrier_fd, false);
         if (error != 0)
                 return error_trace_of(error, "a ring's carrier");
-        (void)ring_view_close(&r->sight);
+        (void)ring_view_close(&r->view);
         r->retiring = r->ring;
         r->retiring_id = r->carrier_id;
         free(r->backlog.least);
@@ -48,11 +48,11 @@ int reader_retire(Reader *r) {
                 if (error != 0)
                         return error;
         }
-        while (!ring_view_close(&r->sight)) /* for as long as it takes to read two words, if it is not preempted */
+        while (!ring_view_close(&r->view)) /* for as long as it takes to read two words, if it is not preempted */
                 (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
         ring_close(&r->retiring);
         r->retiring_id = 0;
         if (r->guard == 0)
-                ring_view_open(&r->sight, &r->ring);
+                ring_view_open(&r->view, &r->ring);
         return 0;
 }

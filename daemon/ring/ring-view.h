@@ -15,7 +15,7 @@ typedef struct RingView {
         atomic_bool is_quiet; /* the reader's: it sleeps */
 } RingView;
 
-#define RING_SIGHT_NULL ((RingView){ .is_quiet = false })
+#define RING_VIEW_NULL ((RingView){ .is_quiet = false })
 
 /* Reader: of this ring, until it is closed. */
 void ring_view_open(RingView *s, const Ring *r);

@@ -63,13 +63,13 @@ static void test_removal_behind_items(void **state) {
         nsec_t now = clock_now(CLOCK_MONOTONIC);
         struct perf_event_mmap_page page = { .data_size = 4096 };
         Ring ring = { .page = &page };
-        RingView sight = RING_SIGHT_NULL;
+        RingView view = RING_VIEW_NULL;
         Rig r;
 
         rig_init(&r);
-        ring_view_open(&sight, &ring);
-        ring_view_set_quiet(&sight, true);
-        r.pipes[1].sight = &sight;
+        ring_view_open(&view, &ring);
+        ring_view_set_quiet(&view, true);
+        r.pipes[1].view = &view;
         r.pipes[1].cpu = UINT32_MAX; /* nobody runs there */
         r.dispatcher.idle = (IdleCpus *)&r; /* wrapped: it is only asked whether there is one */
         n_busy_looks = 1;

@@ -40,7 +40,7 @@ typedef struct World {
         BatchPipe pipes[MAX_CPUS];
         unsigned n_cpus, busy; /* busy: the CPU where most happens */
         uint32_t extra;  /* longest raw bytes */
-        unsigned mixed;  /* of so many steps one is somewhere else */
+        unsigned interleaved;  /* of so many steps one is somewhere else */
         unsigned inside; /* most that end inside of one that is open: less than a pool holds */
         Dispatcher dispatcher;
         unsigned at; /* the dispatcher's CPU */
@@ -95,7 +95,7 @@ static bool is_ours(const World *w, unsigned cpu) {
 
 /* Something begins or ends; where a thread of ours runs it is an interrupt, which is over before that goes on. */
 static void world_happen(World *w) {
-        unsigned cpu = random_below(w->mixed) ? w->busy : random_below(w->n_cpus);
+        unsigned cpu = random_below(w->interleaved) ? w->busy : random_below(w->n_cpus);
         Cpu *c = &w->cpus[cpu];
         unsigned before = c->n_open;
 
@@ -183,7 +183,7 @@ static void world_read(World *w, unsigned cpu) {
                 return;
         cpu_settle(w, c, 0);
         c->is_reading = true;
-        ring_view_set_quiet(&r->sight, false);
+        ring_view_set_quiet(&r->view, false);
         c->asks |= mailbox_take_asks(&r->mailbox);
         n = reader_drain(r);
         if (n == 0 && ((r->batch && r->batch->n_entries > 0) || c->asks & READER_ASK_WATERMARK || random_below(8) == 0))
@@ -193,7 +193,7 @@ static void world_read(World *w, unsigned cpu) {
                 if (random_below(2))
                         world_dispatch(w, cpu);
         }
-        ring_view_set_quiet(&r->sight, n == 0 && (!r->batch || r->batch->n_entries == 0));
+        ring_view_set_quiet(&r->view, n == 0 && (!r->batch || r->batch->n_entries == 0));
         c->is_reading = false;
 }
 
@@ -330,7 +330,7 @@ static void world_init(World *w, unsigned round, size_t ring_size, uint32_t extr
                         b->slot = i; /* whose it is */
                         queue_push(&r->free, b);
                 }
-                ring_view_open(&r->sight, &r->ring);
+                ring_view_open(&r->view, &r->ring);
                 w->pipes[i] = reader_pipe(r);
         }
         w->dispatcher = (Dispatcher){ .clock = CLOCK_OF_TEST, .tick = TICK };
@@ -364,7 +364,7 @@ static void world_run(unsigned round, size_t ring_size, uint32_t extra, unsigned
         world_init(&w, round, ring_size, extra, inside);
         world = &w;
         unrest = 1 + round % 16;
-        w.mixed = 2 << round % 4;
+        w.interleaved = 2 << round % 4;
         for (unsigned turn = 0; turn < turns; turn++)
                 switch (random_below(5)) {
                 case 0:

@@ -18,14 +18,14 @@
 #define SAME_ENOUGH 3 /* samples of one stream in a row behind its first: reader/run.c is made for them */
 
 /* Of a record that is not consumed yet. */
-typedef struct Sight {
+typedef struct Lookahead {
         const uint8_t *bytes;
         size_t length;
         const SnapshotStream *stream;
-} Sight;
+} Lookahead;
 
 /* The record there, if it is a sample that may be plain, in one piece and before `until`; else NULL. */
-static inline const uint8_t *mixed_peek(const Ring *ring, uint64_t position, uint64_t until, size_t *ret_length) {
+static inline const uint8_t *lookahead_peek(const Ring *ring, uint64_t position, uint64_t until, size_t *ret_length) {
         size_t at = position & (ring->size - 1), most = ring->size - at;
         const uint8_t *bytes = ring->data + at;
         struct perf_event_header header;
@@ -43,17 +43,17 @@ static inline const uint8_t *mixed_peek(const Ring *ring, uint64_t position, uin
 }
 
 /* At most so many, with the streams that their ids lead to first; how many. n_same: of the last ones, as SAME_ENOUGH. */
-static inline unsigned mixed_look(const Ring *ring, uint64_t until, const SnapshotCpu *c, uint64_t *last_id,
-                                  unsigned *n_same, Sight *sights, unsigned most) {
+static inline unsigned lookahead_fill(const Ring *ring, uint64_t until, const SnapshotCpu *c, uint64_t *last_id,
+                                  unsigned *n_same, Lookahead *ahead, unsigned most) {
         uint64_t position = ring->tail;
         unsigned n = 0;
 
         for (; n < most && *n_same < SAME_ENOUGH; n++) {
-                Sight *s = &sights[n];
+                Lookahead *s = &ahead[n];
                 uint32_t slot;
                 uint64_t id;
 
-                s->bytes = mixed_peek(ring, position, until, &s->length);
+                s->bytes = lookahead_peek(ring, position, until, &s->length);
                 if (!s->bytes)
                         break;
                 id = load64(s->bytes + RECORD_PLAIN_ID);
@@ -70,14 +70,14 @@ static inline unsigned mixed_look(const Ring *ring, uint64_t until, const Snapsh
 }
 
 /* Those of them that are single, up to the first one that is not; streams are the right ones then. */
-static inline unsigned mixed_look_further(const SnapshotCpu *c, unsigned head, Sight *sights, unsigned n) {
+static inline unsigned lookahead_prefetch(const SnapshotCpu *c, unsigned head, Lookahead *ahead, unsigned n) {
         for (unsigned i = 0; i < n; i++) {
-                uint64_t id = load64(sights[i].bytes + RECORD_PLAIN_ID);
-                const SnapshotStream *stream = sights[i].stream;
+                uint64_t id = load64(ahead[i].bytes + RECORD_PLAIN_ID);
+                const SnapshotStream *stream = ahead[i].stream;
                 const EncodePlan *plan;
 
                 if (__builtin_expect(stream->id != id, 0))
-                        stream = sights[i].stream = snapshot_find(c, id);
+                        stream = ahead[i].stream = snapshot_find(c, id);
                 if (!stream || !stream->is_single)
                         return i;
                 __builtin_prefetch(stream->counters, 1);
@@ -90,7 +90,7 @@ static inline unsigned mixed_look_further(const SnapshotCpu *c, unsigned head, S
         return n;
 }
 
-typedef struct Mix {
+typedef struct Interleaved {
         Batch *batch;
         BatchEntry *begin, *end, *last; /* those that are not yet the batch's */
         uint8_t *to, *to_end;
@@ -99,9 +99,9 @@ typedef struct Mix {
         uintptr_t base;  /* and from where their places are counted */
         nsec_t before;
         bool sorted;
-} Mix;
+} Interleaved;
 
-static inline void mix_begin(Mix *m, const Route *route) {
+static inline void interleaved_begin(Interleaved *m, const Route *route) {
         Batch *b = m->batch;
 
         m->begin = m->end = b->entries + b->n_entries;
@@ -112,21 +112,21 @@ static inline void mix_begin(Mix *m, const Route *route) {
         m->base = (uintptr_t)b->arena - BATCH_PLACE(BATCH_GROUP(route->number), 0);
 }
 
-static inline void mix_end(Mix *m) {
+static inline void interleaved_end(Interleaved *m) {
         batch_extend(m->batch, (size_t)(m->end - m->begin), BATCH_GROUP(m->number), m->mask, (size_t)(m->to - m->batch->arena), m->sorted);
 }
 
-static inline bool mix_has_room(const Mix *m, const EncodePlan *plan, size_t raw_size) {
+static inline bool interleaved_has_room(const Interleaved *m, const EncodePlan *plan, size_t raw_size) {
         size_t need = plan->room + (plan->payload != PAYLOAD_FIELDS ? raw_size : 0);
 
         return m->end < m->last && (size_t)(m->to_end - m->to) >= need;
 }
 
 /* An item that was written behind the others, and ends at `to`. */
-static inline void mix_add(Mix *m, const Route *route, const Record *record, uint8_t *to) {
+static inline void interleaved_add(Interleaved *m, const Route *route, const Record *record, uint8_t *to) {
         if (__builtin_expect(route->number != m->number, 0)) {
-                mix_end(m);
-                mix_begin(m, route);
+                interleaved_end(m);
+                interleaved_begin(m, route);
         }
         *m->end++ = (BatchEntry){ .time = record->time, .mask = m->mask, .event = route->plan->event_id,
                                   .place = (uint32_t)((uintptr_t)m->to - m->base), .length = (uint32_t)(to - m->to),
@@ -137,7 +137,7 @@ static inline void mix_add(Mix *m, const Route *route, const Record *record, uin
 }
 
 /* The commonest of them: wanted without a question, and packed. False: it is not, and nothing is done. */
-static inline bool mix_take_packed(Mix *m, const Reader *r, const Sight *s) {
+static inline bool interleaved_take_packed(Interleaved *m, const Reader *r, const Lookahead *s) {
         const SnapshotStream *stream = s->stream;
         const Route *route = &stream->only;
         Record record;
@@ -146,15 +146,15 @@ static inline bool mix_take_packed(Mix *m, const Reader *r, const Sight *s) {
         if (!route->plan || route->program ||
             record_decode_plain(s->bytes, s->length, stream->min_raw_size, &record) != 0 ||
             (stream->exclude_self && record.pid == r->own_pid) || !route->plan->is_packed || !item_has_all(&record) ||
-            !mix_has_room(m, route->plan, 0))
+            !interleaved_has_room(m, route->plan, 0))
                 return false;
-        mix_add(m, route, &record, item_put_packed(route->plan, &record, m->to));
+        interleaved_add(m, route, &record, item_put_packed(route->plan, &record, m->to));
         counter_add(&stream->counters->delivered, 1);
         return true;
 }
 
 /* False: it was not taken. */
-static inline bool mix_take(Mix *m, Reader *r, const Sight *s) {
+static inline bool interleaved_take(Interleaved *m, Reader *r, const Lookahead *s) {
         const SnapshotStream *stream = s->stream;
         const Route *route = &stream->only;
         Record *record = &r->plain;
@@ -166,37 +166,37 @@ static inline bool mix_take(Mix *m, Reader *r, const Sight *s) {
                 counter_add(&stream->counters->filtered, 1);
                 return true;
         }
-        if (!route->plan->is_simple || !mix_has_room(m, route->plan, record->raw_size))
+        if (!route->plan->is_simple || !interleaved_has_room(m, route->plan, record->raw_size))
                 return false;
-        mix_add(m, route, record, item_put_simple(route->plan, record, m->to));
+        interleaved_add(m, route, record, item_put_simple(route->plan, record, m->to));
         counter_add(&stream->counters->delivered, 1);
         return true;
 }
 
-uint64_t reader_take_mixed(Reader *r, Ring *ring, uint64_t until, const SnapshotStream **stream) {
+uint64_t reader_take_interleaved(Reader *r, Ring *ring, uint64_t until, const SnapshotStream **stream) {
         const SnapshotCpu *c = &r->snapshot->cpus[r->slot];
         const unsigned head = r->cpu == 0 ? HEAD_WITHOUT_CPU : 0;
         uint64_t n_taken = 0, last_id = (*stream)->id;
         unsigned n_same = 0, most = 1, n, i; /* a handful only where one after the other can be taken */
-        Sight sights[PREFETCH_DEPTH];
+        Lookahead ahead[PREFETCH_DEPTH];
         Batch *b = r->batch;
-        Mix m;
+        Interleaved m;
 
         if (!b)
                 return 0;
-        m = (Mix){ .batch = b, .last = b->entries + BATCH_ENTRIES, .to = b->arena + b->used,
+        m = (Interleaved){ .batch = b, .last = b->entries + BATCH_ENTRIES, .to = b->arena + b->used,
                    .to_end = b->arena + BATCH_ARENA };
-        mix_begin(&m, &(*stream)->only);
+        interleaved_begin(&m, &(*stream)->only);
         do {
                 most = most < PREFETCH_DEPTH ? 2 * most : PREFETCH_DEPTH;
-                n = mixed_look(ring, until, c, &last_id, &n_same, sights, most);
-                n = mixed_look_further(c, head, sights, n);
-                for (i = 0; i < n && (mix_take_packed(&m, r, &sights[i]) || mix_take(&m, r, &sights[i])); i++) {
-                        ring_consume(ring, sights[i].length);
-                        *stream = sights[i].stream;
+                n = lookahead_fill(ring, until, c, &last_id, &n_same, ahead, most);
+                n = lookahead_prefetch(c, head, ahead, n);
+                for (i = 0; i < n && (interleaved_take_packed(&m, r, &ahead[i]) || interleaved_take(&m, r, &ahead[i])); i++) {
+                        ring_consume(ring, ahead[i].length);
+                        *stream = ahead[i].stream;
                 }
                 n_taken += i;
         } while (i == most);
-        mix_end(&m);
+        interleaved_end(&m);
         return n_taken;
 }
