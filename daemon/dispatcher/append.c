@@ -132,7 +132,7 @@ static size_t run_length(Dispatcher *d, const Way *way, const BatchEntry *first,
         return i;
 }
 
-static int dispatcher_follow_note(Dispatcher *d, unsigned noted, const Batch *b, const BatchEntry *e) {
+static int dispatcher_apply_note(Dispatcher *d, unsigned noted, const Batch *b, const BatchEntry *e) {
         int r = 0;
 
         for (int order = 0; order < _STREAM_ORDER_MAX && r >= 0; order++)
@@ -177,7 +177,7 @@ static int dispatcher_append_group(Dispatcher *d, const Way *way, unsigned noted
                         cursor_set_clear(&cursors, e->mask & bits); /* those of other channels stay as they are */
                         r = dispatcher_append_run(d, way, b, e, (size_t)(end - e), &n_run);
                 } else if (e->event == BATCH_MARKER)
-                        r = dispatcher_follow_note(d, noted, b, e);
+                        r = dispatcher_apply_note(d, noted, b, e);
                 e += n_run;
         }
         cursor_set_clear(&cursors, UINT64_MAX);

@@ -43,10 +43,10 @@ static void dispatcher_leave_pipe(Dispatcher *d, uint32_t slot, bool is_stalled)
 }
 
 /* The mail is used up. */
-static int dispatcher_follow(Dispatcher *d, DispatcherCommand *mail) {
+static int dispatcher_execute(Dispatcher *d, DispatcherCommand *mail) {
         int r = 0;
 
-        switch (mail->order) {
+        switch (mail->kind) {
         case DISPATCHER_SUBSCRIBE:
                 r = dispatcher_subscribe(d, mail->subscriber);
                 mail->subscriber = NULL;
@@ -129,10 +129,10 @@ static int dispatcher_read_mails(Dispatcher *d) {
         for (; n > 0 && r >= 0; n--) {
                 DispatcherCommand *mail = mailbox_pop(&d->mailbox);
 
-                if (mail->order >= DISPATCHER_BEGIN)
+                if (mail->kind >= DISPATCHER_BEGIN)
                         dispatcher_mails_append(&d->following, mail);
                 else
-                        r = dispatcher_follow(d, mail);
+                        r = dispatcher_execute(d, mail);
         }
         return any && r >= 0 ? dispatcher_say_room(d) : r;
 }
@@ -214,7 +214,7 @@ int dispatcher_run_cycle(Dispatcher *d, bool is_assist) {
         was_told = following.first;
         while ((mail = dispatcher_mails_pop(&following)))
                 if (r >= 0)
-                        r = dispatcher_follow(d, mail);
+                        r = dispatcher_execute(d, mail);
                 else
                         dispatcher_mail_free(mail);
         if (was_told) {

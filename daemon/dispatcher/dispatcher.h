@@ -128,7 +128,7 @@ typedef struct ChannelGroup {
  * The first four come before every batch that was pushed after they were posted, the others follow everything that was
  * pushed before they were posted.
  */
-typedef enum DispatcherOrder {
+typedef enum DispatcherCommandKind {
         DISPATCHER_SUBSCRIBE, /* subscriber: held, so that it collects but hears nothing yet */
         DISPATCHER_DESCRIBE,  /* bytes: fields of perfd.v1.Packet for the subscribers of `number` */
         DISPATCHER_LEARN,     /* scan: the tasks that are there */
@@ -145,12 +145,12 @@ typedef enum DispatcherOrder {
         DISPATCHER_PIPE_CUT,  /* it is on again, and what comes from it is behind the last cut */
         DISPATCHER_SPEAK,     /* nothing, but that it answers; posts done */
         DISPATCHER_QUIT,      /* the thread ends */
-} DispatcherOrder;
+} DispatcherCommandKind;
 
 typedef struct DispatcherAsk DispatcherAsk;
 
 typedef struct DispatcherCommand {
-        DispatcherOrder order;
+        DispatcherCommandKind kind;
         Subscriber *subscriber;
         TaskScan *scan; /* moves */
         uint32_t number;

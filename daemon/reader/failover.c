@@ -138,7 +138,7 @@ bool reader_acquire_lock(Reader *r, bool as_backup, bool *ret_is_back) {
         return true;
 }
 
-bool reader_may_follow(Reader *r) {
+bool reader_may_execute(Reader *r) {
         return !atomic_load_explicit(&r->is_backup, memory_order_relaxed) ||
                clock_now(CLOCK_MONOTONIC) - r->failed_over_at >= FOLLOW_AFTER;
 }

@@ -84,7 +84,7 @@ static int reader_read_consistently(Reader *r, const SnapshotCpu *c, size_t firs
                 if (error == 0 && have_same_values(values, before, n_members))
                         return 0;
         }
-        return error == 0 && !reader_may_follow(r) ? OPEN_E_APART : error;
+        return error == 0 && !reader_may_execute(r) ? OPEN_E_APART : error;
 }
 
 /* Streams first to last belong to one event. READER_E_STARVED: another time. */

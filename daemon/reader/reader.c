@@ -184,10 +184,10 @@ static void reader_end_cut(Reader *r, uint64_t number) {
  * Follows one mail; what it says holds for everything behind the present place of the ring, up to which the caller has
  * drained. READER_E_STARVED: not yet done.
  */
-static int reader_follow(Reader *r, ReaderCommand *mail) {
+static int reader_execute(Reader *r, ReaderCommand *mail) {
         int error;
 
-        switch (mail->order) {
+        switch (mail->kind) {
         case READER_SET_SNAPSHOT:
                 error = mail->turned ? reader_find_boundary(r, mail->snapshot, mail->turned) : 0;
                 if (error == 0 && mail->cut > 0)
@@ -202,7 +202,7 @@ static int reader_follow(Reader *r, ReaderCommand *mail) {
         case READER_CUTOVER:
                 if (mail->n_fds > 0 && *mail->ret_error == 0)
                         *mail->ret_error = open_switch_all(mail->fds, mail->n_fds, mail->on);
-                if (mail->order == READER_CUTOVER && *mail->ret_error == 0)
+                if (mail->kind == READER_CUTOVER && *mail->ret_error == 0)
                         *mail->ret_error = reader_hand_over(r);
                 if (!mail->on && mail->n_fds > 0)
                         reader_wait_guard(r); /* what they were in the middle of is read while they are known */
@@ -233,9 +233,9 @@ static int reader_follow(Reader *r, ReaderCommand *mail) {
 }
 
 /* Negative: fatal. */
-static int reader_follow_mails(Reader *r) {
+static int reader_execute_commands(Reader *r) {
         while (!r->has_stopped && (r->mail || (r->mail = mailbox_pop(&r->mailbox)))) {
-                int error = reader_follow(r, r->mail);
+                int error = reader_execute(r, r->mail);
 
                 if (error != 0)
                         return error;
@@ -377,8 +377,8 @@ static int reader_read(Reader *r, bool *ret_is_starved) {
         r->asks |= mailbox_take_asks(&r->mailbox);
         r->is_asked = r->asks & READER_ASK_WATERMARK;
         error = reader_drain(r);
-        if (error == 0 && reader_may_follow(r))
-                error = reader_follow_mails(r);
+        if (error == 0 && reader_may_execute(r))
+                error = reader_execute_commands(r);
         if (error == 0 && reader_is_read_due(r))
                 error = reader_read_intervals(r, &r->next_read);
         along = reader_goes_along(r);

@@ -25,7 +25,7 @@
 #include "daemon/ring/ring.h"
 #include "daemon/ring/ring-view.h"
 
-typedef enum ReaderOrder {
+typedef enum ReaderCommandKind {
         READER_SET_SNAPSHOT, /* a snapshot; acknowledged when everything before this moment was read with the old one; with a cut just there */
         READER_SWITCH, /* enable or disable streams of this CPU, between two of its events */
         READER_CUTOVER, /* the same, off; and what their heirs have counted until now is taken off what is sent of counts */
@@ -33,7 +33,7 @@ typedef enum ReaderOrder {
         READER_RING,  /* another ring beside the present one, which is drained until READER_RETIRE */
         READER_RETIRE, /* nothing is written into the old ring any more: its last records, then it is unmapped */
         READER_STOP,  /* last batch, then end */
-} ReaderOrder;
+} ReaderCommandKind;
 
 /* An fd of an event that becomes active in the place of another one, or the other one. */
 typedef struct TurnedStream {
@@ -43,7 +43,7 @@ typedef struct TurnedStream {
 } TurnedStream;
 
 typedef struct ReaderCommand {
-        ReaderOrder order;
+        ReaderCommandKind kind;
         uint64_t sequence;  /* grows with each mail; acknowledged by Reader.acknowledged */
         uint64_t cut;       /* CUT, ADOPT: the cut's number, which is what batches have from there on; 0: ADOPT without one */
         Snapshot *snapshot; /* ADOPT: a reference that moves to the reader */
@@ -233,7 +233,7 @@ void reader_go_home(Reader *r);
 /* Either of them behind a sleep. False, without the turn: it is a backup that is not needed any more. */
 bool reader_acquire_lock(Reader *r, bool as_backup, bool *ret_is_back);
 /* Whether mails are to be followed here and now, or by the reader itself, which may run in a moment. */
-bool reader_may_follow(Reader *r);
+bool reader_may_execute(Reader *r);
 nsec_t reader_cpu_time(const Reader *r);
 /* The backup, which was told to stop, with the turn: the thread, which cannot run on its CPU to be told, may end on this one. */
 void reader_let_end(const Reader *r);

@@ -357,7 +357,7 @@ static bool stop_dispatcher(Supervisor *s) {
 
         if (!quit)
                 abort();
-        quit->order = DISPATCHER_QUIT;
+        quit->kind = DISPATCHER_QUIT;
         dispatcher_post(&s->dispatcher, quit);
         if (dispatcher_ends(s))
                 return true;

@@ -11,7 +11,7 @@ static Batch *batch_behind(uint64_t cut, Batch *b) {
 
 static void rig_cut(Rig *r, uint64_t id, uint64_t cut, nsec_t at) {
         Perfd__V1__Ledger empty = PERFD__V1__LEDGER__INIT;
-        DispatcherCommand mail = { .order = DISPATCHER_CLOSE, .id = id, .cut = cut, .reason = "stopped", .at = at };
+        DispatcherCommand mail = { .kind = DISPATCHER_CLOSE, .id = id, .cut = cut, .reason = "stopped", .at = at };
         uint8_t bytes[16];
 
         mail.bytes = bytes;
@@ -230,11 +230,11 @@ static void test_end_waits_for_the_merge(void **state) {
         rig_deinit(&r);
 }
 
-static void rig_post(Rig *r, DispatcherOrder order, uint32_t slot) {
+static void rig_post(Rig *r, DispatcherCommandKind kind, uint32_t slot) {
         DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         assert_non_null(mail);
-        *mail = (DispatcherCommand){ .order = order, .slot = slot };
+        *mail = (DispatcherCommand){ .kind = kind, .slot = slot };
         dispatcher_post(&r->dispatcher, mail);
 }
 

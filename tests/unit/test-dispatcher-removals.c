@@ -33,7 +33,7 @@ static void rig_post_removal(Rig *r, uint64_t cut, nsec_t at, char last) {
         DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         assert_non_null(mail);
-        *mail = (DispatcherCommand){ .order = DISPATCHER_REMOVED, .cut = cut, .at = at, .bytes = malloc(sizeof(REMOVED) - 1),
+        *mail = (DispatcherCommand){ .kind = DISPATCHER_REMOVED, .cut = cut, .at = at, .bytes = malloc(sizeof(REMOVED) - 1),
                                   .n_bytes = sizeof(REMOVED) - 1 };
         memcpy(mail->bytes, REMOVED, sizeof(REMOVED) - 1);
         mail->bytes[sizeof(REMOVED) - 2] = (uint8_t)last;

@@ -53,7 +53,7 @@ static void desk_init(Desk *desk) {
 static void desk_deinit(Desk *desk) {
         DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
-        mail->order = DISPATCHER_QUIT;
+        mail->kind = DISPATCHER_QUIT;
         dispatcher_post(&desk->dispatcher, mail);
         assert_int_equal(dispatcher_join(&desk->dispatcher), 0);
         dispatcher_deinit(&desk->dispatcher);
@@ -204,7 +204,7 @@ static void test_mails(void **state) {
         desk_init(&desk);
         assert_int_equal(sem_init(&done, 0, 0), 0);
         take(&desk);
-        *mail = (DispatcherCommand){ .order = DISPATCHER_REPORT, .report = &report, .done = &done };
+        *mail = (DispatcherCommand){ .kind = DISPATCHER_REPORT, .report = &report, .done = &done };
         dispatcher_post(&desk.dispatcher, mail);
         assert_int_equal(dispatcher_assist(&desk.dispatcher, &wait), 0);
         assert_int_not_equal(sem_trywait(&done), 0);
@@ -232,7 +232,7 @@ static DispatcherAsk *ask(Desk *desk) {
         DispatcherCommand *mail = calloc(1, sizeof(*mail));
         DispatcherAsk *asked;
 
-        mail->order = DISPATCHER_SPEAK;
+        mail->kind = DISPATCHER_SPEAK;
         asked = dispatcher_ask_new(mail);
         dispatcher_post(&desk->dispatcher, mail);
         return asked;

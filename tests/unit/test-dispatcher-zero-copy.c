@@ -151,7 +151,7 @@ static void rig_read(Rig *r) {
 }
 
 static void rig_close(Rig *r) {
-        DispatcherCommand close = { .order = DISPATCHER_CLOSE, .id = 1, .reason = "stopped", .bytes = (uint8_t *)"" };
+        DispatcherCommand close = { .kind = DISPATCHER_CLOSE, .id = 1, .reason = "stopped", .bytes = (uint8_t *)"" };
 
         assert_int_equal(dispatcher_close(&r->dispatcher, &close), 0);
 }
@@ -340,7 +340,7 @@ static void rig_describe_behind_look(Rig *r) {
         DispatcherCommand *describe = calloc(1, sizeof(*describe));
 
         assert_non_null(describe);
-        *describe = (DispatcherCommand){ .order = DISPATCHER_DESCRIBE, .bytes = malloc(sizeof(descriptor)),
+        *describe = (DispatcherCommand){ .kind = DISPATCHER_DESCRIBE, .bytes = malloc(sizeof(descriptor)),
                                       .n_bytes = sizeof(descriptor) };
         memcpy(describe->bytes, descriptor, sizeof(descriptor));
         behind_look.mailbox = &r->dispatcher.mailbox;
@@ -384,7 +384,7 @@ static void test_described_before_report(void **state) {
         rig_init(&r, OVERFLOW_DROP_OLDEST);
         rig_read(&r);
         assert_int_equal(sem_init(&done, 0, 0), 0);
-        *report = (DispatcherCommand){ .order = DISPATCHER_REPORT, .report = &reported, .done = &done };
+        *report = (DispatcherCommand){ .kind = DISPATCHER_REPORT, .report = &reported, .done = &done };
         dispatcher_post(&r.dispatcher, report);
         rig_push(&r);
         behind_look.queue = &r.full;

@@ -175,7 +175,7 @@ static void test_mails(void **state) {
 
         set_up();
         assert_non_null(mail);
-        *mail = (ReaderCommand){ .order = READER_STOP, .sequence = 1 };
+        *mail = (ReaderCommand){ .kind = READER_STOP, .sequence = 1 };
         reader_post(&rig.reader, mail);
         fail_over();
         wait_until(has_acknowledged);

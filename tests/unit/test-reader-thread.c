@@ -73,11 +73,11 @@ static void wait_starving(Rig *rig) {
         }
 }
 
-static void post(Rig *rig, ReaderOrder order, uint64_t sequence, Snapshot *snapshot) {
+static void post(Rig *rig, ReaderCommandKind kind, uint64_t sequence, Snapshot *snapshot) {
         ReaderCommand *mail = calloc(1, sizeof(*mail));
 
         assert_non_null(mail);
-        *mail = (ReaderCommand){ .order = order, .sequence = sequence, .snapshot = snapshot };
+        *mail = (ReaderCommand){ .kind = kind, .sequence = sequence, .snapshot = snapshot };
         reader_post(&rig->reader, mail);
 }
 

@@ -65,7 +65,7 @@ static int work(void *userdata, nsec_t *ret_wait) {
 static void world_stop(World *w) {
         ReaderCommand *mail = calloc(1, sizeof(*mail));
 
-        *mail = (ReaderCommand){ .order = READER_STOP, .sequence = 1 };
+        *mail = (ReaderCommand){ .kind = READER_STOP, .sequence = 1 };
         w->is_stopped = true;
         reader_post(&w->rig.reader, mail);
 }

@@ -51,7 +51,7 @@ static int stop_reader(Supervisor *s, uint32_t slot) {
         if (!each)
                 return error_origin(-ENOMEM);
         for (uint32_t i = 0; i < s->n_cpus; i++)
-                each[i].order = i == slot ? READER_STOP : READER_SWITCH;
+                each[i].kind = i == slot ? READER_STOP : READER_SWITCH;
         return supervisor_order_each(s, each);
 }
 
@@ -306,7 +306,7 @@ static int compare_cpus(Supervisor *s) {
 
 int supervisor_end_reader(Supervisor *s, uint32_t slot) {
         Answering *a = &s->answering.readers[slot];
-        int r = a->order == READER_STOP ? forget_cpu(s, slot) : cpu_gone(s, slot);
+        int r = a->kind == READER_STOP ? forget_cpu(s, slot) : cpu_gone(s, slot);
 
         a->has_left = reader_is_stalled(a); /* again */
         return r < 0 ? r : compare_cpus(s); /* it may be back */

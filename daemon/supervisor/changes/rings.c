@@ -111,7 +111,7 @@ static int change_readers(Supervisor *s, Resizing *z) {
         if (!each || !errors)
                 return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
-                each[slot] = (ReaderCommand){ .order = READER_RING, .ring = &z->rings[slot], .on = s->active,
+                each[slot] = (ReaderCommand){ .kind = READER_RING, .ring = &z->rings[slot], .on = s->active,
                                            .ret_error = &errors[slot] };
         r = supervisor_order_each(s, each);
         for (size_t slot = 0; slot < s->n_cpus && r == 0; slot++)

@@ -13,7 +13,7 @@ static int post_cut(Supervisor *s, uint64_t id) {
 
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .order = DISPATCHER_CUT, .id = id, .cut = s->n_cuts + 1 };
+        *mail = (DispatcherCommand){ .kind = DISPATCHER_CUT, .id = id, .cut = s->n_cuts + 1 };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }
@@ -23,7 +23,7 @@ static int post_close(Supervisor *s, const StreamEnd *end, const Perfd__V1__Ledg
 
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .order = DISPATCHER_CLOSE, .id = end->id, .reason = end->reason,
+        *mail = (DispatcherCommand){ .kind = DISPATCHER_CLOSE, .id = end->id, .reason = end->reason,
                                   .at = clock_now(s->attr.clock), .n_bytes = perfd__v1__ledger__get_packed_size(ledger) };
         mail->bytes = malloc(mail->n_bytes ? mail->n_bytes : 1);
         if (!mail->bytes) {
@@ -95,7 +95,7 @@ static int post_close_all(Supervisor *s) {
 
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .order = DISPATCHER_CLOSE_ALL };
+        *mail = (DispatcherCommand){ .kind = DISPATCHER_CLOSE_ALL };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }

@@ -224,10 +224,10 @@ static void send_mail(Supervisor *s, uint32_t slot, ReaderCommand *mail) {
         Reader *reader = &s->readers[slot];
 
         s->answering.readers[slot].sequence = mail->sequence = s->sequence;
-        s->answering.readers[slot].order = mail->order;
+        s->answering.readers[slot].kind = mail->kind;
         s->answering.readers[slot].sent = clock_now(CLOCK_MONOTONIC);
         reader->mail_error = 0;
-        if (mail->order == READER_SET_SNAPSHOT) {
+        if (mail->kind == READER_SET_SNAPSHOT) {
                 snapshot_unref(s->answering.readers[slot].snapshot);
                 s->answering.readers[slot].snapshot = snapshot_ref(mail->snapshot);
         }
@@ -241,10 +241,10 @@ static void send_mail(Supervisor *s, uint32_t slot, ReaderCommand *mail) {
 static void do_without(Supervisor *s, uint32_t slot, const ReaderCommand *mail) {
         Answering *a = &s->answering.readers[slot];
 
-        if (mail->order == READER_CUT)
+        if (mail->kind == READER_CUT)
                 return;
         a->n_missed++;
-        a->owes_retire |= mail->order == READER_RETIRE;
+        a->owes_retire |= mail->kind == READER_RETIRE;
         if (!mail->on && mail->n_fds > 0 && *mail->ret_error == 0)
                 *mail->ret_error = open_switch_all(mail->fds, mail->n_fds, false);
 }
@@ -281,18 +281,18 @@ int supervisor_order_each(Supervisor *s, const ReaderCommand *each) {
 }
 
 /* cut: 0, or the number of the cut that belongs to it. */
-static int order_all(Supervisor *s, ReaderOrder order, Snapshot *snapshot, uint64_t cut) {
+static int order_all(Supervisor *s, ReaderCommandKind kind, Snapshot *snapshot, uint64_t cut) {
         _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus + 1, sizeof(*each));
 
         if (!each)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < s->n_cpus; i++)
-                each[i] = (ReaderCommand){ .order = order, .snapshot = snapshot, .cut = cut };
+                each[i] = (ReaderCommand){ .kind = kind, .snapshot = snapshot, .cut = cut };
         return supervisor_order_each(s, each);
 }
 
-int supervisor_order(Supervisor *s, ReaderOrder order, Snapshot *snapshot) {
-        return order_all(s, order, snapshot, 0);
+int supervisor_order(Supervisor *s, ReaderCommandKind kind, Snapshot *snapshot) {
+        return order_all(s, kind, snapshot, 0);
 }
 
 int supervisor_cut(Supervisor *s) {
@@ -325,7 +325,7 @@ int supervisor_cut_at_once(Supervisor *s) {
 
                 if (!s->readers[slot].thread.started || reader_is_stalled(&s->answering.readers[slot]) || is_awaited(s, slot))
                         continue; /* what it was asked before is a cut too, or more */
-                mail = mail_copy(&(ReaderCommand){ .order = READER_CUT, .cut = s->n_cuts });
+                mail = mail_copy(&(ReaderCommand){ .kind = READER_CUT, .cut = s->n_cuts });
                 if (!mail)
                         return error_origin(-ENOMEM);
                 send_mail(s, slot, mail);
@@ -379,7 +379,7 @@ static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot, uint64_t cu
         if (!each)
                 return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
-                each[slot] = (ReaderCommand){ .order = READER_SET_SNAPSHOT, .snapshot = snapshot, .cut = cut };
+                each[slot] = (ReaderCommand){ .kind = READER_SET_SNAPSHOT, .snapshot = snapshot, .cut = cut };
         r = make_turned(s, snapshot, each, &turned);
         if (r == 0)
                 r = supervisor_order_each(s, each);

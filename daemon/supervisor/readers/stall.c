@@ -62,14 +62,14 @@ void supervisor_abandon_deferred(Supervisor *s) {
 
 /* ---- who does not answer ----------------------------------------------------------------------------------------- */
 
-static const char *order_name(ReaderOrder order) {
+static const char *command_name(ReaderCommandKind kind) {
         static const char *const names[] = {
                 [READER_SET_SNAPSHOT] = "to take a snapshot", [READER_SWITCH] = "to enable or disable events",
                 [READER_CUTOVER] = "to switch to other fds", [READER_CUT] = "for a cut of the ledger",
                 [READER_RING] = "to take another ring buffer", [READER_RETIRE] = "to leave a ring buffer", [READER_STOP] = "to end",
         };
 
-        return names[order];
+        return names[kind];
 }
 
 const char *supervisor_thread_state(pid_t tid) {
@@ -89,12 +89,12 @@ const char *supervisor_thread_state(pid_t tid) {
         }
 }
 
-static int tell_dispatcher(Supervisor *s, DispatcherOrder order, uint32_t slot) {
+static int tell_dispatcher(Supervisor *s, DispatcherCommandKind kind, uint32_t slot) {
         DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .order = order, .slot = slot };
+        *mail = (DispatcherCommand){ .kind = kind, .slot = slot };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }
@@ -128,7 +128,7 @@ static void set_stalled(Supervisor *s, uint32_t slot, const char *asked) {
 }
 
 void supervisor_set_stalled(Supervisor *s, uint32_t slot) {
-        set_stalled(s, slot, order_name(s->answering.readers[slot].order));
+        set_stalled(s, slot, command_name(s->answering.readers[slot].kind));
 }
 
 void supervisor_doubt_reader(Supervisor *s, uint32_t slot, nsec_t since, const char *asked) {
@@ -140,10 +140,10 @@ void supervisor_doubt_reader(Supervisor *s, uint32_t slot, nsec_t since, const c
         mail = calloc(1, sizeof(*mail)); /* with nothing to switch: its answer is the sign that it goes on */
         if (!mail)
                 return; /* there is another look */
-        mail->order = READER_SWITCH;
+        mail->kind = READER_SWITCH;
         mail->sequence = ++s->sequence;
         a->sequence = mail->sequence;
-        a->order = mail->order;
+        a->kind = mail->kind;
         a->sent = since;
         reader_post(&s->readers[slot], mail);
         set_stalled(s, slot, asked);
@@ -251,7 +251,7 @@ static int catch_up(Supervisor *s, uint32_t slot) {
                 return r;
         a->stalled_since = 0;
         s->answering.n--;
-        if (a->order == READER_STOP || a->has_left)
+        if (a->kind == READER_STOP || a->has_left)
                 return end_reader(s, slot);
         if (a->n_missed > 0) {
                 r = supervisor_publish(s);
@@ -284,7 +284,7 @@ static bool goes_on(const Supervisor *s, uint32_t slot) {
         const Answering *a = &s->answering.readers[slot];
 
         return reader_is_stalled(a) && reader_has_answered(s, slot) &&
-               (a->order != READER_STOP || reader_is_at_end(&s->readers[slot]));
+               (a->kind != READER_STOP || reader_is_at_end(&s->readers[slot]));
 }
 
 int supervisor_on_answers(void *userdata) {

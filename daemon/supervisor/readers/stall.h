@@ -31,7 +31,7 @@ typedef struct Deferred {
 /* Of one reader, what main knows. */
 typedef struct Answering {
         uint64_t sequence;    /* of the last mail that it was sent */
-        ReaderOrder order;    /* of that */
+        ReaderCommandKind kind;    /* of that */
         nsec_t sent;          /* CLOCK_MONOTONIC: then */
         nsec_t stalled_since; /* the same; 0: it answers */
         unsigned n_missed;    /* changes that it was not told of */
@@ -60,7 +60,7 @@ static inline bool reader_is_stalled(const Answering *a) {
  * supervisor/readers/publish.c: posts a mail to every reader that answers, and waits until all have followed it; who does not in time is
  * stalled then. Each may get one of its own, by slot; what they borrow is free again afterwards, but for a ring. -ENOMEM
  */
-int supervisor_order(struct Supervisor *s, ReaderOrder order, Snapshot *snapshot);
+int supervisor_order(struct Supervisor *s, ReaderCommandKind kind, Snapshot *snapshot);
 int supervisor_order_each(struct Supervisor *s, const ReaderCommand *each);
 bool reader_has_answered(const struct Supervisor *s, uint32_t slot);
 

@@ -56,7 +56,7 @@ static int collect_fds(const Supervisor *s, Opened *const *list, size_t n, bool 
 }
 
 /* ret_error: what the kernel said of one of them, 0 or -errno; what is returned is our own. */
-static int order_switch(Supervisor *s, int *fds, const size_t *first, ReaderOrder order, bool on, int *ret_error) {
+static int order_switch(Supervisor *s, int *fds, const size_t *first, ReaderCommandKind kind, bool on, int *ret_error) {
         _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus + 1, sizeof(*each));
         _cleanup_free_ int *errors = calloc(s->n_cpus + 1, sizeof(*errors));
         int r;
@@ -64,13 +64,13 @@ static int order_switch(Supervisor *s, int *fds, const size_t *first, ReaderOrde
         if (!each || !errors)
                 return error_origin(-ENOMEM);
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
-                each[slot] = (ReaderCommand){ .order = order, .fds = fds + first[slot], .on = on,
+                each[slot] = (ReaderCommand){ .kind = kind, .fds = fds + first[slot], .on = on,
                                            .n_fds = first[slot + 1] - first[slot], .ret_error = &errors[slot] };
         r = supervisor_order_each(s, each);
         *ret_error = 0;
         for (uint32_t slot = 0; slot < s->n_cpus && *ret_error == 0; slot++)
                 *ret_error = error_origin_of(errors[slot], "reader of CPU %u, which %s events", s->cpus[slot],
-                                             order == READER_CUTOVER ? "cuts over" : on ? "enables" : "disables");
+                                             kind == READER_CUTOVER ? "cuts over" : on ? "enables" : "disables");
         return r;
 }
 
@@ -78,7 +78,7 @@ static int order_switch(Supervisor *s, int *fds, const size_t *first, ReaderOrde
  * Where children inherit, it is done once more, after a look at who may be in a fork: who is not has made known to the fds
  * whatever children it has by then, and gives later ones what the first time has left.
  */
-static int switch_all(Supervisor *s, Opened *const *list, size_t n, ReaderOrder order, bool on, int *ret_error) {
+static int switch_all(Supervisor *s, Opened *const *list, size_t n, ReaderCommandKind kind, bool on, int *ret_error) {
         _cleanup_free_ size_t *first = calloc(s->n_cpus + 1, sizeof(*first));
         _cleanup_free_ int *fds = NULL;
         BirthDoubt *doubt = NULL;
@@ -89,7 +89,7 @@ static int switch_all(Supervisor *s, Opened *const *list, size_t n, ReaderOrder 
                 return error_origin(-ENOMEM);
         r = collect_fds(s, list, n, on, &fds, first);
         if (r == 0)
-                r = order_switch(s, fds, first, order, on, ret_error);
+                r = order_switch(s, fds, first, kind, on, ret_error);
         if (r == 0 && *ret_error == 0)
                 r = supervisor_doubt_births(s, list, n, &doubt);
         if (r < 0 || !doubt)

@@ -156,7 +156,7 @@ int supervisor_learn_tasks(Supervisor *s) {
         mail = calloc(1, sizeof(*mail));
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .order = DISPATCHER_LEARN, .scan = TAKE_PTR(scan) };
+        *mail = (DispatcherCommand){ .kind = DISPATCHER_LEARN, .scan = TAKE_PTR(scan) };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }

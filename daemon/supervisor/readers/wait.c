@@ -129,14 +129,14 @@ static DispatcherAsk *ask_dispatcher(Supervisor *s, DispatcherCommand asked) {
 }
 
 /* ret: NULL, or for what it says. 1: it does not answer. */
-static int ask_for(Supervisor *s, DispatcherOrder order, const char *what, DispatcherReport *ret) {
+static int ask_for(Supervisor *s, DispatcherCommandKind kind, const char *what, DispatcherReport *ret) {
         nsec_t began = clock_now(CLOCK_MONOTONIC);
         DispatcherAsk *ask;
         int r;
 
         if (s->unanswered.since > 0)
                 return 1;
-        ask = ask_dispatcher(s, (DispatcherCommand){ .order = order, .cut = s->n_cuts });
+        ask = ask_dispatcher(s, (DispatcherCommand){ .kind = kind, .cut = s->n_cuts });
         if (!ask)
                 return error_origin(-ENOMEM);
         r = wait_for_answer(s, ask, DISPATCHER_MOST);
@@ -180,7 +180,7 @@ int supervisor_look_at_dispatcher(Supervisor *s) {
         if (s->unanswered.since > 0)
                 return 0;
         if (!s->unanswered.look) {
-                s->unanswered.look = ask_dispatcher(s, (DispatcherCommand){ .order = DISPATCHER_SPEAK });
+                s->unanswered.look = ask_dispatcher(s, (DispatcherCommand){ .kind = DISPATCHER_SPEAK });
                 s->unanswered.looked = now;
                 (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &s->unanswered.seen);
         }
@@ -205,10 +205,10 @@ void supervisor_end_look(Supervisor *s) {
                 (void)dispatcher_ask_leave(TAKE_PTR(s->unanswered.look));
 }
 
-int supervisor_ask_pipe(Supervisor *s, DispatcherOrder order, uint32_t slot) {
-        const char *what = order == DISPATCHER_PIPE_ON ? "to serve a batch pipe" : "to leave a batch pipe";
+int supervisor_ask_pipe(Supervisor *s, DispatcherCommandKind kind, uint32_t slot) {
+        const char *what = kind == DISPATCHER_PIPE_ON ? "to serve a batch pipe" : "to leave a batch pipe";
         nsec_t began = clock_now(CLOCK_MONOTONIC);
-        DispatcherAsk *ask = ask_dispatcher(s, (DispatcherCommand){ .order = order, .slot = slot, .at = clock_now(s->attr.clock) });
+        DispatcherAsk *ask = ask_dispatcher(s, (DispatcherCommand){ .kind = kind, .slot = slot, .at = clock_now(s->attr.clock) });
         int r = 0;
 
         if (!ask)

@@ -39,7 +39,7 @@ int supervisor_report(struct Supervisor *s, DispatcherReport *ret, Explanation *
 int supervisor_look_at_dispatcher(struct Supervisor *s);
 void supervisor_end_look(struct Supervisor *s);
 /* What cannot be done without it, and neither be refused: waits as long as it takes; until perfd is to stop: -ETIMEDOUT. */
-int supervisor_ask_pipe(struct Supervisor *s, DispatcherOrder order, uint32_t slot);
+int supervisor_ask_pipe(struct Supervisor *s, DispatcherCommandKind kind, uint32_t slot);
 /* What needs the dispatcher is refused while it does not answer. */
 int supervisor_refuse_unanswered(const struct Supervisor *s, const char *what, Explanation *e);
 /* On DISPATCHER_ANSWERS. */

@@ -64,7 +64,7 @@ static int update_to(Supervisor *s, size_t of_all) {
         mail = calloc(1, sizeof(*mail));
         if (!mail)
                 return error_origin(-ENOMEM);
-        mail->order = DISPATCHER_SHED;
+        mail->kind = DISPATCHER_SHED;
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }

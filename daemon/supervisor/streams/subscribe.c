@@ -258,7 +258,7 @@ static int supervisor_hand_over(Supervisor *s, Connection *c, const Perfd__V1__R
                 return -EPROTO;
         }
         log_subscribed((*sub)->id, (*sub)->peer, request->subscribe);
-        mail->order = DISPATCHER_SUBSCRIBE;
+        mail->kind = DISPATCHER_SUBSCRIBE;
         mail->subscriber = TAKE_PTR(*sub);
         dispatcher_post(&s->dispatcher, mail);
         return 0;
@@ -270,7 +270,7 @@ static int supervisor_begin(Supervisor *s, uint64_t id) {
 
         if (!mail)
                 return error_origin(-ENOMEM);
-        *mail = (DispatcherCommand){ .order = DISPATCHER_BEGIN, .id = id };
+        *mail = (DispatcherCommand){ .kind = DISPATCHER_BEGIN, .id = id };
         dispatcher_post(&s->dispatcher, mail);
         return 0;
 }

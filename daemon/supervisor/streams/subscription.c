@@ -137,7 +137,7 @@ static int supervisor_tell(Supervisor *s, DispatcherCommand said, uint8_t *bytes
 }
 
 static int supervisor_tell_described(Supervisor *s, const Subscription *u, uint8_t *bytes, size_t n) {
-        return supervisor_tell(s, (DispatcherCommand){ .order = DISPATCHER_DESCRIBE, .number = u->number, .cut = s->n_cuts }, bytes, n);
+        return supervisor_tell(s, (DispatcherCommand){ .kind = DISPATCHER_DESCRIBE, .number = u->number, .cut = s->n_cuts }, bytes, n);
 }
 
 int supervisor_route_event(Supervisor *s, Registration *g) {
@@ -196,7 +196,7 @@ static void tell_removal(Supervisor *s, const Removal *removal) {
         packet.removed = refs;
         packet.n_removed = 1;
         for (const Subscription *u = s->subscriptions; u; u = u->next) {
-                const DispatcherCommand said = { .order = DISPATCHER_REMOVED, .number = u->number, .at = removal->at, .cut = removal->cut };
+                const DispatcherCommand said = { .kind = DISPATCHER_REMOVED, .number = u->number, .at = removal->at, .cut = removal->cut };
                 size_t n = perfd__v1__packet__get_packed_size(&packet);
                 uint8_t *bytes;
 
