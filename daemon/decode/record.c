@@ -12,7 +12,7 @@
  * samples do not pay for it.
  */
 #include "daemon/decode/record-bytes.h"
-#include "daemon/decode/record-plain.h"
+#include "daemon/decode/record-base.h"
 
 #define ABSENT 0xff
 #define HEADER_SIZE sizeof(struct perf_event_header)
@@ -225,8 +225,8 @@ int record_decode(const SampleLayout *l, const uint8_t *bytes, size_t length, Re
         if (l->plain) {
                 Record r;
 
-                record_begin_plain(&r);
-                if (record_decode_plain(bytes, length, 0, &r) != 0)
+                record_begin_base(&r);
+                if (record_decode_base(bytes, length, 0, &r) != 0)
                         return DECODE_E_TRUNCATED;
                 *ret = r;
                 return 0;

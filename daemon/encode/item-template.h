@@ -6,7 +6,7 @@
 #pragma once
 
 #include "daemon/base/copy.h"
-#include "daemon/encode/item-simple.h"
+#include "daemon/encode/item-fixed.h"
 
 /* Zeros are left out of the wire. */
 static inline bool item_has_all(const Record *r) {
@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) uint8_t *item_put_values(const Item
 }
 
 /* A sample that has all, of a packed plan and with its min_size, to where its room is known to be; where the item ends. */
-static inline uint8_t *item_put_packed(const EncodePlan *p, const Record *r, uint8_t *to) {
+static inline uint8_t *item_put_one_copy(const EncodePlan *p, const Record *r, uint8_t *to) {
         const ItemHead *h = &p->heads[r->cpu == 0 ? HEAD_WITHOUT_CPU : 0];
         size_t size = p->runs->n * sizeof(uint64_t);
         uint8_t *at = item_put_values(h, r, to);
@@ -114,7 +114,7 @@ static inline bool item_template_init(ItemTemplate *t, const EncodePlan *p, uint
 }
 
 /* A sample that has all, as above. is_whole: the template's, known where this is compiled. */
-static inline __attribute__((always_inline)) uint8_t *item_put_alike(const ItemTemplate *t, const EncodePlan *p, const Record *r,
+static inline __attribute__((always_inline)) uint8_t *item_put_template(const ItemTemplate *t, const EncodePlan *p, const Record *r,
                                                                     bool is_whole, uint8_t *to) {
         uint8_t *at = item_put_values(&t->head, r, to);
 

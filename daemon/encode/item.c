@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "proto/item-fields.h"
-#include "daemon/encode/item-simple.h"
+#include "daemon/encode/item-fixed.h"
 #include "daemon/encode/sample-parts.h"
 #include "daemon/encode/wire.h"
 #include "daemon/model/field.h"
@@ -153,7 +153,7 @@ __attribute__((noinline)) static int encode_variable(const EncodePlan *p, const 
 }
 
 /* As of a thread outside of perfd's pid namespace. */
-uint8_t *item_begin_odd(uint8_t *to, const EncodePlan *p, const ItemHead *h, const Record *r, size_t more,
+uint8_t *item_begin_slow(uint8_t *to, const EncodePlan *p, const ItemHead *h, const Record *r, size_t more,
                         uint8_t **ret_content) {
         wire_put_length(wire_begin(to, PACKET_ITEMS, h->length + more, ret_content), h->length);
         to = item_put_who(item_put_head(*ret_content, r->time, p->event_id, r->cpu), r);
@@ -168,6 +168,6 @@ int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, 
         if (r->parts != 0)
                 return encode_with_parts(p, r, to, room, ret_length);
         if (p->is_simple && r->is_bare)
-                return item_encode_simple(p, r, to, room, ret_length);
+                return item_encode_fast(p, r, to, room, ret_length);
         return encode_variable(p, r, to, room, ret_length);
 }

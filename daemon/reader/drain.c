@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "daemon/decode/record-plain.h"
+#include "daemon/decode/record-base.h"
 #include "daemon/reader/route.h"
 
 #define FULL_SHARE 8 /* of a ring: with less than that free, something may have found no room */
@@ -24,7 +24,7 @@
  * The fast path: a tracepoint's, of which each is an occurrence, at fixed places. Whose it is; NULL, with nothing
  * done, for all others, and for one that does not fit.
  */
-static inline const SnapshotStream *reader_take_common(Reader *r, const SnapshotCpu *c, const uint8_t *bytes, size_t length) {
+static inline const SnapshotStream *reader_take_in_place(Reader *r, const SnapshotCpu *c, const uint8_t *bytes, size_t length) {
         const SnapshotStream *stream;
         Batch *b = r->batch;
         size_t n_entries, used;
@@ -37,14 +37,14 @@ static inline const SnapshotStream *reader_take_common(Reader *r, const Snapshot
         stream = snapshot_find(c, id);
         if (!stream || !stream->is_common)
                 return NULL;
-        if (record_decode_plain(bytes, length, stream->min_raw_size, &r->plain) != 0) {
+        if (record_decode_base(bytes, length, stream->min_raw_size, &r->in_place) != 0) {
                 counter_add(&stream->counters->lost[LOSS_UNDECODABLE], 1);
                 loss_bell_note(r->losses);
                 return stream;
         }
         n_entries = b->n_entries;
         used = b->used;
-        if (__builtin_expect(reader_route(r, stream, &r->plain) == 0, 1))
+        if (__builtin_expect(reader_route(r, stream, &r->in_place) == 0, 1))
                 return stream;
         batch_take_back(b, n_entries, used);
         return NULL;
@@ -92,7 +92,7 @@ static int drain_ring(Reader *r, Ring *ring, uint64_t head) {
                 uint64_t run, until;
 
                 before = stream;
-                stream = reader_take_common(r, c, bytes, length);
+                stream = reader_take_in_place(r, c, bytes, length);
                 if (!stream)
                         taken = reader_take_whole(r, bytes, length, &is_sample);
                 if (taken != 0)

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "daemon/decode/record-plain.h"
+#include "daemon/decode/record-base.h"
 #include "daemon/encode/item-template.h"
 #include "daemon/route/match-program.h"
 
@@ -32,11 +32,11 @@ static inline const uint8_t *lookahead_peek(const Ring *ring, uint64_t position,
 
         if (until - position < most)
                 most = until - position;
-        if (most < RECORD_PLAIN_RAW)
+        if (most < RECORD_BASE_RAW)
                 return NULL;
         memcpy(&header, bytes, sizeof(header));
         if (header.type != PERF_RECORD_SAMPLE || header.size % 8 != 0 ||
-            header.size - (size_t)RECORD_PLAIN_RAW > most - RECORD_PLAIN_RAW) /* less or more */
+            header.size - (size_t)RECORD_BASE_RAW > most - RECORD_BASE_RAW) /* less or more */
                 return NULL;
         *ret_length = header.size;
         return bytes;
@@ -56,7 +56,7 @@ static inline unsigned lookahead_fill(const Ring *ring, uint64_t until, const Sn
                 s->bytes = lookahead_peek(ring, position, until, &s->length);
                 if (!s->bytes)
                         break;
-                id = load64(s->bytes + RECORD_PLAIN_ID);
+                id = load64(s->bytes + RECORD_BASE_ID);
                 slot = c->slots[snapshot_hash(id) & c->mask];
                 if (slot == 0)
                         break;
@@ -72,7 +72,7 @@ static inline unsigned lookahead_fill(const Ring *ring, uint64_t until, const Sn
 /* Those of them that are single, up to the first one that is not; streams are the right ones then. */
 static inline unsigned lookahead_prefetch(const SnapshotCpu *c, unsigned head, Lookahead *ahead, unsigned n) {
         for (unsigned i = 0; i < n; i++) {
-                uint64_t id = load64(ahead[i].bytes + RECORD_PLAIN_ID);
+                uint64_t id = load64(ahead[i].bytes + RECORD_BASE_ID);
                 const SnapshotStream *stream = ahead[i].stream;
                 const EncodePlan *plan;
 
@@ -137,18 +137,18 @@ static inline void interleaved_add(Interleaved *m, const Route *route, const Rec
 }
 
 /* The commonest of them: wanted without a question, and packed. False: it is not, and nothing is done. */
-static inline bool interleaved_take_packed(Interleaved *m, const Reader *r, const Lookahead *s) {
+static inline bool interleaved_take_one_copy(Interleaved *m, const Reader *r, const Lookahead *s) {
         const SnapshotStream *stream = s->stream;
         const Route *route = &stream->only;
         Record record;
 
         record.cpu = r->cpu;
         if (!route->plan || route->program ||
-            record_decode_plain(s->bytes, s->length, stream->min_raw_size, &record) != 0 ||
+            record_decode_base(s->bytes, s->length, stream->min_raw_size, &record) != 0 ||
             (stream->exclude_self && record.pid == r->own_pid) || !route->plan->is_packed || !item_has_all(&record) ||
             !interleaved_has_room(m, route->plan, 0))
                 return false;
-        interleaved_add(m, route, &record, item_put_packed(route->plan, &record, m->to));
+        interleaved_add(m, route, &record, item_put_one_copy(route->plan, &record, m->to));
         counter_add(&stream->counters->delivered, 1);
         return true;
 }
@@ -157,9 +157,9 @@ static inline bool interleaved_take_packed(Interleaved *m, const Reader *r, cons
 static inline bool interleaved_take(Interleaved *m, Reader *r, const Lookahead *s) {
         const SnapshotStream *stream = s->stream;
         const Route *route = &stream->only;
-        Record *record = &r->plain;
+        Record *record = &r->in_place;
 
-        if (record_decode_plain(s->bytes, s->length, stream->min_raw_size, record) != 0)
+        if (record_decode_base(s->bytes, s->length, stream->min_raw_size, record) != 0)
                 return false;
         if (!route->plan || (stream->exclude_self && record->pid == r->own_pid) ||
             (route->program && !match_ask(route->program, record))) {
@@ -168,7 +168,7 @@ static inline bool interleaved_take(Interleaved *m, Reader *r, const Lookahead *
         }
         if (!route->plan->is_simple || !interleaved_has_room(m, route->plan, record->raw_size))
                 return false;
-        interleaved_add(m, route, record, item_put_simple(route->plan, record, m->to));
+        interleaved_add(m, route, record, item_put_fixed(route->plan, record, m->to));
         counter_add(&stream->counters->delivered, 1);
         return true;
 }
@@ -191,7 +191,7 @@ uint64_t reader_take_interleaved(Reader *r, Ring *ring, uint64_t until, const Sn
                 most = most < PREFETCH_DEPTH ? 2 * most : PREFETCH_DEPTH;
                 n = lookahead_fill(ring, until, c, &last_id, &n_same, ahead, most);
                 n = lookahead_prefetch(c, head, ahead, n);
-                for (i = 0; i < n && (interleaved_take_packed(&m, r, &ahead[i]) || interleaved_take(&m, r, &ahead[i])); i++) {
+                for (i = 0; i < n && (interleaved_take_one_copy(&m, r, &ahead[i]) || interleaved_take(&m, r, &ahead[i])); i++) {
                         ring_consume(ring, ahead[i].length);
                         *stream = ahead[i].stream;
                 }

@@ -22,7 +22,7 @@
 #include <sys/prctl.h>
 
 #include "daemon/base/log.h"
-#include "daemon/decode/record-plain.h"
+#include "daemon/decode/record-base.h"
 #include "daemon/kernel/event/open.h"
 
 #define IDLE_WAIT (128 * NSEC_PER_MSEC)
@@ -59,8 +59,8 @@ int reader_init(Reader *r, size_t pool) {
         r->snapshot = NULL;
         r->batch = NULL;
         r->spare = NULL;
-        record_begin_plain(&r->plain);
-        r->plain.cpu = r->cpu;
+        record_begin_base(&r->in_place);
+        r->in_place.cpu = r->cpu;
         r->mail = NULL;
         r->holds = false;
         r->watermark = 0;

@@ -146,7 +146,7 @@ typedef struct Reader {
         /* the thread's own */
         Snapshot *snapshot;
         Batch *batch;      /* being filled, or NULL */
-        Record plain;      /* used again for each sample that is taken in place */
+        Record in_place;      /* used again for each sample that is taken in place */
         Batch **spare;     /* those that came back, the last one on top: it is still in the cache */
         size_t n_spare;
         size_t n_pool;     /* batches that it has in all */

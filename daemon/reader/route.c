@@ -74,7 +74,7 @@ static int reader_encode_set(Batch *b, const RouteTable *t, size_t encoding, siz
         if (!batch_has_room_for_more(b, subscription_set_count_groups(set)))
                 return READER_E_NO_ROOM;
         to = batch_room(b, &room);
-        if (item_encode_simple(plan, record, to, room, &length) != 0)
+        if (item_encode_fast(plan, record, to, room, &length) != 0)
                 return READER_E_NO_ROOM; /* its plan was checked */
         if (room - length < n_words * sizeof(ConditionWord))
                 return READER_E_NO_ROOM;

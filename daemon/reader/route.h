@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "daemon/encode/item-simple.h"
+#include "daemon/encode/item-fixed.h"
 #include "daemon/reader/reader.h"
 #include "daemon/route/match-program.h"
 
@@ -15,7 +15,7 @@ static inline int reader_encode(Batch *b, const EncodePlan *plan, const Record *
         if (!batch_has_entry_room(b))
                 return READER_E_NO_ROOM;
         to = batch_room(b, &room);
-        if (item_encode_simple(plan, record, to, room, &length) != 0)
+        if (item_encode_fast(plan, record, to, room, &length) != 0)
                 return READER_E_NO_ROOM; /* its plan was checked */
         batch_append(b, record->time, mask, plan->event_id, record->tid, length);
         b->entries[b->n_entries - 1].place |= more;

@@ -23,7 +23,7 @@ uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
         uint8_t *to = b->arena + b->used, *const last = b->arena + BATCH_ARENA - s->need;
         nsec_t before = b->n_entries > 0 ? e[-1].time : 0;
         const uint8_t *at = s->first;
-        Record *record = &r->plain;
+        Record *record = &r->in_place;
         uint64_t delivered = 0;
         bool sorted = true;
 
@@ -32,7 +32,7 @@ uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
                 uintptr_t from = base;
                 bool has_all;
 
-                record_set_plain(record, at, l.raw_size);
+                record_set_base(record, at, l.raw_size);
                 if (record->pid == s->excluded)
                         break;
                 has_all = item_has_all(record);
@@ -42,8 +42,8 @@ uint64_t run_take_many(Reader *r, Ring *ring, const Run *s) {
 
                         if (!mask)
                                 continue;
-                        to = has_all && i->is_alike ? item_put_alike(&i->alike, i->plan, record, i->alike.is_whole, to)
-                                                    : item_put_simple(i->plan, record, to);
+                        to = has_all && i->is_alike ? item_put_template(&i->alike, i->plan, record, i->alike.is_whole, to)
+                                                    : item_put_fixed(i->plan, record, to);
                         *e = i->entry;
                         e->time = record->time;
                         e->mask = mask;

@@ -38,7 +38,7 @@ static inline bool run_condition_holds(const RunCondition *c, Record *record, co
                         return false;
         if (c->rest == MATCH_YES)
                 return true;
-        record_set_plain(record, at, raw_size);
+        record_set_base(record, at, raw_size);
         return match_run_from(c->program, c->rest, record);
 }
 
@@ -50,10 +50,10 @@ static inline const uint8_t *run_find(const RunSignature *l, const MatchRange *q
 }
 
 /* What a template is not made for: threads without a number, samples without a time. */
-static __attribute__((noinline)) uint8_t *run_put_odd(Record *record, const EncodePlan *plan, const uint8_t *at,
+static __attribute__((noinline)) uint8_t *run_put_slow(Record *record, const EncodePlan *plan, const uint8_t *at,
                                                       uint32_t raw_size, uint8_t *to) {
-        record_set_plain(record, at, raw_size);
-        return item_put_simple(plan, record, to);
+        record_set_base(record, at, raw_size);
+        return item_put_fixed(plan, record, to);
 }
 
 /* Where the last one may begin, if each of them becomes an item of this length; there is room for one. */
@@ -71,7 +71,7 @@ static const uint8_t *run_last(const Run *s, const Batch *b, size_t item_length)
  * Items that are alike. Compiled with a condition and without, NULL, and for each kind of item. Mostly a sample is of the same
  * task as the one before and not older, and then it is not odd either, because `before` is never 0.
  */
-static inline __attribute__((always_inline)) uint64_t run_alike(Reader *r, Ring *ring, Run *s, const RunCondition *condition,
+static inline __attribute__((always_inline)) uint64_t run_templates(Reader *r, Ring *ring, Run *s, const RunCondition *condition,
                                                                 bool is_whole) {
         const EncodePlan *plan = s->items[0].plan;
         const ItemTemplate t = s->items[0].alike;
@@ -94,37 +94,37 @@ static inline __attribute__((always_inline)) uint64_t run_alike(Reader *r, Ring 
         s->items[0].entry = (BatchEntry){ .mask = mask, .event = plan->event_id, .length = t.length };
         base = (uintptr_t)b->arena - BATCH_PLACE(s->group, 0);
         for (;; at += l.length) {
-                bool is_odd = false;
+                bool is_slow = false;
                 Record record;
 
                 if (condition)
                         at = run_find(&l, &first, at);
                 if (!run_has(&l, at))
                         break;
-                if (condition && !run_condition_holds(condition, &r->plain, at, l.raw_size))
+                if (condition && !run_condition_holds(condition, &r->in_place, at, l.raw_size))
                         continue;
                 if (condition && (e >= end || to > last))
                         break;
-                record_set_plain(&record, at, l.raw_size);
-                if (load64(at + RECORD_PLAIN_PID) != task || record.time < before) {
+                record_set_base(&record, at, l.raw_size);
+                if (load64(at + RECORD_BASE_PID) != task || record.time < before) {
                         if (record.pid == s->excluded)
                                 break;
                         sorted = sorted && record.time >= before;
-                        is_odd = !item_has_all(&record);
-                        task = is_odd ? UINT64_MAX : load64(at + RECORD_PLAIN_PID);
+                        is_slow = !item_has_all(&record);
+                        task = is_slow ? UINT64_MAX : load64(at + RECORD_BASE_PID);
                 }
                 *e = s->items[0].entry;
                 e->time = record.time;
                 e->place = (uint32_t)((uintptr_t)to - base);
                 e->tid = record.tid;
-                if (__builtin_expect(is_odd, 0)) {
-                        to = run_put_odd(&r->plain, plan, at, l.raw_size, to);
+                if (__builtin_expect(is_slow, 0)) {
+                        to = run_put_slow(&r->in_place, plan, at, l.raw_size, to);
                         before = record.time ? record.time : 1;
                 } else {
-                        to = item_put_alike(&t, plan, &record, is_whole, to);
+                        to = item_put_template(&t, plan, &record, is_whole, to);
                         before = record.time;
                 }
-                if (!is_whole || __builtin_expect(is_odd, 0))
+                if (!is_whole || __builtin_expect(is_slow, 0))
                         e->length = (uint32_t)((uintptr_t)to - base) - e->place;
                 e++;
         }
@@ -133,20 +133,20 @@ static inline __attribute__((always_inline)) uint64_t run_alike(Reader *r, Ring 
 }
 
 /* Apart, so that each loop has all registers for itself. */
-static __attribute__((noinline)) uint64_t run_all_whole(Reader *r, Ring *ring, Run *s) {
-        return run_alike(r, ring, s, NULL, true);
+static __attribute__((noinline)) uint64_t run_all_one_copy(Reader *r, Ring *ring, Run *s) {
+        return run_templates(r, ring, s, NULL, true);
 }
 
 static __attribute__((noinline)) uint64_t run_all(Reader *r, Ring *ring, Run *s) {
-        return run_alike(r, ring, s, NULL, false);
+        return run_templates(r, ring, s, NULL, false);
 }
 
-static __attribute__((noinline)) uint64_t run_some_whole(Reader *r, Ring *ring, Run *s, const RunCondition *c) {
-        return run_alike(r, ring, s, c, true);
+static __attribute__((noinline)) uint64_t run_some_one_copy(Reader *r, Ring *ring, Run *s, const RunCondition *c) {
+        return run_templates(r, ring, s, c, true);
 }
 
 static __attribute__((noinline)) uint64_t run_some(Reader *r, Ring *ring, Run *s, const RunCondition *c) {
-        return run_alike(r, ring, s, c, false);
+        return run_templates(r, ring, s, c, false);
 }
 
 uint64_t run_take_single(Reader *r, Ring *ring, Run *s) {
@@ -154,7 +154,7 @@ uint64_t run_take_single(Reader *r, Ring *ring, Run *s) {
         RunCondition c;
 
         if (!item->asks)
-                return item->alike.is_whole ? run_all_whole(r, ring, s) : run_all(r, ring, s);
+                return item->alike.is_whole ? run_all_one_copy(r, ring, s) : run_all(r, ring, s);
         run_condition_init(&c, s);
-        return item->alike.is_whole ? run_some_whole(r, ring, s, &c) : run_some(r, ring, s, &c);
+        return item->alike.is_whole ? run_some_one_copy(r, ring, s, &c) : run_some(r, ring, s, &c);
 }

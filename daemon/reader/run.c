@@ -20,15 +20,15 @@ static bool run_begin(Run *s, const Ring *ring, uint64_t until, const SnapshotSt
 
         if (until - ring->tail < most)
                 most = until - ring->tail;
-        if (most < length || length < RECORD_PLAIN_RAW)
+        if (most < length || length < RECORD_BASE_RAW)
                 return false;
         s->stream = stream;
         s->first = first;
-        s->like = (RunSignature){ .header = load64(first), .id = load64(first + RECORD_PLAIN_ID), .length = length,
-                             .raw_size = load32(first + RECORD_PLAIN_SIZE), .last = first + most - length };
+        s->like = (RunSignature){ .header = load64(first), .id = load64(first + RECORD_BASE_ID), .length = length,
+                             .raw_size = load32(first + RECORD_BASE_SIZE), .last = first + most - length };
         memcpy(&header, first, sizeof(header));
         return header.type == PERF_RECORD_SAMPLE && header.size == length && s->like.id == stream->id &&
-               s->like.raw_size <= length - RECORD_PLAIN_RAW && s->like.raw_size >= stream->min_raw_size;
+               s->like.raw_size <= length - RECORD_BASE_RAW && s->like.raw_size >= stream->min_raw_size;
 }
 
 uint64_t run_end(const Run *s, Ring *ring, const uint8_t *at, uint64_t delivered) {
@@ -53,9 +53,9 @@ static uint64_t run_skip(const Run *s, Ring *ring) {
 static bool run_range_init(MatchRange *q, const MatchRange *from) {
         static const struct {
                 uint32_t end, ring_end; /* of a number: in a Record, in the ring */
-        } parts[] = { { offsetof(Record, pid) + 4, RECORD_PLAIN_PID + 4 }, { offsetof(Record, tid) + 4, RECORD_PLAIN_TID + 4 },
-                      { offsetof(Record, time) + 8, RECORD_PLAIN_TIME + 8 } };
-        uint32_t at = from->at + RECORD_PLAIN_RAW;
+        } parts[] = { { offsetof(Record, pid) + 4, RECORD_BASE_PID + 4 }, { offsetof(Record, tid) + 4, RECORD_BASE_TID + 4 },
+                      { offsetof(Record, time) + 8, RECORD_BASE_TIME + 8 } };
+        uint32_t at = from->at + RECORD_BASE_RAW;
 
         if (from->base != 0) {
                 size_t i = 0;

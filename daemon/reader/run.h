@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "daemon/decode/record-plain.h"
+#include "daemon/decode/record-base.h"
 #include "daemon/encode/item-template.h"
 #include "daemon/reader/reader.h"
 #include "daemon/route/match-program.h"
@@ -51,8 +51,8 @@ typedef struct Run {
 } Run;
 
 static inline bool run_has(const RunSignature *l, const uint8_t *at) {
-        return at <= l->last && load64(at) == l->header && load64(at + RECORD_PLAIN_ID) == l->id &&
-               load32(at + RECORD_PLAIN_SIZE) == l->raw_size;
+        return at <= l->last && load64(at) == l->header && load64(at + RECORD_BASE_ID) == l->id &&
+               load32(at + RECORD_BASE_SIZE) == l->raw_size;
 }
 
 /* All before `at` were taken, of which so many were delivered. How many they are. */

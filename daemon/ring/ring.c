@@ -59,7 +59,7 @@ static int ring_corrupt(Ring *r, uint64_t head) {
         return RING_E_CORRUPT;
 }
 
-int ring_peek_odd(Ring *r, uint64_t head, const uint8_t **ret_record, size_t *ret_length) {
+int ring_peek_slow(Ring *r, uint64_t head, const uint8_t **ret_record, size_t *ret_length) {
         struct perf_event_header header;
         uint64_t available = head - r->tail;
         size_t at = r->tail & (r->size - 1), first = r->size - at;

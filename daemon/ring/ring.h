@@ -41,7 +41,7 @@ void ring_close(Ring *r);
 uint64_t ring_head(const Ring *r);
 
 /* For ring_peek(): what is not a plain record in one piece. */
-int ring_peek_odd(Ring *r, uint64_t head, const uint8_t **ret_record, size_t *ret_length);
+int ring_peek_slow(Ring *r, uint64_t head, const uint8_t **ret_record, size_t *ret_length);
 
 /*
  * The next record before `head`, contiguous, valid until publish. 0, RING_E_EMPTY or RING_E_CORRUPT. Does not move.
@@ -52,10 +52,10 @@ static inline int ring_peek(Ring *r, uint64_t head, const uint8_t **ret_record, 
         struct perf_event_header header;
 
         if (available - sizeof(header) >= r->size || at % sizeof(header) != 0) /* less, more than there can be, odd */
-                return ring_peek_odd(r, head, ret_record, ret_length);
+                return ring_peek_slow(r, head, ret_record, ret_length);
         memcpy(&header, r->data + at, sizeof(header)); /* 8-aligned, so that a header never wraps */
         if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > available || header.size > first)
-                return ring_peek_odd(r, head, ret_record, ret_length);
+                return ring_peek_slow(r, head, ret_record, ret_length);
         *ret_record = r->data + at;
         *ret_length = header.size;
         return 0;

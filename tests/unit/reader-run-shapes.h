@@ -132,5 +132,5 @@ static inline void set_snapshot(Rig *rig, const Shape *shape) {
         assert_int_equal(s->cpus[0].mask, 7);
         snapshot_unref(rig->reader.snapshot);
         rig->reader.snapshot = s;
-        rig->reader.cpu = rig->reader.plain.cpu = shape->cpu;
+        rig->reader.cpu = rig->reader.in_place.cpu = shape->cpu;
 }

@@ -24,42 +24,42 @@ static inline void record_set_sample(Record *r, const struct perf_event_header *
         r->n_callchain = 0;
 }
 
-/* For record_decode_plain(): what is the same in all that it decodes. */
-static inline void record_begin_plain(Record *r) {
+/* For record_decode_base(): what is the same in all that it decodes. */
+static inline void record_begin_base(Record *r) {
         record_set_sample(r, &(struct perf_event_header){ .type = PERF_RECORD_SAMPLE });
         r->is_bare = true;
 }
 
 /* What every event of a tracepoint without extras looks like: | header | id | pid tid | time | size raw |. */
 enum {
-        RECORD_PLAIN_ID = sizeof(struct perf_event_header),
-        RECORD_PLAIN_PID = RECORD_PLAIN_ID + 8,
-        RECORD_PLAIN_TID = RECORD_PLAIN_PID + 4,
-        RECORD_PLAIN_TIME = RECORD_PLAIN_TID + 4,
-        RECORD_PLAIN_SIZE = RECORD_PLAIN_TIME + 8,
-        RECORD_PLAIN_RAW = RECORD_PLAIN_SIZE + 4,
+        RECORD_BASE_ID = sizeof(struct perf_event_header),
+        RECORD_BASE_PID = RECORD_BASE_ID + 8,
+        RECORD_BASE_TID = RECORD_BASE_PID + 4,
+        RECORD_BASE_TIME = RECORD_BASE_TID + 4,
+        RECORD_BASE_SIZE = RECORD_BASE_TIME + 8,
+        RECORD_BASE_RAW = RECORD_BASE_SIZE + 4,
 };
 
 /* One that has so many raw bytes. Into a Record that was begun, and is used again and again. */
-static inline void record_set_plain(Record *r, const uint8_t *bytes, uint32_t raw_size) {
+static inline void record_set_base(Record *r, const uint8_t *bytes, uint32_t raw_size) {
         r->misc = load16(bytes + offsetof(struct perf_event_header, misc));
-        r->stream_id = load64(bytes + RECORD_PLAIN_ID);
-        r->pid = load32(bytes + RECORD_PLAIN_PID);
-        r->tid = load32(bytes + RECORD_PLAIN_TID);
-        r->time = load64(bytes + RECORD_PLAIN_TIME);
-        r->raw = bytes + RECORD_PLAIN_RAW;
+        r->stream_id = load64(bytes + RECORD_BASE_ID);
+        r->pid = load32(bytes + RECORD_BASE_PID);
+        r->tid = load32(bytes + RECORD_BASE_TID);
+        r->time = load64(bytes + RECORD_BASE_TIME);
+        r->raw = bytes + RECORD_BASE_RAW;
         r->raw_size = raw_size;
 }
 
 /* Less raw bytes than least_raw are refused. Into a Record as above. */
-static inline int record_decode_plain(const uint8_t *bytes, size_t length, uint32_t least_raw, Record *ret) {
+static inline int record_decode_base(const uint8_t *bytes, size_t length, uint32_t least_raw, Record *ret) {
         uint32_t raw_size;
 
-        if (length < RECORD_PLAIN_RAW)
+        if (length < RECORD_BASE_RAW)
                 return DECODE_E_TRUNCATED;
-        raw_size = load32(bytes + RECORD_PLAIN_SIZE);
-        if (raw_size > length - RECORD_PLAIN_RAW || raw_size < least_raw)
+        raw_size = load32(bytes + RECORD_BASE_SIZE);
+        if (raw_size > length - RECORD_BASE_RAW || raw_size < least_raw)
                 return DECODE_E_TRUNCATED;
-        record_set_plain(ret, bytes, raw_size);
+        record_set_base(ret, bytes, raw_size);
         return 0;
 }

@@ -56,7 +56,7 @@ static inline uint8_t *item_put_comm_text(uint8_t *to, const uint8_t *text) {
 }
 
 /* item.c: pid or tid is 0, and not both, or there is no time. */
-uint8_t *item_begin_odd(uint8_t *to, const EncodePlan *p, const ItemHead *h, const Record *r, size_t more,
+uint8_t *item_begin_slow(uint8_t *to, const EncodePlan *p, const ItemHead *h, const Record *r, size_t more,
                         uint8_t **ret_content);
 
 static inline const ItemHead *item_find_head(const EncodePlan *p, const Record *r) {
@@ -70,7 +70,7 @@ static inline uint8_t *item_begin(uint8_t *to, const EncodePlan *p, const ItemHe
         uint32_t cpu = htole32(r->cpu), pid = htole32(r->pid), tid = htole32(r->tid);
 
         if (__builtin_expect((r->pid == 0) != (r->tid == 0) || r->time == 0, 0))
-                return item_begin_odd(to, p, h, r, more, ret_content);
+                return item_begin_slow(to, p, h, r, more, ret_content);
         *to = h->bytes[0];
         if (more > 0) /* a longer length */
                 to += 1 + wire_varint_size(h->length + more) - h->content;
@@ -94,7 +94,7 @@ static inline uint8_t *item_put_numbers(uint8_t *to, const EncodePlan *p, const 
 }
 
 /* A simple sample of a simple plan, that has the plan's min_size, to where its room is known to be; where the item ends. */
-static inline uint8_t *item_put_simple(const EncodePlan *p, const Record *r, uint8_t *to) {
+static inline uint8_t *item_put_fixed(const EncodePlan *p, const Record *r, uint8_t *to) {
         const ItemHead *head = item_find_head(p, r);
         uint8_t *content, *at = item_begin(to, p, head, r, 0, &content); /* its length has room for raw bytes as they mostly are */
 
@@ -107,13 +107,13 @@ static inline uint8_t *item_put_simple(const EncodePlan *p, const Record *r, uin
 }
 
 /* As item_encode(). */
-static inline int item_encode_simple(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
+static inline int item_encode_fast(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
         if (!p->is_simple || !r->is_bare)
                 return item_encode(p, r, to, room, ret_length);
         if (r->raw_size < p->min_size)
                 return ITEM_E_UNDECODABLE;
         if (p->room + (p->payload != PAYLOAD_FIELDS ? r->raw_size : 0) > room)
                 return ITEM_E_NO_ROOM;
-        *ret_length = (size_t)(item_put_simple(p, r, to) - to);
+        *ret_length = (size_t)(item_put_fixed(p, r, to) - to);
         return 0;
 }
