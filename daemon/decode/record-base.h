@@ -19,7 +19,7 @@ static inline void record_set_sample(Record *r, const struct perf_event_header *
         r->raw = NULL;
         r->raw_size = 0;
         r->parts = 0;
-        r->is_bare = false;
+        r->layout = RECORD_LAYOUT_ANY;
         r->callchain = NULL;
         r->n_callchain = 0;
 }
@@ -27,7 +27,7 @@ static inline void record_set_sample(Record *r, const struct perf_event_header *
 /* For record_decode_base(): what is the same in all that it decodes. */
 static inline void record_begin_base(Record *r) {
         record_set_sample(r, &(struct perf_event_header){ .type = PERF_RECORD_SAMPLE });
-        r->is_bare = true;
+        r->layout = RECORD_LAYOUT_BASE;
 }
 
 /* What every event of a tracepoint without extras looks like: | header | id | pid tid | time | size raw |. */

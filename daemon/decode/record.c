@@ -66,7 +66,7 @@ int sample_layout_init(SampleLayout *l, const struct perf_event_attr *attr) {
                 return REFUSED_UNSUPPORTED;
         *l = (SampleLayout){
                 .sample_type = sample_type,
-                .plain = sample_type == (SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW),
+                .layout = sample_type == (SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW) ? RECORD_LAYOUT_BASE : RECORD_LAYOUT_ANY,
                 .parts = (uint32_t)(sample_type & sample_parts),
                 .read_format = attr->read_format,
                 .branch_hw_index = attr->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX,
@@ -222,7 +222,7 @@ int record_decode(const SampleLayout *l, const uint8_t *bytes, size_t length, Re
                 return header.size > length ? DECODE_E_TRUNCATED : DECODE_E_MALFORMED;
         if (header.type != PERF_RECORD_SAMPLE)
                 return decode_other(l, &header, bytes, ret);
-        if (l->plain) {
+        if (l->layout == RECORD_LAYOUT_BASE) {
                 Record r;
 
                 record_begin_base(&r);

@@ -27,7 +27,7 @@ enum {
  */
 typedef struct SampleLayout {
         uint64_t sample_type;
-        bool plain; /* exactly SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW */
+        RecordLayout layout; /* BASE: exactly SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW */
         uint8_t identifier, ip, tid, time, addr, id, stream_id, cpu, period;
         uint8_t head_size; /* of a sample's fixed parts, header included */
         uint8_t own_id;    /* where PERF_SAMPLE_READ has the id of the sample's own event; 0: it has none */

@@ -50,16 +50,16 @@ int channel_flush(Dispatcher *d, Channel *c) {
 }
 
 /* Items that lie in a batch one behind the other. */
-typedef struct Run {
+typedef struct ItemSpan {
         const uint8_t *bytes;
         size_t length, n;
-} Run;
+} ItemSpan;
 
 /*
  * Much at once is sent from where it lies; what does not leave at once is copied then. Where several can read one copy, there
  * is one.
  */
-static int channel_send_borrowed(Dispatcher *d, Channel *c, const Run *run) {
+static int channel_send_borrowed(Dispatcher *d, Channel *c, const ItemSpan *span) {
         int r = channel_flush(d, c);
         Packet *p;
 
@@ -67,17 +67,17 @@ static int channel_send_borrowed(Dispatcher *d, Channel *c, const Run *run) {
                 return r;
         p = channel_new_buffered(d, c);
         if (p)
-                (void)packet_append(p, run->bytes, run->length, run->n); /* of one batch: it has room for that */
+                (void)packet_append(p, span->bytes, span->length, span->n); /* of one batch: it has room for that */
         else
-                p = packet_new_borrowed(run->bytes, run->length, run->n);
+                p = packet_new_borrowed(span->bytes, span->length, span->n);
         return p ? channel_send(d, c, p) : error_origin(-ENOMEM);
 }
 
-static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
+static int channel_open(Dispatcher *d, Channel *c, const ItemSpan *span) {
         int r;
 
-        if (run->length >= BORROWED_MIN)
-                return channel_send_borrowed(d, c, run);
+        if (span->length >= BORROWED_MIN)
+                return channel_send_borrowed(d, c, span);
         r = c->open ? channel_flush(d, c) : 0;
         if (r < 0)
                 return r;
@@ -89,15 +89,15 @@ static int channel_open(Dispatcher *d, Channel *c, const Run *run) {
                 c->open = packet_new_pooled(&d->packets);
         if (!c->open)
                 return error_origin(-ENOMEM);
-        (void)packet_append(c->open, run->bytes, run->length, run->n); /* less than it has room for */
+        (void)packet_append(c->open, span->bytes, span->length, span->n); /* less than it has room for */
         return 0;
 }
 
-static inline int channel_append(Dispatcher *d, Channel *c, const Run *run) {
-        bool is_in = c->open && (run->n == 1 ? packet_append_one(c->open, run->bytes, run->length) :
-                                 run->length < BORROWED_MIN && packet_append(c->open, run->bytes, run->length, run->n));
+static inline int channel_append(Dispatcher *d, Channel *c, const ItemSpan *span) {
+        bool is_in = c->open && (span->n == 1 ? packet_append_one(c->open, span->bytes, span->length) :
+                                 span->length < BORROWED_MIN && packet_append(c->open, span->bytes, span->length, span->n));
 
-        return is_in ? 0 : channel_open(d, c, run);
+        return is_in ? 0 : channel_open(d, c, span);
 }
 
 /* Where entries go: channels of one order and group. */
@@ -145,16 +145,16 @@ static int dispatcher_apply_note(Dispatcher *d, unsigned noted, const Batch *b, 
 static int dispatcher_append_run(Dispatcher *d, const Way *way, const Batch *b, const BatchEntry *e, size_t n, size_t *ret_n) {
         Channel *const *by_bit = d->groups[way->order][way->group].by_bit;
         uint64_t wanted = e->mask & way->bits;
-        Run run = { .bytes = b->arena + entry_offset(e) };
+        ItemSpan span = { .bytes = b->arena + entry_offset(e) };
         int r = 0;
 
         if (!dispatcher_has_named(d, way, e->tid, wanted))
                 r = dispatcher_name(d, way->order, way->group, e->tid, wanted);
-        run.n = run_length(d, way, e, n);
-        run.length = e[run.n - 1].place + e[run.n - 1].length - e->place;
+        span.n = run_length(d, way, e, n);
+        span.length = e[span.n - 1].place + e[span.n - 1].length - e->place;
         for (uint64_t m = wanted; m && r >= 0; m &= m - 1)
-                r = channel_append(d, by_bit[__builtin_ctzll(m)], &run);
-        *ret_n = run.n;
+                r = channel_append(d, by_bit[__builtin_ctzll(m)], &span);
+        *ret_n = span.n;
         return r;
 }
 

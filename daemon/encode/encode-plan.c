@@ -101,6 +101,27 @@ static EncodePlan *encode_plan_alloc(size_t n_runs) {
         return p ? memset(p, 0, size) : NULL;
 }
 
+/* Offsets of all texts, if there are few and each is the name of a thread. */
+static bool encode_plan_find_comms(EncodePlan *p) {
+        if (p->n_texts > ITEM_COMMS)
+                return false;
+        for (size_t i = 0; i < p->n_texts; i++) {
+                if (!encode_is_comm(p->texts[i]) || p->texts[i]->offset > UINT16_MAX)
+                        return false;
+                p->comms[i] = (uint16_t)p->texts[i]->offset;
+        }
+        return true;
+}
+
+static uint8_t encode_plan_find_encoding(EncodePlan *p) {
+        if (p->dynamic || !encode_plan_find_comms(p))
+                return ITEM_VARIABLE;
+        if (p->n_texts > 0 || p->payload != PAYLOAD_FIELDS || p->n_runs != 1 || p->runs->element_size != sizeof(uint64_t) ||
+            __BYTE_ORDER != __LITTLE_ENDIAN)
+                return ITEM_FIXED;
+        return ITEM_ONE_COPY;
+}
+
 EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char *const *fields, size_t n_fields) {
         size_t n = plan && payload != PAYLOAD_RAW ? plan->n_fields : 0;
         _cleanup_(encode_plan_unrefp) EncodePlan *p = encode_plan_alloc(n);
@@ -125,13 +146,7 @@ EncodePlan *encode_plan_new(Plan *plan, uint32_t event_id, Payload payload, char
         }
         p->fixed_size += HEAD_SIZE + p->numbers_size + (p->numbers_size > 0 ? 1 + wire_varint_size(p->numbers_size) : 0);
         p->room += (uint32_t)(HEAD_SIZE + p->numbers_size + REST_BOUND + WIRE_SLACK);
-        p->is_simple = !p->dynamic && p->n_texts <= ITEM_COMMS;
-        for (size_t i = 0; p->is_simple && i < p->n_texts; i++) {
-                p->is_simple = encode_is_comm(p->texts[i]) && p->texts[i]->offset <= UINT16_MAX;
-                p->comms[i] = (uint16_t)p->texts[i]->offset;
-        }
-        p->is_packed = p->is_simple && p->n_texts == 0 && p->payload == PAYLOAD_FIELDS && p->n_runs == 1 &&
-                       p->runs->element_size == sizeof(uint64_t) && __BYTE_ORDER == __LITTLE_ENDIAN;
+        p->encoding = encode_plan_find_encoding(p);
         for (unsigned which = 0; which < _HEADS; which++)
                 encode_plan_make_head(p, which);
         return TAKE_PTR(p);

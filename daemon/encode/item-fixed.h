@@ -93,7 +93,7 @@ static inline uint8_t *item_put_numbers(uint8_t *to, const EncodePlan *p, const 
         return to;
 }
 
-/* A simple sample of a simple plan, that has the plan's min_size, to where its room is known to be; where the item ends. */
+/* A sample of the base layout, of a plan that is not variable, and with its min_size. There is room for it. Where the item ends. */
 static inline uint8_t *item_put_fixed(const EncodePlan *p, const Record *r, uint8_t *to) {
         const ItemHead *head = item_find_head(p, r);
         uint8_t *content, *at = item_begin(to, p, head, r, 0, &content); /* its length has room for raw bytes as they mostly are */
@@ -108,7 +108,7 @@ static inline uint8_t *item_put_fixed(const EncodePlan *p, const Record *r, uint
 
 /* As item_encode(). */
 static inline int item_encode_fast(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, size_t *ret_length) {
-        if (!p->is_simple || !r->is_bare)
+        if (p->encoding == ITEM_VARIABLE || r->layout != RECORD_LAYOUT_BASE)
                 return item_encode(p, r, to, room, ret_length);
         if (r->raw_size < p->min_size)
                 return ITEM_E_UNDECODABLE;

@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) uint8_t *item_put_values(const Item
         return to + h->size;
 }
 
-/* A sample that has all, of a packed plan and with its min_size, to where its room is known to be; where the item ends. */
+/* A sample that has all, of a plan that is ITEM_ONE_COPY, and with its min_size, to where its room is known to be; where the item ends. */
 static inline uint8_t *item_put_one_copy(const EncodePlan *p, const Record *r, uint8_t *to) {
         const ItemHead *h = &p->heads[r->cpu == 0 ? HEAD_WITHOUT_CPU : 0];
         size_t size = p->runs->n * sizeof(uint64_t);
@@ -43,7 +43,6 @@ typedef struct ItemTemplate {
         ItemHead head;         /* with the CPU, and with the length of items without texts */
         uint32_t length;       /* of an item, at most; without texts of each */
         uint32_t piece, piece_size; /* raw bytes that come next as they are: all numbers, or all there is; 0: none, few */
-        bool is_whole;         /* nothing comes behind them */
         uint8_t n_texts;
         uint8_t raw_key_size;  /* 0: raw bytes are not sent behind what else there is */
         uint8_t raw_key[1 + WIRE_LENGTH_MAX + WIRE_SLACK]; /* what stands before them */
@@ -65,7 +64,7 @@ static inline void item_template_set_raw(ItemTemplate *t, const EncodePlan *p, u
 }
 
 /* Numbers as they are, or all raw bytes, whose key is part of the head then. */
-static inline void item_template_set_piece(ItemTemplate *t, const EncodePlan *p) {
+static inline ItemEncoding item_template_set_piece(ItemTemplate *t, const EncodePlan *p) {
         bool is_raw = p->n_runs == 0 && p->n_texts == 0 && t->head.size + t->raw_key_size <= (int)sizeof(t->head.bytes);
 
         t->piece = t->piece_size = 0;
@@ -77,29 +76,34 @@ static inline void item_template_set_piece(ItemTemplate *t, const EncodePlan *p)
         }
         if (t->piece_size < ITEM_PIECE_MIN || t->piece_size > ITEM_PIECE_MAX)
                 t->piece_size = 0;
-        t->is_whole = t->piece_size > 0 && (is_raw || (p->n_texts == 0 && t->raw_key_size == 0));
-        if (!t->is_whole || !is_raw)
-                return;
-        memcpy(t->head.bytes + t->head.size, t->raw_key, t->raw_key_size);
-        t->head.size = (uint8_t)(t->head.size + t->raw_key_size);
+        if (t->piece_size == 0 || (!is_raw && (p->n_texts > 0 || t->raw_key_size > 0)))
+                return ITEM_TEMPLATE;
+        if (is_raw) {
+                memcpy(t->head.bytes + t->head.size, t->raw_key, t->raw_key_size);
+                t->head.size = (uint8_t)(t->head.size + t->raw_key_size);
+        }
+        return ITEM_ONE_COPY;
 }
 
-/* False: such items are not alike, because a sample says itself where its parts are, or lengths differ in their width. */
-static inline bool item_template_init(ItemTemplate *t, const EncodePlan *p, uint32_t cpu, uint32_t raw_size) {
+/*
+ * How items of samples with so many raw bytes are written: with the template, if it is ITEM_TEMPLATE or ITEM_ONE_COPY. Else there
+ * is none: lengths differ in their width, or a sample says itself where its parts are.
+ */
+static inline ItemEncoding item_template_init(ItemTemplate *t, const EncodePlan *p, uint32_t cpu, uint32_t raw_size) {
         const ItemHead *h = &p->heads[cpu == 0 ? HEAD_WITHOUT_CPU : 0];
         size_t rest = h->size - h->content, content, most, begin;
         uint32_t value = htole32(cpu);
         int shift;
 
-        if (!p->is_simple)
-                return false;
+        if (p->encoding == ITEM_VARIABLE)
+                return ITEM_VARIABLE;
         item_template_set_raw(t, p, raw_size);
         t->n_texts = (uint8_t)p->n_texts;
         content = rest + p->numbers_size + 2u * p->n_texts + t->raw_key_size + t->raw_size;
         most = content + (size_t)COMM_SIZE * p->n_texts;
         begin = 1 + wire_varint_size(content);
         if (wire_varint_size(most) != begin - 1 || begin + rest > sizeof(h->bytes))
-                return false;
+                return ITEM_FIXED;
         shift = (int)begin - h->content;
         t->head = (ItemHead){ .time = (uint8_t)(h->time + shift), .pid = (uint8_t)(h->pid + shift),
                               .tid = (uint8_t)(h->tid + shift), .content = (uint8_t)begin, .size = (uint8_t)(begin + rest) };
@@ -109,20 +113,19 @@ static inline bool item_template_init(ItemTemplate *t, const EncodePlan *p, uint
         if (cpu != 0)
                 memcpy(t->head.bytes + h->cpu + shift, &value, sizeof(value));
         t->length = (uint32_t)(begin + most);
-        item_template_set_piece(t, p);
-        return true;
+        return item_template_set_piece(t, p);
 }
 
-/* A sample that has all, as above. is_whole: the template's, known where this is compiled. */
+/* A sample that has all, as above. encoding: the template's, a constant where this is inlined into a loop. */
 static inline __attribute__((always_inline)) uint8_t *item_put_template(const ItemTemplate *t, const EncodePlan *p, const Record *r,
-                                                                    bool is_whole, uint8_t *to) {
+                                                                    ItemEncoding encoding, uint8_t *to) {
         uint8_t *at = item_put_values(&t->head, r, to);
 
-        if (is_whole || t->piece_size > 0) {
+        if (encoding == ITEM_ONE_COPY || t->piece_size > 0) {
                 if (t->piece_size < ITEM_PIECE_MIN || t->piece_size > ITEM_PIECE_MAX)
                         __builtin_unreachable();
                 copy_short(at, r->raw + t->piece, t->piece_size);
-                if (is_whole)
+                if (encoding == ITEM_ONE_COPY)
                         return to + t->length;
                 at += t->piece_size;
         } else

@@ -128,7 +128,7 @@ __attribute__((cold, noinline)) static int encode_with_parts(const EncodePlan *p
         return 0;
 }
 
-/* What is not simple. */
+/* ITEM_VARIABLE, or a record that has more than the base parts. */
 __attribute__((noinline)) static int encode_variable(const EncodePlan *p, const Record *r, uint8_t *to, size_t room,
                                                      size_t *ret_length) {
         size_t raw_size = p->payload != PAYLOAD_FIELDS ? r->raw_size : 0, numbers = 0, texts = 0, more;
@@ -146,7 +146,7 @@ __attribute__((noinline)) static int encode_variable(const EncodePlan *p, const 
         if (p->n_texts > 0)
                 at = put_texts(at, p, r);
         at = wire_put_bytes(at, ITEM_RAW, r->raw, raw_size);
-        if (!r->is_bare)
+        if (r->layout != RECORD_LAYOUT_BASE)
                 at = put_rest(at, r);
         *ret_length = (size_t)(wire_end(to + 1, content, at) - to);
         return 0;
@@ -167,7 +167,7 @@ int item_encode(const EncodePlan *p, const Record *r, uint8_t *to, size_t room, 
                 return ITEM_E_UNDECODABLE;
         if (r->parts != 0)
                 return encode_with_parts(p, r, to, room, ret_length);
-        if (p->is_simple && r->is_bare)
+        if (p->encoding != ITEM_VARIABLE && r->layout == RECORD_LAYOUT_BASE)
                 return item_encode_fast(p, r, to, room, ret_length);
         return encode_variable(p, r, to, room, ret_length);
 }

@@ -52,7 +52,7 @@ enum { /* index into EncodePlan.heads */
         _HEADS = 4,
 };
 
-#define ITEM_COMMS 4 /* names of threads that a simple item can have */
+#define ITEM_COMMS 4 /* names of threads that a fixed item can have */
 
 /*
  * Of its lines of 64 bytes a common sample needs two: the head that is its own, and the last one, with its first
@@ -75,11 +75,10 @@ typedef struct EncodePlan {
         uint32_t min_size;   /* raw bytes needed by the fixed places of these fields */
         uint32_t room;       /* bytes that an item without what is dynamic can need */
         uint16_t n_runs, n_texts;
-        uint16_t comms[ITEM_COMMS]; /* offsets of the texts, if it is simple */
+        uint16_t comms[ITEM_COMMS]; /* offsets of the texts, unless it is variable */
         uint8_t payload;     /* Payload */
         bool dynamic;        /* some place is */
-        bool is_simple : 1;  /* nothing dynamic, no texts but names of threads, and of these not many */
-        bool is_packed : 1;  /* that too, no texts, no raw bytes, one run of words of 8 bytes: item-template.h */
+        uint8_t encoding;    /* ItemEncoding: VARIABLE, FIXED or ONE_COPY, of any raw size */
         NumberRun runs[];    /* the others */
 } EncodePlan;
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/model/sample-path.h"
 
 #define COMM_SIZE 16 /* TASK_COMM_LEN, with its zero */
 #define COMM_OF_NO_PID "idle-or-outside" /* tid 0 where perfd is in a pid namespace: whoever is not in that has it too */
@@ -88,7 +89,7 @@ typedef struct Record {
         const uint8_t *raw;              /* PERF_SAMPLE_RAW without its size */
         uint32_t raw_size;
         uint32_t parts;                  /* PERF_SAMPLE_* bits of what is in `extra`; 0 for most samples */
-        bool is_bare;                    /* a sample without ip, addr, period, callchain; false says nothing */
+        RecordLayout layout;             /* BASE: no ip, addr, period, callchain; ANY says nothing */
         const uint8_t *callchain;        /* n_callchain u64, with PERF_CONTEXT_ markers */
         uint64_t n_callchain;
 

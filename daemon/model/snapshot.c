@@ -132,18 +132,32 @@ SnapshotStream *snapshot_streams_new(size_t n) {
         return streams ? memset(streams, 0, size) : NULL;
 }
 
+static RouteShape event_route_shape(const SnapshotEvent *e) {
+        if (e->is_special)
+                return ROUTES_ANY;
+        if (e->n_routes <= 1)
+                return ROUTES_ONE;
+        return e->table->is_of_one_group ? ROUTES_ONE_GROUP : ROUTES_ANY;
+}
+
+/* Only what counts each sample as one occurrence, and has all at fixed places, need not be looked at one by one. */
+static uint8_t stream_path(const SnapshotStream *stream, const SnapshotEvent *e) {
+        bool is_each = !stream->is_standby && !stream->is_sampling && stream->period <= 1 && e->has_fixed_plan;
+
+        return (uint8_t)sample_path(is_each ? stream->record_layout : RECORD_LAYOUT_ANY,
+                                    e->n_routes > 0 ? e->table->encoding : ITEM_ONE_COPY, event_route_shape(e));
+}
+
 static void stream_finish(SnapshotStream *stream, const SnapshotEvent *e, uint32_t slot) {
         stream->of = e;
         stream->counters = &e->event->counters[slot];
         stream->min_raw_size = e->event->plan ? e->event->plan->min_size : 0;
-        stream->is_common = stream->is_plain && !stream->is_standby && !stream->is_sampling && stream->period <= 1 &&
-                            e->has_fixed_plan;
+        stream->path = stream_path(stream, e);
         stream->exclude_self = e->exclude_self;
         stream->is_special = e->is_special || (e->table && e->table->is_grouped);
         assert(e->n_routes <= SUBSCRIPTIONS_MAX); /* one for each */
         stream->n_routes = (uint16_t)e->n_routes;
         stream->routes = e->routes;
-        stream->is_single = stream->is_common && e->n_routes <= 1 && !e->is_special;
         if (e->n_routes == 1) {
                 stream->only = e->routes[0];
                 stream->routes = &stream->only;

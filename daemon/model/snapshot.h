@@ -12,6 +12,7 @@
 
 #include "daemon/model/batch.h"
 #include "daemon/model/event.h"
+#include "daemon/model/sample-path.h"
 
 typedef struct MatchProgram MatchProgram; /* route/match.h */
 typedef struct EncodePlan EncodePlan;     /* encode/item.h */
@@ -36,7 +37,11 @@ typedef struct RouteTable {
         EncodePlan **encodings;
         size_t n_encodings;
         size_t *ends; /* of each encoding: where the routes behind its own begin */
-        struct MatchRange *first; /* reader_finish_routes(); of each route: what it asks first, if the table is not common */
+
+        /* found out by reader_finish_routes() */
+        struct MatchRange *first; /* of each route: what it asks first; NULL: there is no need */
+        ItemEncoding encoding;    /* of all encodings the least */
+
         bool needs_comm; /* some condition asks for the thread's name */
         uint64_t conditional_groups; /* a bit for each: of subscriptions whose conditions the dispatcher has to decide */
         bool is_grouped; /* somebody is in another group than 0 */
@@ -71,8 +76,7 @@ typedef struct SnapshotStream {
         const Route *routes;     /* those of its event: `only`, if that is all */
         uint32_t min_raw_size;   /* that a sample of its plan has */
         uint16_t n_routes;
-        bool is_common : 1;      /* each occurrence is a plain sample of its own that speaks, at fixed places */
-        bool is_single : 1;      /* that too, with at most one route, and no names to be found for its condition */
+        uint8_t path;            /* SamplePath */
         bool exclude_self : 1; /* as its event */
         bool is_special : 1;   /* as its event, or somebody is in another group than 0 */
         Route only;
@@ -88,7 +92,7 @@ typedef struct SnapshotStream {
         bool is_standby;       /* another generation of the event speaks: count as doubled */
         bool is_successor;     /* what it replaces still counts: until the hand-over its own count is not sent */
         bool is_sampling; /* not each occurrence is written: the ledger can only count samples */
-        bool is_plain;    /* SampleLayout.plain: of its generation */
+        RecordLayout record_layout; /* of its generation */
         bool is_shared;   /* a software event: the kernel prepares its samples together with those of other tools' events */
 } SnapshotStream;
 

@@ -35,7 +35,7 @@ static inline const SnapshotStream *reader_take_in_place(Reader *r, const Snapsh
         if (type != PERF_RECORD_SAMPLE || !b || record_peek_at(bytes, length, sizeof(struct perf_event_header), &id) != 0)
                 return NULL;
         stream = snapshot_find(c, id);
-        if (!stream || !stream->is_common)
+        if (!stream || stream->path == PATH_GENERAL)
                 return NULL;
         if (record_decode_base(bytes, length, stream->min_raw_size, &r->in_place) != 0) {
                 counter_add(&stream->counters->lost[LOSS_UNDECODABLE], 1);

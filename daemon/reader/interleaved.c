@@ -78,7 +78,7 @@ static inline unsigned lookahead_prefetch(const SnapshotCpu *c, unsigned head, L
 
                 if (__builtin_expect(stream->id != id, 0))
                         stream = ahead[i].stream = snapshot_find(c, id);
-                if (!stream || !stream->is_single)
+                if (!stream || stream->path != PATH_INTERLEAVED)
                         return i;
                 __builtin_prefetch(stream->counters, 1);
                 plan = stream->only.plan;
@@ -145,7 +145,7 @@ static inline bool interleaved_take_one_copy(Interleaved *m, const Reader *r, co
         record.cpu = r->cpu;
         if (!route->plan || route->program ||
             record_decode_base(s->bytes, s->length, stream->min_raw_size, &record) != 0 ||
-            (stream->exclude_self && record.pid == r->own_pid) || !route->plan->is_packed || !item_has_all(&record) ||
+            (stream->exclude_self && record.pid == r->own_pid) || route->plan->encoding != ITEM_ONE_COPY || !item_has_all(&record) ||
             !interleaved_has_room(m, route->plan, 0))
                 return false;
         interleaved_add(m, route, &record, item_put_one_copy(route->plan, &record, m->to));
@@ -166,7 +166,7 @@ static inline bool interleaved_take(Interleaved *m, Reader *r, const Lookahead *
                 counter_add(&stream->counters->filtered, 1);
                 return true;
         }
-        if (!route->plan->is_simple || !interleaved_has_room(m, route->plan, record->raw_size))
+        if (!interleaved_has_room(m, route->plan, record->raw_size))
                 return false;
         interleaved_add(m, route, record, item_put_fixed(route->plan, record, m->to));
         counter_add(&stream->counters->delivered, 1);

@@ -9,6 +9,10 @@
 
 int reader_finish_routes(RouteTable *t) {
         route_table_finish(t);
+        t->encoding = ITEM_ONE_COPY;
+        for (size_t i = 0; i < t->n_encodings; i++)
+                if (t->ends[i] > 0 && t->encodings[i]->encoding < t->encoding)
+                        t->encoding = t->encodings[i]->encoding;
         if (!t->is_grouped && !t->needs_comm) /* those of conditional groups are grouped */
                 return 0;
         t->first = calloc(t->n_routes, sizeof(*t->first));

@@ -72,9 +72,9 @@ static const uint8_t *run_last(const Run *s, const Batch *b, size_t item_length)
  * task as the one before and not older, and then it is not odd either, because `before` is never 0.
  */
 static inline __attribute__((always_inline)) uint64_t run_templates(Reader *r, Ring *ring, Run *s, const RunCondition *condition,
-                                                                bool is_whole) {
+                                                                ItemEncoding encoding) {
         const EncodePlan *plan = s->items[0].plan;
-        const ItemTemplate t = s->items[0].alike;
+        const ItemTemplate t = s->items[0].template;
         const MatchRange first = condition ? condition->first : (MatchRange){ .span = 0 };
         Batch *b = r->batch;
         const uint64_t mask = condition ? condition->bit : s->items[0].always;
@@ -121,10 +121,10 @@ static inline __attribute__((always_inline)) uint64_t run_templates(Reader *r, R
                         to = run_put_slow(&r->in_place, plan, at, l.raw_size, to);
                         before = record.time ? record.time : 1;
                 } else {
-                        to = item_put_template(&t, plan, &record, is_whole, to);
+                        to = item_put_template(&t, plan, &record, encoding, to);
                         before = record.time;
                 }
-                if (!is_whole || __builtin_expect(is_slow, 0))
+                if (encoding != ITEM_ONE_COPY || __builtin_expect(is_slow, 0))
                         e->length = (uint32_t)((uintptr_t)to - base) - e->place;
                 e++;
         }
@@ -134,19 +134,19 @@ static inline __attribute__((always_inline)) uint64_t run_templates(Reader *r, R
 
 /* Apart, so that each loop has all registers for itself. */
 static __attribute__((noinline)) uint64_t run_all_one_copy(Reader *r, Ring *ring, Run *s) {
-        return run_templates(r, ring, s, NULL, true);
+        return run_templates(r, ring, s, NULL, ITEM_ONE_COPY);
 }
 
 static __attribute__((noinline)) uint64_t run_all(Reader *r, Ring *ring, Run *s) {
-        return run_templates(r, ring, s, NULL, false);
+        return run_templates(r, ring, s, NULL, ITEM_TEMPLATE);
 }
 
 static __attribute__((noinline)) uint64_t run_some_one_copy(Reader *r, Ring *ring, Run *s, const RunCondition *c) {
-        return run_templates(r, ring, s, c, true);
+        return run_templates(r, ring, s, c, ITEM_ONE_COPY);
 }
 
 static __attribute__((noinline)) uint64_t run_some(Reader *r, Ring *ring, Run *s, const RunCondition *c) {
-        return run_templates(r, ring, s, c, false);
+        return run_templates(r, ring, s, c, ITEM_TEMPLATE);
 }
 
 uint64_t run_take_single(Reader *r, Ring *ring, Run *s) {
@@ -154,7 +154,7 @@ uint64_t run_take_single(Reader *r, Ring *ring, Run *s) {
         RunCondition c;
 
         if (!item->asks)
-                return item->alike.is_whole ? run_all_one_copy(r, ring, s) : run_all(r, ring, s);
+                return item->encoding == ITEM_ONE_COPY ? run_all_one_copy(r, ring, s) : run_all(r, ring, s);
         run_condition_init(&c, s);
-        return item->alike.is_whole ? run_some_one_copy(r, ring, s, &c) : run_some(r, ring, s, &c);
+        return item->encoding == ITEM_ONE_COPY ? run_some_one_copy(r, ring, s, &c) : run_some(r, ring, s, &c);
 }

@@ -99,7 +99,7 @@ static void run_question_init(RunPredicate *q, const Run *s, const Route *route)
 static const Route *run_add_item(Run *s, const Reader *r, const Route *route, const Route *end) {
         RunItem *i = &s->items[s->n_items];
 
-        if (s->n_items == RUN_ITEMS || !route->plan->is_simple)
+        if (s->n_items == RUN_ITEMS)
                 return NULL;
         i->plan = route->plan;
         i->always = 0;
@@ -113,7 +113,7 @@ static const Route *run_add_item(Run *s, const Reader *r, const Route *route, co
         i->asks = i->questions < i->questions_end;
         i->is_counted = i->asks && s->group == 0;
         i->entry = (BatchEntry){ .event = i->plan->event_id };
-        i->is_alike = item_template_init(&i->alike, i->plan, r->cpu, s->like.raw_size);
+        i->encoding = item_template_init(&i->template, i->plan, r->cpu, s->like.raw_size);
         s->need += i->plan->room + (i->plan->payload != PAYLOAD_FIELDS ? s->like.length : 0);
         s->n_items++;
         return route;
@@ -123,12 +123,10 @@ uint64_t reader_take_run(Reader *r, Ring *ring, uint64_t until, const SnapshotSt
         const SnapshotEvent *e = stream->of;
         Run s;
 
-        if (e->is_special || !r->batch || !run_begin(&s, ring, until, stream, length))
+        if (stream->path < PATH_RUN || !r->batch || !run_begin(&s, ring, until, stream, length))
                 return 0;
         if (e->n_routes == 0)
                 return run_skip(&s, ring);
-        if (!e->table->is_of_one_group)
-                return 0;
         s.group = BATCH_GROUP(e->routes[0].number);
         s.need = s.n_items = s.n_questions = 0;
         s.excluded = e->exclude_self ? r->own_pid : UINT32_MAX;
@@ -137,7 +135,7 @@ uint64_t reader_take_run(Reader *r, Ring *ring, uint64_t until, const SnapshotSt
                         return 0;
         if (s.need > BATCH_ARENA)
                 return 0;
-        if (s.n_items == 1 && s.items[0].is_alike && (!s.items[0].asks || e->n_routes == 1))
+        if (s.n_items == 1 && s.items[0].encoding >= ITEM_TEMPLATE && (!s.items[0].asks || e->n_routes == 1))
                 return run_take_single(r, ring, &s);
         return run_take_many(r, ring, &s);
 }

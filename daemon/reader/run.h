@@ -34,8 +34,8 @@ typedef struct RunItem {
         BatchEntry entry; /* what all of its entries have in common */
         bool asks;        /* somebody has a condition */
         bool is_counted;  /* one by one: somebody has, and is in group 0 */
-        bool is_alike;    /* there is a template */
-        ItemTemplate alike;
+        ItemEncoding encoding; /* of its samples, all of which have the same raw size */
+        ItemTemplate template; /* from ITEM_TEMPLATE on */
 } RunItem;
 
 typedef struct Run {

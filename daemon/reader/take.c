@@ -20,7 +20,7 @@ static int reader_decode(const SnapshotStream *stream, const uint8_t *bytes, siz
                 return n;
         if (stream->period > 1 && ret->period == 0) {
                 ret->period = stream->period; /* it may be another one by the time that somebody reads the item */
-                ret->is_bare = false;
+                ret->layout = RECORD_LAYOUT_ANY;
         }
         return plan ? plan_check(plan, ret->raw, ret->raw_size) : 0;
 }

@@ -163,7 +163,7 @@ static Snapshot *pipeline_snapshot(Pipeline *p) {
                 SnapshotStream *streams = need(snapshot_streams_new(n_events));
 
                 for (uint32_t i = 0; i < n_events; i++)
-                        streams[i] = (SnapshotStream){ .id = stream_id(&p->shape, slot, i), .fd = -1, .is_plain = true, .event = i };
+                        streams[i] = (SnapshotStream){ .id = stream_id(&p->shape, slot, i), .fd = -1, .record_layout = RECORD_LAYOUT_BASE, .event = i };
                 if (snapshot_set_streams(s, slot, streams, n_events) < 0)
                         fail("no memory");
         }

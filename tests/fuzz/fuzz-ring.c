@@ -85,7 +85,7 @@ static void take_subscriptions(Rig *rig) {
 
         for (size_t i = 0; i < 2; i++) {
                 streams[i].is_standby = false;
-                streams[i].is_common = streams[i].is_single = true;
+                streams[i].path = PATH_INTERLEAVED;
                 streams[i].only = streams[i].of->routes[i == 0 ? 0 : streams[i].of->n_routes - 1];
                 streams[i].routes = &streams[i].only;
                 streams[i].n_routes = 1;

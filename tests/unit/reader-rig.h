@@ -146,11 +146,11 @@ static inline Snapshot *rig_snapshot_new(const Rig *rig, uint64_t generation) {
 
         for (size_t i = 0; i < RIG_EVENTS; i++)
                 rig_finish_event(&s->events[i]);
-        streams[0] = (SnapshotStream){ .id = 1, .fd = -1, .is_plain = true, .event = RIG_NUMBERS };
-        streams[1] = (SnapshotStream){ .id = 2, .fd = -1, .is_plain = true, .event = RIG_NUMBERS, .is_standby = true };
+        streams[0] = (SnapshotStream){ .id = 1, .fd = -1, .record_layout = RECORD_LAYOUT_BASE, .event = RIG_NUMBERS };
+        streams[1] = (SnapshotStream){ .id = 2, .fd = -1, .record_layout = RECORD_LAYOUT_BASE, .event = RIG_NUMBERS, .is_standby = true };
         streams[2] = (SnapshotStream){ .id = 3, .fd = -1, .event = RIG_SOFTWARE };
-        streams[3] = (SnapshotStream){ .id = 4, .fd = -1, .is_plain = true, .event = RIG_UNWANTED };
-        streams[4] = (SnapshotStream){ .id = 5, .fd = -1, .is_plain = true, .event = RIG_LONG };
+        streams[3] = (SnapshotStream){ .id = 4, .fd = -1, .record_layout = RECORD_LAYOUT_BASE, .event = RIG_UNWANTED };
+        streams[4] = (SnapshotStream){ .id = 5, .fd = -1, .record_layout = RECORD_LAYOUT_BASE, .event = RIG_LONG };
         streams[5] = (SnapshotStream){ .id = 6, .fd = -1, .event = RIG_FAULTS, .is_shared = true };
         streams[6] = (SnapshotStream){ .id = 7, .fd = -1, .event = RIG_OFTEN, .is_shared = true };
         r = snapshot_set_streams(s, 0, streams, RIG_STREAMS);

@@ -125,7 +125,7 @@ static inline void set_snapshot(Rig *rig, const Shape *shape) {
                 s->events[i].exclude_self = shape->exclude_self;
                 s->events[i].table->needs_comm = shape->where && strstr(shape->where, "sample.comm");
                 rig_finish_event(&s->events[i]);
-                streams[i] = (SnapshotStream){ .id = stream_id(i), .fd = -1, .is_plain = true, .is_standby = i == MUTED,
+                streams[i] = (SnapshotStream){ .id = stream_id(i), .fd = -1, .record_layout = RECORD_LAYOUT_BASE, .is_standby = i == MUTED,
                                                .event = (uint32_t)i };
         }
         assert_int_equal(snapshot_set_streams(s, 0, streams, N_EVENTS), 0);

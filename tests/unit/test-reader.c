@@ -395,7 +395,7 @@ static void test_generations_with_other_periods(void **state) {
 
         rig_init(&rig, 16 * 1024, 2);
         streams = (SnapshotStream *)rig.reader.snapshot->cpus[0].streams;
-        streams[0].is_common = false;
+        streams[0].path = PATH_GENERAL;
         streams[1].is_sampling = true;
         streams[1].period = 10;
         rig_put_number(&rig, 2, WHO(7, 0, 10), 2, 0);

@@ -428,10 +428,10 @@ static void test_layouts(void **state) {
         assert_int_equal(init_attr((struct perf_event_attr){ .branch_sample_type = 1 << 20 }, &l), REFUSED_UNSUPPORTED);
         assert_int_equal(l.sample_type, 1);
         l = layout(ALL);
-        assert_false(l.plain);
+        assert_int_equal(l.layout, RECORD_LAYOUT_ANY);
         assert_int_equal(l.head_size, 80);
         assert_int_equal(l.trailer_size, 48);
-        assert_true(layout(PLAIN).plain);
+        assert_int_equal(layout(PLAIN).layout, RECORD_LAYOUT_BASE);
         assert_int_equal(init_attr((struct perf_event_attr){ .sample_type = ALL }, &l), 0); /* no sample_id_all */
         assert_int_equal(l.trailer_size, 0);
 }

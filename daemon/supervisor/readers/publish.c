@@ -51,7 +51,7 @@ static size_t put_streams(const Registration *g, const Opened *o, uint32_t slot,
                                                     .read_format = stream->read_format, .is_standby = o == &g->pending,
                                                     .is_successor = stream->is_successor,
                                                     .is_sampling = stream->is_sampling, .period = stream->period,
-                                                    .is_plain = layout->plain, .layout = layout, .event = event,
+                                                    .record_layout = layout->layout, .layout = layout, .event = event,
                                                     .is_shared = g->plan.attrs[0].type == PERF_TYPE_SOFTWARE };
         }
         return n;
