@@ -21,25 +21,8 @@ enum {
         ITEM_PERIOD = 14,
 
         /* side records: one of them, or none */
-        ITEM_COMM_RECORD = 20,
-        ITEM_FORK = 21,
-        ITEM_EXIT = 22,
-        ITEM_MMAP2 = 23,
-        ITEM_LOST = 24,
-        ITEM_LOST_SAMPLES = 25,
-        ITEM_THROTTLE = 26,
-        ITEM_UNTHROTTLE = 27,
-        ITEM_SWITCH = 28,
-        ITEM_NAMESPACES = 29,
-        ITEM_KSYMBOL = 30,
-        ITEM_BPF_EVENT = 31,
-        ITEM_CGROUP = 32,
-        ITEM_TEXT_POKE = 33,
-        ITEM_AUX = 34,
-        ITEM_ITRACE_START = 35,
-        ITEM_AUX_OUTPUT_HW_ID = 36,
-        ITEM_READ = 37,
-        ITEM_UNKNOWN = 38,
+#define RECORD_ITEM(code, number, member, name) ITEM_##code = number,
+#include "proto/record.def"
 
         /* rare parts of samples */
         ITEM_READ_VALUES = 40,

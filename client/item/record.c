@@ -108,6 +108,10 @@ static const Members records[] = {
         [PERFD_UNKNOWN] = MEMBERS(unknown),
 };
 
+#define RECORD_ITEM(code, number, member, name) \
+        _Static_assert((int)PERFD_##code == number - ITEM_COMM + 1, "give perfd_record of perfd.h PERFD_" #code " at the place of its row");
+#include "proto/record.def"
+
 static int add_namespace(Item *item, const WireField *field) {
         static const Member members[] = { NUMBER(perfd_namespace, dev), NUMBER(perfd_namespace, inode) };
         size_t n = item->namespaces_record.n_namespaces;
@@ -144,9 +148,9 @@ int record_decode(struct perfd_item *item, const WireField *field) {
         uint32_t number_of_field = field->key >> 3;
         int r;
 
-        if (number_of_field < ITEM_COMM_RECORD || number_of_field > ITEM_UNKNOWN || (field->key & 7) != WIRE_BYTES)
+        if (number_of_field < ITEM_COMM || number_of_field > ITEM_UNKNOWN || (field->key & 7) != WIRE_BYTES)
                 return 0;
-        item->record = (perfd_record)(PERFD_COMM + (number_of_field - ITEM_COMM_RECORD));
+        item->record = (perfd_record)(PERFD_COMM + (number_of_field - ITEM_COMM));
         clear_record(item);
         r = message_decode(field, records[item->record].list, records[item->record].n, item);
         if (r == 0 && (item->record == PERFD_READ || item->record == PERFD_NAMESPACES))

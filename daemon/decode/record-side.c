@@ -213,26 +213,8 @@ size_t record_body_end(const uint8_t *bytes, size_t length) {
 
 int record_decode_body(const SampleLayout *l, const uint8_t *body, size_t left, Record *r) {
         static int (*const bodies[])(const SampleLayout *, const uint8_t *, size_t, Record *) = {
-                [PERF_RECORD_MMAP] = decode_mmap,
-                [PERF_RECORD_LOST] = decode_lost,
-                [PERF_RECORD_COMM] = decode_comm,
-                [PERF_RECORD_EXIT] = decode_task,
-                [PERF_RECORD_THROTTLE] = decode_throttle,
-                [PERF_RECORD_UNTHROTTLE] = decode_throttle,
-                [PERF_RECORD_FORK] = decode_task,
-                [PERF_RECORD_READ] = decode_read,
-                [PERF_RECORD_MMAP2] = decode_mmap,
-                [PERF_RECORD_AUX] = decode_aux,
-                [PERF_RECORD_ITRACE_START] = decode_itrace_start,
-                [PERF_RECORD_LOST_SAMPLES] = decode_lost,
-                [PERF_RECORD_SWITCH] = decode_switch,
-                [PERF_RECORD_SWITCH_CPU_WIDE] = decode_switch,
-                [PERF_RECORD_NAMESPACES] = decode_namespaces,
-                [PERF_RECORD_KSYMBOL] = decode_ksymbol,
-                [PERF_RECORD_BPF_EVENT] = decode_bpf_event,
-                [PERF_RECORD_CGROUP] = decode_cgroup,
-                [PERF_RECORD_TEXT_POKE] = decode_text_poke,
-                [PERF_RECORD_AUX_OUTPUT_HW_ID] = decode_aux_output_hw_id,
+#define RECORD_TYPE(type, item, decoder, encoder, kind) [PERF_RECORD_##type] = decode_##decoder,
+#include "proto/record.def"
         };
 
         if (r->type < ARRAY_SIZE(bodies) && bodies[r->type])

@@ -139,26 +139,8 @@ typedef struct SideRecord {
 
 static const SideRecord *side_record_find(uint32_t type) {
         static const SideRecord records[] = {
-                [PERF_RECORD_MMAP] = { ITEM_MMAP2, put_mmap2 },
-                [PERF_RECORD_LOST] = { ITEM_LOST, put_lost },
-                [PERF_RECORD_COMM] = { ITEM_COMM_RECORD, put_comm },
-                [PERF_RECORD_EXIT] = { ITEM_EXIT, put_task },
-                [PERF_RECORD_THROTTLE] = { ITEM_THROTTLE, put_throttle },
-                [PERF_RECORD_UNTHROTTLE] = { ITEM_UNTHROTTLE, put_throttle },
-                [PERF_RECORD_FORK] = { ITEM_FORK, put_task },
-                [PERF_RECORD_READ] = { ITEM_READ, put_read },
-                [PERF_RECORD_MMAP2] = { ITEM_MMAP2, put_mmap2 },
-                [PERF_RECORD_AUX] = { ITEM_AUX, put_aux },
-                [PERF_RECORD_ITRACE_START] = { ITEM_ITRACE_START, put_itrace_start },
-                [PERF_RECORD_LOST_SAMPLES] = { ITEM_LOST_SAMPLES, put_lost },
-                [PERF_RECORD_SWITCH] = { ITEM_SWITCH, put_switch },
-                [PERF_RECORD_SWITCH_CPU_WIDE] = { ITEM_SWITCH, put_switch },
-                [PERF_RECORD_NAMESPACES] = { ITEM_NAMESPACES, put_namespaces },
-                [PERF_RECORD_KSYMBOL] = { ITEM_KSYMBOL, put_ksymbol },
-                [PERF_RECORD_BPF_EVENT] = { ITEM_BPF_EVENT, put_bpf_event },
-                [PERF_RECORD_CGROUP] = { ITEM_CGROUP, put_cgroup },
-                [PERF_RECORD_TEXT_POKE] = { ITEM_TEXT_POKE, put_text_poke },
-                [PERF_RECORD_AUX_OUTPUT_HW_ID] = { ITEM_AUX_OUTPUT_HW_ID, put_aux_output_hw_id },
+#define RECORD_TYPE(type, item, decoder, encoder, kind) [PERF_RECORD_##type] = { ITEM_##item, put_##encoder },
+#include "proto/record.def"
         };
         static const SideRecord unknown = { ITEM_UNKNOWN, put_unknown };
 
@@ -170,7 +152,7 @@ static const SideRecord *side_record_find(uint32_t type) {
 /* Most bytes of what has a length: texts, bytes, lists. */
 static size_t variable_bound(const Record *r, const SideRecord *side) {
         switch (side->field) {
-        case ITEM_COMM_RECORD:
+        case ITEM_COMM:
                 return strlen(r->comm_record.comm);
         case ITEM_MMAP2:
                 return strlen(r->mmap2.filename);

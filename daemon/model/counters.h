@@ -29,7 +29,7 @@ typedef struct EventCut {
         uint64_t count;     /* read(2) of all its fds here */
         uint64_t ring_lost; /* PERF_FORMAT_LOST of the same read */
         uint64_t expected;      /* count of the fds that write each occurrence, losses of the others */
-        uint64_t sampled;   /* samples of those others, on standby ones too */
+        uint64_t sampled;   /* samples of those others, those on standby too */
         uint64_t standby_lost, standby_expected; /* as ring_lost and expected, of fds while another generation was active */
         uint64_t delivered, filtered, doubled, doubled_sampled;
         uint64_t lost[_LOSS_EVENT_MAX]; /* but those of the kernel */
@@ -42,8 +42,8 @@ typedef struct EventCounters {
         _Alignas(64) Counter delivered; /* given to the dispatcher for at least one subscription */
         Counter filtered;               /* no subscription wanted it, or it was our own doing */
         Counter doubled;                /* of a generation that is on standby during a live change */
-        Counter sampled;                /* of fds that do not write each occurrence, on standby ones too */
-        Counter doubled_sampled;        /* of these, the on standby ones */
+        Counter sampled;                /* of fds that do not write each occurrence, those on standby too */
+        Counter doubled_sampled;        /* of these, those on standby */
         Counter lost[_LOSS_EVENT_MAX];  /* but those of the kernel */
         EventCut cut;
         uint64_t next_read; /* ns: when its counts are to be read again */
@@ -59,7 +59,8 @@ typedef struct EventCounters {
         bool unsure; /* changes were made while its reader did not answer, or a child was born in the middle of one */
 } EventCounters;
 
-_Static_assert(sizeof(EventCounters) == 5 * 64, "there is one for each event and CPU");
+_Static_assert(sizeof(EventCounters) == 5 * 64,
+               "there is one for each event and CPU: if a new row of loss.def makes it longer, write its new number of lines here");
 
 /* The cut of an event whose fds are closed, or are about to be: all that they counted is in closed_*, and nothing moves. */
 static inline void counters_settle(EventCounters *c) {

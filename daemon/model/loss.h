@@ -10,6 +10,7 @@ typedef enum Loss {
 
 /* An event's counters have those before it: which samples come too late for streams is the dispatcher's to say. */
 #define _LOSS_EVENT_MAX LOSS_LATE
-_Static_assert(LOSS_LATE == _LOSS_MAX - 1, "the last one");
+_Static_assert(LOSS_LATE == _LOSS_MAX - 1,
+               "add the row of loss.def above LATE: what readers and main count comes first, LATE is the dispatcher's alone");
 
 const char *loss_name(Loss loss);

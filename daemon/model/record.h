@@ -15,24 +15,12 @@
 #define COMM_SIZE 16 /* TASK_COMM_LEN, with its zero */
 #define COMM_OF_NO_PID "idle-or-outside" /* tid 0 where perfd is in a pid namespace: whoever is not in that has it too */
 
-/* Side records that a subscriber can ask for. The same values as perfd.v1.RecordKind. */
+/* Side records that a subscriber can ask for: perfd.v1.RecordKind. */
 typedef enum RecordKind {
-        RECORD_KIND_COMM,
-        RECORD_KIND_FORK,
-        RECORD_KIND_EXIT,
-        RECORD_KIND_MMAP2, /* MMAP too */
-        RECORD_KIND_SWITCH, /* SWITCH_CPU_WIDE too */
-        RECORD_KIND_NAMESPACES,
-        RECORD_KIND_KSYMBOL,
-        RECORD_KIND_BPF_EVENT,
-        RECORD_KIND_CGROUP,
-        RECORD_KIND_TEXT_POKE,
-        RECORD_KIND_AUX,
-        RECORD_KIND_ITRACE_START,
-        RECORD_KIND_AUX_OUTPUT_HW_ID,
-        RECORD_KIND_READ,
-        RECORD_KIND_UNKNOWN,
+#define RECORD_KIND(code, word) RECORD_KIND_##code,
+#include "proto/record.def"
         _RECORD_KIND_MAX,
+        RECORD_KIND_UNASKED = _RECORD_KIND_MAX,
 } RecordKind;
 
 /* Of a PERF_RECORD_* type; _RECORD_KIND_MAX for SAMPLE and for what comes unasked: losses and throttles. */

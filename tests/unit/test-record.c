@@ -215,7 +215,7 @@ static void test_fork_and_exit(void **state) {
 static void test_losses_and_throttles(void **state) {
         /* header, then LOST_SAMPLES: lost; THROTTLE: time id stream_id; then TID TIME IDENTIFIER */
         static const uint64_t lost_samples[] = { 0x002800000000000d, 17, 0x0000000800000007, 99, 0x21 };
-        static const uint64_t unthrottle[] = { 0x0038000000000006, 98, 0x22, 0x23, 0x0000000800000007, 99, 0x21 };
+        static const uint64_t unthrottle[] = { 0x0038000000000000 | PERF_RECORD_UNTHROTTLE, 98, 0x22, 0x23, 0x0000000800000007, 99, 0x21 };
         Record r;
 
         {

@@ -184,6 +184,34 @@ static Perfd__V1__Item *side(const uint64_t *words, size_t size, Perfd__V1__Pack
         const Perfd__V1__Item *i = side(words, sizeof(words), &packet);                                                \
         assert_int_equal(i->record_case, PERFD__V1__ITEM__RECORD_##kind)
 
+#define RECORD_ITEM(code, number, member, name)                                                                 \
+        _Static_assert(PERFD__V1__ITEM__RECORD_##member == number,                                              \
+                       "the row " #code " of proto/record.def and the oneof of Item in perfd.proto have two numbers: make them one");
+#define RECORD_KIND(code, word)                                                                                 \
+        _Static_assert((int)PERFD__V1__RECORD_KIND__##RECORD_KIND_##code == (int)RECORD_KIND_##code,              \
+                       "give the row " #code " of proto/record.def the place that it has in RecordKind of perfd.proto");
+#include "proto/record.def"
+
+/* Each message of the oneof of Item has a row of proto/record.def, and each value of RecordKind. */
+static void test_record_table(void **state) {
+        static const unsigned numbers[] = {
+#define RECORD_ITEM(code, number, member, name) number,
+#include "proto/record.def"
+        };
+        const ProtobufCMessageDescriptor *d = &perfd__v1__item__descriptor;
+        size_t n = 0;
+
+        for (unsigned i = 0; i < d->n_fields; i++) {
+                if (!(d->fields[i].flags & PROTOBUF_C_FIELD_FLAG_ONEOF))
+                        continue;
+                assert_true(n < sizeof(numbers) / sizeof(*numbers));
+                assert_int_equal(d->fields[i].id, numbers[n]);
+                n++;
+        }
+        assert_int_equal(n, sizeof(numbers) / sizeof(*numbers));
+        assert_int_equal(perfd__v1__record_kind__descriptor.n_values, _RECORD_KIND_MAX);
+}
+
 static void test_records_of_tasks(void **state) {
         {
                 SIDE(RECORD_SWITCH_IN, SWITCH);
@@ -301,6 +329,7 @@ int main(void) {
         char path[] = "/tmp/perfd-items-XXXXXX";
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_samples),
+                cmocka_unit_test(test_record_table),
                 cmocka_unit_test(test_records_of_tasks),
                 cmocka_unit_test(test_records_of_code),
                 cmocka_unit_test(test_reads),
