@@ -70,7 +70,7 @@ static int refuse_syntax(NodeReader *r) {
         if (p->error == YAML_READER_ERROR)
                 config_diagnostics_add(r->mistakes, place_at_offset(r, p->problem_offset), "not YAML: %s", p->problem);
         else if (is_misplaced_tab(r))
-                config_diagnostics_add(r->mistakes, place_of(r, p->problem_mark),
+                config_diagnostics_add(r->mistakes, mark_place(r, p->problem_mark),
                                        "not YAML: a tab, and YAML is indented by spaces alone");
         else if (p->context)
                 config_diagnostics_add(r->mistakes, mark_place(r, p->problem_mark), "not YAML: %s, %s (from line %zu)",
