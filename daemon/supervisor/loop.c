@@ -10,7 +10,10 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon/base/log.h"
-#include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/events/external.h"
+#include "daemon/supervisor/events/inherited-probes.h"
+#include "daemon/supervisor/streams/close.h"
+#include "daemon/supervisor/streams/snapshot.h"
 
 #define GOODBYE_USEC 5000000 /* for subscribers to take their closing ledger */
 #define GOODBYE_STALLED_USEC 1000000 /* for a dispatcher that does not answer to go on, and send it */
@@ -124,7 +127,7 @@ static int source_give(sd_event_source *source) {
         return r;
 }
 
-/* Each change is made where what it is about is. */
+/* Each change is made where what it is about is; and who tells the readers what. */
 static void set_handlers(Supervisor *s) {
         static int (*const make[])(void *userdata) = {
                 [CHANGE_STOP] = supervisor_say_goodbye,       [CHANGE_READERS] = supervisor_on_answers,
@@ -138,6 +141,9 @@ static void set_handlers(Supervisor *s) {
         s->operations.closer = &s->closer;
         for (int kind = 0; kind < _CHANGE_KIND_MAX; kind++)
                 operations_set_handler(&s->operations, (ChangeKind)kind, make[kind], s);
+        s->hooks = (ReaderHooks){ .userdata = s, .build_snapshot = supervisor_build_snapshot,
+                                  .changes_over = supervisor_changes_over, .judge_probes = supervisor_mark_inherited_probes,
+                                  .on_cut = supervisor_settle_external, .on_published = supervisor_note_published };
 }
 
 int supervisor_start_loop(Supervisor *s) {

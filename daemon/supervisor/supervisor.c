@@ -19,11 +19,12 @@
 #include "daemon/supervisor/configuration/load-kept.h"
 #include "daemon/supervisor/configuration/retry.h"
 #include "daemon/supervisor/ledger/base.h"
-#include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/ledger/removed.h"
 #include "daemon/supervisor/readers/wait.h"
 #include "daemon/supervisor/streams/sockets.h"
+#include "daemon/supervisor/events/charges.h"
+#include "daemon/supervisor/events/room.h"
 
 #define DISPATCHER_END_MOST (10 * NSEC_PER_SEC) /* what is in its queues goes first */
 #define SELF_FILTER_MAX 2048 /* of the page that PERF_EVENT_IOC_SET_FILTER takes */

@@ -27,13 +27,17 @@
 #include "daemon/reader/reader.h"
 #include "daemon/route/match.h"
 #include "daemon/reader/stall-monitor.h"
-#include "daemon/supervisor/changes/births.h"
+#include "daemon/supervisor/readers/births.h"
+#include "daemon/supervisor/readers/emit-pipe.h"
+#include "daemon/supervisor/readers/hooks.h"
 #include "daemon/supervisor/ledger/losses.h"
 #include "daemon/supervisor/streams/memory.h"
+#include "daemon/supervisor/loop.h"
 #include "daemon/supervisor/notify/notifier.h"
 #include "daemon/supervisor/operations/operations.h"
 #include "daemon/supervisor/events/pending.h"
 #include "daemon/supervisor/streams/routes.h"
+#include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/stall.h"
 #include "daemon/supervisor/events/targets.h"
 #include "daemon/watchdog.h"
@@ -98,6 +102,7 @@ struct Registration {
         bool exclude_self; /* by the reader */
         uint64_t said_lost[_LOSS_MAX]; /* in the log: supervisor/ledger/losses.c */
         nsec_t latest;     /* of the times of what clients emitted for it: they may be ahead of the clock */
+        void (*free_routes)(struct Registration *g); /* of those who have set them; NULL: there are none */
         EventRoute *routes; /* of all subscriptions that select it, in no order */
         size_t n_routes, n_routes_allocated;
         EventEncoding *encodings; /* theirs */
@@ -111,18 +116,6 @@ typedef struct RemovedEvents {
         size_t n_bytes;
         uint64_t forgotten; /* last subscriber that was there when the last one went that there is no room for; 0: none */
 } RemovedEvents;
-
-/* Main's own way to the dispatcher, for what clients emit: as a reader has it. */
-#define OWN_BATCHES 64
-typedef struct EmitPipe {
-        Queue full, free;
-        atomic_bool needs_batch; /* never: main does not wait for batches */
-        Batch *batch;         /* being filled, or NULL */
-        size_t n_batches;
-        uint64_t cut;  /* number of the last one: Batch.cut */
-        sd_event_source *hold; /* when it is sent, be it full or not; NULL: it never was held */
-        bool is_held;
-} EmitPipe;
 
 /* The stream of each CPU that says who moves between cgroups: cgroup:cgroup_attach_task. */
 typedef struct CgroupMigrations {
@@ -159,6 +152,7 @@ typedef struct Supervisor {
         Reader *readers; /* by slot */
         BatchPipe *pipes;     /* by slot: of the readers, and behind them our own; for the dispatcher */
         EmitPipe own;
+        ReaderHooks hooks;
         int hotplug_fd;  /* -1: CPUs are not followed */
         Closer closer;
         Dispatcher dispatcher;
@@ -306,11 +300,7 @@ int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e);
 /* For those only, without a second look at who is there. */
 int supervisor_open_at(Supervisor *s, const Registration *r, const char *filter, const Whoms *whoms,
                        const uint32_t *slots, size_t n_slots, Opened *ret, Explanation *e);
-/* Before anything is opened: whether all fds of the list fit. Refused with how many are needed, and how many there are. */
-int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e);
-/* How many fds they need now. Refused: as they would be. */
-int supervisor_count_room(Supervisor *s, const Registration *list, size_t *ret_n_fds, Explanation *e);
-/* By the closer, and charged to whom what runs is charged. Disabled, and no reader knows them (any more); of stalled ones it waits for that. */
+/* supervisor/events/close.c: by the closer, and charged to whom what runs is charged. Disabled, and no reader knows them (any more); of stalled ones it waits for that. */
 void opened_close(Supervisor *s, Opened *o);
 /* Whether the closer also closes what was opened and is not wanted (open_close()). */
 void supervisor_give_closer(Supervisor *s, bool is_there);
@@ -340,10 +330,6 @@ int opened_follow_exec(Opened *o, const Opened *before);
  * too, is never sent. They are heirs no more, but for the snapshot, up to the next one.
  */
 int opened_hand_over(Supervisor *s, Opened *const *list, size_t n);
-/* Fds that perfd needs on so many CPUs before it traces anything. */
-size_t supervisor_own_fds(size_t n_cpus);
-size_t supervisor_count_fds(const Supervisor *s);
-
 /* supervisor/changes/follow.c: from now on the events of a registered list follow what their globs, containers and units name. */
 int supervisor_follow_cgroups(Supervisor *s, Registration *list, Explanation *e);
 /* One of them goes: its names are watched no longer, unless another event has them too. */
@@ -368,10 +354,6 @@ typedef void (*ExtensionRefused)(const Supervisor *s, const Registration *r, con
 int supervisor_extend_each(Supervisor *s, FdDelta *list, size_t n, ExtensionRefused refused, const void *userdata);
 /* Streams that leave, of all registrations, end; what they have counted stays in the ledger. Their readers are told. */
 int supervisor_retract(Supervisor *s);
-
-/* supervisor/readers/publish.c: makes every reader work with what is registered now, and returns when all do. -ENOMEM: nothing changed. */
-int supervisor_publish(Supervisor *s);
-int supervisor_publish_at_cut(Supervisor *s); /* the same, with a cut just where each reader goes over to the new one */
 
 /*
  * supervisor/changes/events.c: what is traced. Each call is done whole or not at all. Specs move into the registrations on
@@ -483,17 +465,6 @@ int supervisor_open_migrations(Supervisor *s, uint32_t slot, Explanation *e);
 /* After its reader ended. */
 void supervisor_close_migrations(Supervisor *s, uint32_t slot);
 void supervisor_free_migrations(Supervisor *s);
-
-/* Changes that no client asks for (ChangeKind), where what they are about is. Negative: fatal. */
-int supervisor_say_goodbye(void *userdata);      /* supervisor/loop.c */
-int supervisor_reload_on_signal(void *userdata);
-int supervisor_on_answers(void *userdata);       /* supervisor/readers/stall.c */
-int supervisor_on_hotplug(void *userdata);       /* supervisor/changes/hotplug.c */
-int supervisor_on_notices(void *userdata);       /* supervisor/readers/notices.c */
-int supervisor_on_cgroups(void *userdata);       /* supervisor/changes/follow.c */
-int supervisor_remove_orphans(void *userdata);   /* supervisor/changes/events.c */
-int supervisor_retry_pending(void *userdata);    /* supervisor/configuration/pending.c */
-int supervisor_on_losses(void *userdata);        /* supervisor/ledger/losses.c */
 
 /* supervisor/requests/requests.c */
 int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request);

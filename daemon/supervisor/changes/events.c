@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/supervisor/resolve/external.h"
+#include "daemon/supervisor/events/external.h"
 #include "daemon/supervisor/changes/kept.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/events/quota.h"

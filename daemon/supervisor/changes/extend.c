@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "daemon/supervisor/events/registered.h"
+
 typedef struct Part {
         Registration *registration;
         Opened gone;
@@ -49,12 +51,17 @@ static int split(Registration *g, Opened *ret) {
 /* Disabled by their readers; where a CPU has none any more they are off already. */
 static int disable_parts(Supervisor *s, Part *parts, size_t n, bool to_heirs) {
         _cleanup_free_ Opened **list = calloc(n + 1, sizeof(*list));
+        int r;
 
         if (!list)
                 return error_origin(-ENOMEM);
         for (size_t i = 0; i < n; i++)
                 list[i] = &parts[i].gone;
-        return to_heirs ? opened_hand_over(s, list, n) : opened_disable(s, list, n);
+        if (!to_heirs)
+                return opened_disable(s, list, n);
+        r = opened_hand_over(s, list, n);
+        supervisor_end_succession(s);
+        return r;
 }
 
 /* Readers know them until now, speaking or on standby. */

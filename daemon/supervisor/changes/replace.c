@@ -13,6 +13,7 @@
 
 #include "daemon/kernel/event/open.h"
 #include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/events/registered.h"
 
 /* ---- what is to be ----------------------------------------------------------------------------------------------- */
 
@@ -142,6 +143,8 @@ static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_repl
                 return error_origin(-ENOMEM);
         n_pending = list_pending(list, n, false, pending);
         error = is_replaced ? opened_hand_over(s, pending, n_pending) : opened_disable(s, pending, n_pending);
+        if (is_replaced)
+                supervisor_end_succession(s);
         for (size_t i = 0; i < n && error == 0; i++)
                 error = registration_keep_counts(s, list[i].registration, &list[i].registration->pending, true);
         if (error != 0)

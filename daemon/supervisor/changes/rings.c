@@ -12,6 +12,8 @@
 #include "daemon/base/log.h"
 #include "daemon/kernel/event/ring-limits.h"
 #include "daemon/kernel/event/open.h"
+#include "daemon/supervisor/events/registered.h"
+#include "daemon/supervisor/events/room.h"
 
 typedef struct Resizing {
         ReaderRing *rings; /* by slot */
@@ -144,7 +146,11 @@ static int switch_pending(Supervisor *s, bool on, Explanation *e) {
         }
         if (r != 0)
                 return r;
-        return on ? opened_enable(s, list, n, "one of the events", e) : opened_hand_over(s, list, n);
+        if (on)
+                return opened_enable(s, list, n, "one of the events", e);
+        r = opened_hand_over(s, list, n);
+        supervisor_end_succession(s);
+        return r;
 }
 
 static void swap_opened(Supervisor *s) {

@@ -10,167 +10,15 @@
 #include <string.h>
 
 #include "daemon/base/checkpoint.h"
-#include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/kernel/event/open.h"
+#include "daemon/supervisor/events/charges.h"
 #include "daemon/supervisor/events/own.h"
 #include "daemon/supervisor/events/quota.h"
+#include "daemon/supervisor/events/room.h"
 
 #define TRIES 10
 #define GROUP_TRIES 16 /* each finds the leader gone in one of a hundred of them, on a task that makes a thousand children a second */
-
-/* Breakpoints here and now: the next one may need their register. */
-void opened_close_unknown(Supervisor *s, Opened *o, uint32_t uid) {
-        _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
-        _Atomic(size_t) *charged = o->n > 0 ? supervisor_closing_of(s, uid) : NULL;
-        size_t n = 0;
-
-        for (size_t i = 0; i < o->n; i++)
-                if (o->streams[i].is_breakpoint)
-                        close_fd(o->streams[i].fd);
-                else if (fds)
-                        fds[n++] = o->streams[i].fd;
-                else
-                        closer_close(&s->closer, &o->streams[i].fd, 1, charged);
-        closer_close(&s->closer, fds, n, charged);
-        free(o->streams);
-        *o = OPENED_NULL;
-}
-
-typedef struct KeptFds {
-        Opened opened;
-        uint32_t uid; /* that they are charged to */
-} KeptFds;
-
-static void release_fds(Supervisor *s, void *object) {
-        KeptFds *k = object;
-
-        s->answering.n_fds -= k->opened.n;
-        supervisor_charge_kept(s, k->uid, -(ptrdiff_t)k->opened.n);
-        opened_close_unknown(s, &k->opened, k->uid);
-        free(k);
-}
-
-void opened_close_of(Supervisor *s, Opened *o, uint32_t uid) {
-        KeptFds *k = NULL;
-
-        if (s->answering.n == 0 || o->n == 0) {
-                opened_close_unknown(s, o, uid);
-                return;
-        }
-        k = malloc(sizeof(*k)); /* a reader that does not answer may still read them */
-        if (!k)
-                log_print(LOG_ERR, MESSAGE_NO_MEMORY, "no memory to remember fds that a reader may still use: they are never "
-                        "closed");
-        s->answering.n_fds += o->n;
-        supervisor_charge_kept(s, uid, (ptrdiff_t)o->n);
-        if (k) {
-                *k = (KeptFds){ *o, uid };
-                supervisor_defer(s, release_fds, k);
-        }
-        *o = OPENED_NULL;
-}
-
-void opened_close(Supervisor *s, Opened *o) {
-        opened_close_of(s, o, supervisor_charged_uid(s));
-}
-
-static void close_one(void *userdata, int fd) {
-        Supervisor *s = userdata;
-
-        closer_close(&s->closer, &fd, 1, supervisor_closing_of(s, supervisor_charged_uid(s)));
-}
-
-void supervisor_give_closer(Supervisor *s, bool is_there) {
-        open_set_closer(is_there ? close_one : NULL, s);
-}
-
-size_t supervisor_own_fds(size_t n_cpus) {
-        return 64 + 4 * n_cpus; /* sockets, files that are open for a moment; carrier, moves, mailbox and timer of each CPU */
-}
-
-size_t supervisor_count_fds(const Supervisor *s) {
-        size_t n = 0;
-
-        for (size_t slot = 0; slot < s->n_cpus; slot++)
-                n += s->online[slot];
-        for (const Registration *r = s->registrations; r; r = r->next)
-                n += r->opened.n + r->pending.n;
-        return n;
-}
-
-/* ---- before anything is opened: does it fit? --------------------------------------------------------------------- */
-
-static int check_fds(const Supervisor *s, const char *what, size_t need, Explanation *e) {
-        const uint64_t limit = fd_limit();
-        size_t have = supervisor_count_fds(s) + s->control.n_connections + s->n_subscribers +
-                      s->n_subscriptions + /* each may have a pool */
-                      supervisor_own_fds(s->n_cpus) + s->answering.n_fds +
-                      atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed);
-
-        if (have + need <= limit)
-                return 0;
-        return refuse(e, REFUSED_EXHAUSTED, "too-many-fds",
-                      "%s needs %zu fds (tasks or cgroups times CPUs times members), and %zu of perfd's %llu are left; raise "
-                      "LimitNOFILE= (RLIMIT_NOFILE), or trace fewer tasks, CPUs or events", what, need,
-                      have < limit ? (size_t)limit - have : 0, (unsigned long long)limit);
-}
-
-static int check_least(Supervisor *s, const Registration *g, size_t least, Explanation *e) {
-        int r = least > 0 ? check_fds(s, g->event->spec.name, least, e) : 0;
-
-        if (r != 0 || least == 0)
-                return r;
-        if (!operations_is_trial(&s->operations)) /* what is kept was within the quota when it was added */
-                return supervisor_charged_uid(s) == g->event->spec.uid ? supervisor_check_fd_quota(s, g, least, e) : 0;
-        s->operations.n_planned += least; /* nothing of it stays open: it is the looking that is charged */
-        return supervisor_check_trial_quota(s, g->event->spec.name, s->operations.n_planned, e);
-}
-
-static int count_needed(Supervisor *s, const Registration *g, size_t *ret, Explanation *e) {
-        _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
-        const EventSpec *spec = &g->event->spec;
-        _cleanup_free_ uint32_t *slots = NULL;
-        size_t n_slots = 0;
-        int r = supervisor_find_slots(s, g, &slots, &n_slots, e);
-
-        if (r == 0) /* before a million processes are looked at: each that is there has one thread at least */
-                r = check_least(s, g, (spec->n_pids + spec->n_tids) * n_slots * g->plan.n_attrs, e);
-        if (r == 0)
-                r = supervisor_find_whoms(s, g, &whoms, e);
-        if (r != 0)
-                return r;
-        if (whoms.n_doubled > 0)
-                notes_add_nested(&s->operations.notes, spec->name, whoms.n_doubled);
-        *ret = whoms.n * n_slots * g->plan.n_attrs;
-        return 0;
-}
-
-int supervisor_count_room(Supervisor *s, const Registration *list, size_t *ret_n_fds, Explanation *e) {
-        size_t need = 0, one = 0;
-
-        for (const Registration *g = list, *before = NULL; g; before = g, g = g->next) {
-                /* the matches of a glob have one target: who is in it is looked up once */
-                bool same = before && before->plan.n_attrs == g->plan.n_attrs && !before->cpus && !g->cpus &&
-                            event_spec_same_target(&before->event->spec, &g->event->spec);
-                int r = g->event->external ? 0 : same ? 0 : count_needed(s, g, &one, e);
-
-                if (r != 0)
-                        return r;
-                need += g->event->external ? 0 : one;
-        }
-        *ret_n_fds = need;
-        return 0;
-}
-
-int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e) {
-        size_t need = 0;
-        int r = supervisor_count_room(s, list, &need, e);
-
-        if (r != 0)
-                return r;
-        return check_fds(s, list && !list->next ? list->event->spec.name : "what was asked for", need, e);
-}
 
 /* ---- filters ----------------------------------------------------------------------------------------------------- */
 
@@ -309,7 +157,7 @@ static void note_roots(Opening *o, const Whoms *whoms) {
 
 static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_t n_slots, Explanation *e) {
         size_t n = whoms->n * n_slots * o->registration->plan.n_attrs;
-        int r = check_fds(o->supervisor, o->registration->event->spec.name, n, e);
+        int r = supervisor_check_fds(o->supervisor, o->registration->event->spec.name, n, e);
 
         if (r == 0)
                 r = compose_filter(o->supervisor, o->registration, o->filter, &o->composed);

@@ -5,67 +5,11 @@
  */
 #include "daemon/supervisor/events/quota.h"
 
+#include "daemon/supervisor/events/charges.h"
+#include "daemon/supervisor/events/room.h"
+
 #define TRIAL_CLOSING_MAX 128 /* fds: the last close of a tracepoint takes tens of ms (closer.h), and who stops waits for all */
 #define TRIAL_WAIT_USEC 20000
-
-/* What of one uid is not closed yet. */
-typedef struct UidCharge {
-        struct UidCharge *next;
-        uint32_t uid;
-        _Atomic(size_t) n_closing; /* the closer has them */
-        size_t n_kept;             /* for readers that do not answer */
-} UidCharge;
-
-static size_t closing(const UidCharge *c) {
-        return atomic_load_explicit(&c->n_closing, memory_order_relaxed);
-}
-
-/* NULL: of root, or there is no memory. */
-static UidCharge *charge_of(Supervisor *s, uint32_t uid) {
-        UidCharge *c = s->charges, *idle = NULL;
-
-        thread_assert(THREAD_MAIN);
-        if (uid == 0)
-                return NULL;
-        for (; c && c->uid != uid; c = c->next)
-                idle = closing(c) + c->n_kept == 0 ? c : idle;
-        if (!c && idle) { /* so there are no more than uids whose fds are being closed */
-                c = idle;
-                c->uid = uid;
-        }
-        if (!c) {
-                c = calloc(1, sizeof(*c));
-                if (!c)
-                        return NULL;
-                *c = (UidCharge){ .next = s->charges, .uid = uid };
-                s->charges = c;
-        }
-        return c;
-}
-
-_Atomic(size_t) *supervisor_closing_of(Supervisor *s, uint32_t uid) {
-        UidCharge *c = charge_of(s, uid);
-
-        return c ? &c->n_closing : NULL;
-}
-
-void supervisor_charge_kept(Supervisor *s, uint32_t uid, ptrdiff_t n_fds) {
-        UidCharge *c = charge_of(s, uid);
-
-        if (c) /* without memory it was not charged before */
-                c->n_kept = n_fds < 0 && c->n_kept < (size_t)-n_fds ? 0 : c->n_kept + (size_t)n_fds;
-}
-
-void supervisor_free_charges(Supervisor *s) {
-        for (UidCharge *next; s->charges; s->charges = next) {
-                next = s->charges->next;
-                free(s->charges);
-        }
-}
-
-uint32_t supervisor_charged_uid(const Supervisor *s) {
-        return s->operations.running ? s->operations.running->uid : 0;
-}
 
 typedef struct Held {
         size_t n_events, n_fds; /* fds that are being closed, or kept for a reader, are among them */
@@ -81,10 +25,8 @@ static size_t count_fds(const Registration *g) {
 }
 
 static Held count_held(const Supervisor *s, uint32_t uid) {
-        Held held = { .n_events = 0 };
+        Held held = { .n_fds = supervisor_charged_fds(s, uid) };
 
-        for (const UidCharge *c = s->charges; c; c = c->next)
-                held.n_fds += c->uid == uid ? closing(c) + c->n_kept : 0;
         for (const Registration *g = s->registrations; g; g = g->next)
                 if (g->event->spec.has_uid && g->event->spec.uid == uid) {
                         held.n_events++;

@@ -4,16 +4,6 @@
 #include "daemon/supervisor/supervisor.h"
 
 /*
- * How many fds the closer still has of what this uid has made perfd open: they are charged until they are closed. NULL: of root,
- * or there is no memory to count them.
- */
-_Atomic(size_t) *supervisor_closing_of(Supervisor *s, uint32_t uid);
-/* So many fds more, or less, are kept for a reader that does not answer: they are charged as what the closer has. */
-void supervisor_charge_kept(Supervisor *s, uint32_t uid, ptrdiff_t n_fds);
-void supervisor_free_charges(Supervisor *s);
-/* Whom what runs is charged to: 0 is root, or nobody. */
-uint32_t supervisor_charged_uid(const Supervisor *s);
-/*
  * Before a trial opens n fds, which are closed at once: waits until the closer has few, and what is charged to its uid leaves room
  * for them. Refused: it does not, or REFUSED_CANCELLED.
  */

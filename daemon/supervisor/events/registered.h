@@ -12,6 +12,8 @@ int supervisor_link(Supervisor *s, Registration *list);
 void supervisor_unlink(Supervisor *s, Registration *g);
 /* The same of a list that was linked last: it stays one. */
 void supervisor_unlink_last(Supervisor *s, Registration *list);
+/* Behind opened_hand_over(): those that are active replace nothing any more. */
+void supervisor_end_succession(Supervisor *s);
 void supervisor_free_registered(Supervisor *s);
 Registration *supervisor_find_id(const Supervisor *s, uint32_t id);
 

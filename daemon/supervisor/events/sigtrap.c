@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/kernel/task/tasks.h"
-#include "daemon/supervisor/events/quota.h"
+#include "daemon/supervisor/events/charges.h"
 
 static bool has_sigtrap(const EventSpec *spec) {
         static const char name[] = "sigtrap";

@@ -14,12 +14,6 @@ typedef struct LedgerScope {
         bool is_unreported; /* the dispatcher did not answer: what was late is not known, and no row is exact */
 } LedgerScope;
 
-
-typedef struct StreamEnd {
-        uint64_t id;
-        const char *reason; /* static */
-} StreamEnd;
-
 /* Of these events, or, without names, of all. Refused: a name means none, the dispatcher does not answer. */
 int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names, Perfd__V1__Ledger **ret, Explanation *e);
 /* After a cut and a report. What was begun of it is freed on failure. -ENOMEM */
@@ -27,15 +21,7 @@ int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherR
 /* As LedgerScope has them. */
 void ledger_sort_ids(uint32_t *ids, size_t n);
 bool ledger_has(const LedgerScope *scope, const Event *event);
-/* supervisor/readers/publish.c: every event's cut, of all CPUs and of clients, with the next number. -ENOMEM */
-int supervisor_cut(Supervisor *s);
-/* The same of those who answer within a moment; of all others what was known before. One that has not for long is stalled. */
-int supervisor_cut_at_once(Supervisor *s);
 /* Whether it has a row in the ledger for this CPU. */
 bool registration_has_slot(const Registration *g, uint32_t slot);
 EventCut supervisor_event_totals(const Supervisor *s, const Registration *r);
 RingLosses ledger_ring_losses(const Supervisor *s, uint32_t slot);
-
-/* supervisor/ledger/close.c: streams end, all at one cut, each with the ledger of what it has asked for; who is gone does not. */
-int supervisor_close_streams(Supervisor *s, const StreamEnd *ends, size_t n);
-int supervisor_close_all_streams(Supervisor *s, const char *reason);

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/supervisor/resolve/external.h"
+#include "daemon/supervisor/readers/emit-pipe.h"
 #include "daemon/kernel/event/ring-limits.h"
 #include "daemon/kernel/event/open.h"
 #include "daemon/kernel/task/tasks.h"

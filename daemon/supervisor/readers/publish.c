@@ -10,157 +10,10 @@
 #include <string.h>
 #include "daemon/base/log.h"
 #include "daemon/kernel/event/open.h"
-#include "daemon/supervisor/resolve/external.h"
-#include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/readers/emit-pipe.h"
 #include "daemon/supervisor/readers/wait.h"
 
 #define PATIENCE (5 * NSEC_PER_SEC)
-
-/* 0 is none. */
-static nsec_t lesser_latency(nsec_t a, nsec_t b) {
-        return a == 0 || (b > 0 && b < a) ? b : a;
-}
-
-static int snapshot_add_closed(SnapshotEvent *e) {
-        size_t n = (size_t)e->event->n_slots * e->event->n_members;
-
-        e->closed = malloc(n * sizeof(*e->closed));
-        if (!e->closed)
-                return error_origin(-ENOMEM);
-        memcpy(e->closed, e->event->closed_reads, n * sizeof(*e->closed));
-        return 0;
-}
-
-static size_t count_streams(const Opened *o, uint32_t slot) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < o->n; i++)
-                n += o->streams[i].slot == slot;
-        return n;
-}
-
-static size_t put_streams(const Registration *g, const Opened *o, uint32_t slot, uint32_t event, SnapshotStream *to) {
-        const SampleLayout *layout = o == &g->pending && g->pending_layout ? g->pending_layout : g->layout;
-        size_t n = 0;
-
-        for (size_t i = 0; i < o->n; i++) {
-                const Stream *stream = &o->streams[i];
-
-                if (stream->slot == slot)
-                        to[n++] = (SnapshotStream){ .id = stream->id, .fd = stream->fd, .member = stream->member,
-                                                    .read_format = stream->read_format, .is_standby = o == &g->pending,
-                                                    .is_successor = stream->is_successor,
-                                                    .is_sampling = stream->is_sampling, .period = stream->period,
-                                                    .record_layout = layout->layout, .layout = layout, .event = event,
-                                                    .is_shared = g->plan.attrs[0].type == PERF_TYPE_SOFTWARE };
-        }
-        return n;
-}
-
-static int snapshot_add_streams(const Supervisor *s, Snapshot *snapshot, uint32_t slot) {
-        SnapshotStream *streams;
-        uint32_t event = 0;
-        size_t n = 0;
-        int r;
-
-        for (const Registration *g = s->registrations; g; g = g->next)
-                n += count_streams(&g->opened, slot) + count_streams(&g->pending, slot);
-        streams = snapshot_streams_new(n);
-        if (!streams)
-                return error_origin(-ENOMEM);
-        n = 0;
-        for (const Registration *g = s->registrations; g; g = g->next, event++) {
-                n += put_streams(g, &g->opened, slot, event, streams + n);
-                n += put_streams(g, &g->pending, slot, event, streams + n);
-        }
-        r = snapshot_set_streams(snapshot, slot, streams, n);
-        if (r < 0)
-                free(streams);
-        return r;
-}
-
-/* Side records come from every CPU. */
-static nsec_t records_latency(const Supervisor *s) {
-        nsec_t latency = 0;
-
-        for (const Subscription *u = s->subscriptions; u; u = u->next)
-                if (u->records)
-                        latency = lesser_latency(latency, u->latency);
-        return latency;
-}
-
-static void snapshot_add_latency(Snapshot *snapshot, uint32_t slot, nsec_t records) {
-        SnapshotCpu *c = &snapshot->cpus[slot];
-
-        c->latency = snapshot->active ? records : 0;
-        for (size_t i = 0; i < c->n_streams; i++)
-                c->latency = lesser_latency(c->latency, snapshot->events[c->streams[i].event].latency);
-        snapshot->latency = lesser_latency(snapshot->latency, c->latency);
-}
-
-static void snapshot_add_wants(const Supervisor *s, Snapshot *snapshot) {
-        for (const Subscription *u = s->subscriptions; u; u = u->next) {
-                for (unsigned kind = 0; kind < _RECORD_KIND_MAX; kind++)
-                        if (u->records & (1U << kind))
-                                subscription_set_add(&snapshot->record_wants[kind], u->number);
-                subscription_set_add(&snapshot->all_want, u->number);
-        }
-}
-
-/* By attr wakeup-events, whatever a user has called it. */
-static bool registration_wakes(const Registration *g) {
-        for (size_t i = 0; i < g->plan.n_attrs; i++)
-                if (!g->plan.attrs[i].watermark && g->plan.attrs[i].wakeup_events > 0)
-                        return true;
-        return false;
-}
-
-static int snapshot_add_routes(SnapshotEvent *e, Registration *g) {
-        RouteTable *table;
-        int r = registration_route_table(g, &table);
-
-        if (r == 0)
-                snapshot_set_routes(e, table);
-        return r;
-}
-
-static int snapshot_build(Supervisor *s, Snapshot **ret) {
-        _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
-        nsec_t latency = records_latency(s);
-        size_t i = 0;
-        int r;
-
-        snapshot = snapshot_new(s->generation + 1, (uint32_t)s->n_cpus, s->n_registrations);
-        if (!snapshot)
-                return error_origin(-ENOMEM);
-        for (Registration *g = s->registrations; g; g = g->next) {
-                SnapshotEvent *e = &snapshot->events[i++];
-
-                e->event = event_ref(g->event);
-                e->layout = g->layout;
-                e->exclude_self = g->exclude_self;
-                e->interval = g->enabled ? g->event->spec.interval : 0;
-                snapshot->active |= g->enabled && !g->event->external;
-                snapshot->wakes |= g->enabled && registration_wakes(g);
-                r = e->interval ? snapshot_add_closed(e) : 0;
-                if (r == 0)
-                        r = snapshot_add_routes(e, g);
-                if (!g->enabled || g->event->external)
-                        e->latency = 0;
-                if (r < 0)
-                        return r;
-        }
-        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
-                r = snapshot_add_streams(s, snapshot, slot);
-                if (r < 0)
-                        return r;
-                snapshot_add_latency(snapshot, slot, latency);
-        }
-        snapshot_add_wants(s, snapshot);
-        snapshot->notes = s->wants_tasks;
-        *ret = TAKE_PTR(snapshot);
-        return 0;
-}
 
 bool reader_has_answered(const Supervisor *s, uint32_t slot) {
         return atomic_load_explicit(&s->readers[slot].acknowledged, memory_order_acquire) >= s->answering.readers[slot].sequence;
@@ -295,13 +148,18 @@ int supervisor_order(Supervisor *s, ReaderCommandKind kind, Snapshot *snapshot) 
         return order_all(s, kind, snapshot, 0);
 }
 
+/* Main's own is taken behind those of the readers. */
+static void end_cut(Supervisor *s) {
+        supervisor_judge_births(s);
+        supervisor_cut_emitted(s);
+        s->hooks.on_cut(s->hooks.userdata);
+}
+
 int supervisor_cut(Supervisor *s) {
         int r = order_all(s, READER_CUT, NULL, ++s->n_cuts);
 
-        if (r == 0) {
-                supervisor_judge_births(s);
-                supervisor_cut_external(s);
-        }
+        if (r == 0)
+                end_cut(s);
         return r;
 }
 
@@ -333,17 +191,8 @@ int supervisor_cut_at_once(Supervisor *s) {
         while (r >= 0 && !all_acknowledged(s) && !patience_is_over(s, &p, LOOK_MOST))
                 r = wait_once(s, &p);
         find_stalled(s);
-        supervisor_judge_births(s);
-        supervisor_cut_external(s);
+        end_cut(s);
         return r < 0 ? r : 0;
-}
-
-/* Streams change over only where there are others beside those that are active. */
-static bool has_pending(const Supervisor *s) {
-        for (const Registration *g = s->registrations; g; g = g->next)
-                if (g->pending.n > 0)
-                        return true;
-        return false;
 }
 
 /* What readers need to find the places where streams change over, in one piece. -ENOMEM */
@@ -351,7 +200,7 @@ static int make_turned(const Supervisor *s, const Snapshot *snapshot, ReaderComm
         TurnedStream *turned;
         size_t n = 0;
 
-        if (!has_pending(s))
+        if (!s->hooks.changes_over(s->hooks.userdata))
                 return 0;
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 n += snapshot->cpus[slot].n_streams;
@@ -393,8 +242,8 @@ static int publish(Supervisor *s, uint64_t cut) {
         int r;
 
         thread_assert(THREAD_MAIN);
-        supervisor_flush_external(s); /* its masks are of the generation that ends */
-        r = snapshot_build(s, &snapshot);
+        supervisor_flush_emitted(s); /* its masks are of the generation that ends */
+        r = s->hooks.build_snapshot(s->hooks.userdata, &snapshot);
         if (r < 0)
                 return r;
         r = supervisor_order_adopt(s, snapshot, cut);
@@ -403,8 +252,8 @@ static int publish(Supervisor *s, uint64_t cut) {
         tick = snapshot->latency && snapshot->latency < READER_FLUSH ? snapshot->latency : READER_FLUSH;
         atomic_store_explicit(&s->dispatcher.tick, tick, memory_order_relaxed);
         s->generation = snapshot->generation;
-        s->owes_snapshot = false;
         s->tells_notes = snapshot->notes;
+        s->hooks.on_published(s->hooks.userdata);
         return 0;
 }
 
@@ -416,12 +265,14 @@ int supervisor_publish(Supervisor *s) {
 int supervisor_publish_at_cut(Supervisor *s) {
         int r;
 
-        if (has_pending(s)) {
+        if (s->hooks.changes_over(s->hooks.userdata)) {
                 r = publish(s, 0);
                 return r < 0 ? r : supervisor_cut(s);
         }
         r = publish(s, ++s->n_cuts);
-        if (r == 0)
-                supervisor_cut_external(s); /* main does nothing in between */
+        if (r == 0) { /* main does nothing in between */
+                supervisor_cut_emitted(s);
+                s->hooks.on_cut(s->hooks.userdata);
+        }
         return r;
 }

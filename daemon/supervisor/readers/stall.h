@@ -56,20 +56,16 @@ static inline bool reader_is_stalled(const Answering *a) {
         return a->stalled_since > 0;
 }
 
-/*
- * supervisor/readers/publish.c: posts a mail to every reader that answers, and waits until all have followed it; who does not in time is
- * stalled then. Each may get one of its own, by slot; what they borrow is free again afterwards, but for a ring. -ENOMEM
- */
-int supervisor_order(struct Supervisor *s, ReaderCommandKind kind, Snapshot *snapshot);
-int supervisor_order_each(struct Supervisor *s, const ReaderCommand *each);
-bool reader_has_answered(const struct Supervisor *s, uint32_t slot);
-
 /* Main does not wait for it any longer. It has been sent something that it will acknowledge when it goes on. */
 void supervisor_set_stalled(struct Supervisor *s, uint32_t slot);
 /* Of one that was not sent anything yet, and was asked otherwise, or looked at, and has been silent since then. */
 void supervisor_doubt_reader(struct Supervisor *s, uint32_t slot, nsec_t since, const char *asked);
 /* release(s, object) when no reader is stalled; now, if none is. */
 void supervisor_defer(struct Supervisor *s, void (*release)(struct Supervisor *s, void *object), void *object);
+/* What is kept for nobody any more goes. */
+void supervisor_release_deferred(struct Supervisor *s);
+/* To the dispatcher, about the batch pipe of a reader; it is not waited for. -ENOMEM */
+int supervisor_tell_pipe(struct Supervisor *s, DispatcherCommandKind kind, uint32_t slot);
 /* At the end, when it is not waited for any longer: fds and probes of what was kept go, its memory stays. */
 void supervisor_abandon_deferred(struct Supervisor *s);
 /* Which CPUs are left out, and since when. "" if none is. */

@@ -149,7 +149,5 @@ int opened_follow_exec(Opened *o, const Opened *before) {
 int opened_hand_over(Supervisor *s, Opened *const *list, size_t n) {
         int error, r = switch_all(s, list, n, READER_CUTOVER, false, &error);
 
-        for (Registration *g = s->registrations; g; g = g->next)
-                opened_set_successor(&g->opened, false);
         return r < 0 ? r : error;
 }

@@ -7,6 +7,7 @@
 #include "daemon/kernel/doctor/doctor.h"
 #include "daemon/kernel/privileges/system-calls.h"
 #include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/events/room.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -12,6 +12,7 @@
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/readers/wait.h"
+#include "daemon/supervisor/events/room.h"
 
 static int handle_hello(RequestContext *a, Explanation *e) {
         const Perfd__V1__Hello *hello = a->request->hello;

@@ -43,7 +43,7 @@ int handle_plan(RequestContext *a, Explanation *e);
 int handle_apply(RequestContext *a, Explanation *e);
 int handle_set_period(RequestContext *a, Explanation *e);
 
-/* supervisor/resolve/external.c */
+/* supervisor/requests/emit.c */
 int handle_emit(RequestContext *a, Explanation *e);
 
 /*

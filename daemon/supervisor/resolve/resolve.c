@@ -6,55 +6,11 @@
 
 #include "config/text/name.h"
 #include "daemon/supervisor/resolve/external.h"
-#include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/own.h"
 #include "daemon/supervisor/events/sigtrap.h"
 #include "daemon/supervisor/resolve/sources.h"
 
 #include <string.h>
-
-/* A snapshot that a reader has names its layouts; its probe goes behind its fds. */
-static void registration_release(Supervisor *s, void *object) {
-        Registration *r = object;
-
-        closer_remove_probe(&s->closer, TAKE_PTR(r->probe)); /* behind its fds */
-        if (s->answering.is_abandoned)
-                return;
-        event_unref(r->event);
-        free(r->plan.attrs);
-        free(r->plan.config3);
-        free(r->layout);
-        free(r->pending_layout);
-        free(r->cpus);
-        free(r->absent);
-        free(r);
-}
-
-Registration *registration_free(Supervisor *s, Registration *r) {
-        uint32_t uid = supervisor_charged_uid(s);
-
-        if (!r)
-                return NULL;
-        if (uid == 0 && r->event && r->event->spec.has_uid)
-                uid = r->event->spec.uid; /* whoever removes it: who has added it waits until it is closed */
-        registration_free_routes(r);
-        if (r->was_registered) {
-                opened_close_of(s, &r->opened, uid);
-                opened_close_of(s, &r->pending, uid);
-                supervisor_defer(s, registration_release, r);
-        } else {
-                opened_close_unknown(s, &r->opened, uid);
-                registration_release(s, r);
-        }
-        return NULL;
-}
-
-void registrations_free(Supervisor *s, Registration *list) {
-        for (Registration *next; list; list = next) {
-                next = list->next;
-                registration_free(s, list);
-        }
-}
 
 /* ---- one registration -------------------------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
 #include "daemon/supervisor/events/own.h"
-#include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/streams/close.h"
 #include "daemon/supervisor/requests/requests.h"
 #include "daemon/supervisor/supervisor.h"
 

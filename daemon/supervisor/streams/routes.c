@@ -151,6 +151,7 @@ int registration_add_route(Subscription *u, size_t at) {
                 g->routes = more;
                 g->n_routes_allocated = n;
         }
+        g->free_routes = registration_free_routes;
         if (registration_use_encoding(g, route) < 0)
                 return error_origin(-ENOMEM);
         route->at = g->n_routes;

@@ -1,4 +1,4 @@
-/* Between supervisor/streams/subscribe.c and supervisor/readers/notices.c: ends of subscriptions. Main thread only. */
+/* Between supervisor/streams/subscribe.c and supervisor/streams/notices.c: ends of subscriptions. Main thread only. */
 #pragma once
 
 #include "daemon/supervisor/supervisor.h"

@@ -38,5 +38,11 @@ void supervisor_free_births(struct Supervisor *s);
 int supervisor_doubt_births(struct Supervisor *s, struct Opened *const *list, size_t n, BirthDoubt **ret);
 /* Behind the second one, which began at `second`; takes it. */
 void supervisor_watch_births(struct Supervisor *s, BirthDoubt *doubt, nsec_t second);
+/* Children of whom they were opened on have them too. */
+bool births_are_inherited(const struct Opened *o);
+/* Whom they were opened on. -ENOMEM */
+int births_list_roots(BirthWatch *w, const struct Opened *o);
+/* Its rows are not exact from now on. */
+void births_mark(Event *event);
 /* By what records have told until now. */
 void supervisor_judge_births(struct Supervisor *s);

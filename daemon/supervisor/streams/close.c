@@ -3,6 +3,8 @@
  * gives nobody what lies behind the end of his stream; then the numbers of the cut go into his closing ledger, to which the
  * dispatcher adds the row of the stream when all that lies before the cut has left the merge.
  */
+#include "daemon/supervisor/streams/close.h"
+
 #include <stdlib.h>
 
 #include "daemon/supervisor/ledger/ledger.h"

@@ -3,6 +3,7 @@
 
 #include "daemon/base/checkpoint.h"
 #include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/streams/close.h"
 #include "daemon/supervisor/ledger/removed.h"
 #include "daemon/supervisor/requests/requests.h"
 #include "daemon/supervisor/readers/wait.h"

@@ -1,4 +1,4 @@
-#include "daemon/supervisor/changes/births.h"
+#include "daemon/supervisor/readers/births.h"
 
 #include <stdlib.h>
 
@@ -20,19 +20,19 @@ static void doubt_free(BirthDoubt *d) {
         free(d);
 }
 
-static void mark(Event *event) {
+void births_mark(Event *event) {
         for (uint32_t slot = 0; slot < event->n_slots; slot++)
                 event->counters[slot].unsure = true;
 }
 
 static void mark_all(const BirthDoubt *d) {
         for (size_t i = 0; i < d->n_events; i++)
-                mark(d->events[i]);
+                births_mark(d->events[i]);
 }
 
 /* ---- who may be in a fork ---------------------------------------------------------------------------------------- */
 
-static bool is_inherited(const Opened *o) {
+bool births_are_inherited(const Opened *o) {
         return o->event && !o->event->spec.no_inherit && o->n > 0 && o->streams[0].whom != 0 && !o->streams[0].is_cgroup;
 }
 
@@ -65,6 +65,13 @@ static void sort_roots(BirthWatch *w) {
                 if (n == 0 || w->roots[n - 1] != w->roots[i])
                         w->roots[n++] = w->roots[i];
         w->n_roots = n;
+}
+
+int births_list_roots(BirthWatch *w, const Opened *o) {
+        int r = add_roots(w, o);
+
+        sort_roots(w);
+        return r;
 }
 
 /* inherit_event() waits for nothing in a state in which a signal would end the wait. */
@@ -113,7 +120,7 @@ int supervisor_doubt_births(Supervisor *s, Opened *const *list, size_t n, BirthD
 
         *ret = NULL;
         for (size_t i = 0; i < n; i++)
-                n_events += is_inherited(list[i]);
+                n_events += births_are_inherited(list[i]);
         if (n_events == 0)
                 return 0;
         d = calloc(1, sizeof(*d) + n_events * sizeof(Event *));
@@ -121,7 +128,7 @@ int supervisor_doubt_births(Supervisor *s, Opened *const *list, size_t n, BirthD
                 return error_origin(-ENOMEM);
         d->watch.first = clock_now(s->attr.clock);
         for (size_t i = 0; i < n && r == 0; i++)
-                if (is_inherited(list[i])) {
+                if (births_are_inherited(list[i])) {
                         d->events[d->n_events++] = event_ref(list[i]->event);
                         r = add_roots(&d->watch, list[i]);
                         take_opened(&d->watch, list[i]);
@@ -136,84 +143,6 @@ int supervisor_doubt_births(Supervisor *s, Opened *const *list, size_t n, BirthD
         return r;
 }
 
-/* ---- probes that children have too --------------------------------------------------------------------------------- */
-
-/* The last child of whom an event was opened on, whoever of its family had it. */
-typedef struct Line {
-        uint32_t root;
-        nsec_t birth;
-} Line;
-
-static int compare_lines(const void *a, const void *b) {
-        const Line *x = a, *y = b;
-
-        if (x->root != y->root)
-                return x->root < y->root ? -1 : 1;
-        return (x->birth > y->birth) - (x->birth < y->birth);
-}
-
-/* One for each root that has children, sorted; NULL: no memory. */
-static Line *list_lines(const Supervisor *s, size_t *ret_n) {
-        size_t at = 0, n = 0, n_all = 0, room = 64;
-        Line *lines = malloc(room * sizeof(*lines));
-        Kin k;
-
-        while (lines && process_tree_next(&s->kin, &at, &k)) {
-                Line line = { .root = process_tree_root(&s->kin, &k), .birth = k.birth };
-
-                if (line.root == 0)
-                        continue;
-                if (n_all == room) {
-                        Line *more = reallocarray(lines, room *= 2, sizeof(*lines));
-
-                        if (!more)
-                                free(lines);
-                        lines = more;
-                }
-                if (lines)
-                        lines[n_all++] = line;
-        }
-        if (!lines)
-                return NULL;
-        qsort(lines, n_all, sizeof(*lines), compare_lines);
-        for (size_t i = 0; i < n_all; i++)
-                if (i + 1 == n_all || lines[i + 1].root != lines[i].root)
-                        lines[n++] = lines[i];
-        *ret_n = n;
-        return lines;
-}
-
-static bool has_children(const Supervisor *s, const Opened *o, const Line *lines, size_t n) {
-        BirthWatch w = BIRTH_WATCH_NULL;
-        bool has = !lines || add_roots(&w, o) < 0; /* for want of memory rather not exact */
-
-        sort_roots(&w);
-        for (size_t i = 0; i < n && !has; i++)
-                has = lines[i].birth > o->streams[0].since && births_concern(&s->kin, &w, lines[i].root);
-        birth_watch_deinit(&w);
-        return has;
-}
-
-/*
- * Linux asks of a user probe whether it is for the program of the task that the event was opened for (__uprobe_perf_filter()).
- * At a switch between two children that have inherited the same events it lets them change places (perf_event_context_sched_out()),
- * and when that with whose events another one runs has ended, the other's hits are counted by nobody: 1 to 6 % of those of 40
- * children at the same time.
- */
-static void mark_inherited_probes(Supervisor *s) {
-        _cleanup_free_ Line *lines = NULL;
-        size_t n = 0;
-
-        for (Registration *g = s->registrations; g; g = g->next) {
-                if (!g->probe || !probe_is_user(g->probe) || !is_inherited(&g->opened) || g->event->counters[0].unsure)
-                        continue;
-                if (!lines)
-                        lines = list_lines(s, &n);
-                if (has_children(s, &g->opened, lines, n))
-                        mark(g->event);
-        }
-}
-
 /* ---- what became of it ------------------------------------------------------------------------------------------- */
 
 static bool is_decided(const BirthDoubt *d, nsec_t now) {
@@ -225,7 +154,7 @@ void supervisor_judge_births(Supervisor *s) {
         BirthDoubt **next = &s->births.first;
         nsec_t now;
 
-        mark_inherited_probes(s);
+        s->hooks.judge_probes(s->hooks.userdata);
         if (!s->births.first)
                 return;
         now = clock_now(s->attr.clock);

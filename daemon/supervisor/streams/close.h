@@ -1,0 +1,13 @@
+/* For the supervisor: the ends of streams. Main thread only. */
+#pragma once
+
+#include "daemon/supervisor/supervisor.h"
+
+typedef struct StreamEnd {
+        uint64_t id;
+        const char *reason; /* static */
+} StreamEnd;
+
+/* Streams end, all at one cut, each with the ledger of what it has asked for; who is gone does not. */
+int supervisor_close_streams(Supervisor *s, const StreamEnd *ends, size_t n);
+int supervisor_close_all_streams(Supervisor *s, const char *reason);

@@ -1,0 +1,169 @@
+/* What is registered and subscribed, as one immutable snapshot for all readers. */
+#include "daemon/supervisor/streams/snapshot.h"
+
+#include <string.h>
+
+#include "daemon/supervisor/supervisor.h"
+
+/* 0 is none. */
+static nsec_t lesser_latency(nsec_t a, nsec_t b) {
+        return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
+static int snapshot_add_closed(SnapshotEvent *e) {
+        size_t n = (size_t)e->event->n_slots * e->event->n_members;
+
+        e->closed = malloc(n * sizeof(*e->closed));
+        if (!e->closed)
+                return error_origin(-ENOMEM);
+        memcpy(e->closed, e->event->closed_reads, n * sizeof(*e->closed));
+        return 0;
+}
+
+static size_t count_streams(const Opened *o, uint32_t slot) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < o->n; i++)
+                n += o->streams[i].slot == slot;
+        return n;
+}
+
+static size_t put_streams(const Registration *g, const Opened *o, uint32_t slot, uint32_t event, SnapshotStream *to) {
+        const SampleLayout *layout = o == &g->pending && g->pending_layout ? g->pending_layout : g->layout;
+        size_t n = 0;
+
+        for (size_t i = 0; i < o->n; i++) {
+                const Stream *stream = &o->streams[i];
+
+                if (stream->slot == slot)
+                        to[n++] = (SnapshotStream){ .id = stream->id, .fd = stream->fd, .member = stream->member,
+                                                    .read_format = stream->read_format, .is_standby = o == &g->pending,
+                                                    .is_successor = stream->is_successor,
+                                                    .is_sampling = stream->is_sampling, .period = stream->period,
+                                                    .record_layout = layout->layout, .layout = layout, .event = event,
+                                                    .is_shared = g->plan.attrs[0].type == PERF_TYPE_SOFTWARE };
+        }
+        return n;
+}
+
+static int snapshot_add_streams(const Supervisor *s, Snapshot *snapshot, uint32_t slot) {
+        SnapshotStream *streams;
+        uint32_t event = 0;
+        size_t n = 0;
+        int r;
+
+        for (const Registration *g = s->registrations; g; g = g->next)
+                n += count_streams(&g->opened, slot) + count_streams(&g->pending, slot);
+        streams = snapshot_streams_new(n);
+        if (!streams)
+                return error_origin(-ENOMEM);
+        n = 0;
+        for (const Registration *g = s->registrations; g; g = g->next, event++) {
+                n += put_streams(g, &g->opened, slot, event, streams + n);
+                n += put_streams(g, &g->pending, slot, event, streams + n);
+        }
+        r = snapshot_set_streams(snapshot, slot, streams, n);
+        if (r < 0)
+                free(streams);
+        return r;
+}
+
+/* Side records come from every CPU. */
+static nsec_t records_latency(const Supervisor *s) {
+        nsec_t latency = 0;
+
+        for (const Subscription *u = s->subscriptions; u; u = u->next)
+                if (u->records)
+                        latency = lesser_latency(latency, u->latency);
+        return latency;
+}
+
+static void snapshot_add_latency(Snapshot *snapshot, uint32_t slot, nsec_t records) {
+        SnapshotCpu *c = &snapshot->cpus[slot];
+
+        c->latency = snapshot->active ? records : 0;
+        for (size_t i = 0; i < c->n_streams; i++)
+                c->latency = lesser_latency(c->latency, snapshot->events[c->streams[i].event].latency);
+        snapshot->latency = lesser_latency(snapshot->latency, c->latency);
+}
+
+static void snapshot_add_wants(const Supervisor *s, Snapshot *snapshot) {
+        for (const Subscription *u = s->subscriptions; u; u = u->next) {
+                for (unsigned kind = 0; kind < _RECORD_KIND_MAX; kind++)
+                        if (u->records & (1U << kind))
+                                subscription_set_add(&snapshot->record_wants[kind], u->number);
+                subscription_set_add(&snapshot->all_want, u->number);
+        }
+}
+
+/* By attr wakeup-events, whatever a user has called it. */
+static bool registration_wakes(const Registration *g) {
+        for (size_t i = 0; i < g->plan.n_attrs; i++)
+                if (!g->plan.attrs[i].watermark && g->plan.attrs[i].wakeup_events > 0)
+                        return true;
+        return false;
+}
+
+static int snapshot_add_routes(SnapshotEvent *e, Registration *g) {
+        RouteTable *table;
+        int r = registration_route_table(g, &table);
+
+        if (r == 0)
+                snapshot_set_routes(e, table);
+        return r;
+}
+
+int supervisor_build_snapshot(void *userdata, Snapshot **ret) {
+        Supervisor *s = userdata;
+        _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
+        nsec_t latency = records_latency(s);
+        size_t i = 0;
+        int r;
+
+        snapshot = snapshot_new(s->generation + 1, (uint32_t)s->n_cpus, s->n_registrations);
+        if (!snapshot)
+                return error_origin(-ENOMEM);
+        for (Registration *g = s->registrations; g; g = g->next) {
+                SnapshotEvent *e = &snapshot->events[i++];
+
+                e->event = event_ref(g->event);
+                e->layout = g->layout;
+                e->exclude_self = g->exclude_self;
+                e->interval = g->enabled ? g->event->spec.interval : 0;
+                snapshot->active |= g->enabled && !g->event->external;
+                snapshot->wakes |= g->enabled && registration_wakes(g);
+                r = e->interval ? snapshot_add_closed(e) : 0;
+                if (r == 0)
+                        r = snapshot_add_routes(e, g);
+                if (!g->enabled || g->event->external)
+                        e->latency = 0;
+                if (r < 0)
+                        return r;
+        }
+        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
+                r = snapshot_add_streams(s, snapshot, slot);
+                if (r < 0)
+                        return r;
+                snapshot_add_latency(snapshot, slot, latency);
+        }
+        snapshot_add_wants(s, snapshot);
+        snapshot->notes = s->wants_tasks;
+        *ret = TAKE_PTR(snapshot);
+        return 0;
+}
+
+/* Streams change over only where there are others beside those that are active. */
+bool supervisor_changes_over(const void *userdata) {
+        const Supervisor *s = userdata;
+
+        for (const Registration *g = s->registrations; g; g = g->next)
+                if (g->pending.n > 0)
+                        return true;
+        return false;
+}
+
+void supervisor_note_published(void *userdata) {
+        Supervisor *s = userdata;
+
+        s->owes_snapshot = false;
+}
