@@ -4,7 +4,17 @@
  */
 #pragma once
 
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/model/event.h"
+#include "daemon/supervisor/events/registration.h"
+
+typedef struct Supervisor Supervisor;
+
+/* Events that were removed while streams were there, the oldest first. */
+typedef struct RemovedEvents {
+        struct RemovedEvent *first, *last;
+        size_t n_bytes;
+        uint64_t forgotten; /* last subscriber that was there when the last one went that there is no room for; 0: none */
+} RemovedEvents;
 
 typedef struct RemovedEvent {
         struct RemovedEvent *next;

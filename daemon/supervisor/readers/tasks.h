@@ -1,0 +1,31 @@
+/* For the supervisor: who the tasks are, and who moves between cgroups. Main thread only. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/base/error.h"
+#include "daemon/reader/reader.h"
+
+typedef struct Supervisor Supervisor;
+
+/* The stream of each CPU that says who moves between cgroups: cgroup:cgroup_attach_task. */
+typedef struct CgroupMigrations {
+        Plan *plan;        /* NULL: there is none */
+        MoveFields fields; /* as the readers have it, but for the id */
+        int *fds;          /* by slot, -1: it has none */
+} CgroupMigrations;
+
+/*
+ * Before a stream begins, and when the carriers were enabled while somebody is subscribed: the
+ * dispatcher hears of all tasks that are there. Does nothing if it knows them. REFUSED_CANCELLED, negative.
+ */
+int supervisor_learn_tasks(Supervisor *s);
+/* Once, before the rings: the stream of moves between cgroups, if this kernel has it. */
+int supervisor_find_migrations(Supervisor *s);
+/* Opens it in a ring that has a carrier, before its reader starts. If it cannot be opened it is simply not there. */
+int supervisor_open_migrations(Supervisor *s, uint32_t slot, Explanation *e);
+/* After its reader ended. */
+void supervisor_close_migrations(Supervisor *s, uint32_t slot);
+void supervisor_free_migrations(Supervisor *s);
