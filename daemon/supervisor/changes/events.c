@@ -277,7 +277,7 @@ int supervisor_remove_selected(Supervisor *s, Registration *const *selected, siz
         if (r == 0)
                 r = supervisor_publish(s);
         if (r == 0)
-                r = supervisor_remember_removed(s, selected, n);
+                r = supervisor_remember_removed(s, selected, n, s->admissions ? s->last_subscriber_id : 0);
         if (r != 0)
                 return r < 0 ? r : -EIO;
         for (size_t i = 0; i < n; i++) {

@@ -48,12 +48,12 @@ static int add_event(const Supervisor *s, LedgerBase *b, const DispatcherReport 
         return 0;
 }
 
-static int add_probes(Supervisor *s, LedgerBase *b, const Subscription *u) {
+static int add_probes(Supervisor *s, LedgerBase *b, const LedgerWants *wants) {
         for (const Registration *g = s->registrations; g; g = g->next) {
                 uint64_t hits, missed;
                 ProbeBase *more;
 
-                if (!g->probe || !subscription_selects(u, g->event) ||
+                if (!g->probe || !wants->has(wants->userdata, g->event) ||
                     !probe_read_profile(&s->tracing, g->probe, &hits, &missed) || missed == 0)
                         continue;
                 more = reallocarray(b->probes, b->n_probes + 1, sizeof(*more));
@@ -74,14 +74,15 @@ static int add_rings(const Supervisor *s, LedgerBase *b) {
         return 0;
 }
 
-static int base_fill(Supervisor *s, const Subscription *u, LedgerBase *b) {
+static int base_fill(Supervisor *s, const LedgerWants *wants, LedgerBase *b) {
         DispatcherReport report = { .n_subscribers = 0 };
+        const Event *event;
         int r = counter_get(&s->dispatcher.n_late_samples) > 0 ? supervisor_report(s, &report, NULL) : 0;
 
-        for (size_t i = 0; i < u->n_routes && r == 0; i++)
-                r = add_event(s, b, &report, u->routes[i].registration->event);
+        for (size_t i = 0; r == 0 && (event = wants->get(wants->userdata, i)); i++)
+                r = add_event(s, b, &report, event);
         if (r == 0)
-                r = add_probes(s, b, u);
+                r = add_probes(s, b, wants);
         if (r == 0)
                 r = add_rings(s, b);
         dispatcher_report_deinit(&report);
@@ -92,14 +93,14 @@ static int base_fill(Supervisor *s, const Subscription *u, LedgerBase *b) {
         return r;
 }
 
-int ledger_base_new(Supervisor *s, const Subscription *u, LedgerBase **ret) {
+int ledger_base_new(Supervisor *s, const LedgerWants *wants, LedgerBase **ret) {
         LedgerBase *b = calloc(1, sizeof(*b));
         int r;
 
         *ret = NULL;
         if (!b)
                 return error_origin(-ENOMEM);
-        r = base_fill(s, u, b);
+        r = base_fill(s, wants, b);
         s->base_bytes += b->n_bytes;
         if (r != 0 || s->base_bytes > BASES_BYTES)
                 b = ledger_base_free(s, b);

@@ -4,7 +4,14 @@
  */
 #pragma once
 
-#include "daemon/supervisor/supervisor.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/model/event.h"
+#include "daemon/model/loss.h"
+
+typedef struct Supervisor Supervisor;
 
 /* occurred = delivered + filtered + all of lost */
 typedef struct LedgerNumbers {
@@ -37,8 +44,15 @@ typedef struct LedgerBase {
         size_t n_bytes;
 } LedgerBase;
 
-/* Right after the cut. *ret is NULL, and that is no failure, if there is no room for it; its stream's ledger says less then. */
-int ledger_base_new(Supervisor *s, const Subscription *u, LedgerBase **ret);
+/* Which events somebody has asked for. */
+typedef struct LedgerWants {
+        const void *userdata;
+        const Event *(*get)(const void *userdata, size_t i);           /* the i-th of those that it gets; NULL: there are no more */
+        bool (*has)(const void *userdata, const Event *event);         /* it has asked for it, be it there or no more */
+} LedgerWants;
+
+/* Of these events, right after the cut. *ret is NULL, and that is no failure, if there is no room for it; its stream's ledger says less then. */
+int ledger_base_new(Supervisor *s, const LedgerWants *wants, LedgerBase **ret);
 LedgerBase *ledger_base_free(Supervisor *s, LedgerBase *b);
 /* False: not known. What had no numbers yet had zeros. */
 bool ledger_base_find(const LedgerBase *b, uint32_t event, uint32_t slot, LedgerNumbers *ret);

@@ -62,7 +62,7 @@ static int ring_counts_new(const RingLosses *l, Perfd__V1__Count ***ret, size_t 
 /* A stream's ledger has what concerns it: where its side records come from, and where what it wanted may have been lost. */
 static bool ring_is_in(const LedgerScope *scope, const RingLosses *since) {
         if (scope->stream)
-                return scope->subscription->records || since->side_lost || since->unknown_id || since->undecodable;
+                return scope->stream->has_records || since->side_lost || since->unknown_id || since->undecodable;
         return scope->is_all;
 }
 
@@ -150,7 +150,7 @@ static int ledger_add_removed(const Supervisor *s, const LedgerScope *scope, con
         int r = 0;
 
         for (const RemovedEvent *e = s->removed.first; e && r == 0; e = e->next) {
-                if (!removed_concerns(e, scope->stream->id) || !subscription_selects(scope->subscription, e->event))
+                if (!removed_concerns(e, scope->stream->id) || !scope->stream->wants.has(scope->stream->wants.userdata, e->event))
                         continue;
                 r = ledger_add_removed_event(s, scope, report, e, ledger);
                 if (r == 0 && e->has_probe)
@@ -160,21 +160,7 @@ static int ledger_add_removed(const Supervisor *s, const LedgerScope *scope, con
         return r;
 }
 
-/* Whether it has asked for one of the events that the ledger is of. */
-static bool subscriber_is_in(const Supervisor *s, const LedgerScope *scope, uint64_t id) {
-        const Admission *a = s->admissions;
-        const Subscription *u;
-        bool any = scope->is_all;
-
-        while (a && a->id != id)
-                a = a->next;
-        u = a ? s->by_number[a->number] : NULL;
-        for (size_t i = 0; u && i < u->n_routes && !any; i++)
-                any = ledger_has(scope, u->routes[i].registration->event);
-        return any;
-}
-
-static int ledger_add_subscribers(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report,
+static int ledger_add_subscribers(const LedgerScope *scope, const DispatcherReport *report,
                                   Perfd__V1__Ledger *ledger) {
         ledger->subscribers = calloc(report->n_subscribers + 1, sizeof(*ledger->subscribers));
         if (!ledger->subscribers)
@@ -185,7 +171,7 @@ static int ledger_add_subscribers(const Supervisor *s, const LedgerScope *scope,
                 uint8_t bytes[512]; /* the longest row: a peer's text and ten numbers */
                 size_t n;
 
-                if (!subscriber_is_in(s, scope, report->subscribers[i].id))
+                if (!scope->has_subscriber(scope->userdata, scope, report->subscribers[i].id))
                         continue;
                 subscriber_row_fill(&report->subscribers[i], &borrowed, counts, dropped);
                 n = perfd__v1__subscriber_ledger__pack(&borrowed, bytes);
@@ -225,7 +211,7 @@ int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherR
                 r = ledger_add_probes(s, scope, ledger);
         if (r == 0)
                 r = scope->stream ? ledger_add_removed(s, scope, report, ledger) :
-                                    ledger_add_subscribers(s, scope, report, ledger);
+                                    ledger_add_subscribers(scope, report, ledger);
         ledger_truncate(ledger);
         if (r < 0) {
                 perfd__v1__ledger__free_unpacked(ledger, NULL);
@@ -265,8 +251,10 @@ static int find_ids(const Supervisor *s, char *const *names, size_t n_names, uin
         return 0;
 }
 
-int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names, Perfd__V1__Ledger **ret, Explanation *e) {
-        LedgerScope scope = { .is_all = n_names == 0 };
+int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names,
+                      bool (*has_subscriber)(const void *userdata, const LedgerScope *scope, uint64_t id), const void *userdata,
+                      Perfd__V1__Ledger **ret, Explanation *e) {
+        LedgerScope scope = { .is_all = n_names == 0, .has_subscriber = has_subscriber, .userdata = userdata };
         DispatcherReport report = { .n_subscribers = 0 };
         _cleanup_free_ uint32_t *ids = NULL;
         int r = 0;

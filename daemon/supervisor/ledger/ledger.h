@@ -4,18 +4,30 @@
 #include "daemon/supervisor/supervisor.h"
 #include "daemon/supervisor/ledger/base.h"
 
+/* A stream that ends. */
+typedef struct LedgerStream {
+        uint64_t id;
+        const LedgerBase *base; /* where the numbers stood when it began; NULL: not known */
+        LedgerWants wants;
+        bool has_records;       /* it has asked for side records */
+} LedgerStream;
+
 /* What a ledger is of. */
-typedef struct LedgerScope {
+typedef struct LedgerScope LedgerScope;
+struct LedgerScope {
         bool is_all;        /* all events; else: */
         const uint32_t *ids; /* of these, sorted; borrowed */
         size_t n_ids;
-        const Admission *stream;          /* NULL, or whose end it is for: then of what it has asked for, */
-        const Subscription *subscription; /* by this one */
+        const LedgerStream *stream; /* NULL, or whose end it is for: then of what it has asked for; else with rows of subscribers: */
+        bool (*has_subscriber)(const void *userdata, const LedgerScope *scope, uint64_t id); /* it gets one of these events */
+        const void *userdata;
         bool is_unreported; /* the dispatcher did not answer: what was late is not known, and no row is exact */
-} LedgerScope;
+};
 
-/* Of these events, or, without names, of all. Refused: a name means none, the dispatcher does not answer. */
-int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names, Perfd__V1__Ledger **ret, Explanation *e);
+/* Of these events, or, without names, of all; with rows of their subscribers, for which LedgerScope.has_subscriber is asked. Refused: a name means none, the dispatcher does not answer. */
+int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names,
+                      bool (*has_subscriber)(const void *userdata, const LedgerScope *scope, uint64_t id), const void *userdata,
+                      Perfd__V1__Ledger **ret, Explanation *e);
 /* After a cut and a report. What was begun of it is freed on failure. -ENOMEM */
 int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret);
 /* As LedgerScope has them. */

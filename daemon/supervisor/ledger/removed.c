@@ -47,16 +47,16 @@ static void append(Supervisor *s, RemovedEvent *e) {
         }
 }
 
-static int remember(Supervisor *s, Registration *g) {
+static int remember(Supervisor *s, Registration *g, uint64_t last_subscriber) {
         RemovedEvent *e = calloc(1, sizeof(*e) + g->event->n_slots * sizeof(*e->has_slot));
         int r;
 
         if (!e) {
-                miss(s, s->last_subscriber_id);
+                miss(s, last_subscriber);
                 return 0;
         }
         e->event = event_ref(g->event);
-        e->last_subscriber = s->last_subscriber_id;
+        e->last_subscriber = last_subscriber;
         for (uint32_t slot = 0; slot < g->event->n_slots; slot++)
                 e->has_slot[slot] = registration_has_slot(g, slot);
         e->is_exact = !g->probe || probe_is_exact(g->probe);
@@ -71,21 +71,16 @@ static int remember(Supervisor *s, Registration *g) {
         return r;
 }
 
-int supervisor_remember_removed(Supervisor *s, Registration *const *removed, size_t n) {
+int supervisor_remember_removed(Supervisor *s, Registration *const *removed, size_t n, uint64_t last_subscriber) {
         int r = 0;
 
         thread_assert(THREAD_MAIN);
-        for (size_t i = 0; s->admissions && i < n && r == 0; i++)
-                r = remember(s, removed[i]);
+        for (size_t i = 0; last_subscriber != 0 && i < n && r == 0; i++)
+                r = remember(s, removed[i], last_subscriber);
         return r;
 }
 
-void supervisor_forget_removed(Supervisor *s) {
-        uint64_t oldest = UINT64_MAX;
-
-        for (const Admission *a = s->admissions; a && s->removed.first; a = a->next)
-                if (a->id < oldest)
-                        oldest = a->id;
+void supervisor_forget_removed(Supervisor *s, uint64_t oldest) {
         while (s->removed.first && s->removed.first->last_subscriber < oldest)
                 forget_first(s);
 }

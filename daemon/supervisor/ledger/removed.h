@@ -27,12 +27,12 @@ typedef struct RemovedEvent {
 } RemovedEvent;
 
 /*
- * They are disabled, unlinked and published without, and their fds are still open. Does nothing without streams. What there
+ * They are disabled, unlinked and published without, and their fds are still open. last_subscriber: of the streams that are there; 0: there are none, and it does nothing. What there
  * is no memory for is missing in closing ledgers, which say so. Negative: errno of a read.
  */
-int supervisor_remember_removed(Supervisor *s, Registration *const *removed, size_t n);
-/* A stream has ended. */
-void supervisor_forget_removed(Supervisor *s);
+int supervisor_remember_removed(Supervisor *s, Registration *const *removed, size_t n, uint64_t last_subscriber);
+/* A stream has ended; oldest: of those that are there, UINT64_MAX: none is. */
+void supervisor_forget_removed(Supervisor *s, uint64_t oldest);
 void supervisor_free_removed(Supervisor *s);
 /* Whether a stream that ends now, or any (0), was there with it. */
 bool removed_concerns(const RemovedEvent *e, uint64_t subscriber);

@@ -11,6 +11,7 @@
 #include "daemon/base/log.h"
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/streams/close.h"
 #include "daemon/supervisor/readers/wait.h"
 #include "daemon/supervisor/events/room.h"
 
@@ -151,7 +152,7 @@ static int handle_status(RequestContext *a, Explanation *e) {
 static int handle_ledger(RequestContext *a, Explanation *e) {
         const Perfd__V1__LedgerRequest *q = a->request->ledger;
         Perfd__V1__Ledger *ledger;
-        int r = supervisor_ledger(a->supervisor, q->events, q->n_events, &ledger, e);
+        int r = supervisor_ledger(a->supervisor, q->events, q->n_events, supervisor_has_subscriber, a->supervisor, &ledger, e);
 
         if (r != 0)
                 return r;

@@ -10,6 +10,35 @@
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/readers/wait.h"
 
+static const Event *get_event(const void *userdata, size_t i) {
+        const Subscription *u = userdata;
+
+        return i < u->n_routes ? u->routes[i].registration->event : NULL;
+}
+
+static bool has_event(const void *userdata, const Event *event) {
+        return subscription_selects(userdata, event);
+}
+
+LedgerWants subscription_wants(const Subscription *u) {
+        return (LedgerWants){ .userdata = u, .get = get_event, .has = has_event };
+}
+
+/* Whether it has asked for one of the events that the ledger is of. */
+bool supervisor_has_subscriber(const void *userdata, const LedgerScope *scope, uint64_t id) {
+        const Supervisor *s = userdata;
+        const Admission *a = s->admissions;
+        const Subscription *u;
+        bool any = scope->is_all;
+
+        while (a && a->id != id)
+                a = a->next;
+        u = a ? s->by_number[a->number] : NULL;
+        for (size_t i = 0; u && i < u->n_routes && !any; i++)
+                any = ledger_has(scope, u->routes[i].registration->event);
+        return any;
+}
+
 static int post_cut(Supervisor *s, uint64_t id) {
         DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
@@ -40,8 +69,9 @@ static int post_close(Supervisor *s, const StreamEnd *end, const Perfd__V1__Ledg
 static int close_stream(Supervisor *s, const Admission *a, const DispatcherReport *report, bool is_unreported,
                         const StreamEnd *end) {
         _cleanup_free_ uint32_t *ids = NULL;
-        LedgerScope scope = { .stream = a, .is_unreported = is_unreported };
         const Subscription *u = s->by_number[a->number];
+        const LedgerStream stream = { .id = a->id, .base = a->base, .wants = subscription_wants(u), .has_records = u->records != 0 };
+        LedgerScope scope = { .stream = &stream, .is_unreported = is_unreported };
         Perfd__V1__Ledger *ledger;
         int r;
 
@@ -51,7 +81,6 @@ static int close_stream(Supervisor *s, const Admission *a, const DispatcherRepor
         for (size_t i = 0; i < u->n_routes; i++)
                 ids[i] = u->routes[i].registration->event->id;
         ledger_sort_ids(ids, u->n_routes);
-        scope.subscription = u;
         scope.ids = ids;
         scope.n_ids = u->n_routes;
         r = ledger_make(s, &scope, report, &ledger);

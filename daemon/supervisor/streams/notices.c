@@ -10,6 +10,15 @@
 
 #define ENDS_AT_ONCE 64
 
+static uint64_t oldest_subscriber(const Supervisor *s) {
+        uint64_t oldest = UINT64_MAX;
+
+        for (const Admission *a = s->admissions; a; a = a->next)
+                if (a->id < oldest)
+                        oldest = a->id;
+        return oldest;
+}
+
 /* Those that want to end now end at one cut. */
 int supervisor_on_notices(void *userdata) {
         Supervisor *s = userdata;
@@ -54,7 +63,7 @@ int supervisor_on_notices(void *userdata) {
                         r = checkpoint(NULL);
         }
         supervisor_count_given(s);
-        supervisor_forget_removed(s);
+        supervisor_forget_removed(s, oldest_subscriber(s));
         if (r >= 0 && s->owes_snapshot)
                 r = supervisor_publish(s);
         if (r >= 0 && s->stopping && s->n_subscribers == 0)

@@ -14,6 +14,7 @@
 #include "daemon/base/log.h"
 #include "daemon/supervisor/streams/grants.h"
 #include "daemon/supervisor/ledger/base.h"
+#include "daemon/supervisor/streams/close.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/ledger/removed.h"
 #include "daemon/supervisor/requests/requests.h"
@@ -360,6 +361,13 @@ static void supervisor_share_pool(Supervisor *s, Subscription *u, const Admissio
                           "a subscriber cannot share packets with others, and gets copies: %s", error_text(r));
 }
 
+/* Its closing ledger says what has happened since. */
+static int new_base(Supervisor *s, const Subscription *u, Admission *a) {
+        const LedgerWants wants = subscription_wants(u);
+
+        return ledger_base_new(s, &wants, &a->base);
+}
+
 /* What is reserved for it is the caller's to give back, if this fails. */
 static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Admission *a,
                                          Explanation *e) {
@@ -385,7 +393,7 @@ static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Per
         if (r == 0)
                 r = is_new ? supervisor_publish_at_cut(s) : supervisor_cut(s);
         if (r == 0)
-                r = ledger_base_new(s, u, &a->base);
+                r = new_base(s, u, a);
         if (r == 0)
                 r = supervisor_begin(s, s->last_subscriber_id);
         if (r == 0) {
