@@ -10,8 +10,11 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor/changes/changes.h"
+#include "daemon/supervisor/configuration/configuration.h"
 #include "daemon/supervisor/events/external.h"
 #include "daemon/supervisor/events/inherited-probes.h"
+#include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/streams/close.h"
 #include "daemon/supervisor/streams/snapshot.h"
 

@@ -16,8 +16,11 @@
 #include "daemon/kernel/event/open.h"
 #include "daemon/kernel/privileges/system-calls.h"
 #include "daemon/kernel/task/tasks.h"
+#include "daemon/supervisor/changes/changes.h"
+#include "daemon/supervisor/configuration/configuration.h"
 #include "daemon/supervisor/configuration/load-kept.h"
 #include "daemon/supervisor/configuration/retry.h"
+#include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/ledger/base.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/ledger/removed.h"
@@ -25,6 +28,7 @@
 #include "daemon/supervisor/streams/sockets.h"
 #include "daemon/supervisor/events/charges.h"
 #include "daemon/supervisor/events/room.h"
+#include "daemon/supervisor/subscriptions/subscription.h"
 
 #define DISPATCHER_END_MOST (10 * NSEC_PER_SEC) /* what is in its queues goes first */
 #define SELF_FILTER_MAX 2048 /* of the page that PERF_EVENT_IOC_SET_FILTER takes */

@@ -15,12 +15,16 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/supervisor/events/external.h"
+#include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/events/external.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/registered.h"
+#include "daemon/supervisor/events/select.h"
 #include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/resolve/external.h"
+#include "daemon/supervisor/subscriptions/subscription.h"
 
 /* Who inherits it has to be known when it is enabled again, and is told by births only. */
 static bool is_inherited(const EventSpec *spec) {

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "daemon/supervisor/changes/extend.h"
 #include "daemon/supervisor/events/registered.h"
 
 typedef struct Part {

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor/changes/changes.h"
+#include "daemon/supervisor/changes/extend.h"
 #include "daemon/supervisor/events/quota.h"
 
 static int watch_names(Supervisor *s, CgroupNaming naming, const Strings *names, Explanation *e) {

@@ -11,11 +11,13 @@
 #include "config/host.h"
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
+#include "daemon/kernel/event/open.h"
+#include "daemon/kernel/host/hotplug.h"
+#include "daemon/kernel/task/tasks.h"
+#include "daemon/supervisor/changes/changes.h"
+#include "daemon/supervisor/changes/extend.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/readers/wait.h"
-#include "daemon/kernel/host/hotplug.h"
-#include "daemon/kernel/event/open.h"
-#include "daemon/kernel/task/tasks.h"
 
 #define JOIN_LOOK (10 * NSEC_PER_MSEC) /* at a thread that was told to end: nearly all have by then */
 #define JOIN_MOST (5 * NSEC_PER_SEC)

@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/ledger/removed.h"
 #include "daemon/supervisor/readers/wait.h"

@@ -12,8 +12,12 @@
 #include <string.h>
 
 #include "daemon/kernel/event/open.h"
+#include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/changes/replace.h"
 #include "daemon/supervisor/events/registered.h"
+#include "daemon/supervisor/events/select.h"
+#include "daemon/supervisor/subscriptions/subscription.h"
 
 /* ---- what is to be ----------------------------------------------------------------------------------------------- */
 

@@ -10,8 +10,9 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/kernel/event/ring-limits.h"
 #include "daemon/kernel/event/open.h"
+#include "daemon/kernel/event/ring-limits.h"
+#include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/room.h"
 

@@ -17,6 +17,8 @@
 #include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/changes/replace.h"
+#include "daemon/supervisor/configuration/configuration.h"
 
 static int difference_new(const char *field, const char *before, const char *after, Perfd__V1__Difference ***list,
                           size_t *n) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor/changes/replace.h"
 #include "daemon/supervisor/requests/requests.h"
 
 void reload_deinit(Supervisor *s, Reload *w) {

@@ -19,8 +19,11 @@
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
 #include "daemon/supervisor/access/access.h"
-#include "daemon/supervisor/streams/grants.h"
+#include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/changes/replace.h"
+#include "daemon/supervisor/configuration/configuration.h"
+#include "daemon/supervisor/streams/access-change.h"
 
 static int reload_commit(Supervisor *s, Reload *w, Explanation *e) {
         Registration *added = TAKE_PTR(w->added);

@@ -1,7 +1,10 @@
 /* Between supervisor/configuration/reload.c, supervisor/configuration/reload-prepare.c and supervisor/configuration/plan.c: what another configuration changes. Main thread only. */
 #pragma once
 
+#include "daemon/supervisor/changes/changes.h"
+#include "daemon/supervisor/changes/extend.h"
 #include "daemon/supervisor/changes/kept.h"
+#include "daemon/supervisor/changes/replace.h"
 #include "daemon/supervisor/configuration/retry.h"
 #include "daemon/supervisor/events/configured.h"
 #include "daemon/supervisor/supervisor.h"

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/supervisor/changes/changes.h"
+#include "daemon/supervisor/events/select.h"
 #include "daemon/supervisor/requests/requests.h"
 
 #define RETRY_FIRST_USEC UINT64_C(1000000)

@@ -1,7 +1,7 @@
 /* Whether a configuration fits this host, by opening everything once. */
 #include "daemon/supervisor/supervisor.h"
 
-#include "config/parse/load.h"
+#include "daemon/supervisor/configuration/configuration.h"
 #include "daemon/supervisor/configuration/reload.h"
 #include "daemon/supervisor/events/configured.h"
 #include "daemon/supervisor/requests/requests.h"

@@ -38,7 +38,7 @@ struct Registration {
         SampleLayout *layout;         /* of what speaks; NULL of external events */
         SampleLayout *pending_layout; /* of `pending`; NULL: the same */
         Opened opened;  /* what speaks */
-        Opened pending; /* muted: the replacement before the switch, what was replaced after it */
+        Opened pending; /* on standby: the replacement before the switch, what was replaced after it */
         bool enabled;
         bool kept;         /* stands in the state file */
         bool is_selected;  /* while a change is prepared: it is in the change's list already */

@@ -8,6 +8,7 @@
 #include "daemon/supervisor/changes/kept.h"
 #include "daemon/supervisor/events/name-pattern.h"
 #include "daemon/supervisor/events/registered.h"
+#include "daemon/supervisor/events/select.h"
 
 void event_refs_deinit(EventRefs *r) {
         for (size_t i = 0; i < r->n; i++)

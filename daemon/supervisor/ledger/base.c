@@ -10,6 +10,7 @@
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/readers/wait.h"
+#include "daemon/supervisor/subscriptions/subscription.h"
 
 #define BASES_BYTES ((size_t)16 << 20) /* of all streams */
 

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/supervisor/resolve/external.h"
+#include "daemon/supervisor/events/select.h"
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/removed.h"
 #include "daemon/supervisor/readers/wait.h"
+#include "daemon/supervisor/resolve/external.h"
+#include "daemon/supervisor/subscriptions/subscription.h"
 
 #define LEDGER_MAX (FRAME_MAX_SERVER - ((size_t)64 << 10)) /* bytes, with room for what is around it in a frame */
 

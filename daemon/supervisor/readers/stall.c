@@ -12,6 +12,10 @@
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/kernel/task/tasks.h"
+#include "daemon/supervisor/changes/changes.h"
+#include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/readers/wait.h"
 #include "daemon/supervisor/supervisor.h"
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */

@@ -5,7 +5,10 @@
 
 #include "config/parse/load.h"
 #include "daemon/base/log.h"
+#include "daemon/supervisor/changes/changes.h"
+#include "daemon/supervisor/configuration/configuration.h"
 #include "daemon/supervisor/events/own.h"
+#include "daemon/supervisor/events/select.h"
 
 static int refs_message(const EventRefs *from, Perfd__V1__EventRef ***ret, size_t *ret_n) {
         Perfd__V1__EventRef **refs = calloc(from->n + 1, sizeof(*refs));

@@ -14,6 +14,7 @@
 #include "daemon/supervisor/streams/close.h"
 #include "daemon/supervisor/readers/wait.h"
 #include "daemon/supervisor/events/room.h"
+#include "daemon/supervisor/streams/subscribe.h"
 
 static int handle_hello(RequestContext *a, Explanation *e) {
         const Perfd__V1__Hello *hello = a->request->hello;

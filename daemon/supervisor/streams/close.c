@@ -9,6 +9,7 @@
 
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/readers/wait.h"
+#include "daemon/supervisor/subscriptions/subscription.h"
 
 static const Event *get_event(const void *userdata, size_t i) {
         const Subscription *u = userdata;

@@ -12,13 +12,14 @@
 #include "config/value.h"
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
-#include "daemon/supervisor/streams/grants.h"
 #include "daemon/supervisor/ledger/base.h"
 #include "daemon/supervisor/streams/close.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/ledger/removed.h"
-#include "daemon/supervisor/requests/requests.h"
 #include "daemon/supervisor/readers/wait.h"
+#include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/subscriptions/grants.h"
+#include "daemon/supervisor/subscriptions/subscription.h"
 
 #define QUEUE_MIN ((size_t)64 * 1024)
 #define PAGES_OF_RING 2 /* beside its bytes: the words of each side */

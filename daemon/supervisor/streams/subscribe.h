@@ -3,6 +3,7 @@
 
 #include "daemon/supervisor/supervisor.h"
 
+int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Explanation *e);
 /* The dispatcher has nothing of this subscriber any more; `number` is its subscription's. Negative: fatal. */
 int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number);
 /* Fds that streams hold, for the share of them that clients may have. */

@@ -6,7 +6,7 @@
  * when somebody subscribes, each time queues have grown by some megabytes, and when the kernel says that a limit was reached.
  * So perfd drops samples, which it counts, before the kernel ends it. Nothing of this runs while nothing grows.
  */
-#include "daemon/supervisor/streams/memory.h"
+#include "daemon/supervisor/subscriptions/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>

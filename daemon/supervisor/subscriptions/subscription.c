@@ -11,7 +11,8 @@
 #include "daemon/base/glob.h"
 #include "daemon/base/log.h"
 #include "daemon/encode/descriptor.h"
-#include "daemon/supervisor/streams/grants.h"
+#include "daemon/supervisor/subscriptions/grants.h"
+#include "daemon/supervisor/subscriptions/subscription.h"
 
 #define NAME_COST ((size_t)128) /* of each name that a subscription has, beside its bytes: copy, place in a list, place in an index */
 #define DESCRIPTORS_SIZE ((size_t)256 * 1024) /* bytes of descriptors in one packet */

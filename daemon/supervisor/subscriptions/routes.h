@@ -14,7 +14,7 @@
 #include "daemon/model/snapshot.h"
 #include "daemon/route/match.h"
 #include "daemon/stream/buffer-pool.h"
-#include "daemon/supervisor/streams/memory.h"
+#include "daemon/supervisor/subscriptions/memory.h"
 
 #define PATTERNS_MAX 10000 /* of one subscription: as many as there are events */
 #define GLOBS_MAX 256      /* of them: each is matched with the name of every event, also of those that come later */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/supervisor/access/access.h"
-#include "daemon/supervisor/streams/routes.h"
+#include "daemon/supervisor/subscriptions/routes.h"
 
 bool subscription_grants(const Subscription *u, const Event *event);
 /* What its samples have to match; NULL: they all do. */
@@ -15,8 +15,5 @@ SubscriptionGrant *subscription_grant_free(SubscriptionGrant *g);
 int subscription_limit(Subscription *u, const Access *a, uint32_t records, Explanation *e);
 /* Who asks for a stream. Refused as access_of() */
 int admission_remember_peer(Admission *a, const Connection *c, Explanation *e);
-/*
- * Behind a reload: other rules hold. Streams that they do not grant as they are end with the reason "not-granted"; what a stream
- * may have is never less than it asked for, and never more than it was granted. Negative: fatal.
- */
-int supervisor_change_access(Supervisor *s, Config *c);
+/* Whether other rules still grant all that it may ever select. */
+bool subscription_is_granted(const Subscription *u, const Access *a);

@@ -2,12 +2,11 @@
  * What access.rules grant of a subscription. A rule's predicate is joined to the client's own condition, which readers evaluate: so
  * a sample that is not granted never leaves the CPU on which it happened, and nothing is asked twice.
  */
-#include "daemon/supervisor/streams/grants.h"
+#include "daemon/supervisor/subscriptions/grants.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
 #include "daemon/base/printable.h"
 #include "daemon/supervisor/events/own.h"
 #include "daemon/supervisor/streams/close.h"
@@ -158,7 +157,7 @@ static bool has_interval(const Subscription *u) {
         return false;
 }
 
-static bool is_still_granted(const Access *a, const Subscription *u) {
+bool subscription_is_granted(const Subscription *u, const Access *a) {
         const char *where = u->grant ? u->grant->where : NULL;
 
         if (!a->is_limited)
@@ -168,42 +167,4 @@ static bool is_still_granted(const Access *a, const Subscription *u) {
         if (!a->rule->where)
                 return true;
         return where && strcmp(where, a->rule->where) == 0 && !has_interval(u); /* one of its events has got an interval since */
-}
-
-/* Each once: the dispatcher takes a moment to end them. */
-static int end_streams(Supervisor *s) {
-        StreamEnd *ends = NULL;
-        size_t n = 0;
-        int r;
-
-        for (Admission *a = s->admissions; a; a = a->next) {
-                const Access access = a->is_ruled ? access_for(s->access, &a->peer) : ACCESS_ALL;
-                StreamEnd *more;
-
-                if (a->is_ending || is_still_granted(&access, s->by_number[a->number]))
-                        continue;
-                more = reallocarray(ends, n + 1, sizeof(*more));
-                if (!more) {
-                        free(ends);
-                        return error_origin(-ENOMEM);
-                }
-                ends = more;
-                ends[n++] = (StreamEnd){ .id = a->id, .reason = "not-granted" };
-                a->is_ending = true;
-                log_print(LOG_NOTICE, MESSAGE_ACCESS_ENDED,
-                          "the stream of subscriber %llu ends: the access rules for uid %u have changed",
-                          (unsigned long long)a->id, (unsigned)a->peer.uid);
-        }
-        r = n > 0 ? supervisor_close_streams(s, ends, n) : 0;
-        free(ends);
-        return r;
-}
-
-int supervisor_change_access(Supervisor *s, Config *c) {
-        Config *before = s->access;
-
-        s->access = config_ref(c);
-        config_unref(before);
-        own_recheck(s);
-        return end_streams(s);
 }

@@ -1,0 +1,23 @@
+/* Events that become others while they run. Main thread only. */
+#pragma once
+
+#include "daemon/supervisor/supervisor.h"
+
+/* What an event is about to become, which keeps its id. */
+typedef struct Replacement {
+        Registration *registration;
+        Event *event;   /* what it will be */
+        bool has_rate;  /* period, frequency or interval change, and with them the next two */
+        AttrPlan plan;
+        SampleLayout *layout;
+        bool needs_fds; /* something changes that fds know */
+        Opened opened;  /* disabled */
+} Replacement;
+
+#define REPLACEMENT_NULL ((Replacement){ .registration = NULL })
+
+/* From the event's spec to `wanted`, which event_spec_can_become() is true of. Opens it; nothing is changed. */
+int replacement_prepare(Supervisor *s, Registration *r, const EventSpec *wanted, Replacement *ret, Explanation *e);
+void replacement_deinit(Supervisor *s, Replacement *p);
+/* All of them speak in the place of what is open, or, refused, none of them. Their contents move. */
+int supervisor_replace(Supervisor *s, Replacement *list, size_t n, Explanation *e);
