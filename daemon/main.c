@@ -222,7 +222,8 @@ static int fail(int r, const Explanation *e) {
 
 int main(int argc, char **argv) {
         Options o = { .ready_fd = -1 };
-        Supervisor s = { .ready_fd = -1, .acknowledge_fd = -1, .hotplug_fd = -1, .memory = SUBSCRIBER_MEMORY_NULL, .losses = LOSSES_NULL, .tracing = TRACING_NULL, .closer = CLOSER_NULL };
+        Supervisor s = { .loop.ready_fd = -1, .host.tracing = TRACING_NULL, .closer = CLOSER_NULL, .readers.acknowledge_fd = -1,
+                         .subscriptions.memory = SUBSCRIBER_MEMORY_NULL, .ledger.losses = LOSSES_NULL, .changes.hotplug_fd = -1 };
         Explanation e = EXPLANATION_NULL;
         int r;
 
@@ -231,32 +232,32 @@ int main(int argc, char **argv) {
         if (r >= 0)
                 return r;
         thread_become(THREAD_MAIN);
-        s.dispatcher.mailbox = s.dispatcher.words = MAILBOX_NULL;
-        s.dispatcher.dispatching = DISPATCHING_NULL;
+        s.readers.dispatcher.mailbox = s.readers.dispatcher.words = MAILBOX_NULL;
+        s.readers.dispatcher.dispatching = DISPATCHING_NULL;
         r = o.any_host ? 0 : cpus_tell_config();
         if (r < 0)
                 return fail(r, &e);
-        s.config = load_config(o.config);
-        if (!s.config)
+        s.settings.config = load_config(o.config);
+        if (!s.settings.config)
                 return EXIT_FAILURE;
         if (o.check) {
-                r = o.any_host ? 0 : state_file_check_place(s.config->state_path, &e);
+                r = o.any_host ? 0 : state_file_check_place(s.settings.config->state_path, &e);
                 if (r != 0)
                         fprintf(stderr, "%s: state: %s\n", o.config, e.text);
-                if (o.names && check_names(s.config) != 0)
+                if (o.names && check_names(s.settings.config) != 0)
                         r = -1;
-                config_unref(s.config);
+                config_unref(s.settings.config);
                 return r != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         }
         if (o.check_host) {
-                r = supervisor_check_host(s.config, o.keep_capabilities, o.json);
-                config_unref(s.config);
+                r = supervisor_check_host(s.settings.config, o.keep_capabilities, o.json);
+                config_unref(s.settings.config);
                 return r < 0 ? fail(r, &e) : r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
         }
-        s.ready_fd = o.ready_fd;
-        s.privileges.keep = o.keep_capabilities;
-        if ((o.config && !(s.config_path = realpath(o.config, NULL))) ||
-            (o.runtime_directory && !(s.runtime_directory = strdup(o.runtime_directory))))
+        s.loop.ready_fd = o.ready_fd;
+        s.host.privileges.keep = o.keep_capabilities;
+        if ((o.config && !(s.settings.config_path = realpath(o.config, NULL))) ||
+            (o.runtime_directory && !(s.settings.runtime_directory = strdup(o.runtime_directory))))
                 return fail(error_origin(-errno), &e);
 
         r = error_trace(supervisor_start(&s, &e));

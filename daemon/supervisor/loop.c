@@ -12,6 +12,7 @@
 #include "daemon/base/log.h"
 #include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/configuration/configuration.h"
+#include "daemon/supervisor/configuration/retry.h"
 #include "daemon/supervisor/events/external.h"
 #include "daemon/supervisor/events/inherited-probes.h"
 #include "daemon/supervisor/ledger/ledger.h"
@@ -24,35 +25,35 @@
 static int on_goodbye_over(sd_event_source *source, uint64_t usec, void *userdata) {
         Supervisor *s = userdata;
 
-        log_print(LOG_NOTICE, MESSAGE_NO_LEDGER, "%zu subscribers did not read their closing ledger in time", s->n_subscribers);
-        return sd_event_exit(s->event, s->exit_code);
+        log_print(LOG_NOTICE, MESSAGE_NO_LEDGER, "%zu subscribers did not read their closing ledger in time", s->readers.n_subscribers);
+        return sd_event_exit(s->operations.event, s->loop.exit_code);
 }
 
 /* Every stream is closed with its ledger; the loop ends when all have taken it, or after a while. */
-int supervisor_say_goodbye(void *userdata) {
+static int say_goodbye(void *userdata) {
         Supervisor *s = userdata;
         int r;
 
-        if (s->stopping)
+        if (s->operations.is_stopping)
                 return 0;
-        s->stopping = true;
-        notifier_send(&s->notifier, "STOPPING=1");
-        r = supervisor_disable_all(s);
+        s->operations.is_stopping = true;
+        notifier_send(&s->loop.notifier, "STOPPING=1");
+        r = supervisor_disable_all(&s->changes);
         if (r < 0) {
                 log_print(LOG_ERR, MESSAGE_NO_LEDGER,
                           "an event cannot be disabled, so streams end without a closing ledger: %s", error_text(r));
-                return sd_event_exit(s->event, s->exit_code ? s->exit_code : 1);
+                return sd_event_exit(s->operations.event, s->loop.exit_code ? s->loop.exit_code : 1);
         }
-        r = supervisor_say_last_losses(s, NULL, 0);
+        r = supervisor_say_last_losses(&s->ledger, NULL, 0);
         if (r < 0)
                 return r;
-        if (s->n_subscribers == 0)
-                return sd_event_exit(s->event, s->exit_code);
-        r = supervisor_close_all_streams(s, "shutdown");
+        if (s->readers.n_subscribers == 0)
+                return sd_event_exit(s->operations.event, s->loop.exit_code);
+        r = supervisor_close_all_streams(&s->streams, "shutdown");
         if (r < 0)
                 return r;
-        r = error_origin(sd_event_source_set_time_relative(s->goodbye, s->unanswered.since > 0 ? GOODBYE_STALLED_USEC : GOODBYE_USEC));
-        return r < 0 ? r : error_origin(sd_event_source_set_enabled(s->goodbye, SD_EVENT_ONESHOT));
+        r = error_origin(sd_event_source_set_time_relative(s->loop.goodbye, s->readers.unanswered.since > 0 ? GOODBYE_STALLED_USEC : GOODBYE_USEC));
+        return r < 0 ? r : error_origin(sd_event_source_set_enabled(s->loop.goodbye, SD_EVENT_ONESHOT));
 }
 
 static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
@@ -70,7 +71,7 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *si,
         return 0;
 }
 
-int supervisor_reload_on_signal(void *userdata) {
+static int reload_on_signal(void *userdata) {
         Supervisor *s = userdata;
         Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
         Explanation e = EXPLANATION_NULL;
@@ -79,8 +80,8 @@ int supervisor_reload_on_signal(void *userdata) {
 
         (void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
                        (unsigned long long)(clock_now(CLOCK_MONOTONIC) / NSEC_PER_USEC));
-        notifier_send(&s->notifier, state);
-        r = supervisor_reload(s, &reply, &e);
+        notifier_send(&s->loop.notifier, state);
+        r = supervisor_reload(&s->configuration, &reply, &e);
         notes_say(&s->operations.notes, "the configuration");
         if (r == 0)
                 log_print(LOG_INFO, MESSAGE_RELOADED,
@@ -89,16 +90,16 @@ int supervisor_reload_on_signal(void *userdata) {
         else if (r > 0)
                 log_print_lines(LOG_ERR, MESSAGE_RELOAD_REFUSED, LOG_FIELDS({ "REASON", e.reason }),
                                 "not reloaded, nothing has changed", e.text);
-        notifier_send(&s->notifier, "READY=1");
+        notifier_send(&s->loop.notifier, "READY=1");
         return r < 0 ? r : 0;
 }
 
 static bool threads_are_alive(Supervisor *s) {
-        bool alive = heartbeat_check(&s->dispatcher.heartbeat);
+        bool alive = heartbeat_check(&s->readers.dispatcher.heartbeat);
 
-        for (uint32_t i = 0; i < s->n_cpus; i++)
-                if (s->online[i] && !heartbeat_check(&s->readers[i].heartbeat))
-                        supervisor_doubt_reader(s, i, clock_now(CLOCK_MONOTONIC), "for its heartbeat"); /* the others go on, and so does perfd */
+        for (uint32_t i = 0; i < s->readers.n_cpus; i++)
+                if (s->readers.online[i] && !heartbeat_check(&s->readers.by_slot[i].heartbeat))
+                        supervisor_doubt_reader(&s->readers, i, clock_now(CLOCK_MONOTONIC), "for its heartbeat"); /* the others go on, and so does perfd */
         return alive;
 }
 
@@ -112,7 +113,7 @@ static int on_watchdog(sd_event_source *source, uint64_t usec, void *userdata) {
         else
                 log_print(LOG_ERR, MESSAGE_DISPATCHER_STALLED,
                           "the dispatcher (tid %d) makes no progress: the watchdog is not notified",
-                          (int)s->dispatcher.thread.tid);
+                          (int)s->readers.dispatcher.thread.tid);
         if (sd_watchdog_enabled(0, &interval) <= 0)
                 return 0;
         return sd_event_source_set_time_relative(source, interval / 3) < 0
@@ -130,23 +131,36 @@ static int source_give(sd_event_source *source) {
         return r;
 }
 
-/* Each change is made where what it is about is; and who tells the readers what. */
+/* Streams have ended: of a perfd that ends it may have been the last one. */
+static int on_notices(void *userdata) {
+        Supervisor *s = userdata;
+        int r = supervisor_on_notices(&s->streams);
+
+        if (r >= 0 && s->operations.is_stopping && s->readers.n_subscribers == 0)
+                r = sd_event_exit(s->operations.event, s->loop.exit_code);
+        return r;
+}
+
+/* Each change is made where what it is about is. */
 static void set_handlers(Supervisor *s) {
-        static int (*const make[])(void *userdata) = {
-                [CHANGE_STOP] = supervisor_say_goodbye,       [CHANGE_READERS] = supervisor_on_answers,
-                [CHANGE_HOTPLUG] = supervisor_on_hotplug,     [CHANGE_NOTICES] = supervisor_on_notices,
-                [CHANGE_CGROUPS] = supervisor_on_cgroups,     [CHANGE_ORPHANS] = supervisor_remove_orphans,
-                [CHANGE_RELOAD] = supervisor_reload_on_signal, [CHANGE_PENDING] = supervisor_retry_pending,
-                [CHANGE_LOSSES] = supervisor_on_losses,
+        const struct {
+                int (*make)(void *userdata);
+                void *userdata;
+        } handlers[] = {
+                [CHANGE_STOP] = { say_goodbye, s },
+                [CHANGE_READERS] = { supervisor_on_answers, &s->changes },
+                [CHANGE_HOTPLUG] = { supervisor_on_hotplug, &s->changes },
+                [CHANGE_NOTICES] = { on_notices, s },
+                [CHANGE_CGROUPS] = { supervisor_on_cgroups, &s->changes },
+                [CHANGE_ORPHANS] = { supervisor_remove_orphans, &s->changes },
+                [CHANGE_RELOAD] = { reload_on_signal, s },
+                [CHANGE_PENDING] = { supervisor_retry_pending, &s->configuration },
+                [CHANGE_LOSSES] = { supervisor_on_losses, &s->ledger },
         };
 
-        s->operations.event = s->event;
-        s->operations.closer = &s->closer;
+        static_assert(ARRAY_SIZE(handlers) == _CHANGE_KIND_MAX, "a change is made by nobody: give it a handler here");
         for (int kind = 0; kind < _CHANGE_KIND_MAX; kind++)
-                operations_set_handler(&s->operations, (ChangeKind)kind, make[kind], s);
-        s->hooks = (ReaderHooks){ .userdata = s, .build_snapshot = supervisor_build_snapshot,
-                                  .changes_over = supervisor_changes_over, .judge_probes = supervisor_mark_inherited_probes,
-                                  .on_cut = supervisor_settle_external, .on_published = supervisor_note_published };
+                operations_set_handler(&s->operations, (ChangeKind)kind, handlers[kind].make, handlers[kind].userdata);
 }
 
 int supervisor_start_loop(Supervisor *s) {
@@ -165,23 +179,23 @@ int supervisor_start_loop(Supervisor *s) {
         sigaddset(&set, SIGHUP);
         sigprocmask(SIG_BLOCK, &set, NULL);
         signal(SIGPIPE, SIG_IGN);
-        r = error_origin(sd_event_new(&s->event));
+        r = error_origin(sd_event_new(&s->operations.event));
         set_handlers(s);
         for (size_t i = 0; i < ARRAY_SIZE(signals) && r >= 0; i++) {
-                r = error_origin(sd_event_add_signal(s->event, &source, signals[i].number, signals[i].handler, s));
+                r = error_origin(sd_event_add_signal(s->operations.event, &source, signals[i].number, signals[i].handler, s));
                 if (r >= 0)
                         r = source_give(source);
         }
         if (r >= 0) /* the first timer of the loop, for which an fd is opened: all later ones need none */
-                r = error_origin(sd_event_add_time(s->event, &s->goodbye, CLOCK_MONOTONIC, 0, 0, on_goodbye_over, s));
+                r = error_origin(sd_event_add_time(s->operations.event, &s->loop.goodbye, CLOCK_MONOTONIC, 0, 0, on_goodbye_over, s));
         if (r >= 0)
-                r = error_origin(sd_event_source_set_enabled(s->goodbye, SD_EVENT_OFF));
+                r = error_origin(sd_event_source_set_enabled(s->loop.goodbye, SD_EVENT_OFF));
         if (r >= 0)
-                r = error_origin(sd_event_source_set_exit_on_failure(s->goodbye, true));
+                r = error_origin(sd_event_source_set_exit_on_failure(s->loop.goodbye, true));
         if (r >= 0)
-                r = notifier_init(&s->notifier, s->event);
+                r = notifier_init(&s->loop.notifier, s->operations.event);
         if (r >= 0 && sd_watchdog_enabled(0, &interval) > 0)
-                r = error_origin(sd_event_add_time_relative(s->event, &s->feeding, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s));
+                r = error_origin(sd_event_add_time_relative(s->operations.event, &s->loop.feeding, CLOCK_MONOTONIC, interval / 3, 0, on_watchdog, s));
         return r < 0 ? r : 0;
 }
 
@@ -190,30 +204,30 @@ int supervisor_start_watchdog(Supervisor *s) {
 
         if (sd_watchdog_enabled(0, &interval) <= 0)
                 return 0;
-        return watchdog_start(&s->watchdog, getpid(), interval / 3 * NSEC_PER_USEC, notifier_feed);
+        return watchdog_start(&s->loop.watchdog, getpid(), interval / 3 * NSEC_PER_USEC, notifier_feed);
 }
 
 /* As sd_event_loop(3), but that operations run between two iterations, and closes begin only while it waits. */
 int supervisor_run(Supervisor *s) {
         int r = 0, code;
 
-        while (r >= 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED) {
+        while (r >= 0 && sd_event_get_state(s->operations.event) != SD_EVENT_FINISHED) {
                 r = operations_run(&s->operations);
-                if (r < 0 || sd_event_get_state(s->event) == SD_EVENT_FINISHED)
+                if (r < 0 || sd_event_get_state(s->operations.event) == SD_EVENT_FINISHED)
                         break;
-                r = error_origin(sd_event_prepare(s->event));
+                r = error_origin(sd_event_prepare(s->operations.event));
                 if (r == 0 && operations_are_waiting(&s->operations))
-                        r = error_origin(sd_event_wait(s->event, 0));
+                        r = error_origin(sd_event_wait(s->operations.event, 0));
                 else if (r == 0) {
                         closer_go(&s->closer);
-                        r = error_origin(sd_event_wait(s->event, UINT64_MAX));
+                        r = error_origin(sd_event_wait(s->operations.event, UINT64_MAX));
                         closer_hold(&s->closer);
                 }
                 if (r > 0)
-                        r = error_origin(sd_event_dispatch(s->event));
+                        r = error_origin(sd_event_dispatch(s->operations.event));
         }
         closer_go(&s->closer);
         if (r >= 0)
-                r = error_origin(sd_event_get_exit_code(s->event, &code));
+                r = error_origin(sd_event_get_exit_code(s->operations.event, &code));
         return r < 0 ? r : code;
 }

@@ -1,12 +1,16 @@
-/* For the loop: what makes the changes that no client asks for. userdata is the supervisor. Main thread only. */
+/* The loop of main, and what it has of its own. Main thread only. */
 #pragma once
 
-int supervisor_say_goodbye(void *userdata);      /* supervisor/loop.c */
-int supervisor_reload_on_signal(void *userdata);
-int supervisor_on_answers(void *userdata);       /* supervisor/changes/rejoin.c */
-int supervisor_on_hotplug(void *userdata);       /* supervisor/changes/hotplug.c */
-int supervisor_on_notices(void *userdata);       /* supervisor/streams/notices.c */
-int supervisor_on_cgroups(void *userdata);       /* supervisor/changes/follow.c */
-int supervisor_remove_orphans(void *userdata);   /* supervisor/changes/events.c */
-int supervisor_retry_pending(void *userdata);    /* supervisor/configuration/pending.c */
-int supervisor_on_losses(void *userdata);        /* supervisor/ledger/losses.c */
+#include <systemd/sd-event.h>
+
+#include "daemon/supervisor/notify/notifier.h"
+#include "daemon/watchdog.h"
+
+typedef struct Loop {
+        int ready_fd;              /* -1: nobody waits */
+        int exit_code;
+        sd_event_source *feeding;  /* while a service manager watches */
+        sd_event_source *goodbye;  /* off until perfd stops */
+        Watchdog watchdog;
+        Notifier notifier;
+} Loop;

@@ -20,14 +20,15 @@
 #include "daemon/supervisor/configuration/configuration.h"
 #include "daemon/supervisor/configuration/load-kept.h"
 #include "daemon/supervisor/configuration/retry.h"
+#include "daemon/supervisor/events/charges.h"
+#include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/quota.h"
-#include "daemon/supervisor/ledger/base.h"
 #include "daemon/supervisor/events/registered.h"
+#include "daemon/supervisor/events/room.h"
+#include "daemon/supervisor/ledger/base.h"
 #include "daemon/supervisor/ledger/removed.h"
 #include "daemon/supervisor/readers/wait.h"
 #include "daemon/supervisor/streams/sockets.h"
-#include "daemon/supervisor/events/charges.h"
-#include "daemon/supervisor/events/room.h"
 #include "daemon/supervisor/subscriptions/subscription.h"
 
 #define DISPATCHER_END_MOST (10 * NSEC_PER_SEC) /* what is in its queues goes first */
@@ -52,7 +53,7 @@ static int start_limits(Explanation *e) {
 static void remove_leftovers(Supervisor *s) {
         Explanation e = EXPLANATION_NULL;
         size_t n = 0;
-        int r = probe_remove_leftovers(&s->tracing, &n, &e);
+        int r = probe_remove_leftovers(&s->host.tracing, &n, &e);
 
         if (n > 0)
                 log_print(LOG_NOTICE, MESSAGE_PROBES_LEFT, "%zu probes of a perfd that has ended are removed", n);
@@ -62,10 +63,10 @@ static void remove_leftovers(Supervisor *s) {
 }
 
 static int reduce_privileges(Supervisor *s) {
-        int r = privileges_reduce(&s->privileges);
+        int r = privileges_reduce(&s->host.privileges);
 
-        if (r == 0 && s->privileges.text[0])
-                log_print(s->privileges.is_wrong ? LOG_WARNING : LOG_INFO, MESSAGE_PRIVILEGES, "%s", s->privileges.text);
+        if (r == 0 && s->host.privileges.text[0])
+                log_print(s->host.privileges.is_wrong ? LOG_WARNING : LOG_INFO, MESSAGE_PRIVILEGES, "%s", s->host.privileges.text);
         if (r == 0) {
                 int error = system_calls_reduce(); /* tracefs is mounted by now, if it may be */
 
@@ -79,30 +80,30 @@ static int reduce_privileges(Supervisor *s) {
 /* What needs no tracefs works without: a host that does not let perfd have it is no reason not to start. */
 static int start_tracing(Supervisor *s) {
         Explanation e = EXPLANATION_NULL;
-        int r = tracing_open(&s->tracing, NULL, &e); /* mounts it, where it may */
+        int r = tracing_open(&s->host.tracing, NULL, &e); /* mounts it, where it may */
 
         if (r <= 0)
                 return r;
         log_print_with(LOG_WARNING, MESSAGE_NO_TRACEFS, LOG_FIELDS({ "REASON", e.reason }),
                        "until tracefs is mounted, tracepoints are refused, and so are probes that need it: %s", e.text);
-        return tracing_open_missing(&s->tracing, e.text);
+        return tracing_open_missing(&s->host.tracing, e.text);
 }
 
 static int start_kernel(Supervisor *s, Explanation *e) {
         int r;
 
-        s->attr.clock = s->config->clock;
-        s->attr.watermark = (uint32_t)(s->config->ring_size / WATERMARK_SHARE);
-        r = open_probe(&s->attr.has_lost, e);
+        s->readers.attr.clock = s->settings.config->clock;
+        s->readers.attr.watermark = (uint32_t)(s->settings.config->ring_size / WATERMARK_SHARE);
+        r = open_probe(&s->readers.attr.has_lost, e);
         if (r == 0)
-                r = open_probe_reads(&s->attr.inherits_reads, e);
+                r = open_probe_reads(&s->readers.attr.inherits_reads, e);
         if (r == 0)
                 r = start_tracing(s);
         if (r == 0)
-                r = supervisor_open_idle(&s->idle, &s->no_idle);
-        if (r == 0 && !s->idle)
+                r = supervisor_open_idle(&s->readers.idle, &s->readers.no_idle);
+        if (r == 0 && !s->readers.idle)
                 log_print(LOG_INFO, MESSAGE_CPUS_WOKEN,
-                          "time-ordered streams wake idle CPUs: %s", s->no_idle.text);
+                          "time-ordered streams wake idle CPUs: %s", s->readers.no_idle.text);
         if (r == 0)
                 r = reduce_privileges(s);
         if (r == 0)
@@ -113,19 +114,19 @@ static int start_kernel(Supervisor *s, Explanation *e) {
 static int start_threads(Supervisor *s, Explanation *e) {
         int r;
 
-        supervisor_start_idle(s);
+        supervisor_start_idle(&s->readers);
         r = closer_start(&s->closer);
         if (r == 0)
                 r = supervisor_start_watchdog(s);
         if (r == 0)
-                r = dispatcher_start(&s->dispatcher);
+                r = dispatcher_start(&s->readers.dispatcher);
         if (r < 0)
                 return supervisor_explain_thread(r, e);
-        s->dispatcher_started = true;
-        supervisor_give_closer(s, true);
-        s->stalls = (StallMonitor){ .readers = s->readers, .n = s->n_cpus, .priority = s->config->reader_priority,
-                                    .cpus = s->reader_cpus, .n_cpus = s->n_reader_cpus };
-        r = stall_monitor_start(&s->stalls);
+        s->readers.dispatcher_started = true;
+        supervisor_give_closer(&s->events, true);
+        s->readers.stalls = (StallMonitor){ .readers = s->readers.by_slot, .n = s->readers.n_cpus, .priority = s->settings.config->reader_priority,
+                                    .cpus = s->readers.reader_cpus, .n_cpus = s->readers.n_reader_cpus };
+        r = stall_monitor_start(&s->readers.stalls);
         return r < 0 ? supervisor_explain_thread(r, e) : 0;
 }
 
@@ -137,7 +138,7 @@ static int compare_tids(const void *a, const void *b) {
 
 /* Our threads, as ranges of consecutive tids, in the kernel's filter language. */
 static int make_self_filter(Supervisor *s) {
-        _cleanup_free_ pid_t *tids = calloc(s->n_cpus + 5, sizeof(*tids));
+        _cleanup_free_ pid_t *tids = calloc(s->readers.n_cpus + 5, sizeof(*tids));
         _cleanup_free_ char *text = malloc(SELF_FILTER_MAX);
         size_t n = 0, used = 0;
 
@@ -147,13 +148,13 @@ static int make_self_filter(Supervisor *s) {
                 return 0; /* common_pid is another number than ours: the readers do it */
         tids[n++] = getpid();
         tids[n++] = s->closer.thread.tid;
-        tids[n++] = s->dispatcher.thread.tid;
-        tids[n++] = s->stalls.thread.tid;
-        if (s->watchdog.thread.started)
-                tids[n++] = s->watchdog.thread.tid;
-        for (size_t i = 0; i < s->n_cpus; i++)
-                if (s->online[i])
-                        tids[n++] = s->readers[i].thread.tid;
+        tids[n++] = s->readers.dispatcher.thread.tid;
+        tids[n++] = s->readers.stalls.thread.tid;
+        if (s->loop.watchdog.thread.started)
+                tids[n++] = s->loop.watchdog.thread.tid;
+        for (size_t i = 0; i < s->readers.n_cpus; i++)
+                if (s->readers.online[i])
+                        tids[n++] = s->readers.by_slot[i].thread.tid;
         qsort(tids, n, sizeof(*tids), compare_tids);
         for (size_t i = 0, last; i < n; i = last + 1) {
                 for (last = i; last + 1 < n && tids[last + 1] == tids[last] + 1;)
@@ -163,23 +164,23 @@ static int make_self_filter(Supervisor *s) {
                 if (used >= SELF_FILTER_MAX)
                         return 0; /* too scattered: the readers do it */
         }
-        s->self_filter = TAKE_PTR(text);
+        s->events.self_filter = TAKE_PTR(text);
         return 0;
 }
 
 static int listen_on_paths(Supervisor *s, Explanation *e) {
         _cleanup_free_ char *control = NULL, *stream = NULL;
-        const Config *c = s->config;
+        const Config *c = s->settings.config;
         int r;
 
-        if (s->runtime_directory &&
-            (asprintf(&control, "%s/control.sock", s->runtime_directory) < 0 ||
-             asprintf(&stream, "%s/stream.sock", s->runtime_directory) < 0))
+        if (s->settings.runtime_directory &&
+            (asprintf(&control, "%s/control.sock", s->settings.runtime_directory) < 0 ||
+             asprintf(&stream, "%s/stream.sock", s->settings.runtime_directory) < 0))
                 return error_origin(-ENOMEM);
         r = control_listen(&s->control, control ? control : c->control_path, c->control_mode, NULL, true, e);
         if (r == 0)
                 r = control_listen(&s->control, stream ? stream : c->stream_path, c->stream_mode,
-                                   s->runtime_directory ? NULL : c->stream_group, false, e);
+                                   s->settings.runtime_directory ? NULL : c->stream_group, false, e);
         return r;
 }
 
@@ -189,8 +190,8 @@ static unsigned least(uint64_t a, uint64_t b) {
 
 /* Connections take fds from events. So where there are few, clients that may change nothing have half of them at most. */
 static ControlLimits connection_limits(const Supervisor *s) {
-        const uint64_t own = supervisor_own_fds(s->n_cpus), all = fd_limit(), room = all > own + 8 ? all - own : 8;
-        const Config *c = s->config;
+        const uint64_t own = supervisor_own_fds(s->readers.n_cpus), all = fd_limit(), room = all > own + 8 ? all - own : 8;
+        const Config *c = s->settings.config;
         ControlLimits l = { .connections = least(c->connections_max, room / 2),
                             .connections_per_uid = least(c->connections_per_uid, room / 2),
                             .changers = least(c->connections_control, room / 4),
@@ -208,10 +209,22 @@ static ControlLimits connection_limits(const Supervisor *s) {
 static bool keeps_connection(void *userdata, uint64_t id) {
         const Supervisor *s = userdata;
 
-        for (const Registration *g = s->registrations; g; g = g->next)
+        for (const Registration *g = s->events.registrations; g; g = g->next)
                 if (g->owner == id)
                         return true;
         return false;
+}
+
+static int on_request(void *userdata, Connection *c, const Perfd__V1__Request *request) {
+        Supervisor *s = userdata;
+
+        return supervisor_on_request(&s->requests, c, request);
+}
+
+static void on_connection_gone(void *userdata, uint64_t id) {
+        Supervisor *s = userdata;
+
+        supervisor_on_connection_gone(&s->changes, id);
 }
 
 /* systemd's sockets, by their FileDescriptorName=; else our own paths. */
@@ -219,9 +232,9 @@ static int start_listening(Supervisor *s, Explanation *e) {
         char **names = NULL;
         int n, r = 0;
 
-        control_init(&s->control, s->event, connection_limits(s), supervisor_on_request, s);
+        control_init(&s->control, s->operations.event, connection_limits(s), on_request, s);
         s->control.keeps = keeps_connection;
-        s->control.gone = supervisor_on_connection_gone;
+        s->control.gone = on_connection_gone;
         n = sd_listen_fds_with_names(1, &names);
         if (n < 0)
                 return error_origin(n);
@@ -236,7 +249,7 @@ static int start_listening(Supervisor *s, Explanation *e) {
                                    "systemd passed a socket called %s: FileDescriptorName= must be control or stream",
                                    names[i]);
                 if (r == 0)
-                        supervisor_say_unused_access(s, fd, control);
+                        supervisor_say_unused_access(&s->streams, fd, control);
                 if (r == 0)
                         r = control_listen_fd(&s->control, fd, control);
                 free(names[i]);
@@ -246,22 +259,22 @@ static int start_listening(Supervisor *s, Explanation *e) {
 }
 
 static int start_hearing(Supervisor *s) {
-        int r = operations_listen(&s->operations, CHANGE_NOTICES, s->dispatcher.words.fd);
+        int r = operations_listen(&s->operations, CHANGE_NOTICES, s->readers.dispatcher.words.fd);
 
         if (r == 0)
-                r = supervisor_start_memory(s);
-        return r < 0 ? r : supervisor_follow_cpus(s);
+                r = supervisor_start_memory(&s->subscriptions);
+        return r < 0 ? r : supervisor_follow_cpus(&s->changes);
 }
 
 static int apply_config(Supervisor *s, Explanation *e) {
-        int r = supervisor_apply_config(s, e);
+        int r = supervisor_apply_config(&s->configuration, e);
 
         notes_say(&s->operations.notes, "the configuration");
         return r;
 }
 
 static int load_kept(Supervisor *s) {
-        int r = supervisor_load_kept(s);
+        int r = supervisor_load_kept(&s->configuration);
 
         notes_say(&s->operations.notes, "kept events");
         return r;
@@ -274,36 +287,37 @@ int supervisor_start(Supervisor *s, Explanation *e) {
 
         thread_assert(THREAD_MAIN);
         (void)mallopt(M_ARENA_MAX, 1); /* packets come from whoever has the turn: no thread is left with what others could use */
-        s->started = clock_now(CLOCK_MONOTONIC);
-        s->started_with = config_ref(s->config);
-        s->access = config_ref(s->config);
+        supervisor_compose(s);
+        s->settings.started = clock_now(CLOCK_MONOTONIC);
+        s->settings.started_with = config_ref(s->settings.config);
+        s->settings.access = config_ref(s->settings.config);
         if ((r = start_limits(e)) != 0 ||        /* fds */
             (r = supervisor_start_loop(s)) != 0 || /* signals, watchdog */
-            (r = supervisor_start_pending(s)) != 0 || /* its timer */
-            (r = supervisor_start_losses(s)) != 0 ||  /* who is told of them */
-            (r = supervisor_start_births(s)) != 0 ||  /* the same */
+            (r = supervisor_start_pending(&s->configuration)) != 0 || /* its timer */
+            (r = supervisor_start_losses(&s->ledger)) != 0 ||  /* who is told of them */
+            (r = supervisor_start_births(&s->readers)) != 0 ||  /* the same */
             (r = start_kernel(s, e)) != 0 ||     /* tracefs, and which privileges all of what follows has */
-            (r = supervisor_start_cpus(s, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
-            (r = supervisor_start_stalls(s)) != 0 ||     /* who does not answer */
+            (r = supervisor_start_cpus(&s->readers, e)) != 0 ||    /* a carrier, a ring and batches for each CPU */
+            (r = supervisor_start_stalls(&s->readers)) != 0 ||     /* who does not answer */
             (r = start_threads(s, e)) != 0 ||            /* closer, watchdog, dispatcher, which sees idle CPUs; stall monitor */
-            (r = supervisor_start_readers(s, e)) != 0 || /* one for each CPU */
+            (r = supervisor_start_readers(&s->readers, e)) != 0 || /* one for each CPU */
             (r = start_hearing(s)) != 0 ||       /* what the dispatcher says, CPUs that come and go */
             (r = make_self_filter(s)) != 0 ||    /* now that our tids are known */
             (r = apply_config(s, e)) != 0 ||            /* events */
             (r = load_kept(s)) != 0 ||                  /* those of clients */
             (r = start_listening(s, e)) != 0)    /* sockets: whoever connects finds everything there */
                 return r;
-        notifier_send(&s->notifier, "READY=1");
-        if (s->ready_fd >= 0) {
-                ssize_t n = write(s->ready_fd, "\n", 1);
+        notifier_send(&s->loop.notifier, "READY=1");
+        if (s->loop.ready_fd >= 0) {
+                ssize_t n = write(s->loop.ready_fd, "\n", 1);
 
                 if (n != 1)
                         log_print(LOG_WARNING, MESSAGE_NOTIFY_UNREAD, "the fd of --ready-fd cannot be written: %m");
-                s->ready_fd = close_fd(s->ready_fd);
+                s->loop.ready_fd = close_fd(s->loop.ready_fd);
         }
         log_print(LOG_INFO, MESSAGE_READY,
-                  "ready: %zu CPUs, %zu events, %zu pending", supervisor_count_online(s), s->n_registrations,
-                  supervisor_count_pending(s));
+                  "ready: %zu CPUs, %zu events, %zu pending", supervisor_count_online(&s->readers), s->events.n_registrations,
+                  supervisor_count_pending(&s->events));
         return 0;
 }
 
@@ -320,7 +334,7 @@ static void ask_for_time(void *userdata, size_t n_left) {
         Closing *c = userdata;
 
         if (n_left < c->n_left)
-                notifier_send(&c->supervisor->notifier, "EXTEND_TIMEOUT_USEC=15000000");
+                notifier_send(&c->supervisor->loop.notifier, "EXTEND_TIMEOUT_USEC=15000000");
         c->n_left = n_left;
 }
 
@@ -332,16 +346,16 @@ static void stop_closer(Supervisor *s) {
 
 /* A thread never answered: all that it may look at is left to the end of the process, but for what would outlive that. */
 static void abandon_threads(Supervisor *s) {
-        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
-                reader_abandon(&s->readers[slot]);
-        supervisor_abandon_deferred(s);
-        for (Registration *g = s->registrations; g; g = g->next) {
-                opened_close(s, &g->opened);
-                opened_close(s, &g->pending);
+        for (uint32_t slot = 0; slot < s->readers.n_cpus; slot++)
+                reader_abandon(&s->readers.by_slot[slot]);
+        supervisor_abandon_deferred(&s->readers);
+        for (Registration *g = s->events.registrations; g; g = g->next) {
+                opened_close(&s->events, &g->opened);
+                opened_close(&s->events, &g->pending);
                 closer_remove_probe(&s->closer, TAKE_PTR(g->probe)); /* behind its fds */
         }
         stop_closer(s);
-        watchdog_stop(&s->watchdog);
+        watchdog_stop(&s->loop.watchdog);
 }
 
 /* As long as it moves, but not for ever; it is known whether it answers. */
@@ -349,9 +363,9 @@ static bool dispatcher_ends(Supervisor *s) {
         const nsec_t end = clock_now(CLOCK_MONOTONIC) + DISPATCHER_END_MOST;
         uint64_t seen = 0;
 
-        (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &seen);
-        while (!dispatcher_join_within(&s->dispatcher, s->unanswered.since > 0 ? NSEC_PER_SEC : DISPATCHER_STOP_MOST))
-                if (!heartbeat_has_moved(&s->dispatcher.heartbeat, &seen) || clock_now(CLOCK_MONOTONIC) >= end)
+        (void)heartbeat_has_moved(&s->readers.dispatcher.heartbeat, &seen);
+        while (!dispatcher_join_within(&s->readers.dispatcher, s->readers.unanswered.since > 0 ? NSEC_PER_SEC : DISPATCHER_STOP_MOST))
+                if (!heartbeat_has_moved(&s->readers.dispatcher.heartbeat, &seen) || clock_now(CLOCK_MONOTONIC) >= end)
                         return false;
         return true;
 }
@@ -363,12 +377,12 @@ static bool stop_dispatcher(Supervisor *s) {
         if (!quit)
                 abort();
         quit->kind = DISPATCHER_QUIT;
-        dispatcher_post(&s->dispatcher, quit);
+        dispatcher_post(&s->readers.dispatcher, quit);
         if (dispatcher_ends(s))
                 return true;
         log_print(LOG_ERR, MESSAGE_THREAD_LEFT,
                   "perfd exits while the dispatcher (tid %d) does not respond; it is %s. What streams have not sent is lost",
-                  (int)s->dispatcher.thread.tid, supervisor_thread_state(s->dispatcher.thread.tid));
+                  (int)s->readers.dispatcher.thread.tid, supervisor_thread_state(s->readers.dispatcher.thread.tid));
         return false;
 }
 
@@ -378,62 +392,63 @@ bool supervisor_stop(Supervisor *s) {
         s->control.gone = NULL; /* everything goes */
         operations_deinit(&s->operations);
         control_deinit(&s->control);
-        supervisor_stop_readers(s);
-        if (!stall_monitor_end(&s->stalls)) {
+        supervisor_stop_readers(&s->readers);
+        if (!stall_monitor_end(&s->readers.stalls)) {
                 log_print(LOG_ERR, MESSAGE_THREAD_LEFT, "perfd exits while the stall monitor (tid %d) does not respond; it is %s",
-                          (int)s->stalls.thread.tid, supervisor_thread_state(s->stalls.thread.tid));
+                          (int)s->readers.stalls.thread.tid, supervisor_thread_state(s->readers.stalls.thread.tid));
                 has_ended = false;
         }
-        supervisor_end_look(s);
-        if (s->dispatcher_started)
+        supervisor_end_look(&s->readers);
+        if (s->readers.dispatcher_started)
                 has_ended = stop_dispatcher(s) && has_ended;
-        if (s->answering.n > 0)
+        if (s->readers.answering.n > 0)
                 log_print(LOG_ERR, MESSAGE_THREAD_LEFT,
                           "perfd exits while a reader does not respond: what is in its ring buffer is lost");
-        if (s->answering.n > 0 || !has_ended) {
+        if (s->readers.answering.n > 0 || !has_ended) {
                 abandon_threads(s);
                 return false;
         }
-        stall_monitor_stop(&s->stalls);
-        dispatcher_deinit(&s->dispatcher);
-        s->idle = idle_cpus_free(s->idle);
-        supervisor_free_stalls(s);
-        supervisor_free_cpus(s);
-        supervisor_free_subscriptions(s);
-        for (Admission *next; s->admissions; s->admissions = next) {
-                next = s->admissions->next;
-                (void)ledger_base_free(s, s->admissions->base);
-                credentials_deinit(&s->admissions->peer);
-                free(s->admissions);
+        stall_monitor_stop(&s->readers.stalls);
+        dispatcher_deinit(&s->readers.dispatcher);
+        s->readers.idle = idle_cpus_free(s->readers.idle);
+        supervisor_free_stalls(&s->readers);
+        supervisor_free_cpus(&s->readers);
+        close_fd(s->changes.hotplug_fd);
+        supervisor_free_subscriptions(&s->subscriptions);
+        for (Admission *next; s->subscriptions.admissions; s->subscriptions.admissions = next) {
+                next = s->subscriptions.admissions->next;
+                (void)ledger_base_free(&s->ledger, s->subscriptions.admissions->base);
+                credentials_deinit(&s->subscriptions.admissions->peer);
+                free(s->subscriptions.admissions);
         }
-        supervisor_free_memory(s);
-        supervisor_free_registered(s);
-        supervisor_free_removed(s);
-        supervisor_free_pending(s);
-        supervisor_free_losses(s);
-        supervisor_free_births(s);
-        supervisor_free_kept(s);
-        supervisor_give_closer(s, false);
+        supervisor_free_memory(&s->subscriptions);
+        supervisor_free_registered(&s->events);
+        supervisor_free_removed(&s->ledger);
+        supervisor_free_pending(&s->configuration);
+        supervisor_free_losses(&s->ledger);
+        supervisor_free_births(&s->readers);
+        supervisor_free_kept(&s->configuration);
+        supervisor_give_closer(&s->events, false);
         stop_closer(s);
         peer_socket_stop();
-        supervisor_free_charges(s);
-        watchdog_stop(&s->watchdog);
-        comm_table_deinit(&s->comms);
-        process_tree_deinit(&s->kin);
-        free(s->self_filter);
-        supervisor_unfollow_cgroups(s);
-        cgroup_hierarchy_deinit(&s->cgroups);
-        tracing_close(&s->tracing);
-        kernel_symbol_index_deinit(&s->kernel_symbols);
-        sd_event_source_disable_unref(s->feeding);
-        sd_event_source_disable_unref(s->goodbye);
-        notifier_deinit(&s->notifier);
-        s->event = sd_event_unref(s->event);
-        config_unref(s->config);
-        config_unref(s->started_with);
-        config_unref(s->access);
-        free(s->config_path);
-        free(s->runtime_directory);
-        close_fd(s->ready_fd);
+        supervisor_free_charges(&s->events);
+        watchdog_stop(&s->loop.watchdog);
+        comm_table_deinit(&s->readers.comms);
+        process_tree_deinit(&s->readers.kin);
+        free(s->events.self_filter);
+        supervisor_unfollow_cgroups(&s->changes);
+        cgroup_hierarchy_deinit(&s->host.cgroups);
+        tracing_close(&s->host.tracing);
+        kernel_symbol_index_deinit(&s->host.kernel_symbols);
+        sd_event_source_disable_unref(s->loop.feeding);
+        sd_event_source_disable_unref(s->loop.goodbye);
+        notifier_deinit(&s->loop.notifier);
+        s->operations.event = sd_event_unref(s->operations.event);
+        config_unref(s->settings.config);
+        config_unref(s->settings.started_with);
+        config_unref(s->settings.access);
+        free(s->settings.config_path);
+        free(s->settings.runtime_directory);
+        close_fd(s->loop.ready_fd);
         return true;
 }

@@ -10,7 +10,6 @@
  * Everything that can be refused happens before the first enable that matters; what was begun is undone in the
  * opposite order.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <string.h>
 
@@ -18,11 +17,14 @@
 #include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/changes/kept.h"
 #include "daemon/supervisor/events/external.h"
-#include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/select.h"
+#include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/readers/publish.h"
+#include "daemon/supervisor/readers/switch.h"
 #include "daemon/supervisor/resolve/external.h"
 #include "daemon/supervisor/subscriptions/subscription.h"
 
@@ -32,32 +34,32 @@ static bool is_inherited(const EventSpec *spec) {
 }
 
 /* The carriers write side records only while something is traced, or will be by those who are born meanwhile. */
-static int supervisor_update_active(Supervisor *s, Explanation *e) {
+static int supervisor_update_active(Changes *s, Explanation *e) {
         bool active = false;
         int error;
 
-        for (const Registration *r = s->registrations; r; r = r->next)
+        for (const Registration *r = s->events->registrations; r; r = r->next)
                 active |= !r->event->external && (r->enabled || is_inherited(&r->event->spec));
-        supervisor_update_window(s);
-        if (active == s->active)
+        supervisor_update_window(s->events);
+        if (active == s->readers->active)
                 return 0;
-        process_tree_forget(&s->kin); /* who is born while the carriers are off is not noticed, nor who ends */
+        process_tree_forget(&s->readers->kin); /* who is born while the carriers are off is not noticed, nor who ends */
         if (active)
-                error = opened_enable(s, (Opened *const[]){ &s->carrier_streams }, 1, "the ring's carrier", e);
+                error = opened_enable(s->readers, (Opened *const[]){ &s->readers->carrier_streams }, 1, "the ring's carrier", e);
         else
-                error = opened_disable(s, (Opened *const[]){ &s->carrier_streams }, 1);
+                error = opened_disable(s->readers, (Opened *const[]){ &s->readers->carrier_streams }, 1);
         if (error != 0)
                 return error;
-        s->active = active;
-        s->knows_tasks = false; /* while they were off, who came and went was not noticed */
-        return active && s->wants_tasks ? supervisor_learn_tasks(s) : 0;
+        s->readers->active = active;
+        s->readers->knows_tasks = false; /* while they were off, who came and went was not noticed */
+        return active && s->readers->wants_tasks ? supervisor_learn_tasks(s->readers) : 0;
 }
 
 /* It is the only one of its name. */
-static int check_name(const Supervisor *s, const Index *names, const Registration *g, Explanation *e) {
+static int check_name(const Changes *s, const Index *names, const Registration *g, Explanation *e) {
         const char *name = g->event->spec.name;
 
-        if (supervisor_find(s, name))
+        if (supervisor_find(s->events, name))
                 return refuse(e, REFUSED_EXISTS, "exists", "an event called %s already exists: %s", name,
                               g->of_glob ? "remove it, or name the others one by one, because the events of a pattern cannot be "
                                       "given names"
@@ -66,14 +68,14 @@ static int check_name(const Supervisor *s, const Index *names, const Registratio
 }
 
 /* Everything named, as a list that is not yet registered. */
-static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration **ret, Explanation *e) {
+static int resolve_all(Changes *s, EventSpec *specs, size_t n, Registration **ret, Explanation *e) {
         Registration *list = NULL, **end = &list;
         Index names = INDEX_NULL;
         size_t n_list = 0;
         int r = 0;
 
         for (size_t i = 0; i < n && r == 0 && n_list <= MAX_EVENTS; i++) {
-                r = supervisor_resolve(s, &specs[i], end, e);
+                r = supervisor_resolve(s->resolver, &specs[i], end, e);
                 for (; *end; end = &(*end)->next)
                         n_list++;
         }
@@ -82,11 +84,11 @@ static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration *
         for (const Registration *g = list; g && r == 0; g = g->next)
                 r = check_name(s, &names, g, e);
         index_deinit(&names);
-        if (r == 0 && s->n_registrations + n_list > MAX_EVENTS)
+        if (r == 0 && s->events->n_registrations + n_list > MAX_EVENTS)
                 r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "%zu and %zu more exceed the limit of %d events: remove some",
-                           s->n_registrations, n_list, MAX_EVENTS);
+                           s->events->n_registrations, n_list, MAX_EVENTS);
         if (r != 0) {
-                registrations_free(s, list);
+                registrations_free(s->events, list);
                 return r;
         }
         *ret = list;
@@ -94,7 +96,7 @@ static int resolve_all(Supervisor *s, EventSpec *specs, size_t n, Registration *
 }
 
 /* All of them, or none. What `enabled` says of them is the caller's. */
-static int list_switch(Supervisor *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
+static int list_switch(Changes *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
         _cleanup_free_ Opened **list = calloc(n + 1, sizeof(*list));
 
         if (!list)
@@ -102,31 +104,31 @@ static int list_switch(Supervisor *s, Registration *const *regs, size_t n, bool 
         for (size_t i = 0; i < n; i++)
                 list[i] = &regs[i]->opened;
         if (!on)
-                return opened_disable(s, list, n);
-        return opened_enable(s, list, n, n == 1 ? regs[0]->event->spec.name : "one of the events", e);
+                return opened_disable(s->readers, list, n);
+        return opened_enable(s->readers, list, n, n == 1 ? regs[0]->event->spec.name : "one of the events", e);
 }
 
 /* Takes the list, the last of what is registered, out again; it is disabled. Readers know it, or they do not. */
-static int supervisor_withdraw(Supervisor *s, Registration *list, bool published) {
+static int supervisor_withdraw(Changes *s, Registration *list, bool published) {
         int r = 0;
 
-        supervisor_unlink_last(s, list);
+        supervisor_unlink_last(s->events, list);
         for (Registration *g = list; g; g = g->next) {
                 supervisor_unfollow_event(s, g);
                 registration_unroute(g);
         }
         if (published)
-                r = supervisor_publish(s);
+                r = supervisor_publish(s->readers);
         if (r < 0)
                 return r;
         for (Registration *g = list; g; g = g->next)
-                supervisor_tell_removed(s, g);
-        registrations_free(s, list);
+                supervisor_tell_removed(s->subscriptions, g);
+        registrations_free(s->events, list);
         return supervisor_update_active(s, NULL);
 }
 
 /* Those of a new list that are to be on. */
-static int switch_list(Supervisor *s, Registration *list, size_t n, bool on, Explanation *e) {
+static int switch_list(Changes *s, Registration *list, size_t n, bool on, Explanation *e) {
         _cleanup_free_ Registration **wanted = calloc(n + 1, sizeof(*wanted));
         size_t n_wanted = 0;
 
@@ -138,7 +140,7 @@ static int switch_list(Supervisor *s, Registration *list, size_t n, bool on, Exp
         return list_switch(s, wanted, n_wanted, on, e);
 }
 
-static int enable_list(Supervisor *s, Registration *list, size_t n, Explanation *e) {
+static int enable_list(Changes *s, Registration *list, size_t n, Explanation *e) {
         int r = supervisor_update_active(s, e);
 
         return r == 0 ? switch_list(s, list, n, true, e) : r;
@@ -150,24 +152,24 @@ static void mark_enabled(Registration *list) {
                 r->enabled = !r->event->spec.disabled;
 }
 
-int supervisor_unregister(Supervisor *s, Registration *list, size_t n) {
+int supervisor_unregister(Changes *s, Registration *list, size_t n) {
         int r = switch_list(s, list, n, false, NULL);
 
         return r < 0 ? r : supervisor_withdraw(s, list, true);
 }
 
-int supervisor_register(Supervisor *s, Registration *list, size_t n, Explanation *e) {
-        int r = supervisor_link(s, list);
+int supervisor_register(Changes *s, Registration *list, size_t n, Explanation *e) {
+        int r = supervisor_link(s->events, list);
 
         if (r < 0) {
-                registrations_free(s, list);
+                registrations_free(s->events, list);
                 return r;
         }
         for (Registration *g = list; g && r == 0; g = g->next)
-                r = supervisor_route_event(s, g);
+                r = supervisor_route_event(s->subscriptions, g);
         mark_enabled(list);
         if (r == 0)
-                r = supervisor_publish(s);
+                r = supervisor_publish(s->readers);
         if (r != 0) {
                 int error = supervisor_withdraw(s, list, false);
 
@@ -209,12 +211,12 @@ static int check_keeping(const EventSpec *spec, const AddOptions *adding, Explan
 }
 
 /* The list moves; refused: it is closed and freed. Kept ones are in the state file before they are there. */
-static int register_list(Supervisor *s, Registration *list, size_t n, const AddOptions *adding, Explanation *e) {
+static int register_list(Changes *s, Registration *list, size_t n, const AddOptions *adding, Explanation *e) {
         KeptChange change = { .added = adding->keep && !adding->is_written ? list : NULL };
         int r = kept_write(s, &change, e);
 
         if (r != 0) {
-                registrations_free(s, list);
+                registrations_free(s->events, list);
                 return r;
         }
         r = supervisor_register(s, list, n, e);
@@ -228,7 +230,7 @@ static int register_list(Supervisor *s, Registration *list, size_t n, const AddO
         return r;
 }
 
-int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const AddOptions *adding, EventRefs *ret_refs, Explanation *e) {
+int supervisor_add(Changes *s, EventSpec *specs, size_t n, const AddOptions *adding, EventRefs *ret_refs, Explanation *e) {
         EventRefs refs = { .n = 0 };
         Registration *list = NULL;
         size_t n_list = 0;
@@ -239,9 +241,9 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const AddOptions *
         for (Registration *g = list; g && r == 0 && adding->is_written; g = g->next)
                 registration_allow_absence(g);
         if (r == 0 && !adding->is_written) /* what was kept was within the quota when it was added */
-                r = supervisor_check_quota(s, list, e);
+                r = supervisor_check_quota(s->events, list, e);
         if (r == 0)
-                r = supervisor_open_list(s, &list, e);
+                r = supervisor_open_list(s->events, &list, e);
         for (Registration *g = list; g && r == 0; g = g->next) {
                 g->owner = adding->owner;
                 g->kept = adding->keep;
@@ -251,7 +253,7 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const AddOptions *
                         r = event_refs_add(&refs, g->event->id, g->event->spec.name);
         }
         if (r != 0)
-                registrations_free(s, list);
+                registrations_free(s->events, list);
         else if (list)
                 r = register_list(s, list, n_list, adding, e);
         if (r != 0) {
@@ -262,37 +264,37 @@ int supervisor_add(Supervisor *s, EventSpec *specs, size_t n, const AddOptions *
         return 0;
 }
 
-int supervisor_remove_selected(Supervisor *s, Registration *const *selected, size_t n, Explanation *e) {
+int supervisor_remove_selected(Changes *s, Registration *const *selected, size_t n, Explanation *e) {
         int r = list_switch(s, selected, n, false, e);
 
         if (r == 0)
-                r = supervisor_say_last_losses(s, selected, n);
+                r = supervisor_say_last_losses(s->ledger, selected, n);
         if (r == 0)
-                r = supervisor_cut(s); /* the last one that they are in */
+                r = supervisor_cut(s->readers); /* the last one that they are in */
         if (r != 0)
                 return r;
         for (size_t i = 0; i < n; i++) {
                 selected[i]->enabled = false;
-                supervisor_unlink(s, selected[i]);
+                supervisor_unlink(s->events, selected[i]);
                 supervisor_unfollow_event(s, selected[i]);
                 registration_unroute(selected[i]);
         }
         r = supervisor_update_active(s, e);
         if (r == 0)
-                r = supervisor_publish(s);
+                r = supervisor_publish(s->readers);
         if (r == 0)
-                r = supervisor_remember_removed(s, selected, n, s->admissions ? s->last_subscriber_id : 0);
+                r = supervisor_remember_removed(s->ledger, selected, n, s->subscriptions->admissions ? s->subscriptions->last_subscriber_id : 0);
         if (r != 0)
                 return r < 0 ? r : -EIO;
         for (size_t i = 0; i < n; i++) {
-                supervisor_tell_removed(s, selected[i]);
-                supervisor_add_removed_losses(s, selected[i]);
-                registration_free(s, selected[i]);
+                supervisor_tell_removed(s->subscriptions, selected[i]);
+                supervisor_add_removed_losses(s->ledger, selected[i]);
+                registration_free(s->events, selected[i]);
         }
         return 0;
 }
 
-int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e) {
+int supervisor_remove(Changes *s, char *const *names, size_t n, EventRefs *ret_refs, Explanation *e) {
         _cleanup_(name_patterns_deinit) NamePatterns patterns = NAME_PATTERNS_NULL;
         _cleanup_free_ Registration **selected = NULL;
         EventRefs refs = { .n = 0 };
@@ -303,7 +305,7 @@ int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *re
         thread_assert(THREAD_MAIN);
         r = name_patterns_init(&patterns, names, n, e);
         if (r == 0)
-                r = supervisor_select_with_refs(s, names, n, true, &selected, &n_selected, &refs, e);
+                r = supervisor_select_with_refs(s->events, names, n, true, &selected, &n_selected, &refs, e);
         if (r != 0)
                 return r;
         change = (KeptChange){ .patterns = patterns, .subjects = selected, .n_subjects = n_selected, .removed = true };
@@ -320,41 +322,41 @@ int supervisor_remove(Supervisor *s, char *const *names, size_t n, EventRefs *re
 }
 
 void supervisor_on_connection_gone(void *userdata, uint64_t id) {
-        Supervisor *s = userdata;
+        Changes *s = userdata;
 
-        operations_drop(&s->operations, id);
-        for (Registration *g = s->registrations; g; g = g->next)
+        operations_drop(s->operations, id);
+        for (Registration *g = s->events->registrations; g; g = g->next)
                 if (g->owner == id) {
                         g->owner = OWNER_GONE;
-                        operations_set_due(&s->operations, CHANGE_ORPHANS);
+                        operations_set_due(s->operations, CHANGE_ORPHANS);
                 }
 }
 
 int supervisor_remove_orphans(void *userdata) {
-        Supervisor *s = userdata;
-        _cleanup_free_ Registration **orphans = calloc(s->n_registrations + 1, sizeof(*orphans));
+        Changes *s = userdata;
+        _cleanup_free_ Registration **orphans = calloc(s->events->n_registrations + 1, sizeof(*orphans));
         size_t n = 0;
 
         if (!orphans)
                 return error_origin(-ENOMEM);
-        for (Registration *g = s->registrations; g; g = g->next)
+        for (Registration *g = s->events->registrations; g; g = g->next)
                 if (g->owner == OWNER_GONE)
                         orphans[n++] = g;
         return n > 0 ? supervisor_remove_selected(s, orphans, n, NULL) : 0;
 }
 
 /* What carriers and readers have to know of it. */
-static int supervisor_mark(Supervisor *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
+static int supervisor_mark(Changes *s, Registration *const *regs, size_t n, bool on, Explanation *e) {
         int r;
 
         for (size_t i = 0; i < n; i++)
                 regs[i]->enabled = on;
         r = supervisor_update_active(s, e);
-        return r == 0 ? supervisor_publish(s) : r;
+        return r == 0 ? supervisor_publish(s->readers) : r;
 }
 
 /* The carriers are on before the first event is, and off after the last one. */
-static int supervisor_switch(Supervisor *s, Registration *const *selected, size_t n, bool on, Explanation *e) {
+static int supervisor_switch(Changes *s, Registration *const *selected, size_t n, bool on, Explanation *e) {
         _cleanup_free_ Registration **changing = calloc(n + 1, sizeof(*changing));
         size_t n_changing = 0;
         int r = 0;
@@ -378,7 +380,7 @@ static int supervisor_switch(Supervisor *s, Registration *const *selected, size_
         return r;
 }
 
-int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e) {
+int supervisor_enable(Changes *s, char *const *names, size_t n, bool on, EventRefs *ret_refs, Explanation *e) {
         _cleanup_free_ Registration **selected = NULL;
         EventRefs refs = { .n = 0 };
         KeptChange change;
@@ -386,7 +388,7 @@ int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, Even
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = supervisor_select_with_refs(s, names, n, false, &selected, &n_selected, &refs, e);
+        r = supervisor_select_with_refs(s->events, names, n, false, &selected, &n_selected, &refs, e);
         if (r != 0)
                 return r;
         change = (KeptChange){ .subjects = selected, .n_subjects = n_selected, .enabled = &on };
@@ -407,13 +409,13 @@ int supervisor_enable(Supervisor *s, char *const *names, size_t n, bool on, Even
         return 0;
 }
 
-int supervisor_disable_all(Supervisor *s) {
-        _cleanup_free_ Registration **all = calloc(s->n_registrations + 1, sizeof(*all));
+int supervisor_disable_all(Changes *s) {
+        _cleanup_free_ Registration **all = calloc(s->events->n_registrations + 1, sizeof(*all));
         size_t n = 0;
 
         if (!all)
                 return error_origin(-ENOMEM);
-        for (Registration *r = s->registrations; r; r = r->next)
+        for (Registration *r = s->events->registrations; r; r = r->next)
                 all[n++] = r;
         return supervisor_switch(s, all, n, false, NULL);
 }

@@ -4,21 +4,23 @@
  * is done once for all events, because each is a turn of every reader: a thousand events on a CPU that comes back are not a
  * thousand snapshots of all of them.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <string.h>
 
 #include "daemon/supervisor/changes/extend.h"
+#include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/registered.h"
+#include "daemon/supervisor/readers/publish.h"
+#include "daemon/supervisor/readers/switch.h"
 
 typedef struct Part {
         Registration *registration;
         Opened gone;
 } Part;
 
-void fd_deltas_deinit(Supervisor *s, FdDelta *list, size_t n) {
+void fd_deltas_deinit(Changes *s, FdDelta *list, size_t n) {
         for (size_t i = 0; i < n; i++)
-                opened_close(s, &list[i].more);
+                opened_close(s->events, &list[i].more);
 }
 
 /* ---- what goes --------------------------------------------------------------------------------------------------- */
@@ -50,7 +52,7 @@ static int split(Registration *g, Opened *ret) {
 }
 
 /* Disabled by their readers; where a CPU has none any more they are off already. */
-static int disable_parts(Supervisor *s, Part *parts, size_t n, bool to_heirs) {
+static int disable_parts(Changes *s, Part *parts, size_t n, bool to_heirs) {
         _cleanup_free_ Opened **list = calloc(n + 1, sizeof(*list));
         int r;
 
@@ -59,36 +61,36 @@ static int disable_parts(Supervisor *s, Part *parts, size_t n, bool to_heirs) {
         for (size_t i = 0; i < n; i++)
                 list[i] = &parts[i].gone;
         if (!to_heirs)
-                return opened_disable(s, list, n);
-        r = opened_hand_over(s, list, n);
-        supervisor_end_succession(s);
+                return opened_disable(s->readers, list, n);
+        r = opened_hand_over(s->readers, list, n);
+        supervisor_end_succession(s->events);
         return r;
 }
 
 /* Readers know them until now, speaking or on standby. */
-static int let_go(Supervisor *s, Part *parts, size_t n, bool to_heirs) {
+static int let_go(Changes *s, Part *parts, size_t n, bool to_heirs) {
         int r = disable_parts(s, parts, n, to_heirs);
 
         for (size_t i = 0; i < n && r == 0; i++)
-                r = registration_keep_counts(s, parts[i].registration, &parts[i].gone, to_heirs);
+                r = registration_keep_counts(s->events, parts[i].registration, &parts[i].gone, to_heirs);
         for (size_t i = 0; i < n; i++)
                 parts[i].registration->pending = OPENED_NULL;
         if (r == 0)
-                r = supervisor_publish(s);
+                r = supervisor_publish(s->readers);
         for (size_t i = 0; i < n; i++)
-                opened_close(s, &parts[i].gone);
+                opened_close(s->events, &parts[i].gone);
         return r;
 }
 
-int supervisor_retract(Supervisor *s) {
-        _cleanup_free_ Part *parts = calloc(s->n_registrations + 1, sizeof(*parts));
+int supervisor_retract(Changes *s) {
+        _cleanup_free_ Part *parts = calloc(s->events->n_registrations + 1, sizeof(*parts));
         size_t n = 0;
         int r = 0;
 
         thread_assert(THREAD_MAIN);
         if (!parts)
                 return error_origin(-ENOMEM);
-        for (Registration *g = s->registrations; g && r == 0; g = g->next) {
+        for (Registration *g = s->events->registrations; g && r == 0; g = g->next) {
                 parts[n] = (Part){ .registration = g, .gone = OPENED_NULL };
                 r = split(g, &parts[n].gone);
                 n += parts[n].gone.n > 0;
@@ -122,7 +124,7 @@ static void append(Opened *opened, const Opened *more) {
         opened->n += more->n;
 }
 
-static int enable(Supervisor *s, FdDelta *list, size_t n, Explanation *e) {
+static int enable(Changes *s, FdDelta *list, size_t n, Explanation *e) {
         _cleanup_free_ Opened **more = calloc(n + 1, sizeof(*more));
         size_t n_more = 0;
 
@@ -131,11 +133,11 @@ static int enable(Supervisor *s, FdDelta *list, size_t n, Explanation *e) {
         for (size_t i = 0; i < n; i++)
                 if (list[i].registration->enabled)
                         more[n_more++] = &list[i].more;
-        return opened_enable(s, more, n_more, n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
+        return opened_enable(s->readers, more, n_more, n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
 }
 
 /* Muted beside what is to leave, speaking where nothing is. */
-static int bring_in(Supervisor *s, FdDelta *list, size_t n, Explanation *e) {
+static int bring_in(Changes *s, FdDelta *list, size_t n, Explanation *e) {
         int r, told;
 
         for (size_t i = 0; i < n; i++)
@@ -144,7 +146,7 @@ static int bring_in(Supervisor *s, FdDelta *list, size_t n, Explanation *e) {
                         list[i].registration->pending = list[i].more;
                 } else
                         append(&list[i].registration->opened, &list[i].more);
-        r = supervisor_publish(s);
+        r = supervisor_publish(s->readers);
         if (r == 0)
                 r = enable(s, list, n, e);
         if (r <= 0)
@@ -154,12 +156,12 @@ static int bring_in(Supervisor *s, FdDelta *list, size_t n, Explanation *e) {
                         list[i].registration->pending = OPENED_NULL;
                 else
                         list[i].registration->opened.n -= list[i].more.n;
-        told = supervisor_publish(s);
+        told = supervisor_publish(s->readers);
         return told < 0 ? told : r;
 }
 
 /* What has come speaks, what leaves is on standby: at one place of each ring, and then goes. */
-static int change_over(Supervisor *s, const FdDelta *list, size_t n) {
+static int change_over(Changes *s, const FdDelta *list, size_t n) {
         _cleanup_free_ Part *parts = calloc(n + 1, sizeof(*parts));
         size_t n_parts = 0;
         int r = 0;
@@ -182,7 +184,7 @@ static int change_over(Supervisor *s, const FdDelta *list, size_t n) {
         }
         if (n_parts == 0)
                 return 0;
-        r = supervisor_publish(s);
+        r = supervisor_publish(s->readers);
         return r == 0 ? let_go(s, parts, n_parts, true) : r;
 }
 
@@ -195,7 +197,7 @@ static void give(FdDelta *list, size_t n) {
         }
 }
 
-int supervisor_extend(Supervisor *s, FdDelta *list, size_t n, Explanation *e) {
+int supervisor_extend(Changes *s, FdDelta *list, size_t n, Explanation *e) {
         size_t n_more = 0;
         int r;
 
@@ -218,7 +220,7 @@ int supervisor_extend(Supervisor *s, FdDelta *list, size_t n, Explanation *e) {
         return r;
 }
 
-int supervisor_extend_each(Supervisor *s, FdDelta *list, size_t n, ExtensionRefused refused, const void *userdata) {
+int supervisor_extend_each(Changes *s, FdDelta *list, size_t n, ExtensionRefused refused, const void *userdata) {
         Explanation e = EXPLANATION_NULL;
         int r = supervisor_extend(s, list, n, &e);
 
@@ -233,7 +235,7 @@ int supervisor_extend_each(Supervisor *s, FdDelta *list, size_t n, ExtensionRefu
                         continue;
                 refused(s, list[i].registration, &e, userdata);
                 /* samples of the moment in which it was enabled have come */
-                r = registration_keep_counts(s, list[i].registration, &list[i].more, is_exchange(&list[i]));
+                r = registration_keep_counts(s->events, list[i].registration, &list[i].more, is_exchange(&list[i]));
                 if (r < 0)
                         return r;
         }

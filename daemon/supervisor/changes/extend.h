@@ -1,7 +1,7 @@
 /* Events that gain and lose fds while they run. Main thread only. */
 #pragma once
 
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/changes/changes.h"
 
 /*
  * supervisor/changes/extend.c: events that stay, while some of what they observe comes or goes. New fds of registrations, opened by
@@ -14,10 +14,10 @@ typedef struct FdDelta {
         Opened more;
 } FdDelta;
 
-void fd_deltas_deinit(Supervisor *s, FdDelta *list, size_t n);
-int supervisor_extend(Supervisor *s, FdDelta *list, size_t n, Explanation *e);
+void fd_deltas_deinit(Changes *s, FdDelta *list, size_t n);
+int supervisor_extend(Changes *s, FdDelta *list, size_t n, Explanation *e);
 /* All at once or, if that is refused, one by one, and refused() is told of each that is. */
-typedef void (*ExtensionRefused)(const Supervisor *s, const Registration *r, const Explanation *e, const void *userdata);
-int supervisor_extend_each(Supervisor *s, FdDelta *list, size_t n, ExtensionRefused refused, const void *userdata);
+typedef void (*ExtensionRefused)(const Changes *s, const Registration *r, const Explanation *e, const void *userdata);
+int supervisor_extend_each(Changes *s, FdDelta *list, size_t n, ExtensionRefused refused, const void *userdata);
 /* Streams that leave, of all registrations, end; what they have counted stays in the ledger. Their readers are told. */
-int supervisor_retract(Supervisor *s);
+int supervisor_retract(Changes *s);

@@ -4,7 +4,6 @@
  *
  * What a cgroup does between its making and our opening it is not seen: nobody can open what is not there yet.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +11,11 @@
 #include "daemon/base/log.h"
 #include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/changes/extend.h"
+#include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/quota.h"
+#include "daemon/supervisor/events/targets.h"
 
-static int watch_names(Supervisor *s, CgroupNaming naming, const Strings *names, Explanation *e) {
+static int watch_names(Changes *s, CgroupNaming naming, const Strings *names, Explanation *e) {
         int r = 0;
 
         for (size_t i = 0; i < names->n && r == 0; i++)
@@ -22,7 +23,7 @@ static int watch_names(Supervisor *s, CgroupNaming naming, const Strings *names,
         return r;
 }
 
-static int watch_spec(Supervisor *s, const EventSpec *spec, Explanation *e) {
+static int watch_spec(Changes *s, const EventSpec *spec, Explanation *e) {
         int r = watch_names(s, CGROUP_BY_PATH, &spec->cgroups, e);
 
         if (r == 0)
@@ -43,7 +44,7 @@ typedef struct Following {
         size_t n;
 } Following;
 
-static void following_deinit(Supervisor *s, Following *f) {
+static void following_deinit(Changes *s, Following *f) {
         for (size_t i = 0; i < f->n_sights; i++)
                 whoms_deinit(&f->sights[i].whoms);
         fd_deltas_deinit(s, f->list, f->n);
@@ -51,7 +52,7 @@ static void following_deinit(Supervisor *s, Following *f) {
         free(f->list);
 }
 
-static int find_sight(Supervisor *s, Following *f, const Registration *g, const Whoms **ret, Explanation *e) {
+static int find_sight(Changes *s, Following *f, const Registration *g, const Whoms **ret, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
         Sight *sight = &f->sights[f->n_sights];
         int r;
@@ -63,7 +64,7 @@ static int find_sight(Supervisor *s, Following *f, const Registration *g, const 
                 }
         r = watch_spec(s, spec, e);
         if (r == 0)
-                r = supervisor_find_whoms(s, g, &sight->whoms, e);
+                r = supervisor_find_whoms(s->events, g, &sight->whoms, e);
         if (r != 0)
                 return r;
         sight->spec = spec;
@@ -125,7 +126,7 @@ static int set_absent(Registration *g, const Whoms *now) {
 }
 
 /* Looks, and opens what has come, disabled. */
-static int follow_event(Supervisor *s, Following *f, Registration *g, Explanation *e) {
+static int follow_event(Changes *s, Following *f, Registration *g, Explanation *e) {
         _cleanup_(whoms_deinit) Whoms arrived = WHOMS_NULL;
         _cleanup_free_ uint32_t *slots = NULL;
         const Whoms *now = NULL;
@@ -144,23 +145,23 @@ static int follow_event(Supervisor *s, Following *f, Registration *g, Explanatio
         r = find_arrived(g, now, &arrived);
         if (r != 0 || arrived.n == 0)
                 return r;
-        r = supervisor_find_slots(s, g, &slots, &n_slots, e);
+        r = supervisor_find_slots(s->events, g, &slots, &n_slots, e);
         if (r == 0)
-                r = supervisor_check_fd_quota(s, g, arrived.n * n_slots * g->plan.n_attrs, e);
+                r = supervisor_check_fd_quota(s->events, g, arrived.n * n_slots * g->plan.n_attrs, e);
         if (r == 0)
-                r = supervisor_open_at(s, g, g->event->spec.filter, &arrived, slots, n_slots, &f->list[f->n - 1].more, e);
+                r = supervisor_open_at(s->events, g, g->event->spec.filter, &arrived, slots, n_slots, &f->list[f->n - 1].more, e);
         return r;
 }
 
-static void say_refused(const Supervisor *s, const Registration *g, const Explanation *e, const void *userdata) {
+static void say_refused(const Changes *s, const Registration *g, const Explanation *e, const void *userdata) {
         log_print_with(LOG_WARNING, MESSAGE_TARGET_ABSENT, LOG_FIELDS({ "EVENT", g->event->spec.name }, { "REASON", e->reason }),
                        "%s does not follow its cgroups: %s", g->event->spec.name, e->text);
 }
 
 /* Those of the list that follow cgroups. Refused: nothing has changed, or with `each` only the others have. */
-static int follow_events(Supervisor *s, Registration *list, bool each, Explanation *e) {
-        Following f = { .sights = calloc(s->n_registrations + 1, sizeof(*f.sights)),
-                        .list = calloc(s->n_registrations + 1, sizeof(*f.list)) };
+static int follow_events(Changes *s, Registration *list, bool each, Explanation *e) {
+        Following f = { .sights = calloc(s->events->n_registrations + 1, sizeof(*f.sights)),
+                        .list = calloc(s->events->n_registrations + 1, sizeof(*f.list)) };
         int r = f.sights && f.list ? 0 : error_origin(-ENOMEM);
 
         for (Registration *g = list; g && r == 0; g = g->next) {
@@ -184,24 +185,24 @@ static int follow_events(Supervisor *s, Registration *list, bool each, Explanati
 }
 
 int supervisor_on_cgroups(void *userdata) {
-        Supervisor *s = userdata;
+        Changes *s = userdata;
         bool changed = false;
         int r = cgroup_watch_dispatch(s->cgroup_watch, &changed);
 
-        return r == 0 && changed ? follow_events(s, s->registrations, true, NULL) : r;
+        return r == 0 && changed ? follow_events(s, s->events->registrations, true, NULL) : r;
 }
 
-static int start_watch(Supervisor *s, Explanation *e) {
+static int start_watch(Changes *s, Explanation *e) {
         int r;
 
         if (s->cgroup_watch)
                 return 0;
-        r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, e);
+        r = s->host->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->host->cgroups, e);
         if (r == 0)
-                r = cgroup_watch_open(&s->cgroups, &s->cgroup_watch, e);
+                r = cgroup_watch_open(&s->host->cgroups, &s->cgroup_watch, e);
         if (r != 0)
                 return r;
-        r = operations_listen(&s->operations, CHANGE_CGROUPS, cgroup_watch_fd(s->cgroup_watch));
+        r = operations_listen(s->operations, CHANGE_CGROUPS, cgroup_watch_fd(s->cgroup_watch));
         if (r < 0) { /* epoll_ctl(2): ENOMEM, or ENOSPC by fs.epoll.max_user_watches */
                 s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
                 return refuse_kernel_memory(e, "to watch for cgroups that appear or disappear");
@@ -210,7 +211,7 @@ static int start_watch(Supervisor *s, Explanation *e) {
 }
 
 /* What came between the opening and the first watch is found by looking once more. */
-int supervisor_follow_cgroups(Supervisor *s, Registration *list, Explanation *e) {
+int supervisor_follow_cgroups(Changes *s, Registration *list, Explanation *e) {
         bool any = false;
         int r;
 
@@ -233,18 +234,18 @@ static const Strings *names_of(const EventSpec *spec, CgroupNaming naming) {
         return naming == CGROUP_BY_PATH ? &spec->cgroups : naming == CGROUP_BY_CONTAINER ? &spec->containers : &spec->units;
 }
 
-void supervisor_unfollow_cgroups(Supervisor *s) {
-        operations_unlisten(&s->operations, CHANGE_CGROUPS);
+void supervisor_unfollow_cgroups(Changes *s) {
+        operations_unlisten(s->operations, CHANGE_CGROUPS);
         s->cgroup_watch = cgroup_watch_close(s->cgroup_watch);
 }
 
-void supervisor_unfollow_event(Supervisor *s, const Registration *g) {
+void supervisor_unfollow_event(Changes *s, const Registration *g) {
         static const CgroupNaming namings[] = { CGROUP_BY_PATH, CGROUP_BY_CONTAINER, CGROUP_BY_UNIT };
         bool any = false;
 
         if (!g->is_followed)
                 return;
-        for (const Registration *o = s->registrations; o && !any; o = o->next)
+        for (const Registration *o = s->events->registrations; o && !any; o = o->next)
                 any = o != g && o->is_followed;
         if (!any)
                 supervisor_unfollow_cgroups(s);
@@ -254,7 +255,7 @@ void supervisor_unfollow_event(Supervisor *s, const Registration *g) {
                 for (size_t i = 0; i < names->n; i++) {
                         bool wanted = false;
 
-                        for (const Registration *o = s->registrations; o && !wanted; o = o->next)
+                        for (const Registration *o = s->events->registrations; o && !wanted; o = o->next)
                                 wanted = o != g && o->is_followed &&
                                          has_text(names_of(&o->event->spec, namings[k]), names->items[i]);
                         if (!wanted)

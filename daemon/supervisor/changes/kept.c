@@ -12,7 +12,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/kernel/host/state-file.h"
-#include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/events/specs.h"
 
 /* ---- what is pending ---------------------------------------------------------------------------------------------- */
 
@@ -27,8 +27,8 @@ static bool change_drops(const KeptChange *change, const PendingEvent *w) {
         return dropped;
 }
 
-void kept_forget_pending(Supervisor *s, const KeptChange *change) {
-        for (PendingEvent **p = &s->pending.first; *p;) {
+void kept_forget_pending(Changes *s, const KeptChange *change) {
+        for (PendingEvent **p = &s->events->pending.first; *p;) {
                 PendingEvent *w = *p;
 
                 if (!change_drops(change, w)) {
@@ -49,12 +49,12 @@ static void change_mark(const KeptChange *change, bool on) {
 }
 
 /* Whether the file is another one afterwards. */
-static bool change_is_kept(const Supervisor *s, const KeptChange *change) {
+static bool change_is_kept(const Changes *s, const KeptChange *change) {
         bool is_kept = change->added != NULL;
 
         for (size_t i = 0; i < change->n_subjects && !is_kept; i++)
                 is_kept = change->subjects[i]->kept;
-        for (const PendingEvent *w = s->pending.first; w && !is_kept; w = w->next)
+        for (const PendingEvent *w = s->events->pending.first; w && !is_kept; w = w->next)
                 is_kept = !w->is_configured && change_drops(change, w);
         return is_kept;
 }
@@ -71,10 +71,10 @@ static int put_event(const EventSpec *from, bool enabled, Perfd__V1__AddRequest 
         return r;
 }
 
-static int put_events(const Supervisor *s, const KeptChange *change, Perfd__V1__AddRequest *q) {
+static int put_events(const Changes *s, const KeptChange *change, Perfd__V1__AddRequest *q) {
         int r = 0;
 
-        for (const Registration *g = s->registrations; g && r == 0; g = g->next) {
+        for (const Registration *g = s->events->registrations; g && r == 0; g = g->next) {
                 bool changes = g->is_selected;
 
                 if (!g->kept || (changes && change->removed))
@@ -87,8 +87,8 @@ static int put_events(const Supervisor *s, const KeptChange *change, Perfd__V1__
         return r;
 }
 
-static size_t count_events(const Supervisor *s, const KeptChange *change) {
-        size_t n = s->n_registrations + supervisor_count_pending(s);
+static size_t count_events(const Changes *s, const KeptChange *change) {
+        size_t n = s->events->n_registrations + supervisor_count_pending(s->events);
 
         for (const Registration *g = change->added; g; g = g->next)
                 n++;
@@ -96,7 +96,7 @@ static size_t count_events(const Supervisor *s, const KeptChange *change) {
 }
 
 /* What waits is borrowed for the packing: it stands behind those that the message owns. */
-static int pack_events(const Supervisor *s, const KeptChange *change, Perfd__V1__AddRequest *q, uint8_t **ret, size_t *ret_n) {
+static int pack_events(const Changes *s, const KeptChange *change, Perfd__V1__AddRequest *q, uint8_t **ret, size_t *ret_n) {
         size_t n_owned;
         int r;
 
@@ -109,7 +109,7 @@ static int pack_events(const Supervisor *s, const KeptChange *change, Perfd__V1_
         if (r < 0)
                 return r;
         n_owned = q->n_events;
-        for (const PendingEvent *w = s->pending.first; w; w = w->next)
+        for (const PendingEvent *w = s->events->pending.first; w; w = w->next)
                 if (!w->is_configured && !change_drops(change, w))
                         q->events[q->n_events++] = w->spec;
         *ret_n = perfd__v1__add_request__get_packed_size(q);
@@ -120,7 +120,7 @@ static int pack_events(const Supervisor *s, const KeptChange *change, Perfd__V1_
         return *ret ? 0 : error_origin(-ENOMEM);
 }
 
-static int write_file(Supervisor *s, const KeptChange *change, Explanation *e) {
+static int write_file(Changes *s, const KeptChange *change, Explanation *e) {
         Perfd__V1__AddRequest *q = malloc(sizeof(*q));
         _cleanup_free_ uint8_t *bytes = NULL;
         size_t n = 0;
@@ -134,7 +134,7 @@ static int write_file(Supervisor *s, const KeptChange *change, Explanation *e) {
         return r == 0 ? state_file_write(s->state_path, bytes, n, e) : r;
 }
 
-int kept_write(Supervisor *s, const KeptChange *change, Explanation *e) {
+int kept_write(Changes *s, const KeptChange *change, Explanation *e) {
         thread_assert(THREAD_MAIN);
         if (!change_is_kept(s, change))
                 return 0;
@@ -144,7 +144,7 @@ int kept_write(Supervisor *s, const KeptChange *change, Explanation *e) {
         return write_file(s, change, e);
 }
 
-int kept_restore(Supervisor *s, const KeptChange *change) {
+int kept_restore(Changes *s, const KeptChange *change) {
         const KeptChange none = { .added = NULL };
         Explanation e = EXPLANATION_NULL;
         int r = change_is_kept(s, change) ? write_file(s, &none, &e) : 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/supervisor/events/name-pattern.h"
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/changes/changes.h"
 
 /* Before any change that may concern one of them: */
 typedef struct KeptChange {
@@ -16,8 +16,8 @@ typedef struct KeptChange {
 } KeptChange;
 
 /* The file as it will be, if it will be another one. Refused "state-file": as it was. */
-int kept_write(Supervisor *s, const KeptChange *change, Explanation *e);
+int kept_write(Changes *s, const KeptChange *change, Explanation *e);
 /* The change was refused after that (`added` may be gone but not NULL): the file as it is now. */
-int kept_restore(Supervisor *s, const KeptChange *change);
+int kept_restore(Changes *s, const KeptChange *change);
 /* The change is done: what it says of those that are pending, configured ones too. */
-void kept_forget_pending(Supervisor *s, const KeptChange *change);
+void kept_forget_pending(Changes *s, const KeptChange *change);

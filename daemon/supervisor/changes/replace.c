@@ -7,7 +7,6 @@
  * With another period each fd begins to count towards its first sample when it is enabled, and what its predecessor had
  * towards its next one is gone with it: so a sample more or less for each fd is all that a change can cost.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <string.h>
 
@@ -15,14 +14,17 @@
 #include "daemon/supervisor/changes/changes.h"
 #include "daemon/supervisor/changes/kept.h"
 #include "daemon/supervisor/changes/replace.h"
+#include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/select.h"
+#include "daemon/supervisor/readers/publish.h"
+#include "daemon/supervisor/readers/switch.h"
 #include "daemon/supervisor/subscriptions/subscription.h"
 
 /* ---- what is to be ----------------------------------------------------------------------------------------------- */
 
-void replacement_deinit(Supervisor *s, Replacement *p) {
-        opened_close(s, &p->opened);
+void replacement_deinit(Changes *s, Replacement *p) {
+        opened_close(s->events, &p->opened);
         event_unref(p->event);
         free(p->plan.attrs);
         free(p->plan.config3);
@@ -49,12 +51,12 @@ static int plan_copy(const AttrPlan *from, AttrPlan *ret) {
         return 0;
 }
 
-static int prepare_rate(Supervisor *s, Replacement *p, Explanation *e) {
+static int prepare_rate(Changes *s, Replacement *p, Explanation *e) {
         int r = plan_copy(&p->registration->plan, &p->plan);
 
         p->has_rate = true;
         if (r == 0)
-                r = attr_plan(&s->attr, p->event, &p->plan, p->registration->can_sample, e);
+                r = attr_plan(&s->readers->attr, p->event, &p->plan, p->registration->can_sample, e);
         return r == 0 ? plan_layout_new(&p->plan, &p->layout) : r;
 }
 
@@ -85,7 +87,7 @@ static int changed_event(Event *event, const EventSpec *wanted, Event **ret) {
         return *ret ? 0 : error_origin(-ENOMEM);
 }
 
-static int prepare(Supervisor *s, Registration *g, const EventSpec *wanted, Replacement *p, Explanation *e) {
+static int prepare(Changes *s, Registration *g, const EventSpec *wanted, Replacement *p, Explanation *e) {
         const EventSpec *before = &g->event->spec;
         Registration planned = *g;
         int r;
@@ -101,11 +103,11 @@ static int prepare(Supervisor *s, Registration *g, const EventSpec *wanted, Repl
                 planned.plan = p->plan;
         }
         if (r == 0 && p->needs_fds)
-                r = supervisor_open(s, &planned, wanted->filter, &p->opened, e);
+                r = supervisor_open(s->events, &planned, wanted->filter, &p->opened, e);
         return r;
 }
 
-int replacement_prepare(Supervisor *s, Registration *r, const EventSpec *wanted, Replacement *ret, Explanation *e) {
+int replacement_prepare(Changes *s, Registration *r, const EventSpec *wanted, Replacement *ret, Explanation *e) {
         Replacement p = REPLACEMENT_NULL;
         int error;
 
@@ -131,13 +133,13 @@ static size_t list_pending(const Replacement *list, size_t n, bool only_enabled,
         return n_pending;
 }
 
-static void release_layout(Supervisor *s, void *layout) {
+static void release_layout(Readers *s, void *layout) {
         if (!s->answering.is_abandoned)
                 free(layout);
 }
 
 /* The readers forget what is pending, replaced or refused, and it is closed. */
-static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_replaced) {
+static int retire(Changes *s, const Replacement *list, size_t n, bool is_replaced) {
         _cleanup_free_ Opened **pending = calloc(n + 1, sizeof(*pending));
         _cleanup_free_ Opened *old = calloc(n + 1, sizeof(*old));
         size_t n_pending;
@@ -146,30 +148,30 @@ static int retire(Supervisor *s, const Replacement *list, size_t n, bool is_repl
         if (!pending || !old)
                 return error_origin(-ENOMEM);
         n_pending = list_pending(list, n, false, pending);
-        error = is_replaced ? opened_hand_over(s, pending, n_pending) : opened_disable(s, pending, n_pending);
+        error = is_replaced ? opened_hand_over(s->readers, pending, n_pending) : opened_disable(s->readers, pending, n_pending);
         if (is_replaced)
-                supervisor_end_succession(s);
+                supervisor_end_succession(s->events);
         for (size_t i = 0; i < n && error == 0; i++)
-                error = registration_keep_counts(s, list[i].registration, &list[i].registration->pending, true);
+                error = registration_keep_counts(s->events, list[i].registration, &list[i].registration->pending, true);
         if (error != 0)
                 return error;
         for (size_t i = 0; i < n; i++) {
                 old[i] = list[i].registration->pending;
                 list[i].registration->pending = OPENED_NULL;
         }
-        error = supervisor_publish(s);
+        error = supervisor_publish(s->readers);
         if (error != 0)
                 return error;
         for (size_t i = 0; i < n; i++) {
-                opened_close(s, &old[i]);
-                supervisor_defer(s, release_layout, list[i].registration->pending_layout); /* nobody reads its records any more */
+                opened_close(s->events, &old[i]);
+                supervisor_defer(s->readers, release_layout, list[i].registration->pending_layout); /* nobody reads its records any more */
                 list[i].registration->pending_layout = NULL;
         }
         return 0;
 }
 
 /* Nothing is changed yet but what can be taken back. Refused: it was. */
-static int make(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
+static int make(Changes *s, Replacement *list, size_t n, Explanation *e) {
         _cleanup_free_ Opened **pending = calloc(n + 1, sizeof(*pending));
         int error;
 
@@ -181,12 +183,12 @@ static int make(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
                 list[i].opened = OPENED_NULL;
                 list[i].registration->pending_layout = TAKE_PTR(list[i].layout);
         }
-        error = supervisor_publish(s);
+        error = supervisor_publish(s->readers);
         for (size_t i = 0; i < n && error == 0; i++)
                 error = opened_follow_exec(&list[i].registration->pending, &list[i].registration->opened);
         if (error != 0)
                 return error;
-        error = opened_enable(s, pending, list_pending(list, n, true, pending),
+        error = opened_enable(s->readers, pending, list_pending(list, n, true, pending),
                               n == 1 ? list[0].registration->event->spec.name : "one of the events", e);
         if (error > 0) {
                 int undone = retire(s, list, n, false);
@@ -223,7 +225,7 @@ static void take(Replacement *p) {
                 take_rate(p);
 }
 
-int supervisor_replace(Supervisor *s, Replacement *list, size_t n, Explanation *e) {
+int supervisor_replace(Changes *s, Replacement *list, size_t n, Explanation *e) {
         bool needs_fds = false;
         int error;
 
@@ -236,10 +238,10 @@ int supervisor_replace(Supervisor *s, Replacement *list, size_t n, Explanation *
         for (size_t i = 0; i < n && error == 0; i++) {
                 take(&list[i]);
                 if (list[i].has_rate) /* before the first sample with the new period */
-                        error = supervisor_describe_event(s, list[i].registration);
+                        error = supervisor_describe_event(s->subscriptions, list[i].registration);
         }
         if (error == 0 && needs_fds)
-                error = supervisor_publish(s);
+                error = supervisor_publish(s->readers);
         if (error == 0 && needs_fds)
                 error = retire(s, list, n, true);
         return error;
@@ -247,10 +249,10 @@ int supervisor_replace(Supervisor *s, Replacement *list, size_t n, Explanation *
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-static int find_one(const Supervisor *s, const char *name, const char *what, Registration **ret, Explanation *e) {
+static int find_one(const Changes *s, const char *name, const char *what, Registration **ret, Explanation *e) {
         _cleanup_free_ Registration **selected = NULL;
         size_t n;
-        int error = supervisor_select(s, (char *const[]){ (char *)name }, 1, &selected, &n, e);
+        int error = supervisor_select(s->events, (char *const[]){ (char *)name }, 1, &selected, &n, e);
 
         if (error != 0)
                 return error;
@@ -262,7 +264,7 @@ static int find_one(const Supervisor *s, const char *name, const char *what, Reg
         return 0;
 }
 
-static int replace_one(Supervisor *s, Registration *g, const EventSpec *wanted, Explanation *e) {
+static int replace_one(Changes *s, Registration *g, const EventSpec *wanted, Explanation *e) {
         const KeptChange change = { .subjects = &g, .n_subjects = 1, .spec = wanted };
         Replacement p = REPLACEMENT_NULL;
         int error = replacement_prepare(s, g, wanted, &p, e);
@@ -281,7 +283,7 @@ static int replace_one(Supervisor *s, Registration *g, const EventSpec *wanted, 
         return error;
 }
 
-int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, Explanation *e) {
+int supervisor_set_filter(Changes *s, const char *name, const char *filter, Explanation *e) {
         EventSpec wanted;
         Registration *g = NULL;
         int error;
@@ -298,7 +300,7 @@ int supervisor_set_filter(Supervisor *s, const char *name, const char *filter, E
         return replace_one(s, g, &wanted, e);
 }
 
-int supervisor_set_period(Supervisor *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e) {
+int supervisor_set_period(Changes *s, const char *name, uint64_t period, uint64_t frequency, Explanation *e) {
         EventSpec wanted;
         Registration *g = NULL;
         int error;

@@ -1,7 +1,7 @@
 /* Events that become others while they run. Main thread only. */
 #pragma once
 
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/changes/changes.h"
 
 /* What an event is about to become, which keeps its id. */
 typedef struct Replacement {
@@ -17,7 +17,7 @@ typedef struct Replacement {
 #define REPLACEMENT_NULL ((Replacement){ .registration = NULL })
 
 /* From the event's spec to `wanted`, which event_spec_can_become() is true of. Opens it; nothing is changed. */
-int replacement_prepare(Supervisor *s, Registration *r, const EventSpec *wanted, Replacement *ret, Explanation *e);
-void replacement_deinit(Supervisor *s, Replacement *p);
+int replacement_prepare(Changes *s, Registration *r, const EventSpec *wanted, Replacement *ret, Explanation *e);
+void replacement_deinit(Changes *s, Replacement *p);
 /* All of them speak in the place of what is open, or, refused, none of them. Their contents move. */
-int supervisor_replace(Supervisor *s, Replacement *list, size_t n, Explanation *e);
+int supervisor_replace(Changes *s, Replacement *list, size_t n, Explanation *e);

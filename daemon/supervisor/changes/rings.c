@@ -5,7 +5,6 @@
  * That an fd could be led to another ring by PERF_EVENT_IOC_SET_OUTPUT is of no use here: the kernel waits for an RCU grace
  * period for each, which for a thousand events takes half a minute.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <string.h>
 
@@ -13,8 +12,11 @@
 #include "daemon/kernel/event/open.h"
 #include "daemon/kernel/event/ring-limits.h"
 #include "daemon/supervisor/changes/changes.h"
+#include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/room.h"
+#include "daemon/supervisor/readers/publish.h"
+#include "daemon/supervisor/readers/switch.h"
 
 typedef struct Resizing {
         ReaderRing *rings; /* by slot */
@@ -23,7 +25,7 @@ typedef struct Resizing {
 } Resizing;
 
 /* Its memory too: a reader that was stopped in the middle of taking its ring still looks at it. */
-static void resizing_release(Supervisor *s, void *object) {
+static void resizing_release(Readers *s, void *object) {
         Resizing *z = object;
 
         if (s->answering.is_abandoned)
@@ -41,14 +43,14 @@ static void resizing_release(Supervisor *s, void *object) {
         free(z);
 }
 
-static int open_new_ring(Supervisor *s, Resizing *z, uint32_t slot, Explanation *e) {
+static int open_new_ring(Changes *s, Resizing *z, uint32_t slot, Explanation *e) {
         ReaderRing *ring = &z->rings[slot];
         int r;
 
-        r = supervisor_open_carrier(s, slot, &z->carriers[slot], &ring->carrier_read_format, e);
+        r = supervisor_open_carrier(s->readers, slot, &z->carriers[slot], &ring->carrier_read_format, e);
         if (r == OPEN_E_OFFLINE)
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel", "CPU %u went offline while its ring buffer was replaced: try again",
-                              s->cpus[slot]);
+                              s->readers->cpus[slot]);
         if (r == 0)
                 r = open_id(z->carriers[slot], &ring->carrier_id, e);
         if (r != 0)
@@ -56,91 +58,91 @@ static int open_new_ring(Supervisor *s, Resizing *z, uint32_t slot, Explanation 
         ring->carrier_fd = z->carriers[slot];
         r = ring_open(&ring->ring, z->carriers[slot], z->size);
         if (r < 0)
-                return open_explain_mmap(r, z->size, (int)s->cpus[slot], e);
-        return error_trace_of(backlog_init(&ring->backlog, z->size), "CPU %u", s->cpus[slot]);
+                return open_explain_mmap(r, z->size, (int)s->readers->cpus[slot], e);
+        return error_trace_of(backlog_init(&ring->backlog, z->size), "CPU %u", s->readers->cpus[slot]);
 }
 
-static int open_new_rings(Supervisor *s, Resizing *z, Explanation *e) {
+static int open_new_rings(Changes *s, Resizing *z, Explanation *e) {
         int r = 0;
 
-        z->rings = calloc(s->n_cpus, sizeof(*z->rings));
-        z->carriers = malloc(s->n_cpus * sizeof(*z->carriers));
+        z->rings = calloc(s->readers->n_cpus, sizeof(*z->rings));
+        z->carriers = malloc(s->readers->n_cpus * sizeof(*z->carriers));
         if (!z->rings || !z->carriers) {
                 free(z->rings);
                 free(z->carriers);
                 *z = (Resizing){ .rings = NULL };
                 return error_origin(-ENOMEM);
         }
-        for (size_t slot = 0; slot < s->n_cpus; slot++)
+        for (size_t slot = 0; slot < s->readers->n_cpus; slot++)
                 z->carriers[slot] = -1;
-        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
-                if (s->online[slot])
+        for (uint32_t slot = 0; slot < s->readers->n_cpus && r == 0; slot++)
+                if (s->readers->online[slot])
                         r = open_new_ring(s, z, slot, e);
         return r;
 }
 
-static void swap_carriers(Supervisor *s, Resizing *z) {
-        for (size_t slot = 0; slot < s->n_cpus; slot++) {
-                int carrier = s->carriers[slot];
+static void swap_carriers(Changes *s, Resizing *z) {
+        for (size_t slot = 0; slot < s->readers->n_cpus; slot++) {
+                int carrier = s->readers->carriers[slot];
 
-                s->carriers[slot] = z->carriers[slot];
+                s->readers->carriers[slot] = z->carriers[slot];
                 z->carriers[slot] = carrier;
         }
 }
 
-static void close_replacements(Supervisor *s) {
-        for (Registration *g = s->registrations; g; g = g->next)
-                opened_close(s, &g->pending);
+static void close_replacements(Changes *s) {
+        for (Registration *g = s->events->registrations; g; g = g->next)
+                opened_close(s->events, &g->pending);
 }
 
 /* Of every event, disabled, into the new rings: all that can be refused. */
-static int open_replacements(Supervisor *s, Explanation *e) {
-        int r = supervisor_check_room(s, s->registrations, e);
+static int open_replacements(Changes *s, Explanation *e) {
+        int r = supervisor_check_room(s->events, s->events->registrations, e);
 
-        for (Registration *g = s->registrations; g && r == 0; g = g->next)
-                r = supervisor_open(s, g, g->event->spec.filter, &g->pending, e);
-        for (Registration *g = s->registrations; g && r == 0; g = g->next)
+        for (Registration *g = s->events->registrations; g && r == 0; g = g->next)
+                r = supervisor_open(s->events, g, g->event->spec.filter, &g->pending, e);
+        for (Registration *g = s->events->registrations; g && r == 0; g = g->next)
                 opened_set_successor(&g->pending, true);
         if (r != 0)
                 close_replacements(s);
         return r;
 }
 
-static int change_readers(Supervisor *s, Resizing *z) {
-        _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus, sizeof(*each));
-        _cleanup_free_ int *errors = calloc(s->n_cpus, sizeof(*errors));
+static int change_readers(Changes *s, Resizing *z) {
+        _cleanup_free_ ReaderCommand *each = calloc(s->readers->n_cpus, sizeof(*each));
+        _cleanup_free_ int *errors = calloc(s->readers->n_cpus, sizeof(*errors));
         int r;
 
         if (!each || !errors)
                 return error_origin(-ENOMEM);
-        for (size_t slot = 0; slot < s->n_cpus; slot++)
-                each[slot] = (ReaderCommand){ .kind = READER_RING, .ring = &z->rings[slot], .on = s->active,
+        for (size_t slot = 0; slot < s->readers->n_cpus; slot++)
+                each[slot] = (ReaderCommand){ .kind = READER_RING, .ring = &z->rings[slot], .on = s->readers->active,
                                            .ret_error = &errors[slot] };
-        r = supervisor_order_each(s, each);
-        for (size_t slot = 0; slot < s->n_cpus && r == 0; slot++)
+        r = supervisor_order_each(s->readers, each);
+        for (size_t slot = 0; slot < s->readers->n_cpus && r == 0; slot++)
                 r = errors[slot];
         return r;
 }
 
 /* The stream of moves is one fd for each CPU: it is led over. */
-static int lead_migrations(Supervisor *s) {
+static int lead_migrations(Changes *s) {
         uint64_t id;
         int r = 0;
 
-        for (size_t slot = 0; slot < s->n_cpus && r == 0; slot++)
-                if (s->online[slot] && s->migrations.fds[slot] >= 0)
-                        r = open_redirect(s->migrations.fds[slot], s->carriers[slot], "moves between cgroups", &id, NULL);
+        for (size_t slot = 0; slot < s->readers->n_cpus && r == 0; slot++)
+                if (s->readers->online[slot] && s->readers->migrations.fds[slot] >= 0)
+                        r = open_redirect(s->readers->migrations.fds[slot], s->readers->carriers[slot], "moves between cgroups", &id, NULL);
         return r > 0 ? -EIO : r;
 }
 
-static int switch_pending(Supervisor *s, bool on, Explanation *e) {
-        _cleanup_free_ Opened **list = calloc(s->n_registrations + 1, sizeof(*list));
+static int switch_pending(Changes *s, bool on, Explanation *e) {
+        _cleanup_free_ Opened **list = calloc(s->events->n_registrations + 1, sizeof(*list));
         size_t n = 0;
         int r = 0;
 
         if (!list)
                 return error_origin(-ENOMEM);
-        for (Registration *g = s->registrations; g && r == 0; g = g->next) {
+        for (Registration *g = s->events->registrations; g && r == 0; g = g->next) {
                 r = on ? opened_follow_exec(&g->pending, &g->opened) : 0;
                 if (!on || g->enabled)
                         list[n++] = &g->pending;
@@ -148,14 +150,14 @@ static int switch_pending(Supervisor *s, bool on, Explanation *e) {
         if (r != 0)
                 return r;
         if (on)
-                return opened_enable(s, list, n, "one of the events", e);
-        r = opened_hand_over(s, list, n);
-        supervisor_end_succession(s);
+                return opened_enable(s->readers, list, n, "one of the events", e);
+        r = opened_hand_over(s->readers, list, n);
+        supervisor_end_succession(s->events);
         return r;
 }
 
-static void swap_opened(Supervisor *s) {
-        for (Registration *g = s->registrations; g; g = g->next) {
+static void swap_opened(Changes *s) {
+        for (Registration *g = s->events->registrations; g; g = g->next) {
                 Opened speaking = g->opened;
 
                 g->opened = g->pending;
@@ -164,26 +166,26 @@ static void swap_opened(Supervisor *s) {
 }
 
 /* What was replaced is disabled; no reader knows it any more when it is closed. */
-static int forget_replaced(Supervisor *s) {
-        _cleanup_free_ Opened *old = calloc(s->n_registrations + 1, sizeof(*old));
+static int forget_replaced(Changes *s) {
+        _cleanup_free_ Opened *old = calloc(s->events->n_registrations + 1, sizeof(*old));
         size_t n = 0;
         int r;
 
         if (!old)
                 return error_origin(-ENOMEM);
-        for (Registration *g = s->registrations; g; g = g->next) {
+        for (Registration *g = s->events->registrations; g; g = g->next) {
                 old[n++] = g->pending;
                 g->pending = OPENED_NULL;
         }
-        r = supervisor_publish(s);
+        r = supervisor_publish(s->readers);
         for (size_t i = 0; i < n; i++)
-                opened_close(s, &old[i]);
+                opened_close(s->events, &old[i]);
         return r;
 }
 
 /* Every replacement is heard, on standby; enabled; and speaks in the place of what it replaces, which goes. */
-static int change_events(Supervisor *s) {
-        int r = supervisor_publish(s);
+static int change_events(Changes *s) {
+        int r = supervisor_publish(s->readers);
 
         if (r == 0)
                 r = switch_pending(s, true, NULL);
@@ -191,57 +193,57 @@ static int change_events(Supervisor *s) {
                 return -EIO; /* the same event was enabled a moment ago */
         if (r == 0) {
                 swap_opened(s);
-                r = supervisor_publish(s);
+                r = supervisor_publish(s->readers);
         }
         if (r == 0)
                 r = switch_pending(s, false, NULL);
-        for (Registration *g = s->registrations; g && r == 0; g = g->next)
-                r = registration_keep_counts(s, g, &g->pending, true);
+        for (Registration *g = s->events->registrations; g && r == 0; g = g->next)
+                r = registration_keep_counts(s->events, g, &g->pending, true);
         return r == 0 ? forget_replaced(s) : r;
 }
 
-static void keep_side_losses(Supervisor *s, const Resizing *z) {
-        for (size_t slot = 0; slot < s->n_cpus; slot++) {
+static void keep_side_losses(Changes *s, const Resizing *z) {
+        for (size_t slot = 0; slot < s->readers->n_cpus; slot++) {
                 ReadCount read;
 
-                if (z->carriers[slot] >= 0 && open_read(z->carriers[slot], s->readers[slot].carrier_read_format, &read) == 0)
-                        s->readers[slot].counters.closed_side_lost += read.lost;
+                if (z->carriers[slot] >= 0 && open_read(z->carriers[slot], s->readers->by_slot[slot].carrier_read_format, &read) == 0)
+                        s->readers->by_slot[slot].counters.closed_side_lost += read.lost;
         }
 }
 
-int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
-        uint32_t watermark = s->attr.watermark;
+int supervisor_resize_rings(Changes *s, size_t size, Explanation *e) {
+        uint32_t watermark = s->readers->attr.watermark;
         Resizing *z;
         int r;
 
         thread_assert(THREAD_MAIN);
-        r = supervisor_refuse_stalled(s, "another size of the ring buffers", e);
+        r = supervisor_refuse_stalled(s->readers, "another size of the ring buffers", e);
         if (r != 0)
                 return r;
-        if (supervisor_reads_remotely(s)) /* it would not see at which place of both rings the change is */
+        if (supervisor_reads_remotely(s->readers)) /* it would not see at which place of both rings the change is */
                 return refuse(e, REFUSED_UNSUPPORTED, "needs-restart", "rings.size can change without a restart only if each CPU "
                         "has a reader of its own, and readers.cpus does not name all CPUs: restart perfd, or leave the size at "
-                        "%zu", (size_t)s->config->ring_size);
-        r = ring_limits_check(supervisor_count_online(s), size + s->config->ring_size, e); /* both, for a moment */
+                        "%zu", (size_t)s->settings->config->ring_size);
+        r = ring_limits_check(supervisor_count_online(s->readers), size + s->settings->config->ring_size, e); /* both, for a moment */
         if (r != 0)
                 return r;
         z = calloc(1, sizeof(*z));
         if (!z)
                 return error_origin(-ENOMEM);
         z->size = size;
-        s->attr.watermark = (uint32_t)(size / WATERMARK_SHARE);
+        s->readers->attr.watermark = (uint32_t)(size / WATERMARK_SHARE);
         r = open_new_rings(s, z, e);
         if (r == 0) {
                 swap_carriers(s, z);
                 r = open_replacements(s, e);
-                if (r == 0 && (r = supervisor_refuse_stalled(s, "another size of the ring buffers", e)) != 0)
+                if (r == 0 && (r = supervisor_refuse_stalled(s->readers, "another size of the ring buffers", e)) != 0)
                         close_replacements(s);
                 if (r != 0)
                         swap_carriers(s, z);
         }
         if (r != 0) {
-                s->attr.watermark = watermark;
-                supervisor_defer(s, resizing_release, z);
+                s->readers->attr.watermark = watermark;
+                supervisor_defer(s->readers, resizing_release, z);
                 return r;
         }
         r = change_readers(s, z);
@@ -250,12 +252,12 @@ int supervisor_resize_rings(Supervisor *s, size_t size, Explanation *e) {
         if (r == 0)
                 r = lead_migrations(s);
         if (r == 0)
-                r = supervisor_order(s, READER_RETIRE, NULL);
+                r = supervisor_order(s->readers, READER_RETIRE, NULL);
         if (r == 0) {
                 keep_side_losses(s, z);
-                supervisor_list_carriers(s);
+                supervisor_list_carriers(s->readers);
                 log_print(LOG_INFO, MESSAGE_RINGS_RESIZED, "the ring buffers now have %zu KiB", size / 1024);
         }
-        supervisor_defer(s, resizing_release, z);
+        supervisor_defer(s->readers, resizing_release, z);
         return r;
 }

@@ -9,10 +9,10 @@
 #include "daemon/supervisor/configuration/retry.h"
 
 /* Kept for whoever can read it, and out of the way of what is kept from now on. */
-static int give_up_file(Supervisor *s, const char *why) {
+static int give_up_file(Configuration *s, const char *why) {
         _cleanup_free_ char *name = NULL;
         Explanation e = EXPLANATION_NULL;
-        int r = state_file_set_aside(s->state_path, &name, &e);
+        int r = state_file_set_aside(s->changes->state_path, &name, &e);
 
         if (r == 0)
                 log_print(LOG_ERR, MESSAGE_KEPT_EVENTS,
@@ -21,12 +21,12 @@ static int give_up_file(Supervisor *s, const char *why) {
                 return r;
         log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no persistent event is added, and events cannot be made persistent: %s; "
                 "%s", why, e.text);
-        s->state_unusable = strdup(why);
-        return s->state_unusable ? 0 : error_origin(-ENOMEM);
+        s->changes->state_unusable = strdup(why);
+        return s->changes->state_unusable ? 0 : error_origin(-ENOMEM);
 }
 
 /* Each is pending until it is opened, which is tried at once. */
-static int load_file(Supervisor *s, const uint8_t *bytes, size_t n) {
+static int load_file(Configuration *s, const uint8_t *bytes, size_t n) {
         Perfd__V1__AddRequest *q = perfd__v1__add_request__unpack(NULL, n, bytes);
         PendingEvent *list = NULL;
         int r = 0;
@@ -34,7 +34,7 @@ static int load_file(Supervisor *s, const uint8_t *bytes, size_t n) {
         if (!q) {
                 Explanation e;
 
-                (void)refuse(&e, REFUSED_INVALID, "state-file", "%s contains no list of events", s->state_path);
+                (void)refuse(&e, REFUSED_INVALID, "state-file", "%s contains no list of events", s->changes->state_path);
                 return give_up_file(s, e.text);
         }
         for (size_t i = q->n_events; i > 0 && r == 0; i--) { /* from the end, so that each is put before the others */
@@ -50,21 +50,21 @@ static int load_file(Supervisor *s, const uint8_t *bytes, size_t n) {
         perfd__v1__add_request__free_unpacked(q, NULL);
         if (r < 0)
                 return r;
-        supervisor_set_pending(s, list, false);
+        supervisor_set_pending(s->events, list, false);
         return supervisor_retry_kept(s);
 }
 
-int supervisor_load_kept(Supervisor *s) {
+int supervisor_load_kept(Configuration *s) {
         _cleanup_free_ uint8_t *bytes = NULL;
         Explanation e = EXPLANATION_NULL;
         size_t n = 0;
         int r;
 
         thread_assert(THREAD_MAIN);
-        if (s->runtime_directory ? asprintf(&s->state_path, "%s/events", s->runtime_directory) < 0
-                                 : !(s->state_path = strdup(s->config->state_path)))
+        if (s->settings->runtime_directory ? asprintf(&s->changes->state_path, "%s/events", s->settings->runtime_directory) < 0
+                                 : !(s->changes->state_path = strdup(s->settings->config->state_path)))
                 return error_origin(-ENOMEM);
-        r = state_file_read(s->state_path, &bytes, &n, &e);
+        r = state_file_read(s->changes->state_path, &bytes, &n, &e);
         if (r == STATE_FILE_E_MISSING)
                 return 0;
         if (r == 0)
@@ -74,11 +74,11 @@ int supervisor_load_kept(Supervisor *s) {
         if (r < 0)
                 return r;
         log_print(LOG_ERR, MESSAGE_KEPT_EVENTS, "no persistent event is added, and events cannot be made persistent: %s", e.text);
-        s->state_unusable = strdup(e.text);
-        return s->state_unusable ? 0 : error_origin(-ENOMEM);
+        s->changes->state_unusable = strdup(e.text);
+        return s->changes->state_unusable ? 0 : error_origin(-ENOMEM);
 }
 
-void supervisor_free_kept(Supervisor *s) {
-        free(s->state_path);
-        free(s->state_unusable);
+void supervisor_free_kept(Configuration *s) {
+        free(s->changes->state_path);
+        free(s->changes->state_unusable);
 }

@@ -1,8 +1,8 @@
 /* Events that outlived the last perfd. Main thread only. */
 #pragma once
 
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/configuration/configuration.h"
 
 /* Once, behind the configuration's events. What cannot be read or added is said on the log. Negative: memory. */
-int supervisor_load_kept(Supervisor *s);
-void supervisor_free_kept(Supervisor *s);
+int supervisor_load_kept(Configuration *s);
+void supervisor_free_kept(Configuration *s);

@@ -16,9 +16,10 @@
 #include "daemon/model/spec-difference.h"
 #include "daemon/supervisor/events/quota.h"
 #include "daemon/supervisor/events/registered.h"
-#include "daemon/supervisor/requests/requests.h"
 #include "daemon/supervisor/changes/replace.h"
 #include "daemon/supervisor/configuration/configuration.h"
+#include "daemon/supervisor/events/open.h"
+#include "daemon/supervisor/events/specs.h"
 
 static int difference_new(const char *field, const char *before, const char *after, Perfd__V1__Difference ***list,
                           size_t *n) {
@@ -77,12 +78,12 @@ static int planned_new(PlannedList list, const Registration *running, const Even
         return running && after ? add_differences(&running->event->spec, after, m) : 0;
 }
 
-static int plan_added(const Supervisor *s, const Reload *w, Perfd__V1__PlanReply *ret) {
+static int plan_added(const Configuration *s, const Reload *w, Perfd__V1__PlanReply *ret) {
         PlannedList added = { &ret->added, &ret->n_added }, changed = { &ret->changed, &ret->n_changed };
         int r = 0;
 
         for (const Registration *g = w->added; g && r == 0; g = g->next) {
-                const Registration *running = supervisor_find(s, g->event->spec.name);
+                const Registration *running = supervisor_find(s->events, g->event->spec.name);
 
                 r = planned_new(running ? changed : added, running, &g->event->spec, running != NULL);
         }
@@ -182,9 +183,9 @@ typedef struct Trial {
         Index names;
 } Trial;
 
-static void trial_deinit(Supervisor *s, Trial *t) {
+static void trial_deinit(Configuration *s, Trial *t) {
         for (size_t i = 0; i < t->n; i++)
-                registration_free(s, t->list[i].fresh);
+                registration_free(s->events, t->list[i].fresh);
         free(t->list);
         free(t->pending);
         index_deinit(&t->names);
@@ -194,7 +195,7 @@ static void trial_deinit(Supervisor *s, Trial *t) {
  * An event of the configuration was refused, one of whose registrations is or would be at i. Where it may wait, nothing of it stays,
  * as in a reload; else all is refused, with its place.
  */
-static int trial_refuse(Supervisor *s, Trial *t, size_t i, const ConfigEvent *from, int refusal, Explanation *e) {
+static int trial_refuse(Configuration *s, Trial *t, size_t i, const ConfigEvent *from, int refusal, Explanation *e) {
         if (refusal < 0 || !t->may_wait || !refusal_may_pass(refusal)) {
                 if (refusal > 0)
                         place_explanation(t->config, from, e);
@@ -216,19 +217,19 @@ static int trial_refuse(Supervisor *s, Trial *t, size_t i, const ConfigEvent *fr
         for (; i < t->n && t->list[i].from == from; i++)
                 if (t->list[i].fresh) {
                         index_remove(&t->names, index_key_of_name(t->list[i].fresh->event->spec.name), t->list[i].fresh);
-                        t->list[i].fresh = registration_free(s, t->list[i].fresh);
+                        t->list[i].fresh = registration_free(s->events, t->list[i].fresh);
                 }
         return 0;
 }
 
 /* `fresh` moves. */
-static int trial_add(Supervisor *s, Trial *t, Registration *fresh, const ConfigEvent *from, Explanation *e) {
+static int trial_add(Configuration *s, Trial *t, Registration *fresh, const ConfigEvent *from, Explanation *e) {
         const char *name = fresh->event->spec.name;
         int r = 0;
 
         if (names_find(&t->names, name))
                 r = refuse(e, REFUSED_EXISTS, "exists", "%s is named twice", name);
-        else if (t->n >= MAX_EVENTS + s->n_registrations) /* more than can be kept and added */
+        else if (t->n >= MAX_EVENTS + s->events->n_registrations) /* more than can be kept and added */
                 r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than %d events, the limit of a "
                         "daemon", MAX_EVENTS);
         if (r == 0 && t->n == t->n_allocated) {
@@ -244,12 +245,12 @@ static int trial_add(Supervisor *s, Trial *t, Registration *fresh, const ConfigE
         if (r == 0)
                 t->list[t->n++] = (Tried){ .fresh = fresh, .from = from };
         else
-                registration_free(s, fresh);
+                registration_free(s->events, fresh);
         return r;
 }
 
 /* The event that it replaces has to stay meanwhile, so that what can take long is waited for before. */
-static int try_change(Supervisor *s, Tried *one, Explanation *e) {
+static int try_change(Configuration *s, Tried *one, Explanation *e) {
         const Registration *fresh = one->fresh;
         Replacement replacement = REPLACEMENT_NULL;
         Registration *running;
@@ -257,23 +258,23 @@ static int try_change(Supervisor *s, Tried *one, Explanation *e) {
         int r = 0;
 
         if (!fresh->event->external)
-                r = supervisor_wait_for_trial_room(s, fresh->event->spec.name, fresh->plan.n_attrs, e);
+                r = supervisor_wait_for_trial_room(s->events, fresh->event->spec.name, fresh->plan.n_attrs, e);
         if (r == 0)
                 r = reload_find(s, fresh, &running, &kind, e);
         if (r != 0 || kind != RELOAD_CHANGE)
                 return r; /* it is another case by now: there is another look */
-        operations_set_pinned(&s->operations, true);
-        r = replacement_prepare(s, running, &fresh->event->spec, &replacement, e);
-        operations_set_pinned(&s->operations, false);
-        replacement_deinit(s, &replacement);
+        operations_set_pinned(s->operations, true);
+        r = replacement_prepare(s->changes, running, &fresh->event->spec, &replacement, e);
+        operations_set_pinned(s->operations, false);
+        replacement_deinit(s->changes, &replacement);
         one->as_change = true;
         return r;
 }
 
-static int try_new(Supervisor *s, Trial *t, Tried *one, Explanation *e) {
+static int try_new(Configuration *s, Trial *t, Tried *one, Explanation *e) {
         const Registration *fresh = one->fresh;
         const uint64_t key = index_key_of_name(fresh->event->spec.name);
-        int r = supervisor_open_list(s, &one->fresh, e);
+        int r = supervisor_open_list(s->events, &one->fresh, e);
 
         one->as_new = true;
         if (!one->fresh) /* left out: it is free to be named again */
@@ -282,7 +283,7 @@ static int try_new(Supervisor *s, Trial *t, Tried *one, Explanation *e) {
 }
 
 /* ret_tried: the host was asked, and others may have had their turn. Each is tried once in each way. */
-static int try_one(Supervisor *s, Trial *t, Tried *one, bool *ret_tried, Explanation *e) {
+static int try_one(Configuration *s, Trial *t, Tried *one, bool *ret_tried, Explanation *e) {
         Registration *running;
         ReloadKind kind = RELOAD_KEEP;
         int r = one->fresh ? reload_find(s, one->fresh, &running, &kind, e) : 0;
@@ -297,7 +298,7 @@ static int try_one(Supervisor *s, Trial *t, Tried *one, bool *ret_tried, Explana
         return r;
 }
 
-static int trial_add_event(Supervisor *s, Trial *t, const ConfigEvent *from, Explanation *e) {
+static int trial_add_event(Configuration *s, Trial *t, const ConfigEvent *from, Explanation *e) {
         Registration *list = NULL, *next;
         bool tried;
         int r = reload_resolve(s, t->config, from, &list, e);
@@ -311,7 +312,7 @@ static int trial_add_event(Supervisor *s, Trial *t, const ConfigEvent *from, Exp
                 if (r == 0)
                         r = trial_add(s, t, g, from, e);
                 else
-                        registration_free(s, g);
+                        registration_free(s->events, g);
         }
         for (size_t i = first; i < t->n && r == 0; i++)
                 r = try_one(s, t, &t->list[i], &tried, e);
@@ -319,7 +320,7 @@ static int trial_add_event(Supervisor *s, Trial *t, const ConfigEvent *from, Exp
 }
 
 /* Until a look at all of them finds nothing to try. So nothing changes any more until there is another checkpoint. */
-static int trial_run(Supervisor *s, Trial *t, Explanation *e) {
+static int trial_run(Configuration *s, Trial *t, Explanation *e) {
         bool tried = true;
         int r = 0;
 
@@ -338,7 +339,7 @@ static int trial_run(Supervisor *s, Trial *t, Explanation *e) {
 
 /* ---- what it comes to -------------------------------------------------------------------------------------------- */
 
-static int take_all(Supervisor *s, Trial *t, Reload *w, Explanation *e) {
+static int take_all(Configuration *s, Trial *t, Reload *w, Explanation *e) {
         int r = reload_begin(s, w);
 
         for (size_t i = 0; i < t->n && r == 0; i++) {
@@ -352,7 +353,7 @@ static int take_all(Supervisor *s, Trial *t, Reload *w, Explanation *e) {
         return r == 0 ? reload_end(s, w, e) : r;
 }
 
-static int plan_all(Supervisor *s, const Config *c, const Reload *w, Perfd__V1__PlanReply *ret) {
+static int plan_all(Configuration *s, const Config *c, const Reload *w, Perfd__V1__PlanReply *ret) {
         int r = plan_added(s, w, ret);
 
         if (r == 0)
@@ -361,14 +362,14 @@ static int plan_all(Supervisor *s, const Config *c, const Reload *w, Perfd__V1__
                 r = plan_removed(w, ret);
         if (r == 0)
                 r = plan_pending(w, ret);
-        return r == 0 ? add_settings(s->config, c, false, &ret->settings, &ret->n_settings) : r;
+        return r == 0 ? add_settings(s->settings->config, c, false, &ret->settings, &ret->n_settings) : r;
 }
 
-int supervisor_add_restart_settings(const Supervisor *s, Perfd__V1__ReloadReply *ret) {
-        return add_settings(s->started_with, s->config, true, &ret->settings, &ret->n_settings);
+int supervisor_add_restart_settings(const Configuration *s, Perfd__V1__ReloadReply *ret) {
+        return add_settings(s->settings->started_with, s->settings->config, true, &ret->settings, &ret->n_settings);
 }
 
-int supervisor_plan(Supervisor *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret, Explanation *e) {
+int supervisor_plan(Configuration *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__PlanReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         Trial trial = { .names = INDEX_NULL, .may_wait = may_wait };
         Reload w = { .end = &w.added, .may_wait = may_wait };

@@ -9,14 +9,16 @@
 
 #include "daemon/base/log.h"
 #include "daemon/supervisor/changes/replace.h"
-#include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/events/open.h"
+#include "daemon/supervisor/events/registered.h"
+#include "daemon/supervisor/events/specs.h"
 
-void reload_deinit(Supervisor *s, Reload *w) {
-        for (Registration *g = s->registrations; g; g = g->next)
+void reload_deinit(Configuration *s, Reload *w) {
+        for (Registration *g = s->events->registrations; g; g = g->next)
                 g->is_planned = false;
-        registrations_free(s, w->added);
+        registrations_free(s->events, w->added);
         for (size_t i = 0; i < w->n_replacements; i++)
-                replacement_deinit(s, &w->replacements[i]);
+                replacement_deinit(s->changes, &w->replacements[i]);
         free(w->replacements);
         free(w->kept);
         free(w->removed);
@@ -30,8 +32,8 @@ static bool can_become(const EventSpec *a, const EventSpec *b) {
         return event_spec_can_become(a, b) && (samples_a == samples_b || a->event[0] != '{');
 }
 
-int reload_find(const Supervisor *s, const Registration *fresh, Registration **ret_running, ReloadKind *ret, Explanation *e) {
-        Registration *running = supervisor_find(s, fresh->event->spec.name);
+int reload_find(const Configuration *s, const Registration *fresh, Registration **ret_running, ReloadKind *ret, Explanation *e) {
+        Registration *running = supervisor_find(s->events, fresh->event->spec.name);
         const EventSpec *spec = &fresh->event->spec;
 
         *ret_running = running;
@@ -55,7 +57,7 @@ static int replacement_plan(Registration *running, const Registration *fresh, Re
         return 0;
 }
 
-static int reload_keep(Supervisor *s, Reload *w, Registration *running, const Registration *fresh, ReloadKind kind, Explanation *e) {
+static int reload_keep(Configuration *s, Reload *w, Registration *running, const Registration *fresh, ReloadKind kind, Explanation *e) {
         Replacement *r = &w->replacements[w->n_replacements];
         int error = 0;
 
@@ -64,13 +66,13 @@ static int reload_keep(Supervisor *s, Reload *w, Registration *running, const Re
         running->is_planned = true;
         w->kept[w->n_kept++] = running;
         if (kind == RELOAD_CHANGE)
-                error = operations_is_trial(&s->operations) ? replacement_plan(running, fresh, r)
-                                               : replacement_prepare(s, running, &fresh->event->spec, r, e);
+                error = operations_is_trial(s->operations) ? replacement_plan(running, fresh, r)
+                                               : replacement_prepare(s->changes, running, &fresh->event->spec, r, e);
         w->n_replacements += error == 0 && kind == RELOAD_CHANGE;
         return error;
 }
 
-static int reload_add(Supervisor *s, Reload *w, Registration *g, Explanation *e) {
+static int reload_add(Configuration *s, Reload *w, Registration *g, Explanation *e) {
         int r = 0;
 
         if (w->may_wait)
@@ -78,10 +80,10 @@ static int reload_add(Supervisor *s, Reload *w, Registration *g, Explanation *e)
         if (w->n_added == MAX_EVENTS)
                 r = refuse(e, REFUSED_EXHAUSTED, "too-many-events", "there are more than %d events, the limit of a "
                         "daemon", MAX_EVENTS);
-        else if (!operations_is_trial(&s->operations))
-                r = supervisor_open_list(s, &g, e);
+        else if (!operations_is_trial(s->operations))
+                r = supervisor_open_list(s->events, &g, e);
         if (r != 0 || !g) { /* refused, or left out */
-                registration_free(s, g);
+                registration_free(s->events, g);
                 return r;
         }
         *w->end = g;
@@ -91,7 +93,7 @@ static int reload_add(Supervisor *s, Reload *w, Registration *g, Explanation *e)
 }
 
 /* Kept, replaced, or added, which a changed one is too, its old one going. */
-int reload_take(Supervisor *s, Reload *w, Registration *fresh, Explanation *e) {
+int reload_take(Configuration *s, Reload *w, Registration *fresh, Explanation *e) {
         Registration *running;
         ReloadKind kind;
         int r = reload_find(s, fresh, &running, &kind, e);
@@ -100,18 +102,18 @@ int reload_take(Supervisor *s, Reload *w, Registration *fresh, Explanation *e) {
                 return reload_add(s, w, fresh, e);
         if (r == 0)
                 r = reload_keep(s, w, running, fresh, kind, e);
-        registration_free(s, fresh);
+        registration_free(s->events, fresh);
         return r;
 }
 
-int reload_resolve(Supervisor *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e) {
+int reload_resolve(Configuration *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e) {
         _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
         int r = spec_from_config(c, from, &spec);
 
-        return r == 0 ? supervisor_resolve(s, &spec, ret, e) : r;
+        return r == 0 ? supervisor_resolve(s->resolver, &spec, ret, e) : r;
 }
 
-static int reload_prepare_event(Supervisor *s, const Config *c, const ConfigEvent *from, Reload *w, Explanation *e) {
+static int reload_prepare_event(Configuration *s, const Config *c, const ConfigEvent *from, Reload *w, Explanation *e) {
         Registration *list = NULL, *next;
         int r = reload_resolve(s, c, from, &list, e);
 
@@ -121,26 +123,26 @@ static int reload_prepare_event(Supervisor *s, const Config *c, const ConfigEven
                 if (r == 0)
                         r = reload_take(s, w, g, e);
                 else
-                        registration_free(s, g);
+                        registration_free(s->events, g);
         }
         return r;
 }
 
 /* What an event has brought into the change goes out again. */
-static void reload_forget(Supervisor *s, Reload *w, const Reload *before) {
-        registrations_free(s, *before->end);
+static void reload_forget(Configuration *s, Reload *w, const Reload *before) {
+        registrations_free(s->events, *before->end);
         *before->end = NULL;
         w->end = before->end;
         w->n_added = before->n_added;
         for (; w->n_kept > before->n_kept; w->n_kept--)
                 w->kept[w->n_kept - 1]->is_planned = false;
         for (; w->n_replacements > before->n_replacements; w->n_replacements--)
-                replacement_deinit(s, &w->replacements[w->n_replacements - 1]);
+                replacement_deinit(s->changes, &w->replacements[w->n_replacements - 1]);
 }
 
 /* It runs as it is configured, though what it was found by is gone: a file that was replaced, a module that is in use. */
-static bool reload_keeps_running(Supervisor *s, Reload *w, const EventSpec *spec) {
-        Registration *running = supervisor_find(s, spec->name);
+static bool reload_keeps_running(Configuration *s, Reload *w, const EventSpec *spec) {
+        Registration *running = supervisor_find(s->events, spec->name);
         EventSpec as_opened = *spec;
 
         if (!running || !running->event->spec.configured || running->is_planned)
@@ -167,7 +169,7 @@ static int add_pending(const EventSpec *spec, const ConfigPlace *place, const Ex
         return r;
 }
 
-int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, Reload *w, const Explanation *e) {
+int reload_add_pending(Configuration *s, const Config *c, const ConfigEvent *from, Reload *w, const Explanation *e) {
         _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
         ConfigPlace at;
         int r = spec_from_config(c, from, &spec);
@@ -175,7 +177,7 @@ int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, 
         if (r < 0)
                 return r;
         if (reload_keeps_running(s, w, &spec)) {
-                if (!operations_is_trial(&s->operations))
+                if (!operations_is_trial(s->operations))
                         log_print_with(LOG_WARNING, MESSAGE_EVENT_UNCHANGED,
                                        LOG_FIELDS({ "EVENT", spec.name }, { "REASON", e->reason }), "%s remains as it is: %s",
                                        spec.name, e->text);
@@ -185,7 +187,7 @@ int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, 
         return add_pending(&spec, &at, e, &w->pending);
 }
 
-int reload_all_pending(Supervisor *s, const Config *c, PendingEvent **list) {
+int reload_all_pending(Configuration *s, const Config *c, PendingEvent **list) {
         int r = 0;
 
         for (size_t i = 0; i < c->n_events && r == 0; i++) {
@@ -199,10 +201,10 @@ int reload_all_pending(Supervisor *s, const Config *c, PendingEvent **list) {
 }
 
 /* Everything configured that is not kept goes. */
-static void reload_find_removed(const Supervisor *s, Reload *w) {
+static void reload_find_removed(const Configuration *s, Reload *w) {
         for (size_t i = 0; i < w->n_kept; i++)
                 w->kept[i]->is_selected = true;
-        for (Registration *g = s->registrations; g; g = g->next)
+        for (Registration *g = s->events->registrations; g; g = g->next)
                 if (g->event->spec.configured && !g->is_selected)
                         w->removed[w->n_removed++] = g;
         for (size_t i = 0; i < w->n_kept; i++)
@@ -229,16 +231,16 @@ static int check_names(const Reload *w, Explanation *e) {
         return 0;
 }
 
-int reload_begin(const Supervisor *s, Reload *w) {
-        w->kept = calloc(s->n_registrations + 1, sizeof(*w->kept));
-        w->replacements = calloc(s->n_registrations + 1, sizeof(*w->replacements));
-        w->removed = calloc(s->n_registrations + 1, sizeof(*w->removed));
+int reload_begin(const Configuration *s, Reload *w) {
+        w->kept = calloc(s->events->n_registrations + 1, sizeof(*w->kept));
+        w->replacements = calloc(s->events->n_registrations + 1, sizeof(*w->replacements));
+        w->removed = calloc(s->events->n_registrations + 1, sizeof(*w->removed));
         if (!w->kept || !w->replacements || !w->removed)
                 return error_origin(-ENOMEM);
         return 0;
 }
 
-int reload_end(const Supervisor *s, Reload *w, Explanation *e) {
+int reload_end(const Configuration *s, Reload *w, Explanation *e) {
         int r = check_names(w, e);
 
         if (r == 0)
@@ -246,7 +248,7 @@ int reload_end(const Supervisor *s, Reload *w, Explanation *e) {
         return r;
 }
 
-int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e) {
+int reload_prepare(Configuration *s, const Config *c, Reload *w, Explanation *e) {
         int r = reload_begin(s, w);
 
         for (size_t i = 0; i < c->n_events && r == 0; i++) {

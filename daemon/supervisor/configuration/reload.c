@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/parse/load.h"
 #include "config/difference.h"
+#include "config/parse/load.h"
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
 #include "daemon/supervisor/access/access.h"
@@ -23,22 +23,23 @@
 #include "daemon/supervisor/changes/kept.h"
 #include "daemon/supervisor/changes/replace.h"
 #include "daemon/supervisor/configuration/configuration.h"
+#include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/streams/access-change.h"
 
-static int reload_commit(Supervisor *s, Reload *w, Explanation *e) {
+static int reload_commit(Configuration *s, Reload *w, Explanation *e) {
         Registration *added = TAKE_PTR(w->added);
         int r;
 
-        r = added ? supervisor_register(s, added, w->n_added, e) : 0;
+        r = added ? supervisor_register(s->changes, added, w->n_added, e) : 0;
         if (r != 0)
                 return r;
-        r = supervisor_replace(s, w->replacements, w->n_replacements, e);
+        r = supervisor_replace(s->changes, w->replacements, w->n_replacements, e);
         if (r > 0 && added) {
-                int undone = supervisor_unregister(s, added, w->n_added);
+                int undone = supervisor_unregister(s->changes, added, w->n_added);
 
                 r = undone < 0 ? undone : r;
         }
-        return r == 0 && w->n_removed > 0 ? supervisor_remove_selected(s, w->removed, w->n_removed, e) : r;
+        return r == 0 && w->n_removed > 0 ? supervisor_remove_selected(s->changes, w->removed, w->n_removed, e) : r;
 }
 
 /*
@@ -64,16 +65,16 @@ static void log_restart_needed(const Config *started_with, const Config *c) {
 }
 
 /* Those that are there twice: under their names there is an old and a new one. */
-static uint32_t reload_count_changed(const Supervisor *s, const Reload *w) {
+static uint32_t reload_count_changed(const Configuration *s, const Reload *w) {
         uint32_t n = 0;
 
         for (const Registration *g = w->added; g; g = g->next)
-                n += supervisor_find(s, g->event->spec.name) != NULL;
+                n += supervisor_find(s->events, g->event->spec.name) != NULL;
         return n;
 }
 
-static int change_events(Supervisor *s, Config *c, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
-        Config *before = s->config; /* may be `c`, and then has no other reference */
+static int change_events(Configuration *s, Config *c, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        Config *before = s->settings->config; /* may be `c`, and then has no other reference */
         Reload w = { .end = &w.added, .may_wait = may_wait };
         uint32_t n_changed = 0;
         int r = reload_prepare(s, c, &w, e);
@@ -87,28 +88,28 @@ static int change_events(Supervisor *s, Config *c, bool may_wait, Perfd__V1__Rel
                 ret->removed = (uint32_t)w.n_removed - n_changed;
                 ret->changed = n_changed + (uint32_t)w.n_replacements;
                 ret->kept = (uint32_t)(w.n_kept - w.n_replacements);
-                log_restart_needed(s->started_with, c);
-                s->config = config_ref(c);
+                log_restart_needed(s->settings->started_with, c);
+                s->settings->config = config_ref(c);
                 config_unref(before);
                 for (const PendingEvent *p = w.pending; p; p = p->next)
                         pending_log(p);
-                supervisor_set_pending(s, TAKE_PTR(w.pending), true);
-                r = supervisor_update_memory(s);
+                supervisor_set_pending(s->events, TAKE_PTR(w.pending), true);
+                r = supervisor_update_memory(s->subscriptions);
         }
         reload_deinit(s, &w);
         return r;
 }
 
 /* The rings first: what of the events is refused then leaves the rings as they were, too. */
-static int supervisor_change_config(Supervisor *s, Config *c, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
-        size_t before = s->config->ring_size, after = c->ring_size;
-        int r = after != before ? supervisor_resize_rings(s, after, e) : 0;
+static int supervisor_change_config(Configuration *s, Config *c, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
+        size_t before = s->settings->config->ring_size, after = c->ring_size;
+        int r = after != before ? supervisor_resize_rings(s->changes, after, e) : 0;
 
         if (r != 0)
                 return r;
         r = change_events(s, c, may_wait, ret, e);
         if (r > 0 && after != before) {
-                int undone = supervisor_resize_rings(s, before, NULL);
+                int undone = supervisor_resize_rings(s->changes, before, NULL);
 
                 if (undone > 0)
                         log_print(LOG_ERR, MESSAGE_RINGS_RESIZED, "the ring buffers keep their new size: the old one is now "
@@ -116,34 +117,34 @@ static int supervisor_change_config(Supervisor *s, Config *c, bool may_wait, Per
                 r = undone < 0 ? undone : r;
         }
         if (r == 0) {
-                operations_set_final(&s->operations); /* what cannot be opened stays pending; what the change is about has been done */
+                operations_set_final(s->operations); /* what cannot be opened stays pending; what the change is about has been done */
                 r = supervisor_retry_kept(s);
         }
         if (r == 0) {
-                ret->pending = (uint32_t)supervisor_count_pending(s);
+                ret->pending = (uint32_t)supervisor_count_pending(s->events);
                 ret->ring_size = after != before ? after : 0;
         }
         return r;
 }
 
 /* Where enabling all of them as one is refused, each is tried on its own. */
-static int add_one_by_one(Supervisor *s) {
+static int add_one_by_one(Configuration *s) {
         PendingEvent *list = NULL;
-        int r = reload_all_pending(s, s->config, &list);
+        int r = reload_all_pending(s, s->settings->config, &list);
 
         if (r < 0) {
                 pending_free_list(list);
                 return r;
         }
-        supervisor_set_pending(s, list, true);
+        supervisor_set_pending(s->events, list, true);
         return supervisor_retry_pending(s);
 }
 
-int supervisor_apply_config(Supervisor *s, Explanation *e) {
+int supervisor_apply_config(Configuration *s, Explanation *e) {
         Perfd__V1__ReloadReply reply = PERFD__V1__RELOAD_REPLY__INIT;
-        int r = supervisor_change_config(s, s->config, !s->config->strict, &reply, e);
+        int r = supervisor_change_config(s, s->settings->config, !s->settings->config->strict, &reply, e);
 
-        return refusal_may_pass(r) && !s->config->strict ? add_one_by_one(s) : r;
+        return refusal_may_pass(r) && !s->settings->config->strict ? add_one_by_one(s) : r;
 }
 
 #define MORE_MISTAKES_SIZE 80 /* of a list, for what it has no room for */
@@ -195,40 +196,40 @@ static void log_warning(const ConfigDiagnostic *m) {
         log_print(LOG_WARNING, MESSAGE_BAD_CONFIG, "%s", line);
 }
 
-static int reload_file(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
+static int reload_file(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         ConfigDiagnostics mistakes = CONFIG_DIAGNOSTICS_NULL;
         int r;
 
         thread_assert(THREAD_MAIN);
-        if (!s->config_path)
+        if (!s->settings->config_path)
                 return refuse(e, REFUSED_INVALID, "bad-config", "perfd runs without a configuration: start it with --config to "
                         "reload one");
-        r = config_load(s->config_path, &mistakes, &c);
+        r = config_load(s->settings->config_path, &mistakes, &c);
         r = check_rules(r, c, &mistakes);
-        r = refuse_config(r, &mistakes, s->config_path, e);
+        r = refuse_config(r, &mistakes, s->settings->config_path, e);
         for (size_t i = 0; i < mistakes.n_items && r == 0; i++)
                 log_warning(&mistakes.items[i]);
         config_diagnostics_deinit(&mistakes);
         if (r != 0)
                 return r;
-        s->loads_own_config = true;
+        s->settings->loads_own_config = true;
         r = supervisor_change_config(s, c, !c->strict, ret, e);
-        s->loads_own_config = false;
-        return r == 0 ? supervisor_change_access(s, c) : r; /* which an apply leaves alone: without rules all would be everybody's */
+        s->settings->loads_own_config = false;
+        return r == 0 ? supervisor_change_access(s->streams, c) : r; /* which an apply leaves alone: without rules all would be everybody's */
 }
 
 /* `systemctl status` shows it until a reload succeeds, whoever asked for this one. */
-static void tell_outcome(Supervisor *s, int r, const Explanation *e) {
+static void tell_outcome(Configuration *s, int r, const Explanation *e) {
         char text[600];
 
         if (r < 0 || r == REFUSED_CANCELLED)
                 return;
         (void)snprintf(text, sizeof(text), "not reloaded, nothing has changed: %.*s", (int)strcspn(e->text, "\n"), e->text);
-        notifier_set_status(&s->notifier, r == 0 ? NULL : text);
+        notifier_set_status(s->notifier, r == 0 ? NULL : text);
 }
 
-int supervisor_reload(Supervisor *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
+int supervisor_reload(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e) {
         int r = reload_file(s, ret, e);
 
         tell_outcome(s, r, e);
@@ -247,7 +248,7 @@ int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *
         return r;
 }
 
-int supervisor_apply(Supervisor *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
+int supervisor_apply(Configuration *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e) {
         _cleanup_(config_unrefp) Config *c = NULL;
         int r;
 

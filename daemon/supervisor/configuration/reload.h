@@ -7,7 +7,7 @@
 #include "daemon/supervisor/changes/replace.h"
 #include "daemon/supervisor/configuration/retry.h"
 #include "daemon/supervisor/events/configured.h"
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/configuration/configuration.h"
 
 typedef struct Reload {
         Registration *added, **end; /* resolved and opened; where the next one goes */
@@ -29,21 +29,21 @@ typedef enum ReloadKind {
 } ReloadKind;
 
 /* What an event means, or several by a glob. */
-int reload_resolve(Supervisor *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e);
+int reload_resolve(Configuration *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e);
 /* What becomes of one that was resolved. ret_running: of its name, or NULL. Refused: a client has added that. */
-int reload_find(const Supervisor *s, const Registration *fresh, Registration **ret_running, ReloadKind *ret, Explanation *e);
+int reload_find(const Configuration *s, const Registration *fresh, Registration **ret_running, ReloadKind *ret, Explanation *e);
 
 /* With `end` at its `added`. Then all that was resolved is taken, and the end says what is removed. In a trial nothing is opened. */
-int reload_begin(const Supervisor *s, Reload *w);
+int reload_begin(const Configuration *s, Reload *w);
 /* `fresh` moves, also if it is refused. */
-int reload_take(Supervisor *s, Reload *w, Registration *fresh, Explanation *e);
-int reload_end(const Supervisor *s, Reload *w, Explanation *e);
+int reload_take(Configuration *s, Reload *w, Registration *fresh, Explanation *e);
+int reload_end(const Configuration *s, Reload *w, Explanation *e);
 /* All of it, with `may_wait`. */
-int reload_prepare(Supervisor *s, const Config *c, Reload *w, Explanation *e);
-void reload_deinit(Supervisor *s, Reload *w);
+int reload_prepare(Configuration *s, const Config *c, Reload *w, Explanation *e);
+void reload_deinit(Configuration *s, Reload *w);
 /* The text as a Config. Refused: with every mistake in it. */
 int reload_parse(const char *yaml, const char *path, Config **ret, Explanation *e);
 /* It is part of the change, though it was refused with this. -ENOMEM */
-int reload_add_pending(Supervisor *s, const Config *c, const ConfigEvent *from, Reload *w, const Explanation *e);
+int reload_add_pending(Configuration *s, const Config *c, const ConfigEvent *from, Reload *w, const Explanation *e);
 /* Every event of the configuration as one that is pending, for no reason yet. The list grows also when it fails: -ENOMEM. */
-int reload_all_pending(Supervisor *s, const Config *c, PendingEvent **list);
+int reload_all_pending(Configuration *s, const Config *c, PendingEvent **list);

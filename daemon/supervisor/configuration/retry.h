@@ -1,10 +1,12 @@
 /* When pending events (supervisor/events/pending.h) are tried again. Main thread only. */
 #pragma once
 
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/configuration/configuration.h"
 
 /* Once, before anything is pending. Negative */
-int supervisor_start_pending(Supervisor *s);
-void supervisor_free_pending(Supervisor *s);
+int supervisor_start_pending(Configuration *s);
+void supervisor_free_pending(Configuration *s);
 /* Those of the state file, behind a change that has just tried those of the configuration. The timer begins anew. Negative */
-int supervisor_retry_kept(Supervisor *s);
+int supervisor_retry_kept(Configuration *s);
+/* The same by its timer (CHANGE_PENDING); userdata is the Configuration. */
+int supervisor_retry_pending(void *userdata);

@@ -1,30 +1,31 @@
 /* Whether a configuration fits this host, by opening everything once. */
-#include "daemon/supervisor/supervisor.h"
 
 #include "daemon/supervisor/configuration/configuration.h"
+#include "daemon/supervisor/access/access.h"
 #include "daemon/supervisor/configuration/reload.h"
 #include "daemon/supervisor/events/configured.h"
-#include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/events/open.h"
+#include "daemon/supervisor/events/registered.h"
 
 /* Resolves and opens one event of a configuration; may be several by a glob. Nothing is registered. */
-static int prepare(Supervisor *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e) {
+static int prepare(Configuration *s, const Config *c, const ConfigEvent *from, Registration **ret, Explanation *e) {
         _cleanup_(event_spec_deinit) EventSpec spec = EVENT_SPEC_NULL;
         Registration *list = NULL;
         int r = spec_from_config(c, from, &spec);
 
         if (r == 0)
-                r = supervisor_resolve(s, &spec, &list, e);
+                r = supervisor_resolve(s->resolver, &spec, &list, e);
         if (r == 0)
-                r = supervisor_open_list(s, &list, e);
+                r = supervisor_open_list(s->events, &list, e);
         if (r != 0) {
-                registrations_free(s, list);
+                registrations_free(s->events, list);
                 return r;
         }
         *ret = list;
         return 0;
 }
 
-int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, ConfigDiagnostics *m) {
+int supervisor_validate(Configuration *s, const ConfigText *texts, size_t n, ConfigDiagnostics *m) {
         _cleanup_(config_unrefp) Config *c = NULL;
         int r = config_parse_all(texts, n, m, &c);
 
@@ -35,7 +36,7 @@ int supervisor_validate(Supervisor *s, const ConfigText *texts, size_t n, Config
                 Registration *list = NULL;
                 int found = prepare(s, c, &c->events[i], &list, &e);
 
-                registrations_free(s, list);
+                registrations_free(s->events, list);
                 if (found < 0 || found == REFUSED_CANCELLED)
                         r = found;
                 else if (found > 0)

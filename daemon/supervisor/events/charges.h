@@ -1,17 +1,17 @@
 /* For the supervisor: whom fds are charged to until they are closed. Main thread only. */
 #pragma once
 
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/events/events.h"
 
 /*
  * How many fds the closer still has of what this uid has made perfd open: they are charged until they are closed. NULL: of root,
  * or there is no memory to count them.
  */
-_Atomic(size_t) *supervisor_closing_of(Supervisor *s, uint32_t uid);
+_Atomic(size_t) *supervisor_closing_of(Events *s, uint32_t uid);
 /* So many fds more, or less, are kept for a reader that does not answer: they are charged as what the closer has. */
-void supervisor_charge_kept(Supervisor *s, uint32_t uid, ptrdiff_t n_fds);
-void supervisor_free_charges(Supervisor *s);
+void supervisor_charge_kept(Events *s, uint32_t uid, ptrdiff_t n_fds);
+void supervisor_free_charges(Events *s);
 /* Whom what runs is charged to: 0 is root, or nobody. */
-uint32_t supervisor_charged_uid(const Supervisor *s);
+uint32_t supervisor_charged_uid(const Events *s);
 /* How many fds of this uid are being closed, or kept for a reader. */
-size_t supervisor_charged_fds(const Supervisor *s, uint32_t uid);
+size_t supervisor_charged_fds(const Events *s, uint32_t uid);

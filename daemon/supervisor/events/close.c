@@ -4,9 +4,10 @@
 #include "daemon/base/log.h"
 #include "daemon/kernel/event/open.h"
 #include "daemon/supervisor/events/charges.h"
+#include "daemon/supervisor/events/open.h"
 
 /* Breakpoints here and now: the next one may need their register. */
-void opened_close_unknown(Supervisor *s, Opened *o, uint32_t uid) {
+void opened_close_unknown(Events *s, Opened *o, uint32_t uid) {
         _cleanup_free_ int *fds = calloc(o->n + 1, sizeof(*fds));
         _Atomic(size_t) *charged = o->n > 0 ? supervisor_closing_of(s, uid) : NULL;
         size_t n = 0;
@@ -17,30 +18,31 @@ void opened_close_unknown(Supervisor *s, Opened *o, uint32_t uid) {
                 else if (fds)
                         fds[n++] = o->streams[i].fd;
                 else
-                        closer_close(&s->closer, &o->streams[i].fd, 1, charged);
-        closer_close(&s->closer, fds, n, charged);
+                        closer_close(s->operations->closer, &o->streams[i].fd, 1, charged);
+        closer_close(s->operations->closer, fds, n, charged);
         free(o->streams);
         *o = OPENED_NULL;
 }
 
 typedef struct KeptFds {
+        Events *events;
         Opened opened;
         uint32_t uid; /* that they are charged to */
 } KeptFds;
 
-static void release_fds(Supervisor *s, void *object) {
+static void release_fds(Readers *s, void *object) {
         KeptFds *k = object;
 
         s->answering.n_fds -= k->opened.n;
-        supervisor_charge_kept(s, k->uid, -(ptrdiff_t)k->opened.n);
-        opened_close_unknown(s, &k->opened, k->uid);
+        supervisor_charge_kept(k->events, k->uid, -(ptrdiff_t)k->opened.n);
+        opened_close_unknown(k->events, &k->opened, k->uid);
         free(k);
 }
 
-void opened_close_of(Supervisor *s, Opened *o, uint32_t uid) {
+void opened_close_of(Events *s, Opened *o, uint32_t uid) {
         KeptFds *k = NULL;
 
-        if (s->answering.n == 0 || o->n == 0) {
+        if (s->readers->answering.n == 0 || o->n == 0) {
                 opened_close_unknown(s, o, uid);
                 return;
         }
@@ -48,25 +50,25 @@ void opened_close_of(Supervisor *s, Opened *o, uint32_t uid) {
         if (!k)
                 log_print(LOG_ERR, MESSAGE_NO_MEMORY, "no memory to remember fds that a reader may still use: they are never "
                         "closed");
-        s->answering.n_fds += o->n;
+        s->readers->answering.n_fds += o->n;
         supervisor_charge_kept(s, uid, (ptrdiff_t)o->n);
         if (k) {
-                *k = (KeptFds){ *o, uid };
-                supervisor_defer(s, release_fds, k);
+                *k = (KeptFds){ s, *o, uid };
+                supervisor_defer(s->readers, release_fds, k);
         }
         *o = OPENED_NULL;
 }
 
-void opened_close(Supervisor *s, Opened *o) {
+void opened_close(Events *s, Opened *o) {
         opened_close_of(s, o, supervisor_charged_uid(s));
 }
 
 static void close_one(void *userdata, int fd) {
-        Supervisor *s = userdata;
+        Events *s = userdata;
 
-        closer_close(&s->closer, &fd, 1, supervisor_closing_of(s, supervisor_charged_uid(s)));
+        closer_close(s->operations->closer, &fd, 1, supervisor_closing_of(s, supervisor_charged_uid(s)));
 }
 
-void supervisor_give_closer(Supervisor *s, bool is_there) {
+void supervisor_give_closer(Events *s, bool is_there) {
         open_set_closer(is_there ? close_one : NULL, s);
 }

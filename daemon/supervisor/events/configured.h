@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "daemon/base/error.h"
 #include "daemon/model/event.h"
+#include "daemon/supervisor/events/events.h"
 
 /* What a configured target means. -ENOMEM. */
 int spec_set_target(EventSpec *spec, const ConfigTarget *t);

@@ -1,14 +1,19 @@
 /* What the closed fds of an event have counted. */
-#include "daemon/supervisor/supervisor.h"
 
 #include "daemon/kernel/event/open.h"
+
+#include "daemon/supervisor/events/events.h"
+#include "daemon/supervisor/events/open.h"
+#include "daemon/supervisor/events/registration.h"
+#include "daemon/supervisor/readers/perf-fd.h"
+#include "daemon/supervisor/readers/stall.h"
 
 /*
  * Whether what an fd counted last was on standby. A reader that does not answer turns only what it was told to: if it was not told
  * of the change, what was replaced is active for it until the end, and its replacement never was.
  */
-static bool reader_mutes(const Supervisor *s, const Stream *stream, bool is_standby) {
-        const Answering *a = &s->answering.readers[stream->slot];
+static bool reader_mutes(const Events *s, const Stream *stream, bool is_standby) {
+        const Answering *a = &s->readers->answering.readers[stream->slot];
         const SnapshotStream *known;
 
         if (!reader_is_stalled(a) || !a->snapshot)
@@ -30,7 +35,7 @@ static void add_closed(EventCounters *c, const ReadCount *read, bool is_sampling
 }
 
 /* What closed fds have counted stays in the ledger. They are disabled: nothing of this moves any more. */
-int registration_keep_counts(const Supervisor *s, Registration *r, const Opened *o, bool is_standby) {
+int registration_keep_counts(const Events *s, Registration *r, const Opened *o, bool is_standby) {
         for (size_t i = 0; i < o->n; i++) {
                 const Stream *stream = &o->streams[i];
                 EventCounters *c = &r->event->counters[stream->slot];

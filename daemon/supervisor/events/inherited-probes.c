@@ -18,13 +18,13 @@ static int compare_lines(const void *a, const void *b) {
 }
 
 /* One for each root that has children, sorted; NULL: no memory. */
-static Line *list_lines(const Supervisor *s, size_t *ret_n) {
+static Line *list_lines(const Events *s, size_t *ret_n) {
         size_t at = 0, n = 0, n_all = 0, room = 64;
         Line *lines = malloc(room * sizeof(*lines));
         Kin k;
 
-        while (lines && process_tree_next(&s->kin, &at, &k)) {
-                Line line = { .root = process_tree_root(&s->kin, &k), .birth = k.birth };
+        while (lines && process_tree_next(&s->readers->kin, &at, &k)) {
+                Line line = { .root = process_tree_root(&s->readers->kin, &k), .birth = k.birth };
 
                 if (line.root == 0)
                         continue;
@@ -48,12 +48,12 @@ static Line *list_lines(const Supervisor *s, size_t *ret_n) {
         return lines;
 }
 
-static bool has_children(const Supervisor *s, const Opened *o, const Line *lines, size_t n) {
+static bool has_children(const Events *s, const Opened *o, const Line *lines, size_t n) {
         BirthWatch w = BIRTH_WATCH_NULL;
         bool has = !lines || births_list_roots(&w, o) < 0; /* for want of memory rather not exact */
 
         for (size_t i = 0; i < n && !has; i++)
-                has = lines[i].birth > o->streams[0].since && births_concern(&s->kin, &w, lines[i].root);
+                has = lines[i].birth > o->streams[0].since && births_concern(&s->readers->kin, &w, lines[i].root);
         birth_watch_deinit(&w);
         return has;
 }
@@ -65,7 +65,7 @@ static bool has_children(const Supervisor *s, const Opened *o, const Line *lines
  * children at the same time.
  */
 void supervisor_mark_inherited_probes(void *userdata) {
-        Supervisor *s = userdata;
+        Events *s = userdata;
         _cleanup_free_ Line *lines = NULL;
         size_t n = 0;
 

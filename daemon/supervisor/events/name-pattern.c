@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/base/checkpoint.h"
-#include "daemon/supervisor/supervisor.h"
 
 int name_pattern_init(NamePattern *ret, const char *text, Explanation *e) {
         NamePattern p = { .text = text };

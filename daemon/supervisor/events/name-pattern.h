@@ -6,6 +6,7 @@
 
 #include "daemon/base/glob.h"
 #include "daemon/supervisor/events/pending.h"
+#include "daemon/supervisor/events/events.h"
 
 #define NAME_GLOBS_MAX 256 /* of one request: each is matched with the names of all events */
 

@@ -5,7 +5,6 @@
  * A thread that appears while the others are opened may have been followed or missed, and which of both is not to be
  * seen; then all are closed and opened anew.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <string.h>
 
@@ -13,8 +12,10 @@
 #include "daemon/base/log.h"
 #include "daemon/kernel/event/open.h"
 #include "daemon/supervisor/events/charges.h"
+#include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/events/own.h"
 #include "daemon/supervisor/events/quota.h"
+#include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/room.h"
 
 #define TRIES 10
@@ -23,7 +24,7 @@
 /* ---- filters ----------------------------------------------------------------------------------------------------- */
 
 /* What the user wants and what keeps our own threads out, as one filter. NULL in *ret: none. */
-static int compose_filter(const Supervisor *s, const Registration *r, const char *filter, char **ret) {
+static int compose_filter(const Events *s, const Registration *r, const char *filter, char **ret) {
         bool exclude = s->self_filter && !r->event->spec.include_self && event_spec_is_host(&r->event->spec);
 
         *ret = NULL;
@@ -35,7 +36,7 @@ static int compose_filter(const Supervisor *s, const Registration *r, const char
         return *ret ? 0 : error_origin(-ENOMEM);
 }
 
-static int set_filter(const Supervisor *s, const Registration *r, int fd, const char *filter, const char *composed,
+static int set_filter(const Events *s, const Registration *r, int fd, const char *filter, const char *composed,
                       Explanation *e) {
         const Plan *plan = r->event->plan;
         int error = 0;
@@ -48,14 +49,14 @@ static int set_filter(const Supervisor *s, const Registration *r, int fd, const 
                 return error;
         if (!filter)
                 return 0; /* an event without filters: the reader leaves our own doing out */
-        tracing_explain_filter(&s->tracing, plan->group, plan->name, filter, e);
+        tracing_explain_filter(&s->host->tracing, plan->group, plan->name, filter, e);
         return error;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 typedef struct Opening {
-        Supervisor *supervisor;
+        Events *events;
         const Registration *registration;
         const char *filter;
         char *composed;
@@ -84,8 +85,8 @@ static int open_attr(const Registration *g, size_t i, bool for_task, OpenPlace p
 static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, int leader_fd, bool may_try_again, int *ret_fd,
                        Explanation *e) {
         const Registration *g = o->registration;
-        Supervisor *s = o->supervisor;
-        OpenPlace place = { .pid = whom->pid, .is_cgroup = whom->cgroup != NULL, .cpu = (int)s->cpus[slot],
+        Events *s = o->events;
+        OpenPlace place = { .pid = whom->pid, .is_cgroup = whom->cgroup != NULL, .cpu = (int)s->readers->cpus[slot],
                             .leader_fd = leader_fd, .may_try_again = may_try_again, .config3 = g->plan.config3[i] };
         bool is_leader = i == 0 || !g->plan.is_group, is_task = whom->pid >= 0 && !whom->cgroup;
         const uint32_t type = g->plan.attrs[i].type;
@@ -98,7 +99,7 @@ static int open_stream(Opening *o, size_t i, const Whom *whom, uint32_t slot, in
         if (r == 0 && is_leader && type == PERF_TYPE_TRACEPOINT)
                 r = set_filter(s, g, fd, o->filter, o->composed, e);
         if (r == 0)
-                r = is_leader ? open_redirect(fd, s->carriers[slot], g->event->spec.name, &id, e) : open_id(fd, &id, e);
+                r = is_leader ? open_redirect(fd, s->readers->carriers[slot], g->event->spec.name, &id, e) : open_id(fd, &id, e);
         if (r != 0) {
                 (void)open_close_of(type, fd);
                 return r;
@@ -144,7 +145,7 @@ static int open_attrs(Opening *o, const Whom *whom, uint32_t slot, Explanation *
         do
                 r = try_attrs(o, whom, slot, ++n < GROUP_TRIES, e);
         while (r == OPEN_E_LEADER_LEFT);
-        if (r > 0 && r != REFUSED_CANCELLED && whom->cgroup && cgroup_is_gone(&o->supervisor->cgroups, whom->cgroup))
+        if (r > 0 && r != REFUSED_CANCELLED && whom->cgroup && cgroup_is_gone(&o->events->host->cgroups, whom->cgroup))
                 return 0; /* as a task that has exited */
         return r == OPEN_E_OFFLINE || r == OPEN_E_EXITED ? 0 : r;
 }
@@ -152,33 +153,33 @@ static int open_attrs(Opening *o, const Whom *whom, uint32_t slot, Explanation *
 static void note_roots(Opening *o, const Whoms *whoms) {
         for (size_t i = 0; i < whoms->n && !o->registration->event->spec.no_inherit; i++)
                 if (whoms->list[i].pid >= 0 && !whoms->list[i].cgroup)
-                        process_tree_add_root(&o->supervisor->kin, (uint32_t)whoms->list[i].pid);
+                        process_tree_add_root(&o->events->readers->kin, (uint32_t)whoms->list[i].pid);
 }
 
 static int open_all(Opening *o, const Whoms *whoms, const uint32_t *slots, size_t n_slots, Explanation *e) {
         size_t n = whoms->n * n_slots * o->registration->plan.n_attrs;
-        int r = supervisor_check_fds(o->supervisor, o->registration->event->spec.name, n, e);
+        int r = supervisor_check_fds(o->events, o->registration->event->spec.name, n, e);
 
         if (r == 0)
-                r = compose_filter(o->supervisor, o->registration, o->filter, &o->composed);
+                r = compose_filter(o->events, o->registration, o->filter, &o->composed);
         if (r != 0)
                 return r;
         o->opened.streams = calloc(n + 1, sizeof(*o->opened.streams));
         if (!o->opened.streams)
                 return error_origin(-ENOMEM);
-        o->since = clock_now(o->supervisor->attr.clock);
+        o->since = clock_now(o->events->readers->attr.clock);
         note_roots(o, whoms); /* before the first child can inherit */
         for (size_t i = 0; i < whoms->n && r == 0; i++)
                 for (size_t k = 0; k < n_slots && r == 0; k++)
                         r = open_attrs(o, &whoms->list[i], slots[k], e);
         o->opened.event = o->registration->event->origin ? o->registration->event->origin : o->registration->event;
-        o->opened.whole = o->opened.listed = clock_now(o->supervisor->attr.clock);
+        o->opened.whole = o->opened.listed = clock_now(o->events->readers->attr.clock);
         return r;
 }
 
-int supervisor_open_at(Supervisor *s, const Registration *g, const char *filter, const Whoms *whoms, const uint32_t *slots,
+int supervisor_open_at(Events *s, const Registration *g, const char *filter, const Whoms *whoms, const uint32_t *slots,
                        size_t n_slots, Opened *ret, Explanation *e) {
-        Opening o = { .supervisor = s, .registration = g, .filter = filter, .opened = OPENED_NULL };
+        Opening o = { .events = s, .registration = g, .filter = filter, .opened = OPENED_NULL };
         int r;
 
         thread_assert(THREAD_MAIN);
@@ -211,7 +212,7 @@ static int check_gone(const Registration *g, const Whoms *whoms, Explanation *e)
 }
 
 /* Once: refused, or *ret_same says whether everybody who is there now was there before. */
-static int try_to_open(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
+static int try_to_open(Events *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
                        Opened *ret, bool *ret_same, Explanation *e) {
         _cleanup_(whoms_deinit) Whoms before = WHOMS_NULL;
         _cleanup_(own_tasks_deinit) OwnTasks own = OWN_TASKS_NULL;
@@ -227,7 +228,7 @@ static int try_to_open(Supervisor *s, const Registration *g, const char *filter,
         return r == 0 ? own_look_again(s, g, &before, &own, ret_same, e) : r;
 }
 
-int supervisor_open_on(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
+int supervisor_open_on(Events *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
                        Opened *ret, Explanation *e) {
         thread_assert(THREAD_MAIN);
         for (int i = 0; i < TRIES; i++) {
@@ -254,23 +255,23 @@ int supervisor_open_on(Supervisor *s, const Registration *g, const char *filter,
  * A plan changes nothing: a user probe is not opened for it, because that puts a breakpoint into all programs that run the file,
  * and one in the middle of an instruction ends them. Its file, place and arguments are good by now.
  */
-static int try_user_probe(Supervisor *s, const Registration *g, const char *filter, Explanation *e) {
+static int try_user_probe(Events *s, const Registration *g, const char *filter, Explanation *e) {
         const Plan *plan = g->event->plan;
 
         if (!filter || g->plan.attrs[0].type != PERF_TYPE_TRACEPOINT)
                 return 0;
         if (!open_filter_is_closed(filter)) {
-                tracing_explain_filter(&s->tracing, plan->group, plan->name, filter, e);
+                tracing_explain_filter(&s->host->tracing, plan->group, plan->name, filter, e);
                 return REFUSED_INVALID;
         }
-        return tracing_try_filter(&s->tracing, plan->group, plan->name, filter, e);
+        return tracing_try_filter(&s->host->tracing, plan->group, plan->name, filter, e);
 }
 
 /*
  * For a plan, and for whether a configuration is valid: what can be refused is found by opening it once, for one of those whom it
  * observes, on one of its CPUs, and closed at once. Matches of a glob without a filter are as their first one.
  */
-static int open_for_trial(Supervisor *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
+static int open_for_trial(Events *s, const Registration *g, const char *filter, const uint32_t *slots, size_t n_slots,
                           Explanation *e) {
         _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
         bool is_open = false;
@@ -294,7 +295,7 @@ static int open_for_trial(Supervisor *s, const Registration *g, const char *filt
         return r == 0 && !is_open && n_slots > 0 ? check_gone(g, &whoms, e) : r;
 }
 
-int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Opened *ret, Explanation *e) {
+int supervisor_open(Events *s, const Registration *g, const char *filter, Opened *ret, Explanation *e) {
         _cleanup_free_ uint32_t *slots = NULL;
         size_t n_slots = 0;
         int r;
@@ -303,25 +304,25 @@ int supervisor_open(Supervisor *s, const Registration *g, const char *filter, Op
         if (g->event->external)
                 return 0;
         r = supervisor_find_slots(s, g, &slots, &n_slots, e);
-        if (r == 0 && operations_is_trial(&s->operations))
+        if (r == 0 && operations_is_trial(s->operations))
                 return open_for_trial(s, g, filter, slots, n_slots, e);
         return r == 0 ? supervisor_open_on(s, g, filter, slots, n_slots, ret, e) : r;
 }
 
 /* One of a pattern's: its tracepoint went since it was listed, as a probe of somebody's, or it is another one by now. */
-static bool is_gone(Supervisor *s, const Registration *g) {
+static bool is_gone(Events *s, const Registration *g) {
         const Plan *plan = g->event->plan;
         Plan *now = NULL;
         bool is;
 
         if (!g->of_glob || !plan)
                 return false;
-        is = tracing_load(&s->tracing, plan->group, plan->name, &now, NULL) == REFUSED_NOT_FOUND || (now && now->type != plan->type);
+        is = tracing_load(&s->host->tracing, plan->group, plan->name, &now, NULL) == REFUSED_NOT_FOUND || (now && now->type != plan->type);
         plan_unref(now);
         return is;
 }
 
-int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e) {
+int supervisor_open_list(Events *s, Registration **list, Explanation *e) {
         Registration **p = list;
         int r = supervisor_check_room(s, *list, e);
 
@@ -333,7 +334,7 @@ int supervisor_open_list(Supervisor *s, Registration **list, Explanation *e) {
                 bool is_left_out = r == REFUSED_DENIED && g->of_glob && strcmp(why.reason, "not-sampled") == 0;
 
                 if (is_left_out)
-                        notes_add_left_out(&s->operations.notes, why.text);
+                        notes_add_left_out(&s->operations->notes, why.text);
                 if (is_left_out || (r > 0 && r != REFUSED_CANCELLED && is_gone(s, g))) {
                         *p = g->next;
                         registration_free(s, g);

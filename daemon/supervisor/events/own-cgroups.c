@@ -24,10 +24,10 @@ static int refuse_cgroup(const Access *a, const Cgroup *c, Explanation *e) {
 }
 
 /* One name, which may mean several; each of these is to be the client's. */
-static int find_named(Supervisor *s, const Access *a, gid_t gid, CgroupNaming naming, const char *name, OwnPids *to, Explanation *e) {
+static int find_named(Events *s, const Access *a, gid_t gid, CgroupNaming naming, const char *name, OwnPids *to, Explanation *e) {
         Cgroup *found = NULL;
         size_t n = 0;
-        int r = cgroup_resolve(&s->cgroups, naming, name, &found, &n, e);
+        int r = cgroup_resolve(&s->host->cgroups, naming, name, &found, &n, e);
 
         for (size_t i = 0; i < n && r == 0; i++) {
                 r = own_cgroup_find(&found[i], a->uid, gid, OWN_TASKS_MAX, to, e);
@@ -60,7 +60,7 @@ static void set_pids(EventSpec *spec, OwnPids *pids) {
         strings_deinit(&spec->units);
 }
 
-int own_take_cgroups(Supervisor *s, const Access *a, gid_t gid, EventSpec *spec, Explanation *e) {
+int own_take_cgroups(Events *s, const Access *a, gid_t gid, EventSpec *spec, Explanation *e) {
         const struct {
                 CgroupNaming naming;
                 const Strings *names;
@@ -71,7 +71,7 @@ int own_take_cgroups(Supervisor *s, const Access *a, gid_t gid, EventSpec *spec,
         if (!a->rule || !a->rule->own_processes || (a->rule->stat && own_is_only_counted(spec)) ||
             spec->cgroups.n + spec->containers.n + spec->units.n == 0)
                 return 0;
-        r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, e);
+        r = s->host->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->host->cgroups, e);
         for (size_t k = 0; k < ARRAY_SIZE(lists); k++)
                 for (size_t i = 0; i < lists[k].names->n && r == 0; i++)
                         r = find_named(s, a, gid, lists[k].naming, lists[k].names->items[i], &pids, e);

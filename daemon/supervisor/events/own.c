@@ -19,7 +19,7 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
-#include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/events/registered.h"
 
 #define OWN_CONNECTIONS_MAX 16  /* of one uid, that events end with: they are never closed for being idle */
 #define INTERVAL_MIN (10 * NSEC_PER_MSEC)
@@ -159,7 +159,7 @@ static int check_cgroup_names(const Perfd__V1__AddRequest *q, Explanation *e) {
                                              "of the others", CGROUP_NAMES_MAX);
 }
 
-int own_check_add(const Supervisor *s, const Access *a, const Connection *c, const Perfd__V1__AddRequest *q, Explanation *e) {
+int own_check_add(const Events *s, const Access *a, const Connection *c, const Perfd__V1__AddRequest *q, Explanation *e) {
         uint64_t owners[OWN_CONNECTIONS_MAX];
         size_t n = 0, at;
         int r = check_cgroup_names(q, e);
@@ -212,7 +212,7 @@ static int refuse_name(const Access *a, const char *name, Explanation *e) {
 }
 
 /* Root may call an event as those of a uid are called. Without a glob a name is looked up. */
-static int check_name(const Supervisor *s, const Access *a, const char *name, Explanation *e) {
+static int check_name(const Events *s, const Access *a, const char *name, Explanation *e) {
         _cleanup_(name_pattern_deinit) NamePattern pattern = { .glob = NULL };
         const Registration *found = supervisor_find(s, name);
         bool is_own = !found || own_is_of(&found->event->spec, a->uid);
@@ -231,7 +231,7 @@ static int check_name(const Supervisor *s, const Access *a, const char *name, Ex
         return r == 0 && !is_own ? refuse_name(a, name, e) : r;
 }
 
-int own_check_names(const Supervisor *s, const Access *a, char *const *names, size_t n, Explanation *e) {
+int own_check_names(const Events *s, const Access *a, char *const *names, size_t n, Explanation *e) {
         size_t n_globs = 0;
         int r = 0;
 
@@ -330,7 +330,7 @@ static int own_tasks_hold(const Registration *g, Whoms *whoms, OwnTasks *ret, Ex
         return 0;
 }
 
-int own_find_whoms(Supervisor *s, const Registration *g, Whoms *ret, OwnTasks *own, Explanation *e) {
+int own_find_whoms(Events *s, const Registration *g, Whoms *ret, OwnTasks *own, Explanation *e) {
         int r = supervisor_find_whoms(s, g, ret, e);
 
         return r == 0 && own_is_on_tasks(g) ? own_tasks_hold(g, ret, own, e) : r;
@@ -348,7 +348,7 @@ static int own_tasks_check(const Registration *g, OwnTasks *t, bool *ret_same, E
         return r;
 }
 
-int own_look_again(Supervisor *s, const Registration *g, const Whoms *before, OwnTasks *own, bool *ret_same, Explanation *e) {
+int own_look_again(Events *s, const Registration *g, const Whoms *before, OwnTasks *own, bool *ret_same, Explanation *e) {
         _cleanup_(whoms_deinit) Whoms after = WHOMS_NULL;
         _cleanup_(own_tasks_deinit) OwnTasks now = OWN_TASKS_NULL;
         int r;
@@ -365,25 +365,25 @@ int own_look_again(Supervisor *s, const Registration *g, const Whoms *before, Ow
 
 /* ---- behind a reload ----------------------------------------------------------------------------------------------- */
 
-static const Connection *find_connection(const Supervisor *s, uint64_t id) {
-        const Connection *c = s->control.connections;
+static const Connection *find_connection(const Events *s, uint64_t id) {
+        const Connection *c = s->control->connections;
 
         while (c && connection_id(c) != id)
                 c = connection_next(c);
         return c;
 }
 
-void own_recheck(Supervisor *s) {
+void own_recheck(Events *s) {
         for (Registration *g = s->registrations; g; g = g->next) {
                 const EventSpec *spec = &g->event->spec;
                 const Connection *c = spec->is_granted ? find_connection(s, g->owner) : NULL;
                 Access access = { .is_limited = true };
 
-                if (!c || (access_of(s->access, c, &access, NULL) == 0 && own_is_granted(&access, spec)))
+                if (!c || (access_of(s->settings->access, c, &access, NULL) == 0 && own_is_granted(&access, spec)))
                         continue;
                 log_print(LOG_NOTICE, MESSAGE_ACCESS_ENDED, "%s is removed: the access rules for uid %u have changed", spec->name,
                           (unsigned)spec->uid);
                 g->owner = OWNER_GONE;
-                operations_set_due(&s->operations, CHANGE_ORPHANS);
+                operations_set_due(s->operations, CHANGE_ORPHANS);
         }
 }

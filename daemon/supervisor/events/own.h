@@ -6,7 +6,8 @@
 
 #include "daemon/kernel/task/own-task.h"
 #include "daemon/supervisor/access/access.h"
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/events/events.h"
+#include "daemon/supervisor/events/targets.h"
 
 #define OWN_TASKS_MAX 1024 /* of one event: each has an fd while it is opened */
 
@@ -18,13 +19,13 @@ bool own_is_only_counted(const EventSpec *spec);
  * Before that: cgroups that the client owns become its processes in them, if the rule grants no counts of all cgroups. Refused: one is
  * another's, with the rule; or it has no process of the client's. supervisor/events/own-cgroups.c
  */
-int own_take_cgroups(Supervisor *s, const Access *a, gid_t gid, EventSpec *spec, Explanation *e);
+int own_take_cgroups(Events *s, const Access *a, gid_t gid, EventSpec *spec, Explanation *e);
 /* Whether an event that was granted still is. */
 bool own_is_granted(const Access *a, const EventSpec *spec);
 /* Of a whole request: it is bound to its connection, of which a uid has few that events end with. */
-int own_check_add(const Supervisor *s, const Access *a, const Connection *c, const Perfd__V1__AddRequest *q, Explanation *e);
+int own_check_add(const Events *s, const Access *a, const Connection *c, const Perfd__V1__AddRequest *q, Explanation *e);
 /* Of all that remove, enable or disable names: it is the client's. */
-int own_check_names(const Supervisor *s, const Access *a, char *const *names, size_t n, Explanation *e);
+int own_check_names(const Events *s, const Access *a, char *const *names, size_t n, Explanation *e);
 /* What was resolved of such a spec gets the names that such events have. -ENOMEM */
 int own_name(Registration *list);
 /* It is this uid's own, by a rule. */
@@ -32,7 +33,7 @@ static inline bool own_is_of(const EventSpec *spec, uid_t uid) {
         return spec->is_granted && spec->uid == uid;
 }
 /* Behind a reload: those that are not granted any more are to be removed. */
-void own_recheck(Supervisor *s);
+void own_recheck(Events *s);
 
 /* The tasks that one of these events is opened on, while that is done. */
 typedef struct OwnTasks {
@@ -48,10 +49,10 @@ bool own_is_on_tasks(const Registration *g);
  * As supervisor_find_whoms(), before they are opened. Of one of these events tasks that are not the client's are left out, and all
  * others held in `own`. Refused: the client has named one that is not, unless the event is registered already; or they are too many.
  */
-int own_find_whoms(Supervisor *s, const Registration *g, Whoms *ret, OwnTasks *own, Explanation *e);
+int own_find_whoms(Events *s, const Registration *g, Whoms *ret, OwnTasks *own, Explanation *e);
 /*
  * Behind that, while nothing is enabled: whether everybody who is there now was there before, and, of these events, those who were
  * are still there, and the client's.
  */
-int own_look_again(Supervisor *s, const Registration *g, const Whoms *before, OwnTasks *own, bool *ret_same, Explanation *e);
+int own_look_again(Events *s, const Registration *g, const Whoms *before, OwnTasks *own, bool *ret_same, Explanation *e);
 void own_tasks_deinit(OwnTasks *t);

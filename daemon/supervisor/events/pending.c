@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/events/events.h"
 
 static void pending_free(PendingEvent *p) {
         perfd__v1__event_spec__free_unpacked(p->spec, NULL);
@@ -58,7 +58,7 @@ void pending_log(const PendingEvent *p) {
                        "%s%s is pending, and is opened as soon as possible: %s", p->place, p->spec->name, p->why);
 }
 
-size_t supervisor_count_pending(const Supervisor *s) {
+size_t supervisor_count_pending(const Events *s) {
         size_t n = 0;
 
         for (const PendingEvent *p = s->pending.first; p; p = p->next)
@@ -66,7 +66,7 @@ size_t supervisor_count_pending(const Supervisor *s) {
         return n;
 }
 
-const PendingEvent *supervisor_find_pending(const Supervisor *s, const char *name) {
+const PendingEvent *supervisor_find_pending(const Events *s, const char *name) {
         const PendingEvent *p = s->pending.first;
 
         while (p && strcmp(p->spec->name, name) != 0)
@@ -81,7 +81,7 @@ void pending_remove(PendingEvent **at, PendingEvent *removed) {
         pending_free(removed);
 }
 
-void supervisor_set_pending(Supervisor *s, PendingEvent *list, bool is_configured) {
+void supervisor_set_pending(Events *s, PendingEvent *list, bool is_configured) {
         PendingEvent **end = &s->pending.first;
 
         while (*end)

@@ -24,7 +24,7 @@ static size_t count_fds(const Registration *g) {
         return n;
 }
 
-static Held count_held(const Supervisor *s, uint32_t uid) {
+static Held count_held(const Events *s, uint32_t uid) {
         Held held = { .n_fds = supervisor_charged_fds(s, uid) };
 
         for (const Registration *g = s->registrations; g; g = g->next)
@@ -41,8 +41,8 @@ static bool is_limited(const Registration *g) {
         return g->event->spec.has_uid && g->event->spec.uid != 0;
 }
 
-static int check_fds_of(const Supervisor *s, uint32_t uid, const char *what, size_t n_fds, Explanation *e) {
-        uint64_t most = s->config->fds_per_uid;
+static int check_fds_of(const Events *s, uint32_t uid, const char *what, size_t n_fds, Explanation *e) {
+        uint64_t most = s->settings->config->fds_per_uid;
         Held held = count_held(s, uid);
 
         if (held.n_fds <= most && n_fds <= most - held.n_fds)
@@ -54,12 +54,12 @@ static int check_fds_of(const Supervisor *s, uint32_t uid, const char *what, siz
                       (unsigned long long)most);
 }
 
-int supervisor_check_fd_quota(const Supervisor *s, const Registration *g, size_t n_fds, Explanation *e) {
+int supervisor_check_fd_quota(const Events *s, const Registration *g, size_t n_fds, Explanation *e) {
         return is_limited(g) ? check_fds_of(s, g->event->spec.uid, g->event->spec.name, n_fds, e) : 0;
 }
 
-int supervisor_check_quota(Supervisor *s, const Registration *list, Explanation *e) {
-        uint64_t most = s->config->events_per_uid;
+int supervisor_check_quota(Events *s, const Registration *list, Explanation *e) {
+        uint64_t most = s->settings->config->events_per_uid;
         size_t n = 0, n_fds = 0;
         Held held;
         int r;
@@ -82,24 +82,24 @@ int supervisor_check_quota(Supervisor *s, const Registration *list, Explanation 
         return r == 0 ? supervisor_check_fd_quota(s, list, n_fds, e) : r;
 }
 
-int supervisor_check_trial_quota(const Supervisor *s, const char *what, size_t n_fds, Explanation *e) {
+int supervisor_check_trial_quota(const Events *s, const char *what, size_t n_fds, Explanation *e) {
         uint32_t uid = supervisor_charged_uid(s);
 
         return uid != 0 ? check_fds_of(s, uid, what, n_fds, e) : 0;
 }
 
-static int wait_for_closer(Supervisor *s, uint32_t uid, size_t n_fds, Explanation *e) {
-        const Closer *c = &s->closer;
+static int wait_for_closer(Events *s, uint32_t uid, size_t n_fds, Explanation *e) {
+        const Closer *c = s->operations->closer;
         int r = 0;
 
         while (r == 0 && (atomic_load_explicit(&c->n_pending, memory_order_relaxed) > TRIAL_CLOSING_MAX ||
                           (uid != 0 && *supervisor_closing_of(s, uid) > 0 &&
-                           count_held(s, uid).n_fds + n_fds > s->config->fds_per_uid)))
-                r = operations_wait(&s->operations, TRIAL_WAIT_USEC, e);
+                           count_held(s, uid).n_fds + n_fds > s->settings->config->fds_per_uid)))
+                r = operations_wait(s->operations, TRIAL_WAIT_USEC, e);
         return r;
 }
 
-int supervisor_wait_for_trial_room(Supervisor *s, const char *what, size_t n_fds, Explanation *e) {
+int supervisor_wait_for_trial_room(Events *s, const char *what, size_t n_fds, Explanation *e) {
         uint32_t uid = supervisor_charged_uid(s);
         int r;
 

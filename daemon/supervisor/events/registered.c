@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "daemon/supervisor/events/charges.h"
+#include "daemon/supervisor/events/open.h"
+#include "daemon/supervisor/readers/switch.h"
 
 static uint64_t key_of(const Registration *g) {
         return index_key_of_name(g->event->spec.name);
@@ -35,17 +37,17 @@ int names_add_list(Index *names, Registration *list) {
         return 0;
 }
 
-Registration *supervisor_find(const Supervisor *s, const char *name) {
+Registration *supervisor_find(const Events *s, const char *name) {
         return names_find(&s->registered_names, name);
 }
 
-Registration *supervisor_find_id(const Supervisor *s, uint32_t id) {
+Registration *supervisor_find_id(const Events *s, uint32_t id) {
         size_t at = 0;
 
         return index_next(&s->registered_ids, index_key_of_number(id), &at); /* each has its own */
 }
 
-int supervisor_link(Supervisor *s, Registration *list) {
+int supervisor_link(Events *s, Registration *list) {
         Registration *last = s->last_registration;
         size_t n = 0;
         int r;
@@ -70,7 +72,7 @@ int supervisor_link(Supervisor *s, Registration *list) {
         return 0;
 }
 
-static void forget(Supervisor *s, Registration *g) {
+static void forget(Events *s, Registration *g) {
         index_remove(&s->registered_ids, index_key_of_number(g->event->id), g);
         index_remove(&s->registered_names, key_of(g), g);
         g->is_registered = false;
@@ -78,14 +80,14 @@ static void forget(Supervisor *s, Registration *g) {
         s->n_registrations--;
 }
 
-void supervisor_unlink(Supervisor *s, Registration *g) {
+void supervisor_unlink(Events *s, Registration *g) {
         *(g->previous ? &g->previous->next : &s->registrations) = g->next;
         *(g->next ? &g->next->previous : &s->last_registration) = g->previous;
         forget(s, g);
         g->next = NULL;
 }
 
-void supervisor_unlink_last(Supervisor *s, Registration *list) {
+void supervisor_unlink_last(Events *s, Registration *list) {
         Registration *before = list->previous;
 
         *(before ? &before->next : &s->registrations) = NULL;
@@ -94,14 +96,14 @@ void supervisor_unlink_last(Supervisor *s, Registration *list) {
                 forget(s, g);
 }
 
-void supervisor_free_registered(Supervisor *s) {
+void supervisor_free_registered(Events *s) {
         registrations_free(s, s->registrations);
         s->registrations = s->last_registration = NULL;
         index_deinit(&s->registered_names);
         index_deinit(&s->registered_ids);
 }
 
-void supervisor_end_succession(Supervisor *s) {
+void supervisor_end_succession(Events *s) {
         for (Registration *g = s->registrations; g; g = g->next)
                 opened_set_successor(&g->opened, false);
 }
@@ -109,10 +111,10 @@ void supervisor_end_succession(Supervisor *s) {
 /* ---- the end of one ---------------------------------------------------------------------------------------------- */
 
 /* A snapshot that a reader has names its layouts; its probe goes behind its fds. */
-static void registration_release(Supervisor *s, void *object) {
+static void registration_release(Readers *s, void *object) {
         Registration *r = object;
 
-        closer_remove_probe(&s->closer, TAKE_PTR(r->probe)); /* behind its fds */
+        closer_remove_probe(s->operations->closer, TAKE_PTR(r->probe)); /* behind its fds */
         if (s->answering.is_abandoned)
                 return;
         event_unref(r->event);
@@ -125,7 +127,7 @@ static void registration_release(Supervisor *s, void *object) {
         free(r);
 }
 
-Registration *registration_free(Supervisor *s, Registration *r) {
+Registration *registration_free(Events *s, Registration *r) {
         uint32_t uid = supervisor_charged_uid(s);
 
         if (!r)
@@ -137,15 +139,15 @@ Registration *registration_free(Supervisor *s, Registration *r) {
         if (r->was_registered) {
                 opened_close_of(s, &r->opened, uid);
                 opened_close_of(s, &r->pending, uid);
-                supervisor_defer(s, registration_release, r);
+                supervisor_defer(s->readers, registration_release, r);
         } else {
                 opened_close_unknown(s, &r->opened, uid);
-                registration_release(s, r);
+                registration_release(s->readers, r);
         }
         return NULL;
 }
 
-void registrations_free(Supervisor *s, Registration *list) {
+void registrations_free(Events *s, Registration *list) {
         for (Registration *next; list; list = next) {
                 next = list->next;
                 registration_free(s, list);

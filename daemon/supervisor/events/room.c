@@ -4,27 +4,28 @@
 #include "daemon/base/fd-limit.h"
 #include "daemon/supervisor/events/charges.h"
 #include "daemon/supervisor/events/quota.h"
+#include "daemon/supervisor/events/targets.h"
 
 size_t supervisor_own_fds(size_t n_cpus) {
         return 64 + 4 * n_cpus; /* sockets, files that are open for a moment; carrier, moves, mailbox and timer of each CPU */
 }
 
-size_t supervisor_count_fds(const Supervisor *s) {
+size_t supervisor_count_fds(const Events *s) {
         size_t n = 0;
 
-        for (size_t slot = 0; slot < s->n_cpus; slot++)
-                n += s->online[slot];
+        for (size_t slot = 0; slot < s->readers->n_cpus; slot++)
+                n += s->readers->online[slot];
         for (const Registration *r = s->registrations; r; r = r->next)
                 n += r->opened.n + r->pending.n;
         return n;
 }
 
-int supervisor_check_fds(const Supervisor *s, const char *what, size_t need, Explanation *e) {
+int supervisor_check_fds(const Events *s, const char *what, size_t need, Explanation *e) {
         const uint64_t limit = fd_limit();
-        size_t have = supervisor_count_fds(s) + s->control.n_connections + s->n_subscribers +
-                      s->n_subscriptions + /* each may have a pool */
-                      supervisor_own_fds(s->n_cpus) + s->answering.n_fds +
-                      atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed);
+        size_t have = supervisor_count_fds(s) + s->control->n_connections + s->readers->n_subscribers +
+                      s->readers->n_subscriptions + /* each may have a pool */
+                      supervisor_own_fds(s->readers->n_cpus) + s->readers->answering.n_fds +
+                      atomic_load_explicit(&s->operations->closer->n_pending, memory_order_relaxed);
 
         if (have + need <= limit)
                 return 0;
@@ -34,18 +35,18 @@ int supervisor_check_fds(const Supervisor *s, const char *what, size_t need, Exp
                       have < limit ? (size_t)limit - have : 0, (unsigned long long)limit);
 }
 
-static int check_least(Supervisor *s, const Registration *g, size_t least, Explanation *e) {
+static int check_least(Events *s, const Registration *g, size_t least, Explanation *e) {
         int r = least > 0 ? supervisor_check_fds(s, g->event->spec.name, least, e) : 0;
 
         if (r != 0 || least == 0)
                 return r;
-        if (!operations_is_trial(&s->operations)) /* what is kept was within the quota when it was added */
+        if (!operations_is_trial(s->operations)) /* what is kept was within the quota when it was added */
                 return supervisor_charged_uid(s) == g->event->spec.uid ? supervisor_check_fd_quota(s, g, least, e) : 0;
-        s->operations.n_planned += least; /* nothing of it stays open: it is the looking that is charged */
-        return supervisor_check_trial_quota(s, g->event->spec.name, s->operations.n_planned, e);
+        s->operations->n_planned += least; /* nothing of it stays open: it is the looking that is charged */
+        return supervisor_check_trial_quota(s, g->event->spec.name, s->operations->n_planned, e);
 }
 
-static int count_needed(Supervisor *s, const Registration *g, size_t *ret, Explanation *e) {
+static int count_needed(Events *s, const Registration *g, size_t *ret, Explanation *e) {
         _cleanup_(whoms_deinit) Whoms whoms = WHOMS_NULL;
         const EventSpec *spec = &g->event->spec;
         _cleanup_free_ uint32_t *slots = NULL;
@@ -59,12 +60,12 @@ static int count_needed(Supervisor *s, const Registration *g, size_t *ret, Expla
         if (r != 0)
                 return r;
         if (whoms.n_doubled > 0)
-                notes_add_nested(&s->operations.notes, spec->name, whoms.n_doubled);
+                notes_add_nested(&s->operations->notes, spec->name, whoms.n_doubled);
         *ret = whoms.n * n_slots * g->plan.n_attrs;
         return 0;
 }
 
-int supervisor_count_room(Supervisor *s, const Registration *list, size_t *ret_n_fds, Explanation *e) {
+int supervisor_count_room(Events *s, const Registration *list, size_t *ret_n_fds, Explanation *e) {
         size_t need = 0, one = 0;
 
         for (const Registration *g = list, *before = NULL; g; before = g, g = g->next) {
@@ -81,7 +82,7 @@ int supervisor_count_room(Supervisor *s, const Registration *list, size_t *ret_n
         return 0;
 }
 
-int supervisor_check_room(Supervisor *s, const Registration *list, Explanation *e) {
+int supervisor_check_room(Events *s, const Registration *list, Explanation *e) {
         size_t need = 0;
         int r = supervisor_count_room(s, list, &need, e);
 

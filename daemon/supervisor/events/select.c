@@ -1,11 +1,9 @@
 /* Which events a request means, and what its answer calls them. */
-#include "daemon/supervisor/supervisor.h"
 
 #include <string.h>
 
 #include "config/text/words.h"
 #include "daemon/base/checkpoint.h"
-#include "daemon/supervisor/changes/kept.h"
 #include "daemon/supervisor/events/name-pattern.h"
 #include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/select.h"
@@ -30,7 +28,7 @@ int event_refs_add(EventRefs *r, uint32_t id, const char *name) {
         return 0;
 }
 
-static int refuse_unknown(const Supervisor *s, const NamePattern *p, Explanation *e) {
+static int refuse_unknown(const Events *s, const NamePattern *p, Explanation *e) {
         const PendingEvent *pending = p->is_group ? NULL : supervisor_find_pending(s, p->text);
         Nearest near = NEAREST_NULL;
 
@@ -63,14 +61,14 @@ static size_t add_once(Registration **list, size_t n, Registration *g) {
 }
 
 /* What an exact one means; NULL: there is none. */
-static Registration *find_exact(const Supervisor *s, const NamePattern *p) {
+static Registration *find_exact(const Events *s, const NamePattern *p) {
         Registration *g = p->id != 0 ? supervisor_find_id(s, p->id) : NULL;
 
         return g ? g : supervisor_find(s, p->text);
 }
 
 /* Whether it selects something, and what of that is not selected yet. */
-static int select_one(const Supervisor *s, const NamePattern *p, bool waiting_too, Registration **selected, size_t *n,
+static int select_one(const Events *s, const NamePattern *p, bool waiting_too, Registration **selected, size_t *n,
                       bool *ret_any, Explanation *e) {
         int r = 0;
 
@@ -93,7 +91,7 @@ static int select_one(const Supervisor *s, const NamePattern *p, bool waiting_to
         return r;
 }
 
-static int select_running(const Supervisor *s, const NamePatterns *patterns, bool waiting_too, Registration ***ret,
+static int select_running(const Events *s, const NamePatterns *patterns, bool waiting_too, Registration ***ret,
                           size_t *ret_n, Explanation *e) {
         _cleanup_free_ Registration **selected = calloc(s->n_registrations + 1, sizeof(*selected));
         size_t n_selected = 0;
@@ -120,7 +118,7 @@ static int select_running(const Supervisor *s, const NamePatterns *patterns, boo
         return 0;
 }
 
-int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
+int supervisor_select(const Events *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
                       Explanation *e) {
         _cleanup_(name_patterns_deinit) NamePatterns patterns = NAME_PATTERNS_NULL;
         int r = name_patterns_init(&patterns, names, n, e);
@@ -128,7 +126,7 @@ int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registr
         return r == 0 ? select_running(s, &patterns, false, ret, ret_n, e) : r;
 }
 
-static int add_waiting(const Supervisor *s, const NamePatterns *patterns, EventRefs *refs) {
+static int add_waiting(const Events *s, const NamePatterns *patterns, EventRefs *refs) {
         int r = 0;
 
         for (const PendingEvent *w = s->pending.first; w && r == 0; w = w->next) {
@@ -141,7 +139,7 @@ static int add_waiting(const Supervisor *s, const NamePatterns *patterns, EventR
         return r;
 }
 
-int supervisor_select_with_refs(const Supervisor *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
+int supervisor_select_with_refs(const Events *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
                                 size_t *ret_n, EventRefs *ret_refs, Explanation *e) {
         _cleanup_(name_patterns_deinit) NamePatterns patterns = NAME_PATTERNS_NULL;
         _cleanup_free_ Registration **selected = NULL;

@@ -7,8 +7,7 @@
 
 #include "daemon/base/error.h"
 #include "daemon/supervisor/events/registration.h"
-
-typedef struct Supervisor Supervisor;
+#include "daemon/supervisor/events/events.h"
 
 typedef struct EventRef {
         uint32_t id;
@@ -21,8 +20,8 @@ typedef struct EventRefs {
 void event_refs_deinit(EventRefs *r);
 int event_refs_add(EventRefs *r, uint32_t id, const char *name);
 /* A name, a glob, "#ID" or "@GROUP". Each name selects at least one; in malloc'ed memory, in the order of registration, none twice. */
-int supervisor_select(const Supervisor *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
+int supervisor_select(const Events *s, char *const *names, size_t n, Registration ***ret, size_t *ret_n,
                       Explanation *e);
 /* What a change is about, and what its answer says if it succeeds. With kept ones that wait: they have no id. */
-int supervisor_select_with_refs(const Supervisor *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
+int supervisor_select_with_refs(const Events *s, char *const *names, size_t n, bool waiting_too, Registration ***ret,
                                 size_t *ret_n, EventRefs *ret_refs, Explanation *e);

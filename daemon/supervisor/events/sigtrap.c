@@ -26,14 +26,14 @@ static bool has_sigtrap(const EventSpec *spec) {
 }
 
 /* What a client added is its own, also when it is opened later; a configuration is that of the client who asks for it now. */
-static uint32_t uid_of(const Supervisor *s, const EventSpec *spec) {
+static uint32_t uid_of(const Events *s, const EventSpec *spec) {
         if (spec->has_uid)
                 return spec->uid;
-        return s->loads_own_config ? 0 : supervisor_charged_uid(s);
+        return s->settings->loads_own_config ? 0 : supervisor_charged_uid(s);
 }
 
 /* Not REFUSED_DENIED: an apply would keep the event pending, and it would be opened later on behalf of nobody. */
-int sigtrap_check_client(const Supervisor *s, const EventSpec *spec, Explanation *e) {
+int sigtrap_check_client(const Events *s, const EventSpec *spec, Explanation *e) {
         uint32_t uid;
 
         if (!has_sigtrap(spec))

@@ -1,6 +1,5 @@
 /* Specs from and to messages. Strings and arrays are malloc'ed, for free_unpacked(). */
 #include "daemon/supervisor/events/configured.h"
-#include "daemon/supervisor/requests/requests.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "config/text/name.h"
 #include "config/value.h"
 #include "daemon/base/log.h"
+#include "daemon/supervisor/events/specs.h"
 
 #define PID_MAX_LIMIT 4194304 /* include/linux/threads.h, where a long has 64 bits */
 #define KEY_OF_EVENT "groups.NAME.events[]."
@@ -145,15 +145,15 @@ int spec_message_to_keep(const EventSpec *from, Perfd__V1__EventSpec **ret) {
         return spec_message(&spec, ret);
 }
 
-static int target_from_config(Supervisor *s, const char *name, EventSpec *to, Explanation *e) {
-        for (size_t i = 0; i < s->config->n_targets; i++)
-                if (strcmp(s->config->targets[i].name, name) == 0)
-                        return spec_set_target(to, &s->config->targets[i]);
+static int target_from_config(Events *s, const char *name, EventSpec *to, Explanation *e) {
+        for (size_t i = 0; i < s->settings->config->n_targets; i++)
+                if (strcmp(s->settings->config->targets[i].name, name) == 0)
+                        return spec_set_target(to, &s->settings->config->targets[i]);
         return refuse(e, REFUSED_NOT_FOUND, "bad-target", "the configuration has no target called %s", name);
 }
 
 /* Ids that are named again go, which is noted: there may be a million of them. They are in range. */
-static int drop_doubles(Supervisor *s, uint32_t *ids, size_t *n) {
+static int drop_doubles(Events *s, uint32_t *ids, size_t *n) {
         _cleanup_free_ uint64_t *seen = NULL;
         size_t n_unique = 0;
         uint32_t again = 0;
@@ -174,7 +174,7 @@ static int drop_doubles(Supervisor *s, uint32_t *ids, size_t *n) {
                 seen[id / 64] |= bit;
         }
         if (n_unique < *n)
-                notes_add_doubled(&s->operations.notes, again, *n - n_unique);
+                notes_add_doubled(&s->operations->notes, again, *n - n_unique);
         *n = n_unique;
         return 0;
 }
@@ -210,7 +210,7 @@ static int check_names(const Perfd__V1__Target *m, Explanation *e) {
         return r == 0 ? check_count("units", m->n_units, CONFIG_NAMES_MAX, e) : r;
 }
 
-static int target_from_message(Supervisor *s, const Perfd__V1__Target *m, EventSpec *to, Explanation *e) {
+static int target_from_message(Events *s, const Perfd__V1__Target *m, EventSpec *to, Explanation *e) {
         int r;
 
         if (!m)
@@ -306,7 +306,7 @@ static int numbers_check(const Perfd__V1__EventSpec *m, Explanation *e) {
         return r == 0 ? number_check(KEY_OF_EVENT "interval", m->interval, e) : r;
 }
 
-int spec_from_message(Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e) {
+int spec_from_message(Events *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e) {
         int r;
 
         if (m->callchain > CALLCHAIN_KERNEL + CALLCHAIN_USER)

@@ -4,7 +4,6 @@
  *
  * A process is opened thread by thread, because perf_event_open(2) follows children only from where they are born.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "daemon/base/cpu-list.h"
 #include "daemon/kernel/task/tasks.h"
 #include "daemon/supervisor/events/sigtrap.h"
+#include "daemon/supervisor/readers/publish.h"
 
 #define GENERATIONS_MAX 32 /* of tasks that events were opened on */
 #define SLACK NSEC_PER_SEC /* of what /proc says of births; so soon no tid is used again */
@@ -149,7 +149,7 @@ static int find_roots(const Registration *g, Root **ret, size_t *ret_n) {
         return 0;
 }
 
-static bool has_inherited(const Supervisor *s, const Root *roots, size_t n, uint32_t root, nsec_t birth) {
+static bool has_inherited(const Events *s, const Root *roots, size_t n, uint32_t root, nsec_t birth) {
         Kin k;
 
         for (int i = 0; i < GENERATIONS_MAX && root != 0; i++) {
@@ -157,10 +157,10 @@ static bool has_inherited(const Supervisor *s, const Root *roots, size_t n, uint
 
                 if (found && found->since < birth)
                         return true;
-                if (!process_tree_get(&s->kin, root, &k) || k.birth > birth)
+                if (!process_tree_get(&s->readers->kin, root, &k) || k.birth > birth)
                         return false;
                 birth = k.birth;
-                root = process_tree_root(&s->kin, &k); /* a root of another event */
+                root = process_tree_root(&s->readers->kin, &k); /* a root of another event */
         }
         return false;
 }
@@ -169,30 +169,30 @@ static bool has_inherited(const Supervisor *s, const Root *roots, size_t n, uint
  * Whom it is open on, and who has inherited it from them, also if their parents are gone and /proc does not know whose they
  * are. What the readers have in their rings is read first. A tid that is another's by now was born at another time.
  */
-static int add_inheritors(Supervisor *s, const Registration *g, Whoms *w) {
+static int add_inheritors(Events *s, const Registration *g, Whoms *w) {
         _cleanup_free_ Root *roots = NULL;
         size_t at = 0, n = 0;
         nsec_t birth;
         int r;
         Kin k;
 
-        r = supervisor_order(s, READER_SWITCH, NULL);
+        r = supervisor_order(s->readers, READER_SWITCH, NULL);
         if (r == 0)
                 r = find_roots(g, &roots, &n);
         for (size_t i = 0; i < n && r == 0; i++) {
                 r = checkpoint(NULL);
-                if (r == 0 && task_birth(s->attr.clock, roots[i].tid, &birth) && birth < roots[i].since + SLACK)
+                if (r == 0 && task_birth(s->readers->attr.clock, roots[i].tid, &birth) && birth < roots[i].since + SLACK)
                         r = whoms_add(w, (Whom){ .pid = (int)roots[i].tid, .id = roots[i].tid });
         }
-        while (r == 0 && s->active && process_tree_next(&s->kin, &at, &k))
-                if (!k.has_ended && has_inherited(s, roots, n, process_tree_root(&s->kin, &k), k.birth) &&
-                    task_birth(s->attr.clock, k.tid, &birth) && birth < k.birth + SLACK && k.birth < birth + SLACK)
+        while (r == 0 && s->readers->active && process_tree_next(&s->readers->kin, &at, &k))
+                if (!k.has_ended && has_inherited(s, roots, n, process_tree_root(&s->readers->kin, &k), k.birth) &&
+                    task_birth(s->readers->attr.clock, k.tid, &birth) && birth < k.birth + SLACK && k.birth < birth + SLACK)
                         r = whoms_add(w, (Whom){ .pid = (int)k.tid, .id = k.tid });
         return r;
 }
 
 /* A process that is gone is noted; that all of them are, is refused unless the event is there already. */
-static int find_tasks(Supervisor *s, const Registration *g, Whoms *w, Explanation *e) {
+static int find_tasks(Events *s, const Registration *g, Whoms *w, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
         int r = add_tasks(w, spec->tids, spec->n_tids);
         size_t n_gone = 0;
@@ -210,7 +210,7 @@ static int find_tasks(Supervisor *s, const Registration *g, Whoms *w, Explanatio
         if (r != 0)
                 return r;
         if (n_gone > 0)
-                notes_add_gone(&s->operations.notes, spec->name, gone, n_gone);
+                notes_add_gone(&s->operations->notes, spec->name, gone, n_gone);
         if (g->is_registered && !spec->no_inherit)
                 return add_inheritors(s, g, w);
         if (w->n == 0 && spec->n_pids > 0 && !g->is_registered)
@@ -231,17 +231,17 @@ static int note_absent(const CgroupHierarchy *h, Whoms *w, CgroupNaming naming, 
         return 0;
 }
 
-static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings *names, bool lenient, Whoms *w, Explanation *e) {
+static int find_cgroups_named(Events *s, CgroupNaming naming, const Strings *names, bool lenient, Whoms *w, Explanation *e) {
         static const char *const lists[] = { [CGROUP_BY_PATH] = "cgroups", [CGROUP_BY_CONTAINER] = "containers",
                                              [CGROUP_BY_UNIT] = "units" };
 
         for (size_t i = 0; i < names->n; i++) {
                 Cgroup *found = NULL;
                 size_t n = 0, n_doubled = 0;
-                int r = note_item(cgroup_resolve(&s->cgroups, naming, names->items[i], &found, &n, e), lists[naming], i, e);
+                int r = note_item(cgroup_resolve(&s->host->cgroups, naming, names->items[i], &found, &n, e), lists[naming], i, e);
 
                 if (r == REFUSED_NOT_FOUND && lenient) {
-                        r = note_absent(&s->cgroups, w, naming, names->items[i]);
+                        r = note_absent(&s->host->cgroups, w, naming, names->items[i]);
                         if (r < 0)
                                 return r;
                         continue;
@@ -256,9 +256,9 @@ static int find_cgroups_named(Supervisor *s, CgroupNaming naming, const Strings 
 }
 
 /* The root of the hierarchy, which has all others in it, is everybody: a whole CPU counts that for less. */
-static int find_cgroups(Supervisor *s, const Registration *g, Whoms *w, Explanation *e) {
+static int find_cgroups(Events *s, const Registration *g, Whoms *w, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
-        int r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, e);
+        int r = s->host->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->host->cgroups, e);
         bool lenient = g->is_registered || g->may_be_absent; /* what it observes may go, and come back */
 
         if (r == 0)
@@ -276,7 +276,7 @@ static int find_cgroups(Supervisor *s, const Registration *g, Whoms *w, Explanat
         return r;
 }
 
-int supervisor_find_whoms(Supervisor *s, const Registration *g, Whoms *ret, Explanation *e) {
+int supervisor_find_whoms(Events *s, const Registration *g, Whoms *ret, Explanation *e) {
         const EventSpec *spec = &g->event->spec;
         Whoms w = WHOMS_NULL;
         int r;
@@ -323,9 +323,9 @@ static int refuse_slots(const Registration *g, Explanation *e) {
                            "cpus", 0, e);
 }
 
-int supervisor_find_slots(const Supervisor *s, const Registration *g, uint32_t **ret_slots, size_t *ret_n,
+int supervisor_find_slots(const Events *s, const Registration *g, uint32_t **ret_slots, size_t *ret_n,
                           Explanation *e) {
-        _cleanup_free_ uint32_t *slots = calloc(s->n_cpus, sizeof(*slots)), *wanted = NULL, *able = NULL;
+        _cleanup_free_ uint32_t *slots = calloc(s->readers->n_cpus, sizeof(*slots)), *wanted = NULL, *able = NULL;
         size_t n = 0, n_wanted = 0, n_able = 0;
         const char *cpus = g->event->spec.cpus;
         int r;
@@ -337,9 +337,9 @@ int supervisor_find_slots(const Supervisor *s, const Registration *g, uint32_t *
                 r = parse_cpus(g->cpus, &able, &n_able, e);
         if (r != 0)
                 return r;
-        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
-                if (s->online[slot] && list_has(wanted, n_wanted, cpus, s->cpus[slot]) &&
-                    list_has(able, n_able, g->cpus, s->cpus[slot]))
+        for (uint32_t slot = 0; slot < s->readers->n_cpus; slot++)
+                if (s->readers->online[slot] && list_has(wanted, n_wanted, cpus, s->readers->cpus[slot]) &&
+                    list_has(able, n_able, g->cpus, s->readers->cpus[slot]))
                         slots[n++] = slot;
         if (n == 0 && !g->is_registered) /* of an event that is there, all may be offline */
                 return refuse_slots(g, e);

@@ -8,8 +8,7 @@
 #include "daemon/base/error.h"
 #include "daemon/kernel/cgroup/cgroup.h"
 #include "daemon/model/event.h"
-
-typedef struct Supervisor Supervisor;
+#include "daemon/supervisor/events/events.h"
 typedef struct Registration Registration;
 
 typedef struct Whom {
@@ -38,9 +37,9 @@ void whoms_deinit(Whoms *w);
  * registered event all may be gone, and what is gone is left out. None only then, or if the spec has nothing but cgroup
  * globs.
  */
-int supervisor_find_whoms(Supervisor *s, const Registration *g, Whoms *ret, Explanation *e);
+int supervisor_find_whoms(Events *s, const Registration *g, Whoms *ret, Explanation *e);
 bool whoms_have(const Whoms *w, uint64_t id);
 /* Everyone in `some` is in `all` too. */
 bool whoms_contain(const Whoms *all, const Whoms *some);
 /* The slots of the online CPUs that the event is to be opened on; malloc. None only of a registered event. */
-int supervisor_find_slots(const Supervisor *s, const Registration *r, uint32_t **ret_slots, size_t *ret_n, Explanation *e);
+int supervisor_find_slots(const Events *s, const Registration *r, uint32_t **ret_slots, size_t *ret_n, Explanation *e);

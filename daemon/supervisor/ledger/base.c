@@ -10,7 +10,6 @@
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/readers/wait.h"
-#include "daemon/supervisor/subscriptions/subscription.h"
 
 #define BASES_BYTES ((size_t)16 << 20) /* of all streams */
 
@@ -31,7 +30,7 @@ static bool had_some(const LedgerNumbers *n) {
         return any > 0;
 }
 
-static int add_event(const Supervisor *s, LedgerBase *b, const DispatcherReport *report, const Event *event) {
+static int add_event(const Ledger *s, LedgerBase *b, const DispatcherReport *report, const Event *event) {
         for (uint32_t slot = 0; slot < event->n_slots; slot++) {
                 EventBase row = { .event = event->id, .slot = slot }, *more;
 
@@ -49,13 +48,13 @@ static int add_event(const Supervisor *s, LedgerBase *b, const DispatcherReport 
         return 0;
 }
 
-static int add_probes(Supervisor *s, LedgerBase *b, const LedgerWants *wants) {
-        for (const Registration *g = s->registrations; g; g = g->next) {
+static int add_probes(Ledger *s, LedgerBase *b, const LedgerWants *wants) {
+        for (const Registration *g = s->events->registrations; g; g = g->next) {
                 uint64_t hits, missed;
                 ProbeBase *more;
 
                 if (!g->probe || !wants->has(wants->userdata, g->event) ||
-                    !probe_read_profile(&s->tracing, g->probe, &hits, &missed) || missed == 0)
+                    !probe_read_profile(&s->host->tracing, g->probe, &hits, &missed) || missed == 0)
                         continue;
                 more = reallocarray(b->probes, b->n_probes + 1, sizeof(*more));
                 if (!more)
@@ -66,19 +65,19 @@ static int add_probes(Supervisor *s, LedgerBase *b, const LedgerWants *wants) {
         return 0;
 }
 
-static int add_rings(const Supervisor *s, LedgerBase *b) {
-        b->rings = calloc(s->n_cpus + 1, sizeof(*b->rings));
+static int add_rings(const Ledger *s, LedgerBase *b) {
+        b->rings = calloc(s->readers->n_cpus + 1, sizeof(*b->rings));
         if (!b->rings)
                 return error_origin(-ENOMEM);
-        for (uint32_t slot = 0; slot < s->n_cpus; slot++)
+        for (uint32_t slot = 0; slot < s->readers->n_cpus; slot++)
                 b->rings[slot] = ledger_ring_losses(s, slot);
         return 0;
 }
 
-static int base_fill(Supervisor *s, const LedgerWants *wants, LedgerBase *b) {
+static int base_fill(Ledger *s, const LedgerWants *wants, LedgerBase *b) {
         DispatcherReport report = { .n_subscribers = 0 };
         const Event *event;
-        int r = counter_get(&s->dispatcher.n_late_samples) > 0 ? supervisor_report(s, &report, NULL) : 0;
+        int r = counter_get(&s->readers->dispatcher.n_late_samples) > 0 ? supervisor_report(s->readers, &report, NULL) : 0;
 
         for (size_t i = 0; r == 0 && (event = wants->get(wants->userdata, i)); i++)
                 r = add_event(s, b, &report, event);
@@ -90,11 +89,11 @@ static int base_fill(Supervisor *s, const LedgerWants *wants, LedgerBase *b) {
         if (b->n_events > 0)
                 qsort(b->events, b->n_events, sizeof(*b->events), compare_events);
         b->n_bytes = sizeof(*b) + 2 * b->n_events * sizeof(*b->events) + b->n_probes * sizeof(*b->probes) +
-                     s->n_cpus * sizeof(*b->rings);
+                     s->readers->n_cpus * sizeof(*b->rings);
         return r;
 }
 
-int ledger_base_new(Supervisor *s, const LedgerWants *wants, LedgerBase **ret) {
+int ledger_base_new(Ledger *s, const LedgerWants *wants, LedgerBase **ret) {
         LedgerBase *b = calloc(1, sizeof(*b));
         int r;
 
@@ -109,7 +108,7 @@ int ledger_base_new(Supervisor *s, const LedgerWants *wants, LedgerBase **ret) {
         return r < 0 ? r : 0; /* refused, as the dispatcher does not answer: as where there is no room */
 }
 
-LedgerBase *ledger_base_free(Supervisor *s, LedgerBase *b) {
+LedgerBase *ledger_base_free(Ledger *s, LedgerBase *b) {
         if (!b)
                 return NULL;
         s->base_bytes -= b->n_bytes;

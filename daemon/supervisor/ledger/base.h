@@ -11,7 +11,7 @@
 #include "daemon/model/event.h"
 #include "daemon/model/loss.h"
 
-typedef struct Supervisor Supervisor;
+typedef struct Ledger Ledger;
 
 /* occurred = delivered + filtered + all of lost */
 typedef struct LedgerNumbers {
@@ -52,8 +52,8 @@ typedef struct LedgerWants {
 } LedgerWants;
 
 /* Of these events, right after the cut. *ret is NULL, and that is no failure, if there is no room for it; its stream's ledger says less then. */
-int ledger_base_new(Supervisor *s, const LedgerWants *wants, LedgerBase **ret);
-LedgerBase *ledger_base_free(Supervisor *s, LedgerBase *b);
+int ledger_base_new(Ledger *s, const LedgerWants *wants, LedgerBase **ret);
+LedgerBase *ledger_base_free(Ledger *s, LedgerBase *b);
 /* False: not known. What had no numbers yet had zeros. */
 bool ledger_base_find(const LedgerBase *b, uint32_t event, uint32_t slot, LedgerNumbers *ret);
 uint64_t ledger_base_missed(const LedgerBase *b, uint32_t event);

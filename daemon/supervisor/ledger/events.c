@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/readers/publish.h"
 
 /* Without what fds lost while other ones were active, as all that follows. */
 static uint64_t event_ring_lost(const EventCounters *c) {
@@ -23,22 +24,22 @@ static uint64_t event_occurred(const EventCounters *c) {
  * its count when everything that was read and lost is taken off; that everything that was read is accounted for is what
  * the ring's own row says.
  */
-static uint64_t event_unwritten(const Supervisor *s, const EventCounters *c) {
+static uint64_t event_unwritten(const Ledger *s, const EventCounters *c) {
         uint64_t occurred = event_occurred(c), known = c->cut.delivered + c->cut.filtered + event_ring_lost(c);
 
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 known += c->cut.lost[i];
-        return s->attr.has_lost && c->cut.is_consistent && !c->cut.is_approximate && occurred > known ? occurred - known : 0;
+        return s->readers->attr.has_lost && c->cut.is_consistent && !c->cut.is_approximate && occurred > known ? occurred - known : 0;
 }
 
 /*
  * Of a reader that has not answered what it has counted by now, which is no cut: it may be in the middle of one. The kernel's own
  * counts are not known then.
  */
-static const EventCounters *counters_of(const Supervisor *s, const Event *event, uint32_t slot, EventCounters *live) {
+static const EventCounters *counters_of(const Ledger *s, const Event *event, uint32_t slot, EventCounters *live) {
         const EventCounters *c = &event->counters[slot];
 
-        if (slot >= s->n_cpus || (!reader_is_stalled(&s->answering.readers[slot]) && reader_has_answered(s, slot)))
+        if (slot >= s->readers->n_cpus || (!reader_is_stalled(&s->readers->answering.readers[slot]) && reader_has_answered(s->readers, slot)))
                 return c;
         memset(live, 0, sizeof(*live));
         live->cut = (EventCut){ .delivered = counter_get(&c->delivered), .filtered = counter_get(&c->filtered),
@@ -53,7 +54,7 @@ static const EventCounters *counters_of(const Supervisor *s, const Event *event,
 }
 
 /* As of the last cut, or later. */
-EventCut supervisor_event_totals(const Supervisor *s, const Registration *g) {
+EventCut supervisor_event_totals(const Ledger *s, const Registration *g) {
         EventCut sum = { .is_consistent = true };
 
         for (uint32_t slot = 0; slot < g->event->n_slots; slot++) {
@@ -100,14 +101,14 @@ static uint64_t late_of(const DispatcherReport *report, const EventCut *cut, uin
 }
 
 /* Where there is nothing to count that by, occurred is what was read and lost. */
-static bool has_expected(const Supervisor *s, const EventCounters *c, uint32_t slot) {
-        bool is_external = slot == s->n_cpus;
+static bool has_expected(const Ledger *s, const EventCounters *c, uint32_t slot) {
+        bool is_external = slot == s->readers->n_cpus;
 
-        return (s->attr.has_lost || is_external) && !c->cut.is_approximate;
+        return (s->readers->attr.has_lost || is_external) && !c->cut.is_approximate;
 }
 
 /* occurred = delivered + filtered + all of lost. What a on standby generation saw besides is not part of occurred. */
-bool ledger_numbers(const Supervisor *s, const DispatcherReport *report, const Event *event, uint32_t slot, LedgerNumbers *ret) {
+bool ledger_numbers(const Ledger *s, const DispatcherReport *report, const Event *event, uint32_t slot, LedgerNumbers *ret) {
         EventCounters live;
         const EventCounters *c = counters_of(s, event, slot, &live);
         const EventCut *cut = &c->cut;
@@ -173,7 +174,7 @@ static bool is_behind(const LedgerNumbers *now, const LedgerNumbers *base) {
         return is;
 }
 
-static int event_ledger_fill(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, const Event *event,
+static int event_ledger_fill(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report, const Event *event,
                              bool is_exact, uint32_t slot, Perfd__V1__EventLedger *row) {
         EventCounters live;
         const EventCounters *c = counters_of(s, event, slot, &live);
@@ -182,8 +183,8 @@ static int event_ledger_fill(const Supervisor *s, const LedgerScope *scope, cons
 
         row->balanced = ledger_numbers(s, report, event, slot, &now);
         row->id = event->id;
-        row->external = slot == s->n_cpus;
-        row->cpu = row->external ? 0 : s->cpus[slot];
+        row->external = slot == s->readers->n_cpus;
+        row->cpu = row->external ? 0 : s->readers->cpus[slot];
         row->occurred = now.occurred;
         row->delivered = now.delivered;
         row->filtered = now.filtered;
@@ -209,7 +210,7 @@ bool registration_has_slot(const Registration *g, uint32_t slot) {
         return g->event->counters[slot].closed_count > 0;
 }
 
-static int ledger_add_event(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, const Event *event,
+static int ledger_add_event(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report, const Event *event,
                             bool is_exact, uint32_t slot, Perfd__V1__Ledger *ledger) {
         Perfd__V1__EventLedger *row = malloc(sizeof(*row));
 
@@ -220,16 +221,16 @@ static int ledger_add_event(const Supervisor *s, const LedgerScope *scope, const
         return event_ledger_fill(s, scope, report, event, is_exact, slot, row);
 }
 
-int ledger_add_events(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
+int ledger_add_events(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger *ledger) {
         size_t n = 0;
         int r = 0;
 
-        for (const Registration *g = s->registrations; g; g = g->next)
+        for (const Registration *g = s->events->registrations; g; g = g->next)
                 n += ledger_has(scope, g->event);
-        ledger->events = calloc(n * (s->n_cpus + 1) + 1, sizeof(*ledger->events));
+        ledger->events = calloc(n * (s->readers->n_cpus + 1) + 1, sizeof(*ledger->events));
         if (!ledger->events)
                 return error_origin(-ENOMEM);
-        for (const Registration *g = s->registrations; g; g = g->next)
+        for (const Registration *g = s->events->registrations; g; g = g->next)
                 for (uint32_t slot = 0; ledger_has(scope, g->event) && slot < g->event->n_slots && r == 0; slot++)
                         if (registration_has_slot(g, slot))
                                 r = ledger_add_event(s, scope, report, g->event, !g->probe || probe_is_exact(g->probe), slot,
@@ -237,7 +238,7 @@ int ledger_add_events(const Supervisor *s, const LedgerScope *scope, const Dispa
         return r;
 }
 
-int ledger_add_removed_event(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, const RemovedEvent *e,
+int ledger_add_removed_event(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report, const RemovedEvent *e,
                              Perfd__V1__Ledger *ledger) {
         Perfd__V1__EventLedger **more = reallocarray(ledger->events, ledger->n_events + e->event->n_slots + 1, sizeof(*more));
         int r = 0;

@@ -12,9 +12,9 @@
 #include "daemon/supervisor/events/select.h"
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
 #include "daemon/supervisor/resolve/external.h"
-#include "daemon/supervisor/subscriptions/subscription.h"
 
 #define LEDGER_MAX (FRAME_MAX_SERVER - ((size_t)64 << 10)) /* bytes, with room for what is around it in a frame */
 
@@ -48,8 +48,8 @@ bool ledger_has(const LedgerScope *scope, const Event *event) {
         return scope->is_all;
 }
 
-RingLosses ledger_ring_losses(const Supervisor *s, uint32_t slot) {
-        const RingCut c = ring_cut(&s->readers[slot].counters, reader_is_stalled(&s->answering.readers[slot]));
+RingLosses ledger_ring_losses(const Ledger *s, uint32_t slot) {
+        const RingCut c = ring_cut(&s->readers->by_slot[slot].counters, reader_is_stalled(&s->readers->answering.readers[slot]));
 
         return (RingLosses){ c.side_lost, c.unknown_id, c.undecodable };
 }
@@ -68,9 +68,9 @@ static bool ring_is_in(const LedgerScope *scope, const RingLosses *since) {
         return scope->is_all;
 }
 
-static int ledger_add_ring(const Supervisor *s, const LedgerScope *scope, uint32_t slot, Perfd__V1__Ledger *ledger) {
-        const bool is_stalled = reader_is_stalled(&s->answering.readers[slot]);
-        const RingCut c = ring_cut(&s->readers[slot].counters, is_stalled);
+static int ledger_add_ring(const Ledger *s, const LedgerScope *scope, uint32_t slot, Perfd__V1__Ledger *ledger) {
+        const bool is_stalled = reader_is_stalled(&s->readers->answering.readers[slot]);
+        const RingCut c = ring_cut(&s->readers->by_slot[slot].counters, is_stalled);
         RingLosses lost = ledger_ring_losses(s, slot), since = lost;
         Perfd__V1__RingLedger *row;
         int r;
@@ -88,24 +88,24 @@ static int ledger_add_ring(const Supervisor *s, const LedgerScope *scope, uint32
                 return error_origin(-ENOMEM);
         perfd__v1__ring_ledger__init(row);
         ledger->rings[ledger->n_rings++] = row;
-        row->cpu = s->cpus[slot];
+        row->cpu = s->readers->cpus[slot];
         row->records = c.records;
         row->samples = c.samples;
         row->side_records = c.side_records;
-        row->foreign_times = counter_get(&s->readers[slot].counters.foreign_times);
+        row->foreign_times = counter_get(&s->readers->by_slot[slot].counters.foreign_times);
         row->stalled = is_stalled;
         row->balanced = !is_stalled && row->records == row->samples + row->side_records + lost.unknown_id + lost.undecodable;
         r = ring_counts_new(&lost, &row->lost, &row->n_lost);
         return r < 0 || !scope->stream || !scope->stream->base ? r : ring_counts_new(&since, &row->lost_since, &row->n_lost_since);
 }
 
-static int ledger_add_rings(const Supervisor *s, const LedgerScope *scope, Perfd__V1__Ledger *ledger) {
+static int ledger_add_rings(const Ledger *s, const LedgerScope *scope, Perfd__V1__Ledger *ledger) {
         int r = 0;
 
-        ledger->rings = calloc(s->n_cpus + 1, sizeof(*ledger->rings));
+        ledger->rings = calloc(s->readers->n_cpus + 1, sizeof(*ledger->rings));
         if (!ledger->rings)
                 return error_origin(-ENOMEM);
-        for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
+        for (uint32_t slot = 0; slot < s->readers->n_cpus && r == 0; slot++)
                 r = ledger_add_ring(s, scope, slot, ledger);
         return r;
 }
@@ -131,23 +131,23 @@ static int ledger_add_probe(const LedgerScope *scope, const Event *event, bool k
 }
 
 /* Hits that the kernel could not even count, where it says how many. */
-static int ledger_add_probes(const Supervisor *s, const LedgerScope *scope, Perfd__V1__Ledger *ledger) {
+static int ledger_add_probes(const Ledger *s, const LedgerScope *scope, Perfd__V1__Ledger *ledger) {
         int r = 0;
 
-        for (const Registration *g = s->registrations; g && r == 0; g = g->next) {
+        for (const Registration *g = s->events->registrations; g && r == 0; g = g->next) {
                 uint64_t hits = 0, missed = 0;
                 bool known;
 
                 if (!g->probe || !ledger_has(scope, g->event))
                         continue;
-                known = probe_read_profile(&s->tracing, g->probe, &hits, &missed);
+                known = probe_read_profile(&s->host->tracing, g->probe, &hits, &missed);
                 r = ledger_add_probe(scope, g->event, known, hits, missed, ledger);
         }
         return r;
 }
 
 /* What ended while the stream was there; behind all others. */
-static int ledger_add_removed(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report,
+static int ledger_add_removed(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report,
                               Perfd__V1__Ledger *ledger) {
         int r = 0;
 
@@ -198,14 +198,14 @@ static void ledger_truncate(Perfd__V1__Ledger *ledger) {
         }
 }
 
-int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret) {
+int ledger_make(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret) {
         Perfd__V1__Ledger *ledger = malloc(sizeof(*ledger));
         int r;
 
         if (!ledger)
                 return error_origin(-ENOMEM);
         perfd__v1__ledger__init(ledger);
-        ledger->loss_exact = s->attr.has_lost;
+        ledger->loss_exact = s->readers->attr.has_lost;
         r = ledger_add_events(s, scope, report, ledger);
         if (r == 0)
                 r = ledger_add_rings(s, scope, ledger);
@@ -234,11 +234,11 @@ void ledger_sort_ids(uint32_t *ids, size_t n) {
 }
 
 /* Of the events that the names mean, sorted. */
-static int find_ids(const Supervisor *s, char *const *names, size_t n_names, uint32_t **ret, size_t *ret_n, Explanation *e) {
+static int find_ids(const Ledger *s, char *const *names, size_t n_names, uint32_t **ret, size_t *ret_n, Explanation *e) {
         _cleanup_free_ Registration **selected = NULL;
         uint32_t *ids;
         size_t n;
-        int r = supervisor_select(s, names, n_names, &selected, &n, e);
+        int r = supervisor_select(s->events, names, n_names, &selected, &n, e);
 
         if (r != 0)
                 return r;
@@ -253,7 +253,7 @@ static int find_ids(const Supervisor *s, char *const *names, size_t n_names, uin
         return 0;
 }
 
-int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names,
+int supervisor_ledger(Ledger *s, char *const *names, size_t n_names,
                       bool (*has_subscriber)(const void *userdata, const LedgerScope *scope, uint64_t id), const void *userdata,
                       Perfd__V1__Ledger **ret, Explanation *e) {
         LedgerScope scope = { .is_all = n_names == 0, .has_subscriber = has_subscriber, .userdata = userdata };
@@ -266,9 +266,9 @@ int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names,
                 r = find_ids(s, names, n_names, &ids, &scope.n_ids, e);
         scope.ids = ids;
         if (r == 0)
-                r = supervisor_cut(s);
+                r = supervisor_cut(s->readers);
         if (r == 0)
-                r = supervisor_report(s, &report, e);
+                r = supervisor_report(s->readers, &report, e);
         if (r == 0)
                 r = ledger_make(s, &scope, &report, ret);
         dispatcher_report_deinit(&report);

@@ -1,8 +1,22 @@
 /* For the supervisor: where every sample went, put together from its own numbers, the readers' and the dispatcher's. */
 #pragma once
 
-#include "daemon/supervisor/supervisor.h"
 #include "daemon/supervisor/ledger/base.h"
+#include "daemon/supervisor/events/events.h"
+#include "daemon/supervisor/ledger/losses.h"
+#include "daemon/supervisor/ledger/removed.h"
+
+typedef struct Ledger {
+        Settings *settings;
+        Host *host;
+        Operations *operations;
+        Readers *readers;
+        Events *events;
+
+        Losses losses;
+        size_t base_bytes;     /* of the numbers at which streams began */
+        RemovedEvents removed; /* since the oldest stream began */
+} Ledger;
 
 /* A stream that ends. */
 typedef struct LedgerStream {
@@ -25,15 +39,15 @@ struct LedgerScope {
 };
 
 /* Of these events, or, without names, of all; with rows of their subscribers, for which LedgerScope.has_subscriber is asked. Refused: a name means none, the dispatcher does not answer. */
-int supervisor_ledger(Supervisor *s, char *const *names, size_t n_names,
+int supervisor_ledger(Ledger *s, char *const *names, size_t n_names,
                       bool (*has_subscriber)(const void *userdata, const LedgerScope *scope, uint64_t id), const void *userdata,
                       Perfd__V1__Ledger **ret, Explanation *e);
 /* After a cut and a report. What was begun of it is freed on failure. -ENOMEM */
-int ledger_make(const Supervisor *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret);
+int ledger_make(const Ledger *s, const LedgerScope *scope, const DispatcherReport *report, Perfd__V1__Ledger **ret);
 /* As LedgerScope has them. */
 void ledger_sort_ids(uint32_t *ids, size_t n);
 bool ledger_has(const LedgerScope *scope, const Event *event);
 /* Whether it has a row in the ledger for this CPU. */
 bool registration_has_slot(const Registration *g, uint32_t slot);
-EventCut supervisor_event_totals(const Supervisor *s, const Registration *r);
-RingLosses ledger_ring_losses(const Supervisor *s, uint32_t slot);
+EventCut supervisor_event_totals(const Ledger *s, const Registration *r);
+RingLosses ledger_ring_losses(const Ledger *s, uint32_t slot);

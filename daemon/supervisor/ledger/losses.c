@@ -12,8 +12,8 @@
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor/ledger/ledger.h"
+#include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
-#include "daemon/supervisor/supervisor.h"
 
 #define LOOK_EACH NSEC_PER_SEC
 #define LOOK_SHARE 100      /* of the time at most is spent on looking */
@@ -124,7 +124,7 @@ static uint64_t late_of(const DispatcherReport *report, const Event *event) {
 }
 
 /* Of a reader that does not answer less is known for a while: what was said before stands. */
-static void look_at(Look *look, const Supervisor *s, Registration *g, const DispatcherReport *report) {
+static void look_at(Look *look, const Ledger *s, Registration *g, const DispatcherReport *report) {
         EventCut now = supervisor_event_totals(s, g);
         NewLoss l = { .registration = g };
 
@@ -142,26 +142,26 @@ static void look_at(Look *look, const Supervisor *s, Registration *g, const Disp
 }
 
 /* What came too late only the dispatcher knows. One that does not answer is said elsewhere, and this later. */
-static int get_report(Supervisor *s, DispatcherReport *report) {
-        uint64_t n = counter_get(&s->dispatcher.n_late_samples);
+static int get_report(Ledger *s, DispatcherReport *report) {
+        uint64_t n = counter_get(&s->readers->dispatcher.n_late_samples);
         int r;
 
         if (n == s->losses.n_late)
                 return 0;
-        r = supervisor_report(s, report, NULL);
+        r = supervisor_report(s->readers, report, NULL);
         if (r == 0)
                 s->losses.n_late = n;
         return r < 0 ? r : 0;
 }
 
-static int look_at_all(Supervisor *s) {
+static int look_at_all(Ledger *s) {
         DispatcherReport report = { .n_subscribers = 0 };
         Look look = { .n = 0 };
-        int r = supervisor_cut_at_once(s);
+        int r = supervisor_cut_at_once(s->readers);
 
         if (r == 0)
                 r = get_report(s, &report);
-        for (Registration *g = s->registrations; g && r == 0; g = g->next) {
+        for (Registration *g = s->events->registrations; g && r == 0; g = g->next) {
                 look_at(&look, s, g, &report);
                 r = checkpoint(NULL);
         }
@@ -173,13 +173,13 @@ static int look_at_all(Supervisor *s) {
 /* ---- when -------------------------------------------------------------------------------------------------------- */
 
 static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
-        Supervisor *s = userdata;
+        Ledger *s = userdata;
 
-        operations_set_due(&s->operations, CHANGE_LOSSES);
+        operations_set_due(s->operations, CHANGE_LOSSES);
         return 0;
 }
 
-static int set_timer(Supervisor *s, nsec_t took) {
+static int set_timer(Ledger *s, nsec_t took) {
         nsec_t wait = LOOK_SHARE * took > LOOK_EACH ? LOOK_SHARE * took : LOOK_EACH;
         int r = error_origin(sd_event_source_set_time_relative(s->losses.timer, wait / NSEC_PER_USEC));
 
@@ -187,7 +187,7 @@ static int set_timer(Supervisor *s, nsec_t took) {
 }
 
 int supervisor_on_losses(void *userdata) {
-        Supervisor *s = userdata;
+        Ledger *s = userdata;
         LossBell *bell = &s->losses.bell;
         nsec_t began = clock_now(CLOCK_MONOTONIC);
         int r;
@@ -199,44 +199,44 @@ int supervisor_on_losses(void *userdata) {
         return r < 0 ? r : set_timer(s, clock_now(CLOCK_MONOTONIC) - began);
 }
 
-int supervisor_say_last_losses(Supervisor *s, Registration *const *list, size_t n) {
+int supervisor_say_last_losses(Ledger *s, Registration *const *list, size_t n) {
         const DispatcherReport none = { .n_subscribers = 0 };
         Look look = { .n = 0 };
         int r;
 
         if (!atomic_load(&s->losses.bell.is_noted))
                 return 0;
-        r = supervisor_cut(s);
+        r = supervisor_cut(s->readers);
         for (size_t i = 0; i < n; i++)
                 look_at(&look, s, list[i], &none);
-        for (Registration *g = n == 0 ? s->registrations : NULL; g; g = g->next)
+        for (Registration *g = n == 0 ? s->events->registrations : NULL; g; g = g->next)
                 look_at(&look, s, g, &none);
         say_all(&look);
         return r < 0 ? r : 0;
 }
 
-void supervisor_add_removed_losses(Supervisor *s, const Registration *g) {
+void supervisor_add_removed_losses(Ledger *s, const Registration *g) {
         const EventCut t = supervisor_event_totals(s, g);
 
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 s->losses.removed[i] += t.lost[i];
 }
 
-int supervisor_start_losses(Supervisor *s) {
+int supervisor_start_losses(Ledger *s) {
         int r = loss_bell_init(&s->losses.bell);
 
         if (r == 0)
-                r = error_origin(sd_event_add_time(s->event, &s->losses.timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_time, s));
+                r = error_origin(sd_event_add_time(s->operations->event, &s->losses.timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_time, s));
         if (r >= 0)
                 r = error_origin(sd_event_source_set_enabled(s->losses.timer, SD_EVENT_OFF));
         if (r >= 0)
-                r = operations_listen(&s->operations, CHANGE_LOSSES, s->losses.bell.fd);
+                r = operations_listen(s->operations, CHANGE_LOSSES, s->losses.bell.fd);
         if (r >= 0)
                 (void)loss_bell_arm(&s->losses.bell);
         return r < 0 ? r : 0;
 }
 
-void supervisor_free_losses(Supervisor *s) {
+void supervisor_free_losses(Ledger *s) {
         s->losses.timer = sd_event_source_disable_unref(s->losses.timer);
         loss_bell_deinit(&s->losses.bell);
 }

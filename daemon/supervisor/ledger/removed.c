@@ -5,6 +5,7 @@
  */
 #include "daemon/supervisor/ledger/removed.h"
 
+#include "daemon/supervisor/events/open.h"
 #include "daemon/supervisor/ledger/ledger.h"
 
 #define REMOVED_BYTES ((size_t)8 << 20)
@@ -14,7 +15,7 @@ static size_t removed_size(const RemovedEvent *e) {
         return EVENT_BYTES + e->event->n_slots * sizeof(EventCounters);
 }
 
-static void forget_first(Supervisor *s) {
+static void forget_first(Ledger *s) {
         RemovedEvents *l = &s->removed;
         RemovedEvent *e = l->first;
 
@@ -27,12 +28,12 @@ static void forget_first(Supervisor *s) {
 }
 
 /* For want of room or memory. */
-static void miss(Supervisor *s, uint64_t last_subscriber) {
+static void miss(Ledger *s, uint64_t last_subscriber) {
         if (last_subscriber > s->removed.forgotten)
                 s->removed.forgotten = last_subscriber;
 }
 
-static void append(Supervisor *s, RemovedEvent *e) {
+static void append(Ledger *s, RemovedEvent *e) {
         RemovedEvents *l = &s->removed;
 
         if (l->last)
@@ -47,7 +48,7 @@ static void append(Supervisor *s, RemovedEvent *e) {
         }
 }
 
-static int remember(Supervisor *s, Registration *g, uint64_t last_subscriber) {
+static int remember(Ledger *s, Registration *g, uint64_t last_subscriber) {
         RemovedEvent *e = calloc(1, sizeof(*e) + g->event->n_slots * sizeof(*e->has_slot));
         int r;
 
@@ -62,16 +63,16 @@ static int remember(Supervisor *s, Registration *g, uint64_t last_subscriber) {
         e->is_exact = !g->probe || probe_is_exact(g->probe);
         e->has_probe = g->probe != NULL;
         if (g->probe)
-                e->probe_known = probe_read_profile(&s->tracing, g->probe, &e->probe_hits, &e->probe_missed);
-        r = registration_keep_counts(s, g, &g->opened, false);
+                e->probe_known = probe_read_profile(&s->host->tracing, g->probe, &e->probe_hits, &e->probe_missed);
+        r = registration_keep_counts(s->events, g, &g->opened, false);
         for (uint32_t slot = 0; slot < g->event->n_slots; slot++)
-                if (slot >= s->n_cpus || !reader_is_stalled(&s->answering.readers[slot])) /* which may go on at any time, with a cut */
+                if (slot >= s->readers->n_cpus || !reader_is_stalled(&s->readers->answering.readers[slot])) /* which may go on at any time, with a cut */
                         counters_settle(&g->event->counters[slot]);
         append(s, e);
         return r;
 }
 
-int supervisor_remember_removed(Supervisor *s, Registration *const *removed, size_t n, uint64_t last_subscriber) {
+int supervisor_remember_removed(Ledger *s, Registration *const *removed, size_t n, uint64_t last_subscriber) {
         int r = 0;
 
         thread_assert(THREAD_MAIN);
@@ -80,12 +81,12 @@ int supervisor_remember_removed(Supervisor *s, Registration *const *removed, siz
         return r;
 }
 
-void supervisor_forget_removed(Supervisor *s, uint64_t oldest) {
+void supervisor_forget_removed(Ledger *s, uint64_t oldest) {
         while (s->removed.first && s->removed.first->last_subscriber < oldest)
                 forget_first(s);
 }
 
-void supervisor_free_removed(Supervisor *s) {
+void supervisor_free_removed(Ledger *s) {
         while (s->removed.first)
                 forget_first(s);
 }

@@ -7,7 +7,7 @@
 #include "daemon/model/event.h"
 #include "daemon/supervisor/events/registration.h"
 
-typedef struct Supervisor Supervisor;
+typedef struct Ledger Ledger;
 
 /* Events that were removed while streams were there, the oldest first. */
 typedef struct RemovedEvents {
@@ -30,9 +30,9 @@ typedef struct RemovedEvent {
  * They are disabled, unlinked and published without, and their fds are still open. last_subscriber: of the streams that are there; 0: there are none, and it does nothing. What there
  * is no memory for is missing in closing ledgers, which say so. Negative: errno of a read.
  */
-int supervisor_remember_removed(Supervisor *s, Registration *const *removed, size_t n, uint64_t last_subscriber);
+int supervisor_remember_removed(Ledger *s, Registration *const *removed, size_t n, uint64_t last_subscriber);
 /* A stream has ended; oldest: of those that are there, UINT64_MAX: none is. */
-void supervisor_forget_removed(Supervisor *s, uint64_t oldest);
-void supervisor_free_removed(Supervisor *s);
+void supervisor_forget_removed(Ledger *s, uint64_t oldest);
+void supervisor_free_removed(Ledger *s);
 /* Whether a stream that ends now, or any (0), was there with it. */
 bool removed_concerns(const RemovedEvent *e, uint64_t subscriber);

@@ -7,13 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Refusals of events that this machine cannot count, which the log has said: supervisor/requests/requests.c. */
-typedef struct UncountedSaid {
-        uint64_t connection; /* of the last one */
-        uint64_t hashes[64]; /* of their texts; the oldest is forgotten first */
-        size_t next;
-} UncountedSaid;
-
 #define NOTE_NAME_SIZE 128
 
 /* Of each kind the first one, and how many there are. */

@@ -67,6 +67,7 @@ typedef struct Operations {
         nsec_t resumed;      /* when what runs began, or went on behind another one */
         nsec_t worked;       /* of the trial that runs, until then */
         bool is_overdue;     /* it has worked for TRIAL_NSEC, and others wait to try something: it is cancelled */
+        bool is_stopping;    /* perfd ends: no request is begun any more */
         Notes notes;         /* of what runs */
         bool is_due[_CHANGE_KIND_MAX];
         sd_event_source *sources[_CHANGE_KIND_MAX]; /* off while their change is due or runs; NULL: none */

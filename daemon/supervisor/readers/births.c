@@ -4,7 +4,8 @@
 
 #include "daemon/base/fd-limit.h"
 #include "daemon/kernel/task/tasks.h"
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/readers/perf-fd.h"
+#include "daemon/supervisor/readers/readers.h"
 
 #define FORK_NSEC (10 * NSEC_PER_SEC)  /* longer than a fork takes, however busy its CPU is */
 #define TELL_USEC UINT64_C(12000000)   /* when the records of it have been read */
@@ -92,7 +93,7 @@ static void look_at(BirthWatch *w, uint32_t tid, size_t *n_looks) {
 }
 
 /* *ret_any: somebody inherits. Those that an event was opened on long ago fork under the lock of the switch. */
-static int look_at_all(const Supervisor *s, BirthWatch *w, bool *ret_any) {
+static int look_at_all(const Readers *s, BirthWatch *w, bool *ret_any) {
         size_t at = 0, n_looks = 0;
         Kin k;
 
@@ -112,7 +113,7 @@ static int look_at_all(const Supervisor *s, BirthWatch *w, bool *ret_any) {
         return 0;
 }
 
-int supervisor_doubt_births(Supervisor *s, Opened *const *list, size_t n, BirthDoubt **ret) {
+int supervisor_doubt_births(Readers *s, Opened *const *list, size_t n, BirthDoubt **ret) {
         size_t n_events = 0;
         bool any = false;
         BirthDoubt *d;
@@ -150,7 +151,7 @@ static bool is_decided(const BirthDoubt *d, nsec_t now) {
 }
 
 /* Of what is decided nothing more is to come; it goes. */
-void supervisor_judge_births(Supervisor *s) {
+void supervisor_judge_births(Readers *s) {
         BirthDoubt **next = &s->births.first;
         nsec_t now;
 
@@ -174,7 +175,7 @@ void supervisor_judge_births(Supervisor *s) {
         }
 }
 
-void supervisor_watch_births(Supervisor *s, BirthDoubt *doubt, nsec_t second) {
+void supervisor_watch_births(Readers *s, BirthDoubt *doubt, nsec_t second) {
         doubt->watch.second = second;
         doubt->until = second + FORK_NSEC;
         supervisor_judge_births(s);
@@ -195,15 +196,15 @@ static int on_told(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-int supervisor_start_births(Supervisor *s) {
-        int r = error_origin(sd_event_add_time(s->event, &s->births.timer, CLOCK_MONOTONIC, 0, TELL_ACCURACY_USEC, on_told, s));
+int supervisor_start_births(Readers *s) {
+        int r = error_origin(sd_event_add_time(s->operations->event, &s->births.timer, CLOCK_MONOTONIC, 0, TELL_ACCURACY_USEC, on_told, s));
 
         if (r >= 0)
                 r = error_origin(sd_event_source_set_enabled(s->births.timer, SD_EVENT_OFF));
         return r < 0 ? r : 0;
 }
 
-void supervisor_free_births(Supervisor *s) {
+void supervisor_free_births(Readers *s) {
         while (s->births.first) {
                 BirthDoubt *d = s->births.first;
 

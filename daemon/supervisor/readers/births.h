@@ -28,16 +28,16 @@ typedef struct BirthDoubts {
         sd_event_source *timer;
 } BirthDoubts;
 
-struct Supervisor;
+typedef struct Readers Readers;
 
-int supervisor_start_births(struct Supervisor *s);
-void supervisor_free_births(struct Supervisor *s);
+int supervisor_start_births(Readers *s);
+void supervisor_free_births(Readers *s);
 /*
  * Between two switches of the same fds: who may be in a fork now. *ret is NULL where nobody inherits any of them. -ENOMEM
  */
-int supervisor_doubt_births(struct Supervisor *s, struct Opened *const *list, size_t n, BirthDoubt **ret);
+int supervisor_doubt_births(Readers *s, struct Opened *const *list, size_t n, BirthDoubt **ret);
 /* Behind the second one, which began at `second`; takes it. */
-void supervisor_watch_births(struct Supervisor *s, BirthDoubt *doubt, nsec_t second);
+void supervisor_watch_births(Readers *s, BirthDoubt *doubt, nsec_t second);
 /* Children of whom they were opened on have them too. */
 bool births_are_inherited(const struct Opened *o);
 /* Whom they were opened on. -ENOMEM */
@@ -45,4 +45,4 @@ int births_list_roots(BirthWatch *w, const struct Opened *o);
 /* Its rows are not exact from now on. */
 void births_mark(Event *event);
 /* By what records have told until now. */
-void supervisor_judge_births(struct Supervisor *s);
+void supervisor_judge_births(Readers *s);

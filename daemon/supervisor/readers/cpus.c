@@ -2,22 +2,26 @@
  * The CPUs. Each that can be there has a slot for ever, so that counters and the ledger know it also while it is away;
  * carrier, ring and reader are there as long as it is online (supervisor/changes/hotplug.c).
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <string.h>
 #include <sys/eventfd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/supervisor/readers/emit-pipe.h"
-#include "daemon/kernel/event/ring-limits.h"
 #include "daemon/kernel/event/open.h"
+#include "daemon/kernel/event/ring-limits.h"
 #include "daemon/kernel/task/tasks.h"
+#include "daemon/supervisor/readers/emit-pipe.h"
+#include "daemon/supervisor/readers/perf-fd.h"
+#include "daemon/supervisor/readers/publish.h"
+#include "daemon/supervisor/readers/readers.h"
+#include "daemon/supervisor/readers/stall.h"
+#include "daemon/supervisor/readers/tasks.h"
 
 #define COMMS 65536
 #define KIN 65536
 #define END_MOST (5 * NSEC_PER_SEC) /* for a thread that has nothing to do any more */
 
-size_t supervisor_count_online(const Supervisor *s) {
+size_t supervisor_count_online(const Readers *s) {
         size_t n = 0;
 
         for (size_t slot = 0; slot < s->n_cpus; slot++)
@@ -33,7 +37,7 @@ int supervisor_explain_thread(int r, Explanation *e) {
 
 /* ---- one CPU: its carrier, ring and batches ---------------------------------------------------------------------- */
 
-int supervisor_open_carrier(Supervisor *s, uint32_t slot, int *ret_fd, uint64_t *ret_read_format, Explanation *e) {
+int supervisor_open_carrier(Readers *s, uint32_t slot, int *ret_fd, uint64_t *ret_read_format, Explanation *e) {
         struct perf_event_attr attr = attr_of_carrier(&s->attr);
         OpenPlace place = { .pid = -1, .cpu = (int)s->cpus[slot], .leader_fd = -1 };
         int r = open_event(&attr, "a ring's carrier", place, ret_fd, e);
@@ -47,8 +51,8 @@ int supervisor_open_carrier(Supervisor *s, uint32_t slot, int *ret_fd, uint64_t 
         return r;
 }
 
-int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
-        Reader *reader = &s->readers[slot];
+int supervisor_open_ring(Readers *s, uint32_t slot, Explanation *e) {
+        Reader *reader = &s->by_slot[slot];
         int r = supervisor_open_carrier(s, slot, &s->carriers[slot], &reader->carrier_read_format, e);
 
         if (r == OPEN_E_OFFLINE)
@@ -57,27 +61,27 @@ int supervisor_open_ring(Supervisor *s, uint32_t slot, Explanation *e) {
         if (r != 0)
                 return r;
         reader->carrier_fd = s->carriers[slot];
-        r = ring_open(&reader->ring, s->carriers[slot], s->config->ring_size);
+        r = ring_open(&reader->ring, s->carriers[slot], s->settings->config->ring_size);
         if (r < 0)
-                return open_explain_mmap(r, s->config->ring_size, (int)s->cpus[slot], e);
+                return open_explain_mmap(r, s->settings->config->ring_size, (int)s->cpus[slot], e);
         r = open_id(s->carriers[slot], &reader->carrier_id, e);
         if (r == 0)
                 r = supervisor_open_migrations(s, slot, e);
         if (r != 0)
                 return r;
         if (!reader->mailbox.mails.slots)
-                return error_trace_of(reader_init(reader, s->started_with->batch_pool), "CPU %u", s->cpus[slot]);
+                return error_trace_of(reader_init(reader, s->settings->started_with->batch_pool), "CPU %u", s->cpus[slot]);
         free(reader->backlog.least); /* rings may have got another size since this CPU was there */
         return error_trace_of(reader_init_backlog(reader), "CPU %u", s->cpus[slot]);
 }
 
-void supervisor_close_ring(Supervisor *s, uint32_t slot) {
-        ring_close(&s->readers[slot].ring);
+void supervisor_close_ring(Readers *s, uint32_t slot) {
+        ring_close(&s->by_slot[slot].ring);
         supervisor_close_migrations(s, slot);
         s->carriers[slot] = close_fd(s->carriers[slot]);
 }
 
-size_t supervisor_list_carrier(const Supervisor *s, uint32_t slot, Stream *to) {
+size_t supervisor_list_carrier(const Readers *s, uint32_t slot, Stream *to) {
         to[0] = (Stream){ .slot = slot, .fd = s->carriers[slot] };
         if (s->migrations.fds[slot] < 0)
                 return 1;
@@ -85,32 +89,32 @@ size_t supervisor_list_carrier(const Supervisor *s, uint32_t slot, Stream *to) {
         return 2;
 }
 
-void supervisor_list_carriers(Supervisor *s) {
+void supervisor_list_carriers(Readers *s) {
         s->carrier_streams.n = 0;
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 if (s->online[slot])
                         s->carrier_streams.n += supervisor_list_carrier(s, slot, &s->carrier_streams.streams[s->carrier_streams.n]);
 }
 
-int supervisor_start_reader(Supervisor *s, uint32_t slot, Explanation *e) {
+int supervisor_start_reader(Readers *s, uint32_t slot, Explanation *e) {
         Snapshot *empty = snapshot_new(0, (uint32_t)s->n_cpus, 0);
         int r;
 
         if (!empty)
                 return error_origin(-ENOMEM);
-        s->readers[slot].cut = s->n_cuts;
-        r = reader_start(&s->readers[slot], empty);
+        s->by_slot[slot].cut = s->n_cuts;
+        r = reader_start(&s->by_slot[slot], empty);
         if (r == -EINVAL)
                 return refuse(e, REFUSED_UNSUPPORTED, "kernel",
                               "perfd may not run on %s CPU %u: allow it (CPUAffinity=, cpusets), or restrict readers to other "
-                              "CPUs by readers.cpus", s->readers[slot].guard ? "the CPUs of readers.cpus, as it must for"
+                              "CPUs by readers.cpus", s->by_slot[slot].guard ? "the CPUs of readers.cpus, as it must for"
                                                                              : "all CPUs; not on", s->cpus[slot]);
         return r < 0 ? supervisor_explain_thread(r, e) : 0;
 }
 
 /* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
-static int find_cpus(Supervisor *s, Explanation *e) {
+static int find_cpus(Readers *s, Explanation *e) {
         _cleanup_free_ uint32_t *online = NULL;
         size_t n_online = 0;
         int r;
@@ -129,34 +133,34 @@ static int find_cpus(Supervisor *s, Explanation *e) {
         return 0;
 }
 
-static int make_slots(Supervisor *s) {
+static int make_slots(Readers *s) {
         size_t n = s->n_cpus;
 
-        s->readers = aligned_alloc(64, n * sizeof(*s->readers));
+        s->by_slot = aligned_alloc(64, n * sizeof(*s->by_slot));
         s->carriers = malloc(n * sizeof(*s->carriers));
         s->pipes = calloc(n + 1, sizeof(*s->pipes));
         s->carrier_streams.streams = calloc(2 * n, sizeof(Stream));
-        if (!s->readers || !s->carriers || !s->pipes || !s->carrier_streams.streams)
+        if (!s->by_slot || !s->carriers || !s->pipes || !s->carrier_streams.streams)
                 return error_origin(-ENOMEM);
-        memset(s->readers, 0, n * sizeof(*s->readers));
+        memset(s->by_slot, 0, n * sizeof(*s->by_slot));
         for (uint32_t slot = 0; slot < n; slot++) {
                 s->carriers[slot] = -1;
-                s->readers[slot] = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock,
-                                             .own_pid = (uint32_t)getpid(), .has_no_pids = s->is_in_pid_namespace,
+                s->by_slot[slot] = (Reader){ .cpu = s->cpus[slot], .slot = slot, .clock = s->attr.clock,
+                                             .own_pid = (uint32_t)getpid(), .has_no_pids = s->host->is_in_pid_namespace,
                                              .flush = READER_FLUSH, .comms = &s->comms, .kin = &s->kin,
-                                             .dispatching = &s->dispatcher.dispatching, .losses = &s->losses.bell,
+                                             .dispatching = &s->dispatcher.dispatching, .losses = s->loss_bell,
                                              .acknowledge_fd = s->acknowledge_fd, .ring = RING_NULL,
                                              .mailbox = MAILBOX_NULL, .overdue_fd = -1, .stall_fd = -1 };
-                s->pipes[slot] = reader_pipe(&s->readers[slot]);
+                s->pipes[slot] = reader_pipe(&s->by_slot[slot]);
         }
-        s->pipes[n] = emit_pipe(&s->own);
-        return emit_pipe_init(&s->own);
+        s->pipes[n] = emit_pipe(&s->emit_pipe);
+        return emit_pipe_init(&s->emit_pipe);
 }
 
-int supervisor_start_cpus(Supervisor *s, Explanation *e) {
+int supervisor_start_cpus(Readers *s, Explanation *e) {
         int r;
 
-        s->is_in_pid_namespace = !tasks_in_root_namespace();
+        s->host->is_in_pid_namespace = !tasks_in_root_namespace();
         s->acknowledge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (s->acknowledge_fd < 0)
                 return error_origin(-errno);
@@ -166,17 +170,17 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
         if (r == 0)
                 r = find_cpus(s, e);
         if (r == 0)
-                r = ring_limits_check(supervisor_count_online(s), s->config->ring_size, e);
+                r = ring_limits_check(supervisor_count_online(s), s->settings->config->ring_size, e);
         if (r == 0)
                 r = make_slots(s);
         if (r == 0)
                 r = supervisor_find_migrations(s);
         if (r != 0)
                 return r;
-        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .tick = READER_FLUSH, .losses = &s->losses.bell,
-                                       .confirms_cgroups = s->is_in_pid_namespace, .reads_proc = tasks_has_own_proc(),
-                                       .cgroups = s->cgroups.path };
-        s->subscribers_max = s->config->subscribers_max;
+        s->dispatcher = (Dispatcher){ .clock = s->attr.clock, .tick = READER_FLUSH, .losses = s->loss_bell,
+                                       .confirms_cgroups = s->host->is_in_pid_namespace, .reads_proc = tasks_has_own_proc(),
+                                       .cgroups = s->host->cgroups.path };
+        s->subscribers_max = s->settings->config->subscribers_max;
         r = supervisor_place_threads(s, e);
         if (r != 0)
                 return r;
@@ -193,7 +197,7 @@ int supervisor_start_cpus(Supervisor *s, Explanation *e) {
         return r;
 }
 
-int supervisor_start_readers(Supervisor *s, Explanation *e) {
+int supervisor_start_readers(Readers *s, Explanation *e) {
         int r = 0;
 
         for (uint32_t slot = 0; slot < s->n_cpus && r == 0; slot++)
@@ -202,29 +206,28 @@ int supervisor_start_readers(Supervisor *s, Explanation *e) {
         return r;
 }
 
-void supervisor_stop_readers(Supervisor *s) {
+void supervisor_stop_readers(Readers *s) {
         bool any = false;
 
-        for (size_t slot = 0; s->readers && slot < s->n_cpus; slot++)
-                any |= s->readers[slot].thread.started;
+        for (size_t slot = 0; s->by_slot && slot < s->n_cpus; slot++)
+                any |= s->by_slot[slot].thread.started;
         if (any && supervisor_order(s, READER_STOP, NULL) < 0)
                 abort(); /* no memory for a mail: the threads cannot be told */
         for (uint32_t slot = 0; any && slot < s->n_cpus; slot++) {
                 if (reader_is_stalled(&s->answering.readers[slot]))
                         continue; /* it may never end: supervisor_stop() */
-                if (!reader_join_within(&s->readers[slot], END_MOST)) /* a reader that fails ends the process itself */
+                if (!reader_join_within(&s->by_slot[slot], END_MOST)) /* a reader that fails ends the process itself */
                         supervisor_set_stalled(s, slot); /* what it was asked its backup has done */
         }
 }
 
-void supervisor_free_cpus(Supervisor *s) {
-        for (size_t i = 0; s->readers && s->carriers && i < s->n_cpus; i++) {
-                reader_deinit(&s->readers[i]);
+void supervisor_free_cpus(Readers *s) {
+        for (size_t i = 0; s->by_slot && s->carriers && i < s->n_cpus; i++) {
+                reader_deinit(&s->by_slot[i]);
                 close_fd(s->carriers[i]);
         }
-        close_fd(s->hotplug_fd);
-        emit_pipe_deinit(&s->own);
-        free(s->readers);
+        emit_pipe_deinit(&s->emit_pipe);
+        free(s->by_slot);
         free(s->pipes);
         free(s->carriers);
         free(s->carrier_streams.streams);

@@ -6,7 +6,8 @@
 
 #include <assert.h>
 
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/readers/readers.h"
+
 
 #define PROMPT_BATCHES ((size_t)8) /* away, from which on requests share the next one */
 #define HOLD_USEC UINT64_C(1000)
@@ -38,24 +39,24 @@ size_t emit_pipe_n_away(const EmitPipe *o) {
         return o->n_batches - queue_count(&o->free) - (o->batch != NULL);
 }
 
-void supervisor_flush_emitted(Supervisor *s) {
-        Batch *b = s->own.batch;
+void supervisor_flush_emitted(Readers *s) {
+        Batch *b = s->emit_pipe.batch;
         bool pushed;
 
         if (!b || b->n_entries == 0)
                 return;
-        s->own.batch = NULL;
-        b->cut = s->own.cut;
+        s->emit_pipe.batch = NULL;
+        b->cut = s->emit_pipe.cut;
         batch_seal(b);
-        pushed = queue_push(&s->own.full, b);
+        pushed = queue_push(&s->emit_pipe.full, b);
         assert(pushed); /* as many slots as batches */
         doorbell_ring(&s->dispatcher.dispatching.bell);
 }
 
 static int on_held_enough(sd_event_source *source, uint64_t usec, void *userdata) {
-        Supervisor *s = userdata;
+        Readers *s = userdata;
 
-        s->own.is_held = false;
+        s->emit_pipe.is_held = false;
         supervisor_flush_emitted(s);
         return 0;
 }
@@ -64,8 +65,8 @@ static int on_held_enough(sd_event_source *source, uint64_t usec, void *userdata
  * After a request. Its samples leave at once while few batches are away. Otherwise they wait for those of the next requests,
  * the longer the fewer batches are left: so no number of requests can use them up, only a number of bytes.
  */
-int supervisor_send_emitted(Supervisor *s) {
-        EmitPipe *o = &s->own;
+int supervisor_send_emitted(Readers *s) {
+        EmitPipe *o = &s->emit_pipe;
         size_t away = emit_pipe_n_away(o);
         uint64_t usec;
         int r;
@@ -78,7 +79,7 @@ int supervisor_send_emitted(Supervisor *s) {
                 return 0;
         usec = HOLD_USEC << (away / PROMPT_BATCHES - 1);
         if (!o->hold) {
-                r = error_origin(sd_event_add_time_relative(s->event, &o->hold, CLOCK_MONOTONIC, usec, HOLD_USEC / 4, on_held_enough, s));
+                r = error_origin(sd_event_add_time_relative(s->operations->event, &o->hold, CLOCK_MONOTONIC, usec, HOLD_USEC / 4, on_held_enough, s));
                 if (r >= 0)
                         r = error_origin(sd_event_source_set_exit_on_failure(o->hold, true));
         } else {
@@ -91,8 +92,8 @@ int supervisor_send_emitted(Supervisor *s) {
 }
 
 /* Batches are made as they are needed and used again. */
-int supervisor_need_emit_batch(Supervisor *s) {
-        EmitPipe *o = &s->own;
+int supervisor_need_emit_batch(Readers *s) {
+        EmitPipe *o = &s->emit_pipe;
 
         if (o->batch && o->batch->n_entries > 0)
                 return 0;
@@ -109,7 +110,7 @@ int supervisor_need_emit_batch(Supervisor *s) {
         return 0;
 }
 
-void supervisor_cut_emitted(Supervisor *s) {
+void supervisor_cut_emitted(Readers *s) {
         supervisor_flush_emitted(s); /* what is delivered is on its way */
-        s->own.cut = s->n_cuts;
+        s->emit_pipe.cut = s->n_cuts;
 }

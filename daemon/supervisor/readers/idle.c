@@ -6,13 +6,13 @@
 #include "daemon/base/log.h"
 #include "daemon/kernel/privileges/system-calls.h"
 #include "daemon/kernel/task/tasks.h"
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/readers/readers.h"
 
 #include <string.h>
 #include <unistd.h>
 
-void supervisor_find_idle(Supervisor *s, uint32_t slot) {
-        bool is_wanted = s->idle && s->readers[slot].guard == 0; /* else nobody waits for what is seen */
+void supervisor_find_idle(Readers *s, uint32_t slot) {
+        bool is_wanted = s->idle && s->by_slot[slot].guard == 0; /* else nobody waits for what is seen */
         int r = is_wanted ? idle_cpus_find(s->idle, s->cpus[slot]) : 0;
 
         if (r < 0)
@@ -43,7 +43,7 @@ int supervisor_open_idle(IdleCpus **ret, Explanation *why) {
         return 0;
 }
 
-void supervisor_start_idle(Supervisor *s) {
+void supervisor_start_idle(Readers *s) {
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 if (s->online[slot])
                         supervisor_find_idle(s, slot);

@@ -6,9 +6,10 @@
  * another one's records wait, the scheduler finds the CPU that has time, and a reader stays a loop over one ring.
  * What such a thread cannot know is in reader/remote.c.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include "daemon/base/cpu-list.h"
+
+#include "daemon/supervisor/readers/readers.h"
 
 /* An empty list if `text` is NULL. */
 static int list_parse(const char *text, uint32_t **ret_cpus, size_t *ret_n, Explanation *e) {
@@ -23,7 +24,7 @@ static bool list_has(const uint32_t *cpus, size_t n, uint32_t cpu) {
         return false;
 }
 
-static bool list_has_online(const Supervisor *s, const uint32_t *cpus, size_t n) {
+static bool list_has_online(const Readers *s, const uint32_t *cpus, size_t n) {
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 if (s->online[slot] && list_has(cpus, n, s->cpus[slot]))
                         return true;
@@ -35,8 +36,8 @@ static int refuse_offline(const char *key, const char *list, Explanation *e) {
                       list);
 }
 
-int supervisor_place_threads(Supervisor *s, Explanation *e) {
-        const Config *c = s->config;
+int supervisor_place_threads(Readers *s, Explanation *e) {
+        const Config *c = s->settings->config;
         int r = list_parse(c->reader_cpus, &s->reader_cpus, &s->n_reader_cpus, e);
 
         if (r == 0)
@@ -51,7 +52,7 @@ int supervisor_place_threads(Supervisor *s, Explanation *e) {
         s->dispatcher.cpus = s->dispatcher_cpus;
         s->dispatcher.n_cpus = s->n_dispatcher_cpus;
         for (size_t slot = 0; slot < s->n_cpus; slot++) {
-                Reader *reader = &s->readers[slot];
+                Reader *reader = &s->by_slot[slot];
 
                 reader->priority = c->reader_priority;
                 if (s->n_reader_cpus == 0 || list_has(s->reader_cpus, s->n_reader_cpus, reader->cpu)) {
@@ -65,14 +66,14 @@ int supervisor_place_threads(Supervisor *s, Explanation *e) {
         return 0;
 }
 
-bool supervisor_reads_remotely(const Supervisor *s) {
+bool supervisor_reads_remotely(const Readers *s) {
         for (size_t slot = 0; slot < s->n_cpus; slot++)
-                if (s->readers[slot].guard > 0)
+                if (s->by_slot[slot].guard > 0)
                         return true;
         return false;
 }
 
-void supervisor_free_places(Supervisor *s) {
+void supervisor_free_places(Readers *s) {
         free(s->reader_cpus);
         free(s->dispatcher_cpus);
 }

@@ -4,27 +4,27 @@
  * the wait is that of a thread being scheduled. One that does not answer for long was stopped by somebody: the others go on
  * without it (supervisor/readers/stall.c).
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <poll.h>
 #include <string.h>
 #include "daemon/base/log.h"
 #include "daemon/kernel/event/open.h"
 #include "daemon/supervisor/readers/emit-pipe.h"
+#include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
 
 #define PATIENCE (5 * NSEC_PER_SEC)
 
-bool reader_has_answered(const Supervisor *s, uint32_t slot) {
-        return atomic_load_explicit(&s->readers[slot].acknowledged, memory_order_acquire) >= s->answering.readers[slot].sequence;
+bool reader_has_answered(const Readers *s, uint32_t slot) {
+        return atomic_load_explicit(&s->by_slot[slot].acknowledged, memory_order_acquire) >= s->answering.readers[slot].sequence;
 }
 
 /* Its acknowledgement is waited for. */
-static bool is_awaited(const Supervisor *s, uint32_t slot) {
-        return s->readers[slot].thread.started && !reader_is_stalled(&s->answering.readers[slot]) && !reader_has_answered(s, slot);
+static bool is_awaited(const Readers *s, uint32_t slot) {
+        return s->by_slot[slot].thread.started && !reader_is_stalled(&s->answering.readers[slot]) && !reader_has_answered(s, slot);
 }
 
-static bool all_acknowledged(const Supervisor *s) {
+static bool all_acknowledged(const Readers *s) {
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
                 if (is_awaited(s, slot))
                         return false;
@@ -32,7 +32,7 @@ static bool all_acknowledged(const Supervisor *s) {
 }
 
 /* 1: one has answered. 0: a slice is over. Negative: what serving others has said. */
-static int wait_once(Supervisor *s, Patience *p) {
+static int wait_once(Readers *s, Patience *p) {
         int r = supervisor_wait_slice(s, p, s->acknowledge_fd);
         uint64_t count;
         ssize_t n;
@@ -45,7 +45,7 @@ static int wait_once(Supervisor *s, Patience *p) {
 }
 
 /* Negative: what serving others has said; all the same nobody is awaited any more. */
-static int supervisor_wait_for_readers(Supervisor *s) {
+static int supervisor_wait_for_readers(Readers *s) {
         Patience p = patience_new();
         int r, result = 0;
 
@@ -73,8 +73,8 @@ static ReaderCommand *mail_copy(const ReaderCommand *from) {
         return mail;
 }
 
-static void send_mail(Supervisor *s, uint32_t slot, ReaderCommand *mail) {
-        Reader *reader = &s->readers[slot];
+static void send_mail(Readers *s, uint32_t slot, ReaderCommand *mail) {
+        Reader *reader = &s->by_slot[slot];
 
         s->answering.readers[slot].sequence = mail->sequence = s->sequence;
         s->answering.readers[slot].kind = mail->kind;
@@ -91,7 +91,7 @@ static void send_mail(Supervisor *s, uint32_t slot, ReaderCommand *mail) {
 }
 
 /* Its reader is stalled. To disable needs no reader; all else is found out when it answers. */
-static void do_without(Supervisor *s, uint32_t slot, const ReaderCommand *mail) {
+static void do_without(Readers *s, uint32_t slot, const ReaderCommand *mail) {
         Answering *a = &s->answering.readers[slot];
 
         if (mail->kind == READER_CUT)
@@ -102,13 +102,13 @@ static void do_without(Supervisor *s, uint32_t slot, const ReaderCommand *mail) 
                 *mail->ret_error = open_switch_all(mail->fds, mail->n_fds, false);
 }
 
-int supervisor_order_each(Supervisor *s, const ReaderCommand *each) {
+int supervisor_order_each(Readers *s, const ReaderCommand *each) {
         _cleanup_free_ ReaderCommand **mails = calloc(s->n_cpus + 1, sizeof(*mails));
         bool have = mails;
         int r;
 
         for (uint32_t i = 0; i < s->n_cpus && have; i++)
-                if (s->readers[i].thread.started && !reader_is_stalled(&s->answering.readers[i]))
+                if (s->by_slot[i].thread.started && !reader_is_stalled(&s->answering.readers[i]))
                         have = (mails[i] = mail_copy(&each[i]));
         if (!have) { /* all or none */
                 for (size_t i = 0; mails && i < s->n_cpus; i++)
@@ -119,7 +119,7 @@ int supervisor_order_each(Supervisor *s, const ReaderCommand *each) {
         for (uint32_t i = 0; i < s->n_cpus; i++)
                 if (mails[i])
                         send_mail(s, i, mails[i]);
-                else if (s->readers[i].thread.started)
+                else if (s->by_slot[i].thread.started)
                         do_without(s, i, &each[i]);
         r = supervisor_wait_for_readers(s);
         for (uint32_t i = 0; i < s->n_cpus; i++) {
@@ -128,13 +128,13 @@ int supervisor_order_each(Supervisor *s, const ReaderCommand *each) {
                 if (reader_is_stalled(&s->answering.readers[i])) /* it is in the middle of it */
                         do_without(s, i, &each[i]);
                 else if (each[i].ret_error)
-                        *each[i].ret_error = s->readers[i].mail_error;
+                        *each[i].ret_error = s->by_slot[i].mail_error;
         }
         return r;
 }
 
 /* cut: 0, or the number of the cut that belongs to it. */
-static int order_all(Supervisor *s, ReaderCommandKind kind, Snapshot *snapshot, uint64_t cut) {
+static int order_all(Readers *s, ReaderCommandKind kind, Snapshot *snapshot, uint64_t cut) {
         _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus + 1, sizeof(*each));
 
         if (!each)
@@ -144,18 +144,18 @@ static int order_all(Supervisor *s, ReaderCommandKind kind, Snapshot *snapshot, 
         return supervisor_order_each(s, each);
 }
 
-int supervisor_order(Supervisor *s, ReaderCommandKind kind, Snapshot *snapshot) {
+int supervisor_order(Readers *s, ReaderCommandKind kind, Snapshot *snapshot) {
         return order_all(s, kind, snapshot, 0);
 }
 
 /* Main's own is taken behind those of the readers. */
-static void end_cut(Supervisor *s) {
+static void end_cut(Readers *s) {
         supervisor_judge_births(s);
         supervisor_cut_emitted(s);
         s->hooks.on_cut(s->hooks.userdata);
 }
 
-int supervisor_cut(Supervisor *s) {
+int supervisor_cut(Readers *s) {
         int r = order_all(s, READER_CUT, NULL, ++s->n_cuts);
 
         if (r == 0)
@@ -164,7 +164,7 @@ int supervisor_cut(Supervisor *s) {
 }
 
 /* Those that had not answered a look before this one, which has given them their moment too. */
-static void find_stalled(Supervisor *s) {
+static void find_stalled(Readers *s) {
         nsec_t now = clock_now(CLOCK_MONOTONIC);
 
         for (uint32_t slot = 0; slot < s->n_cpus; slot++)
@@ -172,7 +172,7 @@ static void find_stalled(Supervisor *s) {
                         supervisor_set_stalled(s, slot);
 }
 
-int supervisor_cut_at_once(Supervisor *s) {
+int supervisor_cut_at_once(Readers *s) {
         Patience p = patience_new();
         int r = 0;
 
@@ -181,7 +181,7 @@ int supervisor_cut_at_once(Supervisor *s) {
         for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
                 ReaderCommand *mail;
 
-                if (!s->readers[slot].thread.started || reader_is_stalled(&s->answering.readers[slot]) || is_awaited(s, slot))
+                if (!s->by_slot[slot].thread.started || reader_is_stalled(&s->answering.readers[slot]) || is_awaited(s, slot))
                         continue; /* what it was asked before is a cut too, or more */
                 mail = mail_copy(&(ReaderCommand){ .kind = READER_CUT, .cut = s->n_cuts });
                 if (!mail)
@@ -196,7 +196,7 @@ int supervisor_cut_at_once(Supervisor *s) {
 }
 
 /* What readers need to find the places where streams change over, in one piece. -ENOMEM */
-static int make_turned(const Supervisor *s, const Snapshot *snapshot, ReaderCommand *each, TurnedStream **ret) {
+static int make_turned(const Readers *s, const Snapshot *snapshot, ReaderCommand *each, TurnedStream **ret) {
         TurnedStream *turned;
         size_t n = 0;
 
@@ -215,12 +215,12 @@ static int make_turned(const Supervisor *s, const Snapshot *snapshot, ReaderComm
         return 0;
 }
 
-static void release_turned(Supervisor *s, void *turned) {
+static void release_turned(Readers *s, void *turned) {
         if (!s->answering.is_abandoned)
                 free(turned);
 }
 
-static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot, uint64_t cut) {
+static int supervisor_order_adopt(Readers *s, Snapshot *snapshot, uint64_t cut) {
         _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus + 1, sizeof(*each));
         TurnedStream *turned = NULL;
         int r;
@@ -236,7 +236,7 @@ static int supervisor_order_adopt(Supervisor *s, Snapshot *snapshot, uint64_t cu
         return r;
 }
 
-static int publish(Supervisor *s, uint64_t cut) {
+static int publish(Readers *s, uint64_t cut) {
         _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
         nsec_t tick;
         int r;
@@ -257,12 +257,12 @@ static int publish(Supervisor *s, uint64_t cut) {
         return 0;
 }
 
-int supervisor_publish(Supervisor *s) {
+int supervisor_publish(Readers *s) {
         return publish(s, 0);
 }
 
 /* Where streams change over readers look for a place of their own: the cut is behind it then. */
-int supervisor_publish_at_cut(Supervisor *s) {
+int supervisor_publish_at_cut(Readers *s) {
         int r;
 
         if (s->hooks.changes_over(s->hooks.userdata)) {

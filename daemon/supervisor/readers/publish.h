@@ -6,22 +6,21 @@
 
 #include "daemon/model/snapshot.h"
 #include "daemon/reader/reader.h"
-
-struct Supervisor;
+#include "daemon/supervisor/readers/readers.h"
 
 /*
  * Posts a mail to every reader that answers, and waits until all have followed it; who does not in time is
  * stalled then. Each may get one of its own, by slot; what they borrow is free again afterwards, but for a ring. -ENOMEM
  */
-int supervisor_order(struct Supervisor *s, ReaderCommandKind kind, Snapshot *snapshot);
-int supervisor_order_each(struct Supervisor *s, const ReaderCommand *each);
-bool reader_has_answered(const struct Supervisor *s, uint32_t slot);
+int supervisor_order(Readers *s, ReaderCommandKind kind, Snapshot *snapshot);
+int supervisor_order_each(Readers *s, const ReaderCommand *each);
+bool reader_has_answered(const Readers *s, uint32_t slot);
 
 /* Makes every reader work with what is registered now, and returns when all do. -ENOMEM: nothing changed. */
-int supervisor_publish(struct Supervisor *s);
-int supervisor_publish_at_cut(struct Supervisor *s); /* the same, with a cut just where each reader goes over to the new one */
+int supervisor_publish(Readers *s);
+int supervisor_publish_at_cut(Readers *s); /* the same, with a cut just where each reader goes over to the new one */
 
 /* Every event's cut, of all CPUs and of clients, with the next number. -ENOMEM */
-int supervisor_cut(struct Supervisor *s);
+int supervisor_cut(Readers *s);
 /* The same of those who answer within a moment; of all others what was known before. One that has not for long is stalled. */
-int supervisor_cut_at_once(struct Supervisor *s);
+int supervisor_cut_at_once(Readers *s);

@@ -12,15 +12,11 @@
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
 #include "daemon/kernel/task/tasks.h"
-#include "daemon/supervisor/changes/changes.h"
-#include "daemon/supervisor/ledger/ledger.h"
-#include "daemon/supervisor/ledger/removed.h"
 #include "daemon/supervisor/readers/wait.h"
-#include "daemon/supervisor/supervisor.h"
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
 
-void supervisor_defer(Supervisor *s, void (*release)(Supervisor *s, void *object), void *object) {
+void supervisor_defer(Readers *s, void (*release)(Readers *s, void *object), void *object) {
         Stalls *l = &s->answering;
         Deferred *d;
 
@@ -42,7 +38,7 @@ void supervisor_defer(Supervisor *s, void (*release)(Supervisor *s, void *object
         l->last = d;
 }
 
-void supervisor_release_deferred(Supervisor *s) {
+void supervisor_release_deferred(Readers *s) {
         Stalls *l = &s->answering;
 
         while (l->n == 0 && l->deferred) {
@@ -56,7 +52,7 @@ void supervisor_release_deferred(Supervisor *s) {
         }
 }
 
-void supervisor_abandon_deferred(Supervisor *s) {
+void supervisor_abandon_deferred(Readers *s) {
         s->answering.is_abandoned = true;
         s->answering.n = 0; /* fds are not kept any more */
         supervisor_release_deferred(s);
@@ -91,7 +87,7 @@ const char *supervisor_thread_state(pid_t tid) {
         }
 }
 
-int supervisor_tell_pipe(Supervisor *s, DispatcherCommandKind kind, uint32_t slot) {
+int supervisor_tell_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot) {
         DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
@@ -105,14 +101,14 @@ int supervisor_tell_pipe(Supervisor *s, DispatcherCommandKind kind, uint32_t slo
  * Streams in the order of time do not wait for it either; what it brings later is late, and counted so. Main does not wait here:
  * it may be the dispatcher's work that the thread was stopped in.
  */
-static void leave_pipe(Supervisor *s, uint32_t slot) {
+static void leave_pipe(Readers *s, uint32_t slot) {
         if (supervisor_tell_pipe(s, DISPATCHER_PIPE_STALLED, slot) < 0)
                 log_print(LOG_ERR, MESSAGE_NO_MEMORY,
                           "no memory to notify the dispatcher: time-ordered streams wait for CPU %u", s->cpus[slot]);
 }
 
-static void set_stalled(Supervisor *s, uint32_t slot, const char *asked) {
-        const Reader *r = &s->readers[slot];
+static void set_stalled(Readers *s, uint32_t slot, const char *asked) {
+        const Reader *r = &s->by_slot[slot];
         Answering *a = &s->answering.readers[slot];
 
         a->stalled_since = a->sent;
@@ -124,20 +120,20 @@ static void set_stalled(Supervisor *s, uint32_t slot, const char *asked) {
                        "again", r->cpu, r->thread.name,
                        (int)r->thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->sent) / NSEC_PER_SEC),
                        asked, supervisor_thread_state(r->thread.tid), r->cpu);
-        if (sd_event_get_state(s->event) != SD_EVENT_FINISHED) /* at the end nobody hears of it */
+        if (sd_event_get_state(s->operations->event) != SD_EVENT_FINISHED) /* at the end nobody hears of it */
                 must(sd_event_source_set_io_events(s->answering.source, EPOLLIN)); /* epoll_ctl(2), MOD: needs no memory */
         leave_pipe(s, slot);
 }
 
-void supervisor_set_stalled(Supervisor *s, uint32_t slot) {
+void supervisor_set_stalled(Readers *s, uint32_t slot) {
         set_stalled(s, slot, command_name(s->answering.readers[slot].kind));
 }
 
-void supervisor_doubt_reader(Supervisor *s, uint32_t slot, nsec_t since, const char *asked) {
+void supervisor_doubt_reader(Readers *s, uint32_t slot, nsec_t since, const char *asked) {
         Answering *a = &s->answering.readers[slot];
         ReaderCommand *mail;
 
-        if (reader_is_stalled(a) || !s->readers[slot].thread.started)
+        if (reader_is_stalled(a) || !s->by_slot[slot].thread.started)
                 return; /* it is known; or it has ended since */
         mail = calloc(1, sizeof(*mail)); /* with nothing to switch: its answer is the sign that it goes on */
         if (!mail)
@@ -147,11 +143,11 @@ void supervisor_doubt_reader(Supervisor *s, uint32_t slot, nsec_t since, const c
         a->sequence = mail->sequence;
         a->kind = mail->kind;
         a->sent = since;
-        reader_post(&s->readers[slot], mail);
+        reader_post(&s->by_slot[slot], mail);
         set_stalled(s, slot, asked);
 }
 
-void supervisor_say_stalled(const Supervisor *s, char *text, size_t size) {
+void supervisor_say_stalled(const Readers *s, char *text, size_t size) {
         nsec_t now = clock_now(CLOCK_MONOTONIC);
         size_t used = 0;
 
@@ -161,12 +157,12 @@ void supervisor_say_stalled(const Supervisor *s, char *text, size_t size) {
 
                 if (reader_is_stalled(a))
                         used += (size_t)snprintf(text + used, size - used, "%sCPU %u is omitted: its reader (tid %d) has not "
-                                "responded for %llu s", used ? "; " : "", s->cpus[slot], (int)s->readers[slot].thread.tid,
+                                "responded for %llu s", used ? "; " : "", s->cpus[slot], (int)s->by_slot[slot].thread.tid,
                                                  (unsigned long long)((now - a->stalled_since) / NSEC_PER_SEC));
         }
 }
 
-int supervisor_refuse_stalled(const Supervisor *s, const char *what, Explanation *e) {
+int supervisor_refuse_stalled(const Readers *s, const char *what, Explanation *e) {
         char who[256];
 
         if (s->answering.n == 0)
@@ -181,28 +177,28 @@ int supervisor_refuse_stalled(const Supervisor *s, const char *what, Explanation
 
 /* Others may be in the middle of a change: it waits for its turn. */
 static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        Supervisor *s = userdata;
+        Readers *s = userdata;
         uint64_t count;
         ssize_t n = read(fd, &count, sizeof(count));
 
         assert(n == sizeof(count) || errno == EAGAIN);
-        operations_set_due(&s->operations, CHANGE_READERS);
+        operations_set_due(s->operations, CHANGE_READERS);
         return 0;
 }
 
-int supervisor_start_stalls(Supervisor *s) {
+int supervisor_start_stalls(Readers *s) {
         int r;
 
         s->answering.readers = calloc(s->n_cpus, sizeof(*s->answering.readers));
         if (!s->answering.readers)
                 return error_origin(-ENOMEM);
-        r = error_origin(sd_event_add_io(s->event, &s->answering.source, s->acknowledge_fd, 0, on_answer, s));
+        r = error_origin(sd_event_add_io(s->operations->event, &s->answering.source, s->acknowledge_fd, 0, on_answer, s));
         if (r >= 0)
                 r = error_origin(sd_event_source_set_exit_on_failure(s->answering.source, true));
         return r < 0 ? r : 0;
 }
 
-void supervisor_free_stalls(Supervisor *s) {
+void supervisor_free_stalls(Readers *s) {
         supervisor_release_deferred(s);
         s->answering.source = sd_event_source_disable_unref(s->answering.source);
         for (uint32_t slot = 0; s->answering.readers && slot < s->n_cpus; slot++)

@@ -3,11 +3,16 @@
  * events and never in the middle of one. So a count never has an occurrence without its record, and the events beside
  * it, which the kernel takes out and puts back while it enables one, miss nothing.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <string.h>
 
 #include "daemon/kernel/event/open.h"
+
+#include "daemon/supervisor/readers/births.h"
+#include "daemon/supervisor/readers/perf-fd.h"
+#include "daemon/supervisor/readers/publish.h"
+#include "daemon/supervisor/readers/readers.h"
+#include "daemon/supervisor/readers/switch.h"
 
 /* Attr enable-on-exec: the kernel enables it, and its time begins. */
 static int has_begun(const Stream *stream, bool *ret) {
@@ -22,7 +27,7 @@ static int has_begun(const Stream *stream, bool *ret) {
  * The fds of all of `list` by slot, but those that are on with their leader, and those that an exec is to enable; where those
  * of a slot begin is in ret_first, which has n_cpus + 1 entries.
  */
-static int collect_fds(const Supervisor *s, Opened *const *list, size_t n, bool on, int **ret_fds, size_t *ret_first) {
+static int collect_fds(const Readers *s, Opened *const *list, size_t n, bool on, int **ret_fds, size_t *ret_first) {
         int *fds, error = 0;
         size_t n_fds = 0;
 
@@ -56,7 +61,7 @@ static int collect_fds(const Supervisor *s, Opened *const *list, size_t n, bool 
 }
 
 /* ret_error: what the kernel said of one of them, 0 or -errno; what is returned is our own. */
-static int order_switch(Supervisor *s, int *fds, const size_t *first, ReaderCommandKind kind, bool on, int *ret_error) {
+static int order_switch(Readers *s, int *fds, const size_t *first, ReaderCommandKind kind, bool on, int *ret_error) {
         _cleanup_free_ ReaderCommand *each = calloc(s->n_cpus + 1, sizeof(*each));
         _cleanup_free_ int *errors = calloc(s->n_cpus + 1, sizeof(*errors));
         int r;
@@ -78,7 +83,7 @@ static int order_switch(Supervisor *s, int *fds, const size_t *first, ReaderComm
  * Where children inherit, it is done once more, after a look at who may be in a fork: who is not has made known to the fds
  * whatever children it has by then, and gives later ones what the first time has left.
  */
-static int switch_all(Supervisor *s, Opened *const *list, size_t n, ReaderCommandKind kind, bool on, int *ret_error) {
+static int switch_all(Readers *s, Opened *const *list, size_t n, ReaderCommandKind kind, bool on, int *ret_error) {
         _cleanup_free_ size_t *first = calloc(s->n_cpus + 1, sizeof(*first));
         _cleanup_free_ int *fds = NULL;
         BirthDoubt *doubt = NULL;
@@ -100,7 +105,7 @@ static int switch_all(Supervisor *s, Opened *const *list, size_t n, ReaderComman
         return r;
 }
 
-int opened_enable(Supervisor *s, Opened *const *list, size_t n, const char *what, Explanation *e) {
+int opened_enable(Readers *s, Opened *const *list, size_t n, const char *what, Explanation *e) {
         int error, r = switch_all(s, list, n, READER_SWITCH, true, &error), undone;
 
         if (r < 0 || error == 0)
@@ -109,7 +114,7 @@ int opened_enable(Supervisor *s, Opened *const *list, size_t n, const char *what
         return undone < 0 ? undone : open_explain_switch(error, what, e);
 }
 
-int opened_disable(Supervisor *s, Opened *const *list, size_t n) {
+int opened_disable(Readers *s, Opened *const *list, size_t n) {
         int error, r = switch_all(s, list, n, READER_SWITCH, false, &error);
 
         return r < 0 ? r : error;
@@ -146,7 +151,7 @@ int opened_follow_exec(Opened *o, const Opened *before) {
         return 0;
 }
 
-int opened_hand_over(Supervisor *s, Opened *const *list, size_t n) {
+int opened_hand_over(Readers *s, Opened *const *list, size_t n) {
         int error, r = switch_all(s, list, n, READER_CUTOVER, false, &error);
 
         return r < 0 ? r : error;

@@ -6,7 +6,6 @@
  * begin, or an event fire. So /proc is read when somebody subscribes and nobody was, and again when the carriers were
  * off for a while, because nobody noticed then who came and went.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +14,9 @@
 #include "daemon/kernel/event/open.h"
 #include "daemon/kernel/task/process.h"
 #include "daemon/kernel/task/tasks.h"
+#include "daemon/supervisor/readers/publish.h"
+#include "daemon/supervisor/readers/readers.h"
+#include "daemon/supervisor/readers/tasks.h"
 
 #define MOVES "cgroup:cgroup_attach_task"
 
@@ -33,8 +35,8 @@ static uint64_t hierarchy_of_events(void) {
 }
 
 /* What that costs is said once, at the start, and by doctor. */
-static int find_namespace(Supervisor *s) {
-        int r = s->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->cgroups, NULL); /* refused: then cgroups have no ids */
+static int find_namespace(Readers *s) {
+        int r = s->host->cgroups.path ? 0 : cgroup_find_hierarchy("", &s->host->cgroups, NULL); /* refused: then cgroups have no ids */
 
         if (r < 0)
                 return r;
@@ -46,7 +48,7 @@ static int find_namespace(Supervisor *s) {
         return 0;
 }
 
-int supervisor_find_migrations(Supervisor *s) {
+int supervisor_find_migrations(Readers *s) {
         MoveFields *f = &s->migrations.fields;
         Plan *plan = NULL;
         int r;
@@ -56,9 +58,9 @@ int supervisor_find_migrations(Supervisor *s) {
                 return error_origin(-ENOMEM);
         for (size_t slot = 0; slot < s->n_cpus; slot++)
                 s->migrations.fds[slot] = -1;
-        if (s->is_in_pid_namespace)
+        if (s->host->is_in_pid_namespace)
                 return find_namespace(s); /* it has other pids than ours */
-        r = tracing_load(&s->tracing, "cgroup", "cgroup_attach_task", &plan, NULL);
+        r = tracing_load(&s->host->tracing, "cgroup", "cgroup_attach_task", &plan, NULL);
         if (r != 0)
                 return r < 0 ? r : 0; /* a kernel without it, or without cgroups */
         s->migrations.plan = plan;
@@ -70,7 +72,7 @@ int supervisor_find_migrations(Supervisor *s) {
         return sample_layout_init_type(&f->layout, SAMPLE_TYPE_BASE | PERF_SAMPLE_RAW);
 }
 
-static struct perf_event_attr attr_of_migrations(const Supervisor *s) {
+static struct perf_event_attr attr_of_migrations(const Readers *s) {
         struct perf_event_attr attr = attr_of_plain_carrier(&s->attr);
 
         attr.type = PERF_TYPE_TRACEPOINT;
@@ -81,7 +83,7 @@ static struct perf_event_attr attr_of_migrations(const Supervisor *s) {
         return attr;
 }
 
-int supervisor_open_migrations(Supervisor *s, uint32_t slot, Explanation *e) {
+int supervisor_open_migrations(Readers *s, uint32_t slot, Explanation *e) {
         OpenPlace place = { .pid = -1, .cpu = (int)s->cpus[slot], .leader_fd = -1 };
         _cleanup_close_ int fd = -1;
         struct perf_event_attr attr;
@@ -98,17 +100,17 @@ int supervisor_open_migrations(Supervisor *s, uint32_t slot, Explanation *e) {
         if (r != 0)
                 return r;
         s->migrations.fds[slot] = TAKE_FD(fd);
-        s->readers[slot].moves = s->migrations.fields;
-        s->readers[slot].moves.id = id;
+        s->by_slot[slot].moves = s->migrations.fields;
+        s->by_slot[slot].moves.id = id;
         return 0;
 }
 
-void supervisor_close_migrations(Supervisor *s, uint32_t slot) {
+void supervisor_close_migrations(Readers *s, uint32_t slot) {
         s->migrations.fds[slot] = close_fd(s->migrations.fds[slot]);
-        s->readers[slot].moves.id = 0;
+        s->by_slot[slot].moves.id = 0;
 }
 
-void supervisor_free_migrations(Supervisor *s) {
+void supervisor_free_migrations(Readers *s) {
         for (size_t slot = 0; s->migrations.fds && slot < s->n_cpus; slot++)
                 close_fd(s->migrations.fds[slot]);
         free(s->migrations.fds);
@@ -119,14 +121,14 @@ void supervisor_free_migrations(Supervisor *s) {
 /* ---- what /proc says --------------------------------------------------------------------------------------------- */
 
 /* Conditions on comm are the readers' to answer. */
-static void learn_comms(Supervisor *s, const TaskScan *scan) {
+static void learn_comms(Readers *s, const TaskScan *scan) {
         for (size_t i = 0; i < scan->n; i++)
                 for (size_t k = 0; k < scan->processes[i].n_threads; k++)
                         comm_table_set(&s->comms, scan->processes[i].threads[k].tid, scan->processes[i].time,
                                        scan->processes[i].threads[k].comm);
 }
 
-int supervisor_learn_tasks(Supervisor *s) {
+int supervisor_learn_tasks(Readers *s) {
         _cleanup_(task_scan_freep) TaskScan *scan = NULL;
         Explanation e = EXPLANATION_NULL;
         DispatcherCommand *mail;
@@ -138,13 +140,13 @@ int supervisor_learn_tasks(Supervisor *s) {
                 return 0;
         if (!s->tells_notes)
                 r = supervisor_publish(s);
-        if (r == 0 && !s->cgroups.path)
-                r = cgroup_find_hierarchy("", &s->cgroups, NULL); /* refused: then cgroups have no ids */
+        if (r == 0 && !s->host->cgroups.path)
+                r = cgroup_find_hierarchy("", &s->host->cgroups, NULL); /* refused: then cgroups have no ids */
         if (r >= 0 && !tasks_has_own_proc())
                 r = refuse(&e, REFUSED_UNSUPPORTED, "kernel", "/proc belongs to another pid namespace, and has other pids: mount "
                         "-t proc proc /proc, or run perfd in the host's pid namespace");
         else if (r >= 0)
-                r = process_scan(s->attr.clock, s->cgroups.path, &scan, &e);
+                r = process_scan(s->attr.clock, s->host->cgroups.path, &scan, &e);
         if (r < 0 || r == REFUSED_CANCELLED)
                 return r;
         s->knows_tasks = true;

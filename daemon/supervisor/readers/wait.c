@@ -11,7 +11,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/dispatcher/ask.h"
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/notify/notifier.h"
 
 #define ALONE_MSEC 50 /* nearly all waits are over by then, and nobody comes between */
 #define SLICE_MSEC 100
@@ -26,34 +26,34 @@ Patience patience_new(void) {
         return (Patience){ .began = now, .fed = now };
 }
 
-bool patience_is_over(const Supervisor *s, const Patience *p, nsec_t most) {
-        return p->spent >= (s->operations.is_due[CHANGE_STOP] && STOP_MOST < most ? STOP_MOST : most);
+bool patience_is_over(const Readers *s, const Patience *p, nsec_t most) {
+        return p->spent >= (s->operations->is_due[CHANGE_STOP] && STOP_MOST < most ? STOP_MOST : most);
 }
 
-static int wait_slice(Supervisor *s, Patience *p, int fd, int msec) {
+static int wait_slice(Readers *s, Patience *p, int fd, int msec) {
         nsec_t began = clock_now(CLOCK_MONOTONIC), took;
-        bool serves = began - p->began >= ALONE_MSEC * NSEC_PER_MSEC && operations_may_serve(&s->operations);
-        int loop_fd = serves ? error_origin(sd_event_get_fd(s->event)) : -1;
+        bool serves = began - p->began >= ALONE_MSEC * NSEC_PER_MSEC && operations_may_serve(s->operations);
+        int loop_fd = serves ? error_origin(sd_event_get_fd(s->operations->event)) : -1;
         struct pollfd polled[] = { { .fd = fd, .events = POLLIN }, { .fd = loop_fd, .events = POLLIN } };
         int r = 0;
 
         notifier_feed_while_waiting(&p->fed);
         (void)poll(polled, ARRAY_SIZE(polled), serves ? msec : ALONE_MSEC);
         if (serves)
-                r = operations_serve(&s->operations);
+                r = operations_serve(s->operations);
         took = clock_now(CLOCK_MONOTONIC) - began;
         if (!(polled[0].revents & POLLIN))
                 p->spent += took < SLICE_MOST ? took : SLICE_MOST;
         return r < 0 ? r : (polled[0].revents & POLLIN) != 0;
 }
 
-int supervisor_wait_slice(Supervisor *s, Patience *p, int fd) {
+int supervisor_wait_slice(Readers *s, Patience *p, int fd) {
         return wait_slice(s, p, fd, SLICE_MSEC);
 }
 
 /* ---- the dispatcher ---------------------------------------------------------------------------------------------- */
 
-int supervisor_refuse_unanswered(const Supervisor *s, const char *what, Explanation *e) {
+int supervisor_refuse_unanswered(const Readers *s, const char *what, Explanation *e) {
         if (s->unanswered.since == 0)
                 return 0;
         return refuse(e, REFUSED_UNSUPPORTED, "dispatcher-stalled",
@@ -63,7 +63,7 @@ int supervisor_refuse_unanswered(const Supervisor *s, const char *what, Explanat
                       (unsigned long long)((clock_now(CLOCK_MONOTONIC) - s->unanswered.since) / NSEC_PER_SEC));
 }
 
-static void set_unanswered(Supervisor *s, nsec_t since, const char *what) {
+static void set_unanswered(Readers *s, nsec_t since, const char *what) {
         char stalled[256];
 
         if (s->unanswered.since > 0)
@@ -77,7 +77,7 @@ static void set_unanswered(Supervisor *s, nsec_t since, const char *what) {
                   supervisor_thread_state(s->dispatcher.thread.tid), stalled[0] ? "; " : "", stalled);
 }
 
-void supervisor_on_dispatcher_answers(Supervisor *s) {
+void supervisor_on_dispatcher_answers(Readers *s) {
         if (s->unanswered.since == 0)
                 return;
         log_print(LOG_NOTICE, MESSAGE_DISPATCHER_ANSWERS, "the dispatcher responds again, after %llu s",
@@ -89,7 +89,7 @@ void supervisor_on_dispatcher_answers(Supervisor *s) {
  * 1: it has answered. Patience ends with a dispatcher that does nothing, not with one that has much to do: before it answers it
  * takes what readers pushed before, which is bounded by their batches.
  */
-static int wait_for_answer(Supervisor *s, DispatcherAsk *ask, nsec_t most) {
+static int wait_for_answer(Readers *s, DispatcherAsk *ask, nsec_t most) {
         const struct timespec alone = nsec_timespec(clock_now(CLOCK_MONOTONIC) + ALONE_MSEC * NSEC_PER_MSEC);
         Patience p = patience_new();
         uint64_t seen = 0;
@@ -97,7 +97,7 @@ static int wait_for_answer(Supervisor *s, DispatcherAsk *ask, nsec_t most) {
 
         (void)heartbeat_has_moved(&s->dispatcher.heartbeat, &seen);
         while (sem_clockwait(&ask->done, CLOCK_MONOTONIC, &alone) < 0)
-                if (errno == ETIMEDOUT && (r < 0 || patience_is_over(s, &p, s->stopping ? DISPATCHER_STOP_MOST : most)))
+                if (errno == ETIMEDOUT && (r < 0 || patience_is_over(s, &p, s->operations->is_stopping ? DISPATCHER_STOP_MOST : most)))
                         return r;
                 else if (errno == ETIMEDOUT) {
                         r = wait_slice(s, &p, -1, LOOK_MSEC);
@@ -113,7 +113,7 @@ static int wait_for_answer(Supervisor *s, DispatcherAsk *ask, nsec_t most) {
         return r;
 }
 
-static DispatcherAsk *ask_dispatcher(Supervisor *s, DispatcherCommand asked) {
+static DispatcherAsk *ask_dispatcher(Readers *s, DispatcherCommand asked) {
         DispatcherCommand *mail = malloc(sizeof(*mail));
         DispatcherAsk *ask;
 
@@ -129,7 +129,7 @@ static DispatcherAsk *ask_dispatcher(Supervisor *s, DispatcherCommand asked) {
 }
 
 /* ret: NULL, or for what it says. 1: it does not answer. */
-static int ask_for(Supervisor *s, DispatcherCommandKind kind, const char *what, DispatcherReport *ret) {
+static int ask_for(Readers *s, DispatcherCommandKind kind, const char *what, DispatcherReport *ret) {
         nsec_t began = clock_now(CLOCK_MONOTONIC);
         DispatcherAsk *ask;
         int r;
@@ -151,7 +151,7 @@ static int ask_for(Supervisor *s, DispatcherCommandKind kind, const char *what, 
         return r < 0 ? r : r == 0;
 }
 
-int supervisor_report(Supervisor *s, DispatcherReport *ret, Explanation *e) {
+int supervisor_report(Readers *s, DispatcherReport *ret, Explanation *e) {
         int r = ask_for(s, DISPATCHER_REPORT, "for its rows of the ledger", ret);
 
         if (r < 0)
@@ -173,7 +173,7 @@ static bool answers_at_once(DispatcherAsk *ask) {
         return true;
 }
 
-int supervisor_look_at_dispatcher(Supervisor *s) {
+int supervisor_look_at_dispatcher(Readers *s) {
         const char *what = "whether it continues";
         nsec_t now = clock_now(CLOCK_MONOTONIC);
 
@@ -200,12 +200,12 @@ int supervisor_look_at_dispatcher(Supervisor *s) {
         return 0;
 }
 
-void supervisor_end_look(Supervisor *s) {
+void supervisor_end_look(Readers *s) {
         if (s->unanswered.look)
                 (void)dispatcher_ask_leave(TAKE_PTR(s->unanswered.look));
 }
 
-int supervisor_ask_pipe(Supervisor *s, DispatcherCommandKind kind, uint32_t slot) {
+int supervisor_ask_pipe(Readers *s, DispatcherCommandKind kind, uint32_t slot) {
         const char *what = kind == DISPATCHER_PIPE_ON ? "to serve a batch pipe" : "to leave a batch pipe";
         nsec_t began = clock_now(CLOCK_MONOTONIC);
         DispatcherAsk *ask = ask_dispatcher(s, (DispatcherCommand){ .kind = kind, .slot = slot, .at = clock_now(s->attr.clock) });
@@ -217,7 +217,7 @@ int supervisor_ask_pipe(Supervisor *s, DispatcherCommandKind kind, uint32_t slot
                 r = wait_for_answer(s, ask, DISPATCHER_MOST);
                 if (r == 0)
                         set_unanswered(s, began, what);
-                if (r == 0 && s->operations.is_due[CHANGE_STOP])
+                if (r == 0 && s->operations->is_due[CHANGE_STOP])
                         r = error_origin_of(-ETIMEDOUT, "the dispatcher, which was asked %s", what);
         }
         if (r > 0)

@@ -14,9 +14,10 @@
 #include "daemon/kernel/doctor/doctor.h"
 #include "daemon/kernel/event/open.h"
 #include "daemon/kernel/pmu/pmu.h"
+#include "daemon/supervisor/events/specs.h"
 
 typedef struct Offers {
-        const Supervisor *supervisor;
+        const Requests *requests;
         Pattern *glob;
         Perfd__V1__AvailableReply *reply;
         size_t size; /* of the reply on the wire, so far */
@@ -57,10 +58,10 @@ static bool offers_match(const Offers *o, const char *event) {
         return glob_match(o->glob, event);
 }
 
-static int first_online_cpu(const Supervisor *s) {
-        for (size_t slot = 0; slot < s->n_cpus; slot++)
-                if (s->online[slot])
-                        return (int)s->cpus[slot];
+static int first_online_cpu(const Requests *s) {
+        for (size_t slot = 0; slot < s->readers->n_cpus; slot++)
+                if (s->readers->online[slot])
+                        return (int)s->readers->cpus[slot];
         return 0;
 }
 
@@ -68,7 +69,7 @@ static bool can_open(const Offers *o, uint32_t type, uint64_t config) {
         struct perf_event_attr attr = { .type = type, .config = config, .disabled = 1 };
 
         attr.size = attr_least_size(&attr);
-        return !open_is_missing(&attr, first_online_cpu(o->supervisor));
+        return !open_is_missing(&attr, first_online_cpu(o->requests));
 }
 
 static int offers_add_numbered(Offers *o, const NumberedEvent *events, size_t n, uint32_t type, EventNameKind kind) {
@@ -101,7 +102,7 @@ static int offers_add_tracepoint(Offers *o, char *name, bool fields) {
                 return 0;
         if (fields) {
                 *colon = '\0';
-                r = tracing_load(&o->supervisor->tracing, name, colon + 1, &plan, NULL);
+                r = tracing_load(&o->requests->host->tracing, name, colon + 1, &plan, NULL);
                 *colon = ':';
         }
         if (r < 0 || r == REFUSED_CANCELLED)
@@ -112,11 +113,11 @@ static int offers_add_tracepoint(Offers *o, char *name, bool fields) {
 static int offers_add_tracepoints(Offers *o, bool fields, Explanation *e) {
         size_t n;
         char **names;
-        int r = tracing_is_missing(&o->supervisor->tracing) ? REFUSED_UNSUPPORTED : 0;
+        int r = tracing_is_missing(&o->requests->host->tracing) ? REFUSED_UNSUPPORTED : 0;
 
         if (r != 0)
                 return 0; /* what else there is can be said all the same */
-        r = tracing_match(&o->supervisor->tracing, "*", "*", &names, &n, e);
+        r = tracing_match(&o->requests->host->tracing, "*", "*", &names, &n, e);
 
         if (r != 0)
                 return r;
@@ -150,11 +151,11 @@ static bool has_breakpoints(const Offers *o) {
 }
 
 static bool has_kprobes(const Offers *o) {
-        return doctor_has_kprobes(o->supervisor->tracing.root);
+        return doctor_has_kprobes(o->requests->host->tracing.root);
 }
 
 static bool has_uprobes(const Offers *o) {
-        return doctor_has_uprobes(o->supervisor->tracing.root);
+        return doctor_has_uprobes(o->requests->host->tracing.root);
 }
 
 static bool has_external(const Offers *o) {
@@ -195,7 +196,7 @@ int handle_available(RequestContext *a, Explanation *e) {
         const Perfd__V1__AvailableRequest *q = a->request->available;
         _cleanup_(pattern_freep) Pattern *glob = NULL;
         Perfd__V1__AvailableReply *reply = malloc(sizeof(*reply));
-        Offers o = { .supervisor = a->supervisor, .reply = reply };
+        Offers o = { .requests = a->requests, .reply = reply };
         const NumberedEvent *software, *hardware;
         size_t n_software, n_hardware;
         int r;

@@ -9,6 +9,7 @@
 #include "daemon/supervisor/configuration/configuration.h"
 #include "daemon/supervisor/events/own.h"
 #include "daemon/supervisor/events/select.h"
+#include "daemon/supervisor/events/specs.h"
 
 static int refs_message(const EventRefs *from, Perfd__V1__EventRef ***ret, size_t *ret_n) {
         Perfd__V1__EventRef **refs = calloc(from->n + 1, sizeof(*refs));
@@ -45,21 +46,21 @@ int handle_add(RequestContext *a, Explanation *e) {
                 r = refuse(e, REFUSED_INVALID, "bad-request", "`keep` and `while_connected` exclude each other: an event is "
                         "persistent, or ends with its connection");
         else if (a->access.is_limited)
-                r = own_check_add(a->supervisor, &a->access, a->connection, q, e);
+                r = own_check_add(a->requests->events, &a->access, a->connection, q, e);
         for (size_t i = 0; i < q->n_events && r == 0; i++) {
                 *e = EXPLANATION_NULL;
-                r = spec_from_message(a->supervisor, q->events[i], &specs[i], e);
+                r = spec_from_message(a->requests->events, q->events[i], &specs[i], e);
                 if (r == 0 && e->text[0] && (notes.n == 0 || strcmp(notes.items[notes.n - 1], e->text) != 0))
                         r = strings_add(&notes, e->text);
                 specs[i].has_uid = true; /* whatever the message says */
                 specs[i].uid = connection_peer(a->connection)->uid;
                 if (r == 0 && a->access.is_limited)
-                        r = own_take_cgroups(a->supervisor, &a->access, connection_peer(a->connection)->gid, &specs[i], e);
+                        r = own_take_cgroups(a->requests->events, &a->access, connection_peer(a->connection)->gid, &specs[i], e);
                 if (r == 0 && a->access.is_limited)
                         r = own_take_spec(&a->access, connection_peer(a->connection)->gid, &specs[i], e);
         }
         if (r == 0)
-                r = supervisor_add(a->supervisor, specs, q->n_events, &adding, &refs, e);
+                r = supervisor_add(a->requests->changes, specs, q->n_events, &adding, &refs, e);
         if (r == 0) {
                 Perfd__V1__AddReply *reply = malloc(sizeof(*reply));
 
@@ -100,10 +101,10 @@ static int answer_selected(RequestContext *a, EventRefs *refs) {
 int handle_remove(RequestContext *a, Explanation *e) {
         const Perfd__V1__SelectRequest *q = a->request->remove;
         EventRefs refs = { .n = 0 };
-        int r = a->access.is_limited ? own_check_names(a->supervisor, &a->access, q->names, q->n_names, e) : 0;
+        int r = a->access.is_limited ? own_check_names(a->requests->events, &a->access, q->names, q->n_names, e) : 0;
 
         if (r == 0)
-                r = supervisor_remove(a->supervisor, q->names, q->n_names, &refs, e);
+                r = supervisor_remove(a->requests->changes, q->names, q->n_names, &refs, e);
         return r == 0 ? answer_selected(a, &refs) : r;
 }
 
@@ -111,10 +112,10 @@ int handle_enable(RequestContext *a, Explanation *e) {
         bool on = a->request->body_case == PERFD__V1__REQUEST__BODY_ENABLE;
         const Perfd__V1__SelectRequest *q = on ? a->request->enable : a->request->disable;
         EventRefs refs = { .n = 0 };
-        int r = a->access.is_limited ? own_check_names(a->supervisor, &a->access, q->names, q->n_names, e) : 0;
+        int r = a->access.is_limited ? own_check_names(a->requests->events, &a->access, q->names, q->n_names, e) : 0;
 
         if (r == 0)
-                r = supervisor_enable(a->supervisor, q->names, q->n_names, on, &refs, e);
+                r = supervisor_enable(a->requests->changes, q->names, q->n_names, on, &refs, e);
         return r == 0 ? answer_selected(a, &refs) : r;
 }
 
@@ -124,7 +125,7 @@ int handle_set_filter(RequestContext *a, Explanation *e) {
         _cleanup_free_ char *filter = NULL;
         int r = filter_from_message(q->filter, &filter, e);
 
-        return r == 0 ? supervisor_set_filter(a->supervisor, q->name ? q->name : "", filter, e) : r;
+        return r == 0 ? supervisor_set_filter(a->requests->changes, q->name ? q->name : "", filter, e) : r;
 }
 
 static int diagnostic_message(const ConfigDiagnostic *from, Perfd__V1__ConfigMistake **ret) {
@@ -190,7 +191,7 @@ int handle_validate(RequestContext *a, Explanation *e) {
         for (size_t i = 0; i < q->n_drop_ins; i++)
                 texts[i + 1] = config_text(q->drop_ins[i]->path, q->drop_ins[i]->yaml);
         reply->n_files = (uint32_t)q->n_drop_ins + 1;
-        r = supervisor_validate(a->supervisor, texts, q->n_drop_ins + 1, &mistakes);
+        r = supervisor_validate(a->requests->configuration, texts, q->n_drop_ins + 1, &mistakes);
         if (r >= 0 && r != REFUSED_CANCELLED)
                 r = mistakes_message(&mistakes, reply);
         config_diagnostics_deinit(&mistakes);
@@ -202,7 +203,7 @@ int handle_set_period(RequestContext *a, Explanation *e) {
 
         int r = rate_check(q->period, q->frequency, e);
 
-        return r == 0 ? supervisor_set_period(a->supervisor, q->name ? q->name : "", q->period, q->frequency, e) : r;
+        return r == 0 ? supervisor_set_period(a->requests->changes, q->name ? q->name : "", q->period, q->frequency, e) : r;
 }
 
 int handle_plan(RequestContext *a, Explanation *e) {
@@ -214,7 +215,7 @@ int handle_plan(RequestContext *a, Explanation *e) {
         perfd__v1__plan_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_PLAN;
         a->response->plan = reply;
-        return supervisor_plan(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
+        return supervisor_plan(a->requests->configuration, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
 }
 
 int handle_apply(RequestContext *a, Explanation *e) {
@@ -227,8 +228,8 @@ int handle_apply(RequestContext *a, Explanation *e) {
         perfd__v1__reload_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
         a->response->reloaded = reply;
-        r = supervisor_apply(a->supervisor, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
-        return r == 0 ? supervisor_add_restart_settings(a->supervisor, reply) : r;
+        r = supervisor_apply(a->requests->configuration, q->yaml ? q->yaml : "", path_or_yaml(q->path), q->may_wait, reply, e);
+        return r == 0 ? supervisor_add_restart_settings(a->requests->configuration, reply) : r;
 }
 
 int handle_reload(RequestContext *a, Explanation *e) {
@@ -240,6 +241,6 @@ int handle_reload(RequestContext *a, Explanation *e) {
         perfd__v1__reload_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_RELOADED;
         a->response->reloaded = reply;
-        r = supervisor_reload(a->supervisor, reply, e);
-        return r == 0 ? supervisor_add_restart_settings(a->supervisor, reply) : r;
+        r = supervisor_reload(a->requests->configuration, reply, e);
+        return r == 0 ? supervisor_add_restart_settings(a->requests->configuration, reply) : r;
 }

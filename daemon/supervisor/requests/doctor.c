@@ -6,8 +6,9 @@
 
 #include "daemon/kernel/doctor/doctor.h"
 #include "daemon/kernel/privileges/system-calls.h"
-#include "daemon/supervisor/requests/requests.h"
 #include "daemon/supervisor/events/room.h"
+#include "daemon/supervisor/events/specs.h"
+#include "daemon/supervisor/requests/requests.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,14 +45,14 @@ static int row_message(const DoctorRow *row, Perfd__V1__DoctorRow **ret) {
 }
 
 int handle_doctor(RequestContext *a, Explanation *e) {
-        const Supervisor *s = a->supervisor;
-        DoctorWants wants = doctor_wants(s->config, tracing_is_missing(&s->tracing) ? NULL : s->tracing.root, &s->privileges,
-                                         s->no_idle.text, true);
+        const Requests *s = a->requests;
+        DoctorWants wants = doctor_wants(s->settings->config, tracing_is_missing(&s->host->tracing) ? NULL : s->host->tracing.root, &s->host->privileges,
+                                         s->readers->no_idle.text, true);
         Perfd__V1__DoctorReply *reply = malloc(sizeof(*reply));
         DoctorReport report = DOCTOR_REPORT_NULL;
         int r;
 
-        wants.clock = s->started_with->clock;
+        wants.clock = s->settings->started_with->clock;
         if (!reply)
                 return error_origin(-ENOMEM);
         perfd__v1__doctor_reply__init(reply);

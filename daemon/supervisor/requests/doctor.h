@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "config/config.h"
+#include "daemon/supervisor/requests/requests.h"
 
 /*
  * Prints what this host allows, without a daemon. 0: perfd can run here, REFUSED_UNSUPPORTED: it cannot; negative: it

@@ -8,6 +8,7 @@
 
 #include "daemon/base/printable.h"
 #include "daemon/model/external-plan.h"
+#include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/readers/emit-pipe.h"
 
 #define AHEAD_MAX NSEC_PER_SEC
@@ -110,42 +111,42 @@ static bool batch_put(Batch *b, const Registration *g, const Record *record, con
 }
 
 /* Items that are too long for one batch together: each of them fits into one (EXTERNAL_RAW_MAX). */
-static int put_apart(Supervisor *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n,
+static int put_apart(Requests *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n,
                          const Words *words) {
-        if (EMIT_BATCHES - emit_pipe_n_away(&s->own) < n)
+        if (EMIT_BATCHES - emit_pipe_n_away(&s->readers->emit_pipe) < n)
                 return EMIT_E_LOST;
         for (size_t i = 0; i < n; i++) {
                 bool put;
                 int r;
 
-                supervisor_flush_emitted(s);
-                r = supervisor_need_emit_batch(s);
+                supervisor_flush_emitted(s->readers);
+                r = supervisor_need_emit_batch(s->readers);
                 assert(r != EMIT_E_LOST); /* counted above */
                 if (r < 0)
                         return r;
-                put = batch_put(s->own.batch, g, record, &wanted[i], 1, words, i == 0);
+                put = batch_put(s->readers->emit_pipe.batch, g, record, &wanted[i], 1, words, i == 0);
                 assert(put);
         }
         return 0;
 }
 
 /* One item for each encoding, or, EMIT_E_LOST, none at all; a batch that is full goes first. */
-static int put(Supervisor *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n,
+static int put(Requests *s, const Registration *g, const Record *record, const Wanted *wanted, size_t n,
                    const Words *words) {
-        int r = supervisor_need_emit_batch(s);
+        int r = supervisor_need_emit_batch(s->readers);
 
-        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n, words, true))
+        if (r != 0 || batch_put(s->readers->emit_pipe.batch, g, record, wanted, n, words, true))
                 return r;
-        supervisor_flush_emitted(s);
-        r = supervisor_need_emit_batch(s);
-        if (r != 0 || batch_put(s->own.batch, g, record, wanted, n, words, true))
+        supervisor_flush_emitted(s->readers);
+        r = supervisor_need_emit_batch(s->readers);
+        if (r != 0 || batch_put(s->readers->emit_pipe.batch, g, record, wanted, n, words, true))
                 return r;
         return put_apart(s, g, record, wanted, n, words);
 }
 
 /* EMIT_E_LOST: it is counted so, and nobody gets it. Late is only what somebody wants. */
-static int take_sample(Supervisor *s, Registration *g, const Record *record, bool *ret_is_late) {
-        EventCounters *c = &g->event->counters[s->n_cpus];
+static int take_sample(Requests *s, Registration *g, const Record *record, bool *ret_is_late) {
+        EventCounters *c = &g->event->counters[s->readers->n_cpus];
         Wanted wanted[WANTED_MAX];
         Words words;
         size_t n = find_wanted(g, record, wanted, &words);
@@ -159,8 +160,8 @@ static int take_sample(Supervisor *s, Registration *g, const Record *record, boo
         counter_add(&c->closed_expected, 1);
         counter_add(n == 0 ? &c->filtered : r == EMIT_E_LOST ? &c->lost[LOSS_BATCH_POOL] : &c->delivered, 1);
         if (r == EMIT_E_LOST)
-                loss_bell_note(&s->losses.bell);
-        *ret_is_late = n > 0 && r == 0 && record->time < atomic_load_explicit(&s->dispatcher.released_until, memory_order_relaxed);
+                loss_bell_note(&s->ledger->losses.bell);
+        *ret_is_late = n > 0 && r == 0 && record->time < atomic_load_explicit(&s->readers->dispatcher.released_until, memory_order_relaxed);
         return r;
 }
 
@@ -201,11 +202,11 @@ static int check_emitter(const Access *access, const Perfd__V1__ExternalSample *
 }
 
 /* A message as a record, whose raw bytes are in `raw`. Refused: nothing was taken. */
-static int sample_from_message(Supervisor *s, const Perfd__V1__ExternalSample *m, uint8_t *raw,
+static int sample_from_message(Requests *s, const Perfd__V1__ExternalSample *m, uint8_t *raw,
                                Registration **ret_registration, Record *ret, Explanation *e) {
-        Registration *g = supervisor_find(s, m->event);
+        Registration *g = supervisor_find(s->events, m->event);
         ExternalInput values[EXTERNAL_FIELDS_MAX];
-        nsec_t now = clock_now(s->attr.clock);
+        nsec_t now = clock_now(s->readers->attr.clock);
         size_t size;
         int r;
 
@@ -218,7 +219,7 @@ static int sample_from_message(Supervisor *s, const Perfd__V1__ExternalSample *m
         if (m->time == 0 || m->time > now + AHEAD_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-time", "a sample of %s has the time %llu, and %s is at %llu: use the "
                         "stream's clock; a time may be at most one second in the future", m->event, (unsigned long long)m->time,
-                              config_clock_name(s->started_with), (unsigned long long)now);
+                              config_clock_name(s->settings->started_with), (unsigned long long)now);
         if (m->n_values > EXTERNAL_FIELDS_MAX)
                 return refuse(e, REFUSED_INVALID, "bad-value", "found %zu values: %s has %zu fields", m->n_values, m->event,
                               g->event->plan->n_fields);
@@ -237,7 +238,7 @@ int handle_emit(RequestContext *a, Explanation *e) {
         const Perfd__V1__EmitRequest *q = a->request->emit;
         _cleanup_free_ uint8_t *raw = malloc(EXTERNAL_RAW_MAX);
         Perfd__V1__EmitReply *reply = malloc(sizeof(*reply));
-        Supervisor *s = a->supervisor;
+        Requests *s = a->requests;
         Registration *g;
         bool is_late = false;
         Record record;
@@ -269,5 +270,5 @@ int handle_emit(RequestContext *a, Explanation *e) {
                 reply->late += is_late;
                 r = 0;
         }
-        return r == 0 ? supervisor_send_emitted(s) : r;
+        return r == 0 ? supervisor_send_emitted(s->readers) : r;
 }

@@ -9,6 +9,8 @@
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/events/own.h"
+#include "daemon/supervisor/events/specs.h"
+#include "daemon/supervisor/readers/publish.h"
 
 /* Tasks or cgroups with fds: each has one for the event on the same CPUs, so those of one CPU are counted. */
 static uint64_t registration_count_whoms(const Registration *g) {
@@ -40,10 +42,10 @@ static bool may_see(const RequestContext *a, const char *name) {
 }
 
 static int list_pending(const RequestContext *a, const NamePattern *pattern, Perfd__V1__ListReply *reply) {
-        const Supervisor *s = a->supervisor;
+        const Requests *s = a->requests;
         int r = 0;
 
-        for (const PendingEvent *w = s->pending.first; w && r == 0; w = w->next) {
+        for (const PendingEvent *w = s->events->pending.first; w && r == 0; w = w->next) {
                 Perfd__V1__EventState *m;
 
                 if (!name_pattern_selects_pending(pattern, w) || !may_see(a, w->spec->name))
@@ -72,7 +74,7 @@ static bool may_see_place(const RequestContext *a, const Probe *probe) {
 int handle_list(RequestContext *a, Explanation *e) {
         const char *glob = a->request->list->glob && *a->request->list->glob ? a->request->list->glob : "*";
         _cleanup_(name_pattern_deinit) NamePattern pattern = { .glob = NULL };
-        Supervisor *s = a->supervisor;
+        Requests *s = a->requests;
         Perfd__V1__ListReply *reply = malloc(sizeof(*reply));
         int r;
 
@@ -81,14 +83,14 @@ int handle_list(RequestContext *a, Explanation *e) {
         perfd__v1__list_reply__init(reply);
         a->response->body_case = PERFD__V1__RESPONSE__BODY_LIST;
         a->response->list = reply;
-        reply->events = calloc(s->n_registrations + supervisor_count_pending(s) + 1, sizeof(*reply->events));
+        reply->events = calloc(s->events->n_registrations + supervisor_count_pending(s->events) + 1, sizeof(*reply->events));
         if (!reply->events)
                 return error_origin(-ENOMEM);
         r = name_pattern_init(&pattern, glob, e);
         if (r != 0)
                 return r;
-        r = operations_is_between(&s->operations) ? 0 : supervisor_cut_at_once(s);
-        for (const Registration *g = s->registrations; g && r >= 0; g = g->next) {
+        r = operations_is_between(s->operations) ? 0 : supervisor_cut_at_once(s->readers);
+        for (const Registration *g = s->events->registrations; g && r >= 0; g = g->next) {
                 Perfd__V1__EventState *m;
                 EventCut t;
 
@@ -104,7 +106,7 @@ int handle_list(RequestContext *a, Explanation *e) {
                 m->configured = g->event->spec.configured;
                 m->kept = g->kept;
                 m->n_fds = (uint32_t)g->opened.n;
-                t = supervisor_event_totals(s, g);
+                t = supervisor_event_totals(s->ledger, g);
                 m->delivered = t.delivered;
                 for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                         m->lost += t.lost[i];

@@ -9,11 +9,12 @@
 #include <sys/utsname.h>
 #include "daemon/base/fd-limit.h"
 #include "daemon/base/log.h"
+#include "daemon/supervisor/events/room.h"
 #include "daemon/supervisor/ledger/events.h"
 #include "daemon/supervisor/ledger/ledger.h"
-#include "daemon/supervisor/streams/close.h"
+#include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
-#include "daemon/supervisor/events/room.h"
+#include "daemon/supervisor/streams/close.h"
 #include "daemon/supervisor/streams/subscribe.h"
 
 static int handle_hello(RequestContext *a, Explanation *e) {
@@ -49,12 +50,12 @@ static uint64_t own_rss(void) {
         return f && fscanf(f, "%lu %lu", &size, &resident) == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-static int status_add_cpus(const Supervisor *s, Perfd__V1__StatusReply *reply) {
-        reply->cpus = calloc(s->n_cpus + 1, sizeof(*reply->cpus));
+static int status_add_cpus(const Requests *s, Perfd__V1__StatusReply *reply) {
+        reply->cpus = calloc(s->readers->n_cpus + 1, sizeof(*reply->cpus));
         if (!reply->cpus)
                 return error_origin(-ENOMEM);
-        for (size_t i = 0; i < s->n_cpus; i++) {
-                const Reader *r = &s->readers[i];
+        for (size_t i = 0; i < s->readers->n_cpus; i++) {
+                const Reader *r = &s->readers->by_slot[i];
                 Perfd__V1__CpuStatus *cpu = malloc(sizeof(*cpu));
 
                 if (!cpu)
@@ -67,8 +68,8 @@ static int status_add_cpus(const Supervisor *s, Perfd__V1__StatusReply *reply) {
                 cpu->n_batches = counter_get(&r->counters.batches);
                 cpu->n_pool_waits = counter_get(&r->counters.pool_waits);
                 cpu->n_failovers = counter_get(&r->counters.failovers);
-                if (reader_is_stalled(&s->answering.readers[i]))
-                        cpu->stalled = clock_now(CLOCK_MONOTONIC) - s->answering.readers[i].stalled_since;
+                if (reader_is_stalled(&s->readers->answering.readers[i]))
+                        cpu->stalled = clock_now(CLOCK_MONOTONIC) - s->readers->answering.readers[i].stalled_since;
                 cpu->cpu_time = atomic_load_explicit(&r->cpu_time, memory_order_relaxed);
                 reply->n_samples += counter_get(&r->counters.samples);
         }
@@ -76,9 +77,9 @@ static int status_add_cpus(const Supervisor *s, Perfd__V1__StatusReply *reply) {
 }
 
 /* What everybody is told. */
-static int status_say_access(const Supervisor *s, const Access *access, Perfd__V1__StatusReply *reply) {
+static int status_say_access(const Requests *s, const Access *access, Perfd__V1__StatusReply *reply) {
         reply->version = strdup(PERFD_VERSION);
-        reply->clock = strdup(config_clock_name(s->started_with));
+        reply->clock = strdup(config_clock_name(s->settings->started_with));
         if (!reply->version || !reply->clock)
                 return error_origin(-ENOMEM);
         return access_message(access, &reply->access);
@@ -93,7 +94,7 @@ static int status_say_config(const Config *c, Perfd__V1__StatusReply *reply) {
 }
 
 static int handle_status(RequestContext *a, Explanation *e) {
-        Supervisor *s = a->supervisor;
+        Requests *s = a->requests;
         Perfd__V1__StatusReply *reply = malloc(sizeof(*reply));
         uint64_t lost[_LOSS_EVENT_MAX];
         struct utsname uts;
@@ -107,23 +108,23 @@ static int handle_status(RequestContext *a, Explanation *e) {
         r = status_say_access(s, &a->access, reply);
         if (r < 0 || !access_has_status(&a->access))
                 return r;
-        if (!operations_is_between(&s->operations)) {
-                r = supervisor_cut_at_once(s); /* losses as of now */
+        if (!operations_is_between(s->operations)) {
+                r = supervisor_cut_at_once(s->readers); /* losses as of now */
                 if (r == 0)
-                        r = supervisor_look_at_dispatcher(s);
+                        r = supervisor_look_at_dispatcher(s->readers);
                 if (r < 0)
                         return r;
         }
-        if (s->unanswered.since > 0)
-                reply->dispatcher_stalled = clock_now(CLOCK_MONOTONIC) - s->unanswered.since;
+        if (s->readers->unanswered.since > 0)
+                reply->dispatcher_stalled = clock_now(CLOCK_MONOTONIC) - s->readers->unanswered.since;
         uname(&uts);
         reply->pid = (uint32_t)getpid();
-        reply->uptime = clock_now(CLOCK_MONOTONIC) - s->started;
-        reply->n_events = (uint32_t)s->n_registrations;
-        reply->n_pending = (uint32_t)supervisor_count_pending(s);
-        memcpy(lost, s->losses.removed, sizeof(lost));
-        for (const Registration *g = s->registrations; g; g = g->next) {
-                EventCut t = supervisor_event_totals(s, g);
+        reply->uptime = clock_now(CLOCK_MONOTONIC) - s->settings->started;
+        reply->n_events = (uint32_t)s->events->n_registrations;
+        reply->n_pending = (uint32_t)supervisor_count_pending(s->events);
+        memcpy(lost, s->ledger->losses.removed, sizeof(lost));
+        for (const Registration *g = s->events->registrations; g; g = g->next) {
+                EventCut t = supervisor_event_totals(s->ledger, g);
 
                 reply->n_enabled += g->enabled;
                 reply->n_fallen_back += g->fallen_back;
@@ -132,19 +133,19 @@ static int handle_status(RequestContext *a, Explanation *e) {
         }
         for (int i = 0; i < _LOSS_EVENT_MAX; i++)
                 reply->n_lost += lost[i];
-        reply->n_subscribers = (uint32_t)s->n_subscribers;
-        reply->n_connections = s->control.n_connections;
-        reply->ring_size = s->config->ring_size;
+        reply->n_subscribers = (uint32_t)s->readers->n_subscribers;
+        reply->n_connections = s->events->control->n_connections;
+        reply->ring_size = s->settings->config->ring_size;
         reply->rss = own_rss();
-        reply->n_fds = (uint32_t)supervisor_count_fds(s);
-        reply->n_closing = (uint32_t)(atomic_load_explicit(&s->closer.n_pending, memory_order_relaxed) + s->answering.n_fds);
-        reply->n_tasks_forgotten = counter_get(&s->dispatcher.tasks_forgotten);
-        reply->loss_exact = s->attr.has_lost;
+        reply->n_fds = (uint32_t)supervisor_count_fds(s->events);
+        reply->n_closing = (uint32_t)(atomic_load_explicit(&s->operations->closer->n_pending, memory_order_relaxed) + s->readers->answering.n_fds);
+        reply->n_tasks_forgotten = counter_get(&s->readers->dispatcher.tasks_forgotten);
+        reply->loss_exact = s->readers->attr.has_lost;
         reply->kernel = strdup(uts.release);
-        reply->config = strdup(s->config_path ? s->config_path : "");
+        reply->config = strdup(s->settings->config_path ? s->settings->config_path : "");
         if (!reply->kernel || !reply->config)
                 return error_origin(-ENOMEM);
-        if ((r = status_say_config(s->config, reply)) < 0)
+        if ((r = status_say_config(s->settings->config, reply)) < 0)
                 return r;
         r = ledger_some_losses_new(lost, &reply->losses, &reply->n_losses);
         return r < 0 ? r : status_add_cpus(s, reply);
@@ -153,7 +154,7 @@ static int handle_status(RequestContext *a, Explanation *e) {
 static int handle_ledger(RequestContext *a, Explanation *e) {
         const Perfd__V1__LedgerRequest *q = a->request->ledger;
         Perfd__V1__Ledger *ledger;
-        int r = supervisor_ledger(a->supervisor, q->events, q->n_events, supervisor_has_subscriber, a->supervisor, &ledger, e);
+        int r = supervisor_ledger(a->requests->ledger, q->events, q->n_events, supervisor_has_subscriber, a->requests, &ledger, e);
 
         if (r != 0)
                 return r;
@@ -163,7 +164,7 @@ static int handle_ledger(RequestContext *a, Explanation *e) {
 }
 
 static int handle_subscribe(RequestContext *a, Explanation *e) {
-        int r = supervisor_subscribe(a->supervisor, a->connection, a->request, e);
+        int r = supervisor_subscribe(a->requests->streams, a->connection, a->request, e);
 
         a->answered = r == 0;
         return r;
@@ -229,7 +230,7 @@ static const RequestKind requests[] = {
  * the first: `perfctl stat` asks for four each time, on every virtual machine.
  */
 static bool is_known(const RequestContext *a, const Explanation *e) {
-        UncountedSaid *said = &a->supervisor->uncounted_said;
+        UncountedSaid *said = &a->requests->uncounted_said;
         const uint64_t connection = connection_id(a->connection);
         uint64_t hash = 14695981039346656037U; /* FNV-1a */
         bool is_known;
@@ -282,7 +283,7 @@ static const RequestKind *find_kind(RequestContext *a, int *ret_refusal, Explana
         if (!kind)
                 *ret_refusal = refuse(e, REFUSED_INVALID, "bad-request", "the request has no body that this daemon knows: it may "
                         "be for a newer version");
-        else if ((*ret_refusal = access_of(a->supervisor->access, a->connection, &a->access, e)) != 0)
+        else if ((*ret_refusal = access_of(a->requests->settings->access, a->connection, &a->access, e)) != 0)
                 kind = NULL;
         else if (a->access.is_limited)
                 kind = (*ret_refusal = check_need(&a->access, kind, e)) == 0 ? kind : NULL;
@@ -312,14 +313,14 @@ static OperationKind operation_kind(RequestTurn turn) {
 }
 
 /* It waits for a turn of its own. */
-static bool has_to_wait(Supervisor *s, const Connection *c, RequestTurn turn) {
+static bool has_to_wait(Requests *s, const Connection *c, RequestTurn turn) {
         switch (turn) {
         case AT_ONCE:
                 return false;
         case LOOK:
-                return !operations_may_look(&s->operations, c);
+                return !operations_may_look(s->operations, c);
         case EMITTING:
-                return s->operations.is_in_step;
+                return s->operations->is_in_step;
         case ALONE:
         case OPERATION:
         case TRIAL:
@@ -330,7 +331,7 @@ static bool has_to_wait(Supervisor *s, const Connection *c, RequestTurn turn) {
 
 /* At once, or when it is its turn; until then nothing is answered. */
 static int dispatch(RequestContext *a, Explanation *e) {
-        Supervisor *s = a->supervisor;
+        Requests *s = a->requests;
         const RequestKind *kind;
         char what[128];
         int r = request_check_texts(a->request, e);
@@ -338,16 +339,16 @@ static int dispatch(RequestContext *a, Explanation *e) {
         kind = r == 0 ? find_kind(a, &r, e) : NULL;
         if (!kind)
                 return r;
-        if (has_to_wait(s, a->connection, kind->turn) && !operations_has_turn(&s->operations, a->connection)) {
-                r = operations_add(&s->operations, a->connection, operation_kind(kind->turn), e);
+        if (has_to_wait(s, a->connection, kind->turn) && !operations_has_turn(s->operations, a->connection)) {
+                r = operations_add(s->operations, a->connection, operation_kind(kind->turn), e);
                 a->answered = r == 0;
                 return r;
         }
         (void)snprintf(what, sizeof(what), "%s by %s", kind->name, connection_peer(a->connection)->text);
         r = error_trace_of(kind->handle(a, e), "request %s", kind->name);
-        if (operations_has_turn(&s->operations, a->connection)) /* what is answered in the middle of an operation has none of its own */
-                notes_say(&s->operations.notes, what);
-        if (r == REFUSED_CANCELLED && operations_is_overdue(&s->operations))
+        if (operations_has_turn(s->operations, a->connection)) /* what is answered in the middle of an operation has none of its own */
+                notes_say(&s->operations->notes, what);
+        if (r == REFUSED_CANCELLED && operations_is_overdue(s->operations))
                 r = refuse(e, REFUSED_EXHAUSTED, "too-long", "it took 10 s, and requests of other users wait: request less at "
                         "once");
         else if (r == REFUSED_CANCELLED) /* there is nobody else to read it */
@@ -357,13 +358,13 @@ static int dispatch(RequestContext *a, Explanation *e) {
         return r;
 }
 
-static bool is_stopping(const Supervisor *s) {
-        return s->stopping || s->operations.is_due[CHANGE_STOP];
+static bool is_stopping(const Requests *s) {
+        return s->operations->is_stopping || s->operations->is_due[CHANGE_STOP];
 }
 
 int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request) {
         Perfd__V1__Response *response = malloc(sizeof(*response));
-        RequestContext a = { .supervisor = userdata, .connection = c, .request = request, .response = response };
+        RequestContext a = { .requests = userdata, .connection = c, .request = request, .response = response };
         Explanation e = EXPLANATION_NULL;
         LogCause before;
         int r;
@@ -373,7 +374,7 @@ int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Reques
         perfd__v1__response__init(response);
         response->id = request->id;
         before = log_charge(connection_cause(c));
-        r = is_stopping(a.supervisor) ? refuse(&e, REFUSED_EXHAUSTED, "shutting-down", "perfd is stopping") : dispatch(&a, &e);
+        r = is_stopping(a.requests) ? refuse(&e, REFUSED_EXHAUSTED, "shutting-down", "perfd is stopping") : dispatch(&a, &e);
         (void)log_charge(before);
         if (r >= 0 && !a.answered) {
                 Perfd__V1__Response answer = *response;

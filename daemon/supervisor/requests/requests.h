@@ -2,10 +2,33 @@
 #pragma once
 
 #include "daemon/supervisor/access/access.h"
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/configuration/configuration.h"
+
+/* Refusals of events that this machine cannot count, which the log has said: supervisor/requests/requests.c. */
+typedef struct UncountedSaid {
+        uint64_t connection; /* of the last one */
+        uint64_t hashes[64]; /* of their texts; the oldest is forgotten first */
+        size_t next;
+} UncountedSaid;
+
+typedef struct Requests {
+        Settings *settings;
+        Host *host;
+        Operations *operations;
+        Readers *readers;
+        Events *events;
+        Resolver *resolver;
+        Subscriptions *subscriptions;
+        Ledger *ledger;
+        Streams *streams;
+        Changes *changes;
+        Configuration *configuration;
+
+        UncountedSaid uncounted_said;
+} Requests;
 
 typedef struct RequestContext {
-        Supervisor *supervisor;
+        Requests *requests;
         Connection *connection;
         const Perfd__V1__Request *request;
         Perfd__V1__Response *response; /* what it points to is freed as by free_unpacked() */
@@ -46,18 +69,5 @@ int handle_set_period(RequestContext *a, Explanation *e);
 /* supervisor/requests/emit.c */
 int handle_emit(RequestContext *a, Explanation *e);
 
-/*
- * supervisor/events/specs.c. What a client asks for as a spec, into a null image; on failure the caller's to deinit. Refused: what
- * contradicts itself. With 0, a text in `e` is worth a note: it names a CPU that is offline, or one twice. And back, into a new message, which is the caller's also when memory runs out half way.
- */
-int spec_from_message(Supervisor *s, const Perfd__V1__EventSpec *m, EventSpec *to, Explanation *e);
-/* A filter alone; "" and NULL leave *to. */
-int filter_from_message(const char *text, char **to, Explanation *e);
-/* Period and frequency of what is set, 0 if not. */
-int rate_check(uint64_t period, uint64_t frequency, Explanation *e);
-int spec_message(const EventSpec *from, Perfd__V1__EventSpec **ret);
-/* The same, to be made a spec again later: of a target it has only the name, and means what the configuration says of it then. */
-int spec_message_to_keep(const EventSpec *from, Perfd__V1__EventSpec **ret);
-/* Copies for messages and specs: NULL and 0 stay so. -ENOMEM. */
-int string_set(char **to, const char *from);
-int numbers_set(uint32_t **to, size_t *ret_n, const uint32_t *from, size_t n);
+/* Control.on_request; userdata is the Requests. */
+int supervisor_on_request(void *userdata, Connection *c, const Perfd__V1__Request *request);

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #include "daemon/model/external-plan.h"
+#include "daemon/supervisor/events/registered.h"
 
-int supervisor_resolve_external(Supervisor *s, uint32_t id, EventSpec *spec, Registration **ret, Explanation *e) {
+int supervisor_resolve_external(Resolver *s, uint32_t id, EventSpec *spec, Registration **ret, Explanation *e) {
         _cleanup_(plan_unrefp) Plan *plan = NULL;
         Registration *g;
         int r;
@@ -20,9 +21,9 @@ int supervisor_resolve_external(Supervisor *s, uint32_t id, EventSpec *spec, Reg
         g = calloc(1, sizeof(*g));
         if (!g)
                 return error_origin(-ENOMEM);
-        g->event = event_new(id, spec, plan, (uint32_t)s->n_cpus + 1);
+        g->event = event_new(id, spec, plan, (uint32_t)s->readers->n_cpus + 1);
         if (!g->event) {
-                registration_free(s, g);
+                registration_free(s->events, g);
                 return error_origin(-ENOMEM);
         }
         g->event->external = g->event->exact = true;

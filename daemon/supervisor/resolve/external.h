@@ -1,7 +1,7 @@
 /* For the supervisor: events whose samples clients emit. Main thread only. */
 #pragma once
 
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/resolve/resolve.h"
 
 /* A registration without fds, whose plan is made of spec.fields; spec moves. */
-int supervisor_resolve_external(Supervisor *s, uint32_t id, EventSpec *spec, Registration **ret, Explanation *e);
+int supervisor_resolve_external(Resolver *s, uint32_t id, EventSpec *spec, Registration **ret, Explanation *e);

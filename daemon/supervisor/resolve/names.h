@@ -2,6 +2,7 @@
 #pragma once
 
 #include "config/config.h"
+#include "daemon/supervisor/resolve/resolve.h"
 
 /*
  * Which names of events this kernel does not have now: notes in `m`, or mistakes where a start would be refused for them. Nothing is

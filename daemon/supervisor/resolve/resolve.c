@@ -2,12 +2,12 @@
  * From what a user wrote to what would be opened: a name, a glob or a group becomes registrations that are not yet
  * registered, with plan, attrs and layout. What each kind of name means is in supervisor/resolve/sources.c.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include "config/text/name.h"
-#include "daemon/supervisor/resolve/external.h"
 #include "daemon/supervisor/events/own.h"
+#include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/events/sigtrap.h"
+#include "daemon/supervisor/resolve/external.h"
 #include "daemon/supervisor/resolve/sources.h"
 
 #include <string.h>
@@ -76,7 +76,7 @@ static int check_exec(const EventSpec *spec, const struct perf_event_attr *attr,
  * `spec` moves, and probe and CPU list of the first source do. With n above 1, or is_group, they are the members of one
  * group. Nothing is registered.
  */
-static int registration_new(Supervisor *s, uint32_t id, EventSpec *spec, Source *sources, size_t n, bool is_group,
+static int registration_new(Resolver *s, uint32_t id, EventSpec *spec, Source *sources, size_t n, bool is_group,
                             const EventModifiers *modifiers, Registration **ret, Explanation *e) {
         Registration *g = calloc(1, sizeof(*g));
         int r;
@@ -94,12 +94,12 @@ static int registration_new(Supervisor *s, uint32_t id, EventSpec *spec, Source 
         g->can_sample = sources[0].can_sample;
         g->is_followed = spec_is_followed(spec);
         g->exclude_self = !spec->include_self;
-        g->event = event_new(id, spec, sources[0].fields, (uint32_t)s->n_cpus + 1);
+        g->event = event_new(id, spec, sources[0].fields, (uint32_t)s->readers->n_cpus + 1);
         r = g->event ? take_attrs(g, sources, n) : error_origin(-ENOMEM);
         if (r == 0)
                 r = add_members(g, sources, n);
         if (r == 0)
-                r = attr_plan(&s->attr, g->event, &g->plan, g->can_sample, e);
+                r = attr_plan(&s->readers->attr, g->event, &g->plan, g->can_sample, e);
         if (r == 0)
                 r = check_exec(&g->event->spec, &g->plan.attrs[0], e);
         if (r == 0)
@@ -107,7 +107,7 @@ static int registration_new(Supervisor *s, uint32_t id, EventSpec *spec, Source 
         g->probe = TAKE_PTR(sources[0].probe);
         g->cpus = TAKE_PTR(sources[0].cpus);
         if (r != 0) {
-                registration_free(s, g);
+                registration_free(s->events, g);
                 return r;
         }
         *ret = g;
@@ -140,9 +140,9 @@ static int refuse_name(const EventSpec *spec, Explanation *e) {
 }
 
 /* One name that is no glob: one registration, or one for each PMU that has the event. */
-static int resolve_name(Supervisor *s, EventSpec *spec, const EventName *name, Registration **ret, Explanation *e) {
+static int resolve_name(Resolver *s, EventSpec *spec, const EventName *name, Registration **ret, Explanation *e) {
         _cleanup_(sources_deinit) Sources sources = SOURCES_NULL;
-        uint32_t id = ++s->last_event_id;
+        uint32_t id = ++s->events->last_event_id;
         SourceRequest q = { .spec = spec, .name = name, .text = spec->event, .id = id };
         Registration *list = NULL, **end = &list;
         int r;
@@ -159,13 +159,13 @@ static int resolve_name(Supervisor *s, EventSpec *spec, const EventName *name, R
 
                 r = spec_for_one(spec, sources.items[i].event, &own);
                 if (r == 0)
-                        r = registration_new(s, i == 0 ? id : ++s->last_event_id, &own, &sources.items[i], 1, false,
+                        r = registration_new(s, i == 0 ? id : ++s->events->last_event_id, &own, &sources.items[i], 1, false,
                                              &name->modifiers, end, e);
                 if (r == 0)
                         end = &(*end)->next;
         }
         if (r != 0)
-                registrations_free(s, list);
+                registrations_free(s->events, list);
         else
                 *ret = list;
         return r;
@@ -174,7 +174,7 @@ static int resolve_name(Supervisor *s, EventSpec *spec, const EventName *name, R
 /* ---- globs and groups -------------------------------------------------------------------------------------------- */
 
 /* One of a glob's matches. */
-static int resolve_match(Supervisor *s, const EventSpec *spec, const char *event, Registration **ret, Explanation *e) {
+static int resolve_match(Resolver *s, const EventSpec *spec, const char *event, Registration **ret, Explanation *e) {
         _cleanup_(event_spec_deinit) EventSpec own = EVENT_SPEC_NULL;
         _cleanup_(event_name_deinit) EventName name = EVENT_NAME_NULL;
         int r = spec_for_one(spec, event, &own);
@@ -184,7 +184,7 @@ static int resolve_match(Supervisor *s, const EventSpec *spec, const char *event
         return r == 0 ? resolve_name(s, &own, &name, ret, e) : r;
 }
 
-static int resolve_glob(Supervisor *s, EventSpec *spec, const EventName *name, Registration **ret, Explanation *e) {
+static int resolve_glob(Resolver *s, EventSpec *spec, const EventName *name, Registration **ret, Explanation *e) {
         Registration *list = NULL, **end = &list;
         char **names = NULL;
         size_t n = 0;
@@ -192,7 +192,7 @@ static int resolve_glob(Supervisor *s, EventSpec *spec, const EventName *name, R
 
         if (strcmp(spec->name, spec->event) != 0)
                 return refuse_name(spec, e);
-        r = tracing_match(&s->tracing, name->group, name->name, &names, &n, e);
+        r = tracing_match(&s->host->tracing, name->group, name->name, &names, &n, e);
         for (size_t i = 0; i < n && r == 0; i++) {
                 Explanation why = EXPLANATION_NULL;
 
@@ -210,7 +210,7 @@ static int resolve_glob(Supervisor *s, EventSpec *spec, const EventName *name, R
                 end = &(*end)->next;
         }
         if (r != 0)
-                registrations_free(s, list);
+                registrations_free(s->events, list);
         else
                 *ret = list;
         tracing_names_free(names);
@@ -218,9 +218,9 @@ static int resolve_glob(Supervisor *s, EventSpec *spec, const EventName *name, R
 }
 
 /* Members are one source each; what stands behind the braces is in all of them. */
-static int resolve_group(Supervisor *s, EventSpec *spec, const EventNames *names, Registration **ret, Explanation *e) {
+static int resolve_group(Resolver *s, EventSpec *spec, const EventNames *names, Registration **ret, Explanation *e) {
         _cleanup_(sources_deinit) Sources members = SOURCES_NULL;
-        uint32_t id = ++s->last_event_id;
+        uint32_t id = ++s->events->last_event_id;
         int r = 0;
 
         members.items = calloc(names->n_members, sizeof(*members.items));
@@ -264,7 +264,7 @@ static int check_spec(const EventSpec *spec, const EventNames *names, Explanatio
         return 0;
 }
 
-int supervisor_resolve(Supervisor *s, EventSpec *spec, Registration **ret_list, Explanation *e) {
+int supervisor_resolve(Resolver *s, EventSpec *spec, Registration **ret_list, Explanation *e) {
         _cleanup_(event_names_deinit) EventNames names = EVENT_NAMES_NULL;
         bool is_glob;
         int r;
@@ -281,17 +281,17 @@ int supervisor_resolve(Supervisor *s, EventSpec *spec, Registration **ret_list, 
         if (r == 0)
                 r = check_spec(spec, &names, e);
         if (r == 0)
-                r = sigtrap_check_client(s, spec, e);
+                r = sigtrap_check_client(s->events, spec, e);
         if (r != 0)
                 return r;
         if (names.is_group)
                 r = resolve_group(s, spec, &names, ret_list, e);
         else if (names.members[0].kind == EVENT_NAME_EXTERNAL)
-                r = supervisor_resolve_external(s, ++s->last_event_id, spec, ret_list, e);
+                r = supervisor_resolve_external(s, ++s->events->last_event_id, spec, ret_list, e);
         else
                 r = is_glob ? resolve_glob(s, spec, &names.members[0], ret_list, e) : resolve_name(s, spec, &names.members[0], ret_list, e);
         if (r == 0 && (r = own_name(*ret_list)) < 0) {
-                registrations_free(s, *ret_list);
+                registrations_free(s->events, *ret_list);
                 *ret_list = NULL;
         }
         return r;

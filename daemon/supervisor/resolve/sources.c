@@ -49,20 +49,20 @@ static Source *sources_add(Sources *list, const char *text, struct perf_event_at
         return o;
 }
 
-static int find_software(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
+static int find_software(Resolver *s, const SourceRequest *q, Sources *list, Explanation *e) {
         struct perf_event_attr attr = attr_of_source(PERF_TYPE_SOFTWARE, q->name->config, &q->name->modifiers);
 
         return sources_add(list, q->text, attr) ? 0 : error_origin(-ENOMEM);
 }
 
-static int find_breakpoint(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
+static int find_breakpoint(Resolver *s, const SourceRequest *q, Sources *list, Explanation *e) {
         return sources_add(list, q->text, attr_of_breakpoint(q->name)) ? 0 : error_origin(-ENOMEM);
 }
 
-static int find_tracepoint(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
+static int find_tracepoint(Resolver *s, const SourceRequest *q, Sources *list, Explanation *e) {
         _cleanup_(plan_unrefp) Plan *plan = NULL;
         Source *o;
-        int r = tracing_load(&s->tracing, q->name->group, q->name->name, &plan, e);
+        int r = tracing_load(&s->host->tracing, q->name->group, q->name->name, &plan, e);
 
         if (r != 0)
                 return r;
@@ -116,7 +116,7 @@ static int add_pmu_events(Sources *list, const SourceRequest *q, const PmuEvent 
         return r;
 }
 
-static int find_pmu(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
+static int find_pmu(Resolver *s, const SourceRequest *q, Sources *list, Explanation *e) {
         PmuEvent *events = NULL;
         size_t n = 0;
         int r = pmu_resolve(PMU_ROOT, q->name, &events, &n, e);
@@ -128,7 +128,7 @@ static int find_pmu(Supervisor *s, const SourceRequest *q, Sources *list, Explan
 }
 
 /* Hardware, cache and raw events: of the core PMU, or of each where a machine has several. */
-static int find_core(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
+static int find_core(Resolver *s, const SourceRequest *q, Sources *list, Explanation *e) {
         static const uint32_t types[] = {
                 [EVENT_NAME_HARDWARE] = PERF_TYPE_HARDWARE,
                 [EVENT_NAME_CACHE] = PERF_TYPE_HW_CACHE,
@@ -163,7 +163,7 @@ static bool fields_alike(const Plan *a, const Plan *b) {
 }
 
 /* One site as an attr. Those of a dynamic event have fields, which have to be the same at each site. */
-static int add_site(Supervisor *s, const SourceRequest *q, Source *o, const ProbeAttr *site, Explanation *e) {
+static int add_site(Resolver *s, const SourceRequest *q, Source *o, const ProbeAttr *site, Explanation *e) {
         _cleanup_(plan_unrefp) Plan *plan = NULL;
         struct perf_event_attr *attr = &o->attrs[o->n_attrs];
         int r;
@@ -175,7 +175,7 @@ static int add_site(Supervisor *s, const SourceRequest *q, Source *o, const Prob
                 o->n_attrs++;
                 return 0;
         }
-        r = tracing_load(&s->tracing, site->group, site->name, &plan, e);
+        r = tracing_load(&s->host->tracing, site->group, site->name, &plan, e);
         if (r != 0)
                 return r;
         if (o->fields && !fields_alike(o->fields, plan))
@@ -189,7 +189,7 @@ static int add_site(Supervisor *s, const SourceRequest *q, Source *o, const Prob
 }
 
 typedef struct SitesOf {
-        const Supervisor *supervisor;
+        const Resolver *resolver;
         const char *what;
 } SitesOf;
 
@@ -197,34 +197,34 @@ typedef struct SitesOf {
 static int check_sites(void *userdata, size_t n, Explanation *e) {
         const SitesOf *o = userdata;
 
-        return supervisor_check_trial_quota(o->supervisor, o->what, n, e);
+        return supervisor_check_trial_quota(o->resolver->events, o->what, n, e);
 }
 
-static int find_probe(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e) {
+static int find_probe(Resolver *s, const SourceRequest *q, Sources *list, Explanation *e) {
         const EventSpec *spec = q->spec;
-        SitesOf sites = { .supervisor = s, .what = q->text };
+        SitesOf sites = { .resolver = s, .what = q->text };
         ProbeRequest request = { .name = q->name, .args = spec->args, .maxactive = spec->maxactive, .id = q->id,
-                                 .index = &s->kernel_symbols, .check_sites = check_sites, .userdata = &sites,
-                                 .sites_max = operations_is_trial(&s->operations) ? TRIAL_SITES_MAX : 0,
+                                 .index = &s->host->kernel_symbols, .check_sites = check_sites, .userdata = &sites,
+                                 .sites_max = operations_is_trial(s->operations) ? TRIAL_SITES_MAX : 0,
                                  .inherits = (spec->n_pids > 0 || spec->n_tids > 0) && !spec->no_inherit };
         _cleanup_(credentials_deinit) Credentials own = CREDENTIALS_NULL;
         struct perf_event_attr *more;
         Probe *probe = NULL;
         Source *o;
-        int r = operations_client(&s->operations, &own, &request.client, e);
+        int r = operations_client(s->operations, &own, &request.client, e);
 
         if (r == 0)
-                r = probe_define(&s->tracing, &request, &probe, e);
+                r = probe_define(&s->host->tracing, &request, &probe, e);
         o = r == 0 ? sources_add(list, q->text, (struct perf_event_attr){ 0 }) : NULL;
         more = o ? reallocarray(o->attrs, probe_n_attrs(probe) + 1, sizeof(*more)) : NULL;
         if (!more) {
-                closer_remove_probe(&s->closer, probe);
+                closer_remove_probe(s->operations->closer, probe);
                 return r != 0 ? r : error_origin(-ENOMEM);
         }
         o->attrs = more;
         o->n_attrs = 0;
         o->probe = probe;
-        o->closer = &s->closer;
+        o->closer = s->operations->closer;
         for (size_t i = 0; i < probe_n_attrs(probe) && r == 0; i++) {
                 ProbeAttr site = probe_attr(probe, i);
 
@@ -237,7 +237,7 @@ static int find_probe(Supervisor *s, const SourceRequest *q, Sources *list, Expl
 }
 
 static const struct {
-        int (*find)(Supervisor *s, const SourceRequest *q, Sources *list, Explanation *e);
+        int (*find)(Resolver *s, const SourceRequest *q, Sources *list, Explanation *e);
 } kinds[_EVENT_NAME_KIND_MAX] = {
         [EVENT_NAME_TRACEPOINT] = { find_tracepoint },
         [EVENT_NAME_SOFTWARE] = { find_software },
@@ -252,21 +252,21 @@ static const struct {
 };
 
 /* cycles, where the user says what may stand in for it. */
-static bool falls_back(const Supervisor *s, const SourceRequest *q, const Source *o) {
+static bool falls_back(const Resolver *s, const SourceRequest *q, const Source *o) {
         struct perf_event_attr attr = o->attrs[0];
         int cpu = -1;
 
         if (!q->spec->fallback || q->name->kind != EVENT_NAME_HARDWARE || q->name->config != PERF_COUNT_HW_CPU_CYCLES)
                 return false;
-        for (size_t slot = 0; slot < s->n_cpus && cpu < 0; slot++)
-                if (s->online[slot])
-                        cpu = (int)s->cpus[slot];
+        for (size_t slot = 0; slot < s->readers->n_cpus && cpu < 0; slot++)
+                if (s->readers->online[slot])
+                        cpu = (int)s->readers->cpus[slot];
         attr.size = sizeof(attr);
         attr.disabled = 1;
         return open_is_missing(&attr, cpu);
 }
 
-int supervisor_find_sources(Supervisor *s, const SourceRequest *q, Sources *ret, Explanation *e) {
+int supervisor_find_sources(Resolver *s, const SourceRequest *q, Sources *ret, Explanation *e) {
         EventModifiers imprecise = q->name->modifiers;
         Sources list = SOURCES_NULL;
         int r;

@@ -1,7 +1,7 @@
 /* For supervisor/resolve/resolve.c: what the name of an event means on this machine. Main thread only. */
 #pragma once
 
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/resolve/resolve.h"
 
 /* One thing that can be opened. */
 typedef struct Source {
@@ -41,4 +41,4 @@ typedef struct SourceRequest {
 } SourceRequest;
 
 /* A probe is defined then, and removed with the source. Refused: as the kind's own module says. */
-int supervisor_find_sources(Supervisor *s, const SourceRequest *q, Sources *ret, Explanation *e);
+int supervisor_find_sources(Resolver *s, const SourceRequest *q, Sources *ret, Explanation *e);

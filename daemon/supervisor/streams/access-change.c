@@ -9,16 +9,16 @@
 #include "daemon/supervisor/subscriptions/grants.h"
 
 /* Each once: the dispatcher takes a moment to end them. */
-static int end_streams(Supervisor *s) {
+static int end_streams(Streams *s) {
         StreamEnd *ends = NULL;
         size_t n = 0;
         int r;
 
-        for (Admission *a = s->admissions; a; a = a->next) {
-                const Access access = a->is_ruled ? access_for(s->access, &a->peer) : ACCESS_ALL;
+        for (Admission *a = s->subscriptions->admissions; a; a = a->next) {
+                const Access access = a->is_ruled ? access_for(s->settings->access, &a->peer) : ACCESS_ALL;
                 StreamEnd *more;
 
-                if (a->is_ending || subscription_is_granted(s->by_number[a->number], &access))
+                if (a->is_ending || subscription_is_granted(s->subscriptions->by_number[a->number], &access))
                         continue;
                 more = reallocarray(ends, n + 1, sizeof(*more));
                 if (!more) {
@@ -37,11 +37,11 @@ static int end_streams(Supervisor *s) {
         return r;
 }
 
-int supervisor_change_access(Supervisor *s, Config *c) {
-        Config *before = s->access;
+int supervisor_change_access(Streams *s, Config *c) {
+        Config *before = s->settings->access;
 
-        s->access = config_ref(c);
+        s->settings->access = config_ref(c);
         config_unref(before);
-        own_recheck(s);
+        own_recheck(s->events);
         return end_streams(s);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/supervisor/ledger/ledger.h"
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/streams/streams.h"
 
 typedef struct StreamEnd {
         uint64_t id;
@@ -10,8 +10,8 @@ typedef struct StreamEnd {
 } StreamEnd;
 
 /* Streams end, all at one cut, each with the ledger of what it has asked for; who is gone does not. */
-int supervisor_close_streams(Supervisor *s, const StreamEnd *ends, size_t n);
-int supervisor_close_all_streams(Supervisor *s, const char *reason);
+int supervisor_close_streams(Streams *s, const StreamEnd *ends, size_t n);
+int supervisor_close_all_streams(Streams *s, const char *reason);
 
 /* What it gets, for the ledger; borrowed. */
 LedgerWants subscription_wants(const Subscription *u);

@@ -3,17 +3,17 @@
 
 #include "daemon/base/checkpoint.h"
 #include "daemon/supervisor/ledger/ledger.h"
-#include "daemon/supervisor/streams/close.h"
 #include "daemon/supervisor/ledger/removed.h"
-#include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
+#include "daemon/supervisor/streams/close.h"
 
 #define ENDS_AT_ONCE 64
 
-static uint64_t oldest_subscriber(const Supervisor *s) {
+static uint64_t oldest_subscriber(const Streams *s) {
         uint64_t oldest = UINT64_MAX;
 
-        for (const Admission *a = s->admissions; a; a = a->next)
+        for (const Admission *a = s->subscriptions->admissions; a; a = a->next)
                 if (a->id < oldest)
                         oldest = a->id;
         return oldest;
@@ -21,14 +21,14 @@ static uint64_t oldest_subscriber(const Supervisor *s) {
 
 /* Those that want to end now end at one cut. */
 int supervisor_on_notices(void *userdata) {
-        Supervisor *s = userdata;
+        Streams *s = userdata;
         StreamEnd ends[ENDS_AT_ONCE];
         DispatcherNotice *word;
         size_t n_ends = 0;
         int r = 0;
 
-        mailbox_quiet(&s->dispatcher.words);
-        while (r >= 0 && (word = mailbox_pop(&s->dispatcher.words))) {
+        mailbox_quiet(&s->readers->dispatcher.words);
+        while (r >= 0 && (word = mailbox_pop(&s->readers->dispatcher.words))) {
                 switch (word->kind) {
                 case DISPATCHER_WANTS_CLOSE:
                         ends[n_ends++] = (StreamEnd){ .id = word->id, .reason = word->reason };
@@ -37,25 +37,25 @@ int supervisor_on_notices(void *userdata) {
                         r = supervisor_on_gone(s, word->id, word->number);
                         break;
                 case DISPATCHER_QUEUES_GREW:
-                        atomic_store_explicit(&s->dispatcher.queues_told, false, memory_order_relaxed);
+                        atomic_store_explicit(&s->readers->dispatcher.queues_told, false, memory_order_relaxed);
                         atomic_thread_fence(memory_order_seq_cst); /* before their sizes: dispatcher_tell_growth() */
-                        r = supervisor_update_memory(s);
+                        r = supervisor_update_memory(s->subscriptions);
                         break;
                 case DISPATCHER_ANSWERS:
-                        supervisor_on_dispatcher_answers(s);
+                        supervisor_on_dispatcher_answers(s->readers);
                         break;
                 case DISPATCHER_HAS_ROOM:
-                        s->dispatcher.expects_room = false;
-                        dispatcher_post_rest(&s->dispatcher);
+                        s->readers->dispatcher.expects_room = false;
+                        dispatcher_post_rest(&s->readers->dispatcher);
                         break;
                 case DISPATCHER_PIPE_SILENT:
-                        atomic_store_explicit(&s->dispatcher.silent_told, false, memory_order_release); /* dispatcher_doubt_pipe() */
-                        if (word->slot < s->n_cpus) /* else it is main's own, which is here */
-                                supervisor_doubt_reader(s, word->slot, word->at, "how far it is");
+                        atomic_store_explicit(&s->readers->dispatcher.silent_told, false, memory_order_release); /* dispatcher_doubt_pipe() */
+                        if (word->slot < s->readers->n_cpus) /* else it is main's own, which is here */
+                                supervisor_doubt_reader(s->readers, word->slot, word->at, "how far it is");
                         break;
                 }
                 free(word);
-                if (r >= 0 && (n_ends == ENDS_AT_ONCE || (n_ends > 0 && queue_is_empty(&s->dispatcher.words.mails)))) {
+                if (r >= 0 && (n_ends == ENDS_AT_ONCE || (n_ends > 0 && queue_is_empty(&s->readers->dispatcher.words.mails)))) {
                         r = supervisor_close_streams(s, ends, n_ends);
                         n_ends = 0;
                 }
@@ -63,10 +63,8 @@ int supervisor_on_notices(void *userdata) {
                         r = checkpoint(NULL);
         }
         supervisor_count_given(s);
-        supervisor_forget_removed(s, oldest_subscriber(s));
-        if (r >= 0 && s->owes_snapshot)
-                r = supervisor_publish(s);
-        if (r >= 0 && s->stopping && s->n_subscribers == 0)
-                r = sd_event_exit(s->event, s->exit_code);
+        supervisor_forget_removed(s->ledger, oldest_subscriber(s));
+        if (r >= 0 && s->subscriptions->owes_snapshot)
+                r = supervisor_publish(s->readers);
         return r;
 }

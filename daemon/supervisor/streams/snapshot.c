@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "daemon/supervisor/supervisor.h"
 
 /* 0 is none. */
 static nsec_t lesser_latency(nsec_t a, nsec_t b) {
@@ -46,19 +45,19 @@ static size_t put_streams(const Registration *g, const Opened *o, uint32_t slot,
         return n;
 }
 
-static int snapshot_add_streams(const Supervisor *s, Snapshot *snapshot, uint32_t slot) {
+static int snapshot_add_streams(const Streams *s, Snapshot *snapshot, uint32_t slot) {
         SnapshotStream *streams;
         uint32_t event = 0;
         size_t n = 0;
         int r;
 
-        for (const Registration *g = s->registrations; g; g = g->next)
+        for (const Registration *g = s->events->registrations; g; g = g->next)
                 n += count_streams(&g->opened, slot) + count_streams(&g->pending, slot);
         streams = snapshot_streams_new(n);
         if (!streams)
                 return error_origin(-ENOMEM);
         n = 0;
-        for (const Registration *g = s->registrations; g; g = g->next, event++) {
+        for (const Registration *g = s->events->registrations; g; g = g->next, event++) {
                 n += put_streams(g, &g->opened, slot, event, streams + n);
                 n += put_streams(g, &g->pending, slot, event, streams + n);
         }
@@ -69,10 +68,10 @@ static int snapshot_add_streams(const Supervisor *s, Snapshot *snapshot, uint32_
 }
 
 /* Side records come from every CPU. */
-static nsec_t records_latency(const Supervisor *s) {
+static nsec_t records_latency(const Streams *s) {
         nsec_t latency = 0;
 
-        for (const Subscription *u = s->subscriptions; u; u = u->next)
+        for (const Subscription *u = s->subscriptions->first; u; u = u->next)
                 if (u->records)
                         latency = lesser_latency(latency, u->latency);
         return latency;
@@ -87,8 +86,8 @@ static void snapshot_add_latency(Snapshot *snapshot, uint32_t slot, nsec_t recor
         snapshot->latency = lesser_latency(snapshot->latency, c->latency);
 }
 
-static void snapshot_add_wants(const Supervisor *s, Snapshot *snapshot) {
-        for (const Subscription *u = s->subscriptions; u; u = u->next) {
+static void snapshot_add_wants(const Streams *s, Snapshot *snapshot) {
+        for (const Subscription *u = s->subscriptions->first; u; u = u->next) {
                 for (unsigned kind = 0; kind < _RECORD_KIND_MAX; kind++)
                         if (u->records & (1U << kind))
                                 subscription_set_add(&snapshot->record_wants[kind], u->number);
@@ -114,16 +113,16 @@ static int snapshot_add_routes(SnapshotEvent *e, Registration *g) {
 }
 
 int supervisor_build_snapshot(void *userdata, Snapshot **ret) {
-        Supervisor *s = userdata;
+        Streams *s = userdata;
         _cleanup_(snapshot_unrefp) Snapshot *snapshot = NULL;
         nsec_t latency = records_latency(s);
         size_t i = 0;
         int r;
 
-        snapshot = snapshot_new(s->generation + 1, (uint32_t)s->n_cpus, s->n_registrations);
+        snapshot = snapshot_new(s->readers->generation + 1, (uint32_t)s->readers->n_cpus, s->events->n_registrations);
         if (!snapshot)
                 return error_origin(-ENOMEM);
-        for (Registration *g = s->registrations; g; g = g->next) {
+        for (Registration *g = s->events->registrations; g; g = g->next) {
                 SnapshotEvent *e = &snapshot->events[i++];
 
                 e->event = event_ref(g->event);
@@ -140,30 +139,30 @@ int supervisor_build_snapshot(void *userdata, Snapshot **ret) {
                 if (r < 0)
                         return r;
         }
-        for (uint32_t slot = 0; slot < s->n_cpus; slot++) {
+        for (uint32_t slot = 0; slot < s->readers->n_cpus; slot++) {
                 r = snapshot_add_streams(s, snapshot, slot);
                 if (r < 0)
                         return r;
                 snapshot_add_latency(snapshot, slot, latency);
         }
         snapshot_add_wants(s, snapshot);
-        snapshot->notes = s->wants_tasks;
+        snapshot->notes = s->readers->wants_tasks;
         *ret = TAKE_PTR(snapshot);
         return 0;
 }
 
 /* Streams change over only where there are others beside those that are active. */
 bool supervisor_changes_over(const void *userdata) {
-        const Supervisor *s = userdata;
+        const Streams *s = userdata;
 
-        for (const Registration *g = s->registrations; g; g = g->next)
+        for (const Registration *g = s->events->registrations; g; g = g->next)
                 if (g->pending.n > 0)
                         return true;
         return false;
 }
 
 void supervisor_note_published(void *userdata) {
-        Supervisor *s = userdata;
+        Streams *s = userdata;
 
-        s->owes_snapshot = false;
+        s->subscriptions->owes_snapshot = false;
 }

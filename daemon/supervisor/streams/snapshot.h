@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "daemon/model/snapshot.h"
+#include "daemon/supervisor/streams/streams.h"
 
 int supervisor_build_snapshot(void *userdata, Snapshot **ret);
 bool supervisor_changes_over(const void *userdata);

@@ -13,7 +13,6 @@
 #include <sys/un.h>
 
 #include "daemon/base/log.h"
-#include "daemon/supervisor/supervisor.h"
 
 /* The file of a listening socket. False: it has none, or that is gone. */
 static bool socket_file(int fd, struct sockaddr_un *address, struct stat *ret) {
@@ -58,8 +57,8 @@ static size_t find_settings(const Config *c, bool control, char *text, size_t si
         return n;
 }
 
-void supervisor_say_unused_access(const Supervisor *s, int fd, bool control) {
-        const Config *c = s->config;
+void supervisor_say_unused_access(const Streams *s, int fd, bool control) {
+        const Config *c = s->settings->config;
         const mode_t mode = control ? c->control_mode : c->stream_mode;
         char settings[256], uid[LOG_NUMBER_SIZE], gid[LOG_NUMBER_SIZE], group[64];
         struct sockaddr_un address;

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
-
-typedef struct Supervisor Supervisor;
+#include "daemon/supervisor/streams/streams.h"
 
 /* Says, once, that what the configuration has of this one is not used. */
-void supervisor_say_unused_access(const Supervisor *s, int fd, bool control);
+void supervisor_say_unused_access(const Streams *s, int fd, bool control);

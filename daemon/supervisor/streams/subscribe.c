@@ -13,11 +13,11 @@
 #include "daemon/base/checkpoint.h"
 #include "daemon/base/log.h"
 #include "daemon/supervisor/ledger/base.h"
-#include "daemon/supervisor/streams/close.h"
 #include "daemon/supervisor/ledger/ledger.h"
 #include "daemon/supervisor/ledger/removed.h"
+#include "daemon/supervisor/readers/publish.h"
 #include "daemon/supervisor/readers/wait.h"
-#include "daemon/supervisor/requests/requests.h"
+#include "daemon/supervisor/streams/close.h"
 #include "daemon/supervisor/subscriptions/grants.h"
 #include "daemon/supervisor/subscriptions/subscription.h"
 
@@ -52,36 +52,36 @@ static int cost_of_condition(const Subscription *u, size_t *ret, Explanation *e)
 }
 
 /* For a program, and a place in the tables, of each event that is selected now; and for its names, if they are many. */
-static int supervisor_charge_routes(Supervisor *s, uid_t uid, Subscription *u, Explanation *e) {
+static int supervisor_charge_routes(Streams *s, uid_t uid, Subscription *u, Explanation *e) {
         size_t bytes = cost_of_routes(u) + (u->n_bytes > NAMES_FREE ? u->n_bytes - NAMES_FREE : 0), more;
         int r = cost_of_condition(u, &more, e);
 
         bytes += more;
         if (r == 0)
-                r = supervisor_reserve_memory(s, uid, bytes, &u->payer, e);
+                r = supervisor_reserve_memory(s->subscriptions, uid, bytes, &u->payer, e);
         u->charged = r == 0 ? bytes : 0;
-        return r == 0 && u->filter ? supervisor_charge_condition(s, u->payer, filter_cost(u->filter), &u->cost, e) : r;
+        return r == 0 && u->filter ? supervisor_charge_condition(s->subscriptions, u->payer, filter_cost(u->filter), &u->cost, e) : r;
 }
 
-static int supervisor_discharge_routes(Supervisor *s, Subscription *u) {
+static int supervisor_discharge_routes(Streams *s, Subscription *u) {
         struct UidMemory *payer = TAKE_PTR(u->payer);
 
         if (!payer)
                 return 0;
-        supervisor_discharge_condition(s, payer, u->cost);
-        return supervisor_release_memory(s, payer, u->charged);
+        supervisor_discharge_condition(s->subscriptions, payer, u->cost);
+        return supervisor_release_memory(s->subscriptions, payer, u->charged);
 }
 
 /* One that is there already, or a new one, which is not published yet. */
-static int supervisor_subscription(Supervisor *s, uid_t uid, const Access *access, const Perfd__V1__SubscribeRequest *q,
+static int supervisor_subscription(Streams *s, uid_t uid, const Access *access, const Perfd__V1__SubscribeRequest *q,
                                    Subscription **ret, bool *ret_new, Explanation *e) {
         _cleanup_(subscription_freep) Subscription *u = NULL;
         int r;
 
-        if (q->latency > 0 && q->latency < s->config->subscriber_latency)
+        if (q->latency > 0 && q->latency < s->settings->config->subscriber_latency)
                 return refuse(e, REFUSED_INVALID, "bad-latency",
                               "a latency of %llu ns is below subscribers.latency of perfd's configuration, %llu ns",
-                              (unsigned long long)q->latency, (unsigned long long)s->config->subscriber_latency);
+                              (unsigned long long)q->latency, (unsigned long long)s->settings->config->subscriber_latency);
         if (q->latency > 0 && value_check_number("subscribers.latency", q->latency, e) > 0) {
                 e->reason = "bad-latency";
                 return REFUSED_INVALID;
@@ -89,21 +89,21 @@ static int supervisor_subscription(Supervisor *s, uid_t uid, const Access *acces
         r = subscription_parse(q, access, &u, e);
         if (r != 0)
                 return r;
-        for (Subscription *known = s->subscriptions; known; known = known->next)
+        for (Subscription *known = s->subscriptions->first; known; known = known->next)
                 if (known->key_hash == u->key_hash && strcmp(known->key, u->key) == 0) {
                         *ret = known;
                         *ret_new = false;
                         return 0;
                 }
-        r = subscription_check(s, u, e);
+        r = subscription_check(s->subscriptions, u, e);
         if (r == 0)
-                r = subscription_compile(s, u, e);
+                r = subscription_compile(s->subscriptions, u, e);
         if (r == 0)
-                r = supervisor_take_number(s, u, uid, e);
+                r = supervisor_take_number(s->subscriptions, u, uid, e);
         if (r == 0)
                 r = supervisor_charge_routes(s, uid, u, e);
         if (r == 0)
-                r = supervisor_learn_tasks(s);
+                r = supervisor_learn_tasks(s->readers);
         if (r == 0)
                 r = subscription_link(u);
         if (r != 0) {
@@ -111,18 +111,18 @@ static int supervisor_subscription(Supervisor *s, uid_t uid, const Access *acces
 
                 return given < 0 ? given : r;
         }
-        u->since = s->generation + 1;
-        u->next = s->subscriptions;
+        u->since = s->readers->generation + 1;
+        u->next = s->subscriptions->first;
         if (u->next)
                 u->next->before = u;
-        s->subscriptions = s->by_number[u->number] = u;
-        s->n_subscriptions++;
+        s->subscriptions->first = s->subscriptions->by_number[u->number] = u;
+        s->readers->n_subscriptions++;
         *ret = TAKE_PTR(u);
         *ret_new = true;
         return 0;
 }
 
-static int supervisor_end_subscription(Supervisor *s, Subscription *u) {
+static int supervisor_end_subscription(Streams *s, Subscription *u) {
         UidMemory *payer = u->pool_payer;
         int r = supervisor_discharge_routes(s, u);
 
@@ -130,31 +130,31 @@ static int supervisor_end_subscription(Supervisor *s, Subscription *u) {
         if (u->before)
                 u->before->next = u->next;
         else
-                s->subscriptions = u->next;
+                s->subscriptions->first = u->next;
         if (u->next)
                 u->next->before = u->before;
-        s->by_number[u->number] = NULL;
-        s->n_subscriptions--;
+        s->subscriptions->by_number[u->number] = NULL;
+        s->readers->n_subscriptions--;
         subscription_free(u);
-        if (!s->subscriptions)
-                s->wants_tasks = s->knows_tasks = false;
+        if (!s->subscriptions->first)
+                s->readers->wants_tasks = s->readers->knows_tasks = false;
         if (payer && r >= 0)
-                r = supervisor_release_memory(s, payer, POOL_BYTES);
+                r = supervisor_release_memory(s->subscriptions, payer, POOL_BYTES);
         return r;
 }
 
-static int start_packet(const Supervisor *s, const Subscriber *sub, const Perfd__V1__SubscribeRequest *q, Packet **ret) {
+static int start_packet(const Streams *s, const Subscriber *sub, const Perfd__V1__SubscribeRequest *q, Packet **ret) {
         Perfd__V1__StreamStart start = PERFD__V1__STREAM_START__INIT;
         Perfd__V1__Packet packet = PERFD__V1__PACKET__INIT;
         struct utsname uts;
         uint8_t bytes[1024];
 
         uname(&uts);
-        start.clock = (char *)config_clock_name(s->started_with);
-        start.wall_offset = (int64_t)(clock_now(CLOCK_REALTIME) - clock_now(s->attr.clock));
+        start.clock = (char *)config_clock_name(s->settings->started_with);
+        start.wall_offset = (int64_t)(clock_now(CLOCK_REALTIME) - clock_now(s->readers->attr.clock));
         start.host = uts.nodename;
         start.kernel = uts.release;
-        start.n_cpus = (uint32_t)s->n_cpus;
+        start.n_cpus = (uint32_t)s->readers->n_cpus;
         start.order = q->order;
         start.payload = q->payload;
         start.overflow = q->overflow;
@@ -163,7 +163,7 @@ static int start_packet(const Supervisor *s, const Subscriber *sub, const Perfd_
         return packet_of_fields(bytes, perfd__v1__packet__pack(&packet, bytes), ret); /* uts strings are 64 bytes each */
 }
 
-static int subscriber_add_packets(const Supervisor *s, Subscriber *sub, const Subscription *u,
+static int subscriber_add_packets(const Streams *s, Subscriber *sub, const Subscription *u,
                                   const Perfd__V1__SubscribeRequest *q) {
         size_t first = 0;
         int r;
@@ -192,20 +192,20 @@ static int subscriber_add_packets(const Supervisor *s, Subscriber *sub, const Su
 }
 
 /* What begins the stream waits for it in memory, with the descriptors of all its events. */
-static int subscriber_check_packets(const Supervisor *s, const Subscriber *sub, Explanation *e) {
+static int subscriber_check_packets(const Streams *s, const Subscriber *sub, Explanation *e) {
         size_t bytes = 0;
 
         for (size_t i = 0; i < sub->n_packets; i++)
                 bytes += sub->packets[i]->length + OUTBOX_PACKET_COST;
         if (bytes <= OUTBOX_FLOOR || (!queue_account_is_short(sub->account, bytes - OUTBOX_FLOOR) &&
-                                      bytes - OUTBOX_FLOOR <= queue_account_limit(&s->dispatcher.queues)))
+                                      bytes - OUTBOX_FLOOR <= queue_account_limit(&s->readers->dispatcher.queues)))
                 return 0;
         return refuse(e, REFUSED_EXHAUSTED, "queue-memory",
                       "the descriptors of its events take %zu bytes, which exceed subscribers.memory or "
                       "subscribers.memory-per-uid: name fewer events, or read your other streams", bytes);
 }
 
-static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, const Admission *a,
+static int subscriber_new(Streams *s, const Subscription *u, const Perfd__V1__SubscribeRequest *q, const Admission *a,
                           Subscriber **ret, Explanation *e) {
         _cleanup_(subscriber_freep) Subscriber *sub = calloc(1, sizeof(*sub));
         int r;
@@ -213,10 +213,10 @@ static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1_
         if (!sub)
                 return error_origin(-ENOMEM);
         sub->fd = -1;
-        sub->id = ++s->last_subscriber_id;
+        sub->id = ++s->subscriptions->last_subscriber_id;
         sub->number = u->number;
         sub->since = u->since;
-        sub->from = s->n_cuts + 1; /* the next one */
+        sub->from = s->readers->n_cuts + 1; /* the next one */
         sub->order = (StreamOrder)q->order;
         sub->overflow = (Overflow)q->overflow;
         sub->queue_bytes = a->queue_bytes;
@@ -233,7 +233,7 @@ static int subscriber_new(Supervisor *s, const Subscription *u, const Perfd__V1_
 }
 
 /* The response leaves before the first packet; then the socket is the dispatcher's. */
-static int supervisor_hand_over(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Subscriber **sub, Explanation *e) {
+static int supervisor_hand_over(Streams *s, Connection *c, const Perfd__V1__Request *request, Subscriber **sub, Explanation *e) {
         Perfd__V1__Response response = PERFD__V1__RESPONSE__INIT;
         Perfd__V1__StreamRing ring = PERFD__V1__STREAM_RING__INIT;
         DispatcherCommand *mail;
@@ -262,26 +262,26 @@ static int supervisor_hand_over(Supervisor *s, Connection *c, const Perfd__V1__R
         log_subscribed((*sub)->id, (*sub)->peer, request->subscribe);
         mail->kind = DISPATCHER_SUBSCRIBE;
         mail->subscriber = TAKE_PTR(*sub);
-        dispatcher_post(&s->dispatcher, mail);
+        dispatcher_post(&s->readers->dispatcher, mail);
         return 0;
 }
 
 /* The readers know it: whatever happens after the peer has read our response is in its stream. */
-static int supervisor_begin(Supervisor *s, uint64_t id) {
+static int supervisor_begin(Streams *s, uint64_t id) {
         DispatcherCommand *mail = calloc(1, sizeof(*mail));
 
         if (!mail)
                 return error_origin(-ENOMEM);
         *mail = (DispatcherCommand){ .kind = DISPATCHER_BEGIN, .id = id };
-        dispatcher_post(&s->dispatcher, mail);
+        dispatcher_post(&s->readers->dispatcher, mail);
         return 0;
 }
 
 /* What the peer may have, reserved for it, or why not. */
-static int supervisor_admit(Supervisor *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Admission **ret, Explanation *e) {
-        const size_t most = supervisor_queue_max(s), by_default = s->config->subscriber_queue;
+static int supervisor_admit(Streams *s, uid_t uid, const Perfd__V1__SubscribeRequest *q, Admission **ret, Explanation *e) {
+        const size_t most = supervisor_queue_max(s->subscriptions), by_default = s->settings->config->subscriber_queue;
         _cleanup_free_ Admission *a = NULL;
-        int r = supervisor_check_places(s, uid, e);
+        int r = supervisor_check_places(s->subscriptions, uid, e);
 
         if (r != 0)
                 return r;
@@ -300,20 +300,20 @@ static int supervisor_admit(Supervisor *s, uid_t uid, const Perfd__V1__Subscribe
                 a->queue_bytes = QUEUE_MIN;
         a->ring_bytes = q->ring_bytes;
         a->reserved = SUBSCRIBER_COST + (a->ring_bytes ? a->ring_bytes + PAGES_OF_RING * (size_t)sysconf(_SC_PAGESIZE) : 0);
-        r = supervisor_reserve_memory(s, uid, a->reserved, &a->memory, e);
+        r = supervisor_reserve_memory(s->subscriptions, uid, a->reserved, &a->memory, e);
         if (r == 0)
                 *ret = TAKE_PTR(a);
         return r;
 }
 
-static int supervisor_discharge(Supervisor *s, uint64_t id) {
-        for (Admission **p = &s->admissions; *p; p = &(*p)->next)
+static int supervisor_discharge(Streams *s, uint64_t id) {
+        for (Admission **p = &s->subscriptions->admissions; *p; p = &(*p)->next)
                 if ((*p)->id == id) {
                         Admission *gone = *p;
-                        int r = supervisor_release_memory(s, gone->memory, gone->reserved);
+                        int r = supervisor_release_memory(s->subscriptions, gone->memory, gone->reserved);
 
                         *p = gone->next;
-                        (void)ledger_base_free(s, gone->base);
+                        (void)ledger_base_free(s->ledger, gone->base);
                         credentials_deinit(&gone->peer);
                         free(gone);
                         return r;
@@ -322,34 +322,34 @@ static int supervisor_discharge(Supervisor *s, uint64_t id) {
 }
 
 /* The second one who asks for it pays, by its uid, for as long as the subscription is there. */
-static int supervisor_fill_pool(Supervisor *s, Subscription *u, uid_t uid) {
+static int supervisor_fill_pool(Streams *s, Subscription *u, uid_t uid) {
         UidMemory *payer;
         int r;
 
         if (u->pool_payer)
                 return 0;
-        r = supervisor_reserve_memory(s, uid, POOL_BYTES, &payer, NULL);
+        r = supervisor_reserve_memory(s->subscriptions, uid, POOL_BYTES, &payer, NULL);
         if (r != 0)
                 return r < 0 ? r : -ENOSPC;
         r = buffer_pool_fill(u->pool);
         if (r == 0)
                 u->pool_payer = payer;
         else
-                (void)supervisor_release_memory(s, payer, POOL_BYTES);
+                (void)supervisor_release_memory(s->subscriptions, payer, POOL_BYTES);
         return r;
 }
 
 /* Fds that streams hold, for the share of them that clients may have: sockets, and pools. */
-void supervisor_count_given(Supervisor *s) {
-        s->control.n_given = (unsigned)s->n_subscribers;
-        for (const Subscription *u = s->subscriptions; u; u = u->next)
-                s->control.n_given += u->pool != NULL;
+void supervisor_count_given(Streams *s) {
+        s->events->control->n_given = (unsigned)s->readers->n_subscribers;
+        for (const Subscription *u = s->subscriptions->first; u; u = u->next)
+                s->events->control->n_given += u->pool != NULL;
 }
 
 /* Without one everybody has a copy of what all get, which only costs more. */
-static void supervisor_share_pool(Supervisor *s, Subscription *u, const Admission *a, const Perfd__V1__SubscribeRequest *q,
+static void supervisor_share_pool(Streams *s, Subscription *u, const Admission *a, const Perfd__V1__SubscribeRequest *q,
                                   SharedRing *ring) {
-        const Control *c = &s->control;
+        const Control *c = s->events->control;
         int r;
 
         if (!ring || !q->pool || (!u->pool && c->n_given + c->n_connections >= c->limits.sockets))
@@ -363,21 +363,21 @@ static void supervisor_share_pool(Supervisor *s, Subscription *u, const Admissio
 }
 
 /* Its closing ledger says what has happened since. */
-static int new_base(Supervisor *s, const Subscription *u, Admission *a) {
+static int new_base(Streams *s, const Subscription *u, Admission *a) {
         const LedgerWants wants = subscription_wants(u);
 
-        return ledger_base_new(s, &wants, &a->base);
+        return ledger_base_new(s->ledger, &wants, &a->base);
 }
 
 /* What is reserved for it is the caller's to give back, if this fails. */
-static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Admission *a,
+static int supervisor_subscribe_admitted(Streams *s, Connection *c, const Perfd__V1__Request *request, Admission *a,
                                          Explanation *e) {
         Access access;
         _cleanup_(subscriber_freep) Subscriber *sub = NULL;
         _cleanup_(shared_ring_freep) SharedRing *ring = NULL;
         Subscription *u = NULL;
         bool is_new = false;
-        int r = access_of(s->access, c, &access, e);
+        int r = access_of(s->settings->access, c, &access, e);
 
         if (r == 0 && a->ring_bytes)
                 r = shared_ring_new(a->ring_bytes, &ring, e);
@@ -392,15 +392,15 @@ static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Per
                 r = supervisor_hand_over(s, c, request, &sub, e);
         }
         if (r == 0)
-                r = is_new ? supervisor_publish_at_cut(s) : supervisor_cut(s);
+                r = is_new ? supervisor_publish_at_cut(s->readers) : supervisor_cut(s->readers);
         if (r == 0)
                 r = new_base(s, u, a);
         if (r == 0)
-                r = supervisor_begin(s, s->last_subscriber_id);
+                r = supervisor_begin(s, s->subscriptions->last_subscriber_id);
         if (r == 0) {
                 a->number = u->number;
                 u->n_subscribers++;
-                s->n_subscribers++;
+                s->readers->n_subscribers++;
                 supervisor_count_given(s);
         } else if (is_new && (r > 0 || sub)) { /* it is not the dispatcher's */
                 int ended = supervisor_end_subscription(s, u);
@@ -410,7 +410,7 @@ static int supervisor_subscribe_admitted(Supervisor *s, Connection *c, const Per
         return r;
 }
 
-int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {
+int supervisor_subscribe(Streams *s, Connection *c, const Perfd__V1__Request *request, Explanation *e) {
         Admission *a = NULL;
         int r;
 
@@ -418,16 +418,16 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
         if (!connection_may_give(c))
                 return refuse(e, REFUSED_INVALID, "bad-request", "a request followed subscribe before its response: wait for the "
                         "response");
-        r = supervisor_refuse_unanswered(s, "a subscription", e);
+        r = supervisor_refuse_unanswered(s->readers, "a subscription", e);
         if (r != 0)
                 return r;
         r = supervisor_admit(s, connection_peer(c)->uid, request->subscribe, &a, e);
         if (r != 0)
                 return r;
-        a->next = s->admissions;
-        s->admissions = a;
+        a->next = s->subscriptions->admissions;
+        s->subscriptions->admissions = a;
         r = admission_remember_peer(a, c, e) ?: supervisor_subscribe_admitted(s, c, request, a, e);
-        a->id = r == 0 ? s->last_subscriber_id : 0; /* 0: nobody's */
+        a->id = r == 0 ? s->subscriptions->last_subscriber_id : 0; /* 0: nobody's */
         if (r != 0) {
                 int given = supervisor_discharge(s, 0);
 
@@ -437,16 +437,16 @@ int supervisor_subscribe(Supervisor *s, Connection *c, const Perfd__V1__Request 
 }
 
 /* Readers hear of subscriptions that end when all words are heard: many may end at once. */
-int supervisor_on_gone(Supervisor *s, uint64_t id, uint32_t number) {
-        Subscription *u = s->by_number[number];
+int supervisor_on_gone(Streams *s, uint64_t id, uint32_t number) {
+        Subscription *u = s->subscriptions->by_number[number];
         int r;
 
         assert(u && u->n_subscribers > 0);
-        s->n_subscribers--;
+        s->readers->n_subscribers--;
         r = supervisor_discharge(s, id);
         if (--u->n_subscribers > 0 || r < 0)
                 return r;
         r = supervisor_end_subscription(s, u);
-        s->owes_snapshot = true;
+        s->subscriptions->owes_snapshot = true;
         return r;
 }

@@ -9,9 +9,7 @@
 
 #include "daemon/base/printable.h"
 #include "daemon/supervisor/events/own.h"
-#include "daemon/supervisor/streams/close.h"
-#include "daemon/supervisor/requests/requests.h"
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/events/specs.h"
 
 bool subscription_grants(const Subscription *u, const Event *event) {
         const SubscriptionGrant *g = u->grant;

@@ -3,6 +3,7 @@
 
 #include "daemon/supervisor/access/access.h"
 #include "daemon/supervisor/subscriptions/routes.h"
+#include "daemon/supervisor/subscriptions/subscriptions.h"
 
 bool subscription_grants(const Subscription *u, const Event *event);
 /* What its samples have to match; NULL: they all do. */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/subscriptions/subscriptions.h"
 
 #define CONDITIONS_OF_UID ((size_t)4096) /* some 20 us of each sample */
 #define CONDITIONS_OF_ALL ((size_t)8192)
@@ -28,27 +28,27 @@ static size_t lesser(size_t a, size_t b) {
 }
 
 /* What all subscribers may have, by the configuration and by what is there. */
-static size_t memory_of_all(const Supervisor *s) {
+static size_t memory_of_all(const Subscriptions *s) {
         const int64_t room = memory_limits_room(&s->memory.limits);
-        const size_t held = s->memory.reserved + queue_account_used(&s->dispatcher.queues);
+        const size_t held = s->memory.reserved + queue_account_used(&s->readers->dispatcher.queues);
 
         if (room == INT64_MAX)
-                return s->config->subscriber_memory;
-        return lesser(s->config->subscriber_memory, at_least_none((int64_t)held + room));
+                return s->settings->config->subscriber_memory;
+        return lesser(s->settings->config->subscriber_memory, at_least_none((int64_t)held + room));
 }
 
-size_t supervisor_queue_max(const Supervisor *s) {
-        return lesser(s->config->subscriber_memory_per_uid, s->config->subscriber_memory);
+size_t supervisor_queue_max(const Subscriptions *s) {
+        return lesser(s->settings->config->subscriber_memory_per_uid, s->settings->config->subscriber_memory);
 }
 
 /* Whether queues hold more by now than they may. */
-static bool set_limits(Supervisor *s, size_t of_all) {
+static bool set_limits(Subscriptions *s, size_t of_all) {
         bool is_short;
 
-        queue_account_set_limit(&s->dispatcher.queues, at_least_none((int64_t)of_all - (int64_t)s->memory.reserved));
-        is_short = queue_account_is_short(&s->dispatcher.queues, 0);
+        queue_account_set_limit(&s->readers->dispatcher.queues, at_least_none((int64_t)of_all - (int64_t)s->memory.reserved));
+        is_short = queue_account_is_short(&s->readers->dispatcher.queues, 0);
         for (UidMemory *m = s->memory.uids; m; m = m->next) {
-                const int64_t left = (int64_t)s->config->subscriber_memory_per_uid - (int64_t)m->reserved;
+                const int64_t left = (int64_t)s->settings->config->subscriber_memory_per_uid - (int64_t)m->reserved;
 
                 queue_account_set_limit(&m->queues, at_least_none(left));
                 is_short |= queue_account_is_short(&m->queues, 0);
@@ -56,7 +56,7 @@ static bool set_limits(Supervisor *s, size_t of_all) {
         return is_short;
 }
 
-static int update_to(Supervisor *s, size_t of_all) {
+static int update_to(Subscriptions *s, size_t of_all) {
         DispatcherCommand *mail;
 
         if (!set_limits(s, of_all))
@@ -65,16 +65,16 @@ static int update_to(Supervisor *s, size_t of_all) {
         if (!mail)
                 return error_origin(-ENOMEM);
         mail->kind = DISPATCHER_SHED;
-        dispatcher_post(&s->dispatcher, mail);
+        dispatcher_post(&s->readers->dispatcher, mail);
         return 0;
 }
 
-int supervisor_update_memory(Supervisor *s) {
+int supervisor_update_memory(Subscriptions *s) {
         thread_assert(THREAD_MAIN);
         return update_to(s, memory_of_all(s));
 }
 
-static UidMemory *find_uid(const Supervisor *s, uid_t uid) {
+static UidMemory *find_uid(const Subscriptions *s, uid_t uid) {
         UidMemory *m = s->memory.uids;
 
         while (m && m->uid != uid)
@@ -82,8 +82,8 @@ static UidMemory *find_uid(const Supervisor *s, uid_t uid) {
         return m;
 }
 
-static int check_reservation(const Supervisor *s, uid_t uid, size_t bytes, size_t of_all, Explanation *e) {
-        const size_t of_uid = s->config->subscriber_memory_per_uid;
+static int check_reservation(const Subscriptions *s, uid_t uid, size_t bytes, size_t of_all, Explanation *e) {
+        const size_t of_uid = s->settings->config->subscriber_memory_per_uid;
         const UidMemory *m = find_uid(s, uid);
         const size_t has = m ? m->reserved : 0;
 
@@ -100,10 +100,10 @@ static int check_reservation(const Supervisor *s, uid_t uid, size_t bytes, size_
                       "%zu bytes for a subscriber: all of them hold %zu of %zu, which is what subscribers.memory (%llu) allows, "
                       "and the memory that this host or perfd's cgroup has left; request a smaller ring or none, or end some "
                       "subscriptions",
-                      bytes, s->memory.reserved, of_all, (unsigned long long)s->config->subscriber_memory);
+                      bytes, s->memory.reserved, of_all, (unsigned long long)s->settings->config->subscriber_memory);
 }
 
-static size_t count_subscribers(const Supervisor *s, uid_t uid) {
+static size_t count_subscribers(const Subscriptions *s, uid_t uid) {
         size_t n = 0;
 
         for (const Admission *a = s->admissions; a; a = a->next)
@@ -111,13 +111,13 @@ static size_t count_subscribers(const Supervisor *s, uid_t uid) {
         return n;
 }
 
-int supervisor_check_places(const Supervisor *s, uid_t uid, Explanation *e) {
-        const size_t all = s->subscribers_max, of_others = all - all / SHARE_OF_ROOT, of_uid = (all + 1) / 2;
+int supervisor_check_places(const Subscriptions *s, uid_t uid, Explanation *e) {
+        const size_t all = s->readers->subscribers_max, of_others = all - all / SHARE_OF_ROOT, of_uid = (all + 1) / 2;
 
-        if (s->n_subscribers >= (uid == 0 ? all : of_others))
+        if (s->readers->n_subscribers >= (uid == 0 ? all : of_others))
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
                               "there are %zu subscribers, and subscribers.max allows %zu, %zu of them for uids other than "
-                              "root", s->n_subscribers,
+                              "root", s->readers->n_subscribers,
                               all, of_others);
         if (uid != 0 && count_subscribers(s, uid) >= of_uid)
                 return refuse(e, REFUSED_EXHAUSTED, "too-many-subscribers",
@@ -125,7 +125,7 @@ int supervisor_check_places(const Supervisor *s, uid_t uid, Explanation *e) {
         return 0;
 }
 
-int supervisor_charge_condition(Supervisor *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e) {
+int supervisor_charge_condition(Subscriptions *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e) {
         if (m->uid == 0)
                 return 0;
         if (cost > CONDITIONS_OF_UID - m->conditions)
@@ -145,12 +145,12 @@ int supervisor_charge_condition(Supervisor *s, UidMemory *m, size_t cost, size_t
         return 0;
 }
 
-void supervisor_discharge_condition(Supervisor *s, UidMemory *m, size_t cost) {
+void supervisor_discharge_condition(Subscriptions *s, UidMemory *m, size_t cost) {
         m->conditions -= cost;
         s->memory.conditions -= cost;
 }
 
-int supervisor_reserve_memory(Supervisor *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e) {
+int supervisor_reserve_memory(Subscriptions *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e) {
         const size_t of_all = memory_of_all(s);
         UidMemory *m = find_uid(s, uid);
         int r;
@@ -174,7 +174,7 @@ int supervisor_reserve_memory(Supervisor *s, uid_t uid, size_t bytes, UidMemory 
         return update_to(s, of_all);
 }
 
-int supervisor_release_memory(Supervisor *s, UidMemory *m, size_t bytes) {
+int supervisor_release_memory(Subscriptions *s, UidMemory *m, size_t bytes) {
         m->reserved -= bytes;
         s->memory.reserved -= bytes;
         if (--m->n_holders == 0) {
@@ -201,7 +201,7 @@ static int on_memory_events(sd_event_source *source, int fd, uint32_t revents, v
         return supervisor_update_memory(userdata);
 }
 
-int supervisor_start_memory(Supervisor *s) {
+int supervisor_start_memory(Subscriptions *s) {
         char text[512];
         int r = memory_limits_find("", &s->memory.limits);
 
@@ -209,14 +209,14 @@ int supervisor_start_memory(Supervisor *s) {
                 return r;
         s->memory.events_fd = memory_limits_watch(&s->memory.limits);
         if (s->memory.events_fd >= 0 && pread(s->memory.events_fd, text, sizeof(text), 0) >= 0) {
-                r = error_origin(sd_event_add_io(s->event, NULL, s->memory.events_fd, EPOLLPRI, on_memory_events, s));
+                r = error_origin(sd_event_add_io(s->operations->event, NULL, s->memory.events_fd, EPOLLPRI, on_memory_events, s));
                 if (r < 0)
                         return r;
         }
         return supervisor_update_memory(s);
 }
 
-void supervisor_free_memory(Supervisor *s) {
+void supervisor_free_memory(Subscriptions *s) {
         for (UidMemory *next; s->memory.uids; s->memory.uids = next) {
                 next = s->memory.uids->next;
                 free(s->memory.uids);

@@ -13,7 +13,7 @@
 #include "daemon/kernel/cgroup/memory-limits.h"
 #include "daemon/stream/queue-account.h"
 
-struct Supervisor;
+typedef struct Subscriptions Subscriptions;
 
 /* What the subscribers of one uid hold; it is there as long as they are. */
 #define SHARE_OF_ROOT 16 /* one part of so many, of all subscribers' memory and places, is for those of root only */
@@ -52,25 +52,25 @@ typedef struct SubscriberMemory {
 #define SUBSCRIBER_MEMORY_NULL ((SubscriberMemory){ .limits = MEMORY_LIMITS_NULL, .events_fd = -1 })
 
 /* The most that the queue of one of its subscribers can ever hold. */
-size_t supervisor_queue_max(const struct Supervisor *s);
+size_t supervisor_queue_max(const Subscriptions *s);
 /* Finds the limits and listens. Behind dispatcher_init(). Negative */
-int supervisor_start_memory(struct Supervisor *s);
+int supervisor_start_memory(Subscriptions *s);
 /* Accepts what was never started. The dispatcher has ended. */
-void supervisor_free_memory(struct Supervisor *s);
+void supervisor_free_memory(Subscriptions *s);
 /*
  * A place for one more subscriber of a uid: nobody but root has more than half of them, and all others together leave some to
  * root. REFUSED_EXHAUSTED
  */
-int supervisor_check_places(const struct Supervisor *s, uid_t uid, Explanation *e);
+int supervisor_check_places(const Subscriptions *s, uid_t uid, Explanation *e);
 /*
  * What a condition costs, for who pays for its subscription: readers ask all of them of each sample, and a reader that asks too much
  * keeps others waiting. Root is not limited. *ret is what to discharge. REFUSED_EXHAUSTED
  */
-int supervisor_charge_condition(struct Supervisor *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e);
-void supervisor_discharge_condition(struct Supervisor *s, UidMemory *m, size_t cost);
+int supervisor_charge_condition(Subscriptions *s, UidMemory *m, size_t cost, size_t *ret, Explanation *e);
+void supervisor_discharge_condition(Subscriptions *s, UidMemory *m, size_t cost);
 /* So many bytes for a uid; refused: it has no more, all have no more, or the host has not. -ENOMEM */
-int supervisor_reserve_memory(struct Supervisor *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e);
+int supervisor_reserve_memory(Subscriptions *s, uid_t uid, size_t bytes, UidMemory **ret, Explanation *e);
 /* They are free again, and perhaps the uid is gone. */
-int supervisor_release_memory(struct Supervisor *s, UidMemory *m, size_t bytes);
+int supervisor_release_memory(Subscriptions *s, UidMemory *m, size_t bytes);
 /* Budgets or limits may have changed: how much queues may hold from now on; who holds more drops it. -ENOMEM */
-int supervisor_update_memory(struct Supervisor *s);
+int supervisor_update_memory(Subscriptions *s);

@@ -3,21 +3,23 @@
  * there is of it, and not all events times all subscriptions. Readers get a table for each event, which is made anew only when
  * who wants the event has changed.
  */
-#include "daemon/supervisor/supervisor.h"
+#include "daemon/supervisor/events/registration.h"
+#include "daemon/supervisor/subscriptions/routes.h"
+#include "daemon/supervisor/subscriptions/subscriptions.h"
 
 void subscription_route_deinit(SubscriptionRoute *r) {
         match_program_unref(r->program);
         encode_plan_unref(r->encoding);
 }
 
-static bool group_is(const Supervisor *s, uint32_t group, bool is_conditional) {
+static bool group_is(const Subscriptions *s, uint32_t group, bool is_conditional) {
         for (uint32_t number = group * BATCH_BITS; number < (group + 1) * BATCH_BITS; number++)
                 if (s->by_number[number])
                         return s->by_number[number]->asks_process == is_conditional;
         return true;
 }
 
-static int take_number_of(const Supervisor *s, uint32_t group, uint32_t *ret) {
+static int take_number_of(const Subscriptions *s, uint32_t group, uint32_t *ret) {
         for (uint32_t bit = 0; bit < BATCH_BITS; bit++)
                 if (!s->by_number[group * BATCH_BITS + bit]) {
                         *ret = group * BATCH_BITS + bit;
@@ -27,13 +29,13 @@ static int take_number_of(const Supervisor *s, uint32_t group, uint32_t *ret) {
 }
 
 /* There are few of them: half are root's, or anybody's who has few. */
-static int check_conditional(const Supervisor *s, uid_t uid, Explanation *e) {
+static int check_conditional(const Subscriptions *s, uid_t uid, Explanation *e) {
         const size_t of_others = CONDITIONAL_MAX / 2, of_uid = CONDITIONAL_MAX / 4;
         size_t n = 0, own = 0;
 
         if (uid == 0)
                 return 0;
-        for (const Subscription *u = s->subscriptions; u; u = u->next)
+        for (const Subscription *u = s->first; u; u = u->next)
                 if (u->asks_process && u->payer && u->payer->uid != 0) {
                         n++;
                         own += u->payer->uid == uid;
@@ -45,7 +47,7 @@ static int check_conditional(const Supervisor *s, uid_t uid, Explanation *e) {
                       "%zu and %zu are allowed; equal ones share", (unsigned)uid, own, n, of_uid, of_others);
 }
 
-int supervisor_take_number(const Supervisor *s, Subscription *u, uid_t uid, Explanation *e) {
+int supervisor_take_number(const Subscriptions *s, Subscription *u, uid_t uid, Explanation *e) {
         int r = u->asks_process ? check_conditional(s, uid, e) : 0;
 
         if (r != 0)

@@ -21,7 +21,7 @@
 #define FIELDS_MAX 1024    /* of one subscription */
 #define ENCODINGS_MAX 64 /* of one event: choices of payload and fields, and one more for all fields with each payload */
 
-typedef struct Supervisor Supervisor;
+typedef struct Subscriptions Subscriptions;
 typedef struct Registration Registration; /* supervisor/supervisor.h */
 typedef struct Subscription Subscription;
 
@@ -101,7 +101,7 @@ int registration_route_table(Registration *g, RouteTable **ret);
  * For one that is not linked yet. As long as there are few subscriptions, all that readers decide are of group 0; those that the
  * dispatcher decides have groups of their own, from the other end. REFUSED_EXHAUSTED.
  */
-int supervisor_take_number(const Supervisor *s, Subscription *u, uid_t uid, Explanation *e);
+int supervisor_take_number(const Subscriptions *s, Subscription *u, uid_t uid, Explanation *e);
 /* Nobody wants it any more. */
 void registration_unroute(Registration *g);
 /* Without a word to the subscriptions, which are gone, or never knew of it. */

@@ -2,7 +2,6 @@
  * What subscribers want, compiled for each event. Equal wishes share one subscription, so one number, one program and one
  * encoding, whatever the number of subscribers; events that come later are added to those whose patterns select them.
  */
-#include "daemon/supervisor/supervisor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "daemon/base/glob.h"
 #include "daemon/base/log.h"
 #include "daemon/encode/descriptor.h"
+#include "daemon/supervisor/events/registered.h"
 #include "daemon/supervisor/subscriptions/grants.h"
 #include "daemon/supervisor/subscriptions/subscription.h"
 
@@ -35,12 +35,12 @@ Subscription *subscription_free(Subscription *u) {
         free(u);
         return NULL;
 }
-void supervisor_free_subscriptions(Supervisor *s) {
-        for (Subscription *u = s->subscriptions, *next; u; u = next) {
+void supervisor_free_subscriptions(Subscriptions *s) {
+        for (Subscription *u = s->first, *next; u; u = next) {
                 next = u->next;
                 subscription_free(u);
         }
-        s->subscriptions = NULL;
+        s->first = NULL;
 }
 
 bool subscription_selects(const Subscription *u, const Event *event) {
@@ -123,7 +123,7 @@ int subscription_describe(const Subscription *u, size_t *first, uint8_t **ret_by
 }
 
 /* The bytes move. */
-static int supervisor_tell(Supervisor *s, DispatcherCommand said, uint8_t *bytes, size_t n) {
+static int supervisor_tell(Subscriptions *s, DispatcherCommand said, uint8_t *bytes, size_t n) {
         DispatcherCommand *mail = malloc(sizeof(*mail));
 
         if (!mail) {
@@ -133,16 +133,16 @@ static int supervisor_tell(Supervisor *s, DispatcherCommand said, uint8_t *bytes
         *mail = said;
         mail->bytes = bytes;
         mail->n_bytes = n;
-        dispatcher_post(&s->dispatcher, mail);
+        dispatcher_post(&s->readers->dispatcher, mail);
         return 0;
 }
 
-static int supervisor_tell_described(Supervisor *s, const Subscription *u, uint8_t *bytes, size_t n) {
-        return supervisor_tell(s, (DispatcherCommand){ .kind = DISPATCHER_DESCRIBE, .number = u->number, .cut = s->n_cuts }, bytes, n);
+static int supervisor_tell_described(Subscriptions *s, const Subscription *u, uint8_t *bytes, size_t n) {
+        return supervisor_tell(s, (DispatcherCommand){ .kind = DISPATCHER_DESCRIBE, .number = u->number, .cut = s->readers->n_cuts }, bytes, n);
 }
 
-int supervisor_route_event(Supervisor *s, Registration *g) {
-        for (Subscription *u = s->subscriptions; u; u = u->next) {
+int supervisor_route_event(Subscriptions *s, Registration *g) {
+        for (Subscription *u = s->first; u; u = u->next) {
                 size_t first = u->n_routes, n;
                 uint8_t *bytes;
                 int r;
@@ -164,7 +164,7 @@ int supervisor_route_event(Supervisor *s, Registration *g) {
         return 0;
 }
 
-int supervisor_describe_event(Supervisor *s, const Registration *g) {
+int supervisor_describe_event(Subscriptions *s, const Registration *g) {
         for (size_t i = 0; i < g->n_routes; i++) {
                 const Subscription *u = g->routes[i].subscription;
                 const Subscription one = { .routes = &u->routes[g->routes[i].at], .n_routes = 1 };
@@ -182,12 +182,13 @@ int supervisor_describe_event(Supervisor *s, const Registration *g) {
 
 /* What subscribers are told of an event that is no more: behind everything older than `at`, to those who began by `cut`. */
 typedef struct Removal {
+        Subscriptions *subscriptions;
         Event *event; /* a reference */
         nsec_t at;
         uint64_t cut;
 } Removal;
 
-static void tell_removal(Supervisor *s, const Removal *removal) {
+static void tell_removal(Subscriptions *s, const Removal *removal) {
         const Event *event = removal->event;
         Perfd__V1__EventRef ref = PERFD__V1__EVENT_REF__INIT, *refs[] = { &ref };
         Perfd__V1__Packet packet = PERFD__V1__PACKET__INIT;
@@ -196,7 +197,7 @@ static void tell_removal(Supervisor *s, const Removal *removal) {
         ref.name = event->spec.name;
         packet.removed = refs;
         packet.n_removed = 1;
-        for (const Subscription *u = s->subscriptions; u; u = u->next) {
+        for (const Subscription *u = s->first; u; u = u->next) {
                 const DispatcherCommand said = { .kind = DISPATCHER_REMOVED, .number = u->number, .at = removal->at, .cut = removal->cut };
                 size_t n = perfd__v1__packet__get_packed_size(&packet);
                 uint8_t *bytes;
@@ -212,18 +213,18 @@ static void tell_removal(Supervisor *s, const Removal *removal) {
         }
 }
 
-static void release_removal(Supervisor *s, void *object) {
+static void release_removal(Readers *s, void *object) {
         Removal *removal = object;
 
         if (!s->answering.is_abandoned)
-                tell_removal(s, removal);
+                tell_removal(removal->subscriptions, removal);
         event_unref(removal->event);
         free(removal);
 }
 
 /* Behind its last sample: a reader that does not answer now still has some in its ring, and knows nothing of this. */
-void supervisor_tell_removed(Supervisor *s, const Registration *g) {
-        nsec_t now = clock_now(s->attr.clock);
+void supervisor_tell_removed(Subscriptions *s, const Registration *g) {
+        nsec_t now = clock_now(s->readers->attr.clock);
         Removal *removal = malloc(sizeof(*removal));
 
         if (!removal) {
@@ -231,8 +232,8 @@ void supervisor_tell_removed(Supervisor *s, const Registration *g) {
                                "no memory to notify subscribers that %s is removed", g->event->spec.name);
                 return;
         }
-        *removal = (Removal){ .event = event_ref(g->event), .at = g->latest > now ? g->latest : now, .cut = s->n_cuts };
-        supervisor_defer(s, release_removal, removal);
+        *removal = (Removal){ .subscriptions = s, .event = event_ref(g->event), .at = g->latest > now ? g->latest : now, .cut = s->readers->n_cuts };
+        supervisor_defer(s->readers, release_removal, removal);
 }
 
 static int take_globs(Subscription *u, Explanation *e) {
@@ -349,19 +350,19 @@ static const Pattern *find_glob(const Subscription *u, const char *text) {
 }
 
 /* A name is looked up; a glob is matched with the names of events until it matches one. */
-static int check_pattern(const Supervisor *s, const Subscription *u, const char *pattern, Explanation *e) {
+static int check_pattern(const Subscriptions *s, const Subscription *u, const char *pattern, Explanation *e) {
         const Pattern *glob = find_glob(u, pattern);
-        bool any = supervisor_find(s, pattern);
+        bool any = supervisor_find(s->events, pattern);
         const PendingEvent *pending;
         int r = checkpoint(e);
 
-        for (const Registration *g = s->registrations; g && r == 0 && !any && glob; g = g->next) {
+        for (const Registration *g = s->events->registrations; g && r == 0 && !any && glob; g = g->next) {
                 any = glob_match(glob, g->event->spec.name) && subscription_grants(u, g->event);
                 r = checkpoint(e);
         }
         if (r != 0 || any)
                 return r;
-        pending = supervisor_find_pending(s, pattern);
+        pending = supervisor_find_pending(s->events, pattern);
         if (pending)
                 return refuse(e, REFUSED_NOT_FOUND, "pending", "%s is pending, because it cannot be opened now: %s", pattern,
                               pending->why);
@@ -371,14 +372,14 @@ static int check_pattern(const Supervisor *s, const Subscription *u, const char 
 }
 
 /* One walk over the fields of all events, until each that is asked for was seen. */
-static int check_fields(const Supervisor *s, const Subscription *u, Explanation *e) {
+static int check_fields(const Subscriptions *s, const Subscription *u, Explanation *e) {
         const Strings *fields = &u->fields.list;
         _cleanup_free_ bool *seen = calloc(fields->n + 1, sizeof(*seen));
         size_t n_seen = 0, at;
 
         if (!seen)
                 return error_origin(-ENOMEM);
-        for (const Registration *g = s->registrations; g && n_seen < fields->n; g = g->next) {
+        for (const Registration *g = s->events->registrations; g && n_seen < fields->n; g = g->next) {
                 const Plan *plan = g->event->plan;
                 int r = checkpoint(e);
 
@@ -400,7 +401,7 @@ static int check_fields(const Supervisor *s, const Subscription *u, Explanation 
         return 0;
 }
 
-int subscription_check(const Supervisor *s, const Subscription *u, Explanation *e) {
+int subscription_check(const Subscriptions *s, const Subscription *u, Explanation *e) {
         int r = 0;
 
         for (size_t i = 0; i < u->patterns.list.n && r == 0; i++)
@@ -408,11 +409,11 @@ int subscription_check(const Supervisor *s, const Subscription *u, Explanation *
         return r == 0 ? check_fields(s, u, e) : r;
 }
 
-int subscription_compile(const Supervisor *s, Subscription *u, Explanation *e) {
+int subscription_compile(const Subscriptions *s, Subscription *u, Explanation *e) {
         Explanation why = EXPLANATION_NULL, first = EXPLANATION_NULL;
         int refused = 0;
 
-        for (Registration *g = s->registrations; g; g = g->next) {
+        for (Registration *g = s->events->registrations; g; g = g->next) {
                 int r;
 
                 r = checkpoint(e);

@@ -1,0 +1,17 @@
+/* What perfd was started with, and the configuration that holds. Main thread only. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "config/config.h"
+#include "daemon/base/clock.h"
+
+typedef struct Settings {
+        Config *config;
+        Config *access;       /* whose access.rules hold: of perfd's own file, whatever was applied since */
+        Config *started_with; /* what its keys with .restart say holds until the end */
+        char *config_path;       /* NULL: defaults */
+        char *runtime_directory; /* overrides the paths of the sockets */
+        bool loads_own_config;   /* a reload: root's file, whoever asks for it */
+        nsec_t started;
+} Settings;
