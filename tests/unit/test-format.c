@@ -62,6 +62,9 @@ static void test_printk_strings(void **state) {
                                                     "\nprint fmt: \"%s %p\", REC->s, REC->other\n");
         _cleanup_(plan_unrefp) Plan *none = parse_text("\tfield:const char ** s;\toffset:8;\tsize:8;\tsigned:0;\n"
                                                        "\nprint fmt: \"%p\", REC->s\n");
+        _cleanup_(plan_unrefp) Plan *numbers = parse_text("\tfield:const char * s;\toffset:8;\tsize:8;\tsigned:0;\n"
+                                                          "\nprint fmt: \"%s %p\", REC->so, REC->some\n");
+        _cleanup_(plan_unrefp) Plan *call = parse_file("syscalls.sys_enter_openat"); /* filename is one of user space */
         const PlanField *f = plan_find(p, "s");
 
         assert_true(printk_strings_are_wanted(p));
@@ -71,6 +74,8 @@ static void test_printk_strings(void **state) {
         assert_int_equal(f->n_values, 2);
         assert_int_equal(plan_find(p, "other")->n_values, 0);
         assert_false(printk_strings_are_wanted(none));
+        assert_false(printk_strings_are_wanted(numbers));
+        assert_false(printk_strings_are_wanted(call));
 }
 
 static void test_numbers_and_arrays(void **state) {
