@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/perfctl/near-event.h"
 #include "client/perfctl/spec-options.h"
 #include "client/perfctl/target.h"
 
@@ -126,8 +127,12 @@ static int add_specs(Perfctl *p, perfd_event_spec *specs, size_t n, EventWords *
         __attribute__((cleanup(perfd_result_freep))) perfd_result *result = NULL;
         const perfd_ref_row *ref;
 
-        if (perfd_add_temporary(p->client, specs, n, &result) != 0)
-                return target_fail(p, specs_mistaken_text(specs, n, perfd_client_error(p->client)->reason));
+        if (perfd_add_temporary(p->client, specs, n, &result) != 0) {
+                int r = target_fail(p, specs_mistaken_text(specs, n, perfd_client_error(p->client)->reason));
+
+                near_event_tell(p, specs, n);
+                return r;
+        }
         for (size_t i = 0; (ref = perfd_result_ref(result, i)); i++)
                 event_words_take(names, ref->name);
         for (size_t i = 0; perfd_result_note(result, i); i++)

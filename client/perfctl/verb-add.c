@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/near-event.h"
 #include "client/perfctl/quantity.h"
 #include "client/perfctl/refs.h"
 #include "client/perfctl/spec-options.h"
@@ -42,8 +43,11 @@ static int add_specs(Perfctl *p, EventWords *words, perfd_event_spec *specs) {
                         return r;
                 r = send_specs(p, words, specs, &result); /* also if nothing was found: it says why */
         }
-        if (r != 0)
-                return target_fail(p, specs_mistaken_text(specs, words->n, perfd_client_error(p->client)->reason));
+        if (r != 0) {
+                r = target_fail(p, specs_mistaken_text(specs, words->n, perfd_client_error(p->client)->reason));
+                near_event_tell(p, specs, words->n);
+                return r;
+        }
         refs_print(p, result);
         for (size_t i = 0; perfd_result_note(result, i); i++)
                 (void)perfctl_fail(p, PERFCTL_OK, "%s", perfd_result_note(result, i));

@@ -42,6 +42,17 @@ def test_names_of_other_tools():
             equal(run(daemon, "list"), "", "what runs after a mistake")
 
 
+def test_near_names():
+    """A word that no event has: the tracepoint that looks alike, or that of the system call; nothing for one that is like none."""
+    with perfd.Daemon() as daemon:
+        for word, event in (("sched_swich", "sched:sched_switch"), ("openat", "syscalls:sys_enter_openat"), ("nothing_like_it_at_all", None)):
+            for verb in ("add",), ("watch", "--count", "1"), ("count", "--for", "1ms"):
+                failed = start(daemon, *verb, word)
+                err = finish(failed)[1]
+                equal((failed.returncode, err.splitlines()[-1] if event else "did you mean" in err),
+                      (1, f"perfctl: {verb[0]}: '{word}': did you mean '{event}'?" if event else False), f"{verb[0]} {word}")
+
+
 def test_arguments_of_functions():
     """Seven arguments of a function of libc, which was found as ld.so finds it, and what it returns."""
     libc = ctypes.CDLL("libc.so.6")
