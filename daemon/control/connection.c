@@ -58,6 +58,7 @@ Connection *connection_free(Connection *c) {
                 }
         if (c->control->gone)
                 c->control->gone(c->control->userdata, c->id);
+        precedence_deinit(c->control, &c->precedence);
         sd_event_source_disable_unref(c->source);
         sd_event_source_disable_unref(c->patience);
         frame_reader_deinit(&c->in);
@@ -171,6 +172,7 @@ bool connection_give(Connection *c, int *ret_fd, uint8_t **ret_unsent, size_t *r
                 return false;
         *ret_unsent = TAKE_PTR(c->out);
         *ret_n_unsent = c->n_out;
+        precedence_deinit(c->control, &c->precedence);
         c->source = sd_event_source_disable_unref(c->source);
         *ret_fd = TAKE_FD(c->fd);
         c->given = true;
@@ -418,14 +420,6 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userda
                 return 0;
         }
         return connection_progress(c);
-}
-
-int connections_restore_precedence(Control *control, int (*restore)(Precedence *p, sd_event_source *source)) {
-        int r = 0;
-
-        for (Connection *c = control->connections; c && r >= 0; c = c->next)
-                r = restore(&c->precedence, c->source);
-        return r;
 }
 
 void connection_new(Control *control, int fd, const Peer *peer) {

@@ -55,8 +55,8 @@ struct Control {
         unsigned n_connections;
         unsigned n_given; /* sockets that were given away and are not closed yet: kept by the owner */
         uint64_t last_id;
-        bool has_lowered;  /* a source of the control socket is among the others (precedence.c) */
-        unsigned n_others; /* turns that these had since */
+        struct Precedence *lowered; /* of sources of the control socket that are among the others (precedence.c) */
+        unsigned n_others;          /* turns that these had since */
         nsec_t idle_after; /* a silence of so long behind the last answer, or the beginning, is one; less is a client at work */
         void (*gone)(void *userdata, uint64_t id); /* of a connection that is no more, or NULL */
         bool (*keeps)(void *userdata, uint64_t id); /* something ends with the connection: it is never idle; or NULL */

@@ -59,6 +59,7 @@ Listener *listener_free(Listener *l) {
                         *p = l->next;
                         break;
                 }
+        precedence_deinit(l->control, &l->precedence);
         sd_event_source_disable_unref(l->source);
         sd_event_source_disable_unref(l->pause);
         listener_remove_path(l);

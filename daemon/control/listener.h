@@ -10,16 +10,19 @@
  * nobody starves: a turn of the others may be the list of all events, and there may be a thousand of them.
  */
 typedef struct Precedence {
+        struct Precedence *next;  /* of those that are among the others: Control.lowered */
+        sd_event_source *lowered; /* borrowed, while it is */
         bool is_of_control;
-        bool is_set;
         unsigned n_turns; /* that it had before others */
 } Precedence;
 
 #define PRECEDENCE_TURNS 8  /* of one source of the control socket */
 #define PRECEDENCE_OTHERS 4 /* of the others behind them */
 
-/* Negative: fatal. */
+/* Of a source of the control socket. Negative: fatal. */
 int precedence_set(Precedence *p, sd_event_source *source);
+/* Before the source goes. */
+void precedence_deinit(Control *c, Precedence *p);
 /* When it has a turn. */
 int precedence_count(Control *c, Precedence *p, sd_event_source *source);
 
@@ -43,8 +46,6 @@ Listener *listener_free(Listener *l);
 /* Takes the fd. Without the memory for it, the kernel's or ours, the peer is refused. */
 void connection_new(Control *control, int fd, const Peer *peer);
 Connection *connection_free(Connection *c);
-/* Calls it for each; negative: what it says. */
-int connections_restore_precedence(Control *control, int (*restore)(Precedence *p, sd_event_source *source));
 /* The same, and why in a response that belongs to no request, if the peer can take that at once. */
 void connection_end(Connection *c, const char *reason, const char *text);
 /* Its fd is of the reserve. */
