@@ -381,7 +381,7 @@ static void test_named_containers(void **state) {
                    "[{\"id\":\"" ID_B "\",\"names\":[\"shop-1\"]},{\"id\":\"" ID_0 "\",\"names\":[\"idle\"]}]");
         check_refused(CGROUP_BY_CONTAINER, "shop-1", REFUSED_INVALID, "ambiguous-container", ID_A ", " ID_B ";");
         check_resolves(CGROUP_BY_CONTAINER, "podman://shop-1", libpod);
-        check_refused(CGROUP_BY_CONTAINER, "idle", REFUSED_NOT_FOUND, "unknown-container", "podman has it (" ID_0_SHORT ")");
+        check_refused(CGROUP_BY_CONTAINER, "idle", REFUSED_NOT_FOUND, "unknown-container", "podman knows it (" ID_0_SHORT ")");
         assert_int_equal(fate_of("idle"), CGROUP_FATE_STOPPED);
         assert_int_equal(fate_of(ID_0), CGROUP_FATE_STOPPED);
         assert_int_equal(fate_of(ID_0_SHORT), CGROUP_FATE_STOPPED);
