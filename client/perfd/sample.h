@@ -1,0 +1,79 @@
+/*
+ * Parts of samples that an event's attr asked for; 0, NULL or empty where it did not. All functions: any item may be asked, in
+ * its callback only; what they give is valid until the callback returns.
+ */
+#pragma once
+
+#include "declarations.h"
+#include "field.h"
+#include "item.h"
+
+PERFD_BEGIN_DECLARATIONS
+
+/* running < enabled: scale by enabled / running. running 0: not counted, which is not 0. */
+typedef struct perfd_read_value {
+        uint64_t value;
+        uint64_t enabled, running; /* ns */
+        uint64_t lost;             /* samples of it that the kernel could not write */
+} perfd_read_value;
+
+/* An entry of the branch stack: addresses. */
+typedef struct perfd_branch {
+        uint64_t from, to;
+        bool mispredicted, predicted; /* neither: not known */
+        bool in_transaction, abort;
+        uint32_t cycles;              /* since the branch before; 0: not known */
+        uint32_t type, spec, new_type, privilege; /* PERF_BR_*, _SPEC_*, _NEW_*, _PRIV_* of linux/perf_event.h */
+        uint64_t counters;            /* as the CPU packs them */
+} perfd_branch;
+
+/* PERF_SAMPLE_REGS_USER, PERF_SAMPLE_REGS_INTR. */
+typedef struct perfd_registers {
+        uint32_t abi;     /* PERF_SAMPLE_REGS_ABI_*; 0: there were none */
+        uint32_t machine; /* EM_* of elf.h */
+        uint64_t mask;
+        const uint64_t *values; /* by rising bit of mask */
+        size_t n_values;
+} perfd_registers;
+
+/* What it has cost, in a unit of the hardware: cycles of a load. */
+typedef struct perfd_weight {
+        uint64_t full;             /* PERF_SAMPLE_WEIGHT; or the others, PERF_SAMPLE_WEIGHT_STRUCT */
+        uint32_t var1, var2, var3;
+} perfd_weight;
+
+/* union perf_mem_data_src */
+typedef struct perfd_data_source {
+        uint64_t raw;
+        uint32_t op, level, snoop, lock, dtlb, level_number, remote, snoop_extra, blocked, hops;
+} perfd_data_source;
+
+/* PERF_SAMPLE_TRANSACTION. */
+typedef struct perfd_transaction {
+        uint32_t flags; /* PERF_TXN_* */
+        uint32_t abort_code;
+} perfd_transaction;
+
+/* Of a sample, or of a PERFD_READ item: in the order of perfd_item_event()->counters. */
+size_t perfd_item_read(const perfd_item *item, const perfd_read_value **ret_values);
+/* Newest first. */
+size_t perfd_item_branches(const perfd_item *item, const perfd_branch **ret_branches);
+/* Which of the hardware's entries the newest branch is; false: not known. */
+bool perfd_item_branch_hw_index(const perfd_item *item, uint64_t *ret_index);
+const perfd_registers *perfd_item_user_registers(const perfd_item *item);
+const perfd_registers *perfd_item_interrupt_registers(const perfd_item *item);
+/* Of a bit of perfd_registers.mask, as perf-script(1) calls it: "IP", "x0"; NULL: not known. */
+const char *perfd_register_name(uint32_t machine, unsigned bit);
+/* From the stack pointer upwards. */
+perfd_text perfd_item_user_stack(const perfd_item *item);
+const perfd_weight *perfd_item_weight(const perfd_item *item);
+const perfd_data_source *perfd_item_data_source(const perfd_item *item);
+const perfd_transaction *perfd_item_transaction(const perfd_item *item);
+uint64_t perfd_item_physical_address(const perfd_item *item);
+uint64_t perfd_item_cgroup_id(const perfd_item *item);
+uint64_t perfd_item_data_page_size(const perfd_item *item);
+uint64_t perfd_item_code_page_size(const perfd_item *item);
+perfd_text perfd_item_aux_bytes(const perfd_item *item);
+uint64_t perfd_item_sample_id(const perfd_item *item);
+
+PERFD_END_DECLARATIONS

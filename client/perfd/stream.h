@@ -1,0 +1,156 @@
+/*
+ * Streams: items as they happen. A client that has subscribed is a stream until its end, and takes no more requests. The caller
+ * owns the loop: it waits with poll(2), or with perfd_client_wait(), and calls perfd_client_process().
+ */
+#pragma once
+
+#include "client.h"
+#include "declarations.h"
+#include "descriptor.h"
+#include "item.h"
+#include "ledger.h"
+
+PERFD_BEGIN_DECLARATIONS
+
+typedef enum perfd_order {
+        PERFD_ORDER_TIME = 0, /* by time across CPUs */
+        PERFD_ORDER_CPU = 1,  /* of each CPU as it comes: cheapest */
+} perfd_order;
+
+/* What of a sample is sent: its fields, the record's raw bytes, or both. */
+typedef enum perfd_payload {
+        PERFD_PAYLOAD_FIELDS = 0,
+        PERFD_PAYLOAD_RAW = 1,
+        PERFD_PAYLOAD_BOTH = 2,
+} perfd_payload;
+
+/* What the daemon does when this subscriber is too slow for its queue. */
+typedef enum perfd_overflow {
+        PERFD_OVERFLOW_DROP_OLDEST = 0,
+        PERFD_OVERFLOW_DROP_NEWEST = 1,
+        PERFD_OVERFLOW_DISCONNECT = 2,
+} perfd_overflow;
+
+/* LOST, LOST_SAMPLES, THROTTLE and UNTHROTTLE have none: they come always. */
+#define PERFD_RECORD_BIT(record)                                                                                       \
+        ((uint32_t)1 << ((record) < PERFD_SWITCH ? (record) - PERFD_COMM : (record) - PERFD_SWITCH + 4))
+
+/* What is to come, and how. Times are ns, sizes bytes. */
+typedef struct perfd_subscription {
+        size_t size;
+        const char *const *events; /* names or globs; none: every event, also those added later */
+        size_t n_events;
+        const char *where;         /* filter expression, evaluated in the daemon */
+        const char *const *fields; /* only these of each event; none: all */
+        size_t n_fields;
+        perfd_order order;
+        perfd_payload payload;
+        perfd_overflow overflow;
+        uint64_t queue_bytes;      /* 0: the daemon's default */
+        uint32_t records;          /* PERFD_RECORD_BIT() of each side record wanted */
+        uint64_t latency;          /* ns that a sample may lie in its CPU's ring; 0: what costs the host least */
+        uint32_t ring_bytes;       /* of memory shared with the daemon, a power of two, 64 KiB to 16 MiB; 0: what is best */
+} perfd_subscription;
+
+#define PERFD_NO_RING UINT32_MAX /* ring_bytes: the stream comes by the socket */
+
+#define PERFD_SUBSCRIPTION_INIT { .size = sizeof(perfd_subscription) }
+
+/* How the stream is, which comes before anything else. */
+typedef struct perfd_start {
+        const char *clock;   /* "monotonic", "monotonic-raw", "boottime", "realtime" */
+        int64_t wall_offset; /* add it to a time to get nanoseconds since 1970 */
+        const char *host;
+        const char *kernel;
+        uint32_t n_cpus;
+        perfd_order order;
+        perfd_payload payload;
+        perfd_overflow overflow;
+        uint64_t queue_bytes;
+        uint32_t ring_bytes; /* 0: the stream comes by the socket */
+} perfd_start;
+
+/* How many items of one event a gap has. */
+typedef struct perfd_gap_event {
+        uint32_t id;      /* 0: side records of the host */
+        const char *name; /* "" for these, and where no descriptor came */
+        uint64_t items;
+} perfd_gap_event;
+
+/* What this subscriber did not get. */
+typedef struct perfd_gap {
+        const char *reason; /* "outbox", "memory" */
+        uint64_t first_sequence, last_sequence;
+        uint64_t items;
+        uint64_t from, to;  /* times of the first and of the last item that is missing */
+        const perfd_gap_event *events;
+        size_t n_events;
+} perfd_gap;
+
+/* Why the stream has ended, and its sum. */
+typedef struct perfd_end {
+        const char *reason;         /* "stopped", "shutdown", "overflow", "limit" */
+        uint64_t received;          /* items that came, counted here: has to be own->sent */
+        uint64_t missed;            /* items of all gaps: has to be own->dropped "outbox" and "memory" */
+        const perfd_result *ledger; /* the closing ledger, valid during the callback */
+        const perfd_subscriber_ledger *own; /* the row of this stream; NULL if there is none */
+        /*
+         * What was lost while the stream was there, at all stages, of what it has asked for: a count for each reason, only of
+         * those above 0. "outbox" and "late" are of this stream; "probe_missed" are hits that the kernel could not count;
+         * "side_records" is what a full ring lost of its side records, which say who tasks are.
+         */
+        const perfd_count *lost;
+        size_t n_lost;
+} perfd_end;
+
+/*
+ * Called from perfd_client_process(), in the order of the stream; any may be NULL. What they are given is valid until
+ * they return, but for events. They must not free the client; perfd_stream_stop() is allowed.
+ */
+typedef struct perfd_callbacks {
+        size_t size;
+        void (*start)(void *userdata, const perfd_start *start);
+        void (*event)(void *userdata, const perfd_event *event); /* before its first item */
+        void (*item)(void *userdata, const perfd_item *item);
+        void (*gap)(void *userdata, const perfd_gap *gap);       /* at the place of what is missing */
+        void (*removed)(void *userdata, uint32_t id, const char *name);
+        void (*end)(void *userdata, const perfd_end *end);
+} perfd_callbacks;
+
+#define PERFD_CALLBACKS_INIT { .size = sizeof(perfd_callbacks) }
+
+/*
+ * Waits for the daemon's yes; from then on the connection is this stream, which comes by perfd_client_process().
+ * On PERFD_E_REFUSED the connection stays usable for other requests.
+ */
+int perfd_subscribe(perfd_client *client, const perfd_subscription *subscription, const perfd_callbacks *callbacks,
+                    void *userdata);
+
+/* Asks for the end; what is on its way and the `end` callback still come. A second one does nothing. PERFD_E_STATE. */
+int perfd_stream_stop(perfd_client *client);
+
+/* For poll(2): the socket, -1 if there is none, and what to wait for (POLLIN, POLLOUT). */
+int perfd_client_fd(const perfd_client *client);
+short perfd_client_events(const perfd_client *client);
+
+/*
+ * Reads and writes what can be without waiting, at most about a megabyte and a ring, and calls back for what came. 0: go on
+ * waiting; PERFD_E_ENDED, PERFD_E_CLOSED, PERFD_E_PROTOCOL (also for a gap in the sequence that nobody explains).
+ */
+int perfd_client_process(perfd_client *client);
+
+/*
+ * For ppoll(2): when perfd_client_process() is to be called at the latest, also if nothing can be read; ns of CLOCK_MONOTONIC,
+ * UINT64_MAX: only when something can. Ask for it each time before waiting, or never: who asks promises to call it by then,
+ * whatever else may happen, so that the daemon need not wake it at each tick, which costs the traced host more than what is
+ * done with the samples.
+ */
+uint64_t perfd_client_due(perfd_client *client);
+
+/*
+ * Waits until perfd_client_process() is to be called, for whom nothing else is to be waited for: by the fd, the events and the
+ * time above. 0, also after a signal: call it then; what ppoll(2) says, PERFD_E_STATE without a connection.
+ */
+int perfd_client_wait(perfd_client *client);
+
+PERFD_END_DECLARATIONS
