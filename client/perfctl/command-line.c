@@ -73,9 +73,9 @@ static int fail_unknown_verb(const Perfctl *p, const char *name) {
 
         if (ours)
                 return fail_usage(p, "unknown verb '%s': the closest one is `perfctl %s`", name, ours);
-        for (size_t i = 0; verbs[i]; i++)
-                if (!verbs[i]->hidden)
-                        near_add(&near, verbs[i]->name);
+        for (size_t i = 0; p->verbs[i]; i++)
+                if (!p->verbs[i]->hidden)
+                        near_add(&near, p->verbs[i]->name);
         return fail_usage(p, "unknown verb '%s'%s%s%s", name, near.best ? ", did you mean '" : "",
                           near.best ? near.best : "", near.best ? "'?" : "");
 }
@@ -177,7 +177,7 @@ static int take_letters(Perfctl *p, int argc, char **argv, int *i) {
 
 static int take_word(Perfctl *p, char *word) {
         if (!p->verb) {
-                p->verb = verb_find(word);
+                p->verb = verb_find(p->verbs, word);
                 return p->verb ? 0 : fail_unknown_verb(p, word);
         }
         p->arguments[p->n_arguments++] = word;

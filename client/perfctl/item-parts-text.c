@@ -8,6 +8,7 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 
+#include "client/perfctl/item-line.h"
 #include "client/perfctl/sample-words.h"
 #include "client/perfctl/text.h"
 

@@ -13,11 +13,6 @@ void parts_put_json(Json *j, const perfd_item *item);
 /* "counters" of an item: an array. */
 void read_put_json(Json *j, const perfd_item *item);
 
-/* "name=" on the item's line, with what parts it from what is before it. */
-void pair_begin(ItemText *t, const char *name);
-/* "NAME " of a line of its own, below the item's. */
-void line_begin(ItemText *t, const char *name);
-
 /* Pairs of a record behind its name, and of a sample. */
 void record_put_text(ItemText *t, const perfd_item *item);
 void parts_put_text(ItemText *t, const perfd_item *item);

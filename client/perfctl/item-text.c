@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/perfctl/item-line.h"
 #include "client/perfctl/item-parts.h"
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/text.h"
@@ -13,40 +14,6 @@
 #define WHO_WIDTH ((size_t)24)
 #define CPU_WIDTH ((size_t)3)
 #define EVENT_WIDTH_MAX ((size_t)40) /* a longer one moves what is behind it */
-#define LINE_NAME_WIDTH ((size_t)16)
-
-/* SGR of ECMA-48: colours that can be read on black and on white. */
-#define HEADING "1"
-#define EVENT "1"
-#define NAME "36"
-#define MISSING "31"
-
-static void put_padding(Output *o, size_t n) {
-        while (n-- > 0)
-                output_put_char(o, ' ');
-}
-
-static void colour_begin(const ItemText *t, const char *colour) {
-        if (!t->has_colours)
-                return;
-        output_put(t->out, "\033[", 2);
-        output_put_string(t->out, colour);
-        output_put_char(t->out, 'm');
-}
-
-static void colour_end(const ItemText *t) {
-        if (t->has_colours)
-                output_put(t->out, "\033[0m", 4);
-}
-
-/* Behind a column that is `length` long. */
-static void column_end(const ItemText *t, size_t length, size_t width) {
-        if (t->is_padded) {
-                put_padding(t->out, length < width ? width - length : 0);
-                output_put(t->out, "  ", 2);
-        } else
-                output_put_char(t->out, '\t');
-}
 
 void item_text_add_event(ItemText *t, const char *name) {
         size_t length = strlen(name), least = strlen("EVENT");
@@ -76,7 +43,7 @@ static void wrap_end(ItemText *t) {
 static void heading_put(ItemText *t) {
         t->has_heading = true;
         wrap_begin(t);
-        colour_begin(t, HEADING);
+        colour_begin(t, COLOUR_HEADING);
         heading_put_column(t, "TIME", TIME_WIDTH(t->time.form));
         heading_put_column(t, "CPU", CPU_WIDTH);
         heading_put_column(t, "TASK", WHO_WIDTH);
@@ -144,30 +111,6 @@ static void put_value(const ItemText *t, const perfd_item *item, size_t i, const
                 free(text);
 }
 
-void pair_begin(ItemText *t, const char *name) {
-        if (t->has_pair)
-                output_put_char(t->out, ' ');
-        else
-                column_end(t, 0, 0);
-        t->has_pair = true;
-        colour_begin(t, NAME);
-        text_put_string(t->out, name);
-        colour_end(t);
-        output_put_char(t->out, '=');
-}
-
-void line_begin(ItemText *t, const char *name) {
-        if (t->is_padded) {
-                put_padding(t->out, LINE_NAME_WIDTH - strlen(name));
-                output_put_string(t->out, name);
-                output_put_char(t->out, ' ');
-        } else {
-                output_put_char(t->out, '\t');
-                output_put_string(t->out, name);
-                output_put_char(t->out, '\t');
-        }
-}
-
 static void put_hexadecimal(ItemText *t, const char *name, uint64_t number) {
         if (number == 0)
                 return;
@@ -221,17 +164,17 @@ static void put_event(ItemText *t, const perfd_event *event) {
         const char *name = event ? event->name : "-";
         size_t length = strlen(name);
 
-        colour_begin(t, EVENT);
+        colour_begin(t, COLOUR_EVENT);
         text_put(t->out, name, length);
         colour_end(t);
         if (t->is_padded)
-                put_padding(t->out, length < t->event_width ? t->event_width - length : 0);
+                padding_put(t->out, length < t->event_width ? t->event_width - length : 0);
         t->has_pair = false;
 }
 
 static void put_cpu(ItemText *t, uint32_t cpu) {
         if (t->is_padded)
-                put_padding(t->out, digits(cpu) < CPU_WIDTH ? CPU_WIDTH - digits(cpu) : 0);
+                padding_put(t->out, digits(cpu) < CPU_WIDTH ? CPU_WIDTH - digits(cpu) : 0);
         output_put_number(t->out, cpu);
         column_end(t, 0, 0);
 }
@@ -286,7 +229,7 @@ void gap_print_text(ItemText *t, const perfd_gap *gap) {
                 heading_put(t);
         time_text_put(&t->time, o, gap->from, t->is_padded);
         column_end(t, 0, 0);
-        colour_begin(t, MISSING);
+        colour_begin(t, COLOUR_MISSING);
         output_print(o, "--- %" PRIu64 " items are missing (", gap->items);
         text_put_string(o, gap->reason);
         output_put_string(o, "), until ");

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "client/perfctl/perfctl.h"
+#include "client/perfctl/memory.h"
 
 void output_init(Output *o, int fd) {
         o->fd = fd;

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "client/perfctl/memory.h"
 #include "client/perfctl/output.h"
 #include "client/perfctl/verb.h"
 #include "client/perfd.h"
@@ -23,6 +24,7 @@ typedef struct OptionValues {
 } OptionValues;
 
 struct Perfctl {
+        const Verb *const *verbs; /* all that there are; ended by NULL */
         const Verb *verb;
         const char *socket; /* --socket, or NULL */
         bool json;
@@ -36,9 +38,6 @@ struct Perfctl {
         perfd_client *client;
         Output out;
 };
-
-/* Memory that a command line tool cannot go on without: says so and ends. */
-void *must_have(void *memory);
 
 /* The value of an option of this verb, NULL if it was not given. */
 const char *perfctl_get(const Perfctl *p, const char *option);

@@ -7,14 +7,6 @@
 #include "client/perfctl/perfctl.h"
 #include "client/perfctl/text.h"
 
-void *must_have(void *memory) {
-        if (!memory) {
-                fputs("perfctl: out of memory\n", stderr);
-                exit(PERFCTL_FAILED);
-        }
-        return memory;
-}
-
 int perfctl_fail(const Perfctl *p, int code, const char *format, ...) {
         char *message;
         va_list ap;

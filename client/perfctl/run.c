@@ -34,7 +34,7 @@ int perfctl_run(int argc, char **argv) {
         static Perfctl p; /* large, and there is one */
         int r;
 
-        p = (Perfctl){ .human = isatty(STDOUT_FILENO) };
+        p = (Perfctl){ .verbs = verbs, .human = isatty(STDOUT_FILENO) };
         output_init(&p.out, STDOUT_FILENO);
         (void)signal(SIGPIPE, SIG_IGN);
         r = command_line_parse(&p, argc, argv);

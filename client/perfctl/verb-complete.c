@@ -11,26 +11,15 @@
 #include "client/perfctl/stat.h"
 #include "client/perfctl/text.h"
 
-void complete_offer(Perfctl *p, const char *word, const char *prefix, const char *candidate) {
-        size_t n = strlen(prefix);
-
-        if (strncmp(prefix, word, strlen(word) < n ? strlen(word) : n) == 0 &&
-            (strlen(word) <= n || strncmp(candidate, word + n, strlen(word) - n) == 0)) {
-                output_put_string(&p->out, prefix);
-                text_put_string(&p->out, candidate);
-                output_put_char(&p->out, '\n');
-        }
-}
-
 static void offer_options(Perfctl *p, const char *word, const Option *options) {
         for (; options->name; options++)
                 complete_offer(p, word, "--", options->name);
 }
 
 static void offer_verbs(Perfctl *p, const char *word) {
-        for (size_t i = 0; verbs[i]; i++)
-                if (!verbs[i]->hidden)
-                        complete_offer(p, word, "", verbs[i]->name);
+        for (size_t i = 0; p->verbs[i]; i++)
+                if (!p->verbs[i]->hidden)
+                        complete_offer(p, word, "", p->verbs[i]->name);
 }
 
 /* Each group once, before the names, which cannot begin with a '@'. */
@@ -201,7 +190,7 @@ static void read_words(Perfctl *p, Line *l) {
                 else if (!l->waiting && *word != '-' && l->verb)
                         add_event(l, word);
                 if (!l->verb && *word != '-')
-                        l->verb = verb_find(word);
+                        l->verb = verb_find(p->verbs, word);
         }
 }
 

@@ -46,9 +46,9 @@ void help_print_all(Perfctl *p, FILE *instead) {
                 o->fd = fileno(instead);
         }
         output_print(o, "usage: perfctl [--socket PATH] [--json] VERB [ARGUMENT...]\n\nverbs:\n");
-        for (size_t i = 0; verbs[i]; i++)
-                if (!verbs[i]->hidden)
-                        print_entry(o, verbs[i]->name, 12, verbs[i]->help);
+        for (size_t i = 0; p->verbs[i]; i++)
+                if (!p->verbs[i]->hidden)
+                        print_entry(o, p->verbs[i]->name, 12, p->verbs[i]->help);
         output_print(o, "\noptions of all verbs:\n");
         print_options(o, global_options);
         output_print(o, "\nSee `perfctl help VERB` and perfctl(1) for details.\n");
@@ -102,12 +102,12 @@ static int help_run(Perfctl *p) {
         const Verb *verb;
 
         if (p->n_arguments == 1) {
-                verb = verb_find(p->arguments[0]);
+                verb = verb_find(p->verbs, p->arguments[0]);
                 if (!verb) {
                         Near near = near_of(p->arguments[0]);
 
-                        for (size_t i = 0; verbs[i]; i++)
-                                near_add(&near, verbs[i]->name);
+                        for (size_t i = 0; p->verbs[i]; i++)
+                                near_add(&near, p->verbs[i]->name);
                         return perfctl_fail(p, PERFCTL_USAGE, "unknown verb '%s'%s%s%s", p->arguments[0],
                                             near.best ? ", did you mean '" : "", near.best ? near.best : "",
                                             near.best ? "'?" : "");
@@ -118,9 +118,9 @@ static int help_run(Perfctl *p) {
                 help_print_all(p, NULL);
                 return PERFCTL_OK;
         }
-        for (size_t i = 0; verbs[i]; i++)
-                if (!verbs[i]->hidden)
-                        print_verb_json(p, verbs[i]);
+        for (size_t i = 0; p->verbs[i]; i++)
+                if (!p->verbs[i]->hidden)
+                        print_verb_json(p, p->verbs[i]);
         return PERFCTL_OK;
 }
 

@@ -54,8 +54,10 @@ extern const Verb verb_status, verb_list, verb_available, verb_show, verb_add, v
         verb_filter, verb_period, verb_plan, verb_apply, verb_watch, verb_count, verb_stat, verb_emit, verb_ledger, verb_doctor, verb_validate, verb_reload, verb_version,
         verb_help, verb_complete;
 
-/* verbs.c */
-extern const Verb *const verbs[]; /* ended by NULL */
-extern const Option global_options[]; /* ended by one without a name */
+/* verbs.c: ended by NULL; for main alone, others have Perfctl.verbs */
+extern const Verb *const verbs[];
+/* command-line.c: ended by one without a name */
+extern const Option global_options[];
 
-const Verb *verb_find(const char *name);
+/* verb.c: NULL if none of them is called so. */
+const Verb *verb_find(const Verb *const *table, const char *name);

@@ -1,0 +1,12 @@
+#include "client/perfctl/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void *must_have(void *memory) {
+        if (!memory) {
+                fputs("perfctl: out of memory\n", stderr);
+                exit(EXIT_FAILURE);
+        }
+        return memory;
+}
