@@ -94,7 +94,7 @@ static int check_field(const Perfctl *p, const char *option, const KeyName *name
                 return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' of %s is not an array of numbers: [ ] cannot follow", option,
                                     f->name, row->spec->name);
         if (name->element >= 0 && f->count > 0 && name->element >= f->count)
-                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' of %s has the elements 0 to %" PRIu32 ", but no %" PRId64, option,
+                return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' of %s has the elements 0 to %" PRIu32 ", and not %" PRId64, option,
                                     f->name, row->spec->name, f->count - 1, name->element);
         if (strcmp(option, "hist") == 0 && !field_is_number(f))
                 return perfctl_fail(p, PERFCTL_USAGE, "--hist: '%s' of %s is a text, and a histogram is of numbers", f->name,

@@ -29,7 +29,7 @@ static int parse_size(const Perfctl *p, uint64_t *ret) {
 }
 
 static int fail_name(const Perfctl *p, const char *option, const char *text) {
-        return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is no field, nor an element of one, as args[2]%s", option, text,
+        return perfctl_fail(p, PERFCTL_USAGE, "--%s: '%s' is not a field, nor an element of one, as args[2]%s", option, text,
                             strcmp(option, "by") == 0 ? ", nor any of " KEY_PARTS : "");
 }
 

@@ -24,7 +24,7 @@ typedef enum RouteShape {
         ROUTES_ONE,       /* one, or none */
 } RouteShape;
 
-/* A path has all steps of those before it at hand, for what it can not take. */
+/* A path has all steps of those before it at hand, for what it cannot take. */
 typedef enum SamplePath {
         PATH_GENERAL,     /* reader/take.c: any record */
         PATH_IN_PLACE,    /* reader/drain.c: decoded where it lies */

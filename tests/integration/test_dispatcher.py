@@ -40,7 +40,7 @@ def test_status_at_once():
                 wait_until(lambda: stalled(daemon) == {last}, "the reader does not answer for long")
                 equal(dispatcher_stalled(daemon), 0, "the dispatcher, of which that takes longer")
                 wait_until(lambda: dispatcher_stalled(daemon) > 0, "the dispatcher does not answer for long")
-                check("to a request whether it continues" in daemon.stderr(), daemon.stderr())
+                check("since it was asked whether it continues" in daemon.stderr(), daemon.stderr())
             wait_until(lambda: dispatcher_stalled(daemon) == 0, "the dispatcher answers again")
             equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
         answers_again(daemon)

@@ -376,7 +376,7 @@ def test_add_read():
 
 
 def end_by(syscall, error, specs, ask, paths=()):
-    """What perfd says when a system call fails in the middle of a request which it a required system call failed."""
+    """What perfd says when a system call fails in the middle of a request that it cannot do without."""
     need_strace(syscall)
     with Daemon(config=CONFIG) as daemon, daemon.client() as client:
         client.request(add=pb.AddRequest(events=specs))

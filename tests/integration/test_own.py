@@ -232,8 +232,8 @@ def test_foreign_processes():
         for target in *(pb.Target(pids=[line.process.pid]) for line in lines.values()), *(pb.Target(tids=[line.process.pid])
             for line in lines.values()), \
                       pb.Target(pids=[1]), pb.Target(pids=[daemon.pid]), pb.Target(pids=[os.getpid()]), pb.Target(pids=[pid, 1]):
-            no_add(ann, ["is not granted: it is no process of uid 4001"], spec(GETPPID, target=target))
-            no_add(ann, ["is not granted: it is no process of uid 4001"], spec(interval=SECOND, target=target))
+            no_add(ann, ["is not granted: the process must have uid 4001"], spec(GETPPID, target=target))
+            no_add(ann, ["is not granted: the process must have uid 4001"], spec(interval=SECOND, target=target))
         for words, refused_spec in {
                 "on others than": spec(interval=SECOND), "not your own": spec("cpu-clock", interval=SECOND,
                     target=pb.Target(cgroups=["/"])),
@@ -276,7 +276,7 @@ def test_own_by_perfctl():
         done = perfctl(daemon, ANN, "stat", "task-clock", "cs", "--pid", pid, "--count", "1", "--interval", "100ms")
         check(done.returncode == 0 and "task-clock" in done.stdout, f"{done}")
         done = perfctl(daemon, ANN, "watch", GETPPID, "--pid", bobs.hear()[0])
-        check(done.returncode == 1 and "is not granted: it is no process of uid 4001" in done.stderr, f"{done}")
+        check(done.returncode == 1 and "is not granted: the process must have uid 4001" in done.stderr, f"{done}")
 
 
 def test_own_where():

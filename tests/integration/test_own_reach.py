@@ -152,7 +152,7 @@ def test_capability_of_sessions():
                 if is_own:
                     ann.request(remove=pb.SelectRequest(names=temporary(ann, added)))
                 else:
-                    no_add(ann, ["is not granted: it is no process of uid 4001"], added)
+                    no_add(ann, ["is not granted: the process must have uid 4001"], added)
 
 
 def test_child_that_changes_its_uid():
@@ -351,7 +351,7 @@ def test_a_person_with_perfctl():
                    ("watch", "secret"): decides, ("doctor",): decides, ("ledger",): decides, ("reload",): decides,
                    ("watch", "sched:sched_switch", "--pid", pid): decides, ("watch", GETPPID, "--cgroup", "/"): decides,
                    ("watch", f"uprobe:{PERFCTL}:main", "--pid", pid): decides,
-                   ("watch", GETPPID, "--pid", str(bobs.process.pid)): "it is no process of uid 65534"}
+                   ("watch", GETPPID, "--pid", str(bobs.process.pid)): "the process must have uid 65534"}
         for words, expected in no_rule.items():
             done = perfctl(daemon, EVE, *words)
             check(done.returncode == 1 and expected in done.stderr, f"{words}: {done.returncode}, {done.stderr}, {done.stdout}")

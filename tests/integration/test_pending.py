@@ -117,7 +117,7 @@ groups:
                 fire.fire("syscalls", 1000)
             shutil.copy(FIRE, program)
             wait_until(lambda: not reasons(daemon), "the probe to be there")
-            check("hits is not pending any more" in daemon.stderr(), daemon.stderr())
+            check("hits is no longer pending" in daemon.stderr(), daemon.stderr())
             os.rmdir(path)
             wait_until(lambda: states(daemon)["calls"][2], "the cgroup to be missed")
             stream.stop()
@@ -355,7 +355,7 @@ def test_unchanged_stays():
             os.unlink(program)
             perfctl(daemon, "reload")
             check(states(daemon)["hits"][0], "it runs on")
-            check("hits goes on as it is" in daemon.stderr(), daemon.stderr())
+            check("hits remains as it is" in daemon.stderr(), daemon.stderr())
             with open(os.path.join(daemon.directory, "perfd.yaml"), "w", encoding="utf-8") as f:
                 f.write(config.replace("name: hits", "name: hits, include-self: true"))
             perfctl(daemon, "reload")

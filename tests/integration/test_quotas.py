@@ -68,7 +68,7 @@ def test_places_of_subscribers():
         for _ in range(14):
             subscribe(SOMEBODY)
         refuse(SOMEBODY, "there are 30 subscribers, and subscribers.max allows 32, 30 of them for uids other than root")
-        refuse(1000, "30 of them to others than root")
+        refuse(1000, "30 of them for uids other than root")
         for _ in range(2):
             subscribe(0)
         refuse(0, "there are 32 subscribers")
@@ -101,7 +101,7 @@ def test_costly_conditions():
         for i in range(2):
             subscribe(SOMEBODY, costly(i))
         refuse(SOMEBODY, costly(3), f"as much as 1408 comparisons of numbers: those of the subscriptions of uid {SOMEBODY} cost 2816")
-        refuse(1000, costly(4), "all subscriptions but root's cost 6912, and 8192")
+        refuse(1000, costly(4), "all subscriptions except root's cost 6912, and 8192")
         subscribe(0, costly(5))
         first.socket.close()
         wait_until(lambda: daemon.status().n_subscribers == 36, "the end of the first one")

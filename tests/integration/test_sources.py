@@ -479,7 +479,7 @@ def test_refusals():
     ]
     if os.path.isdir("/sys/bus/event_source/devices/msr"):
         cases += [("unknown-term", "NOT_FOUND", "evnt.*event", None, {"event": "msr/evnt=1/", "interval": 10**9}),
-                  ("bad-term", "INVALID", "from 0 to 0x1, and 0x2", None, {"event": "uprobe/retprobe=2/"})]
+                  ("bad-term", "INVALID", "is 0 to 0x1, and 0x2", None, {"event": "uprobe/retprobe=2/"})]
     with Daemon() as daemon, daemon.client() as client:
         before = state(daemon)
         wrong = []

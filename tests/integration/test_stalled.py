@@ -232,7 +232,7 @@ def test_noticed_by_streams():
                 out, said = watch.communicate(timeout=perfd.PATIENCE)
                 equal((watch.returncode, out.count("calls"), said.count("500 items, nothing lost")), (1, 500, 1), f"{said}")
                 check(f"(reader-{last}, tid {tid}) has not responded" in daemon.stderr() and
-                      "when it was asked how far it is" in daemon.stderr(), daemon.stderr())
+                      "since it was asked how far it is" in daemon.stderr(), daemon.stderr())
                 equal(stalled(daemon), {last}, "CPUs whose reader does not answer")
         finally:
             watch.kill()

@@ -126,7 +126,7 @@ def test_unit_that_does_not_run():
     with Daemon() as daemon, daemon.client() as client, Fire() as fire:
         for verb in ("add", CALLS), ("watch", CALLS), ("count", CALLS), ("stat", CALLS):
             lines = perfctl(daemon, *verb, "--unit", name, status=1).stderr.splitlines()
-            check(f"no cgroup belongs to a unit '{name}': it does not run" in lines[0], lines)
+            check(f"no cgroup belongs to a unit '{name}': it is not running" in lines[0], lines)
             check(len(lines) == 2 and f"by a glob, as --unit '{glob}', or by an event of the configuration" in lines[1], lines)
         wait_until(lambda: names(daemon) == [], "what was refused to be gone")
         perfctl(daemon, "add", CALLS, "--filter", f"id == {GETPPID}", "--unit", glob)

@@ -307,7 +307,7 @@ static void test_nothing_allowed(void **state) {
                  "ended by then",
                  "run perfd in the host's pid namespace (docker --pid=host, hostPID: true)");
         check_no(&r, "capabilities", "none; refused for lack of CAP_PERFMON",
-                 "AmbientCapabilities=CAP_PERFMON in perfd's unit, for all that is refused here");
+                 "AmbientCapabilities=CAP_PERFMON in perfd's unit, for everything that is refused here");
         doctor_report_deinit(&r);
 }
 
@@ -321,7 +321,7 @@ static void test_newer_kernel(void **state) {
         strcat(tracing, "/nowhere");
         r = examine();
         check_no(&r, "capabilities", "none; refused for lack of CAP_PERFMON CAP_SYS_ADMIN",
-                 "AmbientCapabilities=CAP_PERFMON CAP_SYS_ADMIN in perfd's unit, for all that is refused here");
+                 "AmbientCapabilities=CAP_PERFMON CAP_SYS_ADMIN in perfd's unit, for everything that is refused here");
         doctor_report_deinit(&r);
 }
 

@@ -214,7 +214,7 @@ static void test_lies(void **state) {
                 { huge_symbols, "would end after the file's" },
                 { odd_symbols, "not of 1 bytes each" },
                 { absent_symbols, "no uncompressed bytes" },
-                { linked_nowhere, "names a section 60000" },
+                { linked_nowhere, "refers to a section 60000" },
                 { linked_elsewhere, "should hold names" },
                 { open_strings, "should hold names" },
                 { few_versions, "one version for each of" },

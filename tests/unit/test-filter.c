@@ -43,8 +43,8 @@ static const Diagnostic parse_mistakes[] = {
         { "args[1", 7, "']'" }, { "args[1)", 7, "']'" }, { "5[1]", 2, "found '['" }, { "args[0][1]", 8, "found '['" },
 
         { "u8 == 0x", 7, "hexadecimal digits" }, { "u8 == 0xg", 9, "'g' is not a digit of a hexadecimal" }, { "u8 == "
-                "12a", 9, "'a' is no digit" },
-        { "u8 == 08", 8, "octal" }, { "u8 == 1.5", 8, "'.' is no digit" }, { "u64 == 18446744073709551616", 8, "64 bits" },
+                "12a", 9, "'a' is not a digit" },
+        { "u8 == 08", 8, "octal" }, { "u8 == 1.5", 8, "'.' is not a digit" }, { "u64 == 18446744073709551616", 8, "64 bits" },
         { "u64 == 0x10000000000000000", 8, "64 bits" }, { "s64 == -9223372036854775809", 8, "64 bits" },
 
         { "comm == \"abc", 9, "unterminated text: expected another \"" }, { "comm == 'abc\"", 9, "another '" },
@@ -54,8 +54,8 @@ static const Diagnostic parse_mistakes[] = {
         { "comm ~ \"[!\\x01-\\xff]\"", 9, "no character" }, { "comm ~ \"[a", 8, "unterminated" }, { "comm ~ \"[a-\"", 9, "needs its ]" },
 
         { "!u8 == 1", 1, "!(... == ...)" }, { "!u8 & 1", 1, "!(... & ...)" }, { "u8 && !(s8) | 4", 7, "!(... | ...)" },
-        { "1 < u8 < 5", 8, "do not chain" }, { "u8 & 1 == 1 & s8 == 2", 18, "do not chain" }, { "(u8 == 1) == 1", 2, "no operand of '=='" },
-        { "u8 == (s8 == 1)", 8, "no operand of '=='" }, { "(u8 && s8) & 4", 2, "no operand of '&'" }, { "4 | !u8", 5, "found '!'" },
+        { "1 < u8 < 5", 8, "do not chain" }, { "u8 & 1 == 1 & s8 == 2", 18, "do not chain" }, { "(u8 == 1) == 1", 2, "cannot be an operand of '=='" },
+        { "u8 == (s8 == 1)", 8, "cannot be an operand of '=='" }, { "(u8 && s8) & 4", 2, "cannot be an operand of '&'" }, { "4 | !u8", 5, "found '!'" },
         { "u8 & (!s8)", 8, "cannot be an operand" }, { "\"abc\"", 1, "neither true nor false" }, { "u8 && \"abc\"", 7, "neither true" },
         { "!\"abc\"", 2, "neither true" }, { "\"a\" == \"a\"", 8, "and neither is a field" }, { "comm < \"a\"", 6, "not with <" },
         { "5 == \"abc\"", 6, "a text with a number" }, { "\"abc\" != 5", 1, "a text with a number" }, { "comm ~ abc", 8, "pattern in quotes" },
@@ -67,23 +67,23 @@ static const struct {
         Refusal refusal;
         Diagnostic mistake;
 } compile_mistakes[] = {
-        { REFUSED_NOT_FOUND, { "u8 == 1 && prev_com == \"a\"", 12, "'prev_com' is no field of test:event; did you mean 'prev_comm'?" } },
+        { REFUSED_NOT_FOUND, { "u8 == 1 && prev_com == \"a\"", 12, "'prev_com' is not a field of test:event; did you mean 'prev_comm'?" } },
         { REFUSED_NOT_FOUND, { "nothing", 1, "'nothing' is not a field of test:event. It has: u8, s8" } },
         { REFUSED_NOT_FOUND, { "comm == bash", 9, "a text into quotes" } },
         { REFUSED_NOT_FOUND, { "flags & O_CRAET", 9, "no value of 'flags'; did you mean 'O_CREAT'?" } },
         { REFUSED_NOT_FOUND, { "flags & \"O_CRAET\"", 9, "did you mean 'O_CREAT'?" } },
-        { REFUSED_NOT_FOUND, { "flags && O_CREAT", 10, "'O_CREAT' is no field" } }, /* another comparison */
-        { REFUSED_NOT_FOUND, { "u8 & O_CREAT", 6, "'O_CREAT' is no field" } },
-        { REFUSED_NOT_FOUND, { "flags & O_CREAT[0]", 9, "'O_CREAT' is no field" } },
-        { REFUSED_NOT_FOUND, { "ip == 1", 1, "'ip' is no field" } },
-        { REFUSED_NOT_FOUND, { "sample.u8", 1, "'sample.u8' is no field" } },
-        { REFUSED_NOT_FOUND, { "1 || x", 6, "'x' is no field" } }, /* also where nothing depends on it */
+        { REFUSED_NOT_FOUND, { "flags && O_CREAT", 10, "'O_CREAT' is not a field" } }, /* another comparison */
+        { REFUSED_NOT_FOUND, { "u8 & O_CREAT", 6, "'O_CREAT' is not a field" } },
+        { REFUSED_NOT_FOUND, { "flags & O_CREAT[0]", 9, "'O_CREAT' is not a field" } },
+        { REFUSED_NOT_FOUND, { "ip == 1", 1, "'ip' is not a field" } },
+        { REFUSED_NOT_FOUND, { "sample.u8", 1, "'sample.u8' is not a field" } },
+        { REFUSED_NOT_FOUND, { "1 || x", 6, "'x' is not a field" } }, /* also where nothing depends on it */
         { REFUSED_INVALID, { "prev_comm == 5", 14, "'prev_comm' is a text, and this is a number" } },
         { REFUSED_INVALID, { "prev_comm == u8 & 3", 14, "is a text, and this is a number" } },
         { REFUSED_INVALID, { "u8 == prev_comm", 7, "'prev_comm' is a text, and cannot be compared with a number" } },
-        { REFUSED_INVALID, { "u8 == \"abc\"", 7, "'u8' is a number, and is not compared with a text" } },
-        { REFUSED_INVALID, { "u8 == \"a\"", 7, "'u8' is a number, and is not" } }, /* not a character */
-        { REFUSED_INVALID, { "state == \"R*\"", 10, "'state' is a number, and is not" } },
+        { REFUSED_INVALID, { "u8 == \"abc\"", 7, "'u8' is a number, and cannot be compared with a text" } },
+        { REFUSED_INVALID, { "u8 == \"a\"", 7, "'u8' is a number, and cannot" } }, /* not a character */
+        { REFUSED_INVALID, { "state == \"R*\"", 10, "'state' is a number, and cannot" } },
         { REFUSED_INVALID, { "u8 ~ \"abc\"", 1, "'u8' is a number" } },
         { REFUSED_INVALID, { "prev_comm & 4", 1, "has no bits" } },
         { REFUSED_INVALID, { "4 | prev_comm", 5, "has no bits" } },
@@ -95,9 +95,9 @@ static const struct {
         { REFUSED_INVALID, { "args == 1", 1, "'args' is an array" } },
         { REFUSED_INVALID, { "list", 1, "'list' is an array" } },
         { REFUSED_INVALID, { "args[3] == 1", 1, "'args' has the elements 0 to 2, and not 3" } },
-        { REFUSED_INVALID, { "u8[0] == 1", 1, "'u8' is no array" } },
-        { REFUSED_INVALID, { "cpu[0] == 1", 1, "'cpu' is no array" } },
-        { REFUSED_INVALID, { "prev_comm[0] == 'p'", 1, "'prev_comm' is no array" } },
+        { REFUSED_INVALID, { "u8[0] == 1", 1, "'u8' is not an array" } },
+        { REFUSED_INVALID, { "cpu[0] == 1", 1, "'cpu' is not an array" } },
+        { REFUSED_INVALID, { "prev_comm[0] == 'p'", 1, "'prev_comm' is not an array" } },
         { REFUSED_INVALID, { "blob == 1", 1, "neither a number nor a text" } },
 };
 
@@ -147,7 +147,7 @@ static void test_no_plan(void **state) {
 
         assert_int_equal(filter_parse("perod == 1", &f, &e), 0);
         assert_int_equal(filter_compile(f, NULL, &p, &e), REFUSED_NOT_FOUND);
-        assert_string_equal(e.text, "'perod' is no field of this event; did you mean 'period'? "
+        assert_string_equal(e.text, "'perod' is not a field of this event; did you mean 'period'? "
                                     "It has: pid, tid, cpu, time, ip, addr, period, comm, uid, exe, cgroup, container, unit");
         assert_int_equal(e.position, 1);
 }
@@ -184,10 +184,10 @@ static void test_limits(void **state) {
         check_limit("u8", "||u8", 255, "", 0, NULL);
         check_limit("u8", "||u8", 256, "", 3 + 4 * 255 + 2, "256 names");
         check_limit("", "!", 64, "u8", 0, NULL);
-        check_limit("", "!", 65, "u8", 65, "64 ( and !");
+        check_limit("", "!", 65, "u8", 65, "64 nested ( and !");
         check_limit("", "(", 64, "", 65, "ends where");
-        check_limit("", "(", 65, "", 65, "64 ( and !");
-        check_limit("", "!(", 33, "u8", 65, "64 ( and !");
+        check_limit("", "(", 65, "", 65, "64 nested ( and !");
+        check_limit("", "!(", 33, "u8", 65, "64 nested ( and !");
         check_limit("u8 || (s8) || !s8 || ", "(s8) || ", 100, "s8", 0, NULL); /* beside each other is not deep */
         check_limit("comm ~ \"*", "?", 64, "*\"", 0, NULL);
         check_limit("comm ~ \"*", "?", 65, "*\"", 8, "at most 64");

@@ -298,11 +298,11 @@ static void test_count_usage(void **state) {
         assert_usage(WORDS("count"), "which events? as in");
         assert_usage(WORDS("count", "mine", "--top", "0"), "--top: '0' is not a number above 0\n");
         assert_usage(WORDS("count", "mine", "--json", "--top", "5"), "--top applies to tables only");
-        assert_usage(WORDS("count", "mine", "--by", ""), "--by: '' is no field, nor an element of one, as args[2], nor any of comm,");
+        assert_usage(WORDS("count", "mine", "--by", ""), "--by: '' is not a field, nor an element of one, as args[2], nor any of comm,");
         assert_usage(WORDS("count", "mine", "--by", "a,b,a"), "--by: 'a' was already given\n");
-        assert_usage(WORDS("count", "mine", "--by", "args[x]"), "--by: 'args[x]' is no field");
-        assert_usage(WORDS("count", "mine", "--by", "sample.state"), "--by: 'sample.state' is no field");
-        assert_usage(WORDS("count", "mine", "--hist", "sample.pid"), "--hist: 'sample.pid' is no field");
+        assert_usage(WORDS("count", "mine", "--by", "args[x]"), "--by: 'args[x]' is not a field");
+        assert_usage(WORDS("count", "mine", "--by", "sample.state"), "--by: 'sample.state' is not a field");
+        assert_usage(WORDS("count", "mine", "--hist", "sample.pid"), "--hist: 'sample.pid' is not a field");
         assert_usage(WORDS("count", "mine", "--interval", "0s"), "--interval: '0s' is not a time such as 500ms, 1s, 1m\n");
         assert_usage(WORDS("count", "mine", "--for", "x"), "--for: 'x' is not a time");
         assert_usage(WORDS("count", "mine", "--queue", "x"), "--queue: 'x' is not a size");

@@ -252,9 +252,9 @@ static void test_refused(void **state) {
                 { "cpu_core", { "period", "" }, REFUSED_INVALID, "bad-term", 11, "period=..." },
                 { "cpu_core", { "period", "0" }, REFUSED_INVALID, "bad-term", 11, "at least 1" },
                 { "cpu_core", { "period", "5", "freq", "5" }, REFUSED_INVALID, "bad-term", 0, "contradict" },
-                { "cpu_core", { "event", "1", "event", "1" }, REFUSED_INVALID, "bad-term", 21, "already given" },
+                { "cpu_core", { "event", "1", "event", "1" }, REFUSED_INVALID, "bad-term", 21, "given twice" },
                 { "cpu_core", { "cpu-cycles", "", "mem-loads", "" }, REFUSED_INVALID, "bad-term", 21, "two events" },
-                { "cpu_core", { "cpu-cycles", "1" }, REFUSED_INVALID, "bad-term", 11, "has no value" },
+                { "cpu_core", { "cpu-cycles", "1" }, REFUSED_INVALID, "bad-term", 11, "takes no value" },
                 { "cpu_core", { "asks", "" }, REFUSED_INVALID, "bad-term", 0, "give one" },
                 { "cpu_core", { "broken", "" }, REFUSED_NOT_FOUND, "unknown-term", 0, "nonsense" },
         };

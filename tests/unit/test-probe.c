@@ -284,7 +284,7 @@ static void test_symbols(void **state) {
         check_symbol("lone", "vfs_read", "lone.isra.0"); /* the first alternate that resolves, in whatever form */
         check_symbol("twice", "vfs_read", "vfs_read");
         check_no_symbol("twice", NULL, REFUSED_INVALID, "ambiguous-symbol",
-                        "2 functions of this kernel go by the name 'twice': twice at 0xffffffff81000200, twice at "
+                        "2 functions of this kernel are called 'twice': twice at 0xffffffff81000200, twice at "
                         "0xffffffff81000300.");
         check_no_symbol("many", "gone", REFUSED_INVALID, "ambiguous-symbol",
                         "many.constprop.0 at 0xffffffff81000700, many");
@@ -337,8 +337,8 @@ static void test_symbols_place(void **state) {
         check_place(NULL, 0xffffffff81000100, "vfs_read+0x0");
         check_place("vfs_read", 0, "vfs_read+0x0");
         check_place("vfs_read", 0xff, "vfs_read+0xff");
-        check_no_place("vfs_read", 0x110, "it is twice+0x10,");
-        check_no_place("vfs_read", UINT64_MAX, "behind vfs_read");
+        check_no_place("vfs_read", 0x110, "it is twice+0x10;");
+        check_no_place("vfs_read", UINT64_MAX, "after vfs_read");
         check_no_place("rest.isra.", 0x1000000, "not an address of a function"); /* in data */
         check_no_place(NULL, 0xffffffff82000010, "not an address of a function");
         check_no_place(NULL, 0x1000, "not an address of a function");

@@ -67,7 +67,7 @@ static void test_broken(void **state) {
                 { "perfd events 1 0", "does not begin" },
                 { "perfd events 1\n", "does not begin" },
                 { "perfd events 1 0 \n", "does not begin" },
-                { "perfd events 1 -1\n", "has 0 bytes behind its first line" },
+                { "perfd events 1 -1\n", "has 0 bytes after its first line" },
                 { "perfd events 2 0\n", "is a state file of version 2, and this perfd supports 1" },
                 { "perfd events 1 99999999999999999999999999\n", "has 0 bytes" },
                 { "perfd events 111111111111111111111111111111111111111111111111111111 0\n", "does not begin" },

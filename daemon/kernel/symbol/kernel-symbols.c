@@ -297,11 +297,11 @@ int kernel_symbols_check(const char *text, size_t length, const char *symbol, ui
         if (address < begin || !holder.is_text || holder.address == 0)
                 return refuse(e, REFUSED_INVALID, "bad-address",
                               "0x%" PRIx64 "%s%s is not an address of a function of this kernel", offset,
-                              symbol ? " behind " : "", symbol ? symbol : "");
+                              symbol ? " after " : "", symbol ? symbol : "");
         if (symbol && holder.address != begin)
-                return refuse(e, REFUSED_INVALID, "bad-address", "%s+0x%" PRIx64 " is not inside %s: it is %.*s+0x%" PRIx64 ": "
-                        "use that name to probe it", symbol, offset, symbol,
-                              (int)holder.name.n, holder.name.at, address - holder.address);
+                return refuse(e, REFUSED_INVALID, "bad-address", "%s+0x%" PRIx64 " is not inside %s: it is %.*s+0x%" PRIx64
+                              "; use that name to probe it", symbol, offset, symbol, (int)holder.name.n, holder.name.at,
+                              address - holder.address);
         (void)snprintf(ret, KERNEL_SYMBOL_TEXT_SIZE, "%.*s+0x%" PRIx64,
                        symbol ? (int)strlen(symbol) : (int)holder.name.n, symbol ? symbol : holder.name.at,
                        address - holder.address);

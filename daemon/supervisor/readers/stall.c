@@ -115,7 +115,7 @@ static void set_stalled(Readers *s, uint32_t slot, const char *asked) {
         a->n_missed = 0;
         s->answering.n++;
         log_print_with(LOG_ERR, MESSAGE_READER_STALLED, LOG_FIELDS({ "CPU", LOG_NUMBER(s->cpus[slot]) }),
-                       "the reader of CPU %u (%s, tid %d) has not responded for %llu s to a request %s; it is %s. perfd "
+                       "the reader of CPU %u (%s, tid %d) has not responded for %llu s since it was asked %s; it is %s. perfd "
                        "continues without it: its ring buffer is not read, and changes reach CPU %u when it responds "
                        "again", r->cpu, r->thread.name,
                        (int)r->thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - a->sent) / NSEC_PER_SEC),

@@ -71,7 +71,7 @@ static void set_unanswered(Readers *s, nsec_t since, const char *what) {
         s->unanswered.since = since;
         supervisor_say_stalled(s, stalled, sizeof(stalled)); /* one may have been stopped in the dispatcher's work */
         log_print(LOG_ERR, MESSAGE_DISPATCHER_STALLED,
-                  "the dispatcher (tid %d) has not responded for %llu s to a request %s; it is %s%s%s. perfd continues, and "
+                  "the dispatcher (tid %d) has not responded for %llu s since it was asked %s; it is %s%s%s. perfd continues, and "
                   "refuses what needs the dispatcher: streams pause until it responds again",
                   (int)s->dispatcher.thread.tid, (unsigned long long)((clock_now(CLOCK_MONOTONIC) - since) / NSEC_PER_SEC), what,
                   supervisor_thread_state(s->dispatcher.thread.tid), stalled[0] ? "; " : "", stalled);
