@@ -17,7 +17,7 @@ static void on_item(void *userdata, const perfd_item *item) {
 }
 
 static void on_end(void *userdata, const perfd_end *end) {
-        printf("%" PRIu64 " items came, %" PRIu64 " were missed, the ledger %s\n", end->received, end->missed,
+        printf("%" PRIu64 " items received, %" PRIu64 " missed, the ledger %s\n", end->received, end->missed,
                perfd_result_is_balanced(end->ledger) ? "balances" : "does not balance");
 }
 
@@ -44,7 +44,7 @@ static int watch(perfd_client *client, const char *path) {
                 return fail(client, "subscribe");
 
         while ((r = perfd_client_process(client)) == 0) {
-                if (n == 10 && perfd_stream_stop(client) != 0) /* what is on its way still comes, and the end */
+                if (n == 10 && perfd_stream_stop(client) != 0) /* queued items still arrive, and the end */
                         return fail(client, "stop");
                 if (perfd_client_wait(client) != 0) /* or poll(2), with other fds: perfd_client_fd() */
                         return fail(client, "wait");
