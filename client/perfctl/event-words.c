@@ -101,7 +101,7 @@ static int find_file(const Perfctl *p, const char *text, const char *name, char 
         }
         folder = getcwd(NULL, 0);
         if (!folder)
-                return perfctl_fail(p, PERFCTL_FAILED, "%s: '%s' is in no folder: %m", text, name);
+                return perfctl_fail(p, PERFCTL_FAILED, "%s: '%s' is in no directory: %m", text, name);
         if (begins(name, "./"))
                 name += 2;
         if (asprintf(ret_path, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name) < 0)

@@ -57,7 +57,7 @@ static int ask_for_ring(perfd_client *c, Perfd__V1__SubscribeRequest *m, uint32_
         if (!c->path) {
                 c->state = CLIENT_BROKEN;
                 return client_fail(c, PERFD_E_PROTOCOL, "no-ring",
-                                   "no memory can be shared through this connection: subscribe anew with PERFD_NO_RING");
+                                   "no memory can be shared through this connection: subscribe again with PERFD_NO_RING");
         }
         r = ask_anew(c, m, &message);
         if (r == 0)
