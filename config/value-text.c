@@ -63,15 +63,15 @@ static void cpu_note(const Key *k, uint64_t cpu, bool is_repeated, Explanation *
         if (e->text[0])
                 return;
         if (is_repeated)
-                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: CPU %u stands here twice", key_label(k), (unsigned)cpu);
+                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: CPU %u occurs twice", key_label(k), (unsigned)cpu);
         else if (config_host_cpu((uint32_t)cpu) == HOST_CPU_OFFLINE)
                 (void)refuse(e, REFUSED_EXISTS, NULL, "%s: CPU %u is offline now", key_label(k), (unsigned)cpu);
 }
 
 static int refuse_impossible(const Key *k, const char *text, size_t offset, uint64_t cpu, Explanation *e) {
         char possible[HOST_CPUS_SIZE];
-        int r = refuse(e, REFUSED_INVALID, "bad-value", "%s: found %s, and this host can have no CPU %u: it can have %s "
-                       "(/sys/devices/system/cpu/possible)", key_label(k), QUOTE(text), (unsigned)cpu,
+        int r = refuse(e, REFUSED_INVALID, "bad-value", "%s: found %s, and this host cannot have CPU %u: it can have %s "
+                "(/sys/devices/system/cpu/possible)", key_label(k), QUOTE(text), (unsigned)cpu,
                        config_host_cpus_text(possible));
 
         e->position = 1 + (unsigned)offset;
@@ -88,7 +88,7 @@ int cpus_decode(const Key *k, const char *text, char **to, Explanation *e) {
                 const char *end;
 
                 if (!cpu_range_decode(s, &first, &last, &end))
-                        return refuse_value_at(k, text, (size_t)(s - text), e, "which here is no number or range");
+                        return refuse_value_at(k, text, (size_t)(s - text), e, "which is not a number or range here");
                 for (uint64_t cpu = first; cpu <= last; cpu++) {
                         bool is_repeated = seen[cpu / 64] >> cpu % 64 & 1;
 
@@ -124,7 +124,7 @@ static int account_check(const Key *k, const char *text, Explanation *e) {
         if (length == 0 || length > 32 || strspn(text, letters) != length || text[0] == '-' || text[0] == '.')
                 return refuse_value(k, text, e, "");
         if (strspn(text, "0123456789") == length && (!number_decode(text, &id, &end) || id > ACCOUNT_MAX))
-                return refuse_value_at(k, text, 0, e, "which is above 4294967294, the last number of users and groups");
+                return refuse_value_at(k, text, 0, e, "which is above 4294967294, the highest number of users and groups");
         return 0;
 }
 
@@ -234,12 +234,12 @@ static int list_add(const Key *k, const char *text, Strings *to, Index *known, E
         int r;
 
         if (list_has(to, known, text, key)) {
-                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: %s stands here twice", key_label(k), QUOTE(text));
+                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: %s occurs twice", key_label(k), QUOTE(text));
                 return 0;
         }
         if (to->n >= CONFIG_NAMES_MAX)
-                return refuse(e, REFUSED_EXHAUSTED, "bad-value", "%s: more than %d in one list; make several of it, or name "
-                              "several by a glob", key_label(k), CONFIG_NAMES_MAX);
+                return refuse(e, REFUSED_EXHAUSTED, "bad-value", "%s: more than %d in one list; split it, or use a "
+                        "glob", key_label(k), CONFIG_NAMES_MAX);
         r = known ? index_reserve(known, 1) : 0;
         if (r == 0)
                 r = strings_add(to, text);
@@ -259,7 +259,7 @@ int cgroup_name_add(const Key *k, const char *text, Strings *to, Index *known, E
                 return r;
         for (size_t i = 0; i < length; i += strcspn(text + i, "/") + 1)
                 if (strncmp(text + i, "..", 2) == 0 && (text[i + 2] == '/' || text[i + 2] == '\0'))
-                        return refuse_value_at(k, text, i, e, "which leads out of its place by '..'");
+                        return refuse_value_at(k, text, i, e, "which contains '..'");
         return list_add(k, text, to, known, e);
 }
 
@@ -273,7 +273,7 @@ int words_add(const Key *k, const char *text, Strings *to, Index *known, Explana
         if (r != 0)
                 return r;
         if (text[space])
-                return refuse_value_at(k, text, space, e, "which has a space in it");
+                return refuse_value_at(k, text, space, e, "which contains a space");
         return list_add(k, text, to, known, e);
 }
 

@@ -74,7 +74,7 @@ static int size_decode(const Key *k, const char *text, uint64_t *to, Explanation
                 return refuse_value(k, text, e, "");
         unit += strspn(unit, " ");
         if (!unit_decode(unit, &shift))
-                return refuse_value_at(k, text, (size_t)(unit - text), e, "whose unit is none of B, KiB, MiB, GiB");
+                return refuse_value_at(k, text, (size_t)(unit - text), e, "whose unit is not one of B, KiB, MiB, GiB");
         n = n > UINT64_MAX >> shift ? UINT64_MAX : n << shift;
         if (n < k->min || n > k->max)
                 return refuse_size(k, text, n, e);
@@ -104,7 +104,7 @@ static int duration_decode(const Key *k, const char *text, uint64_t *to, Explana
                 *to = n;
                 return 0;
         }
-        return refuse_value_at(k, text, (size_t)(unit - text), e, "whose unit is none of ns, us, ms, s, min, h");
+        return refuse_value_at(k, text, (size_t)(unit - text), e, "whose unit is not one of ns, us, ms, s, min, h");
 }
 
 static int priority_decode(const Key *k, const char *text, ThreadPriority *to, Explanation *e) {
@@ -129,7 +129,7 @@ static int mode_decode(const Key *k, const char *text, mode_t *to, Explanation *
         mode_t mode = 0;
 
         if (text[0] >= '1' && text[0] <= '7' && strlen(text) == 3)
-                return refuse_value(k, text, e, ", with a zero in front");
+                return refuse_value(k, text, e, ", with a leading zero");
         if (text[0] != '0' || !*digits || strspn(digits, "01234567") != strlen(digits) || strlen(digits) > 4)
                 return refuse_value(k, text, e, "");
         for (; *digits; digits++)
@@ -169,7 +169,7 @@ static int choices_add(const Key *k, const char *text, unsigned *to, Explanation
         if (r != 0)
                 return r;
         if (*to & (unsigned)bit)
-                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: %s stands here twice", key_label(k), QUOTE(text));
+                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: %s occurs twice", key_label(k), QUOTE(text));
         *to |= (unsigned)bit;
         return 0;
 }
@@ -184,12 +184,12 @@ static int ids_add(const Key *k, const char *text, ConfigIds *to, Index *known, 
                 return r;
         assert(known); /* ids stand in lists only */
         if (index_next(known, index_key_of_number(id), &at)) {
-                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: %u stands here twice", key_label(k), (unsigned)id);
+                (void)refuse(e, REFUSED_EXISTS, NULL, "%s: %u occurs twice", key_label(k), (unsigned)id);
                 return 0;
         }
         if (to->n_ids >= CONFIG_IDS_MAX)
-                return refuse(e, REFUSED_EXHAUSTED, "bad-value", "%s: more than %d in one list; make several targets of it, or "
-                              "name a cgroup", key_label(k), CONFIG_IDS_MAX);
+                return refuse(e, REFUSED_EXHAUSTED, "bad-value", "%s: more than %d in one list; split it into several targets, "
+                        "or name a cgroup", key_label(k), CONFIG_IDS_MAX);
         if (!ARRAY_ROOM(to->ids, to->n_ids))
                 return error_origin(-ENOMEM);
         r = index_reserve(known, 1);

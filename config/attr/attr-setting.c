@@ -36,7 +36,7 @@ struct AttrField {
 #define WORDS(name, byte, n_bits, words, help) { name, ATTR_WORDS, (byte) * 8, n_bits, &(words), help }
 
 static const AttrField fields[] = {
-        WORDS("sample-type", 24, 64, attr_sample_words, "added to what perfd itself asks of each sample"),
+        WORDS("sample-type", 24, 64, attr_sample_words, "added to the parts of each sample that perfd needs"),
         FLAG("pinned", 2, "always on the PMU, or in error; the leader of a group only"),
         FLAG("exclusive", 3, "alone on the PMU; the leader of a group only"),
         FLAG("exclude-user", 4, "not in user space"),
@@ -45,7 +45,7 @@ static const AttrField fields[] = {
         FLAG("exclude-idle", 7, "not while the CPU is idle"),
         FLAG("mmap", 8, "records of executable mappings"),
         FLAG("comm", 9, "records of changed names of processes"),
-        FLAG("inherit-stat", 11, "counts of each task on its own, saved at a context switch"),
+        FLAG("inherit-stat", 11, "separate counts of each task, saved at a context switch"),
         FLAG("enable-on-exec", 12, "enabled by the next exec of the task"),
         FLAG("task", 13, "records of forks and exits"),
         { "precise-ip", ATTR_NUMBER, 40 * 8 + 15, 2, NULL, "how exact the ip of a sample must be" },
@@ -58,7 +58,7 @@ static const AttrField fields[] = {
         FLAG("comm-exec", 24, "records of names say whether an exec changed them"),
         FLAG("context-switch", 26, "records of context switches"),
         FLAG("namespaces", 28, "records of namespaces"),
-        FLAG("ksymbol", 29, "records of symbols that come and go in the kernel"),
+        FLAG("ksymbol", 29, "records of symbols that are added to or removed from the kernel"),
         FLAG("bpf-event", 30, "records of BPF programs"),
         FLAG("aux-output", 31, "writes into the AUX area of the group's leader instead of samples"),
         FLAG("cgroup", 32, "records of new cgroups"),
@@ -72,20 +72,20 @@ static const AttrField fields[] = {
         WORDS("bp-type", 52, 32, attr_access_words, "breakpoint: what access"),
         NUMBER("bp-addr", 56, 64, "breakpoint: address"),
         NUMBER("bp-len", 64, 64, "breakpoint: bytes"),
-        NUMBER("config1", 56, 64, "second word of what a PMU is asked for"),
-        NUMBER("config2", 64, 64, "third word of what a PMU is asked for"),
-        WORDS("branch-sample-type", 72, 64, attr_branch_words, "which branches the branch stack has"),
+        NUMBER("config1", 56, 64, "second word of the PMU's configuration"),
+        NUMBER("config2", 64, 64, "third word of the PMU's configuration"),
+        WORDS("branch-sample-type", 72, 64, attr_branch_words, "the branches of the branch stack"),
         WORDS("sample-regs-user", 80, 64, attr_register_words, "registers of user space in each sample"),
         NUMBER("sample-stack-user", 88, 32, "bytes of the user's stack in each sample, a multiple of 8 up to 65528"),
-        WORDS("sample-regs-intr", 96, 64, attr_register_words, "registers as they were when the sample was taken"),
+        WORDS("sample-regs-intr", 96, 64, attr_register_words, "registers at the time of the sample"),
         NUMBER("aux-watermark", 104, 32, "bytes in the AUX area after which the reader is woken"),
-        NUMBER("sample-max-stack", 108, 16, "frames of a callchain at most"),
+        NUMBER("sample-max-stack", 108, 16, "maximum number of frames of a callchain"),
         NUMBER("aux-sample-size", 112, 32, "bytes of the AUX area in each sample"),
         { "aux-start-paused", ATTR_FLAG, 116 * 8, 1, NULL, "AUX tracing begins paused" }, /* Linux 6.13 */
         { "aux-pause", ATTR_FLAG, 116 * 8 + 1, 1, NULL, "a sample pauses AUX tracing" },
         { "aux-resume", ATTR_FLAG, 116 * 8 + 2, 1, NULL, "a sample resumes AUX tracing" },
-        NUMBER("sig-data", 120, 64, "what SIGTRAP carries to the task"),
-        NUMBER("config3", 128, 64, "fourth word of what a PMU is asked for"), /* Linux 6.3 */
+        NUMBER("sig-data", 120, 64, "data that SIGTRAP carries to the task"),
+        NUMBER("config3", 128, 64, "fourth word of the PMU's configuration"), /* Linux 6.3 */
 };
 
 /* Fields that have a place of their own, so that perfd knows what it counts and can read its own rings. */
@@ -93,25 +93,25 @@ static const struct {
         const char *name, *why;
 } ours[] = {
         { "type", "the event's name says it" },
-        { "size", "the smallest that holds what is set is taken" },
-        { "config", "the event's name says it, such as r01c2 or cpu/config=0x1c2/" },
+        { "size", "perfd uses the smallest that contains the fields that are set" },
+        { "config", "the name of the event sets it, such as r01c2 or cpu/config=0x1c2/" },
         { "sample-period", "the key 'period' sets it" },
         { "sample-freq", "the key 'frequency' sets it" },
         { "freq", "the key 'frequency' sets it" },
-        { "read-format", "counts are read with their times, losses and group; the key 'interval' says how often" },
+        { "read-format", "counts are read with their times, losses and group; the key 'interval' sets how often" },
         { "disabled", "the key 'enabled' sets it" },
         { "inherit", "the key 'inherit' of the target sets it" },
         { "watermark", "wakeup-watermark and wakeup-events set it" },
         { "sample-id-all", "perfd needs it to tell events apart" },
         { "use-clockid", "the key 'clock' sets it" },
         { "clockid", "the key 'clock' sets it" },
-        { "write-backward", "perfd's rings are written forward" },
-        { "defer-callchain", "perfd reads callchains where the sample is" },
-        { "defer-output", "perfd reads callchains where the sample is" },
-        { "kprobe-func", "the event's name says it: kprobe:SYMBOL" },
-        { "kprobe-addr", "the event's name says it: kprobe:0xADDRESS" },
-        { "uprobe-path", "the event's name says it: uprobe:PATH:SYMBOL" },
-        { "probe-offset", "the event's name says it: kprobe:SYMBOL+OFFSET" },
+        { "write-backward", "perfd's ring buffers are written forward" },
+        { "defer-callchain", "perfd takes callchains at the time of the sample" },
+        { "defer-output", "perfd takes callchains at the time of the sample" },
+        { "kprobe-func", "the name of the event sets it: kprobe:SYMBOL" },
+        { "kprobe-addr", "the name of the event sets it: kprobe:0xADDRESS" },
+        { "uprobe-path", "the name of the event sets it: uprobe:PATH:SYMBOL" },
+        { "probe-offset", "the name of the event sets it: kprobe:SYMBOL+OFFSET" },
 };
 
 /* A name as it stands in the table: perf_event.h's '_' is as good as '-'. */
@@ -187,7 +187,7 @@ static int bits_add(const AttrField *f, const char *text, size_t from, size_t to
 
         if (number_decode(text + from, to - from, &bits)) {
                 if (bits & ~(w->known & field_mask(f)))
-                        return refuse_value(f, text, from, e, ", which has bits that perfd does not know,");
+                        return refuse_value(f, text, from, e, ", which has bits unknown to perfd,");
                 *ret |= bits;
                 return 0;
         }
@@ -251,7 +251,7 @@ static int refuse_name(const char *name, const char *word, Explanation *e) {
                                       ours[i].why);
         for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
                 nearest_add(&near, word, fields[i].name);
-        return refuse(e, REFUSED_INVALID, "bad-attr", "attr: %s is no field of perf_event_open(2)%s", QUOTE(name),
+        return refuse(e, REFUSED_INVALID, "bad-attr", "attr: %s is not a field of struct perf_event_attr%s", QUOTE(name),
                       HINT(&near));
 }
 
@@ -265,8 +265,8 @@ int attr_setting_parse(const char *name, const char *text, AttrSetting *ret, Exp
         if (!s.field)
                 return refuse_name(name, word, e);
         if (s.field->bit / 8 >= sizeof(struct perf_event_attr))
-                return refuse(e, REFUSED_INVALID, "bad-attr", "attr %s: this perfd was built for kernels that do not "
-                              "have it yet; a PMU's own terms can, such as cpu/config3=1/", word);
+                return refuse(e, REFUSED_INVALID, "bad-attr", "attr %s: this perfd was built for older kernels, which do not "
+                        "have it; use a term of the PMU, such as cpu/config3=1/", word);
         r = value_decode(s.field, text, &s.value, e);
         if (r != 0)
                 return r;

@@ -21,7 +21,7 @@ int attr_settings_check(const AttrSetting *settings, size_t n, const char *what,
         static const struct {
                 const char *one, *other, *why;
         } shared[] = {
-                { "wakeup-events", "wakeup-watermark", "the reader is woken by a number of samples or of bytes" },
+                { "wakeup-events", "wakeup-watermark", "the reader is woken after a number of samples or of bytes" },
                 { "bp-addr", "config1", "an event is a breakpoint or of a PMU" },
                 { "bp-len", "config2", "an event is a breakpoint or of a PMU" },
                 { "bp-type", "config1", "an event is a breakpoint or of a PMU" },
@@ -75,13 +75,12 @@ static int check_samples(const struct perf_event_attr *attr, const char *what, E
         const uint64_t weights = PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT;
 
         if ((attr->sample_type & weights) == weights)
-                return refuse_attr(e, "%s: attr sample-type has weight and weight-struct: a sample has one of them", what);
+                return refuse_attr(e, "%s: attr sample-type has weight and weight-struct, which exclude each other", what);
         if (attr->sample_stack_user % 8 != 0 || attr->sample_stack_user > STACK_MAX)
                 return refuse_attr(e, "%s: attr sample-stack-user is %u, expected a multiple of 8 up to %d", what,
                                    attr->sample_stack_user, STACK_MAX);
         if (attr->branch_sample_type != 0 && !(attr->branch_sample_type & ~(uint64_t)PERF_SAMPLE_BRANCH_PLM_ALL))
-                return refuse_attr(e, "%s: attr branch-sample-type says where (user, kernel, hv), but not which "
-                                   "branches, such as any", what);
+                return refuse_attr(e, "%s: attr branch-sample-type selects user, kernel or hv, but no branches, such as any", what);
         if (!attr->freq && attr->sample_period >> 63)
                 return refuse_attr(e, "%s: period %llu is above 2^63 - 1", what,
                                    (unsigned long long)attr->sample_period);
@@ -94,11 +93,11 @@ static int check_places(const struct perf_event_attr *attr, const char *what, Ex
         if (attr->exclude_host && attr->exclude_guest)
                 return refuse_attr(e, "%s: attr exclude-host and exclude-guest leave nothing to count", what);
         if (attr->type == PERF_TYPE_BREAKPOINT && attr->bp_type == HW_BREAKPOINT_EMPTY)
-                return refuse_attr(e, "%s: attr bp-type is 0: a breakpoint waits for r, w, or x", what);
+                return refuse_attr(e, "%s: attr bp-type is 0: expected r, w, or x", what);
         if (attr->type == PERF_TYPE_BREAKPOINT && attr->bp_type & HW_BREAKPOINT_X && attr->bp_type & HW_BREAKPOINT_RW)
-                return refuse_attr(e, "%s: attr bp-type has x beside r or w", what);
+                return refuse_attr(e, "%s: attr bp-type combines x with r or w, which exclude each other", what);
         if (attr->type != PERF_TYPE_BREAKPOINT && attr->bp_type != HW_BREAKPOINT_EMPTY)
-                return refuse_attr(e, "%s: attr bp-type is set, but the event is no breakpoint (mem:ADDRESS)", what);
+                return refuse_attr(e, "%s: attr bp-type is set, but the event is not a breakpoint (mem:ADDRESS)", what);
         if ((attr->type == PERF_TYPE_SOFTWARE || attr->type == PERF_TYPE_TRACEPOINT) && (attr->config1 || attr->config2))
                 return refuse_attr(e, "%s: attr %s is set, but the event is not one of a PMU", what,
                                    attr->config1 ? "config1" : "config2");
@@ -109,7 +108,7 @@ static int check_tasks(const struct perf_event_attr *attr, const char *what, Exp
         if (attr->enable_on_exec && attr->remove_on_exec)
                 return refuse_attr(e, "%s: attr enable-on-exec and remove-on-exec exclude each other", what);
         if (attr->sigtrap && !attr->remove_on_exec)
-                return refuse_attr(e, "%s: attr sigtrap needs remove-on-exec: the signal is meant for one program", what);
+                return refuse_attr(e, "%s: attr sigtrap needs remove-on-exec, because the signal is meant for one program", what);
         if (attr->sig_data && !attr->sigtrap)
                 return refuse_attr(e, "%s: attr sig-data is set, but sigtrap is not", what);
         return 0;

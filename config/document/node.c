@@ -103,8 +103,8 @@ static int reader_charge(NodeReader *r, ConfigPlace at, size_t weight) {
         r->weight += weight; /* neither is much above CONFIG_WEIGHT_MAX */
         if (r->weight <= CONFIG_WEIGHT_MAX)
                 return 0;
-        config_diagnostics_add(r->mistakes, at, "too much in one file: more than %d values, counting what aliases repeat "
-                               "and long texts as several", CONFIG_WEIGHT_MAX);
+        config_diagnostics_add(r->mistakes, at, "the file is too large: more than %d values, where aliases count as often as "
+                "they repeat values, and long texts count several times", CONFIG_WEIGHT_MAX);
         return REFUSED_INVALID;
 }
 
@@ -143,7 +143,7 @@ static int alias_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
                 return error;
         }
         config_diagnostics_add(r->mistakes, mark_place(r, event->start_mark),
-                               "alias '*%s': no anchor '&%s' ends before it in this file", name, name);
+                               "alias '*%s': no anchor '&%s' is before it in this file", name, name);
         error = reader_charge(r, mark_place(r, event->start_mark), 1);
         return error != 0 ? error : node_new(r, NODE_BROKEN, event->start_mark, ret);
 }
@@ -173,7 +173,7 @@ static int text_read(NodeReader *r, const yaml_event_t *event, Node **ret) {
         if (!n->text)
                 return error_origin(-ENOMEM);
         if (strlen(value) < event->data.scalar.length) {
-                config_diagnostics_add(r->mistakes, n->at, "this text has a zero byte in it");
+                config_diagnostics_add(r->mistakes, n->at, "this text contains a zero byte");
                 n->kind = NODE_BROKEN;
         }
         error = anchor_add(r, event->data.scalar.anchor, n);
@@ -251,7 +251,7 @@ static int map_check_keys(NodeReader *r, Node *map) {
                         first = i;
                         continue;
                 }
-                config_diagnostics_add(r->mistakes, key->at, "key %s stands here twice, first in line %u",
+                config_diagnostics_add(r->mistakes, key->at, "key %s occurs twice, first in line %u",
                                        QUOTE(key->text), before->at.line);
                 *sorted[i] = NULL;
         }
@@ -276,7 +276,7 @@ static int collection_read(NodeReader *r, yaml_event_t *event, Node **ret) {
         if (error != 0)
                 return error;
         if (r->depth >= CONFIG_DEPTH_MAX) {
-                config_diagnostics_add(r->mistakes, n->at, "too deep: at most %d lists and mappings inside of each other",
+                config_diagnostics_add(r->mistakes, n->at, "too deep: at most %d nested lists and mappings",
                                        CONFIG_DEPTH_MAX);
                 return REFUSED_INVALID;
         }
@@ -319,8 +319,8 @@ static int node_read(NodeReader *r, yaml_event_t *event, Node **ret) {
         if (error != 0)
                 return error;
         if (tag)
-                config_diagnostics_add(r->mistakes, mark_place(r, event->start_mark), "tag %s: tags have no meaning here, "
-                                       "remove it", QUOTE((const char *)tag));
+                config_diagnostics_add(r->mistakes, mark_place(r, event->start_mark), "tag %s: tags are not supported; remove "
+                        "it", QUOTE((const char *)tag));
         return event->type == YAML_SCALAR_EVENT ? text_read(r, event, ret) : collection_read(r, event, ret);
 }
 
@@ -344,7 +344,7 @@ static int stream_read(NodeReader *r) {
                 case YAML_DOCUMENT_START_EVENT:
                         if (r->document.root) {
                                 config_diagnostics_add(r->mistakes, mark_place(r, event.start_mark),
-                                                       "a second document begins here: only one is read from a file");
+                                                       "a second document begins here: a file can contain only one");
                                 error = REFUSED_INVALID;
                         }
                         break;
@@ -375,8 +375,8 @@ static int refuse_tag_directives(const NodeReader *r) {
 
                 if (!begins_line(r->bytes, offset))
                         continue;
-                config_diagnostics_add(r->mistakes, place_at_offset(r, offset), "%s at the beginning of a line: tags have no meaning "
-                                       "here, remove it", directive);
+                config_diagnostics_add(r->mistakes, place_at_offset(r, offset), "%s at the beginning of a line: tags are not "
+                        "supported; remove it", directive);
                 return REFUSED_INVALID;
         }
         return 0;

@@ -18,12 +18,12 @@ static int access_parse(const char *text, size_t from, size_t to, EventName *ret
                 uint32_t bit = text[i] == 'r' ? HW_BREAKPOINT_R : text[i] == 'w' ? HW_BREAKPOINT_W : HW_BREAKPOINT_X;
 
                 if (ret->access & bit)
-                        return event_refuse_at(e, text, i, "access %c stands here twice", text[i]);
+                        return event_refuse_at(e, text, i, "access %c occurs twice", text[i]);
                 ret->access |= bit;
         }
         if (ret->access & HW_BREAKPOINT_X && ret->access != HW_BREAKPOINT_X)
-                return event_refuse_at(e, text, from, "access x stands alone: a breakpoint is on execution, or on "
-                                       "reading and writing");
+                return event_refuse_at(e, text, from, "access x excludes r and w: a breakpoint is on execution, or on reading "
+                        "and writing");
         return 0;
 }
 
@@ -45,7 +45,7 @@ int event_parse_breakpoint(const char *text, EventName *ret, Explanation *e) {
                 return event_refuse_at(e, text, strlen(text), "expected mem:ADDRESS[/LENGTH][:ACCESS]");
         end = from + strcspn(text + from, "/:");
         if (!event_number(text, from, end, &ret->address))
-                return event_refuse_at(e, text, from, "a breakpoint's address is a number of 64 bits, such as 0x7f00");
+                return event_refuse_at(e, text, from, "the address of a breakpoint is a 64-bit number, such as 0x7f00");
         if (text[end] == '/') {
                 length_at = end + 1;
                 end = length_at + strcspn(text + length_at, ":");
@@ -62,7 +62,7 @@ int event_parse_breakpoint(const char *text, EventName *ret, Explanation *e) {
                                 return r;
                         end = letters + n;
                 } else if (n > 0) {
-                        return event_refuse_at(e, text, letters + n, "this is no access, expected some of r w, or x");
+                        return event_refuse_at(e, text, letters + n, "unknown access, expected some of r w, or x");
                 }
         }
         if (ret->access == 0)
@@ -73,7 +73,7 @@ int event_parse_breakpoint(const char *text, EventName *ret, Explanation *e) {
         if (ret->length == 0)
                 ret->length = ret->access == HW_BREAKPOINT_X ? sizeof(long) : HW_BREAKPOINT_LEN_4;
         if (ret->access != HW_BREAKPOINT_X && ret->address > UINT64_MAX - ret->length + 1)
-                return event_refuse_at(e, text, from, "the %u bytes of this breakpoint would end behind the last address",
+                return event_refuse_at(e, text, from, "the %u bytes of this breakpoint would end after the last address",
                                        ret->length);
         return text[end] ? event_modifiers_parse(text, end + 1, &ret->modifiers, e) : 0;
 }

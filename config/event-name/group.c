@@ -32,7 +32,7 @@ static int check_member(const char *text, size_t at, const EventName *n, const c
                 break;
         }
         if (event_name_is_glob(n))
-                return event_refuse_at(e, text, at, "%s can be several tracepoints, and a group has single ones",
+                return event_refuse_at(e, text, at, "%s can match several tracepoints, and a member of a group is a single one",
                                        QUOTE(member));
         return 0;
 }
@@ -98,10 +98,9 @@ static int group_parse(EventNames *names, const char *text, size_t open, size_t 
         if (!brace)
                 return event_refuse_at(e, text, end, "the closing brace of the group is missing");
         if (nested)
-                return event_refuse_at(e, text, (size_t)(nested - text), "a group has no groups in it");
+                return event_refuse_at(e, text, (size_t)(nested - text), "groups cannot be nested");
         if (close + 1 < end && text[close + 1] != ':')
-                return event_refuse_at(e, text, close + 1, "expected nothing, or a colon and modifiers, behind the "
-                                       "group");
+                return event_refuse_at(e, text, close + 1, "expected nothing, or a colon and modifiers, after the group");
         for (size_t from = open + 1, to; r == 0; from = to + 1) {
                 to = member_end(text, from, close);
                 r = member_add(names, text, from, to, e);

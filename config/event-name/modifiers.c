@@ -54,18 +54,18 @@ int event_group_modifiers_parse(const char *text, size_t from, size_t to, EventM
                 return event_refuse_at(e, text, to, "the modifiers are missing after the colon");
         for (size_t i = from; i < to; i++) {
                 if (text[i] == 'W' || text[i] == 'b') {
-                        (void)event_refuse_at(e, text, i, "modifier %c of perf is not known by perfd", text[i]);
+                        (void)event_refuse_at(e, text, i, "perfd does not support modifier %c of perf", text[i]);
                         if (e)
                                 e->reason = "unsupported-event";
                         return REFUSED_UNSUPPORTED;
                 }
                 if (!strchr(LETTERS, text[i]))
-                        return event_refuse_at(e, text, i, "this is no modifier, expected some of u k h H G I D e S p P");
+                        return event_refuse_at(e, text, i, "unknown modifier, expected some of u k h H G I D e S p P");
                 if (text[i] != 'p' && memchr(text + from, text[i], i - from))
-                        return event_refuse_at(e, text, i, "modifier %c stands here twice", text[i]);
+                        return event_refuse_at(e, text, i, "modifier %c occurs twice", text[i]);
                 modifier_set(&m, text[i]);
                 if (m.precise > PRECISE_MAX)
-                        return event_refuse_at(e, text, i, "at most %d p: no event is more precise", PRECISE_MAX);
+                        return event_refuse_at(e, text, i, "at most %d p are allowed", PRECISE_MAX);
         }
         *ret = m;
         return 0;
@@ -76,8 +76,8 @@ int event_modifiers_parse(const char *text, size_t from, EventModifiers *ret, Ex
         int r = event_group_modifiers_parse(text, from, strlen(text), ret, e);
 
         if (r == 0 && s)
-                return event_refuse_at(e, text, (size_t)(s - text), "modifier S stands behind the brace of a group, "
-                                       "such as {a,b}:S");
+                return event_refuse_at(e, text, (size_t)(s - text), "modifier S must be after the brace of a group, such as "
+                        "{a,b}:S");
         return r;
 }
 

@@ -100,7 +100,7 @@ int event_name_parse(const char *text, EventName *ret, Explanation *e) {
         for (size_t i = 0; i < length; i++)
                 if (text[i] <= ' ' || text[i] >= 0x7f) /* whether char is signed or not */
                         return event_refuse_at(e, text, i,
-                                               "an event's name has no spaces and only ASCII characters");
+                                               "the name of an event consists of ASCII characters without spaces");
         for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
                 if (forms[i].claims(text)) {
                         r = forms[i].parse(text, &n, e);

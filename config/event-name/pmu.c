@@ -70,9 +70,9 @@ static int value_parse(const char *text, size_t from, size_t to, EventTerm *term
                         return event_refuse_at(e, text, i, "this character is not part of a term's value");
         term->is_number = event_number(text, from, to, &term->value);
         if (!term->is_number && strspn(text + from, "0123456789") == to - from)
-                return event_refuse_at(e, text, from, "this number does not fit into 64 bits");
+                return event_refuse_at(e, text, from, "this number does not fit in 64 bits");
         if (!term->is_number && to - from > 2 && text[from] == '0' && (text[from + 1] | 32) == 'x')
-                return event_refuse_at(e, text, from, "this is no hexadecimal number of 64 bits");
+                return event_refuse_at(e, text, from, "this is not a 64-bit hexadecimal number");
         return event_take(text, from, to, &term->text);
 }
 
@@ -106,8 +106,8 @@ static int term_parse(const char *text, size_t from, size_t to, EventTerm *term,
         if (r == 0 && equals)
                 r = value_parse(text, end + 1, to, term, e);
         if (r == 0 && term->text && strcmp(term->name, "name") == 0 && strpbrk(term->text, "*?["))
-                return event_refuse_at(e, text, end + 1 + strcspn(text + end + 1, "*?["), "a name that has * ? or [ in it would be a "
-                                       "glob wherever it is named");
+                return event_refuse_at(e, text, end + 1 + strcspn(text + end + 1, "*?["), "a name with * ? or [ would be a glob "
+                        "in requests");
         return r;
 }
 
@@ -155,7 +155,7 @@ int event_parse_pmu(const char *text, EventName *ret, Explanation *e) {
                         return event_refuse_at(e, text, i, "this character is not part of a PMU's name");
         close = slash + 1 + strcspn(text + slash + 1, "/");
         if (text[close] == '\0')
-                return event_refuse_at(e, text, close, "the slash behind the PMU's terms is missing");
+                return event_refuse_at(e, text, close, "the slash after the PMU's terms is missing");
         r = event_take(text, 0, slash, &ret->group);
         if (r == 0)
                 r = terms_parse(text, slash + 1, close, ret, e);

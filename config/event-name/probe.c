@@ -44,8 +44,7 @@ static int symbol_check(const char *text, size_t from, size_t to, bool is_kernel
         if (from == to)
                 return event_refuse_at(e, text, from, "a symbol is missing here");
         if (text[from] >= '0' && text[from] <= '9')
-                return event_refuse_at(e, text, from, "this is neither a symbol nor an address of 64 bits such as "
-                                       "0x1139");
+                return event_refuse_at(e, text, from, "this is neither a symbol nor a 64-bit address such as 0x1139");
         for (size_t i = from; is_kernel && i < to; i++)
                 if (!strchr(KERNEL_SYMBOL_LETTERS, text[i]))
                         return event_refuse_at(e, text, i, "this character is not part of a symbol of the kernel");
@@ -54,8 +53,8 @@ static int symbol_check(const char *text, size_t from, size_t to, bool is_kernel
         if (at && at + 1 < text + to && at[1] == '@')
                 at++;
         if (at && (at + 1 == text + to || memchr(at + 1, '@', (size_t)(text + to - at - 1))))
-                return event_refuse_at(e, text, (size_t)(at + 1 - text), "a symbol's version stands behind one @, such "
-                                       "as memcpy@GLIBC_2.14");
+                return event_refuse_at(e, text, (size_t)(at + 1 - text), "the version of a symbol follows a single @, such as "
+                        "memcpy@GLIBC_2.14");
         return 0;
 }
 
@@ -106,10 +105,10 @@ static int place_parse(const char *text, size_t from, bool is_kernel, EventName 
                 size_t digits = (size_t)(plus + 1 - text);
 
                 if (!event_number(text, digits, end, &p->offset))
-                        return event_refuse_at(e, text, digits, "the offset behind a symbol is a number of bytes of 64 "
-                                               "bits, at the end of the name");
+                        return event_refuse_at(e, text, digits, "the offset after a symbol is a 64-bit number of bytes, at the "
+                                "end of the name");
                 if (p->offset != 0 && n->is_return)
-                        return event_refuse_at(e, text, digits, "a probe on the return of a function has no offset");
+                        return event_refuse_at(e, text, digits, "a probe on the return of a function cannot have an offset");
                 end = digits - 1;
         }
         return symbols_parse(text, from, end, is_kernel, p, e);
@@ -130,7 +129,7 @@ static int path_parse(const char *text, size_t from, size_t to, EventName *ret, 
         if (from == to || text[from] != '/')
                 return event_refuse_at(e, text, from, "expected the absolute path of an executable or shared object");
         if (text[to - 1] == '/')
-                return event_refuse_at(e, text, to - 1, "this path is that of a folder");
+                return event_refuse_at(e, text, to - 1, "this path is that of a directory");
         return event_take(text, from, to, &ret->path);
 }
 

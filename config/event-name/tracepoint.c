@@ -14,7 +14,7 @@ static int check_part(const char *text, size_t from, size_t to, Explanation *e) 
                 return event_refuse_at(e, text, from, from == 0 ? "the tracepoint's group is missing before the colon"
                                                                 : "the tracepoint's name is missing after the colon");
         if (text[from] == '.')
-                return event_refuse_at(e, text, from, "no part of a tracepoint's name begins with a dot");
+                return event_refuse_at(e, text, from, "the parts of a tracepoint's name cannot begin with a dot");
         for (size_t i = from; i < to; i++) {
                 if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.*?[]!^", text[i]))
                         return event_refuse_at(e, text, i, "this character is not part of a tracepoint's name");

@@ -46,10 +46,10 @@ static void names_check(Build *b, NamedPlaces *names, const char *what, const ch
                 if (strcmp(n->name, before->name) != 0)
                         first = i;
                 else if (n->at.file == before->at.file)
-                        config_diagnostics_add(b->mistakes, n->at, "%s %s stands already in line %u; %s", what,
+                        config_diagnostics_add(b->mistakes, n->at, "%s %s is already in line %u; %s", what,
                                                QUOTE(n->name), before->at.line, advice);
                 else
-                        config_diagnostics_add(b->mistakes, n->at, "%s %s stands already in %s, line %u; %s", what,
+                        config_diagnostics_add(b->mistakes, n->at, "%s %s is already in %s, line %u; %s", what,
                                                QUOTE(n->name), QUOTE(before->at.path), before->at.line, advice);
         }
 }
@@ -84,7 +84,7 @@ static void group_find_target(Build *b, ConfigGroup *g, const NamedPlaces *targe
                 n_candidates = 0;
         for (size_t i = 0; i < n_candidates; i++)
                 nearest_add(&near, g->target_name, targets->items[i].name);
-        config_diagnostics_add(b->mistakes, g->target_at, "target: found %s, which no target under 'targets' is called%s",
+        config_diagnostics_add(b->mistakes, g->target_at, "target: found %s, which is not the name of a target in 'targets'%s",
                                QUOTE(g->target_name), HINT(&near));
 }
 
@@ -126,8 +126,8 @@ static void external_check(Build *b, const ConfigEvent *e) {
         const ConfigTarget *t = &b->config->targets[e->target];
 
         if (strncmp(e->event, "external:", strlen("external:")) == 0 && strcmp(t->name, "host") != 0)
-                config_diagnostics_add(b->mistakes, e->at, "%s is emitted by clients and has no target, but its group has "
-                                       "%s; move it to a group without one", QUOTE(e->event), QUOTE(t->name));
+                config_diagnostics_add(b->mistakes, e->at, "%s is emitted by clients and cannot have a target, but its group has "
+                        "%s; move it to a group without a target", QUOTE(e->event), QUOTE(t->name));
 }
 
 /* Also hands each event the target of its group: both are in the order of reading. */
@@ -168,8 +168,8 @@ static void state_check(Build *b, ConfigPlace at) {
         for (size_t i = 0; i < ARRAY_SIZE(sockets); i++)
                 if (strncmp(sockets[i], state, strlen(state)) == 0 &&
                     (!sockets[i][strlen(state)] || strcmp(sockets[i] + strlen(state), ".new") == 0)) {
-                        config_diagnostics_add(b->mistakes, at, "state: the file %s is in the way of the socket %s, expected a path "
-                                               "of its own for each", QUOTE(state), QUOTE(sockets[i]));
+                        config_diagnostics_add(b->mistakes, at, "state: the file %s has the same path as the socket %s, expected "
+                                "different paths", QUOTE(state), QUOTE(sockets[i]));
                         return;
                 }
 }
@@ -196,7 +196,8 @@ static void socket_check(Build *b, const char *key, const char *path) {
         ConfigPlace at = last_set(b, "listen", key);
 
         if (at.path && name && (strcmp(name, "/..") == 0 || strcmp(name, "/.") == 0))
-                config_diagnostics_add(b->mistakes, at, "listen.%s: %s is a folder, expected the path of a socket", key, QUOTE(path));
+                config_diagnostics_add(b->mistakes, at, "listen.%s: %s is a directory, expected the path of a "
+                        "socket", key, QUOTE(path));
 }
 
 /* Contradictions are said where the later of both was written; the defaults do not contradict each other. */
@@ -211,7 +212,7 @@ static void settings_check(Build *b) {
         socket_check(b, "stream", c->stream_path);
         if (path_is_same(c->control_path, c->stream_path) && socket.path)
                 config_diagnostics_add(b->mistakes, socket,
-                                       "listen: control and stream are the same path %s, expected one for each",
+                                       "listen: control and stream have the same path %s, expected different paths",
                                        QUOTE(c->control_path));
         if (state.path)
                 state_check(b, state);

@@ -41,14 +41,14 @@ typedef struct KeyRule {
         const char *why;
 } KeyRule;
 
-#define ONLY_KERNEL "clients emit external events, and the kernel knows nothing of them"
+#define ONLY_KERNEL "clients emit external events, and the kernel does not know them"
 
 static const KeyRule rules[] = {
         { "filter", has_filter, false, "only tracepoints and probes have fields that the kernel can filter on" },
         { "args", is_probe, false, "only probes have fetch args" },
         { "maxactive", is_kretprobe, false, "only kretprobes have it" },
         { "fallback", is_cycles, false, "only cycles can be replaced by a clock" },
-        { "fields", is_external, false, "only external events are told their fields" },
+        { "fields", is_external, false, "only external events declare their fields" },
         { "period", is_of_kernel, true, ONLY_KERNEL },
         { "frequency", is_of_kernel, true, ONLY_KERNEL },
         { "interval", is_of_kernel, true, ONLY_KERNEL },
@@ -98,7 +98,7 @@ static int setting_check(const AttrSetting *s, const EventName *n, Explanation *
         bool of_breakpoint = strncmp(name, "bp-", strlen("bp-")) == 0;
 
         if (of_pmu && (is_probe(n) || n->kind == EVENT_NAME_BREAKPOINT))
-                return refuse(e, REFUSED_INVALID, "bad-attr", "attr %s: a %s event has it from its name", name,
+                return refuse(e, REFUSED_INVALID, "bad-attr", "attr %s: a %s event gets it from its name", name,
                               event_name_kind(n->kind));
         if (of_breakpoint && n->kind != EVENT_NAME_BREAKPOINT)
                 return refuse(e, REFUSED_INVALID, "bad-attr", "attr %s: only breakpoints (mem:ADDRESS) have it", name);
@@ -142,8 +142,8 @@ int event_check(Build *b, const ConfigEvent *event, const Node *item) {
 
         if (period.path && frequency.path)
                 config_diagnostics_add(b->mistakes, config_place_later(period, frequency), "period and frequency exclude "
-                                       "each other: one sample for each so many events, or so many samples a second; "
-                                       "remove one of them");
+                                       "each other: a sample for a number of events, or a number of samples a second; remove one "
+                                       "of them");
         if (!event->event)
                 return 0;
         r = event_names_parse(event->event, &names, NULL);
@@ -152,8 +152,8 @@ int event_check(Build *b, const ConfigEvent *event, const Node *item) {
         assert(r == 0);
         kind_check(b, event, &names, item);
         if (event->name && event_name_is_glob(&names.members[0]))
-                config_diagnostics_add(b->mistakes, event->name_at, "name: %s can be several events, which cannot all "
-                                       "be %s; remove the name", QUOTE(event->event), QUOTE(event->name));
+                config_diagnostics_add(b->mistakes, event->name_at, "name: %s can select several events, which cannot all be %s; "
+                        "remove the name", QUOTE(event->event), QUOTE(event->name));
         if (event->attr.n > 0 && names.members[0].kind != EVENT_NAME_EXTERNAL)
                 return settings_check(b, event, &names.members[0], item);
         return 0;

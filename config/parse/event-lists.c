@@ -86,7 +86,7 @@ static bool field_check(Build *b, ConfigPlace name_at, const char *name, ConfigP
                 config_diagnostics_add(b->mistakes, type_at, "fields: found type %s, expected one of u8 u16 u32 u64 s8 s16 "
                                        "s32 s64 bool text bytes", QUOTE(type));
         else if (is_in(before, name, ':'))
-                config_diagnostics_add(b->mistakes, name_at, "fields: %s stands here twice", name);
+                config_diagnostics_add(b->mistakes, name_at, "fields: %s occurs twice", name);
         else if (before->n >= CONFIG_FIELDS_MAX)
                 config_diagnostics_add(b->mistakes, name_at, "fields: at most %d", CONFIG_FIELDS_MAX);
         else

@@ -129,11 +129,11 @@ static int group_check(Build *b, const ConfigGroup *g, const Node *section) {
                 config_diagnostics_add(b->mistakes, section->at, "key 'events' is missing, expected %s, or 'counters'",
                                        key_find("groups.NAME", "events")->range);
         if (!counters && interval.path)
-                config_diagnostics_add(b->mistakes, interval, "interval: this is that of counters, and the group has none; "
-                                       "an event has an interval of its own");
+                config_diagnostics_add(b->mistakes, interval, "interval: it belongs to counters, and the group has none; set the "
+                        "interval of each event");
         if (counters && events.path)
                 config_diagnostics_add(b->mistakes, config_place_later(counters->at, events),
-                                       "a group has events or counters, not both; make two groups of this one");
+                                       "a group has events or counters, not both; split it into two groups");
         if (counters && (node_is_empty(counters) || (counters->kind == NODE_LIST && counters->n_children == 0)))
                 config_diagnostics_add(b->mistakes, counters->at, "counters: found nothing, expected %s",
                                        key_find("groups.NAME", "counters")->range);

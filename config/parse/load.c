@@ -113,18 +113,18 @@ static int drop_ins_list(Build *b, const char *folder, FileNames *names) {
         if (!directory && errno == ENOENT)
                 return file_stamps_add(&b->config->stamps, folder, NULL);
         if (!directory)
-                return refuse_file(b, at, "the folder of drop-ins cannot be opened", errno);
+                return refuse_file(b, at, "the drop-in directory cannot be opened", errno);
         if (fstat(dirfd(directory), &st) < 0 || (r = file_stamps_add(&b->config->stamps, folder, &st)) < 0) {
                 error = errno;
                 closedir(directory);
-                return r < 0 ? r : refuse_file(b, at, "the folder of drop-ins cannot be examined", error);
+                return r < 0 ? r : refuse_file(b, at, "the drop-in directory cannot be examined", error);
         }
         while ((errno = 0, entry = readdir(directory))) {
                 if (entry->d_name[0] == '.')
                         continue;
                 if (ends_with(entry->d_name, ".yml"))
-                        config_diagnostics_add_warning(b->mistakes, at, "%s is not read: only names that end with .yaml "
-                                                       "are", QUOTE(entry->d_name));
+                        config_diagnostics_add_warning(b->mistakes, at, "%s is ignored: only files whose names end with .yaml "
+                                "are read", QUOTE(entry->d_name));
                 if (!ends_with(entry->d_name, ".yaml"))
                         continue;
                 if (!ARRAY_ROOM(names->items, names->n_items) ||
@@ -137,7 +137,7 @@ static int drop_ins_list(Build *b, const char *folder, FileNames *names) {
         error = errno;
         closedir(directory);
         if (error != 0)
-                return refuse_file(b, at, "the folder of drop-ins cannot be read", error);
+                return refuse_file(b, at, "the drop-in directory cannot be read", error);
         if (names->n_items > 1)
                 qsort(names->items, names->n_items, sizeof(*names->items), name_order);
         return 0;

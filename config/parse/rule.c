@@ -17,7 +17,7 @@ static void list_check(Build *b, const Node *item, const char *key, const String
         if (n && (node_is_empty(n) || (n->kind == NODE_LIST && n->n_children == 0)))
                 config_diagnostics_add(b->mistakes, n->at, "%s: found nothing, expected %s", key, k->range);
         if (n && list->n > most)
-                config_diagnostics_add(b->mistakes, n->at, "%s: found %zu, expected at most %zu; use globs, or make another rule",
+                config_diagnostics_add(b->mistakes, n->at, "%s: found %zu, expected at most %zu; use globs, or add another rule",
                                        key, list->n, most);
 }
 
@@ -27,9 +27,7 @@ static void rule_check(Build *b, const ConfigRule *rule, const Node *item) {
         list_check(b, item, "subscribe", &rule->subscribe, CONFIG_GRANTS_MAX);
         list_check(b, item, "emit", &rule->emit, CONFIG_GRANTS_MAX);
         if (rule->where && !node_find(item, "subscribe"))
-                config_diagnostics_add(b->mistakes, rule->where_at, "where: the rule has no 'subscribe', whose samples it would "
-                        "be asked "
-                                       "of");
+                config_diagnostics_add(b->mistakes, rule->where_at, "where: it has no effect without 'subscribe'");
 }
 
 static int rule_build(Build *b, const Node *item) {

@@ -32,7 +32,7 @@ static void key_refuse(Build *b, const Node *key, const char *pattern) {
         Nearest near = NEAREST_NULL;
 
         if (strcmp(key->text, "<<") == 0) {
-                config_diagnostics_add(b->mistakes, key->at, "key '<<': there are no merge keys here");
+                config_diagnostics_add(b->mistakes, key->at, "key '<<': merge keys are not supported; remove it");
                 return;
         }
         for (size_t i = 0; !config_diagnostics_is_full(b->mistakes) && i < n_config_keys; i++) {

@@ -12,10 +12,10 @@ static const char *character_mistake(const char *at) {
         uint32_t c;
 
         if (utf8_decode(at, &c) == 0)
-                return "which is no UTF-8";
+                return "which is not UTF-8";
         if (c < 0xa0)
-                return "which has a control character in it";
-        return "which has a character in it that is not seen";
+                return "which contains a control character";
+        return "which contains an invisible character";
 }
 
 const char *text_mistake(const char *text, TextForm form, size_t *ret_offset) {

@@ -155,7 +155,7 @@ def test_what_is_written():
     wrong = {
         "{ users: [] }": r"6:\d+: users: found nothing", "{ groups: }": r"6:\d+: groups: found nothing",
         "{ subscribe: [] , users: [1] }": r"6:\d+: subscribe: found nothing",
-            "{ where: 'a == 1' }": r"6:\d+: where: the rule has no 'subscribe'",
+            "{ where: 'a == 1' }": r"6:\d+: where: it has no effect without 'subscribe'",
         "{ subscribe: ['*'], where: 'a = ' }": r"6:\d+: where: at byte", "{ users: ['-x'] }": r"6:\d+: users: found '-x'",
         "{ users: [4294967295] }": r"6:\d+: users: found '4294967295'",
             "{ user: [1] }": r"unknown key 'user'; did you mean 'users'",

@@ -197,10 +197,10 @@ static void test_refusals(void **state) {
                 const char *text;
         } cases[] = {
                 { "exclude-usr", "true", 0,
-                  "attr: 'exclude-usr' is no field of perf_event_open(2); did you mean 'exclude-user'?" },
-                { "zebra", "1", 0, "attr: 'zebra' is no field of perf_event_open(2)" },
+                  "attr: 'exclude-usr' is not a field of struct perf_event_attr; did you mean 'exclude-user'?" },
+                { "zebra", "1", 0, "attr: 'zebra' is not a field of struct perf_event_attr" },
                 { "a-name-that-is-longer-than-any-field-of-the-struct", "1", 0,
-                  "attr: 'a-name-that-is-longer-than-any-field-of-the-struct' is no field of perf_event_open(2)" },
+                  "attr: 'a-name-that-is-longer-than-any-field-of-the-struct' is not a field of struct perf_event_attr" },
                 { "freq", "true", 0, "attr freq cannot be set here: the key 'frequency' sets it" },
                 { "sample_period", "1", 0, "attr sample-period cannot be set here: the key 'period' sets it" },
                 { "type", "1", 0, "attr type cannot be set here: the event's name says it" },
@@ -220,7 +220,7 @@ static void test_refusals(void **state) {
                 { "config1", "", 1, "attr config1: found '', expected a number of 64 bits, decimal or 0x" },
                 { "bp-type", "r|q", 3,
                   "attr bp-type: found 'r|q', expected a number, or words joined by | or ',' of r, w, x" },
-                { "bp-type", "8", 1, "attr bp-type: found '8', which has bits that perfd does not know, expected a "
+                { "bp-type", "8", 1, "attr bp-type: found '8', which has bits unknown to perfd, expected a "
                                      "number, or words joined by | or ',' of r, w, x" },
                 { "bp-type", "r|", 3,
                   "attr bp-type: found 'r|', expected a number, or words joined by | or ',' of r, w, x" },
@@ -263,23 +263,23 @@ static void test_contradictions(void **state) {
                 { "branch-sample-type=any", PERF_TYPE_HARDWARE,
                   "branch-sample-type is set, but sample-type has no branch-stack" },
                 { "sample-type=branch-stack branch-sample-type=user", PERF_TYPE_HARDWARE,
-                  "branch-sample-type says where (user, kernel, hv), but not which branches, such as any" },
+                  "branch-sample-type selects user, kernel or hv, but no branches, such as any" },
                 { "aux-sample-size=4096", PERF_TYPE_HARDWARE, "aux-sample-size is set, but sample-type has no aux" },
                 { "sample-max-stack=16", PERF_TYPE_HARDWARE, "sample-max-stack is set, but there is no callchain" },
                 { "sample-type=weight,weight-struct", PERF_TYPE_HARDWARE,
-                  "sample-type has weight and weight-struct: a sample has one of them" },
+                  "sample-type has weight and weight-struct, which exclude each other" },
                 { "exclude-user=true exclude-kernel=true exclude-hv=true", PERF_TYPE_HARDWARE,
                   "exclude-user, exclude-kernel and exclude-hv leave nothing to count" },
                 { "exclude-host=true exclude-guest=true", PERF_TYPE_HARDWARE,
                   "exclude-host and exclude-guest leave nothing to count" },
-                { "bp-type=w", PERF_TYPE_HARDWARE, "bp-type is set, but the event is no breakpoint (mem:ADDRESS)" },
-                { "bp-type=0", PERF_TYPE_BREAKPOINT, "bp-type is 0: a breakpoint waits for r, w, or x" },
-                { "bp-type=x|r", PERF_TYPE_BREAKPOINT, "bp-type has x beside r or w" },
+                { "bp-type=w", PERF_TYPE_HARDWARE, "bp-type is set, but the event is not a breakpoint (mem:ADDRESS)" },
+                { "bp-type=0", PERF_TYPE_BREAKPOINT, "bp-type is 0: expected r, w, or x" },
+                { "bp-type=x|r", PERF_TYPE_BREAKPOINT, "bp-type combines x with r or w, which exclude each other" },
                 { "config2=1", PERF_TYPE_SOFTWARE, "config2 is set, but the event is not one of a PMU" },
                 { "enable-on-exec=true remove-on-exec=true", PERF_TYPE_HARDWARE,
                   "enable-on-exec and remove-on-exec exclude each other" },
                 { "sigtrap=true", PERF_TYPE_HARDWARE,
-                  "sigtrap needs remove-on-exec: the signal is meant for one program" },
+                  "sigtrap needs remove-on-exec, because the signal is meant for one program" },
                 { "sig-data=1", PERF_TYPE_HARDWARE, "sig-data is set, but sigtrap is not" },
         };
         static const char *const fine[] = {
@@ -316,8 +316,8 @@ static void test_shared_bytes(void **state) {
         } cases[] = {
                 { "pinned", "pinned", "x: attr pinned is set twice" },
                 { "wakeup-watermark", "wakeup-events",
-                  "x: attr wakeup-events and wakeup-watermark exclude each other: the reader is woken by a number of "
-                  "samples or of bytes" },
+                  "x: attr wakeup-events and wakeup-watermark exclude each other: the reader is woken after a number of samples "
+                  "or of bytes" },
                 { "bp-addr", "config1",
                   "x: attr bp-addr and config1 exclude each other: an event is a breakpoint or of a PMU" },
                 { "config2", "bp-len",

@@ -89,15 +89,15 @@ static void test_bounds(void **state) {
                 const char *after, *expected;
         } cases[] = {
                 { "version: 1\ntargets: {a: {pids: [", "%,", CONFIG_IDS_MAX, "]}}\n",
-                  "pids: more than 65536 in one list; make several targets of it, or name a cgroup" },
+                  "pids: more than 65536 in one list; split it into several targets, or name a cgroup" },
                 { "version: 1\ntargets: {a: {tids: [", "%,", CONFIG_IDS_MAX, "]}}\n",
-                  "tids: more than 65536 in one list; make several targets of it, or name a cgroup" },
+                  "tids: more than 65536 in one list; split it into several targets, or name a cgroup" },
                 { "version: 1\ntargets: {a: {units: [", "u%,", CONFIG_NAMES_MAX, "]}}\n",
-                  "units: more than 1024 in one list; make several of it, or name several by a glob" },
+                  "units: more than 1024 in one list; split it, or use a glob" },
                 { "version: 1\ntargets: {a: {cgroups: [", "u%*,", CONFIG_NAMES_MAX, "]}}\n",
-                  "cgroups: more than 1024 in one list; make several of it, or name several by a glob" },
+                  "cgroups: more than 1024 in one list; split it, or use a glob" },
                 { "version: 1\ntargets: {a: {containers: [", "u%,", CONFIG_NAMES_MAX, "]}}\n",
-                  "containers: more than 1024 in one list; make several of it, or name several by a glob" },
+                  "containers: more than 1024 in one list; split it, or use a glob" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

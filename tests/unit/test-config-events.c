@@ -10,30 +10,30 @@
 static void test_targets(void **state) {
         static const Case cases[] = {
                 { "targets: {a: {cgroups: [a/../b]}}\n",
-                  "f:2:27: cgroups: found 'a/../b', which leads out of its place by '..'; " NAMES_EXPECTED "\n" },
+                  "f:2:27: cgroups: found 'a/../b', which contains '..'; " NAMES_EXPECTED "\n" },
                 { "targets: {a: {cgroup: '..'}}\n",
-                  "f:2:24: cgroup: found '..', which leads out of its place by '..'; expected the path of a cgroup or a "
+                  "f:2:24: cgroup: found '..', which contains '..'; expected the path of a cgroup or a "
                   "glob, such as system.slice/nginx.service\n" },
                 { "targets: {a: {cgroups: [a..b, /c.., /, c, c]}}\n",
-                  "f:2:43: warning: cgroups: 'c' stands here twice\n" },
+                  "f:2:43: warning: cgroups: 'c' occurs twice\n" },
                 { "targets: {a: {cgroups: /a}}\n", "f:2:24: cgroups: found '/a', " NAMES_EXPECTED "\n" },
                 { "targets: {a: {cgroup: [/a]}}\n",
                   "f:2:23: cgroup: found a list, expected the path of a cgroup or a glob, such as "
                   "system.slice/nginx.service\n" },
                 { "targets: {a: {containers: ['a b'], units: [x, ~]}}\n",
-                  "f:2:30: containers: found 'a b', which has a space in it; expected containers "
+                  "f:2:30: containers: found 'a b', which contains a space; expected containers "
                   "in a list, by id, name or glob, such as [3dcb1a9f0e4c, \"web-*\"]\n"
                   "f:2:47: units: found nothing, expected units of systemd in a list, such as [nginx.service]\n" },
                 { "targets: {a: {pids: [1], cgroup: /a}, b: {units: [x], tids: [2]}}\n",
-                  "f:2:34: pids and tids exclude cgroups, containers and units: perf_event_open(2) takes one of them; "
-                  "make two targets of this one\n"
-                  "f:2:61: pids and tids exclude cgroups, containers and units: perf_event_open(2) takes one of them; "
-                  "make two targets of this one\n" },
+                  "f:2:34: pids and tids exclude cgroups, containers and units: perf_event_open(2) takes one of them; split it "
+                  "into two targets\n"
+                  "f:2:61: pids and tids exclude cgroups, containers and units: perf_event_open(2) takes one of them; split it "
+                  "into two targets\n" },
                 { "targets: {a: {cgroup: /a, inherit: false}}\n",
-                  "f:2:36: warning: inherit: without pids and tids every process of these cgroups is traced anyway\n" },
+                  "f:2:36: warning: inherit: it has no effect without pids and tids: every process of these cgroups is traced\n" },
                 { "targets: {a: {cgroups: []}, b: {pids: }, c: {pids: [], units: [x]}}\n",
-                  "f:2:24: warning: cgroups: nothing stands here, so the target is every process of the host\n"
-                  "f:2:39: warning: pids: nothing stands here, so the target is every process of the host\n" },
+                  "f:2:24: warning: cgroups: empty, so the target is every process of the host\n"
+                  "f:2:39: warning: pids: empty, so the target is every process of the host\n" },
         };
 
         check_cases(cases, ARRAY_SIZE(cases));
@@ -42,20 +42,19 @@ static void test_targets(void **state) {
 static void test_groups(void **state) {
         static const Case cases[] = {
                 { "groups: {g: {counters: [cs], events: [cs]}}\n",
-                  "f:2:38: a group has events or counters, not both; make two groups of this one\n" },
+                  "f:2:38: a group has events or counters, not both; split it into two groups\n" },
                 { "groups: {g: {counters: []}}\n",
                   "f:2:24: counters: found nothing, expected names of events in a list, such as [cycles, "
                   "instructions]\n" },
                 { "groups: {g: {events: [cs], interval: 1s}}\n",
-                  "f:2:38: interval: this is that of counters, and the group has none; an event has an interval of its "
-                  "own\n" },
+                  "f:2:38: interval: it belongs to counters, and the group has none; set the interval of each event\n" },
                 { "groups: {g: {counters: [cs, cycels, 's:*', 'kprobe:f', 'a,b', cs]}}\n",
                   "f:2:29: event 'cycels' is unknown; did you mean 'cycles'?\n"
-                  "f:2:38: event '{s:*}': 's:*' can be several tracepoints, and a group has single ones\n"
+                  "f:2:38: event '{s:*}': 's:*' can match several tracepoints, and a member of a group is a single one\n"
                   "f:2:45: event '{kprobe:f}': kprobe events cannot be members of a group of counters\n"
                   "f:2:57: event 'a' is unknown: expected a name of perf list, such as cycles, cpu-clock, "
                   "sched:sched_switch or cpu/event=0x3c/, or a probe, such as kprobe:vfs_read\n"
-                  "f:2:63: warning: counters: 'cs' stands here twice\n" },
+                  "f:2:63: warning: counters: 'cs' occurs twice\n" },
                 { "groups: {g: {counters: ['cs,faults']}}\n",
                   "f:2:25: counters: found 'cs,faults', expected names of events in a list, such as [cycles, "
                   "instructions]: one event each\n" },
@@ -64,20 +63,20 @@ static void test_groups(void **state) {
                   "f:2:24: counters: event '{r1,r2,r3,r4,r5,r6,r7,r8,r9,ra,rb,rc,rd,re,rf,r10,r11,r12,r13,r14,r15,r16,"
                   "r17,r18,r19,...': a group has at most 32 members\n" },
                 { "groups: {g: {counters: [cs], interval: 1d}}\n",
-                  "f:2:41: interval: found '1d', whose unit is none of ns, us, ms, s, min, h; expected a duration from "
+                  "f:2:41: interval: found '1d', whose unit is not one of ns, us, ms, s, min, h; expected a duration from "
                   "1ms to 1h, such as 100ms\n" },
                 { "groups: {g: {counters: [cs], interval: 61 min}}\n",
                   "f:2:40: interval: found '61 min', expected a duration from 1ms to 1h, such as 100ms\n" },
                 { "groups: {g: {counters: [cs]}, h: {events: [{event: cs, name: g}]}}\n",
-                  "f:2:62: event name 'g' stands already in line 2; give one of them another 'name'\n" },
+                  "f:2:62: event name 'g' is already in line 2; give one of them another 'name'\n" },
                 { "groups: {g: {events: [{event: cs, name: 'a b'}, cs, {event: cs, name: 'c d'}]}}\n",
                   "f:2:43: name: found 'a b', expected a name of ASCII letters, digits and signs such as . : _ - / without "
                   "spaces and any of ,*?[]\"'\\, not beginning with #, - or @\n"
                   "f:2:73: name: found 'c d', expected a name of ASCII letters, digits and signs such as . : _ - / without "
                   "spaces and any of ,*?[]\"'\\, not beginning with #, - or @\n" },
                 { "targets: {t: {cpus: 0}}\ngroups: {g: {target: t, events: ['external:x']}}\n",
-                  "f:3:34: 'external:x' is emitted by clients and has no target, but its group has 't'; move it to a "
-                  "group without one\n" },
+                  "f:3:34: 'external:x' is emitted by clients and cannot have a target, but its group has 't'; move it to a "
+                  "group without a target\n" },
         };
 
         check_cases(cases, ARRAY_SIZE(cases));
@@ -89,14 +88,14 @@ static void test_events(void **state) {
                   "f:2:47: args: only probes have fetch args, and 'cs' is a software event\n"
                   "f:2:61: maxactive: only kretprobes have it, and 'cs' is a software event\n"
                   "f:2:74: fallback: only cycles can be replaced by a clock, and 'cs' is a software event\n"
-                  "f:2:93: fields: only external events are told their fields, and 'cs' is a software event\n" },
+                  "f:2:93: fields: only external events declare their fields, and 'cs' is a software event\n" },
                 { "{event: 'kprobe:f', maxactive: 1, filter: a == 1}",
                   "f:2:60: maxactive: only kretprobes have it, and 'kprobe:f' is a kprobe event\n" },
                 { "{event: instructions, fallback: cpu-clok}",
                   "f:2:61: fallback: found 'cpu-clok', expected cpu-clock; did you mean 'cpu-clock'?\n"
                   "f:2:61: fallback: only cycles can be replaced by a clock, and 'instructions' is a hardware event\n" },
                 { "{event: 'external:x', period: 1, filter: a}",
-                  "f:2:59: period: clients emit external events, and the kernel knows nothing of them, and "
+                  "f:2:59: period: clients emit external events, and the kernel does not know them, and "
                   "'external:x' is an external event\n"
                   "f:2:70: filter: only tracepoints and probes have fields that the kernel can filter on, and "
                   "'external:x' is an external event\n" },
@@ -110,7 +109,8 @@ static void test_events(void **state) {
                   "f:2:63: maxactive: found '4097', expected a whole number from 1 to 4096\n"
                   "f:2:75: args: found ' ', expected fetch args of at most 4000 bytes, such as 'file=%di:x64'\n" },
                 { "{event: cs, attr: {exclude-usr: true, precise-ip: 4, pinned: , bp-type: 'r|q'}}",
-                  "f:2:48: attr: 'exclude-usr' is no field of perf_event_open(2); did you mean 'exclude-user'?\n"
+                  "f:2:48: attr: 'exclude-usr' is not a field of struct perf_event_attr; did you mean "
+                  "'exclude-user'?\n"
                   "f:2:79: attr precise-ip: found '4', expected a number from 0 to 3\n"
                   "f:2:90: attr: found nothing, expected the value of a field of perf_event_attr\n"
                   "f:2:104: attr bp-type: found 'r|q', expected a number, or words joined by | or ',' of r, w, x\n" },
@@ -122,13 +122,13 @@ static void test_events(void **state) {
                   "f:2:47: attr: found a list, expected a mapping of fields of perf_event_attr, such as {exclude-hv: "
                   "true}\n" },
                 { "{event: cs, attr: {wakeup-events: 1, wakeup-watermark: 1}}",
-                  "f:2:47: cs: attr wakeup-events and wakeup-watermark exclude each other: the reader is woken by a "
-                  "number of samples or of bytes\n" },
+                  "f:2:47: cs: attr wakeup-events and wakeup-watermark exclude each other: the reader is woken after a number of "
+                  "samples or of bytes\n" },
                 { "{event: cycles, attr: {sample-regs-user: sp}}",
                   "f:2:51: cycles: attr sample-regs-user is set, but sample-type has no regs-user\n" },
                 { "{event: cycles, callchain: [user], attr: {sample-max-stack: 9}}", "" },
                 { "{event: 'kprobe:f', attr: {config1: 1}}",
-                  "f:2:55: attr config1: a kprobe event has it from its name\n" },
+                  "f:2:55: attr config1: a kprobe event gets it from its name\n" },
                 { "{event: cycles, attr: {bp-addr: 1}}",
                   "f:2:51: attr bp-addr: only breakpoints (mem:ADDRESS) have it\n" },
                 { "{event: 'external:x', fields: {a: u8, 1b: u8, c: u9, d: [u8]}}",
@@ -137,7 +137,7 @@ static void test_events(void **state) {
                   "f:2:78: fields: found type 'u9', expected one of u8 u16 u32 u64 s8 s16 s32 s64 bool text bytes\n"
                   "f:2:85: fields: found a list, expected one of u8 u16 u32 u64 s8 s16 s32 s64 bool text bytes\n" },
                 { "{event: 'external:x', fields: [a: u8, 'b:  text', 'a:u8', c, 'd: u9']}",
-                  "f:2:79: fields: a stands here twice\n"
+                  "f:2:79: fields: a occurs twice\n"
                   "f:2:87: fields: found 'c', expected name: type, such as user: text\n"
                   "f:2:94: fields: found type 'u9', expected one of u8 u16 u32 u64 s8 s16 s32 s64 bool text bytes\n" },
         };
@@ -201,8 +201,8 @@ static void test_event_values(void **state) {
                 "        fields: [user: text, 'code: u32']\n"
                 "      - \" { cs:u ,\\n faults } :k\"\n"
                 "      - ' cs'\n";
-        static const char refused[] = "f:24:9: event ' { cs:u ,\\x0a faults } :k': expected nothing, or a colon and "
-                                      "modifiers, behind the group\n";
+        static const char refused[] = "f:24:9: event ' { cs:u ,\\x0a faults } :k': expected nothing, or a colon and modifiers, "
+                "after the group\n";
         _cleanup_free_ char *fine = strdup(yaml);
         _cleanup_(config_unrefp) Config *c = NULL;
         const ConfigEvent *e;

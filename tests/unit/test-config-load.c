@@ -79,10 +79,10 @@ static void test_rules(void **state) {
         config_unref(c);
         write_file("perfd.d/10-a.yaml", "access: {rules: [{users: [x, y, x], groups: []}, {users: z, where: a, user: true}]}\n");
         c = check("perfd.yaml",
-                  "perfd.d/10-a.yaml:1:33: warning: users: 'x' stands here twice\n"
+                  "perfd.d/10-a.yaml:1:33: warning: users: 'x' occurs twice\n"
                   "perfd.d/10-a.yaml:1:45: groups: found nothing, expected names or numbers of groups in a list, such as [developers]\n"
                   "perfd.d/10-a.yaml:1:58: users: found 'z', expected names or numbers of users in a list, such as [ann, 1001]\n"
-                  "perfd.d/10-a.yaml:1:68: where: the rule has no 'subscribe', whose samples it would be asked of\n"
+                  "perfd.d/10-a.yaml:1:68: where: it has no effect without 'subscribe'\n"
                   "perfd.d/10-a.yaml:1:71: unknown key 'user'; did you mean 'users'?\n");
 }
 
@@ -98,7 +98,7 @@ static void test_drop_ins(void **state) {
         write_file("perfd.d/.hidden.yaml", "clock: [\n");
         write_file("perfd.d/40.yml", "clock: [\n");
 
-        c = check("perfd.yaml", "perfd.d: warning: '40.yml' is not read: only names that end with .yaml are\n");
+        c = check("perfd.yaml", "perfd.d: warning: '40.yml' is ignored: only files whose names end with .yaml are read\n");
         assert_int_equal(c->clock, CLOCK_REALTIME);
         assert_int_equal(c->ring_size, 4 << 20);
         assert_int_equal(c->n_paths, 4);
@@ -119,12 +119,12 @@ static void test_mistakes_of_all_files(void **state) {
 
         check("perfd.yaml",
               "perfd.yaml:3:1: unknown key 'clok'; did you mean 'clock'?\n"
-              "perfd.yaml:5:22: target: found 'u', which no target under 'targets' is called\n"
+              "perfd.yaml:5:22: target: found 'u', which is not the name of a target in 'targets'\n"
               "perfd.d/1.yaml:1:10: version: found '3', expected 1, the only version of this format\n"
-              "perfd.d/1.yaml:2:19: listen: control and stream are the same path '/a', expected one for each\n"
-              "perfd.d/2.yaml:1:11: target 't' stands already in 'perfd.yaml', line 4; give one of them another name\n"
-              "perfd.d/2.yaml:3:3: group 'g' stands already in 'perfd.yaml', line 5; give one of them another name\n"
-              "perfd.d/2.yaml:3:38: event name 'cs' stands already in 'perfd.yaml', line 5; give one of them another "
+              "perfd.d/1.yaml:2:19: listen: control and stream have the same path '/a', expected different paths\n"
+              "perfd.d/2.yaml:1:11: target 't' is already in 'perfd.yaml', line 4; give one of them another name\n"
+              "perfd.d/2.yaml:3:3: group 'g' is already in 'perfd.yaml', line 5; give one of them another name\n"
+              "perfd.d/2.yaml:3:38: event name 'cs' is already in 'perfd.yaml', line 5; give one of them another "
               "'name'\n");
 }
 
@@ -150,7 +150,7 @@ static void test_unreadable_files(void **state) {
 
         write_file("other", "version: 1\n");
         write_file("other.d", "");
-        check("other", "other.d: the folder of drop-ins cannot be opened: Not a directory\n");
+        check("other", "other.d: the drop-in directory cannot be opened: Not a directory\n");
 }
 
 static void test_defaults(void **state) {

@@ -23,10 +23,10 @@ static void test_settings(void **state) {
                   "f:2:19: listen.control: found 'run', expected an absolute path of at most 107 bytes\n"
                   "f:2:32: listen.stream: found '/a/', expected an absolute path of at most 107 bytes\n" },
                 { "listen: {control: \"/a\\e\"}\n",
-                  "f:2:19: listen.control: found '/a\\x1b', which has a control character in it; expected an absolute "
+                  "f:2:19: listen.control: found '/a\\x1b', which contains a control character; expected an absolute "
                   "path of at most 107 bytes\n" },
                 { "listen:\n  stream: /a\n  control: /a\n",
-                  "f:4:12: listen: control and stream are the same path '/a', expected one for each\n" },
+                  "f:4:12: listen: control and stream have the same path '/a', expected different paths\n" },
                 { "clock: monotonik\n",
                   "f:2:8: clock: found 'monotonik', expected one of monotonic, monotonic-raw, boottime, realtime; did "
                   "you mean 'monotonic'?\n" },
@@ -41,13 +41,12 @@ static void test_settings(void **state) {
                 { "rings: {size: 99999999999999999999}\n",
                   "f:2:15: rings.size: found '99999999999999999999', expected a power of two from 4KiB to 1GiB\n" },
                 { "batches: {pool: 1 MB}\n",
-                  "f:2:19: batches.pool: found '1 MB', whose unit is none of B, KiB, MiB, GiB; expected a size from "
+                  "f:2:19: batches.pool: found '1 MB', whose unit is not one of B, KiB, MiB, GiB; expected a size from "
                   "256KiB to 1GiB\n" },
                 { "batches: {pool: -1}\n",
                   "f:2:17: batches.pool: found '-1', expected a size from 256KiB to 1GiB\n" },
                 { "access: {control-mode: 600, stream-mode: 0999, stream-group: a b}\n",
-                  "f:2:24: access.control-mode: found '600', expected an octal file mode from 0000 to 0777, with a "
-                  "zero in front\n"
+                  "f:2:24: access.control-mode: found '600', expected an octal file mode from 0000 to 0777, with a leading zero\n"
                   "f:2:42: access.stream-mode: found '0999', expected an octal file mode from 0000 to 0777\n"
                   "f:2:62: access.stream-group: found 'a b', expected the name or number of a group\n" },
                 { "access: {control-mode: 01777}\n",
@@ -76,8 +75,8 @@ static void test_shape(void **state) {
                 { "zebra: {}\n", "f:2:1: unknown key 'zebra'\n" },
                 { "rings.size: 4KiB\n", "f:2:1: unknown key 'rings.size'\n" },
                 { "rings: {size: 4KiB, size: 8KiB, size: 8KiB}\n",
-                  "f:2:21: key 'size' stands here twice, first in line 2\n"
-                  "f:2:33: key 'size' stands here twice, first in line 2\n" },
+                  "f:2:21: key 'size' occurs twice, first in line 2\n"
+                  "f:2:33: key 'size' occurs twice, first in line 2\n" },
                 { "? [a]\n: b\n", "f:2:3: a key must be text, not a list or a mapping\n" },
                 { "targets: [a]\n", "f:2:10: targets: found a list, expected a mapping of names\n" },
                 { "targets: {a: b}\n", "f:2:14: targets.NAME: found 'b', expected a mapping of keys to values\n" },
@@ -107,11 +106,11 @@ static void test_threads(void **state) {
                                            "fifo:-1", "fifo", "fifo: 1", "rr:1", "18446744073709551617" };
         static const Case cases[] = {
                 { "readers: {cpus: 1-, guard: 1us}\ndispatcher: {cpu: 1, cpus: \"7,0-7\"}\n",
-                  "f:2:17: readers.cpus: found '1-', which here is no number or range; expected a list of CPUs such as "
+                  "f:2:17: readers.cpus: found '1-', which is not a number or range here; expected a list of CPUs such as "
                   "\"0-3,8\", none above 8191\n"
                   "f:2:28: readers.guard: found '1us', expected a duration from 100us to 100ms\n"
                   "f:3:14: unknown key 'cpu'; did you mean 'cpus'?\n"
-                  "f:3:28: warning: dispatcher.cpus: CPU 7 stands here twice\n" },
+                  "f:3:28: warning: dispatcher.cpus: CPU 7 occurs twice\n" },
         };
         char yaml[128], expected[256], text[CONFIG_PRIORITY_SIZE];
 
@@ -138,36 +137,36 @@ static void test_threads(void **state) {
 static void test_targets(void **state) {
         static const Case cases[] = {
                 { "targets: {web: {pids: [1, 1, x, 0, [2]], tids: 5}}\n",
-                  "f:2:27: warning: pids: 1 stands here twice\n"
+                  "f:2:27: warning: pids: 1 occurs twice\n"
                   "f:2:30: pids: found 'x', expected process ids from 1 to 4194304 in a list, such as [1, 2]\n"
                   "f:2:33: pids: found '0', expected process ids from 1 to 4194304 in a list, such as [1, 2]\n"
                   "f:2:36: pids: found a list, expected process ids from 1 to 4194304 in a list, such as [1, 2]\n"
                   "f:2:48: tids: found '5', expected thread ids from 1 to 4194304 in a list, such as [1, 2]\n" },
                 { "targets: {a: {cpus: \"0-3,9-2\"}, b: {cpus: '1,,2'}, c: {cpus: 8192}, d: {cpus: \"0-2,1\"}}\n",
-                  "f:2:26: cpus: found '0-3,9-2', which here is no number or range; expected a list of CPUs such as "
+                  "f:2:26: cpus: found '0-3,9-2', which is not a number or range here; expected a list of CPUs such as "
                   "\"0-3,8\", none above 8191\n"
-                  "f:2:46: cpus: found '1,,2', which here is no number or range; expected a list of CPUs such as "
+                  "f:2:46: cpus: found '1,,2', which is not a number or range here; expected a list of CPUs such as "
                   "\"0-3,8\", none above 8191\n"
-                  "f:2:62: cpus: found '8192', which here is no number or range; expected a list of CPUs such as "
+                  "f:2:62: cpus: found '8192', which is not a number or range here; expected a list of CPUs such as "
                   "\"0-3,8\", none above 8191\n"
-                  "f:2:79: warning: cpus: CPU 1 stands here twice\n" },
+                  "f:2:79: warning: cpus: CPU 1 occurs twice\n" },
                 { "targets: {a: {pids: [1], inherit: yes}, b: {inherit: false}}\n",
                   "f:2:35: inherit: found 'yes', expected true or false\n"
-                  "f:2:54: warning: inherit: without pids and tids every process of the host is traced "
-                  "anyway\n" },
+                  "f:2:54: warning: inherit: it has no effect without pids and tids: every process of the host is traced\n" },
                 { "targets: {host: {pids: [1]}}\n",
-                  "f:2:17: target 'host' is the whole host and has no keys: give this target another name\n" },
+                  "f:2:17: target 'host' is the whole host and cannot have keys: rename this target\n" },
                 { "targets: {host: {}, 'a b': {}}\n",
                   "f:2:23: name of a target: found 'a b', expected a name of ASCII letters, digits and signs such as "
                   ". : _ - / without spaces and any of ,*?[]\"'\\, not beginning with #, - or @\n" },
                 { "groups: {g: {events: []}}\n", "f:2:22: events: found nothing, expected a list of events\n" },
                 { "listen: {control: /a/b, stream: /a//./b}\n",
-                  "f:2:33: listen: control and stream are the same path '/a/b', expected one for each\n" },
-                { "listen: {control: /a/..}\n", "f:2:19: listen.control: '/a/..' is a folder, expected the path of a socket\n" },
+                  "f:2:33: listen: control and stream have the same path '/a/b', expected different paths\n" },
+                { "listen: {control: /a/..}\n", "f:2:19: listen.control: '/a/..' is a directory, expected the path of a socket\n" },
                 { "targets: {t: {}}\ngroups: {g: {target: t, events: ['external:x']}}\n",
-                  "f:3:34: 'external:x' is emitted by clients and has no target, but its group has 't'; move it to a group without one\n" },
+                  "f:3:34: 'external:x' is emitted by clients and cannot have a target, but its group has 't'; move it to a "
+                  "group without a target\n" },
                 { "targets: {web: {}}\ngroups:\n  g: {target: wbe, events: [cs]}\n",
-                  "f:4:15: target: found 'wbe', which no target under 'targets' is called; did you mean 'web'?\n" },
+                  "f:4:15: target: found 'wbe', which is not the name of a target in 'targets'; did you mean 'web'?\n" },
         };
 
         check_cases(cases, ARRAY_SIZE(cases));
@@ -175,17 +174,17 @@ static void test_targets(void **state) {
 
 static void test_events(void **state) {
         static const Case cases[] = {
-                { "sched:sched switch", "f:2:40: event 'sched:sched switch': an event's name has no spaces and only "
-                                        "ASCII characters\n" },
+                { "sched:sched switch", "f:2:40: event 'sched:sched switch': the name of an event consists of ASCII characters "
+                        "without spaces\n" },
                 { "'cpu-clok'", "f:2:30: event 'cpu-clok' is unknown; did you mean 'cpu-clock'?\n" },
                 { "{event: cs, period: 5, frequency: 9}",
-                  "f:2:63: period and frequency exclude each other: one sample for each so many events, or so many "
-                  "samples a second; remove one of them\n" },
+                  "f:2:63: period and frequency exclude each other: a sample for a number of events, or a number of samples a "
+                  "second; remove one of them\n" },
                 { "{event: cs, filter: a == 1}", "f:2:49: filter: only tracepoints and probes have fields that the "
                                                  "kernel can filter on, and 'cs' is a software event\n" },
                 { "{event: 's:a', filter: ' '}", "f:2:52: filter: found ' ', expected a filter of at most 4000 "
                                                  "bytes\n" },
-                { "{event: 's:*', name: z}", "f:2:50: name: 's:*' can be several events, which cannot all be 'z'; "
+                { "{event: 's:*', name: z}", "f:2:50: name: 's:*' can select several events, which cannot all be 'z'; "
                                              "remove the name\n" },
                 { "{event: cs, name: '#1'}", "f:2:48: name: found '#1', expected a name of ASCII letters, digits and "
                                              "signs such as . : _ - / without spaces and any of ,*?[]\"'\\, not "
@@ -197,12 +196,12 @@ static void test_events(void **state) {
                 { "{event: cs, callchain: [kernel, usr, kernel]}",
                   "f:2:61: callchain: found 'usr', expected kernel, user or both in a list, such as [kernel, user]; "
                   "did you mean 'user'?\n"
-                  "f:2:66: warning: callchain: 'kernel' stands here twice\n" },
+                  "f:2:66: warning: callchain: 'kernel' occurs twice\n" },
                 { "{event: cs, enabled: 1}", "f:2:50: enabled: found '1', expected true or false\n" },
                 { "{event: cs, perod: 1}", "f:2:41: unknown key 'perod'; did you mean 'period'?\n" },
                 { "cs, {event: faults, name: cs}, cs",
-                  "f:2:55: event name 'cs' stands already in line 2; give one of them another 'name'\n"
-                  "f:2:60: event name 'cs' stands already in line 2; give one of them another 'name'\n" },
+                  "f:2:55: event name 'cs' is already in line 2; give one of them another 'name'\n"
+                  "f:2:60: event name 'cs' is already in line 2; give one of them another 'name'\n" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -231,25 +230,25 @@ static void test_yaml(void **state) {
                                             "(from line 2)\n" },
                 { "version: 1\nclock: a: b\n", "f:2:9: not YAML: mapping values are not allowed in this context\n" },
                 { "version: 1\n# \xc3\xbc\xff\n", "f:2:4: not YAML: invalid leading UTF-8 octet\n" },
-                { "version: 1\n---\nversion: 1\n", "f:2:1: a second document begins here: only one is read from a "
-                                                   "file\n" },
+                { "version: 1\n---\nversion: 1\n", "f:2:1: a second document begins here: a file can contain only one\n" },
                 { "version: 1\nclock: !!str boottime\n",
-                  "f:2:8: tag 'tag:yaml.org,2002:str': tags have no meaning here, remove it\n" },
+                  "f:2:8: tag 'tag:yaml.org,2002:str': tags are not supported; remove it\n" },
                 { "%TAG !a! b\n---\nversion: 1\n",
-                  "f:1:1: %TAG at the beginning of a line: tags have no meaning here, remove it\n" },
-                { "#\r%TAG !a! b\n---\nversion: 1\n", "f:1:3: %TAG at the beginning of a line: tags have no meaning here, remove it\n" },
+                  "f:1:1: %TAG at the beginning of a line: tags are not supported; remove it\n" },
+                { "#\r%TAG !a! b\n---\nversion: 1\n", "f:1:3: %TAG at the beginning of a line: tags are not supported; remove "
+                        "it\n" },
                 { "#\xc2\x85%TAG !a! b\n---\nversion: 1\n",
-                  "f:1:3: %TAG at the beginning of a line: tags have no meaning here, remove it\n" },
+                  "f:1:3: %TAG at the beginning of a line: tags are not supported; remove it\n" },
                 { "#\xe2\x80\xa8%TAG !a! b\n---\nversion: 1\n",
-                  "f:1:3: %TAG at the beginning of a line: tags have no meaning here, remove it\n" },
-                { "version: 1\nclock: *c\n", "f:2:8: alias '*c': no anchor '&c' ends before it in this file\n" },
+                  "f:1:3: %TAG at the beginning of a line: tags are not supported; remove it\n" },
+                { "version: 1\nclock: *c\n", "f:2:8: alias '*c': no anchor '&c' is before it in this file\n" },
                 { "version: 1\ntargets: {a: &a {pids: *a}}\n",
-                  "f:2:24: alias '*a': no anchor '&a' ends before it in this file\n" },
+                  "f:2:24: alias '*a': no anchor '&a' is before it in this file\n" },
                 { "version: 1\ntargets: {a: &a {pids: [1]}, b: {<<: *a}}\n",
-                  "f:2:34: key '<<': there are no merge keys here\n" },
+                  "f:2:34: key '<<': merge keys are not supported; remove it\n" },
                 { "version: 1\nclock: [[[[[[[[[[[[[[[[[[[[\n",
-                  "f:2:23: too deep: at most 16 lists and mappings inside of each other\n" },
-                { zero, "f:2:8: this text has a zero byte in it\n" },
+                  "f:2:23: too deep: at most 16 nested lists and mappings\n" },
+                { zero, "f:2:8: this text contains a zero byte\n" },
                 { "\xef\xbb\xbfversion: 1\r\nclock: realtime\r\n", "" },
         };
 
@@ -271,13 +270,13 @@ static void test_bounds(void **state) {
         Config *c = NULL;
         size_t n;
 
-        assert_null(check(laughs, strlen(laughs), "f:6:8: too much in one file: more than 200000 values, counting "
-                                                  "what aliases repeat and long texts as several\n"));
+        assert_null(check(laughs, strlen(laughs), "f:6:8: the file is too large: more than 200000 values, where aliases count as "
+                "often as they repeat values, and long texts count several times\n"));
         n = (size_t)sprintf(bytes, "a: &a \"%03200d\"\nb: [*a", 0); /* weighs 101, as often as it is named */
         for (size_t i = 0; i < 2000; i++)
                 n += (size_t)sprintf(bytes + n, ", *a");
-        assert_null(check(bytes, n, "f:2:7921: too much in one file: more than 200000 values, counting what aliases "
-                                    "repeat and long texts as several\n"));
+        assert_null(check(bytes, n, "f:2:7921: the file is too large: more than 200000 values, where aliases count as often as "
+                "they repeat values, and long texts count several times\n"));
         memset(bytes, '#', CONFIG_FILE_MAX + 1);
         assert_null(check(bytes, CONFIG_FILE_MAX + 1, "f: too long: 1048577 bytes, expected at most 1048576\n"));
 

@@ -56,8 +56,8 @@ static void test_host(void **state) {
         assert_int_equal(decode("0-1,6", &e), 0);
         assert_string_equal(e.text, "");
         assert_int_equal(decode("0-4096", &e), REFUSED_INVALID);
-        assert_string_equal(e.text, "cpus: found '0-4096', and this host can have no CPU 4: it can have 0-3,6 "
-                                    "(/sys/devices/system/cpu/possible)");
+        assert_string_equal(e.text, "cpus: found '0-4096', and this host cannot have CPU 4: it can have 0-3,6 "
+                "(/sys/devices/system/cpu/possible)");
         assert_string_equal(e.reason, "bad-value");
         assert_int_equal(e.position, 1);
         assert_int_equal(decode("0,8191", &e), REFUSED_INVALID);
@@ -65,7 +65,7 @@ static void test_host(void **state) {
         assert_int_equal(decode("0-3", &e), 0);
         assert_string_equal(e.text, "cpus: CPU 2 is offline now");
         assert_int_equal(decode("1,1,2", &e), 0);
-        assert_string_equal(e.text, "cpus: CPU 1 stands here twice");
+        assert_string_equal(e.text, "cpus: CPU 1 occurs twice");
         config_set_host_cpu_online(2, true);
         config_set_host_cpu_online(77, true); /* is none */
         assert_int_equal(decode("0-3", &e), 0);

@@ -256,7 +256,8 @@ static void test_validate(void **state) {
                 if (has_drop_ins) {
                         assert_string_equal(request->validate->drop_ins[0]->path, drop_in);
                         assert_string_equal(request->validate->drop_ins[0]->yaml, "groups: {}\n");
-                        n += snprintf(expected + n, sizeof(expected) - n, "%s: warning: it is not read: only names that end with .yaml are\n",
+                        n += snprintf(expected + n, sizeof(expected) - n, "%s: warning: it is ignored: only files whose names "
+                                "end with .yaml are read\n",
                                       other);
                 }
                 play_request_free(request);

@@ -117,7 +117,7 @@ static void test_position(void **state) {
         set.name = (char *)"a";
         set.filter = (char *)"pid == 1\x1b";
         assert_int_equal(request_check_texts(&request, &e), REFUSED_INVALID);
-        assert_string_equal(e.text, "filter: found 'pid == 1\\x1b', which has a control character in it");
+        assert_string_equal(e.text, "filter: found 'pid == 1\\x1b', which contains a control character");
         assert_int_equal(e.position, 9);
 }
 
