@@ -1,7 +1,7 @@
 /*
- * For long work on main: the places at which it lets others have their turn, as cond_resched() is for the kernel's. Code
- * that opens, walks or reads many things calls checkpoint() for each of them; what is served then is the loop's to say
- * (supervisor/operations/operations.c). On other threads, and while nobody has set anything, a checkpoint does nothing.
+ * Points in long operations of main at which other requests are served, like cond_resched() in the kernel. Code that opens, walks
+ * or reads many objects calls checkpoint() for each of them; the event loop decides what is served
+ * (supervisor/operations/operations.c). On other threads, and while no function is set, a checkpoint does nothing.
  */
 #pragma once
 
@@ -12,10 +12,10 @@
 
 typedef int (*CheckpointServe)(void *userdata, Explanation *e);
 
-/* Of the calling thread; NULL: nothing. */
+/* Sets the function that checkpoint() calls on the calling thread; NULL: none. */
 void checkpoint_set(CheckpointServe serve, void *userdata);
 /*
- * 0: go on. REFUSED_CANCELLED: nobody wants the result any more; undo what was begun, as after every other refusal.
- * Negative: what serving the others has said.
+ * 0: continue. REFUSED_CANCELLED: the result is no longer needed; undo what was begun, as after every other refusal.
+ * Negative: the error of the function that was set.
  */
 int checkpoint(Explanation *e);

@@ -1,4 +1,4 @@
-/* For everyone: resources that end with their scope, and the moves of ownership that this makes visible. */
+/* Resources that are released at the end of their scope, and explicit transfers of ownership. Any thread. */
 #pragma once
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static inline void freep(void *p) {
         free(*(void **)p);
 }
 
-/* Closes and gives -1 back, so that `fd = close_fd(fd)` leaves the null image; keeps errno. */
+/* Closes fd unless it is -1, and returns -1, so that `fd = close_fd(fd)` leaves the null image; preserves errno. */
 int close_fd(int fd);
 
 static inline void close_fdp(int *fd) {
@@ -34,7 +34,7 @@ static inline void fclosep(FILE **f) {
 #define _cleanup_close_ _cleanup_(close_fdp)
 #define _cleanup_fclose_ _cleanup_(fclosep)
 
-/* Ownership leaves the variable, which is null afterwards. */
+/* Transfers ownership out of the variable, which is null afterwards. */
 #define TAKE_PTR(p)                                                                                                    \
         ({                                                                                                             \
                 __typeof__(p) *take_ = &(p), taken_ = *take_;                                                          \

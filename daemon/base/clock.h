@@ -1,4 +1,4 @@
-/* For everyone: time in nanoseconds, and the one clock that rings, batches and streams share. */
+/* Time in nanoseconds, and the clock that ring buffers, batches and streams share. Any thread. */
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /*
- * For what is copied by the million and is short each time, mostly as short as the time before: a loop without surprises
- * in place, where a call of memcpy(3) has to find out each time how to do it. And for kilobytes, which memcpy(3) does not copy
- * well on each processor.
+ * Copies for the hot path. Short copies, mostly of the same length as the previous one, are inlined as a predictable loop, because a
+ * call of memcpy(3) selects its method each time. Copies of kilobytes have their own implementation, because memcpy(3) is not
+ * fast for them on every processor.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 
 #define COPY_LONG 2048 /* bytes, from which on it matters how */
 
-/* As memcpy(3), of any length; made for COPY_LONG and more. Any thread. */
+/* As memcpy(3), for any length; optimized for COPY_LONG bytes and more. Any thread. */
 void copy_long(uint8_t *restrict to, const uint8_t *restrict from, size_t n);
 
 typedef void CopyWay(uint8_t *restrict to, const uint8_t *restrict from, size_t n);
-/* For tests: a way of our own that this processor could go, for COPY_LONG bytes or more; NULL: there are no more. */
+/* For tests: the i-th implementation that this processor supports, for COPY_LONG bytes or more; NULL: there are no more. */
 CopyWay *copy_way(unsigned i);
 
-/* As memcpy(3), of any length; made for 32 to 256 bytes. Its last bytes may be copied twice, which is alike for all. */
+/* As memcpy(3), for any length; optimized for 32 to 256 bytes. The last bytes may be copied twice. */
 static inline void copy_short(uint8_t *to, const uint8_t *from, size_t n) {
         if (__builtin_expect(n < 32 || n > 256, 0)) {
                 copy_long(to, from, n);

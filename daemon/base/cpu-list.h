@@ -1,4 +1,4 @@
-/* For kernel/ and config/: CPU lists as Linux writes them, "0-3,8". */
+/* CPU lists in the format of Linux, "0-3,8". */
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #define CPU_LIST_MAX_CPU 8191 /* NR_CPUS of the largest configurations */
 
 /*
- * Sorted, without doubles, in malloc'ed memory. REFUSED_INVALID "bad-target" with the position if it is no CPU list
- * or empty; a newline at the end is accepted. -ENOMEM.
+ * *ret_cpus: sorted, without duplicates, malloc'ed. A trailing newline is accepted. REFUSED_INVALID "bad-target", with the
+ * position, if text is empty or not a CPU list; -ENOMEM.
  */
 int cpu_list_parse(const char *text, uint32_t **ret_cpus, size_t *ret_n, Explanation *e);

@@ -1,4 +1,4 @@
-/* For who decides what a client may see: as whom it runs (credentials(7)), as far as files ask for it. */
+/* The credentials(7) of a client that determine its access to files. */
 #pragma once
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * For a thread that many producers feed through queues: an eventfd that is only written when the owner sleeps, so that
- * a push to a thread that is awake costs no system call; and a wait that costs its owner one.
+ * Wakes a thread that many producers feed through queues: an eventfd that is written only while the owner sleeps, so that a push
+ * to a running thread needs no system call. A wait of the owner needs one.
  *
  *     owner:     doorbell_arm(), look into every queue once more, doorbell_wait()
  *     producer:  push, doorbell_ring()
@@ -20,19 +20,19 @@ typedef struct Doorbell {
 
 #define DOORBELL_NULL ((Doorbell){ .fd = -1, .waiter = -1 })
 
-/* What eventfd(2) and epoll_create1(2) say. */
+/* -errno of eventfd(2) or epoll_create1(2). */
 int doorbell_init(Doorbell *d);
 void doorbell_deinit(Doorbell *d);
 
-/* Owner: an fd that ends its waits too, as long as it is readable. What epoll_ctl(2) says. */
+/* Owner: while this fd is readable, it ends waits too. -errno of epoll_ctl(2). */
 int doorbell_watch(Doorbell *d, int fd);
 
 /* Owner. */
 void doorbell_arm(Doorbell *d);
 void doorbell_disarm(Doorbell *d);
 /*
- * Owner, armed: until it is rung, or the watched fd is readable, or for so many ns (UINT64_MAX: for ever). Disarmed
- * afterwards. It may end sooner, for a ring of long ago. True: the watched fd is readable.
+ * Owner, armed: waits until doorbell_ring(), until the watched fd is readable, or for `timeout` ns (UINT64_MAX: without limit), and
+ * disarms. May return early because of an earlier ring. True: the watched fd is readable.
  */
 bool doorbell_wait(Doorbell *d, nsec_t timeout);
 /* Any thread, after its push. */

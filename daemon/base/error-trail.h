@@ -1,15 +1,16 @@
 /*
- * For whoever carries a negative, and who absorbs it: where it began. A function that makes one says so, and callers that
- * know what it was about add that on its way:
+ * Records where a negative errno began. The function that creates it records its place, and callers that know the object of the
+ * call add it:
  *
  *     return error_origin(-errno);
  *     return error_origin_of(-errno, "PERF_EVENT_IOC_ENABLE, CPU %u", cpu);
  *     return error_trace_of(r, "event %s", name);
  *
- * Both give back what they are given. Of 0 and of what is positive nothing is kept, and nothing of the text is evaluated: what
- * does not fail pays for a comparison. Who absorbs a negative logs error_text() of it.
+ * All return their first argument. For 0 and positive values nothing is recorded, and the text is not evaluated: success costs one
+ * comparison. The code that absorbs a negative logs error_text() of it.
  *
- * Each thread has its own trails. What a thread reports to another one begins there anew, or goes with error_trail_take().
+ * Each thread has its own trails. An error that is reported to another thread begins a new trail there, unless
+ * error_trail_take() and error_trail_give() pass it on.
  */
 #pragma once
 
@@ -27,7 +28,7 @@ typedef struct ErrorTrail {
         int error; /* -errno; 0: none */
         size_t n;
         const ErrorPlace *places[ERROR_TRAIL_PLACES]; /* of static lifetime */
-        char object[ERROR_TRAIL_OBJECT];              /* what it was about, the nearest first: "CPU 1, event sched:sched_switch" */
+        char object[ERROR_TRAIL_OBJECT];              /* its objects, the innermost first: "CPU 1, event sched:sched_switch" */
 } ErrorTrail;
 
 #define ERROR_TRAIL_NULL ((ErrorTrail){ .error = 0 })
@@ -48,19 +49,19 @@ void error_trail_name(int error, const char *format, ...) __attribute__((cold, f
                 trailed_;                                                                                              \
         })
 
-/* A negative begins here: what a system call or a foreign library says, or our own running out. */
+/* A negative begins here: the error of a system call or a library, or a failed allocation. */
 #define error_origin(r) ERROR_TRAIL_AT(error_trail_begin, r, (void)0)
 #define error_origin_of(r, ...) ERROR_TRAIL_AT(error_trail_begin, r, error_trail_name(trailed_, __VA_ARGS__))
-/* It passes here. One of which nobody has said where it began begins here. */
+/* A negative passes here. If it has no origin yet, it begins here. */
 #define error_trace(r) ERROR_TRAIL_AT(error_trail_pass, r, (void)0)
 #define error_trace_of(r, ...) ERROR_TRAIL_AT(error_trail_pass, r, error_trail_name(trailed_, __VA_ARGS__))
 
 /*
- * What strerror(3) says of -r, and the trail, which ends with it: "Cannot allocate memory; from ring_open() at ring.c:28, CPU 1,
- * through supervisor_open_rings() at supervisor/changes/rings.c:90". Of the calling thread, until it asks again.
+ * strerror(3) of -r and its trail, which is consumed: "Cannot allocate memory; from ring_open() at ring.c:28, CPU 1,
+ * through supervisor_open_rings() at supervisor/changes/rings.c:90". Valid until the next call by this thread.
  */
 const char *error_text(int r);
 
-/* From one thread to another one: the trail of `r`, which may be none, becomes that of the thread that gives it. */
+/* Passes the trail of `r`, if any, to another thread: that thread calls error_trail_give(). */
 ErrorTrail error_trail_take(int r);
 void error_trail_give(const ErrorTrail *trail);

@@ -1,11 +1,11 @@
 /*
- * For all of the daemon: what a function can say.
+ * Return values of the daemon's functions.
  *
  *   0          success
- *   negative   -errno: fatal to whoever carries it, never compared
- *   positive   a Refusal: part of the contract, caused by a peer, a configuration or the kernel's no
+ *   negative   -errno: fatal, only passed on, never compared
+ *   positive   a Refusal: part of the contract, caused by a peer, a configuration, or a refusal of the kernel
  *
- * The text for people travels beside it in an Explanation; control/status.c turns a Refusal into a wire status.
+ * An Explanation has the text for people; control/status.c maps a Refusal to a wire status.
  */
 #pragma once
 
@@ -17,37 +17,37 @@
 #include "daemon/base/error-trail.h"
 
 typedef enum Refusal {
-        REFUSED_INVALID = 1, /* the request cannot be right */
-        REFUSED_NOT_FOUND,   /* what it names is not there */
-        REFUSED_EXISTS,      /* what it makes is there already */
-        REFUSED_DENIED,      /* the peer, or the daemon itself, may not */
+        REFUSED_INVALID = 1, /* the request is wrong and will stay wrong */
+        REFUSED_NOT_FOUND,   /* the named object does not exist */
+        REFUSED_EXISTS,      /* the object to create already exists */
+        REFUSED_DENIED,      /* the peer, or the daemon itself, lacks a permission */
         REFUSED_EXHAUSTED,   /* a limit or quota */
-        REFUSED_UNSUPPORTED, /* this kernel or machine cannot */
-        REFUSED_CANCELLED,   /* in the middle: the peer is gone, or the daemon stops (base/checkpoint.h) */
+        REFUSED_UNSUPPORTED, /* not supported by this kernel or machine */
+        REFUSED_CANCELLED,   /* interrupted: the peer disconnected, or the daemon stops (base/checkpoint.h) */
         _REFUSED_MAX,
 } Refusal;
 
 typedef struct Explanation {
-        char text[640];     /* for people: what was asked, what was said, why, what to do; printable (printable.h) */
+        char text[640];     /* for people: what was requested, the result, the cause, the remedy; printable (printable.h) */
         const char *reason; /* for programs: a stable word with static lifetime, or NULL */
-        unsigned position;  /* 1 + byte offset of the mistake in an expression or filter, 0 if none */
-        const char *list;   /* the key of a target that names what is refused, "pids", with static lifetime; or NULL */
-        size_t item;        /* which of that list, from 0 */
+        unsigned position;  /* 1 + byte offset of the error in an expression or filter, 0 if none */
+        const char *list;   /* the key of the refused item of a target, "pids", with static lifetime; or NULL */
+        size_t item;        /* its index in that list */
 } Explanation;
 
 #define EXPLANATION_NULL ((Explanation){ .text = "" })
 
 /*
- * Fills `e` (which may be NULL) and returns `refusal`, so that a refusal is one statement. What does not print in the text,
- * whoever wrote it, becomes \xNN, line breaks too.
+ * Fills `e` (which may be NULL) and returns `refusal`, so that a refusal is one statement. Unprintable characters of the text,
+ * including line breaks, become \xNN.
  */
 int refuse(Explanation *e, Refusal refusal, const char *reason, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 
-/* The kernel has none for what somebody asked for, which `what` names. Our own running out is -ENOMEM where it is malloc'ed. */
+/* The kernel lacks memory for the request on `what`. A failed allocation of perfd itself is -ENOMEM instead. */
 int refuse_kernel_memory(Explanation *e, const char *what);
 
-/* A call that cannot fail unless the program is wrong. Stays on in release. */
+/* Asserts that a call succeeds, which can fail only by a bug. Also active in release builds. */
 #define must(expr)                                                                                                     \
         ({                                                                                                             \
                 __typeof__(expr) must_ = (expr);                                                                       \

@@ -1,8 +1,8 @@
 /*
- * How many fds perfd may have (RLIMIT_NOFILE), and the reserve of them that nobody can make it spend. The kernel keeps the
- * reserve: the soft limit stands FD_RESERVE below what perfd may have, and is raised only between fd_reserve_enter() and
- * fd_reserve_leave(). So whatever else opens something, in a library too, finds EMFILE before the reserve is touched. What may be
- * in between is what perfd needs for itself, is short, and opens nothing whose number a client decides.
+ * The number of fds that perfd may have (RLIMIT_NOFILE), and a reserve of them that clients cannot exhaust. The kernel enforces the
+ * reserve: the soft limit is FD_RESERVE below the hard one, and is raised only between fd_reserve_enter() and fd_reserve_leave().
+ * All other code, including libraries, therefore gets EMFILE before the reserve is used. Code between the two calls opens fds that
+ * perfd needs for itself, is short, and opens no number of fds that a client determines.
  */
 #pragma once
 
@@ -13,14 +13,14 @@
 
 #define FD_RESERVE 24
 
-/* Once, at the start: raises the soft limit to the hard one, and takes the reserve off it. -errno. */
+/* Once, at the start: sets the soft limit to the hard one less the reserve. -errno. */
 int fd_limit_init(void);
-/* With the reserve. */
+/* The limit of fds, including the reserve. */
 uint64_t fd_limit(void);
-/* It has one of the numbers that only the reserve gives. */
+/* Whether the number of this fd is in the reserve. */
 bool fd_is_of_reserve(int fd);
 
-/* Any thread; may be nested. Without fd_limit_init() they do nothing. */
+/* Any thread; can be nested. No effect without fd_limit_init(). */
 void fd_reserve_enter(void);
 void fd_reserve_leave(void);
 
@@ -28,6 +28,6 @@ static inline void fd_reserve_leavep(const char *entered) {
         fd_reserve_leave();
 }
 
-/* Until the end of the scope. */
+/* Uses the reserve until the end of the scope. */
 #define WITH_FD_RESERVE                                                                                                \
         _cleanup_(fd_reserve_leavep) __attribute__((unused)) const char reserve_ = (fd_reserve_enter(), 0)

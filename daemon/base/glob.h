@@ -1,7 +1,7 @@
 /*
  * Globs that clients send, as patterns: `*`, `?`, sets in brackets with ranges, `!` or `^` and the classes of fnmatch(3), and
- * backslashes. What they match is what fnmatch(3) without flags says in the C locale; but its time is the product of pattern and
- * text, with each set read anew for each character, and who sends a glob may send a long one, for many names.
+ * backslashes. They match like fnmatch(3) without flags in the C locale. fnmatch(3) itself takes time proportional to pattern times
+ * text, and parses each set again for each character; a client can send a long glob for many names.
  */
 #pragma once
 
@@ -14,10 +14,10 @@
 #define GLOB_SETS_MAX 64   /* different places with a set */
 #define GLOB_SEARCHED_MAX 16 /* characters between two stars, if they are not plain: less than a condition may have, for many names */
 
-/* Whether the text is a glob at all, or matches itself alone. */
+/* Whether the text is a glob; otherwise it only matches itself. */
 bool text_is_glob(const char *text);
-/* REFUSED_INVALID "bad-name": it is longer than a glob may be, with a position; -ENOMEM */
+/* REFUSED_INVALID "bad-name", with the position: the glob exceeds a limit; -ENOMEM */
 int glob_compile(const char *text, Pattern **ret, Explanation *e);
 bool glob_match(const Pattern *glob, const char *text);
-/* Of memory that a compiled one takes at most: bytes. */
+/* An upper bound of the memory of the compiled glob, in bytes. */
 size_t glob_size(const char *text);

@@ -1,6 +1,6 @@
 /*
- * For thread bodies and request handlers, which say a thing once: to the journal under systemd, else to stderr. The journal's
- * entry has fields beside its text, which is all that stderr gets.
+ * The log of thread bodies and request handlers: the journal under systemd, else stderr. Entries of the journal have fields in
+ * addition to the text; stderr gets only the text. Library code does not log.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ typedef enum LogMessage {
         _LOG_MESSAGE_MAX,
 } LogMessage;
 
-/* Where a line comes from. */
+/* The place in the code that logs an entry. */
 typedef struct LogPlace {
         const char *file, *function;
         int line;
@@ -28,7 +28,7 @@ typedef struct LogPlace {
 
 #define LOG_PLACE (&(const LogPlace){ __FILE__, __func__, __LINE__ })
 
-/* PERFD_NAME=value, of the entry. `name` is [A-Z0-9_]; a value that is NULL is none. LOG_FIELDS({ "EVENT", name }, ...) */
+/* The field PERFD_NAME=value of an entry. `name` is [A-Z0-9_]; NULL values are skipped. LOG_FIELDS({ "EVENT", name }, ...) */
 typedef struct LogField {
         const char *name, *value;
 } LogField;
@@ -41,19 +41,19 @@ typedef struct LogField {
 const char *log_number(char text[LOG_NUMBER_SIZE], uint64_t n);
 
 /*
- * One line, whoever wrote what is in it: what does not print, line breaks too, is escaped (printable.h), in fields as well.
- * priority as in syslog(3); any thread. fields: NULL, or up to LOG_FIELDS_MAX and one without a name behind them.
+ * Logs one line. Unprintable characters, including line breaks, are escaped (printable.h), in fields too. priority: as in syslog(3).
+ * fields: NULL, or at most LOG_FIELDS_MAX fields, terminated by one without a name. Any thread.
  */
 void log_put(const LogPlace *place, int priority, LogMessage message, const LogField *fields, const char *format, ...)
         __attribute__((format(printf, 5, 6)));
 #define log_print(priority, message, ...) log_put(LOG_PLACE, priority, message, NULL, __VA_ARGS__)
 #define log_print_with(priority, message, fields, ...) log_put(LOG_PLACE, priority, message, fields, __VA_ARGS__)
-/* A text of several lines that perfd itself made, as one entry for each, "WHAT: LINE", all with these fields. */
+/* Logs each line of a text of perfd itself as an entry "WHAT: LINE" with these fields. */
 void log_put_lines(const LogPlace *place, int priority, LogMessage message, const LogField *fields, const char *what,
                    const char *text);
 #define log_print_lines(priority, message, fields, what, text) log_put_lines(LOG_PLACE, priority, message, fields, what, text)
 
-/* Who has caused a line: a client, by one of its connections. Of no connection: 0. */
+/* The client that caused an entry, and its connection, or 0. */
 typedef struct LogCause {
         uint64_t uid; /* LOG_OF_NOBODY: perfd itself has */
         pid_t pid;
@@ -63,12 +63,12 @@ typedef struct LogCause {
 #define LOG_OF_NOBODY UINT64_MAX
 #define LOG_CAUSE_NOBODY ((LogCause){ .uid = LOG_OF_NOBODY })
 /*
- * From here on, what this thread prints was caused by this client. Of the lines of one uid but root's, no more than LOG_LINES_MAX
- * are printed in LOG_WINDOW; how many were not is said behind that. Gives back who it was before.
+ * Attributes later entries of this thread to this client. At most LOG_LINES_MAX lines of each uid except root are logged in
+ * LOG_WINDOW; a line after that says how many were omitted. Returns the previous cause.
  */
 #define LOG_LINES_MAX 100
 #define LOG_WINDOW (10 * NSEC_PER_SEC)
 LogCause log_charge(LogCause cause);
 
-/* Any thread: entries go to the journal, where what is only written to stderr would have no priority. */
+/* Whether entries go to the journal, where text that is only written to stderr has no priority. Any thread. */
 bool log_is_journal(void);

@@ -1,6 +1,6 @@
 /*
- * For cold messages to a thread: typed mails from one sender, asks (bits) from any, and one eventfd that the receiver
- * polls. A mail is owned by the mailbox between post and pop; an ask is idempotent and needs no memory.
+ * Rare messages to a thread: typed mails from one sender, asks (bits) from any thread, and an eventfd that the receiver polls. The
+ * mailbox owns a mail between post and pop; an ask is idempotent and needs no memory.
  */
 #pragma once
 
@@ -17,23 +17,23 @@ typedef struct Mailbox {
 #define MAILBOX_OVERDUE (5 * NSEC_PER_MSEC) /* so much later it expires, if the receiver does not set it anew */
 #define MAILBOX_NULL ((Mailbox){ .mails = { .slots = NULL }, .fd = -1, .overdue_fd = -1 })
 
-/* -ENOMEM or what eventfd(2) says. */
+/* -ENOMEM, or -errno of eventfd(2). */
 int mailbox_init(Mailbox *m, size_t capacity);
 void mailbox_deinit(Mailbox *m);
 
-/* The one sender. False, and nothing moved, if the receiver is that far behind. */
+/* The sender. False, without a transfer of ownership, if the mailbox is full. */
 bool mailbox_post(Mailbox *m, void *mail);
 /* Any thread. */
 void mailbox_ask(Mailbox *m, uint32_t bits);
 
-/* The receiver, after its fd became readable: silences the fd, then take and pop until there is nothing. */
+/* The receiver, after the fd became readable: resets the fd. Then take and pop until both return nothing. */
 void mailbox_quiet(Mailbox *m);
 uint32_t mailbox_take_asks(Mailbox *m);
 void *mailbox_pop(Mailbox *m);
-/* Any thread: there is something that the receiver has not taken. */
+/* Whether there is a mail or an ask that the receiver has not taken. Any thread. */
 bool mailbox_has_news(const Mailbox *m);
 /*
- * The receiver, before it sleeps, and whoever looks after it: CLOCK_MONOTONIC, when it should have been awake again. The timer
- * is named itself, because who looks after a receiver may not read its mailbox while that is made anew.
+ * Sets the time, of CLOCK_MONOTONIC, by which the receiver should be awake again. Called by the receiver before it sleeps, and by its
+ * monitor. The argument is the timer, because the monitor must not read the mailbox while that is recreated.
  */
 void mailbox_set_overdue(int overdue_fd, nsec_t at);

@@ -1,6 +1,6 @@
 /*
- * For the supervisor: names that a client lists, each once, and found in constant time. A client may list as many as a request
- * holds, and the same one again and again. Owned copies; one owner, any thread.
+ * The different names in a list of a client, found in constant time. A client can list as many names as fit in a request, including
+ * duplicates. The set owns copies; one owner, any thread.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "daemon/base/strings.h"
 
 typedef struct NameSet {
-        Strings list; /* in the order in which they are named first */
+        Strings list; /* in the order of their first occurrence */
         Index index;
 } NameSet;
 
@@ -20,9 +20,9 @@ typedef struct NameSet {
 
 void name_set_deinit(NameSet *s);
 /*
- * Into a null image, to be deinitialised whatever this says. The first `most` different names: *ret_more if there are
- * others. -ENOMEM, and what a checkpoint says.
+ * Fills a null image, which must be deinitialised also after a failure, with the first `most` different names. *ret_more: there are
+ * others. -ENOMEM, or the result of a checkpoint.
  */
 int name_set_fill(NameSet *s, char *const *names, size_t n, size_t most, bool *ret_more, Explanation *e);
-/* *ret_at: where in the list. */
+/* *ret_at: the index in the list. */
 bool name_set_find(const NameSet *s, const char *name, size_t *ret_at);
