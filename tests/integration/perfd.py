@@ -15,6 +15,7 @@ However a test ends, its daemon is stopped by SIGTERM, in bounded time, and what
 complained of an assertion or by a sanitizer, fails the test. Nothing waits by sleeping for so long: wait_until() asks
 for a fact, and gives up in bounded time.
 """
+import atexit
 import contextlib
 import json
 import os
@@ -65,6 +66,19 @@ def online_cpus():
     with open("/sys/devices/system/cpu/online", encoding="ascii") as f:
         ranges = [r.split("-") for r in f.read().split(",")]
     return [cpu for r in ranges for cpu in range(int(r[0]), int(r[-1]) + 1)]
+
+
+def private_copy(program):
+    """A copy that goes with this process: what is defined on it, and counted there, is nobody else's."""
+    folder, owner = tempfile.mkdtemp(prefix="perfd-test."), os.getpid()
+    os.chmod(folder, 0o755)
+
+    def remove():
+        if os.getpid() == owner:  # and not a child of it
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return shutil.copy(program, folder)
 
 
 def refused(client, reason, status=None, **body):

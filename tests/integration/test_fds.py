@@ -233,7 +233,7 @@ def burst(daemon, n, arguments):
         finally:
             for client in clients:
                 client.kill()
-    fine = (0,) if perfd.SANITIZER == "none" else (0, LOST)  # a sanitized perfd may be too slow for the host's system calls
+    fine = (0, LOST)  # all system calls of the host may be too many for the rings
     equal([text for client, text in zip(clients, said) if client.returncode not in fine], [], f"what those of {n} said that failed")
 
 

@@ -104,7 +104,7 @@ def drown_words():
 
 def test_lost_words_of_cpus():
     """What the kernel says of CPUs is lost, and none of them was away: that is found out, and nothing is disturbed."""
-    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 20_000, cpus=CPUS) as load:
+    with Daemon() as daemon, daemon.client() as client, Workload("flood", 0, 2_000, cpus=CPUS) as load:
         add(client, {"event": "raw_syscalls:sys_enter", "name": "calls", "target": pb.Target(pids=load.pids)})
         threads = set(os.listdir(f"/proc/{daemon.pid}/task"))
         with Checker(daemon, "time", "calls", queue=1 << 28) as checker:

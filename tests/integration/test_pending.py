@@ -13,7 +13,7 @@ from perfd import Daemon, add, check, equal, fail_to_start, refused, wait_until
 from subscriber import pb
 from test_control import documents, perfctl
 from test_errors import NOBODY
-from test_sources import FIRE, GETPPID, Fire
+from test_sources import FIRE, GETPPID, Fire, definitions
 
 NOWHERE = 4194304  # PID_MAX_LIMIT: no task ever has it
 
@@ -259,15 +259,15 @@ def test_names():
             equal((done.returncode, done.stdout), (status, ""), f"the status of {arguments}: {done.stderr}")
             return [line.replace(os.path.join(directory, "perfd.d", "a.yaml"), "a.yaml") for line in done.stderr.splitlines()]
 
+    program = perfd.private_copy(perfd.WORKLOAD)
     events = {"sched:sched_switch": "", "sched:sched_*": "", "page-faults": "", "external:mine": "",
               "nosuch:event": "no tracepoint nosuch:event", "nosuch:*": "nosuch", "nosuch/event=1/": "no PMU", "uprobe:/nosuch:main": "no file",
-              f"uprobe:{perfd.WORKLOAD}:nosuch": "no function", f"usdt:{perfd.WORKLOAD}:some:probe": "static probe",
+              f"uprobe:{program}:nosuch": "no function", f"usdt:{program}:some:probe": "static probe",
               "kprobe:no_such_function": "no_such_function"}
     config = "groups:\n  a:\n    events:\n" + "".join(f"    - '{event}'\n" for event in events)
     equal(said(config), [], "without --names")
-    before = os.listdir(f"{perfd.TRACING}/events"), contents(f"{perfd.TRACING}/uprobe_events")
     lines = said(config, "--names")
-    equal((os.listdir(f"{perfd.TRACING}/events"), contents(f"{perfd.TRACING}/uprobe_events")), before, "what it left")
+    equal(definitions(program), [], "what it left")
     absent = [(4 + i, words) for i, words in enumerate(events.values()) if words]
     equal(len(lines), len(absent), f"lines: {lines}")
     for line, (number, words) in zip(lines, absent):
@@ -279,11 +279,6 @@ def test_names():
     check("no address" in said("groups: { a: { events: ['uprobe:/bin/true:0x7fffffff0000'] } }\n", "--names", status=1)[0], "a mistake")
     done = subprocess.run([perfd.PERFD, "--names"], capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
     equal((done.returncode, done.stderr), (2, "perfd: --names needs --check, and excludes --any-host\n"), "--names alone")
-
-
-def contents(path):
-    with open(path, encoding="utf-8") as f:
-        return f.read()
 
 
 def test_apply():

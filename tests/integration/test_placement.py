@@ -261,4 +261,4 @@ def test_nothing_is_lost_on_busy_cpus():
 
 
 if __name__ == "__main__":
-    perfd.main(globals(), 120)
+    perfd.main(globals())

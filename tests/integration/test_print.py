@@ -388,8 +388,8 @@ def compare_system(system, result):
 
 def test_every_tracepoint():
     result = Result()
-    systems = [name for name in sorted(os.listdir(os.path.join(TRACING, "events")))
-               if os.path.exists(os.path.join(TRACING, "events", name, "enable")) and not name.startswith((*NOT_BY_FORMAT, "perfd"))]
+    systems = [name for name in sorted(set(os.listdir(os.path.join(TRACING, "events"))))
+               if not name.startswith((*NOT_BY_FORMAT, "perfd")) and os.path.exists(os.path.join(TRACING, "events", name, "enable"))]
     os.mkdir(INSTANCE)
     try:
         write(os.path.join(INSTANCE, "trace_clock"), "mono")

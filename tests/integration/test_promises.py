@@ -436,4 +436,4 @@ def test_idle():
 
 
 if __name__ == "__main__":
-    perfd.main(globals(), seconds=180)
+    perfd.main(globals())

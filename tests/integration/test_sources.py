@@ -14,7 +14,7 @@ from test_errors import state, unchanged
 from test_promises import lost, rows_of
 from test_tasks import cgroups
 
-FIRE = os.environ.get("PERFD_FIRE", os.path.join(perfd.BUILD, "tests", "integration", "fire"))
+FIRE = perfd.private_copy(os.path.join(perfd.BUILD, "tests", "integration", "fire"))
 GETPPID = 110 if os.uname().machine == "x86_64" else 173
 SLOW = perfd.SANITIZER != "none" or "PERFD_MACHINE" in os.environ  # set by tests/vm/guest
 N = 2000 if SLOW else 10_000
@@ -495,4 +495,4 @@ def test_refusals():
 
 
 if __name__ == "__main__":
-    perfd.main(globals(), seconds=180)
+    perfd.main(globals())

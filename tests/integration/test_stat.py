@@ -67,7 +67,7 @@ def child():
 
 def test_a_command_is_counted_from_its_exec_on():
     """The system calls between fork and exec are of whom counts: perf does not count them, and neither does perfctl."""
-    commands = [["true"], ["sh", "-c", "true; /bin/true"], ["/usr/bin/python3", "-c", "import os; os.getppid()"]]
+    commands = [["true"], ["sh", "-c", "true; /bin/true"], ["/usr/bin/python3", "-I", "-S", "-c", "import os; os.getppid()"]]
     with perfd.Daemon() as daemon:
         for command in commands:
             perf = perf_counts(EVENTS, command)

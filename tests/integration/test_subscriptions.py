@@ -271,4 +271,4 @@ def test_removed_before():
 
 if __name__ == "__main__":
     perfd.need_root()
-    perfd.main(globals(), seconds=150)
+    perfd.main(globals())
