@@ -170,6 +170,25 @@ static int names_add_folders(Names *l, const Tracing *t, const Pattern *group_gl
         return r;
 }
 
+/*
+ * Sorts them, each once. The kernel counts the lines of available_events anew for each page that is read: while a probe comes
+ * that is listed before them, the last event of a page is the first one of the next, too.
+ */
+static void names_sort(Names *l) {
+        size_t n = 0;
+
+        if (l->n == 0)
+                return;
+        qsort(l->names, l->n, sizeof(*l->names), compare_names);
+        for (size_t i = 1; i < l->n; i++)
+                if (strcmp(l->names[n], l->names[i]) == 0)
+                        free(l->names[i]);
+                else
+                        l->names[++n] = l->names[i];
+        l->n = n + 1;
+        l->names[l->n] = NULL;
+}
+
 /* GROUP:NAME in each line. */
 static int names_add_lines(Names *l, char *text, const Pattern *group_glob, const Pattern *name_glob, Explanation *e) {
         char *rest = text, *line;
@@ -218,8 +237,7 @@ static int tracing_list(const Tracing *t, const char *group_glob, const char *na
                 tracing_names_free(l.names);
                 return r;
         }
-        if (l.n > 1)
-                qsort(l.names, l.n, sizeof(*l.names), compare_names);
+        names_sort(&l);
         *ret = l;
         return 0;
 }
