@@ -276,7 +276,7 @@ def test_names():
     equal([line.split(": ", 1)[1] for line in strict], [line.split(": note: ", 1)[1] for line in lines], "of a strict configuration")
     for line in said(config, "--names", user=NOBODY):
         check(re.match(r"a\.yaml:\d+:7: note: ", line), f"as somebody else: {line!r}")
-    check("no address" in said("groups: { a: { events: ['uprobe:/bin/true:0x7fffffff0000'] } }\n", "--names", status=1)[0], "a mistake")
+    check("not an address of code" in said("groups: { a: { events: ['uprobe:/bin/true:0x7fffffff0000'] } }\n", "--names", status=1)[0], "a mistake")
     done = subprocess.run([perfd.PERFD, "--names"], capture_output=True, text=True, timeout=perfd.PATIENCE, check=False)
     equal((done.returncode, done.stderr), (2, "perfd: --names needs --check, and excludes --any-host\n"), "--names alone")
 
