@@ -1,10 +1,15 @@
-/* What perf_event_open(2) says of a group's member whose leader is not where it was: played. */
+/*
+ * What perfd says of each errno of perf_event_open(2), and of an event's ioctls: played. So is a group's member whose leader is
+ * not where it was.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -74,8 +79,214 @@ static int play(void **state) {
         return 0;
 }
 
+/* What the next calls say, one after the other: an errno, or 0. */
+static struct {
+        int errors[3];
+        size_t n;
+} next;
+
+static int play_next(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags) {
+        assert_in_range(next.n, 0, ARRAY_SIZE(next.errors) - 1);
+        errno = next.errors[next.n++];
+        return errno ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static int play_errors(void **state) {
+        open_perf_event = play_next;
+        return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...) {
+        assert_in_range(next.n, 0, ARRAY_SIZE(next.errors) - 1);
+        errno = next.errors[next.n++];
+        return errno ? -1 : 0;
+}
+
+#define WHAT "the-event"
+
+/* Where no fd is wanted ret_fd stays as it was. */
+static void check_refused(const struct perf_event_attr *attr, OpenPlace place, int first, int second, int refusal, const char *reason) {
+        Explanation e = EXPLANATION_NULL;
+        int fd = -7;
+
+        next.errors[0] = first;
+        next.errors[1] = second;
+        next.n = 0;
+        assert_int_equal(open_event(attr, WHAT, place, &fd, &e), refusal);
+        assert_int_equal(fd, -7);
+        if (!reason) {
+                assert_null(e.reason);
+                return;
+        }
+        assert_string_equal(e.reason, reason);
+        if (first != ENOSYS) /* which is said of all events */
+                assert_non_null(strstr(e.text, WHAT));
+}
+
+static void test_errors_of_opening(void **state) {
+        static const struct {
+                uint32_t type;
+                int error, refusal;
+                const char *reason;
+        } cases[] = {
+                { PERF_TYPE_SOFTWARE, EACCES, REFUSED_DENIED, "no-permission" },
+                { PERF_TYPE_SOFTWARE, EPERM, REFUSED_DENIED, "no-permission" },
+                { PERF_TYPE_MAX, EACCES, REFUSED_DENIED, "no-permission" },
+                { PERF_TYPE_SOFTWARE, EMFILE, REFUSED_EXHAUSTED, "too-many-fds" },
+                { PERF_TYPE_SOFTWARE, ENFILE, REFUSED_EXHAUSTED, "too-many-fds" },
+                { PERF_TYPE_SOFTWARE, ENOMEM, REFUSED_EXHAUSTED, "no-memory" },
+                { PERF_TYPE_SOFTWARE, ENOSYS, REFUSED_UNSUPPORTED, "kernel" },
+                { PERF_TYPE_SOFTWARE, E2BIG, REFUSED_UNSUPPORTED, "kernel" },
+                { PERF_TYPE_SOFTWARE, EINVAL, REFUSED_UNSUPPORTED, "kernel" },
+                { PERF_TYPE_SOFTWARE, ENODEV, REFUSED_UNSUPPORTED, "kernel" },
+                { PERF_TYPE_SOFTWARE, EBUSY, REFUSED_UNSUPPORTED, "kernel" },
+                { PERF_TYPE_SOFTWARE, ENOSPC, REFUSED_UNSUPPORTED, "kernel" },
+                { PERF_TYPE_SOFTWARE, EOPNOTSUPP, REFUSED_UNSUPPORTED, "no-counter" },
+                { PERF_TYPE_HARDWARE, ENOENT, REFUSED_UNSUPPORTED, "no-counter" },
+                { PERF_TYPE_HW_CACHE, EOPNOTSUPP, REFUSED_UNSUPPORTED, "no-counter" },
+                { PERF_TYPE_RAW, ENODEV, REFUSED_UNSUPPORTED, "no-counter" },
+                { PERF_TYPE_BREAKPOINT, ENOSPC, REFUSED_EXHAUSTED, "no-breakpoint" },
+                { PERF_TYPE_BREAKPOINT, EINVAL, REFUSED_INVALID, "bad-event" },
+                { PERF_TYPE_MAX, EILSEQ, REFUSED_INVALID, "bad-address" },
+        };
+        const OpenPlace host = { .pid = -1, .cpu = 0, .leader_fd = -1 }, task = { .pid = PID, .cpu = -1, .leader_fd = -1 },
+                        cgroup = { .pid = 5, .is_cgroup = true, .cpu = 0, .leader_fd = -1 };
+        struct perf_event_attr software = { .size = sizeof(software), .type = PERF_TYPE_SOFTWARE };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct perf_event_attr attr = { .size = sizeof(attr), .type = cases[i].type };
+
+                check_refused(&attr, host, cases[i].error, 0, cases[i].refusal, cases[i].reason);
+                assert_int_equal(next.n, 1);
+        }
+        check_refused(&software, task, ESRCH, 0, OPEN_E_EXITED, NULL);
+        check_refused(&software, cgroup, ENOENT, 0, REFUSED_UNSUPPORTED, "no-cgroups");
+        software.freq = 1;
+        software.sample_freq = UINT64_MAX; /* above any kernel.perf_event_max_sample_rate */
+        check_refused(&software, host, EINVAL, 0, REFUSED_INVALID, "bad-event");
+}
+
+/* TRACE_EVENT_PERF_PERM: EPERM to whoever samples it, and only to those. */
+static void test_what_is_only_counted(void **state) {
+        const struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_TRACEPOINT, .config = 1 };
+        const OpenPlace host = { .pid = -1, .cpu = 0, .leader_fd = -1 };
+
+        check_refused(&attr, host, EPERM, 0, REFUSED_DENIED, "not-sampled");
+        assert_int_equal(next.n, 2);
+        check_refused(&attr, host, EPERM, EPERM, REFUSED_DENIED, "no-permission");
+        assert_int_equal(next.n, 2);
+        check_refused(&attr, host, EACCES, 0, REFUSED_DENIED, "no-permission");
+        assert_int_equal(next.n, 1);
+}
+
+static void check_ioctls(int first, int second, int refusal, const char *reason, const char *call) {
+        Explanation e = EXPLANATION_NULL;
+        uint64_t id = 0;
+
+        next.errors[0] = first;
+        next.errors[1] = second;
+        next.n = 0;
+        assert_int_equal(open_redirect(3, 4, WHAT, &id, &e), refusal);
+        if (refusal == 0)
+                return;
+        assert_string_equal(e.reason, reason);
+        if (call)
+                assert_non_null(strstr(e.text, call));
+}
+
+static void test_errors_of_ioctls(void **state) {
+        static const int of_filters[] = { EINVAL, E2BIG, ENOSPC, EPERM, ENOENT, ESRCH };
+        Explanation e = EXPLANATION_NULL;
+
+        check_ioctls(0, 0, 0, NULL, NULL);
+        assert_int_equal(next.n, 2);
+        check_ioctls(EINVAL, 0, REFUSED_UNSUPPORTED, "kernel", "PERF_EVENT_IOC_SET_OUTPUT");
+        assert_int_equal(next.n, 1);
+        check_ioctls(ENOMEM, 0, REFUSED_EXHAUSTED, "no-memory", WHAT);
+        check_ioctls(0, ENOTTY, REFUSED_UNSUPPORTED, "kernel", "PERF_EVENT_IOC_ID");
+        for (size_t i = 0; i < ARRAY_SIZE(of_filters); i++) {
+                next.errors[0] = of_filters[i];
+                next.n = 0;
+                assert_int_equal(open_set_filter(3, "a == 1", WHAT, &e), REFUSED_INVALID);
+                assert_null(e.reason); /* tracing_explain_filter() says why */
+        }
+        next.errors[0] = ENOMEM;
+        next.n = 0;
+        assert_int_equal(open_set_filter(3, "a == 1", WHAT, &e), REFUSED_EXHAUSTED);
+        assert_string_equal(e.reason, "no-memory");
+        next.errors[0] = EFAULT;
+        next.n = 0;
+        assert_int_equal(open_set_filter(3, "a == 1", WHAT, &e), REFUSED_UNSUPPORTED);
+        assert_string_equal(e.reason, "kernel");
+}
+
+/* All are switched, then all once more; the first one that fails ends it. */
+static void test_switches(void **state) {
+        const int fds[] = { 3 };
+
+        next.errors[0] = next.errors[1] = 0;
+        next.n = 0;
+        assert_int_equal(open_switch_all(fds, 1, true), 0);
+        assert_int_equal(next.n, 2);
+        next.errors[0] = ENODEV;
+        next.n = 0;
+        assert_int_equal(open_switch_all(fds, 1, false), -ENODEV);
+        assert_int_equal(next.n, 1);
+}
+
+/* Before Linux 6.0 there is no PERF_FORMAT_LOST: EINVAL. */
+static void test_what_the_kernel_has(void **state) {
+        static const int modern[] = { 0, 0 }, old[] = { EINVAL, 0 }, none[] = { ENOSYS, 0 }, fewer[] = { EINVAL, EMFILE };
+        static const struct {
+                const int *errors;
+                int result, has_lost;
+        } cases[] = { { modern, 0, true }, { old, 0, false }, { none, REFUSED_UNSUPPORTED, -1 }, { fewer, REFUSED_EXHAUSTED, -1 } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                Explanation e = EXPLANATION_NULL;
+                bool has_lost = false, inherits = false;
+
+                memcpy(next.errors, cases[i].errors, 2 * sizeof(int));
+                next.n = 0;
+                assert_int_equal(open_probe(&has_lost, &e), cases[i].result);
+                if (cases[i].has_lost >= 0)
+                        assert_int_equal(has_lost, cases[i].has_lost);
+                next.n = 0;
+                assert_int_equal(open_probe_reads(&inherits, &e), cases[i].errors == none ? REFUSED_UNSUPPORTED : 0);
+                assert_int_equal(inherits, cases[i].errors == modern);
+        }
+}
+
+static void test_errors_of_mapping(void **state) {
+        static const struct {
+                int error, refusal;
+                const char *reason;
+        } cases[] = {
+                { EPERM, REFUSED_EXHAUSTED, "locked-memory" }, { EAGAIN, REFUSED_EXHAUSTED, "locked-memory" },
+                { ENOMEM, REFUSED_EXHAUSTED, "locked-memory" }, { EINVAL, REFUSED_UNSUPPORTED, "kernel" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                Explanation e = EXPLANATION_NULL;
+
+                assert_int_equal(open_explain_mmap(-cases[i].error, 1 << 20, 3, &e), cases[i].refusal);
+                assert_string_equal(e.reason, cases[i].reason);
+                assert_non_null(strstr(e.text, "1024 KiB for CPU 3"));
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = { cmocka_unit_test(test_leader_left) };
+        const struct CMUnitTest errors[] = {
+                cmocka_unit_test(test_errors_of_opening),
+                cmocka_unit_test(test_what_is_only_counted),
+                cmocka_unit_test(test_errors_of_ioctls),
+                cmocka_unit_test(test_switches),
+                cmocka_unit_test(test_what_the_kernel_has),
+                cmocka_unit_test(test_errors_of_mapping),
+        };
+        int r = cmocka_run_group_tests(tests, play, NULL);
 
-        return cmocka_run_group_tests(tests, play, NULL);
+        return r + cmocka_run_group_tests(errors, play_errors, NULL);
 }
