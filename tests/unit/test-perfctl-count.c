@@ -331,7 +331,7 @@ static void test_count_names(void **state) {
         assert_refused(WORDS("count", "mine", "--hist", "args"),
                        "perfctl: count: --hist: 'args' of mine is an array: name one of its elements, from args[0] on\n");
         assert_refused(WORDS("count", "mine", "--by", "args[2]"),
-                       "perfctl: count: --by: 'args' of mine has the elements 0 to 1, but no 2\n");
+                       "perfctl: count: --by: 'args' of mine has the elements 0 to 1, and not 2\n");
         assert_refused(WORDS("count", "mine", "--by", "state[0]"),
                        "perfctl: count: --by: 'state' of mine is not an array of numbers: [ ] cannot follow\n");
 }
