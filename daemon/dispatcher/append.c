@@ -2,7 +2,7 @@
  * Items to packets. What is done is done for runs: items that lie in a batch one behind the other and go the same way; what
  * comes in turns has a quick way of its own (dispatcher/pass.h). A long run is sent from where it lies, so that a flood is
  * not copied; what a socket does not take at once is copied then, before the batch goes back to its reader. Short ones wait
- * together for the end of the turn, or until a packet is full.
+ * together for the end of the cycle, or until a packet is full.
  */
 #include "daemon/dispatcher/pass.h"
 

@@ -1,10 +1,13 @@
 /*
- * One turn of the dispatcher. The order of things in it is what makes streams whole. What main posted before a batch was
- * pushed, descriptors of events above all, is known when it is used: the mailbox is looked into before each. And what has to
- * follow (a ledger, an end) is done after the queues were emptied once more, so that it follows all that was pushed before it
- * was posted; what is read in the middle of a turn follows in the next one.
+ * One cycle of the dispatcher: take batches, order them, release what is due, flush, and execute commands. The order of these steps
+ * is what makes streams complete:
+ * - The mailbox is read before each batch, so that what main posted before that batch was pushed (descriptors of events, above all)
+ *   is known when the batch is used.
+ * - A command that has to follow what was pushed before it (a ledger, an end) is executed after the queues were emptied once more.
+ *   One that is read in the middle of a cycle is executed in the next one.
  *
- * It is the dispatcher's thread that takes turns, or a reader while that thread sleeps (reader/dispatch.c): one at a time.
+ * Cycles are run by the dispatcher's thread, or by a reader while that thread sleeps (reader/dispatch.c). Dispatching.lock
+ * makes them one at a time.
  */
 #include "daemon/dispatcher/ask.h"
 

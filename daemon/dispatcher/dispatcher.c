@@ -1,6 +1,6 @@
 /*
- * The thread of the dispatcher: what it sleeps on, and for how long. While it sleeps readers may take its turns
- * (dispatcher/cycle.c), so it has its hands on what it owns only while it is awake.
+ * The dispatcher's thread: what it sleeps on, and for how long. It holds Dispatching.lock except while it sleeps; readers may
+ * run its cycles then (dispatcher/cycle.c).
  */
 #include "daemon/dispatcher/ask.h"
 
@@ -11,7 +11,7 @@
 
 #include "daemon/base/log.h"
 
-#define EVENTS_PER_TURN 64
+#define EVENTS_PER_CYCLE 64
 #define MAILS 4096
 #define POST_MOST NSEC_PER_SEC /* to wait until there is room for a mail */
 #define DISPATCHER_NICE -15 /* behind the readers: their rings are smaller than its queues */
@@ -20,7 +20,7 @@ static int on_mailbox(sd_event_source *source, int fd, uint32_t revents, void *u
         Dispatcher *d = userdata;
 
         mailbox_quiet(&d->mailbox);
-        return 0; /* the next turn reads the mails */
+        return 0; /* the next cycle reads the mails */
 }
 
 int dispatcher_init(Dispatcher *d, BatchPipe *pipes, uint32_t n_pipes, size_t max_subscribers) {
@@ -124,7 +124,7 @@ void dispatcher_report_deinit(DispatcherReport *r) {
 static int dispatcher_serve(Dispatcher *d, int r) {
         if (r == 0)
                 r = error_origin(sd_event_wait(d->event, 0));
-        for (int i = 0; r > 0 && i < EVENTS_PER_TURN; i++) {
+        for (int i = 0; r > 0 && i < EVENTS_PER_CYCLE; i++) {
                 r = error_origin(sd_event_dispatch(d->event));
                 if (r < 0)
                         break;

@@ -1,7 +1,7 @@
 /*
  * The dispatcher: takes batches from all readers, orders them, and gives every subscriber what is his. It owns the
  * subscribers and their sockets; main speaks with it by mails only, and it never waits for main or for a peer. It has a
- * thread; while that sleeps a reader may take a turn of it.
+ * thread; while that sleeps a reader may run its cycles.
  */
 #pragma once
 
@@ -68,7 +68,7 @@ typedef struct Subscriber {
         FrameReader in;
         sd_event_source *source;
         size_t handshake_sent;
-        bool wakeup_pending;   /* it sleeps beside a ring that is not empty: until the turn ends, or the kernel has memory to wake it */
+        bool wakeup_pending;   /* it sleeps beside a ring that is not empty: until the cycle ends, or the kernel has memory to wake it */
         uint64_t matched; /* as counted by the readers */
         uint64_t filtered; /* of these, what its condition has kept from it since */
         uint64_t late;
@@ -101,7 +101,7 @@ struct Channel {
         uint64_t since;
         const uint64_t *side; /* Dispatcher.side of its order */
         Packet *tasks; /* who is named by `open`, being filled: leaves before it */
-        Packet *open;  /* being filled; perhaps where its subscribers read it: none is when a turn is over */
+        Packet *open;  /* being filled; perhaps where its subscribers read it: none is when a cycle is over */
         Subscriber *subscribers;
         ProcessCondition *condition; /* of its subscription; or NULL */
         uint64_t pending; /* dispatcher_count_pending() */
@@ -313,13 +313,13 @@ typedef struct Dispatcher {
         DispatcherMails unposted; /* behind those in the mailbox */
         bool expects_room;        /* HAS_ROOM is on its way, or will be */
 
-        /* whose turn it is */
+        /* the holder's of dispatching.lock */
         sd_event *event;
         bool quit;
         bool is_closing_all; /* no buffer is written any more: whoever has ended need not have read them */
         bool in_cycle;
-        Channel *owing; /* for what comes in a turn their subscribers in shared memory are woken at its end */
-        SharedTick tick_told; /* what they are told in this turn */
+        Channel *owing; /* for what comes in a cycle their subscribers in shared memory are woken at its end */
+        SharedTick tick_told; /* what they are told in this cycle */
         Channel *channels;
         Channel *unflushed; /* those that a flush has something to do for */
         ChannelGroup groups[_STREAM_ORDER_MAX][BATCH_GROUPS];
@@ -337,7 +337,7 @@ typedef struct Dispatcher {
         PipeProgress *progress;   /* by slot */
         nsec_t released;     /* no time-ordered item older than that will be delivered */
         nsec_t unwindowed;   /* up to here clients are not waited for: dispatcher_unblock() */
-        uint32_t here;       /* slot of the CPU on which this turn looked; n_pipes: it has none */
+        uint32_t here;       /* slot of the CPU on which this cycle looked; n_pipes: it has none */
         nsec_t released_then; /* `released` when the batch pipes were last told to go along */
         nsec_t waiting_since; /* CLOCK_MONOTONIC: the merge waits for some CPU; 0: it does not */
         LateRow *late;
@@ -363,7 +363,7 @@ void dispatcher_post(Dispatcher *d, DispatcherCommand *mail);
 /* Main, on HAS_ROOM: posts what was kept. */
 void dispatcher_post_rest(Dispatcher *d);
 
-/* Inside of whoever has the turn, one file each: */
+/* By the holder of dispatching.lock, one file each: */
 
 /* dispatcher/cycle.c: what there is to be done now. Negative: fatal. */
 int dispatcher_run_cycle(Dispatcher *d, bool is_assist);
@@ -468,7 +468,7 @@ int dispatcher_close_all(Dispatcher *d);
 int dispatcher_set_side(Dispatcher *d, StreamOrder order, uint64_t cut);
 void dispatcher_cut(Dispatcher *d, uint64_t id, uint64_t cut);
 void dispatcher_set_behind(Dispatcher *d, uint32_t slot, bool is_behind);
-/* At the end of a turn: beginnings that nothing lies before any more. */
+/* At the end of a cycle: beginnings that nothing lies before any more. */
 void dispatcher_pass_beginnings(Dispatcher *d);
 /* It is about to end, or gone. */
 void subscriber_forget_edges(Dispatcher *d, const Subscriber *s);

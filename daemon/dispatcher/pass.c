@@ -1,8 +1,9 @@
 /*
- * Items that come in turns. Most of what such an item cost was to find out where its packet ends and to say that it ends
- * somewhere else now, in places that a compiler has to believe that each item that is written might change. So packets say so
- * afterwards: those of a batch lie on a desk meanwhile, the one of a merge is held in registers, and those that all get the
- * same items are written to at one place, and at the same distances from it. Each of a merge takes a step of it along.
+ * Interleaved items, each for other channels than the one before it. Most of the cost of such an item was to load where its packet
+ * ends and to store its new end: a compiler has to assume that each item which is written may change them. So ends are kept
+ * apart while items are written, and written back afterwards: those of a batch in a CursorSet, that of a merge in registers.
+ * Channels that all get the same items are written at one place, and at constant distances from it. Each item of a merge runs a
+ * step of the merge's tree beside its copy (route/merge-ahead.h).
  */
 #include "daemon/dispatcher/pass.h"
 
@@ -187,7 +188,7 @@ __attribute__((noinline)) static const MergePiece *pass_fan(const Pass *pass, ui
         return piece;
 }
 
-/* One open packet, as long as items go into it: as a Sheet, but all of it is in registers. */
+/* One open packet, as long as items go into it: as a WriteCursor, but all of it is in registers. */
 typedef struct HotCursor {
         uint64_t bits; /* of the packet's channel */
         Packet *packet;

@@ -17,16 +17,16 @@ static inline Pass pass_of(const Dispatcher *d, StreamOrder order, uint32_t grou
         return (Pass){ .bits = bits, .hints = task_table_hints(&d->tasks[order], group), .by_bit = d->groups[order][group].by_bit };
 }
 
-/* An open packet on the desk: what it knows of itself follows when it is taken off. */
+/* Where the next item of an open packet goes. The packet's own length and count are stale until the cursor is cleared. */
 typedef struct WriteCursor {
         Packet *packet;
         uint8_t *to, *end;
-        size_t n; /* items since it was laid there */
+        size_t n; /* items since the cursor was set */
 } WriteCursor;
 
 /* Packets of channels, by their bits. */
 typedef struct CursorSet {
-        uint64_t bits; /* of those that lie on it */
+        uint64_t bits; /* of those that are set */
         WriteCursor cursors[BATCH_BITS];
 } CursorSet;
 
@@ -34,7 +34,7 @@ static inline void cursor_set_init(CursorSet *cursors) {
         cursors->bits = 0; /* nothing else is looked at */
 }
 
-/* The packets of these channels are taken off, before anything else is done with them. */
+/* Writes the cursors of these channels back to their packets: before anything else is done with these. */
 void cursor_set_clear(CursorSet *cursors, uint64_t bits);
 
 /* The first entry that did not go: it begins a run, or something has to be done before; the last one of all may be left. */

@@ -25,7 +25,7 @@ static void dispatcher_give_back(Dispatcher *d, Batch *b) {
         bool pushed = queue_push(l->free, b);
 
         assert(pushed); /* it came from there */
-        heartbeat_move(&d->heartbeat); /* for many subscribers a turn of many batches takes seconds on a slow machine */
+        heartbeat_move(&d->heartbeat); /* for many subscribers a cycle of many batches takes seconds on a slow machine */
         atomic_thread_fence(memory_order_seq_cst); /* the other side: reader_take_batch() */
         if (atomic_load_explicit(l->needs_batch, memory_order_relaxed)) {
                 atomic_store_explicit(l->needs_batch, false, memory_order_relaxed);
@@ -172,7 +172,7 @@ static int dispatcher_release_by_sides(Dispatcher *d, const MergePiece *p, unsig
         return r;
 }
 
-/* What leaves now may have come in an earlier turn, and was due then. */
+/* What leaves now may have come in an earlier cycle, and was due then. */
 static bool dispatcher_has_due(const Dispatcher *d) {
         for (size_t i = 0; i < d->merge.n; i++)
                 if (d->merge.batches[i]->due < d->tick_told.next)

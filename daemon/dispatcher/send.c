@@ -68,7 +68,7 @@ static void dispatcher_note_owing(Dispatcher *d, Channel *c) {
         d->owing = c;
 }
 
-/* Who sleeps is woken once for all that comes in a turn, unless there is more of it than may wait. */
+/* A peer that sleeps is woken once for all that comes in a cycle, unless there is more of it than may wait. */
 static int subscriber_send_shared(Dispatcher *d, Subscriber *s) {
         int r, rung;
 

@@ -219,7 +219,7 @@ nsec_t dispatcher_ask(Dispatcher *d) {
 
         dispatcher_keep_along(d, tick, now);
         if (d->n_channels[STREAM_BY_TIME] == 0 && d->merge.n > 0)
-                return 0; /* the last one left at the end of this turn: the next one forgets what waits for it */
+                return 0; /* the last one left at the end of this cycle: the next one forgets what waits for it */
         if (!dispatcher_awaited(d, &awaited)) {
                 d->waiting_since = 0;
                 return UINT64_MAX;

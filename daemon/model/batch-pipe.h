@@ -1,6 +1,6 @@
 /*
- * What a reader and the dispatcher share: the two queues of one CPU's batches, and how one wakes the other. All of it
- * belongs to the reader (reader/reader.h), which outlives the dispatcher's use.
+ * What a reader and the dispatcher share: two SPSC queues of one CPU's batches, there and back, and how one wakes the other. All
+ * of it belongs to the reader (reader/reader.h), which outlives the dispatcher's use.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ typedef struct BatchPipe {
         Queue *full;           /* batches from the reader */
         Queue *free;           /* and back */
         /*
-         * `starving` has fences on both sides (reader_take_batch(), dispatcher_give_back()), as the doorbell has: the reader finds the
+         * `needs_batch` has fences on both sides (reader_take_batch(), dispatcher_give_back()), as the doorbell has: the reader finds the
          * batch, or is asked. It is cleared before the ask, so a reader that wants more sets it again behind that. `along_until`
          * stands alone, and who is asked sees it.
          */

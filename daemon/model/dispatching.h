@@ -16,13 +16,13 @@ typedef struct Dispatching {
         OwnerLock lock;     /* the dispatcher is its owner */
         bool is_shared; /* set before threads start: readers may work too */
         /*
-         * By whoever has the turn: what there is to be done now; and after how many ns there is something again, if nothing is
+         * By the holder of the lock: runs one cycle; and after how many ns there is something again, if nothing is
          * pushed before (UINT64_MAX: never). Negative: fatal.
          */
         int (*work)(void *userdata, nsec_t *ret_wait);
         void *userdata;
         /*
-         * Both relaxed. The timer_owner changes under the turn, which orders it, or is taken back before the bell is rung: the fences
+         * Both relaxed. timer_owner changes under the lock, which orders it, or is taken back before the bell is rung: the fences
          * of doorbell_ring() and doorbell_arm() see to it that then the dispatcher finds NULL, or is woken. no_assist_until stands
          * alone.
          */

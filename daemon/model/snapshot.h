@@ -52,7 +52,7 @@ typedef struct RouteTable {
 
 typedef struct SnapshotEvent {
         Event *event;
-        const SampleLayout *layout; /* of what speaks */
+        const SampleLayout *layout; /* of what is active */
         RouteTable *table;   /* or NULL: nobody wants it */
         const Route *routes; /* of the table */
         size_t n_routes;
@@ -89,7 +89,7 @@ typedef struct SnapshotStream {
         int fd;           /* borrowed: to read(2) its count */
         uint32_t member;  /* of the event's group; 0: the leader, or alone */
         uint32_t event;   /* index into Snapshot.events */
-        bool is_standby;       /* another generation of the event speaks: count as doubled */
+        bool is_standby;       /* another generation of the event is active: counted as a duplicate */
         bool is_successor;     /* what it replaces still counts: until the hand-over its own count is not sent */
         bool is_sampling; /* not each occurrence is written: the ledger can only count samples */
         RecordLayout record_layout; /* of its generation */

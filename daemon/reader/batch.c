@@ -110,7 +110,7 @@ int reader_take_batch(Reader *r) {
         if (!reader_has_spare(r)) {
                 atomic_store_explicit(&r->needs_batch, true, memory_order_release); /* the last batch was pushed */
                 atomic_thread_fence(memory_order_seq_cst); /* the other side: dispatcher_give_back() */
-                if (!reader_has_spare(r)) { /* one may have come between the look and the word */
+                if (!reader_has_spare(r)) { /* one may have come back before needs_batch was set */
                         counter_add(&r->counters.pool_waits, 1);
                         r->holds = r->holds || reader_has_mail(r);
                         return READER_E_STARVED;

@@ -1,11 +1,11 @@
 /*
- * How what a reader has pushed goes on: by the dispatcher, which is woken for it, or by the reader itself.
+ * How batches that a reader has pushed are dispatched: by the dispatcher, which is woken for them, or by the reader itself.
  *
- * Wakeups are most of what a sample costs: that of the dispatcher, usually on another CPU, to which all bytes then have to
- * come out of this one's caches, costs more than all that is done with the samples of a tick. So where a drain brought no more
- * than a few batches, and the dispatcher sleeps, the reader takes its turn. The decision to doubt is that this is time of the
- * CPU on which the traced program runs. It is bounded: more batches, and turns of more than CYCLE_MOST, as many subscribers
- * make them, are left to the dispatcher, which begins then before the drain is over.
+ * Wakeups are most of what a sample costs. The dispatcher usually runs on another CPU, so that all bytes have to leave this one's
+ * caches, which costs more than all that is done with the samples of a tick. So where a drain brought no more than BATCHES_MOST
+ * batches, and the dispatcher sleeps, the reader takes the dispatch lock and runs a cycle. The decision to doubt is that this is
+ * time of the CPU on which the traced program runs. It is bounded: more batches wake the dispatcher before the drain is over, and
+ * after a cycle of more than CYCLE_MOST, as many subscribers make them, the dispatcher has all cycles for NO_ASSIST_FOR.
  */
 #include "daemon/reader/reader.h"
 
@@ -52,13 +52,13 @@ static void reader_leave_cycle(Reader *r, nsec_t now) {
         doorbell_ring(&d->bell);
 }
 
-/* Whoever has the turn sees what was pushed. */
+/* If the lock is held, its holder runs a cycle more, which sees what was pushed. */
 static int reader_dispatch(Reader *r, nsec_t began) {
         Dispatching *d = r->dispatching;
         nsec_t wait;
 
         if (!owner_lock_try(&d->lock)) {
-                r->cycle_due = UINT64_MAX; /* who has it looks once more, and watches then; to wait for that would be to spin */
+                r->cycle_due = UINT64_MAX; /* its holder owns the timer then; to wait for that would be to spin */
                 return 0;
         }
         do {

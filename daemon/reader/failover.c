@@ -1,16 +1,16 @@
 /*
- * A reader that does not run, although its ring fills: a real-time program or a deadline has its CPU, or a debugger stopped
- * it. The stall monitor notices, and starts a backup, which runs the reader's loop on another CPU until the reader itself
- * runs again. That it does is all that is needed to know that its CPU can be had: it takes over where it wakes.
+ * Failover: reading the ring of a reader that does not run, because a real-time or deadline task has its CPU, or a debugger has stopped
+ * it. The stall monitor notices it and starts a backup thread, which runs the reader's loop on another CPU. When the reader runs
+ * again it takes its lock, and dismisses the backup: that it runs proves that its CPU can be had.
  *
- * The decision to doubt is that not the thread is moved, but its work: a thread that sleeps has nothing in its hands, so a
- * lock around what it does between two sleeps (base/owner-lock.h) is enough for another thread to do it, also in place of one that
- * is stopped; and nobody has to find out when a moved thread can go home. One that is caught in the middle is moved all the same, so that
- * it comes to the end of its turn, after which it goes back to its CPU by itself, and waits there.
+ * The decision to doubt is that the work is moved, and not the thread. A thread that sleeps holds nothing, so that one lock around
+ * what a reader does between two sleeps (base/owner-lock.h) is enough for another thread to do it, also in place of one that is
+ * stopped; and nobody has to find out when a moved thread can go home. Only a thread that lost its CPU while it holds the lock
+ * is moved, so that it comes to the end of what it does; it goes back to its CPU by itself then.
  *
- * Whoever reads from another CPU reads with a guard (reader/remote.c). A thread can be moved at any moment, but it goes
- * home only between two turns. So what was done in a turn was done on the ring's CPU if its thread is there afterwards; and a
- * clock that was taken before its thread was seen there is older than whatever was under way there.
+ * Whoever reads from another CPU reads with a guard (reader/remote.c). A thread can be moved at any moment, but goes home only
+ * between two cycles of its loop. So what was done in a cycle was done on the ring's CPU if its thread is there afterwards; and a
+ * clock that was read before its thread was seen there is older than whatever was under way there.
  */
 #include "daemon/reader/reader.h"
 
@@ -25,7 +25,7 @@
 
 #define WATCH_FROM (16 * NSEC_PER_MSEC) /* who looks more often is overdue before its ring is full */
 #define SLACK_MOST (128 * NSEC_PER_MSEC) /* of an idle reader's timers */
-#define FOLLOW_AFTER (100 * NSEC_PER_MSEC) /* what is asked of a reader that is away for a moment waits for it, and is exact */
+#define EXECUTE_AFTER (100 * NSEC_PER_MSEC) /* what is asked of a reader that is away for a moment waits for it, and is exact */
 #define SAY_EACH (10 * NSEC_PER_SEC)
 #define RETRY (1 * NSEC_PER_MSEC)
 
@@ -72,7 +72,7 @@ void reader_watch(Reader *r, nsec_t due) {
 }
 
 void reader_go_home(Reader *r) {
-        if (!atomic_load_explicit(&r->is_moved, memory_order_acquire)) /* pairs with look_at_turn(): it was moved before */
+        if (!atomic_load_explicit(&r->is_moved, memory_order_acquire)) /* pairs with look_at_cycle(): it was moved before */
                 return;
         atomic_store_explicit(&r->is_moved, false, memory_order_relaxed);
         (void)thread_move(&r->thread, &r->cpu, 1); /* EINVAL: it went offline, and so will this thread end */
@@ -93,7 +93,7 @@ static const char *reader_why(const Reader *r) {
 static void reader_say_away(Reader *r) {
         nsec_t now = clock_now(CLOCK_MONOTONIC);
 
-        if (r->has_said || now - r->failed_over_at < FOLLOW_AFTER || (r->said_at > 0 && now - r->said_at < SAY_EACH))
+        if (r->has_said || now - r->failed_over_at < EXECUTE_AFTER || (r->said_at > 0 && now - r->said_at < SAY_EACH))
                 return;
         r->has_said = true;
         r->said_at = now;
@@ -111,7 +111,7 @@ static void reader_come_back(Reader *r) {
         r->has_said = false;
 }
 
-/* Also the monitor may have the turn, for a moment; or the reader, which dismisses the backup by that. */
+/* The monitor may hold the lock for a moment too; or the reader, which dismisses the backup by that. */
 static bool backup_acquire_lock(Reader *r) {
         while (!owner_lock_try(&r->lock))
                 (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = (long)RETRY }, NULL);
@@ -140,7 +140,7 @@ bool reader_acquire_lock(Reader *r, bool as_backup, bool *ret_is_back) {
 
 bool reader_may_execute(Reader *r) {
         return !atomic_load_explicit(&r->is_backup, memory_order_relaxed) ||
-               clock_now(CLOCK_MONOTONIC) - r->failed_over_at >= FOLLOW_AFTER;
+               clock_now(CLOCK_MONOTONIC) - r->failed_over_at >= EXECUTE_AFTER;
 }
 
 void reader_let_end(const Reader *r) {

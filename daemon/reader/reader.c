@@ -1,5 +1,5 @@
 /*
- * The loop of a reader: sleep until the ring's watermark, a mail or the flush time; drain; follow the mails; push; wake
+ * The loop of a reader: sleep until the ring's watermark, a mail or the flush time; drain; execute commands; push; wake
  * the dispatcher once.
  *
  * The decision to doubt is the flush time: a watermark alone would leave the tail of a burst in the ring for ever, and
@@ -305,18 +305,18 @@ static nsec_t reader_next_look(const Reader *r, nsec_t now) {
 }
 
 /*
- * UINT64_MAX: there is nothing to wake for. Where the next tick is near it wakes before that for the turn that it sees to, once:
+ * UINT64_MAX: there is nothing to wake for. Where the next tick is near it wakes before that for the dispatcher's cycle whose timer it owns, once:
  * for what waits because another CPU was busy for a moment. If that takes longer it can wait for the tick.
  */
 static nsec_t reader_timeout(const Reader *r, nsec_t now, bool starved) {
-        nsec_t turn = reader_next_cycle(r);
+        nsec_t cycle = reader_next_cycle(r);
         nsec_t wait = r->snapshot->active && !starved ? reader_next_look(r, now) : UINT64_MAX;
         bool is_between = now < r->next_look;
 
-        if (turn == UINT64_MAX || (wait <= r->tick && is_between))
+        if (cycle == UINT64_MAX || (wait <= r->tick && is_between))
                 return wait;
-        turn = turn > now ? turn - now : 0;
-        return turn < wait ? turn : wait;
+        cycle = cycle > now ? cycle - now : 0;
+        return cycle < wait ? cycle : wait;
 }
 
 /*
@@ -328,7 +328,7 @@ static bool reader_is_woken_early(const Reader *r, const struct pollfd *mailbox,
                !r->retiring.page && ring_head(&r->ring) - r->ring.tail < r->ring.size / READER_EARLY_SHARE;
 }
 
-/* Without the turn. False: it is not needed any more, and does not have it. */
+/* Without the lock, which it has again when it returns. False: this backup is not needed any more, and has no lock. */
 static bool reader_sleep(Reader *r, bool starved, bool as_backup) {
         struct pollfd fds[] = { { .fd = as_backup ? -1 : r->mailbox.fd, .events = POLLIN },
                                 { .fd = starved ? -1 : r->carrier_fd, .events = POLLIN } };

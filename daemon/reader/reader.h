@@ -87,7 +87,7 @@ typedef struct ReaderRing {
         uint64_t carrier_read_format; /* of its attr */
 } ReaderRing;
 
-/* The thread that reads in place of a reader's own: under the turn. */
+/* The thread that reads in place of a reader's own: with the lock. */
 typedef enum ReaderBackup {
         BACKUP_NONE,      /* there is none, or it is at its end */
         BACKUP_READS,
@@ -122,13 +122,13 @@ typedef struct Reader {
         MoveFields moves;
 
         /*
-         * Between threads. is_backup is written with the turn, and is a hint to who has it not. `acknowledged` is stored with release
+         * Between threads. is_backup is written with the lock, and is a hint to who has it not. `acknowledged` is stored with release
          * behind what the mail did, and loaded with acquire by main: counters, cuts and mail_error are seen with it. cpu_time
          * stands alone.
          */
-        OwnerLock lock; /* who has it, the thread, which is its owner, or its backup, has all of "the thread's own" */
+        OwnerLock lock; /* its holder, the thread, which is its owner, or its backup, has all of "the thread's own" */
         atomic_bool is_backup;  /* the backup had it last */
-        atomic_bool is_moved;   /* the stall monitor took the thread off its CPU, in the middle of a turn */
+        atomic_bool is_moved;   /* the stall monitor took the thread off its CPU, in the middle of a cycle */
         atomic_bool is_watched; /* the stall monitor is woken when half of the ring was written */
         Mailbox mailbox;  /* mails from main, asks from any */
         Queue full, free; /* batches to the dispatcher and back */
@@ -171,13 +171,13 @@ typedef struct Reader {
         nsec_t failed_over_at; /* CLOCK_MONOTONIC */
         bool has_said;         /* that it did, in the log */
         nsec_t said_at;        /* the last time */
-        _Atomic(clockid_t) cpu_clock; /* of the thread; the stall monitor reads it without the turn */
+        _Atomic(clockid_t) cpu_clock; /* of the thread; the stall monitor reads it without the lock */
         nsec_t backup_cpu_time; /* of backups that ended */
         bool has_read_early; /* records, since that tick's one before */
         bool is_slack;     /* the thread's timers may be late */
         size_t not_notified;     /* batches that the dispatcher was not woken for */
         bool has_rung;     /* in this drain */
-        nsec_t cycle_due;   /* CLOCK_MONOTONIC: while it watches, when the next turn is */
+        nsec_t cycle_due;   /* CLOCK_MONOTONIC: while it owns the timer: when the dispatcher's next cycle is due */
         nsec_t next_read;  /* when counts are to be read, UINT64_MAX: never */
         ReaderCommand *mail;  /* begun, waits for a whole drain */
         bool holds;        /* nothing that was read goes back to the kernel before such a one */
@@ -218,26 +218,26 @@ static inline BatchPipe reader_pipe(Reader *r) {
 void reader_post(Reader *r, ReaderCommand *mail);
 
 /*
- * reader/failover.c: the stall monitor, which has the turn: a backup reads from one of these CPUs, none of which is the ring's.
+ * reader/failover.c: the stall monitor, with the lock: a backup reads from one of these CPUs, none of which is the ring's.
  * Negative, from thread_start(): nobody does.
  */
 int reader_fail_over(Reader *r, const uint32_t *cpus, size_t n_cpus);
-/* Who has the turn: the reader should have run, and did not. */
+/* The holder of the lock: the reader should have run, and did not. */
 bool reader_is_overdue(const Reader *r);
 /* How long to wait for what happens on the ring's CPU, as of where this is called; 0 on that CPU. */
 nsec_t reader_guard(const Reader *r);
-/* The thread, or its backup, with the turn, before it sleeps until `due`: who notices that it does not wake. */
+/* The thread, or its backup, with the lock, before it sleeps until `due`: sets the timer that tells the stall monitor if it does not wake. */
 void reader_watch(Reader *r, nsec_t due);
-/* The thread, without the turn: back to its CPU. */
+/* The thread, without the lock: back to its CPU. */
 void reader_go_home(Reader *r);
-/* Either of them behind a sleep. False, without the turn: it is a backup that is not needed any more. */
+/* Either of them behind a sleep. False, without the lock: it is a backup that is not needed any more. */
 bool reader_acquire_lock(Reader *r, bool as_backup, bool *ret_is_back);
 /* Whether mails are to be followed here and now, or by the reader itself, which may run in a moment. */
 bool reader_may_execute(Reader *r);
 nsec_t reader_cpu_time(const Reader *r);
-/* The backup, which was told to stop, with the turn: the thread, which cannot run on its CPU to be told, may end on this one. */
+/* The backup, which was told to stop, with the lock: the thread, which cannot run on its CPU to be told, may end on this one. */
 void reader_let_end(const Reader *r);
-/* reader/reader.c: the loop, for the thread and its backup, with the turn, which it gives back at the end. Negative: fatal. */
+/* reader/reader.c: the loop, for the thread and its backup, with the lock, which it releases at the end. Negative: fatal. */
 int reader_loop(Reader *r, bool as_backup);
 void reader_set_priority(const Reader *r);
 /* A reader that cannot go on. */
@@ -280,7 +280,7 @@ void reader_pushed(Reader *r);
 int reader_hand_off(Reader *r, bool can_dispatch);
 /* CLOCK_MONOTONIC: when it has to pass on what others may have pushed; UINT64_MAX: that is not up to this reader. */
 nsec_t reader_next_cycle(const Reader *r);
-/* From now on it is up to the dispatcher. */
+/* The dispatcher owns the timer from now on. */
 void reader_release_timer(Reader *r);
 /* reader/interval.c: reads and sends the counts that are due; when the next ones are. READER_E_STARVED, -errno. */
 int reader_read_intervals(Reader *r, nsec_t *ret_next);

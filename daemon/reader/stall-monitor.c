@@ -1,7 +1,7 @@
 /*
- * A reader that is late is asleep, and then a backup reads in its place (reader/failover.c); or it is in the middle of a
- * turn, which may be a long one. Whether it gets its CPU meanwhile is seen by its CPU time: if that does not move, it is moved
- * to another CPU, to end the turn there.
+ * A reader that is late either sleeps, and then a backup reads in its place (reader/failover.c), or holds its lock in the middle of
+ * a cycle, which may be a long one. In the second case its CPU time says whether it runs: if that stands still, the thread is moved
+ * to another CPU, to end its cycle there.
  */
 #include "daemon/reader/stall-monitor.h"
 
@@ -49,7 +49,7 @@ static int find_cpus(const Reader *r, uint32_t **ret_cpus, size_t *ret_n, size_t
 }
 
 /*
- * With its turn. A thread begins where the one that starts it may run, and may not get as far as to say that it wants to run
+ * With the reader's lock. A thread begins where the one that starts it may run, and may not get as far as to say that it wants to run
  * elsewhere if that is a CPU that somebody has taken: so this one keeps to the others first.
  */
 static void fail_over(StallMonitor *m, Reader *r) {
@@ -69,9 +69,9 @@ static void fail_over(StallMonitor *m, Reader *r) {
         mailbox_set_overdue(r->overdue_fd, clock_now(CLOCK_MONOTONIC) + RETRY);
 }
 
-/* It had less of its CPU than it would, if it could run, since it was last seen in the middle of the same turn. */
+/* It had less of its CPU than it would, if it could run, since it was last seen in the middle of the same cycle. */
 static bool is_held(Stall *s, Reader *r, nsec_t now) {
-        uint64_t turns = atomic_load_explicit(&r->heartbeat.turns, memory_order_relaxed); /* alone: is it the same turn */
+        uint64_t turns = atomic_load_explicit(&r->heartbeat.turns, memory_order_relaxed); /* alone: is it the same cycle */
         nsec_t cpu_time = clock_now(atomic_load_explicit(&r->cpu_clock, memory_order_relaxed)); /* alone */
         bool held = turns == s->turns && s->seen_at > 0 && now - s->seen_at >= MAILBOX_OVERDUE / 2 &&
                     (cpu_time - s->cpu_time) * RUNS_SHARE < now - s->seen_at;
@@ -80,8 +80,8 @@ static bool is_held(Stall *s, Reader *r, nsec_t now) {
         return held;
 }
 
-/* Somebody is in the middle of a turn. */
-static void look_at_turn(StallMonitor *m, Reader *r) {
+/* The lock is held: its holder is in the middle of a cycle. */
+static void look_at_cycle(StallMonitor *m, Reader *r) {
         nsec_t now = clock_now(CLOCK_MONOTONIC);
         _cleanup_free_ uint32_t *cpus = NULL;
         size_t n = 0, n_others = 0;
@@ -101,7 +101,7 @@ static void on_timer(StallMonitor *m, Reader *r) {
 
         assert(n == sizeof(n_expired) || errno == EAGAIN);
         if (!owner_lock_try(&r->lock)) {
-                look_at_turn(m, r);
+                look_at_cycle(m, r);
                 return;
         }
         if (reader_is_overdue(r))

@@ -11,7 +11,7 @@
 #include "daemon/base/error-trail.h"
 
 static uint8_t *pool_take(PacketPool *pool) {
-        if (++pool->n_taken > pool->max && pool->max < PACKET_SPARES) /* trimmed in a turn it may be far behind */
+        if (++pool->n_taken > pool->max && pool->max < PACKET_SPARES) /* trimmed in a cycle it may be far behind */
                 pool->max = pool->n_taken < PACKET_SPARES ? pool->n_taken : PACKET_SPARES;
         return pool->n > 0 ? pool->rooms[--pool->n] : malloc(PACKET_SIZE);
 }

@@ -35,7 +35,7 @@
 typedef struct PacketPool {
         uint8_t *rooms[PACKET_SPARES];
         size_t n, max;
-        size_t n_taken, most_taken; /* in this turn, and in one of the last n_turns */
+        size_t n_taken, most_taken; /* in this cycle, and in one of the last n_turns */
         unsigned n_turns;
 } PacketPool;
 
@@ -105,7 +105,7 @@ int packet_settle(Packet *p, PacketPool *pool);
 /* A sealed one of whole fields that are encoded already; takes a copy. -ENOMEM */
 int packet_of_fields(const uint8_t *bytes, size_t n, Packet **ret);
 
-/* A turn is over: what is no longer needed goes. */
+/* At the end of a cycle: frees what is no longer needed. */
 void packet_pool_end_cycle(PacketPool *pool);
 /* All spare room goes. */
 void packet_pool_trim(PacketPool *pool);

@@ -11,7 +11,7 @@
 
 typedef struct QueueAccount {
         _Atomic(size_t) limit; /* main: what is not taken by what subscribers hold for good */
-        _Atomic(size_t) used;  /* whoever has the dispatcher's turn: of each queue what is above OUTBOX_FLOOR */
+        _Atomic(size_t) used;  /* the holder of the dispatcher's lock: of each queue what is above OUTBOX_FLOOR */
         size_t n_queues;       /* the same: that are above it */
 } QueueAccount;
 
