@@ -24,7 +24,7 @@ int supervisor_validate(Configuration *s, const ConfigText *texts, size_t n, Con
 int supervisor_apply_config(Configuration *s, Explanation *e); /* the one that it was started with */
 int supervisor_reload(Configuration *s, Perfd__V1__ReloadReply *ret, Explanation *e);
 /*
- * A text as the configuration until the next reload; `path` is for messages. may_wait: what can not be opened now is pending,
+ * A text as the configuration until the next reload; `path` is for messages. may_wait: what cannot be opened now is pending,
  * and refuses nothing.
  */
 int supervisor_apply(Configuration *s, const char *yaml, const char *path, bool may_wait, Perfd__V1__ReloadReply *ret, Explanation *e);

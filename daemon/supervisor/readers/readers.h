@@ -50,7 +50,7 @@ typedef struct Readers {
         CommTable comms;
         ProcessTree kin;        /* of tasks that events with children are open on */
         BirthDoubts births;
-        IdleCpus *idle;         /* NULL: can not be seen here */
+        IdleCpus *idle;         /* NULL: cannot be seen here */
         Explanation no_idle;    /* why */
 
         Dispatcher dispatcher;
