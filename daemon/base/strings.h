@@ -1,4 +1,4 @@
-/* For whoever keeps a list of texts: owned copies. One owner, any thread. */
+/* A list of texts, as owned copies. One owner, any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ typedef struct Strings {
 void strings_deinit(Strings *s);
 /* Appends a copy. -ENOMEM: unchanged. */
 int strings_add(Strings *s, const char *text);
-/* Into a null image. -ENOMEM: still one. */
+/* Copies into a null image. -ENOMEM: it remains one. */
 int strings_copy(char *const *items, size_t n, Strings *ret);
-/* The same texts in the same order. */
+/* Whether both have the same texts in the same order. */
 bool strings_equal(const Strings *a, const Strings *b);

@@ -1,4 +1,4 @@
-/* For the kinds of thread: who am I, start, join. The only place that creates one. */
+/* Kinds of threads: identity, start, join. The only place that creates threads. */
 #pragma once
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ typedef enum ThreadKind {
 
 extern _Thread_local ThreadKind thread_kind;
 
-/* Opens every function that belongs to one thread and that others could reach. */
+/* The first statement of each function that belongs to one thread and that others could call. */
 #define thread_assert(kind) assert(thread_kind == (kind) || thread_kind == THREAD_ANY)
 
 typedef struct Thread {
@@ -64,29 +64,29 @@ enum {
 void thread_become(ThreadKind kind);
 
 /*
- * Starts run(userdata) with all signals blocked, pinned to `cpu` unless that is -1, and returns when it is pinned and
- * its tid is known. Negative: from pthread_create(3) or sched_setaffinity(2); then no thread is left.
+ * Starts run(userdata) with all signals blocked, pinned to `cpu` unless that is -1, and returns when it is pinned and its tid is
+ * known. Negative: the error of pthread_create(3) or sched_setaffinity(2); then no thread was started.
  */
 int thread_start(Thread *t, ThreadKind kind, const char *name, int cpu, int (*run)(void *userdata), void *userdata);
-/* The same, kept to some CPUs; without any it runs wherever its starter may. `cpus` is borrowed until it returns. */
+/* The same, restricted to some CPUs; without any it inherits those of the caller. `cpus` is borrowed until it returns. */
 int thread_start_on(Thread *t, ThreadKind kind, const char *name, const uint32_t *cpus, size_t n_cpus,
                     int (*run)(void *userdata), void *userdata);
 /*
- * The calling thread. THREAD_E_LOWERED: a real-time priority is not permitted (CAP_SYS_NICE, RLIMIT_RTPRIO), and it has
- * the value `nice` instead. Negative, from setpriority(2): it stays normal. The caller says both.
+ * Of the calling thread. THREAD_E_LOWERED: a real-time priority is not permitted (CAP_SYS_NICE, RLIMIT_RTPRIO), and the thread has
+ * the nice value `nice` instead. Negative, the error of setpriority(2): it remains normal. The caller logs both.
  */
 int thread_set_priority(ThreadPriority wanted, int nice);
-/* The same, and threads that it starts have it from their first instruction on. */
+/* The same, and threads that it starts inherit the priority. */
 int thread_set_heritable_priority(ThreadPriority wanted, int nice);
 /* The lowest real-time priority, or else `nice`. */
 int thread_set_urgent(int nice);
-/* Another thread, or the calling one: kept to some CPUs, at least one. Negative, from sched_setaffinity(2): it stays where it is. */
+/* Restricts any thread to some CPUs, at least one. Negative, the error of sched_setaffinity(2): unchanged. */
 int thread_move(const Thread *t, const uint32_t *cpus, size_t n_cpus);
 /* The CPUs that the calling thread may run on, sorted. */
 int thread_get_cpus(uint32_t **ret_cpus, size_t *ret_n);
-/* The CPU time of a thread; of one that has ended it cannot be read. */
+/* The clock of a thread's CPU time; it cannot be read after the thread has ended. */
 clockid_t thread_clock(const Thread *t);
-/* True: it has ended, or was never started; false: it has not in so many ns. */
+/* True: the thread has ended, or was never started. False: it has not ended within `most` ns. */
 bool thread_join_within(Thread *t, nsec_t most);
-/* Waits for it and returns what run() returned; 0 if it was never started. */
+/* Waits for the thread and returns the result of run(); 0 if it was never started. */
 int thread_join(Thread *t);

@@ -1,7 +1,6 @@
 /*
- * For the supervisor: the sockets on which requests come, and the connections on them. Main thread only. What a
- * request means is the supervisor's (supervisor/requests/requests.c); here is how it arrives, from whom, and how the answer
- * leaves. A peer can make nothing here fail but its own connection.
+ * The sockets for requests, and their connections. Main thread only. This folder receives requests, identifies their peers, and sends
+ * responses; the supervisor executes them (supervisor/requests/requests.c). A peer can cause the failure of its own connection only.
  */
 #pragma once
 
@@ -23,26 +22,26 @@
 typedef struct Control Control;
 typedef struct Connection Connection;
 
-/* Who is at the other end: SO_PEERCRED. */
+/* The other end of a connection: SO_PEERCRED. */
 typedef struct Peer {
         uid_t uid;
         gid_t gid;
         pid_t pid;
-        bool may_change;           /* came by the control socket */
+        bool may_change;           /* connected to the control socket */
         char text[PEER_TEXT_SIZE]; /* "perfctl 0.1 (pid 12, uid 0)" */
 } Peer;
 
 /*
- * One request of one connection. To be answered at once by connection_respond(), or by connection_give() and then
- * whoever has the socket; or, after connection_defer(), when it is called again. Negative: fatal to the daemon.
+ * Handles a request. The handler calls connection_respond(); or connection_give(), and the new owner of the socket responds; or
+ * connection_defer(), and responds when it is called again. Negative: fatal to the daemon.
  */
 typedef int (*ControlHandler)(void *userdata, Connection *c, const Perfd__V1__Request *request);
 
-/* The sockets that may change something have connections of their own, which those of the others never take. */
+/* Limits of connections. Those of control sockets are separate from those of stream sockets. */
 typedef struct ControlLimits {
-        unsigned connections, connections_per_uid; /* that may not change anything: in all, and of one uid */
-        unsigned changers;                         /* that may, in all; half of them of one uid */
-        unsigned sockets;                          /* of the former, together with what was given away; 0: any number */
+        unsigned connections, connections_per_uid; /* to stream sockets: in all, and of one uid */
+        unsigned changers;                         /* to control sockets, in all; half of them of one uid */
+        unsigned sockets;                          /* to stream sockets, including those given away; 0: no limit */
 } ControlLimits;
 
 struct Control {
@@ -53,63 +52,63 @@ struct Control {
         struct Listener *listeners;
         Connection *connections;
         unsigned n_connections;
-        unsigned n_given; /* sockets that were given away and are not closed yet: kept by the owner */
+        unsigned n_given; /* sockets that were given away and are not closed yet; maintained by the owner of Control */
         uint64_t last_id;
-        struct Precedence *lowered; /* of sources of the control socket that are among the others (precedence.c) */
-        unsigned n_others;          /* turns that these had since */
-        nsec_t idle_after; /* a silence of so long behind the last answer, or the beginning, is one; less is a client at work */
-        void (*gone)(void *userdata, uint64_t id); /* of a connection that is no more, or NULL */
-        bool (*keeps)(void *userdata, uint64_t id); /* something ends with the connection: it is never idle; or NULL */
+        struct Precedence *lowered; /* sources of the control socket that have the priority of the others now (precedence.c) */
+        unsigned n_others;          /* number of times that these were served since */
+        nsec_t idle_after; /* a connection is idle if it was silent for so long after its last response, or its beginning */
+        void (*gone)(void *userdata, uint64_t id); /* called when a connection has closed, or NULL */
+        bool (*keeps)(void *userdata, uint64_t id); /* whether the connection owns events, so that it is never idle; or NULL */
 };
 
 void control_init(Control *c, sd_event *event, ControlLimits limits, ControlHandler handler, void *userdata);
-/* Closes all connections and sockets; paths that we made are removed. */
+/* Closes all connections and sockets, and removes the paths that perfd created. */
 void control_deinit(Control *c);
 
 /*
- * Listens on a path: what is left of a dead daemon is replaced, a living one is REFUSED_EXISTS. group NULL: unchanged;
- * one that does not exist is refused unless the mode gives it nothing.
+ * Listens on a path. Replaces the socket of a daemon that has ended; REFUSED_EXISTS if a daemon listens there. group NULL: unchanged;
+ * a group that does not exist is refused unless the mode grants it nothing.
  */
 int control_listen(Control *c, const char *path, mode_t mode, const char *group, bool may_change, Explanation *e);
-/* The same on a socket that systemd made; the fd moves. */
+/* The same on a socket of systemd; takes ownership of the fd. */
 int control_listen_fd(Control *c, int fd, bool may_change);
 
 const Peer *connection_peer(const Connection *c);
-/* What its peer is the cause of, in the log. */
+/* The cause of log entries about its peer. */
 LogCause connection_cause(const Connection *c);
-/* The same with its groups, to be deinit'ed. Refused: they are not known. -ENOMEM */
+/* Its peer's credentials including groups, owned by the caller. Refused: the groups are unknown. -ENOMEM */
 int connection_credentials(const Connection *c, Credentials *ret, Explanation *e);
-/* Of this connection, from 1, never used again. */
+/* A number from 1, never reused. */
 uint64_t connection_id(const Connection *c);
-/* Of Control.connections. */
+/* The next one of Control.connections, or NULL. */
 Connection *connection_next(const Connection *c);
-/* The program's own word for itself, for the log. */
+/* The name that the program gave itself, for the log. */
 void connection_set_program(Connection *c, const char *program);
 /*
- * The request waits; nothing more is read from the peer until connection_resume() has called the handler with it again. That
- * may defer it once more. If the peer goes meanwhile, Control.gone says so.
+ * Defers the request: nothing more is read from the peer until connection_resume() has called the handler with it again, which may
+ * defer it once more. If the peer disconnects meanwhile, Control.gone is called.
  */
 void connection_defer(Connection *c);
-/* Outside of the event loop: the handler is called, and nothing else of this connection happens meanwhile. Negative: fatal. */
+/* Outside of the event loop: calls the handler; the connection processes nothing else meanwhile. Negative: fatal. */
 int connection_resume(Connection *c);
 /*
- * Behind that, when nothing of the request runs any more: its answer leaves, and what else the peer has asked is handled as if it
- * came now. The connection may be gone afterwards. Negative: fatal.
+ * After that, when the request is complete: sends the response, and handles further requests of the peer. May free the connection.
+ * Negative: fatal.
  */
 int connection_go_on(Connection *c);
-/* Asked by a handler that connection_resume() has called, and that serves others in between: the peer will not see the answer. */
+/* For a handler that connection_resume() has called: whether the peer has disconnected, so that nobody will read the response. */
 bool connection_is_gone(const Connection *c);
-/* 0, or a negative that is fatal: memory. A dead peer is not an error. */
+/* -ENOMEM: fatal. A peer that has disconnected is not an error. */
 int connection_respond(Connection *c, Perfd__V1__Response *response);
 /*
- * The socket leaves: the caller owns the fd and what is still to be sent on it first (malloc), and the connection
- * is gone. False, and nothing moved, if the peer sent more than its request already.
+ * Gives the socket away and frees the connection: the caller owns the fd, and the unsent bytes (malloc) that it must send first.
+ * False, without a transfer of ownership, if the peer has already sent more than its request.
  */
 bool connection_may_give(const Connection *c);
 bool connection_give(Connection *c, int *ret_fd, uint8_t **ret_unsent, size_t *ret_n_unsent);
 
 /*
- * request-text.c: what all texts of a request may hold (config/text/text.h), before anybody looks at what they say. 0 or
+ * request-text.c: checks the characters of all texts of a request (config/text/text.h) before it is processed. 0, or
  * REFUSED_INVALID "bad-text" with the position in the text.
  */
 int request_check_texts(const Perfd__V1__Request *request, Explanation *e);
@@ -120,13 +119,13 @@ int request_check_texts(const Perfd__V1__Request *request, Explanation *e);
 #define REQUEST_NUMBERS_MAX ((size_t)1 << 18)
 
 /*
- * request-size.c: whether the bytes of a request may be unpacked. may_emit: it came by the control socket, where emit may have more
- * than other requests. 0, or REFUSED_EXHAUSTED "too-many-values", REFUSED_INVALID "bad-text": a text with a NUL in it, at
- * e->position; then its id too, which is 0 if it stands behind what is too much.
+ * request-size.c: whether the bytes of a request may be unpacked. may_emit: a request on the control socket, where emit has higher
+ * limits. 0, REFUSED_EXHAUSTED "too-many-values", or REFUSED_INVALID "bad-text": a text contains a NUL, at e->position. *ret_id is
+ * also set then; 0 if the id comes after the excess.
  */
 int request_check_size(const uint8_t *bytes, size_t length, bool may_emit, uint64_t *ret_id, Explanation *e);
 
-/* status.c: the one place where a Refusal becomes a wire status. */
+/* status.c: maps a Refusal to a wire status. */
 Perfd__V1__Status status_of_refusal(int refusal);
 /* A message as a frame in malloc'ed memory. -ENOMEM. */
 int frame_pack(const Perfd__V1__ServerMessage *m, uint8_t **ret_frame, size_t *ret_length);
